@@ -1,0 +1,62 @@
+// A tool as the host or a server describes it → the definition that is sent, memoised, without overlays (Q9).
+import type { Definition, Tool } from './types.ts'
+
+/** Fields that say how to treat a tool; they are never sent. */
+const OURS = new Set([
+  ...['server', 'searchHint', 'alwaysLoad', 'shouldDefer', 'critical', 'initializing', 'defer_loading'],
+  ...['_meta', 'title', 'annotations', 'inputSchema', 'outputSchema', 'icons', 'execution'],
+])
+
+/** What an MCP tool may bring to the API; a server's other fields are its client's business. */
+const FROM_MCP = new Set(['input_examples', 'strict'])
+
+export type Described = { readonly definition: Definition; readonly json: string; readonly warning?: string }
+
+export function describe(tool: Tool, name: string, isMcp: boolean, descriptionLimit: number): Described {
+  const fields: Record<string, unknown> = { name }
+  if (typeof tool.description === 'string') {
+    fields.description = isMcp ? cut(tool.description, descriptionLimit) : tool.description
+  }
+  const isHosted =
+    typeof (tool as { type?: unknown }).type === 'string' && (tool as { type?: unknown }).type !== 'custom'
+  const schema = tool.input_schema ?? tool.inputSchema
+  if (!isHosted || schema !== undefined) fields.input_schema = objectSchema(schema)
+  for (const [field, value] of Object.entries(tool)) {
+    const isSent = isMcp ? FROM_MCP.has(field) : !OURS.has(field) && typeof value !== 'function'
+    if (isSent && !Object.hasOwn(fields, field) && value !== undefined) fields[field] = value
+  }
+  return serialise(fields as Definition)
+}
+
+/** What the model reads of a description: at most so many characters, never half of a pair. */
+export function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text
+  const end = /[\uD800-\uDBFF]/.test(text[limit - 2] ?? '') ? limit - 2 : limit - 1
+  return `${text.slice(0, Math.max(0, end))}…`
+}
+
+/** The API takes only object schemas; `true`, `{}` and schemas without a type mean "any object" here. */
+function objectSchema(schema: unknown): unknown {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
+    return { type: 'object', properties: {} }
+  return (schema as { type?: unknown }).type === 'object' ? schema : { ...schema, type: 'object' }
+}
+
+function serialise(definition: Definition): Described {
+  try {
+    return { definition: Object.freeze(definition), json: JSON.stringify(definition) }
+  } catch (error) {
+    const plain = Object.freeze({ ...definition, input_schema: { type: 'object', properties: {} } })
+    const warning = `the schema of "${definition.name}" cannot be written as JSON (${String(error).split('\n')[0]}); it is sent as an open object.`
+    return { definition: plain, json: safeJson(plain), warning }
+  }
+}
+
+function safeJson(definition: Definition): string {
+  try {
+    return JSON.stringify(definition)
+  } catch {
+    const { name, description, input_schema } = definition
+    return JSON.stringify({ name, description: String(description ?? ''), input_schema })
+  }
+}

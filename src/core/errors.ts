@@ -1,0 +1,46 @@
+// Wrong configuration throws once, early: a code to search for, the value, and what to do. Odd history never throws.
+
+export type ErrorCode =
+  | 'DUPLICATE_TOOL'
+  | 'BAD_TOOL'
+  | 'BAD_TOOL_NAME'
+  | 'BAD_OPTION'
+  | 'BAD_CAPABILITIES'
+  | 'BAD_REQUEST'
+
+export class ShelfError extends Error {
+  readonly code: ErrorCode
+  readonly value: unknown
+
+  constructor(code: ErrorCode, message: string, value?: unknown) {
+    super(`toolshelf: ${message} [${code}]`)
+    this.name = 'ShelfError'
+    this.code = code
+    this.value = value
+  }
+}
+
+/** A value as it may stand in a message: short, on one line. */
+export function quote(value: unknown): string {
+  const text =
+    typeof value === 'string' ? `"${value}"` : typeof value === 'function' ? 'a function' : json(value)
+  return oneLine(text, 80)
+}
+
+/** Foreign text on one line, cut, and unable to open or close a tag of ours. */
+export function oneLine(text: string, limit: number): string {
+  const line = text
+    .slice(0, limit * 4)
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .replace(/[<>]/g, '')
+    .trim()
+  return line.length > limit ? `${line.slice(0, limit - 1).trimEnd()}…` : line
+}
+
+function json(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value)
+  } catch {
+    return Object.prototype.toString.call(value)
+  }
+}

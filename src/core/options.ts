@@ -1,0 +1,169 @@
+// Every option and every default there is, merged and checked once. Nothing else holds a default.
+import { type Capabilities, capabilities, mergeCapabilities } from './capabilities.ts'
+import { classic } from './classic.ts'
+import { quote, ShelfError } from './errors.ts'
+import type { Environment } from './mode.ts'
+import type { Rank } from './rank.ts'
+import type { Trace } from './trace.ts'
+import type { Definition, Tool, Validate, WireName } from './types.ts'
+
+/** What core cannot do itself: it has no clock, no environment and no packages. */
+export type Services = {
+  /** Checks a call's input (V1). Without it every input passes. */
+  readonly validate: Validate
+  /** Without it nothing is waited for, and nothing times out. */
+  readonly timer: ((milliseconds: number) => Timer) | undefined
+  /** Told to the person who runs the agent, once per message. */
+  readonly notify: (message: string) => void
+  readonly trace: (event: Trace) => void
+}
+
+export type Timer = { readonly over: Promise<void>; readonly cancel: () => void }
+
+export type Settings = Services & {
+  readonly environment: Environment
+  /** Overrides `ENABLE_TOOL_SEARCH`: true, false, 'auto', 'auto:N' (M). */
+  readonly toolSearch: string | boolean | undefined
+  /** A row of the capability table; unknown ones get everything loaded. */
+  readonly provider: string
+  readonly baseURL: string | undefined
+  readonly capabilities: Capabilities
+  /** In tokens; by default what the capability table says of the model. */
+  readonly contextWindow: number | undefined
+  /** Forces a wire; by default the capability table chooses. */
+  readonly wire: WireName | undefined
+  /** Which of the provider's own search tools the hosted wire uses; by default the first one offered. */
+  readonly hostedSearch: 'bm25' | 'regex' | undefined
+  /** `additions` by value need no definition in `tools`. */
+  readonly additions: 'reference' | 'value'
+  /** `staged` also sends the deferred tools that are not loaded (Q1). */
+  readonly strategy: 'on-demand' | 'staged'
+  readonly announce: 'delta' | 'prepend'
+  /** One line of description with each announced name, cut at so many characters; 0 for names only. */
+  readonly announceDescriptions: number
+  /** The announcements' share of the context window (A7). */
+  readonly announceShare: number
+  /** Characters of each server's instructions that are announced; 0 for none. */
+  readonly announceInstructions: number
+  /** Keeps the definition of a loaded tool that vanished, on every model (N5). */
+  readonly tombstones: boolean
+  /** What happens to a valid call of a tool that was not loaded (V2). */
+  readonly unloadedCalls: 'run' | 'refuse'
+  /** Counts the tokens of these definitions, preamble included (T3). */
+  readonly countTokens:
+    | ((definitions: readonly Definition[], model: string) => Promise<number> | number)
+    | undefined
+  readonly countTimeout: number
+  readonly rank: Rank
+  readonly maxResults: number
+  /** Milliseconds that a search without a match waits for servers still connecting (S8). */
+  readonly pendingWait: number
+  readonly searchTool: string
+  readonly callTool: string
+  /** Characters of an MCP tool's description that the model reads (H5). */
+  readonly descriptionLimit: number
+  /** Put on the last tool that is never deferred: the end of the part that stays the same. */
+  readonly cacheControl: object | undefined
+  /** Permissions: a hidden tool is neither sent, announced nor found (S10). */
+  readonly hidden: ((tool: Tool) => boolean) | undefined
+  /** Sees each tool between match and load; false keeps it from loading (S16). */
+  readonly allowLoad: ((tool: Tool, query: string) => boolean | Promise<boolean>) | undefined
+}
+
+export type Options = Partial<Omit<Settings, 'capabilities'>> & {
+  /** Replaces parts of the capability table, or all of it. */
+  readonly capabilities?: Partial<Capabilities>
+}
+
+const wires: readonly WireName[] = ['reference', 'addition', 'append', 'bridge', 'hosted']
+
+const defaults: Settings = {
+  validate: () => [],
+  timer: undefined,
+  notify: () => {},
+  trace: () => {},
+  environment: {},
+  toolSearch: undefined,
+  provider: 'anthropic',
+  baseURL: undefined,
+  capabilities,
+  contextWindow: undefined,
+  wire: undefined,
+  hostedSearch: undefined,
+  additions: 'reference',
+  strategy: 'on-demand',
+  announce: 'delta',
+  announceDescriptions: 0,
+  announceShare: 0.02,
+  announceInstructions: 2048,
+  tombstones: false,
+  unloadedCalls: 'run',
+  countTokens: undefined,
+  countTimeout: 3000,
+  rank: classic,
+  maxResults: 5,
+  pendingWait: 5000,
+  searchTool: 'ToolSearch',
+  callTool: 'CallTool',
+  descriptionLimit: 2048,
+  cacheControl: undefined,
+  hidden: undefined,
+  allowLoad: undefined,
+}
+
+export function resolveOptions(options: Options): Settings {
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(defaults, name))
+  if (unknown) throw wrong(unknown, given[unknown], `one of ${Object.keys(defaults).join(', ')}`)
+  for (const [name, value] of Object.entries(given)) check(name as keyof Settings, value)
+  const settings: Settings = { ...defaults, ...(given as Partial<Settings>) }
+  return {
+    ...settings,
+    baseURL: settings.baseURL ?? settings.environment.ANTHROPIC_BASE_URL,
+    capabilities: options.capabilities ? mergeCapabilities(capabilities, options.capabilities) : capabilities,
+  }
+}
+
+const oneOf: Partial<Record<keyof Settings, readonly unknown[]>> = {
+  wire: wires,
+  hostedSearch: ['bm25', 'regex'],
+  additions: ['reference', 'value'],
+  strategy: ['on-demand', 'staged'],
+  announce: ['delta', 'prepend'],
+  unloadedCalls: ['run', 'refuse'],
+}
+
+const atLeast: Partial<Record<keyof Settings, number>> = {
+  contextWindow: 1,
+  announceDescriptions: 0,
+  announceShare: 0,
+  announceInstructions: 0,
+  countTimeout: 0,
+  maxResults: 1,
+  pendingWait: 0,
+  descriptionLimit: 1,
+}
+
+const functions: readonly (keyof Settings)[] = [
+  ...(['validate', 'timer', 'notify', 'trace', 'countTokens', 'rank', 'hidden', 'allowLoad'] as const),
+]
+
+function check(name: keyof Settings, value: unknown): void {
+  const choices = oneOf[name]
+  if (choices && !choices.includes(value)) throw wrong(name, value, choices.join(' or '))
+  const least = atLeast[name]
+  if (least !== undefined && !(typeof value === 'number' && value >= least && Number.isFinite(value))) {
+    throw wrong(name, value, `a number of at least ${least}`)
+  }
+  if (functions.includes(name) && typeof value !== 'function') throw wrong(name, value, 'a function')
+  if (name === 'toolSearch' && typeof value !== 'string' && typeof value !== 'boolean') {
+    throw wrong(name, value, "true, false, 'auto' or 'auto:N'")
+  }
+  if ((name === 'searchTool' || name === 'callTool') && !/^[A-Za-z0-9_-]{1,64}$/.test(String(value))) {
+    throw wrong(name, value, 'a tool name of letters, digits, "_" and "-"')
+  }
+}
+
+function wrong(name: string, value: unknown, expected: string): ShelfError {
+  return new ShelfError('BAD_OPTION', `option "${name}" is ${quote(value)}; use ${expected}.`, value)
+}

@@ -1,0 +1,56 @@
+// The entries of `tools` as the oracle uses them: what each is called, its kind, whether it waits, its text.
+import { bare, type Fields, fieldsOf, isFields, listOf, textOf, toJson, without } from './json.ts'
+
+export type Entry = {
+  readonly name: string
+  readonly deferred: boolean
+  /** What the model is shown once the tool is visible: never the flags of one request. */
+  readonly definition: string
+}
+
+export function entriesOf(tools: unknown): Entry[] {
+  return listOf(tools).map(entryOf)
+}
+
+export function entryOf(tool: unknown): Entry {
+  const fields = fieldsOf(tool)
+  return {
+    name: nameOf(fields),
+    deferred: isDeferred(fields),
+    definition: toJson(bare(without(fields, 'defer_loading'))),
+  }
+}
+
+const TOOLSET = /^(computer|browser)_toolset_\d{8}$/
+
+/** `custom`, or the type of a tool that the API itself defines. */
+export function kindOf(tool: Fields): string {
+  return textOf(tool.type) || 'custom'
+}
+
+export function isToolset(tool: Fields): boolean {
+  return TOOLSET.test(kindOf(tool))
+}
+
+/** Whether each enabled member that a toolset configures waits; members left out are not judged (CHOOSE). */
+export function memberDeferrals(toolset: Fields): boolean[] {
+  return Object.values(fieldsOf(toolset.configs))
+    .filter(isFields)
+    .filter((member) => member.enabled !== false)
+    .map((member) => member.defer_loading === true)
+}
+
+/** The name that references use; a toolset goes by its family or its server. */
+export function nameOf(tool: Fields): string {
+  if (tool.name !== undefined) return textOf(tool.name)
+  return TOOLSET.exec(kindOf(tool))?.[1] ?? textOf(tool.mcp_server_name)
+}
+
+export function isDeferred(tool: Fields): boolean {
+  if (isToolset(tool)) {
+    const members = memberDeferrals(tool)
+    return members.length > 0 && members.every(Boolean)
+  }
+  if (tool.type === 'mcp_toolset') return fieldsOf(tool.default_config).defer_loading === true
+  return tool.defer_loading === true
+}

@@ -1,0 +1,59 @@
+// Every name must lead to a definition: in `tools`, or added by value earlier in the conversation (wire 4, 5, 42).
+import { kindOf, nameOf } from '../catalogue.ts'
+import { firstRefusal, type Refusal } from '../error.ts'
+import { type Fields, fieldsOf, listOf, textOf, toJson } from '../json.ts'
+import { changeIn, referencesIn } from '../references.ts'
+import { type Placed, pathOf, type Turn } from '../turns.ts'
+import { checkTool } from './tools.ts'
+
+export function checkReferences(tools: unknown, turns: readonly Turn[]): Refusal | undefined {
+  const kinds = new Map(
+    listOf(tools)
+      .map(fieldsOf)
+      .map((tool) => [nameOf(tool), kindOf(tool)]),
+  )
+  const known: Known = { kinds, added: 0, size: 0 }
+  return firstRefusal(
+    turns.flatMap((turn) => turn.blocks),
+    (placed) => checkSearchResult(placed, known) ?? checkChange(placed, known),
+  )
+}
+
+/** What is defined so far: names to kinds, and how much of it came by value. */
+type Known = { readonly kinds: Map<string, string>; added: number; size: number }
+
+const MOST_ADDED = 10_000
+const MOST_ADDED_CHARACTERS = 4_194_304
+
+function checkSearchResult({ block }: Placed, known: Known): Refusal | undefined {
+  return firstRefusal(referencesIn(block), ({ tool_name: name }) => {
+    if (typeof name === 'string' && known.kinds.has(name)) return undefined
+    return { message: `Tool reference '${textOf(name)}' not found in available tools` }
+  })
+}
+
+function checkChange(placed: Placed, known: Known): Refusal | undefined {
+  const change = changeIn(placed.block)
+  if (!change) return undefined
+  if (change.definition) return define(change.name, change.definition, placed, known)
+  if (known.kinds.has(change.name)) return undefined
+  const message = `tool_addition/tool_removal references unknown tool '${change.name}'`
+  return { message, code: 'tool_reference_unresolved' }
+}
+
+function define(name: string, definition: Fields, placed: Placed, known: Known): Refusal | undefined {
+  const path = pathOf(placed)
+  const fault = checkTool(definition, `${path}.tool_addition.tool.tool_definition.definition`)
+  if (fault) return fault
+  const kind = kindOf(definition)
+  if ((known.kinds.get(name) ?? kind) !== kind) {
+    const message = `${path}: the tool '${name}' is already defined as a tool of another kind`
+    return { message, code: 'tool_name_conflict' }
+  }
+  known.kinds.set(name, kind)
+  known.added += 1
+  known.size += toJson(definition).length
+  if (known.added <= MOST_ADDED && known.size <= MOST_ADDED_CHARACTERS) return undefined
+  const message = `${path}: the tools defined in messages are too many or too large`
+  return { message, code: 'available_tools_limit_exceeded' }
+}

@@ -1,0 +1,17 @@
+// Does one rendering begin with another? What it keeps is what a prompt cache keeps.
+import type { Segment } from './walk.ts'
+
+/** Where a prefix broke: the place in the rendering, what stood there before, and what stands there now. */
+export type PrefixCheck =
+  | { extends: true }
+  | { extends: false; at: number; expected: Segment; found: Segment | undefined }
+
+export function extendsPrefix(previous: readonly Segment[], next: readonly Segment[]): PrefixCheck {
+  for (const [at, expected] of previous.entries()) {
+    const found = next[at]
+    if (found?.kind !== expected.kind || found.text !== expected.text) {
+      return { extends: false, at, expected, found }
+    }
+  }
+  return { extends: true }
+}

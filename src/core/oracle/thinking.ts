@@ -1,0 +1,58 @@
+// Models that bind thinking to what came before it (wire 44): a block is good only where that is unchanged.
+import { hash } from '../hash.ts'
+import type { Refusal } from './error.ts'
+import { bare, fieldsOf, listOf, textOf, toJson } from './json.ts'
+import { type Placed, pathOf } from './turns.ts'
+import { type Step, walk } from './walk.ts'
+
+/**
+ * A hash of everything before one block: system, tools in sight, earlier content; neither thinking nor cache
+ * breakpoints, nor deferred tools that nothing before the block refers to. A place past the end is the end.
+ */
+export function thinkingPrefix(request: unknown, messageIndex: number, blockIndex: number): string {
+  const { before, end } = chain(request)
+  const isThere = ({ message, index }: Placed) =>
+    message > messageIndex || (message === messageIndex && index >= blockIndex)
+  return before.find(({ step }) => isThere(step))?.prefix ?? end
+}
+
+/** The signature that a bound model puts on thinking in its reply, after the blocks of `reply` if any. */
+export function sign(request: unknown, reply: readonly unknown[] = []): string {
+  const fields = fieldsOf(request)
+  const messages = listOf(fields.messages)
+  const answered = { ...fields, messages: [...messages, { role: 'assistant', content: reply }] }
+  return SIGNED + thinkingPrefix(answered, messages.length, reply.length)
+}
+
+/** Refuses thinking that `sign` bound to another conversation; signatures of other origin are not judged. */
+export function checkBoundThinking(request: unknown): Refusal | undefined {
+  const broken = chain(request).before.find(({ step, prefix }) => {
+    const signature = textOf(step.block.signature)
+    return step.block.type === 'thinking' && signature.startsWith(SIGNED) && signature !== SIGNED + prefix
+  })
+  if (!broken) return undefined
+  const fault = 'Invalid `signature` in `thinking` block. The block is bound to a different conversation.'
+  return { message: `${pathOf(broken.step)}: ${fault}` }
+}
+
+const SIGNED = 'oracle:'
+
+type Link = { readonly step: Step; readonly prefix: string }
+
+/** The prefix before each block, in one pass. */
+function chain(request: unknown): { before: Link[]; end: string } {
+  const { tools, system, steps } = walk(request)
+  let prefix = hash(toJson([tools, system]))
+  const before: Link[] = []
+  for (const step of steps) {
+    before.push({ step, prefix })
+    if (isThinking(step)) continue
+    const loaded = step.segments.filter((segment) => segment.kind === 'functions')
+    prefix = hash(toJson([prefix, step.role, bare(step.block), loaded]))
+  }
+  return { before, end: prefix }
+}
+
+function isThinking({ block }: Step): boolean {
+  return block.type === 'thinking' || block.type === 'redacted_thinking'
+}

@@ -1,0 +1,52 @@
+// A history as the API reads it: adjacent messages of one role are one turn, each block keeping its place.
+import { type Fields, fieldsOf, isFields, listOf } from './json.ts'
+
+export type Role = 'user' | 'assistant' | 'system'
+
+/** A block and where it stands; `message` and `index` count as in the request. */
+export type Placed = {
+  readonly message: number
+  readonly index: number
+  readonly role: Role
+  readonly block: Fields
+}
+
+export type Turn = { readonly role: Role; readonly message: number; readonly blocks: readonly Placed[] }
+
+export function turnsOf(messages: unknown): Turn[] {
+  const turns: { role: Role; message: number; blocks: Placed[] }[] = []
+  for (const [message, value] of listOf(messages).entries()) {
+    const fields = fieldsOf(value)
+    if (isDirective(fields)) continue
+    const role = roleOf(fields.role)
+    const last = turns.at(-1)
+    const turn = last?.role === role ? last : { role, message, blocks: [] }
+    if (turn !== last) turns.push(turn)
+    for (const [index, block] of blocksOf(fields.content).entries()) {
+      turn.blocks.push({ message, index, role, block })
+    }
+  }
+  return turns
+}
+
+/** A system message that only sets `output_config` says nothing to the model and may stand anywhere. */
+export function isDirective(message: Fields): boolean {
+  const { role, content, output_config: config } = message
+  const isEmpty = content === undefined || content === '' || (Array.isArray(content) && content.length === 0)
+  return role === 'system' && isEmpty && isFields(config) && Object.keys(config).length > 0
+}
+
+/** Content as blocks; a string is one text block. */
+export function blocksOf(content: unknown): readonly Fields[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
+  return listOf(content).map(fieldsOf)
+}
+
+/** The path of a block in the API's error texts. */
+export function pathOf(placed: { readonly message: number; readonly index: number }): string {
+  return `messages.${placed.message}.content.${placed.index}`
+}
+
+function roleOf(role: unknown): Role {
+  return role === 'assistant' || role === 'system' ? role : 'user'
+}

@@ -1,0 +1,122 @@
+// One pass over a request in the order in which the model reads it: what becomes visible, and where (wire 12–16).
+import { type Entry, entriesOf, entryOf } from './catalogue.ts'
+import { bare, type Fields, fieldsOf, listOf, textOf, toJson, without } from './json.ts'
+import { type Change, changeIn, isReference, referencesIn } from './references.ts'
+import { blocksOf, type Placed, type Role, turnsOf } from './turns.ts'
+
+/** A piece of what the model sees. Pieces are as fine as blocks, so that a longer turn still has the same start. */
+export type Segment = {
+  readonly kind: 'tools' | 'system' | 'user' | 'assistant' | 'thinking' | 'functions' | 'removal'
+  readonly text: string
+}
+
+export type Step = Placed & { readonly segments: readonly Segment[] }
+
+export type Walk = {
+  readonly tools: readonly Segment[]
+  /** The line that the first deferred tool brings, whichever it is. */
+  readonly scaffold: readonly Segment[]
+  readonly system: readonly Segment[]
+  readonly steps: readonly Step[]
+  /** Names to definitions, as they stand at the end. */
+  readonly visible: ReadonlyMap<string, string>
+}
+
+export function walk(request: unknown): Walk {
+  const { tools, system, messages } = fieldsOf(request)
+  const entries = entriesOf(tools)
+  const immediate = entries.filter((entry) => !entry.deferred)
+  const view = viewOf(entries, immediate)
+  const cleared = clearedMessages(messages)
+  const placed = turnsOf(messages).flatMap((turn) => turn.blocks)
+  const steps = placed.map((place) => ({ ...place, segments: segmentsOf(place, view) }))
+  return {
+    tools: immediate.map((entry) => ({ kind: 'tools', text: asFunction(entry.definition) })),
+    scaffold: entries.length > immediate.length ? [{ kind: 'tools', text: SCAFFOLD }] : [],
+    system: blocksOf(system).map((block) => ({ kind: 'system', text: plain(block) })),
+    steps: steps.map((step) => (cleared.has(step.message) ? { ...step, segments: [] } : step)),
+    visible: view.visible,
+  }
+}
+
+const SCAFFOLD = 'Further tools can be loaded while the conversation runs.'
+
+/** What is defined and what can be seen, at one point of the conversation. */
+type View = { readonly definitions: Map<string, string>; readonly visible: Map<string, string> }
+
+function viewOf(entries: readonly Entry[], immediate: readonly Entry[]): View {
+  const pair = (entry: Entry): [string, string] => [entry.name, entry.definition]
+  return { definitions: new Map(entries.map(pair)), visible: new Map(immediate.map(pair)) }
+}
+
+function segmentsOf({ role, block }: Placed, view: View): Segment[] {
+  switch (block.type) {
+    case 'text':
+      return [{ kind: role, text: plain(block) }]
+    case 'thinking':
+      return [{ kind: 'thinking', text: textOf(block.thinking) }]
+    case 'redacted_thinking':
+      return [{ kind: 'thinking', text: textOf(block.data) }]
+    case 'tool_result':
+      return resultSegments(role, block, view)
+    case 'tool_search_tool_result':
+      return searchSegments(role, block, view)
+    case 'tool_addition':
+    case 'tool_removal':
+      return changeSegments(changeIn(block), view)
+    default:
+      return [{ kind: role, text: plain(block) }]
+  }
+}
+
+// The closing tag makes a block that joins a result already sent differ from one that follows it.
+function resultSegments(role: Role, block: Fields, view: View): Segment[] {
+  const open = toJson(bare(without(block, 'content')))
+  const inner = blocksOf(block.content).flatMap((item): Segment[] =>
+    isReference(item) ? reveal(textOf(item.tool_name), view) : [{ kind: role, text: plain(item) }],
+  )
+  return [{ kind: role, text: `<result>${open}` }, ...inner, { kind: role, text: '</result>' }]
+}
+
+function searchSegments(role: Role, block: Fields, view: View): Segment[] {
+  const content = fieldsOf(block.content)
+  const open = toJson(bare({ ...block, content: without(content, 'tool_references') }))
+  const inner = referencesIn(block).flatMap((item) => reveal(textOf(item.tool_name), view))
+  return [{ kind: role, text: `<result>${open}` }, ...inner, { kind: role, text: '</result>' }]
+}
+
+function changeSegments(change: Change | undefined, view: View): Segment[] {
+  if (!change) return []
+  if (change.kind === 'removal') {
+    if (!view.visible.delete(change.name)) return []
+    return [{ kind: 'removal', text: `The tool ${change.name} is no longer available.` }]
+  }
+  if (change.definition) view.definitions.set(change.name, entryOf(change.definition).definition)
+  return reveal(change.name, view)
+}
+
+/** Shows a definition, unless exactly this one is in sight already (wire 16). */
+function reveal(name: string, view: View): Segment[] {
+  const definition = view.definitions.get(name)
+  if (definition === undefined || view.visible.get(name) === definition) return []
+  view.visible.set(name, definition)
+  return [{ kind: 'functions', text: `<functions>\n${asFunction(definition)}\n</functions>` }]
+}
+
+function asFunction(definition: string): string {
+  return `<function>${definition}</function>`
+}
+
+/** A block as the model reads it; who asked for a call (`caller`) is not told. */
+function plain(block: Fields): string {
+  return block.type === 'text' ? textOf(block.text) : toJson(bare(without(block, 'caller')))
+}
+
+/** Messages with `clear_at: 'next_user_message'` that a later user message has cleared. */
+function clearedMessages(messages: unknown): ReadonlySet<number> {
+  const list = listOf(messages).map(fieldsOf)
+  const lastUser = list.findLastIndex((message) => message.role === 'user')
+  const isCleared = (message: Fields, index: number) =>
+    message.role === 'system' && message.clear_at === 'next_user_message' && index < lastUser
+  return new Set(list.flatMap((message, index) => (isCleared(message, index) ? [index] : [])))
+}

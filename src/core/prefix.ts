@@ -1,0 +1,84 @@
+// The prompt cache: what stands in front of a request, and what broke it (K).
+import { hash } from './hash.ts'
+import type { Block } from './types.ts'
+
+/** A request as it was sent. */
+export type Sent = {
+  readonly request: { readonly [field: string]: unknown }
+  readonly headers?: { readonly [name: string]: string }
+}
+
+export type BreakCause =
+  | { readonly kind: 'model' | 'system' | 'header'; readonly before: unknown; readonly after: unknown }
+  | { readonly kind: 'tool-added' | 'tool-removed' | 'tool-changed'; readonly name: string }
+  | { readonly kind: 'tools-reordered' }
+  | { readonly kind: 'message-edited'; readonly index: number }
+
+/** Hash of what comes before the messages. Deferred tools are left out, as the API leaves them out (K1). */
+export function prefixHash({ request, headers }: Sent): string {
+  const tools = toolsOf(request).filter(({ defer_loading }) => defer_loading !== true)
+  return hash(json([request.model, headers ?? {}, tools, request.system ?? null]))
+}
+
+/** Everything in `next` that keeps it from continuing the cached prefix of `previous`; empty when it continues. */
+export function explainBreak(previous: Sent, next: Sent): BreakCause[] {
+  return [
+    ...differ('model', previous.request.model, next.request.model),
+    ...differ('header', previous.headers ?? {}, next.headers ?? {}),
+    ...toolChanges(toolsOf(previous.request), toolsOf(next.request), referencedNames(previous.request)),
+    ...differ('system', previous.request.system, next.request.system),
+    ...editedMessage(previous.request.messages, next.request.messages),
+  ]
+}
+
+function differ(kind: 'model' | 'system' | 'header', before: unknown, after: unknown): BreakCause[] {
+  return json(before) === json(after) ? [] : [{ kind, before, after }]
+}
+
+/** A deferred tool is part of the prefix only where the sent history refers to it. */
+function toolChanges(
+  before: readonly Block[],
+  after: readonly Block[],
+  referenced: ReadonlySet<unknown>,
+): BreakCause[] {
+  const isPart = (tool: Block) => tool.defer_loading !== true || referenced.has(tool.name)
+  const old = new Map(before.filter(isPart).map((tool) => [String(tool.name), json(tool)]))
+  const now = new Map(after.filter(isPart).map((tool) => [String(tool.name), json(tool)]))
+  const causes: BreakCause[] = []
+  for (const [name, text] of old) {
+    if (!now.has(name)) causes.push({ kind: 'tool-removed', name })
+    else if (now.get(name) !== text) causes.push({ kind: 'tool-changed', name })
+  }
+  for (const name of now.keys()) if (!old.has(name)) causes.push({ kind: 'tool-added', name })
+  if (causes.length > 0) return causes
+  const order = (tools: readonly Block[]) =>
+    json(tools.filter((tool) => tool.defer_loading !== true).map(({ name }) => name))
+  return order(before) === order(after) ? [] : [{ kind: 'tools-reordered' }]
+}
+
+function referencedNames(request: Sent['request']): Set<unknown> {
+  const names = new Set<unknown>()
+  JSON.stringify(request.messages, (_, value: Block | null) => {
+    if (value?.type === 'tool_reference') names.add(value.tool_name ?? value.name)
+    return value
+  })
+  return names
+}
+
+function editedMessage(before: unknown, after: unknown): BreakCause[] {
+  const old = Array.isArray(before) ? before : []
+  const now = Array.isArray(after) ? after : []
+  const index = old.findIndex(
+    (message, position) => message !== now[position] && json(message) !== json(now[position]),
+  )
+  return index < 0 ? [] : [{ kind: 'message-edited', index }]
+}
+
+function toolsOf(request: Sent['request']): readonly Block[] {
+  return Array.isArray(request.tools) ? request.tools : []
+}
+
+/** Breakpoints are not part of what the model reads. */
+function json(value: unknown): string {
+  return JSON.stringify(value, (key, inner) => (key === 'cache_control' ? undefined : inner)) ?? ''
+}

@@ -1,0 +1,75 @@
+// What a person sees of a conversation: searches for tools are plumbing and stay out of sight (P).
+import type { Block, Message } from './types.ts'
+
+export type Shown =
+  | { readonly type: 'text'; readonly text: string }
+  /** Calls of the collapsible kinds in a row: "Read 3 files, searched 2 files". */
+  | { readonly type: 'summary'; readonly text: string; readonly calls: readonly Block[] }
+  | { readonly type: 'call'; readonly name: string; readonly input: unknown }
+
+/** Counts calls of one kind in words, e.g. `(n) => `read ${n} files``. */
+export type Kind = (count: number) => string
+
+export type PresentOptions = {
+  readonly searchTool: string
+  /** Everything in full, searches included (P2). */
+  readonly verbose?: boolean
+  /** The collapsible tools by name; the others are shown one by one. */
+  readonly kinds?: { readonly [name: string]: Kind }
+}
+
+export const readKind: Kind = (count) => `read ${count} ${count === 1 ? 'file' : 'files'}`
+export const searchKind: Kind = (count) => `searched ${count} ${count === 1 ? 'file' : 'files'}`
+
+export function present(messages: readonly Message[], options: PresentOptions): Shown[] {
+  const shown: Shown[] = []
+  let row: Block[] = []
+  const close = () => {
+    const text = summaryOf(row, options)
+    if (text) shown.push({ type: 'summary', text, calls: row })
+    row = []
+  }
+  for (const block of messages.filter(({ role }) => role === 'assistant').flatMap(blocksOf)) {
+    if (block.type === 'text') {
+      close()
+      shown.push({ type: 'text', text: String(block.text) })
+    } else if (isCall(block)) {
+      const name = String(block.name)
+      if (!options.verbose && (isSearch(name, options) || kindOf(name, options))) row.push(block)
+      else {
+        close()
+        shown.push({ type: 'call', name, input: block.input })
+      }
+    }
+  }
+  close()
+  return shown
+}
+
+/** Kinds in the order of their first call. A search joins the row but is not counted (P1). */
+function summaryOf(row: readonly Block[], options: PresentOptions): string {
+  const counts = new Map<Kind, number>()
+  for (const { name } of row) {
+    const kind = kindOf(String(name), options)
+    if (kind) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  }
+  const text = [...counts].map(([kind, count]) => kind(count)).join(', ')
+  return text === '' ? '' : text[0]?.toUpperCase() + text.slice(1)
+}
+
+function isSearch(name: string, { searchTool }: PresentOptions): boolean {
+  return name === searchTool || name.startsWith('tool_search_tool_')
+}
+
+function kindOf(name: string, { kinds }: PresentOptions): Kind | undefined {
+  return kinds && Object.hasOwn(kinds, name) ? kinds[name] : undefined
+}
+
+function isCall({ type }: Block): boolean {
+  return type === 'tool_use' || type === 'server_tool_use'
+}
+
+function blocksOf({ content }: Message): Block[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
+  return Array.isArray(content) ? content.filter((block) => typeof block === 'object' && block !== null) : []
+}

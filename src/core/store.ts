@@ -1,0 +1,115 @@
+// What a shelf and its forks share: the tools, the servers, the settings, and what was learned about back-ends.
+import type { Capabilities } from './capabilities.ts'
+import type { Settings } from './options.ts'
+import { oddMark } from './policy.ts'
+import { buildPool, serverOf } from './pool.ts'
+import type { Host } from './prepare.ts'
+import { PLACEHOLDER } from './search-tool.ts'
+import type { Pool, Server, Tool } from './types.ts'
+
+export type Store = {
+  readonly host: Host
+  add(tools: readonly Tool[]): void
+  remove(names: string | readonly string[] | { readonly server: string }): void
+  setServer(name: string, details: Partial<Server>): void
+  setCapabilities(capabilities: Capabilities): void
+  reject(key: string): void
+  isRejected(key: string): boolean
+  /** Resolves at the next change of tools or servers. */
+  changed(): Promise<void>
+}
+
+export function createStore(given: Settings, initial: readonly Tool[]): Store {
+  const settings = tellOnce(given)
+  const servers = new Map<string, Server>()
+  const rejected = new Set<string>()
+  let waiting: (() => void)[] = []
+  let host: Host = { settings, pool: poolOf([], settings), servers, rejected, counts: new Map() }
+  let tools: readonly Tool[] = []
+
+  const change = () => {
+    const woken = waiting
+    waiting = []
+    for (const wake of woken) wake()
+  }
+  const setTools = (next: readonly Tool[]) => {
+    host = { ...host, pool: poolOf(next, host.settings) }
+    tools = next
+    change()
+  }
+
+  const store: Store = {
+    get host() {
+      return host
+    },
+    add(added) {
+      const isReplaced = new Map(added.map((tool) => [ownKey(tool), tool]))
+      const kept = tools.map((tool) => {
+        const replacement = isReplaced.get(ownKey(tool))
+        isReplaced.delete(ownKey(tool))
+        return replacement ?? tool
+      })
+      setTools([...kept, ...added.filter((tool) => isReplaced.get(ownKey(tool)) === tool)])
+      for (const server of new Set(added.map(serverOf))) {
+        if (server !== undefined && servers.get(server)?.state !== 'connected')
+          store.setServer(server, { state: 'connected' })
+      }
+    },
+    remove(names) {
+      const isGone = goneTest(names, host.pool)
+      setTools(tools.filter((tool) => !isGone(tool)))
+      if (typeof names === 'object' && 'server' in names) servers.delete(names.server)
+    },
+    setServer(name, details) {
+      servers.set(name, { state: 'connected', ...servers.get(name), ...details })
+      change()
+    },
+    setCapabilities(capabilities) {
+      host = { ...host, settings: { ...host.settings, capabilities } }
+    },
+    reject: (key) => void rejected.add(key),
+    isRejected: (key) => rejected.has(key),
+    changed: () => new Promise((resolve) => waiting.push(resolve)),
+  }
+  setTools(initial)
+  return store
+}
+
+function poolOf(tools: readonly Tool[], settings: Settings): Pool {
+  for (const tool of tools) {
+    const warning = oddMark(tool)
+    if (warning) settings.notify(warning)
+  }
+  return buildPool(tools, {
+    descriptionLimit: settings.descriptionLimit,
+    reserved: [settings.searchTool, settings.callTool, PLACEHOLDER],
+    warn: settings.notify,
+  })
+}
+
+function ownKey(tool: Tool): string {
+  return JSON.stringify([serverOf(tool) ?? null, tool.name])
+}
+
+function goneTest(
+  names: string | readonly string[] | { readonly server: string },
+  pool: Pool,
+): (tool: Tool) => boolean {
+  if (typeof names === 'object' && 'server' in names) return (tool) => serverOf(tool) === names.server
+  const gone = new Set([names].flat().map((name) => pool.byName.get(name as string)?.tool))
+  return (tool) => gone.has(tool)
+}
+
+/** Each message reaches the person once, and the trace as a warning. */
+function tellOnce(settings: Settings): Settings {
+  const told = new Set<string>()
+  return {
+    ...settings,
+    notify: (message) => {
+      if (told.has(message)) return
+      told.add(message)
+      settings.trace({ type: 'warning', message })
+      settings.notify(message)
+    },
+  }
+}

@@ -1,0 +1,120 @@
+// The vocabulary. Every other file speaks these words; this one imports nothing.
+//
+// Messages have the Anthropic shapes, described structurally: only what we read is named here, and
+// whatever else a message, block or tool holds passes through untouched.
+
+/** A content block as we read it. */
+export type Block = { readonly type?: unknown; readonly [field: string]: unknown }
+
+/** One entry of a history, as we read it: an API message, or one that carries a note of ours (notes.ts). */
+export type Message = {
+  readonly role?: unknown
+  readonly content?: unknown
+  readonly [field: string]: unknown
+}
+
+/** What a host may hand in as a message: an SDK's own type fits, without an index signature. */
+export type MessageLike = { readonly role?: Role; readonly content?: unknown }
+
+/** Any role passes; naming the usual ones lets TypeScript keep a literal `role: 'user'` as it is. */
+export type Role = 'user' | 'assistant' | 'system' | (string & {})
+
+/** What a host may hand in as a request. `tools` given here are sent as they are, before the shelf's. */
+export type RequestLike = { readonly model: string; readonly messages: readonly MessageLike[] }
+
+/** A tool as the host or an MCP server describes it. */
+export type Tool = {
+  readonly name: string
+  readonly description?: string
+  readonly input_schema?: unknown
+  /** MCP's spelling of `input_schema`; read when the other is missing. */
+  readonly inputSchema?: unknown
+  /** The MCP server it came from. A tool with a server is an MCP tool, one without is a built-in. */
+  readonly server?: string
+  /** A curated phrase that search weighs above the description. */
+  readonly searchHint?: string
+  /** Never deferred (D1). On an MCP tool, `false` defers it even on an always-loaded server. */
+  readonly alwaysLoad?: boolean
+  /** A built-in that may be deferred (D7). */
+  readonly shouldDefer?: boolean
+  /** A channel the model must see on turn one (D5); a function is asked at each request. */
+  readonly critical?: boolean | (() => boolean)
+  /** A built-in that is still starting is deferred until it is ready (D6). */
+  readonly initializing?: boolean | (() => boolean)
+  readonly _meta?: { readonly [key: string]: unknown }
+}
+
+/** A tool definition as it is sent, without the overlays of one request (Q9). */
+export type Definition = { readonly name: string; readonly [field: string]: unknown }
+
+/** An entry of a request's `tools`, in the words the SDK's types use. */
+export type RequestTool = {
+  name: string
+  description?: string
+  input_schema: { type: 'object'; [field: string]: unknown }
+  defer_loading?: boolean
+}
+
+/** A tool in the pool: under the name the model calls it by, with its memoised definition. */
+export type PoolTool = {
+  readonly name: string
+  readonly tool: Tool
+  /** The MCP server, and the tool's own name there: the exact way back from `name` (H3). */
+  readonly server: string | undefined
+  readonly original: string
+  readonly definition: Definition
+  /** The definition as JSON: what counting measures and change detection compares. */
+  readonly json: string
+}
+
+/** Every tool the host has now. A change makes a new pool; the same pool is the same object. */
+export type Pool = {
+  readonly tools: readonly PoolTool[]
+  readonly byName: ReadonlyMap<string, PoolTool>
+}
+
+/** A pool split for one request. The same split of the same pool is the same object. */
+export type Shelving = {
+  readonly pool: Pool
+  readonly immediate: readonly PoolTool[]
+  readonly deferred: readonly PoolTool[]
+  readonly deferredNames: ReadonlySet<string>
+}
+
+/** What the host knows of an MCP server. */
+export type Server = {
+  readonly state: 'pending' | 'connected' | 'failed' | 'disabled'
+  /** Why it failed. */
+  readonly error?: string
+  /** Its tools are not deferred, unless one says otherwise (D2). */
+  readonly alwaysLoad?: boolean
+  /** Announced with the server's tools (A6). */
+  readonly instructions?: string
+  /** One line for when only servers, not tools, fit the announcement (A7). */
+  readonly description?: string
+}
+
+export type Servers = ReadonlyMap<string, Server>
+
+/** How a back-end spells deferral (Q5). */
+export type WireName = 'reference' | 'addition' | 'append' | 'bridge' | 'hosted'
+
+/** The model's call of a tool. */
+export type ToolUse = { readonly id: string; readonly name: string; readonly input?: unknown }
+
+/** A block that answers a call; assignable to the SDK's type. */
+export type ToolResult = {
+  type: 'tool_result'
+  tool_use_id: string
+  content: (TextBlock | ReferenceBlock)[]
+  is_error?: boolean
+}
+
+export type TextBlock = { type: 'text'; text: string }
+export type ReferenceBlock = { type: 'tool_reference'; tool_name: string }
+
+/** What is wrong with a call's input: where, and what was expected there. */
+export type Problem = { readonly path: string; readonly message: string }
+
+/** Checks an input against a JSON schema; no problems means valid. Must not throw on odd schemas. */
+export type Validate = (schema: unknown, input: unknown) => readonly Problem[]

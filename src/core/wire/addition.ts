@@ -1,0 +1,40 @@
+// `tool_addition` in system messages between the turns, by reference to a deferred tool or by value.
+import { loadedNote } from '../notes.ts'
+import { searchTool } from '../search-tool.ts'
+import type { Block, PoolTool } from '../types.ts'
+import { reference } from './reference.ts'
+import { type MakeWire, missing } from './wire.ts'
+
+export const addition: MakeWire = (settings, variant) => {
+  const byReference = reference(settings, variant)
+  const byValue = settings.additions === 'value'
+  return {
+    ...byReference,
+    name: 'addition',
+    takesAdditions: true,
+    declare: (working) =>
+      byValue ? [searchTool(settings, 'addition'), ...working.immediate] : byReference.declare(working),
+    answer: (id, tools, note) => ({
+      type: 'tool_result',
+      tool_use_id: id,
+      content: [{ type: 'text', text: written(tools, note) }],
+    }),
+    unseen: (facts) => missing(facts.loaded, facts.referenced, facts.added),
+    reload: (tools) => [{ role: 'system', content: tools.map(byValue ? valueBlock : referenceBlock) }],
+  }
+}
+
+function written(tools: readonly PoolTool[], note: string | undefined): string {
+  const names = tools.map(({ name }) => name)
+  return [loadedNote(names, false), 'Their definitions follow.', ...(note === undefined ? [] : [note])].join(
+    '\n',
+  )
+}
+
+function referenceBlock({ name }: PoolTool): Block {
+  return { type: 'tool_addition', tool: { type: 'tool_reference', name } }
+}
+
+function valueBlock({ definition }: PoolTool): Block {
+  return { type: 'tool_addition', tool: { type: 'tool_definition', definition } }
+}

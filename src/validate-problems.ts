@@ -1,0 +1,113 @@
+// Says in words what typebox found wrong with an input, short enough for a model to read and act on.
+
+import type { TLocalizedValidationError } from 'typebox/error'
+import type { Problem } from './core/types.ts'
+
+/** At most ten problems; a failed union is one, or the problems of the branch that was meant. */
+export function explain(errors: readonly TLocalizedValidationError[]): Problem[] {
+  const findings: Finding[] = []
+  for (const error of errors) {
+    if (error.keyword !== 'anyOf' && error.keyword !== 'oneOf') findings.push(...describe(error))
+    else findings.push(...describeUnion(error, takeBranches(error, findings)))
+  }
+  const problems = new Map<string, Problem>()
+  for (const { pointer, message } of findings) {
+    const problem = { path: pointerNames(pointer).join('.'), message: clip(message) }
+    problems.set(JSON.stringify(problem), problem)
+  }
+  if (problems.size === 0) return [{ path: '', message: 'does not match the schema' }]
+  return [...problems.values()].slice(0, 10)
+}
+
+type Finding = {
+  readonly keyword: string
+  readonly schemaPath: string
+  readonly pointer: string
+  readonly message: string
+}
+
+const unknown = 'is not a known property'
+const toJson = (value: unknown) => JSON.stringify(value)
+
+function describe(error: TLocalizedValidationError): Finding[] {
+  const { keyword, schemaPath, instancePath } = error
+  const about = (message: string, name?: PropertyKey): Finding => {
+    const below = name === undefined ? '' : `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`
+    const prefix = /(?<!\/properties)\/propertyNames(?:\/|$)/.test(schemaPath) ? 'the property name ' : ''
+    return { keyword, schemaPath, pointer: instancePath + below, message: prefix + message }
+  }
+  switch (error.keyword) {
+    case 'required':
+      return error.params.requiredProperties.map((name) => about('is required', name))
+    case 'unevaluatedProperties':
+      return error.params.unevaluatedProperties.map((name) => about(unknown, name))
+    case 'additionalProperties':
+    case 'propertyNames':
+      return [] // each property has been reported
+    case 'if':
+      return error.params.failingKeyword === 'else' ? [] : [about('breaks a conditional rule (if, then)')]
+    case 'boolean':
+      return [about(schemaPath.endsWith('/additionalProperties') ? unknown : 'is not allowed')]
+    case 'type':
+      return [about(`must be ${[error.params.type].flat().join(' or ')}`)]
+    case 'enum':
+      return [about(`must be one of ${error.params.allowedValues.map(toJson).join(', ')}`)]
+    case 'const':
+      return [about(`must be ${toJson(error.params.allowedValue)}`)]
+    case 'not':
+      return [about('must not have the form that the schema rules out')]
+    default:
+      return [about(error.message)]
+  }
+}
+
+type Union = Extract<TLocalizedValidationError, { keyword: 'anyOf' | 'oneOf' }>
+
+/** A union's error comes right after those of its branches: removes and returns these, by branch. */
+function takeBranches(union: Union, findings: Finding[]): Finding[][] {
+  const prefix = `${union.schemaPath}/${union.keyword}/`
+  const first = findings.findLastIndex(
+    ({ schemaPath, pointer }) => !schemaPath.startsWith(prefix) || !pointer.startsWith(union.instancePath),
+  )
+  const branches = new Map<number, Finding[]>()
+  for (const finding of findings.splice(first + 1)) {
+    const branch = Number.parseInt(finding.schemaPath.slice(prefix.length), 10)
+    branches.set(branch, [...(branches.get(branch) ?? []), finding])
+  }
+  return [...branches.values()]
+}
+
+function describeUnion(union: Union, branches: Finding[][]): Finding[] {
+  const { keyword, schemaPath, instancePath } = union
+  const isHere = ({ pointer }: Finding) => pointer === instancePath
+  const isOther = (finding: Finding) =>
+    finding.keyword === 'const' || (isHere(finding) && ['type', 'enum'].includes(finding.keyword))
+  const [meant, ...more] = branches.filter((branch) => !branch.some(isOther))
+  if (meant && more.length === 0) return meant.map((finding) => ({ ...finding, schemaPath }))
+  const about = (message: string) => [{ keyword, schemaPath, pointer: instancePath, message }]
+  if (branches.length === 0) return about('matches more than one of the forms of which it may have only one')
+  const firsts = branches.flatMap((branch) => branch.slice(0, 1))
+  if (firsts.every((finding) => isHere(finding) && finding.message.startsWith('must be '))) {
+    return about(
+      `must be ${listed(
+        firsts.map(({ message }) => message.slice(8)),
+        ' or ',
+      )}`,
+    )
+  }
+  const forms = firsts.map(({ pointer, message }) =>
+    [...pointerNames(pointer.slice(instancePath.length)), message].join(' '),
+  )
+  return about(`has none of the allowed forms: ${listed(forms, '; or ')}`)
+}
+
+const listed = (texts: readonly string[], separator: string) => [...new Set(texts)].join(separator)
+
+const clip = (message: string) => (message.length > 300 ? `${message.slice(0, 299)}…` : message)
+
+/** The names in a JSON pointer. */
+export const pointerNames = (pointer: string): string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))

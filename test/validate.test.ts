@@ -1,0 +1,458 @@
+import { execFileSync } from 'node:child_process'
+import { Settings } from 'typebox/system'
+import { describe, expect, it } from 'vitest'
+import { validate } from '../src/validate.ts'
+
+const draft07 = 'http://json-schema.org/draft-07/schema#'
+const draft2020 = 'https://json-schema.org/draft/2020-12/schema'
+const paths = (schema: unknown, input: unknown) => validate(schema, input).map(({ path }) => path)
+const textWith = (keywords: object) => ({
+  type: 'object',
+  properties: { text: { type: 'string', ...keywords } },
+})
+const isValid = (keywords: object, text: string) => validate(textWith(keywords), { text }).length === 0
+
+describe('dialects', () => {
+  it('V1 draft-07: definitions, tuples, dependencies, and nothing beside a $ref', () => {
+    const schema = {
+      $schema: draft07,
+      $ref: '#/definitions/Query',
+      definitions: {
+        Query: {
+          type: 'object',
+          required: ['limit'],
+          properties: {
+            limit: { $ref: '#/definitions/Limit', maximum: 1 },
+            pair: { items: [{ type: 'string' }, { type: 'number' }], additionalItems: false },
+          },
+          dependencies: { after: ['before'] },
+        },
+        Limit: { type: 'integer', maximum: 50 },
+      },
+    }
+    expect(validate(schema, { limit: 50, pair: ['a', 1] })).toEqual([])
+    expect(validate(schema, {})).toEqual([{ path: 'limit', message: 'is required' }])
+    expect(paths(schema, { limit: 51, pair: ['a', 'b', 'c'] })).toEqual(['pair.2', 'pair.1', 'limit'])
+    expect(paths(schema, { limit: 1, after: 1 })).toEqual([''])
+  })
+
+  it('V1 2020-12: $defs, prefixItems, keywords beside a $ref, unevaluatedProperties', () => {
+    const schema = {
+      $schema: draft2020,
+      allOf: [{ $ref: '#/$defs/base' }],
+      properties: {
+        limit: { $ref: '#/$defs/limit', maximum: 10 },
+        pair: { prefixItems: [{ type: 'string' }] },
+      },
+      unevaluatedProperties: false,
+      $defs: { base: { properties: { id: { type: 'string' } } }, limit: { type: 'number' } },
+    }
+    expect(validate(schema, { id: 'x', limit: 10, pair: ['a', 2] })).toEqual([])
+    expect(paths(schema, { id: 1, limit: 11, pair: [1], other: 1 }).sort()).toContain('limit')
+    expect(validate(schema, { id: 'x', other: 1 })).toEqual([
+      { path: 'other', message: 'is not a known property' },
+    ])
+  })
+
+  it('V1 references lead into properties, anchors, other addresses and through cycles', () => {
+    const schema = {
+      $id: 'https://example.com/tree.json',
+      type: 'object',
+      properties: {
+        name: { $anchor: 'name', type: 'string' },
+        title: { $ref: '#/properties/name' },
+        alias: { $ref: '#name' },
+        owner: { $ref: 'owner.json' },
+        'a/b %': { type: 'number' },
+        escaped: { $ref: '#/properties/a~1b%20%25' },
+        children: { type: 'array', items: { $ref: '#' } },
+        shared: { $ref: '#/components/schemas/Shared' },
+      },
+      components: { schemas: { Shared: { type: 'boolean' } } },
+      $defs: { owner: { $id: 'owner.json', type: 'integer' } },
+    }
+    const wrong = {
+      title: 1,
+      alias: 1,
+      owner: 'x',
+      escaped: 'x',
+      children: [{ children: [{ name: 1 }] }],
+      shared: 1,
+    }
+    expect(paths(schema, wrong).sort()).toEqual(
+      ['alias', 'children.0.children.0.name', 'escaped', 'owner', 'shared', 'title'].sort(),
+    )
+    expect(
+      validate(schema, { title: 'a', alias: 'b', owner: 1, escaped: 1, children: [{}], shared: true }),
+    ).toEqual([])
+  })
+
+  it('V1 formats are checked where typebox knows them', () => {
+    expect(isValid({ format: 'date-time' }, '2024-01-01T00:00:00Z')).toBe(true)
+    expect(validate(textWith({ format: 'date-time' }), { text: 'soon' })).toEqual([
+      { path: 'text', message: 'must be in date-time format' },
+    ])
+    expect(isValid({ format: 'email' }, 'nobody')).toBe(false)
+    expect(isValid({ format: 'int32' }, 'anything')).toBe(true)
+  })
+})
+
+describe('odd schemas', () => {
+  it('V1 a missing, empty or non-object schema accepts everything; false accepts nothing', () => {
+    for (const schema of [undefined, null, true, {}, [], 'object', 7]) {
+      for (const input of [undefined, null, {}, [1], 'text']) expect(validate(schema, input)).toEqual([])
+    }
+    expect(validate(false, {})).toEqual([{ path: '', message: 'no input is allowed' }])
+  })
+
+  it('V1 without a type, the other keywords still hold', () => {
+    expect(paths({ properties: { limit: { maximum: 5 } }, required: ['name'] }, { limit: 6 })).toEqual([
+      'name',
+      'limit',
+    ])
+    expect(validate({ properties: { limit: { maximum: 5 } } }, 'not an object')).toEqual([])
+  })
+
+  it('V1 what is broken is ignored, and what is beside it still holds', () => {
+    const broken = {
+      type: 'object',
+      properties: {
+        limit: { type: 'number' },
+        nothing: null,
+        odd: { type: 'function' },
+        untyped: { type: [] },
+        empty: { enum: [] },
+        zero: { multipleOf: 0 },
+        lost: { $ref: '#/$defs/missing' },
+        remote: { $ref: 'https://elsewhere.example/schema.json' },
+        unreadable: { $ref: 'http://[' },
+        strange: { required: true, minLength: 'x', allOf: {}, anyOf: 3, items: 'x', properties: [1] },
+      },
+    }
+    const input = {
+      nothing: 1,
+      odd: 1,
+      untyped: 1,
+      empty: 1,
+      zero: 1,
+      lost: 1,
+      remote: 1,
+      unreadable: 1,
+      strange: 1,
+    }
+    expect(validate(broken, { ...input, limit: 1 })).toEqual([])
+    expect(validate(broken, { ...input, limit: 'x' })).toEqual([{ path: 'limit', message: 'must be number' }])
+  })
+
+  it('V1 a lost reference lets every property count as known', () => {
+    const schema = { allOf: [{ $ref: 'https://elsewhere.example/' }], unevaluatedProperties: false }
+    expect(validate(schema, { name: 1 })).toEqual([])
+  })
+
+  it('V1 references to themselves, cyclic objects and throwing schemas never throw', () => {
+    expect(validate({ $ref: '#' }, {})).toEqual([])
+    expect(validate({ allOf: [{ $ref: '#' }, { $ref: '#' }] }, {})).toEqual([])
+    const cyclic = { type: 'object', properties: {} as Record<string, unknown>, required: ['name'] }
+    cyclic.properties.child = cyclic
+    expect(paths(cyclic, { name: 1, child: {} })).toEqual(['child.name'])
+    const list: unknown[] = []
+    list.push(list)
+    expect(validate({ allOf: list }, {})).toEqual([])
+    const throwing = Object.defineProperty({}, 'type', {
+      enumerable: true,
+      get: () => {
+        throw new Error('no')
+      },
+    })
+    expect(validate(throwing, {})).toEqual([])
+  })
+
+  it('V1 keywords that only typebox knows are not obeyed', () => {
+    const refuse = { check: () => false, error: () => 'refused' }
+    expect(validate({ '~refine': [refuse] }, {})).toEqual([])
+  })
+
+  it('V1 the schema is read once', () => {
+    let reads = 0
+    const schema = Object.defineProperty({}, 'type', {
+      enumerable: true,
+      get: () => {
+        reads += 1
+        return 'object'
+      },
+    })
+    validate(schema, 1)
+    const before = reads
+    expect(validate(schema, 2)).toEqual([{ path: '', message: 'must be object' }])
+    expect(reads).toBe(before)
+  })
+
+  it('V1 a huge schema works', () => {
+    const names = Array.from({ length: 3_000 }, (_, index) => `property_${index}`)
+    const properties = Object.fromEntries(
+      names.map((name) => [name, { type: 'string', pattern: '^[a-z]{1,64}$', description: 'x'.repeat(50) }]),
+    )
+    const schema = { type: 'object', properties, additionalProperties: false }
+    expect(paths(schema, { property_7: 'ok', property_2999: 'NO', property_3000: 'x' })).toEqual([
+      'property_3000',
+      'property_2999',
+    ])
+  })
+})
+
+describe('names that every object inherits', () => {
+  const inherited = [...Object.getOwnPropertyNames(Object.prototype)]
+
+  it('V1 are missing when required and not given, at any depth', () => {
+    expect(paths({ type: 'object', required: inherited }, {})).toEqual(inherited.slice(0, 10))
+    for (const name of inherited) {
+      const schema = {
+        properties: { list: { items: { $ref: '#/$defs/item' } } },
+        $defs: { item: { required: [name] } },
+      }
+      expect(validate(schema, { list: [{}] })).toEqual([{ path: `list.0.${name}`, message: 'is required' }])
+      expect(validate(schema, { list: [JSON.parse(`{"${name}":1}`)] })).toEqual([])
+    }
+  })
+
+  it('V1 are checked when given and not when left out', () => {
+    for (const name of inherited) {
+      const schema = JSON.parse(`{"properties":{"${name}":{"type":"string"}},"additionalProperties":false}`)
+      expect(validate(schema, {})).toEqual([])
+      expect(paths(schema, JSON.parse(`{"${name}":1}`))).toEqual([name])
+    }
+  })
+})
+
+describe('patterns', () => {
+  const bait = 'a'.repeat(60)
+
+  it('V1 plain patterns are enforced', () => {
+    const uuid = '^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$'
+    const cases: [pattern: string, good: string, bad: string][] = [
+      ['^[a-z]+$', 'abc', 'abC'],
+      ['^\\d{4}-\\d{2}-\\d{2}$', '2024-01-31', '2024-1-31'],
+      ['^(foo|bar)$', 'bar', 'bard'],
+      [uuid, '123e4567-e89b-12d3-a456-426614174000', '123e4567-e89b-12d3-a456-42661417400g'],
+      ['^[a-z0-9]+(-[a-z0-9]+)*$', 'a-b-c', 'a--b'],
+      ['b{2,}', 'abba', 'abab'],
+      ['^\\p{Lu}.?\\u{1F600}\\b\\w*?$', 'Éx😀x', 'éx😀x'],
+      ['\\bcat\\b', 'a cat.', 'concat'],
+      ['^[^\\s\\]]*$', 'a[b', 'a]b'],
+      ['', '', ''],
+    ]
+    for (const [pattern, good, bad] of cases) {
+      expect([pattern, isValid({ pattern }, good)]).toEqual([pattern, true])
+      expect([pattern, isValid({ pattern }, bad)]).toEqual([pattern, pattern === ''])
+    }
+  })
+
+  it('V1 no pattern is slow, and those that would be are enforced all the same', () => {
+    for (const pattern of [
+      '^(a+)+$',
+      '^(a|a)*$',
+      '^(a|aa)+$',
+      '^(.*a){20}$',
+      '^(([a-z])+.)+[A-Z]([a-z])+$',
+      '^(a?){60}b$',
+    ]) {
+      expect([pattern, isValid({ pattern }, `${bait}!`)]).toEqual([pattern, false])
+    }
+    expect(isValid({ pattern: '^(a+)+$' }, bait)).toBe(true)
+  })
+
+  it('V1 patterns that are not JavaScript, look around, refer back or are huge are dropped', () => {
+    const dropped = [
+      '(?i)abc',
+      '(?P<year>\\d+)',
+      '\\Aabc\\z',
+      '[',
+      '(',
+      'a**',
+      '^(?=b)',
+      '(?<!a)b',
+      '(x)\\1',
+      'a{1001}b',
+      '(((){1000}){1000}){1000}b',
+      '(b{1000}){1000}',
+    ]
+    for (const pattern of dropped)
+      expect([pattern, isValid({ pattern }, `${bait}!`)]).toEqual([pattern, true])
+  })
+
+  it('V1 very long texts are left to the server', () => {
+    expect(isValid({ pattern: '^(a+)+$' }, `${'a'.repeat(2_000_000)}!`)).toBe(true)
+    expect(isValid({ format: 'uri' }, ' '.repeat(2_000_000))).toBe(true)
+    expect(isValid({ pattern: '^a+$' }, `${'a'.repeat(50_000)}!`)).toBe(false)
+  })
+
+  it('V1 no known format is slow on long texts', () => {
+    const formats = [
+      'date-time',
+      'duration',
+      'email',
+      'hostname',
+      'idn-email',
+      'idn-hostname',
+      'ipv6',
+      'iri',
+      'json-pointer',
+      'regex',
+      'uri',
+      'uri-reference',
+      'uri-template',
+      'uuid',
+    ]
+    const texts = ['a', 'a.', 'a-', ':', '/a', '%61', '1', '[', '{a,', '"\\a', 'é', '\u200d'].map((part) =>
+      part.repeat(20_000),
+    )
+    for (const format of formats) {
+      for (const text of texts)
+        for (const start of ['', 'a@', 'http://']) isValid({ format }, `${start + text}!`)
+    }
+  })
+
+  it('V1 patternProperties: plain ones are enforced, others dropped together with what depends on them', () => {
+    const plain = {
+      patternProperties: { '^x-': { type: 'number' }, '^(foo|bar)$': true },
+      additionalProperties: false,
+    }
+    expect(validate(plain, { 'x-a': 1, foo: 1 })).toEqual([])
+    expect(paths(plain, { 'x-a': 'text', baz: 1 })).toEqual(['baz', 'x-a'])
+    for (const pattern of ['^(a+)+$', '(a|a)(a|a)(a|a)', '^(?=a)', '[', '(a)\\1']) {
+      const slow = {
+        patternProperties: { [pattern]: { type: 'number' }, '^y': { type: 'number' } },
+        additionalProperties: false,
+      }
+      expect(paths(slow, { [`${bait}!`]: 'text', z: 1, y: 'text' })).toEqual(['y'])
+    }
+    expect(validate({ patternProperties: { 'a+$': true } }, { [`${'a'.repeat(5_000_000)}!`]: 1 })).toEqual([])
+  })
+
+  it('V1 patterns hide neither in data nor behind references to it', () => {
+    const evil = { pattern: '^(?=(a+)+$)', patternProperties: { '^(a+)+$': false }, '~refine': 1 }
+    expect(validate({ $ref: '#/const', const: evil }, evil)).toEqual([])
+    expect(
+      validate({ properties: { text: { $ref: '#/default' } }, default: evil }, { text: `${bait}!` }),
+    ).toEqual([])
+    expect(validate(textWith({ const: { pattern: 1 } }), { text: { pattern: 1 } })).toHaveLength(1)
+  })
+})
+
+describe('too much work', () => {
+  it('V1 a schema that multiplies by its references is given up', () => {
+    const $defs: Record<string, unknown> = { d60: { type: 'string' } }
+    for (let index = 0; index < 60; index += 1) {
+      $defs[`d${index}`] = { anyOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] }
+    }
+    expect(validate({ $ref: '#/$defs/d0', $defs }, 1)).toEqual([])
+  })
+
+  it('V1 deep, cyclic and shared inputs are given up', () => {
+    let deep: unknown = 1
+    let shared: unknown = 1
+    for (let index = 0; index < 100_000; index += 1) deep = { child: [deep] }
+    for (let index = 0; index < 60; index += 1) shared = [shared, shared]
+    const cyclic: Record<string, unknown> = {}
+    cyclic.left = cyclic
+    cyclic.right = [cyclic]
+    for (const input of [deep, shared, cyclic]) expect(validate({ required: ['name'] }, input)).toEqual([])
+  })
+
+  it('V1 typebox is left as it was', () => {
+    const { maxErrors } = Settings.Get()
+    validate({ type: 'object' }, 1)
+    expect(Settings.Get().maxErrors).toBe(maxErrors)
+  })
+
+  it('V1 works where code may not be made from strings', () => {
+    const script = `
+      import { validate } from './src/validate.ts'
+      const schema = { type: 'object', properties: { limit: { $ref: '#/$defs/n' } }, $defs: { n: { type: 'number' } } }
+      console.log(JSON.stringify([validate(schema, { limit: 1 }), validate(schema, { limit: 'x' })]))
+    `
+    const flags = [
+      '--disallow-code-generation-from-strings',
+      '--import',
+      'tsx',
+      '--input-type=module',
+      '-e',
+      script,
+    ]
+    const output = execFileSync(process.execPath, flags, {
+      encoding: 'utf8',
+      cwd: new URL('..', import.meta.url),
+    })
+    expect(JSON.parse(output)).toEqual([[], [{ path: 'limit', message: 'must be number' }]])
+  })
+})
+
+describe('problems', () => {
+  const messages = (schema: unknown, input: unknown) =>
+    validate({ properties: { value: schema } }, { value: input }).map(
+      ({ path, message }) => `${path} ${message}`,
+    )
+
+  it('V1 are at most ten, without duplicates', () => {
+    const items = { type: 'array', items: { type: 'number' } }
+    expect(validate(items, Array(5_000).fill('x'))).toHaveLength(10)
+    expect(messages({ allOf: [{ type: 'string' }, { type: 'string' }] }, 1)).toEqual(['value must be string'])
+  })
+
+  it('V1 are short and say what is expected', () => {
+    expect(messages({ type: ['string', 'null'] }, 1)).toEqual(['value must be string or null'])
+    expect(messages({ enum: ['a', 2] }, 'b')).toEqual(['value must be one of "a", 2'])
+    expect(messages({ const: { a: 1 } }, 'b')).toEqual(['value must be {"a":1}'])
+    expect(messages({ minimum: 1 }, 0)).toEqual(['value must be >= 1'])
+    expect(messages({ properties: {}, additionalProperties: false }, { x: 1 })).toEqual([
+      'value.x is not a known property',
+    ])
+    expect(messages({ propertyNames: { pattern: '^a' } }, { b: 1 })).toEqual([
+      'value.b the property name must match the pattern ^a',
+    ])
+    expect(
+      messages({ uniqueItems: true }, [
+        { a: 1, b: 2 },
+        { b: 2, a: 1 },
+      ]),
+    ).toEqual(['value must not have duplicate items'])
+    expect(messages({ not: {} }, 1)).toEqual(['value must not have the form that the schema rules out'])
+    expect(messages({ if: {}, then: false }, 1)).toEqual(['value breaks a conditional rule (if, then)'])
+    expect(messages({ if: false, else: { type: 'string' } }, 1)).toEqual(['value must be string'])
+    const many = { enum: Array.from({ length: 500 }, (_, index) => `option ${index}`) }
+    expect(messages(many, 1)[0]?.length).toBeLessThan(310)
+  })
+
+  it('V1 of a union are those of the branch that was meant, or one line', () => {
+    const cat = {
+      type: 'object',
+      properties: { kind: { const: 'cat' }, lives: { type: 'number' } },
+      required: ['kind'],
+    }
+    const dog = {
+      type: 'object',
+      properties: { kind: { const: 'dog' }, tricks: { type: 'array' } },
+      required: ['kind'],
+    }
+    expect(messages({ anyOf: [{ type: 'string' }, { type: 'null' }] }, 1)).toEqual([
+      'value must be string or null',
+    ])
+    expect(messages({ anyOf: [cat, { type: 'null' }] }, {})).toEqual(['value.kind is required'])
+    expect(messages({ oneOf: [cat, dog] }, { kind: 'dog', tricks: 1 })).toEqual([
+      'value.tricks must be array',
+    ])
+    expect(messages({ oneOf: [cat, dog] }, { kind: 'cow' })).toEqual([
+      'value has none of the allowed forms: kind must be "cat"; or kind must be "dog"',
+    ])
+    expect(messages({ oneOf: [{ type: 'number' }, { minimum: 0 }] }, 1)).toEqual([
+      'value matches more than one of the forms of which it may have only one',
+    ])
+    const map = { additionalProperties: { anyOf: [cat, { type: 'null' }] } }
+    expect(messages(map, { ab: {}, a: 1 })).toEqual([
+      'value.ab.kind is required',
+      'value.a must be object or null',
+    ])
+    const nested = { anyOf: [{ anyOf: [{ type: 'string' }, { type: 'number' }] }, { type: 'null' }] }
+    expect(messages(nested, true)).toEqual(['value must be string or number or null'])
+  })
+})
