@@ -84,21 +84,20 @@ function describeUnion(union: Union, branches: Finding[][]): Finding[] {
     finding.keyword === 'const' || (isHere(finding) && ['type', 'enum'].includes(finding.keyword))
   const [meant, ...more] = branches.filter((branch) => !branch.some(isOther))
   if (meant && more.length === 0) return meant.map((finding) => ({ ...finding, schemaPath }))
-  const about = (message: string) => [{ keyword, schemaPath, pointer: instancePath, message }]
-  if (branches.length === 0) return about('matches more than one of the forms of which it may have only one')
+  const about = (message: string): Finding => ({ keyword, schemaPath, pointer: instancePath, message })
+  if (branches.length === 0) return [about('matches more than one form, where only one is allowed')]
   const firsts = branches.flatMap((branch) => branch.slice(0, 1))
   if (firsts.every((finding) => isHere(finding) && finding.message.startsWith('must be '))) {
-    return about(
-      `must be ${listed(
-        firsts.map(({ message }) => message.slice(8)),
-        ' or ',
-      )}`,
+    const expected = listed(
+      firsts.map(({ message }) => message.slice(8)),
+      ' or ',
     )
+    return [{ ...about(`must be ${expected}`), keyword: 'type' }]
   }
   const forms = firsts.map(({ pointer, message }) =>
     [...pointerNames(pointer.slice(instancePath.length)), message].join(' '),
   )
-  return about(`has none of the allowed forms: ${listed(forms, '; or ')}`)
+  return [about(`has none of the allowed forms: ${listed(forms, '; or ')}`)]
 }
 
 const listed = (texts: readonly string[], separator: string) => [...new Set(texts)].join(separator)

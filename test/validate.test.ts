@@ -32,7 +32,7 @@ describe('dialects', () => {
     }
     expect(validate(schema, { limit: 50, pair: ['a', 1] })).toEqual([])
     expect(validate(schema, {})).toEqual([{ path: 'limit', message: 'is required' }])
-    expect(paths(schema, { limit: 51, pair: ['a', 'b', 'c'] })).toEqual(['pair.2', 'pair.1', 'limit'])
+    expect(paths(schema, { limit: 51, pair: ['a', 'b', 'c'] })).toEqual(['limit', 'pair.2', 'pair.1'])
     expect(paths(schema, { limit: 1, after: 1 })).toEqual([''])
   })
 
@@ -48,7 +48,9 @@ describe('dialects', () => {
       $defs: { base: { properties: { id: { type: 'string' } } }, limit: { type: 'number' } },
     }
     expect(validate(schema, { id: 'x', limit: 10, pair: ['a', 2] })).toEqual([])
-    expect(paths(schema, { id: 1, limit: 11, pair: [1], other: 1 }).sort()).toContain('limit')
+    expect(paths(schema, { id: 'x', limit: 11, pair: [1] })).toEqual(
+      expect.arrayContaining(['limit', 'pair.0']),
+    )
     expect(validate(schema, { id: 'x', other: 1 })).toEqual([
       { path: 'other', message: 'is not a known property' },
     ])
@@ -417,7 +419,9 @@ describe('problems', () => {
       ]),
     ).toEqual(['value must not have duplicate items'])
     expect(messages({ not: {} }, 1)).toEqual(['value must not have the form that the schema rules out'])
-    expect(messages({ if: {}, then: false }, 1)).toEqual(['value breaks a conditional rule (if, then)'])
+    expect(messages(JSON.parse('{"if":{},"then":false}'), 1)).toEqual([
+      'value breaks a conditional rule (if, then)',
+    ])
     expect(messages({ if: false, else: { type: 'string' } }, 1)).toEqual(['value must be string'])
     const many = { enum: Array.from({ length: 500 }, (_, index) => `option ${index}`) }
     expect(messages(many, 1)[0]?.length).toBeLessThan(310)
@@ -445,7 +449,7 @@ describe('problems', () => {
       'value has none of the allowed forms: kind must be "cat"; or kind must be "dog"',
     ])
     expect(messages({ oneOf: [{ type: 'number' }, { minimum: 0 }] }, 1)).toEqual([
-      'value matches more than one of the forms of which it may have only one',
+      'value matches more than one form, where only one is allowed',
     ])
     const map = { additionalProperties: { anyOf: [cat, { type: 'null' }] } }
     expect(messages(map, { ab: {}, a: 1 })).toEqual([

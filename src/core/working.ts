@@ -35,9 +35,7 @@ export function workingSet(
     working: {
       immediate: sent.filter(({ place }) => place !== 'deferred').map(({ definition }) => definition),
       loaded: sent.filter(({ place }) => place === 'deferred').map(({ definition }) => definition),
-      get unloaded() {
-        return unloaded().map(({ definition }) => definition)
-      },
+      unloaded: () => unloaded().map(({ definition }) => definition),
     },
   }
 }

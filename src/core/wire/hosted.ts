@@ -12,6 +12,6 @@ export const hosted: MakeWire = (settings, variant) => ({
     ...immediate,
     deferred(placeholder),
     ...loaded.map(deferred),
-    ...unloaded.map(deferred),
+    ...unloaded().map(deferred),
   ],
 })

@@ -13,7 +13,7 @@ export const reference: MakeWire = (settings) => {
       ...immediate,
       deferred(placeholder),
       ...loaded.map(deferred),
-      ...(settings.strategy === 'staged' ? unloaded.map(deferred) : []),
+      ...(settings.strategy === 'staged' ? unloaded().map(deferred) : []),
     ],
     answer: (id, tools, note) => ({
       type: 'tool_result',

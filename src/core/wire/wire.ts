@@ -29,8 +29,8 @@ export type Working = {
   readonly immediate: readonly Definition[]
   /** Deferred and loaded, in the order of loading; those that vanished included where they are kept. */
   readonly loaded: readonly Definition[]
-  /** Deferred and not loaded, by name. */
-  readonly unloaded: readonly Definition[]
+  /** Deferred and not loaded, by name; asked for only by those who send them. */
+  readonly unloaded: () => readonly Definition[]
 }
 
 export type MakeWire = (settings: Settings, hosted: 'bm25' | 'regex') => Wire

@@ -1,0 +1,104 @@
+// K4: definition tokens over 20 turns with 147 real MCP tools and 25 built-ins, with and without deferral; and the
+// three figures that every change reports together: prompt tokens, cache prefix, and (in the search bench) recall.
+import { countTokens, extendsPrefix, render } from '../src/core/oracle/index.ts'
+import { createShelf, estimateTokens, type Shelf } from '../src/index.ts'
+import { readCatalogue } from './catalogue.ts'
+import { report, table } from './report.ts'
+
+const MODEL = 'claude-opus-4-6'
+const TURNS = 20
+const SERVERS = [
+  'github',
+  'slack',
+  'notion',
+  'filesystem',
+  'playwright',
+  'chrome-devtools',
+  'jira-aashari',
+  'sentry',
+  'gitlab',
+]
+
+/** As a model that has read the names: by keywords when unsure, by name when sure. */
+const SEARCHES = new Map([
+  [1, 'github create issue'],
+  [4, 'select:mcp__filesystem__read_text_file'],
+  [9, '+slack post message'],
+  [13, 'select:mcp__playwright__browser_navigate,mcp__playwright__browser_click'],
+])
+
+const catalogue = readCatalogue()
+const mcpTools = catalogue.filter(({ server }) => SERVERS.includes(server ?? '')).slice(0, 147)
+const builtIns = catalogue
+  .filter(({ server }) => !SERVERS.includes(server ?? ''))
+  .slice(0, 25)
+  .map(({ server: _, ...tool }, index) => ({ ...tool, name: `BuiltIn${index}` }))
+
+const tools = [...builtIns, ...mcpTools]
+const plain = await run(createShelf({ tools, toolSearch: false, environment: {} }))
+const shelved = await run(createShelf({ tools, toolSearch: true, environment: {} }))
+const search = (
+  await createShelf({ tools, environment: {} }).prepare({
+    model: MODEL,
+    messages: [{ role: 'user', content: 'a' }],
+  })
+).request
+const searchTokens = estimateTokens(JSON.stringify(search.tools[0]))
+
+// Built-ins are there either way; what deferral can save is the definitions of the deferrable tools.
+const builtInTokens =
+  TURNS * builtIns.reduce((sum, { name }) => sum + definitionTokens(name, plain.definitions), 0)
+const saved = 1 - (shelved.total - builtInTokens) / (plain.total - builtInTokens)
+report('Tokens and cache', 'npm run bench tokens <tools.jsonl>', [
+  `${mcpTools.length} real MCP tools of ${new Set(mcpTools.map(({ server }) => server)).size} servers and ${builtIns.length} built-ins, ${TURNS} turns, searches: ${[...SEARCHES.values()].join('; ')}.`,
+  '',
+  ...table(
+    ['', 'definition tokens over all turns', 'first request', 'last request', 'prefix kept'],
+    [
+      ['everything loaded', plain.total, plain.first, plain.last, `${plain.kept} of ${TURNS - 1}`],
+      ['deferred', shelved.total, shelved.first, shelved.last, `${shelved.kept} of ${TURNS - 1}`],
+    ],
+  ),
+  '',
+  `MCP definition tokens: ${(100 * saved).toFixed(1)} % saved (goal: at least 85 %), search tool, announcements and loaded definitions counted.`,
+  `The search tool: ${searchTokens} tokens (goal: at most 500). One discovery without the definitions it loads: ${Math.round(shelved.discovery)} tokens (goal: about 200).`,
+])
+
+async function run(shelf: Shelf) {
+  const messages: object[] = [{ role: 'user', content: 'Work through the list.' }]
+  const definitions = new Map<string, number>()
+  let previous: ReturnType<typeof render> | undefined
+  let [total, first, last, kept, discovery] = [0, 0, 0, 0, 0]
+  for (let turn = 0; turn < TURNS; turn++) {
+    const { request, decision } = await shelf.prepare({ model: MODEL, max_tokens: 100, messages })
+    for (const tool of request.tools) definitions.set(tool.name, estimateTokens(JSON.stringify(tool)))
+    const segments = render(request)
+    const ours = segments.filter(
+      ({ kind, text }) => kind === 'tools' || kind === 'functions' || text.includes('<system-reminder>'),
+    )
+    const tokens = ours.reduce((sum, { text }) => sum + estimateTokens(text), 0)
+    total += tokens
+    first ||= tokens
+    last = tokens
+    if (previous && extendsPrefix(previous, segments).extends) kept++
+    previous = segments
+    const query = decision.open ? SEARCHES.get(turn) : undefined
+    const call = query
+      ? {
+          type: 'tool_use',
+          id: `toolu_${turn}`,
+          name: 'ToolSearch',
+          input: { query },
+        }
+      : { type: 'tool_use', id: `toolu_${turn}`, name: 'BuiltIn0', input: {} }
+    messages.push({ role: 'assistant', content: [call] })
+    const result = (await shelf.answer(call)) ?? shelf.result(call, 'fine')
+    messages.push({ role: 'user', content: [result] })
+    if (query) discovery += countTokens({ messages: messages.slice(-2) }) / SEARCHES.size
+  }
+  return { total, first, last, kept, discovery, definitions }
+}
+
+function definitionTokens(name: string, definitions: Map<string, number>): number {
+  return definitions.get(name) ?? 0
+}
