@@ -11,8 +11,9 @@ export function explain(errors: readonly TLocalizedValidationError[]): Problem[]
     else findings.push(...describeUnion(error, takeBranches(error, findings)))
   }
   const problems = new Map<string, Problem>()
-  for (const { pointer, message } of findings) {
-    const problem = { path: pointerNames(pointer).join('.'), message: clip(message) }
+  for (const { keyword, pointer, message } of findings) {
+    const expected = keyword === 'type' ? { expected: message.slice('must be '.length).split(' or ') } : {}
+    const problem = { path: pointerNames(pointer).join('.'), message: clip(message), ...expected }
     problems.set(JSON.stringify(problem), problem)
   }
   if (problems.size === 0) return [{ path: '', message: 'does not match the schema' }]

@@ -143,7 +143,9 @@ describe('odd schemas', () => {
       strange: 1,
     }
     expect(validate(broken, { ...input, limit: 1 })).toEqual([])
-    expect(validate(broken, { ...input, limit: 'x' })).toEqual([{ path: 'limit', message: 'must be number' }])
+    expect(validate(broken, { ...input, limit: 'x' })).toMatchObject([
+      { path: 'limit', message: 'must be number' },
+    ])
   })
 
   it('V1 a lost reference lets every property count as known', () => {
@@ -185,7 +187,7 @@ describe('odd schemas', () => {
     })
     validate(schema, 1)
     const before = reads
-    expect(validate(schema, 2)).toEqual([{ path: '', message: 'must be object' }])
+    expect(validate(schema, 2)).toMatchObject([{ path: '', message: 'must be object' }])
     expect(reads).toBe(before)
   })
 
@@ -385,7 +387,7 @@ describe('too much work', () => {
       encoding: 'utf8',
       cwd: new URL('..', import.meta.url),
     })
-    expect(JSON.parse(output)).toEqual([[], [{ path: 'limit', message: 'must be number' }]])
+    expect(JSON.parse(output)).toMatchObject([[], [{ path: 'limit', message: 'must be number' }]])
   })
 })
 

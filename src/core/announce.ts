@@ -23,21 +23,25 @@ export type AnnounceInput = {
   readonly instructions: number
   /** What the model calls to search. */
   readonly searchName: string
+  /** The step that the conversation has come to. */
+  readonly step: Step | undefined
 }
 
 /** The note for what is new and what is gone since the deltas in history; nothing when nothing changed (A2). */
 export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): DeltaNote | undefined {
-  const { shelving, budget } = input
+  const { shelving, searchName } = input
   const added = shelving.deferred.filter(({ name }) => !facts.announced.has(name)).sort(byName)
   const removed = [...facts.announced].filter((name) => !shelving.pool.byName.has(name)).sort()
   if (added.length === 0 && removed.length === 0) return undefined
-  const room = Math.max(0, budget - facts.announcedTokens)
-  const { step, text } = fit(input, facts.step, room, (step) => [
-    ...section(`Deferred tools now available through ${input.searchName}`, added, step, input, room),
-    ...goneSection(removed, step),
-  ])
-  const told = instructionsWithin(input, added, facts.instructed, room - estimateTokens(text))
-  const content = reminder([text, ...told.lines].join('\n'))
+  const room = Math.max(0, input.budget - facts.announcedTokens)
+  const title = `Deferred tools now available through ${searchName}`
+  const { step, text } = fit(input, room, (step, lines) =>
+    [...(added.length > 0 ? [title + howToRead[step], ...lines(added)] : []), ...gone(removed, step)].join(
+      '\n',
+    ),
+  )
+  const told = instructionsFor(input, facts.instructed, room - estimateTokens(reminder(text)))
+  const content = reminder([text, ...told.texts].join('\n'))
   return {
     type: 'deferred_tools_delta',
     role: 'user',
@@ -53,24 +57,14 @@ export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): D
 }
 
 /** The list of all names for the `prepend` way (A1), and the step it took. */
-export function availableList(input: AnnounceInput, chosen: Step | undefined): { text: string; step: Step } {
+export function availableList(input: AnnounceInput): { text: string; step: Step } {
   const tools = [...input.shelving.deferred].sort(byName)
-  const fitted = fit(input, chosen, input.budget, (step) => listed(tools, step, input, input.budget))
-  return {
-    step: fitted.step,
-    text: `<available-deferred-tools>\n${fitted.text}\n</available-deferred-tools>`,
-  }
-}
-
-/** The first step, from the chosen one on, whose text is within the room; the last one in any case. */
-function fit(input: AnnounceInput, chosen: Step | undefined, room: number, write: (step: Step) => string[]) {
-  let step = chosen && steps.includes(chosen) ? chosen : input.descriptions > 0 ? 'described' : 'names'
-  let text = write(step).join('\n')
-  while (step !== 'servers' && estimateTokens(reminder(text)) > room) {
-    step = steps[steps.indexOf(step) + 1] ?? 'servers'
-    text = write(step).join('\n')
-  }
-  return { step, text }
+  const { step, text } = fit(input, input.budget, (step, lines) => {
+    const title = step === 'grouped' || step === 'servers' ? [`Deferred tools${howToRead[step]}`] : []
+    return ['<available-deferred-tools>', ...title, ...lines(tools), '</available-deferred-tools>'].join('\n')
+  })
+  const told = instructionsFor(input, new Set(), input.budget - estimateTokens(text))
+  return { step, text: [text, ...told.texts].join('\n') }
 }
 
 const howToRead: Record<Step, string> = {
@@ -80,25 +74,35 @@ const howToRead: Record<Step, string> = {
   servers: ' (too many to name; search by service, action and object to find one):',
 }
 
-function section(
-  title: string,
-  tools: readonly PoolTool[],
-  step: Step,
-  input: AnnounceInput,
-  room: number,
-): string[] {
-  return tools.length === 0 ? [] : [title + howToRead[step], ...listed(tools, step, input, room)]
+type Write = (step: Step, lines: (tools: readonly PoolTool[]) => string[]) => string
+
+/** The first step, from the one come to, whose text is within the room; the last one with as many lines as fit. */
+function fit(input: AnnounceInput, room: number, write: Write): { step: Step; text: string } {
+  const first = input.descriptions > 0 ? 'described' : 'names'
+  const isKnown = input.step !== undefined && steps.includes(input.step)
+  for (const step of steps.slice(steps.indexOf(isKnown ? (input.step ?? first) : first))) {
+    const text = write(step, (tools) => listed(tools, step, input))
+    if (estimateTokens(reminder(text)) <= room) return { step, text }
+  }
+  let text = ''
+  for (let most = input.servers.size + 1; most >= 0; most = Math.min(most - 1, Math.floor(most * 0.9))) {
+    text = write('servers', (tools) => firstOf(listed(tools, 'servers', input), most))
+    if (estimateTokens(reminder(text)) <= room) break
+  }
+  return { step: 'servers', text }
 }
 
-function listed(tools: readonly PoolTool[], step: Step, input: AnnounceInput, room: number): string[] {
+function firstOf(lines: readonly string[], most: number): string[] {
+  if (lines.length <= most) return [...lines]
+  return [...lines.slice(0, most), `and ${lines.length - most} ${most > 0 ? 'more ' : ''}servers`]
+}
+
+function listed(tools: readonly PoolTool[], step: Step, input: AnnounceInput): string[] {
   if (step === 'names') return tools.map(({ name }) => name)
   if (step === 'described') return tools.map((entry) => described(entry, input.descriptions))
   const groups = [...byServer(tools)]
   if (step === 'grouped') return groups.map(([server, members]) => grouped(server, members))
-  return withinRoom(
-    groups.map(([server, members]) => counted(server, members.length, input.servers.get(server))),
-    room,
-  )
+  return groups.map(([server, members]) => counted(server, members.length, input.servers.get(server)))
 }
 
 function byServer(tools: readonly PoolTool[]): Map<string, PoolTool[]> {
@@ -115,11 +119,12 @@ function described({ name, tool }: PoolTool, limit: number): string {
   return tool.description ? `${name}: ${oneLine(tool.description, limit)}` : name
 }
 
+/** Short names where `mcp__<server>__` can be put in front of them again; full ones otherwise. */
 function grouped(server: string, members: readonly PoolTool[]): string {
-  if (server === '') return members.map(({ name }) => name).join(', ')
   const prefix = /^mcp__.*?__/.exec(members[0]?.name ?? '')?.[0] ?? ''
-  const label = prefix ? prefix.slice('mcp__'.length, -'__'.length) : server
-  return `${label}: ${members.map(({ name }) => (name.startsWith(prefix) ? name.slice(prefix.length) : name)).join(', ')}`
+  if (server === '' || prefix === '') return members.map(({ name }) => name).join(', ')
+  const short = members.map(({ name }) => (name.startsWith(prefix) ? name.slice(prefix.length) : name))
+  return `${prefix.slice('mcp__'.length, -'__'.length)}: ${short.join(', ')}`
 }
 
 function counted(server: string, count: number, known: Server | undefined): string {
@@ -128,47 +133,31 @@ function counted(server: string, count: number, known: Server | undefined): stri
   return about ? `${label}: ${oneLine(about, 100)}` : label
 }
 
-function withinRoom(lines: readonly string[], room: number): string[] {
-  let spent = 40
-  const end = lines.findIndex((line) => {
-    spent += estimateTokens(`${line}\n`)
-    return spent > room
-  })
-  if (end < 0) return [...lines]
-  return [...lines.slice(0, end), `and ${lines.length - end} more servers`]
-}
-
-function goneSection(names: readonly string[], step: Step): string[] {
+function gone(names: readonly string[], step: Step): string[] {
   if (names.length === 0) return []
   if (step === 'servers') return [`Deferred tools no longer available: ${names.length}`]
   return ['Deferred tools no longer available:', ...(step === 'grouped' ? [names.join(', ')] : names)]
 }
 
-/** Instructions of the servers that are new here, while they fit; the others are told of when there is room. */
-function instructionsWithin(
-  { servers, instructions }: AnnounceInput,
-  added: readonly PoolTool[],
-  instructed: ReadonlySet<string>,
-  room: number,
-) {
-  const lines: string[] = []
-  const told: string[] = []
+/** Instructions of servers that were not told yet, as far as they fit (A6). */
+function instructionsFor(input: AnnounceInput, instructed: ReadonlySet<string>, room: number) {
+  const told: { server: string; text: string }[] = []
   let left = room
-  for (const server of new Set(added.map((entry) => entry.server))) {
-    const text = server === undefined ? undefined : servers.get(server)?.instructions
-    if (server === undefined || !text || instructions === 0 || instructed.has(server)) continue
-    const line = `Instructions of server "${oneLine(server, 60)}":\n${harmless(cut(text, instructions))}`
-    const cost = estimateTokens(line)
+  for (const server of new Set(input.shelving.deferred.map((entry) => entry.server ?? ''))) {
+    const given = input.servers.get(server)?.instructions
+    if (!given || input.instructions === 0 || instructed.has(server)) continue
+    const text = `Instructions of server "${oneLine(server, 60)}":\n${harmless(cut(given, input.instructions))}`
+    const cost = estimateTokens(`${text}\n`)
     if (cost > left) continue
     left -= cost
-    lines.push(line)
-    told.push(server)
+    told.push({ server, text })
   }
-  return { lines, servers: told }
+  return { texts: told.map(({ text }) => text), servers: told.map(({ server }) => server) }
 }
 
+/** A server's text can neither open nor close a tag of ours. */
 function harmless(text: string): string {
-  return text.replace(/<\/?system-reminder>/gi, '')
+  return text.replace(/<(?=[\s/]*(system|available|loaded))/gi, '‹')
 }
 
 function byName(a: PoolTool, b: PoolTool): number {

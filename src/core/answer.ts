@@ -1,10 +1,10 @@
 // Step 8. A search call → its tool_result. Whatever the model typed, the answer is one it can act on (S8–S16).
 import { oneLine } from './errors.ts'
 import { searchNote } from './notes.ts'
-import type { Settings } from './options.ts'
-import { cleanQuery, type Found, find } from './query.ts'
+import type { Settings, Timer } from './options.ts'
+import { cleanQuery, type Found, find, isTooLong } from './query.ts'
 import { textBlock } from './rewrite.ts'
-import type { PoolTool, Servers, Shelving, ToolResult, ToolUse } from './types.ts'
+import type { PoolTool, Server, Servers, Shelving, ToolResult, ToolUse } from './types.ts'
 import type { Wire } from './wire/wire.ts'
 
 export type AnswerContext = {
@@ -18,21 +18,27 @@ export type AnswerContext = {
 }
 
 const MOST_RESULTS = 50
+const MOST_UNKNOWN = 10
 
 export async function answerSearch(call: ToolUse, context: AnswerContext): Promise<ToolResult> {
   const { wire, settings } = context
   if (!wire)
     return say(call, 'Tool search is off: every tool is in your list already. Call the one you need.')
-  const query = readQuery(call.input)
+  const { typed, query, limit } = readInput(call.input, settings)
   if (query === '') return say(call, emptyQuery(settings), true)
-  const limit = readLimit(call.input, settings.maxResults)
   const found = await findOrWait(query, limit, context)
   const allowed = await allow(found.tools, query, settings)
-  const { shelving, servers } = context.now()
   settings.trace({ type: 'searched', query, found: allowed.map(({ name }) => name), matched: found.matched })
-  const remarks = [...aboutNames(found), ...aboutRest(found, allowed), ...aboutServers(servers)]
-  if (allowed.length === 0) return say(call, [nothing(query, shelving), ...remarks].join(' '))
-  return wire.answer(call.id, allowed, remarks.length > 0 ? searchNote(remarks.join(' ')) : undefined)
+  const { shelving, servers } = context.now()
+  const remarks = [
+    ...(found.tools.length === 0 ? [nothing(query, shelving)] : []),
+    ...(isTooLong(typed) ? ['Only the first 2,000 characters of the query were searched.'] : []),
+    ...aboutNames(found),
+    ...aboutRest(found, allowed),
+    ...aboutServers(servers, shelving),
+  ].join(' ')
+  if (allowed.length === 0) return say(call, remarks)
+  return wire.answer(call.id, allowed, remarks === '' ? undefined : searchNote(remarks))
 }
 
 function say(call: ToolUse, text: string, isError = false): ToolResult {
@@ -44,15 +50,18 @@ function say(call: ToolUse, text: string, isError = false): ToolResult {
   }
 }
 
-function readQuery(input: unknown): string {
-  const query = (input as { query?: unknown } | null | undefined)?.query
-  const text = cleanQuery(typeof query === 'string' ? query : typeof query === 'number' ? String(query) : '')
-  return /^[+\s]*$/.test(text) || /^select:[\s,]*$/i.test(text) ? '' : text
-}
+type Input = { readonly query?: unknown; readonly max_results?: unknown }
 
-function readLimit(input: unknown, standard: number): number {
-  const asked = Number((input as { max_results?: unknown } | null | undefined)?.max_results ?? standard)
-  return Number.isNaN(asked) ? standard : Math.min(MOST_RESULTS, Math.max(1, Math.trunc(asked)))
+function readInput(input: unknown, settings: Settings): { typed: string; query: string; limit: number } {
+  const { query: given, max_results: most } = (input ?? {}) as Input
+  const typed = typeof given === 'string' || typeof given === 'number' ? String(given) : ''
+  const text = cleanQuery(typed)
+  const isEmpty = /^[+\s]*$/.test(text) || /^select:[\s,]*$/i.test(text)
+  const asked = typeof most === 'number' || typeof most === 'string' ? Number(most) : settings.maxResults
+  const limit = Number.isNaN(asked)
+    ? settings.maxResults
+    : Math.min(MOST_RESULTS, Math.max(1, Math.trunc(asked)))
+  return { typed, query: isEmpty ? '' : text, limit }
 }
 
 function emptyQuery({ searchTool }: Settings): string {
@@ -62,20 +71,26 @@ function emptyQuery({ searchTool }: Settings): string {
 /** Searches again at each change, while nothing matches and servers are still connecting (S8). */
 async function findOrWait(query: string, limit: number, context: AnswerContext): Promise<Found> {
   const { settings, now, changed } = context
-  const search = () => find(query, limit, now().shelving, settings.rank)
-  let found = await search()
-  if (!settings.timer || found.tools.length > 0 || pending(now().servers).length === 0) return found
-  const patience = settings.timer(settings.pendingWait)
+  let patience: Timer | undefined
   let isOver = false
-  const end = patience.over.then(() => {
-    isOver = true
-  })
-  while (found.tools.length === 0 && !isOver && pending(now().servers).length > 0) {
-    await Promise.race([end, changed()])
-    found = await search()
+  try {
+    while (true) {
+      const change = changed()
+      const { shelving, servers } = now()
+      const found = await find(query, limit, shelving, settings)
+      if (found.tools.length > 0 || isOver) return found
+      if (now().shelving !== shelving) continue
+      if (!settings.timer || !isConnecting(servers)) return found
+      patience ??= settings.timer(settings.pendingWait)
+      isOver = await Promise.race([patience.over.then(() => true), change.then(() => false)])
+    }
+  } finally {
+    patience?.cancel()
   }
-  patience.cancel()
-  return found
+}
+
+function isConnecting(servers: Servers): boolean {
+  return [...servers.values()].some(({ state }) => state === 'pending')
 }
 
 async function allow(tools: readonly PoolTool[], query: string, settings: Settings): Promise<PoolTool[]> {
@@ -98,10 +113,12 @@ function nothing(query: string, { deferred }: Shelving): string {
 }
 
 function aboutNames({ unknown }: Found): string[] {
-  return unknown.map(({ name, near }) => {
+  const told = unknown.slice(0, MOST_UNKNOWN).map(({ name, near }) => {
     const asked = `There is no tool named "${oneLine(name, 100)}".`
     return near.length > 0 ? `${asked} Nearest: ${near.join(', ')}.` : asked
   })
+  const rest = unknown.length - told.length
+  return rest > 0 ? [...told, `${rest} more of the names do not exist.`] : told
 }
 
 function aboutRest(found: Found, allowed: readonly PoolTool[]): string[] {
@@ -115,21 +132,20 @@ function aboutRest(found: Found, allowed: readonly PoolTool[]): string[] {
   ]
 }
 
-function aboutServers(servers: Servers): string[] {
-  const waiting = pending(servers)
-  const failed = [...servers].flatMap(([name, server]) =>
-    server.state === 'failed'
-      ? [`${oneLine(name, 60)} (${oneLine(server.error ?? 'no reason given', 200)})`]
-      : [],
-  )
+/** Servers that were not searched, and why; one whose last good tools are in the pool was. */
+function aboutServers(servers: Servers, { pool }: Shelving): string[] {
+  const searched = new Set(pool.tools.map(({ server }) => server))
+  const missed = [...servers].filter(([name]) => !searched.has(name))
+  const named = (state: Server['state'], why: (server: Server) => string = () => '') =>
+    missed
+      .flatMap(([name, server]) => (server.state === state ? [oneLine(name, 60) + why(server)] : []))
+      .join(', ')
+  const waiting = named('pending')
+  const failed = named('failed', ({ error }) => ` (${oneLine(error ?? 'no reason given', 200)})`)
+  const disabled = named('disabled')
   return [
-    ...(waiting.length > 0
-      ? [`Not searched, still connecting: ${waiting.join(', ')}; try again shortly.`]
-      : []),
-    ...(failed.length > 0 ? [`Not searched, failed to connect: ${failed.join(', ')}.`] : []),
+    ...(waiting ? [`Not searched, still connecting: ${waiting}; try again shortly.`] : []),
+    ...(failed ? [`Not searched, failed to connect: ${failed}.`] : []),
+    ...(disabled ? [`Not searched, disabled: ${disabled}.`] : []),
   ]
-}
-
-function pending(servers: Servers): string[] {
-  return [...servers].filter(([, { state }]) => state === 'pending').map(([name]) => oneLine(name, 60))
 }

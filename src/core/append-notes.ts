@@ -26,14 +26,16 @@ export function announce(
     descriptions: settings.announceDescriptions,
     instructions: settings.announceInstructions,
     searchName: wire.searchName,
+    step: history.facts.step ?? state.step,
   }
   if (settings.announce === 'prepend') {
-    const { text, step } = availableList(input, state.step)
+    const { text, step } = availableList(input)
     return shelving.deferred.length > 0 ? { prepended: text, step } : {}
   }
   const { facts } = history
   const last = memory.announcedFor
-  if (!endsInUser(history) || (last?.shelving === shelving && last.deltas === facts.deltas)) return {}
+  const isTold = last?.history === history && last.shelving === shelving && last.deltas === facts.deltas
+  if (isTold || !endsInUser(history)) return {}
   const origin = originOf(facts, memory, isSubAgent)
   const note = deltaNote(input, facts, origin)
   if (note) {
@@ -48,8 +50,8 @@ export function announce(
       fault: origin === 'main' && announcedBefore === 0 && state.announced,
     })
   }
-  memory.announcedFor = { shelving, deltas: facts.deltas }
-  return {}
+  memory.announcedFor = { history, shelving, deltas: facts.deltas }
+  return note ? { step: note.step } : {}
 }
 
 /** Shows the definitions of tools that are loaded but that this wire shows nowhere, e.g. after a compaction. */

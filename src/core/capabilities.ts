@@ -99,7 +99,8 @@ export const capabilities: Capabilities = {
   ],
   withoutReferences: [
     'claude-(instant|v?[012]\\b|3)',
-    '(opus-4([-.][01])?|sonnet-4([-.]0)?)($|[@:]|-\\d{6}|-[a-z])',
+    '(opus|sonnet|haiku)-3\\b',
+    '(opus-4([-.]?[01])?|sonnet-4([-.]?0)?)($|[@:\\[]|-\\d{6}|-[a-z])',
     'claude-4([-.][01])?-(opus|sonnet)',
   ],
 }

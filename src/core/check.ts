@@ -26,10 +26,18 @@ export type ResolvedCall = {
 
 export function resolveCall(call: ToolUse, pool: Pool, settings: Settings): ResolvedCall {
   const inner = call.name === settings.callTool ? (call.input as Wrapped | null | undefined) : undefined
-  const name = typeof inner?.name === 'string' ? inner.name : call.name
+  const name = typeof inner?.name === 'string' ? inner.name : String(call.name ?? '')
   const entry = pool.byName.get(name)
   const input = inner ? (inner.arguments ?? {}) : call.input
   return { name, input, server: entry?.server, original: entry?.original ?? name }
+}
+
+function isWrapped(input: unknown): boolean {
+  return typeof (input as Wrapped | null | undefined)?.name === 'string'
+}
+
+function wrapFirst({ callTool }: Settings): string {
+  return `${callTool} takes {"name": "<full name of the tool>", "arguments": {…}}, as the tool's definition describes.`
 }
 
 type Wrapped = { readonly name?: unknown; readonly arguments?: unknown }
@@ -37,6 +45,7 @@ type Wrapped = { readonly name?: unknown; readonly arguments?: unknown }
 export function checkCall(call: ToolUse, context: CheckContext): ToolResult | undefined {
   const { settings, shelving, loaded } = context
   if (call.name === settings.searchTool) return undefined
+  if (call.name === settings.callTool && !isWrapped(call.input)) return refuse(call, wrapFirst(settings))
   const { name, input } = resolveCall(call, shelving.pool, settings)
   const entry = shelving.pool.byName.get(name)
   if (!entry) return refuse(call, unknownTool(name, context))
@@ -53,7 +62,7 @@ function refuse(call: ToolUse, text: string): ToolResult {
 }
 
 function loadFirst(name: string, { searchTool }: Settings): string {
-  return ` This tool's schema was not sent to you. Call ${searchTool} with {"query": "select:${name}"}, then call it again.`
+  return `\nThis tool's schema was not sent to you. Call ${searchTool} with {"query": "select:${name}"}, then call it again.`
 }
 
 function unknownTool(
@@ -80,30 +89,13 @@ function problemsOf({ definition }: PoolTool, input: unknown, { validate }: Sett
   }
 }
 
-function describe({ name, definition }: PoolTool, problems: readonly Problem[], input: unknown): string {
-  const lines = problems.map(({ path, message }) => `- ${path === '' ? 'the input' : path}: ${message}`)
-  const mistyped = strayStrings(definition.input_schema, input, '').map((line) => `- ${line}`)
-  return [`The input of "${name}" does not fit its schema:`, ...new Set([...lines, ...mistyped])].join('\n')
-}
-
-type Schema = {
-  readonly type?: unknown
-  readonly properties?: { readonly [name: string]: unknown }
-  readonly items?: unknown
-}
-
-/** Strings where a number, a boolean or JSON belongs: what a model writes that never saw the schema (V3). */
-function strayStrings(schema: unknown, value: unknown, path: string): string[] {
-  if (typeof schema !== 'object' || schema === null || path.length > 200) return []
-  const { type, properties, items } = schema as Schema
-  if (typeof value === 'string') return explainString(type, value, path)
-  if (Array.isArray(value))
-    return value.slice(0, 5).flatMap((item, index) => strayStrings(items, item, at(path, index)))
-  if (typeof value !== 'object' || value === null || typeof properties !== 'object' || properties === null)
-    return []
-  return Object.entries(value).flatMap(([name, item]) =>
-    Object.hasOwn(properties, name) ? strayStrings(properties[name], item, at(path, name)) : [],
-  )
+function describe({ name }: PoolTool, problems: readonly Problem[], input: unknown): string {
+  const lines = problems.map((problem) => {
+    const place = problem.path === '' ? 'the input' : problem.path
+    const explained = explainString(problem, input)
+    return explained ? `- ${place} ${explained}` : `- ${place}: ${problem.message}`
+  })
+  return [`The input of "${name}" does not fit its schema:`, ...lines].join('\n')
 }
 
 const spoken: { readonly [type: string]: string } = {
@@ -114,15 +106,18 @@ const spoken: { readonly [type: string]: string } = {
   object: 'a JSON object',
 }
 
-function explainString(type: unknown, value: string, path: string): string[] {
-  const wanted = typeof type === 'string' && Object.hasOwn(spoken, type) ? spoken[type] : undefined
-  return wanted
-    ? [
-        `${path || 'the input'} must be ${wanted}, not the string ${JSON.stringify(value.slice(0, 40))}: write it without quotes`,
-      ]
-    : []
+/** A string where a number, a boolean or JSON belongs: what a model writes that never saw the schema (V3). */
+function explainString({ path, expected }: Problem, input: unknown): string | undefined {
+  const value = valueAt(input, path)
+  const wanted = expected?.find((type) => Object.hasOwn(spoken, type))
+  if (typeof value !== 'string' || wanted === undefined) return undefined
+  return `must be ${spoken[wanted]}, not the string ${JSON.stringify(value.slice(0, 40))}: write it without quotes`
 }
 
-function at(path: string, key: string | number): string {
-  return path === '' ? String(key) : `${path}.${key}`
+function valueAt(input: unknown, path: string): unknown {
+  if (path === '') return input
+  return path.split('.').reduce<unknown>((value, key) => {
+    const isHolder = typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    return isHolder ? (value as Record<string, unknown>)[key] : undefined
+  }, input)
 }

@@ -42,9 +42,9 @@ function pairs([run]: RegExpMatchArray): string[] {
 
 /** A whole word of any script, where the script has edges to look for. */
 export function wordPattern(term: string): RegExp {
-  const escaped = term.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+  const escaped = term.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
   if (new RegExp(UNSPACED.source, 'u').test(term)) return new RegExp(escaped, 'u')
-  return new RegExp(`(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])`, 'u')
+  return new RegExp(`(?<![\\p{L}\\p{M}\\p{N}_])${escaped}(?![\\p{L}\\p{M}\\p{N}_])`, 'u')
 }
 
 /** What search reads of a tool, made once per tool (S15). */
@@ -60,12 +60,11 @@ const texts = new WeakMap<PoolTool, SearchText>()
 export function searchText(entry: PoolTool): SearchText {
   let text = texts.get(entry)
   if (!text) {
-    const { searchHint, description } = entry.tool
     text = {
-      parts: splitName(entry.name).map(fold),
+      parts: [...new Set([...splitName(entry.name), ...splitName(entry.original)].map(fold))],
       full: fold(fullName(entry.name)),
-      hint: fold(String(searchHint ?? '')),
-      description: fold(String(description ?? '')),
+      hint: fold(entry.hint),
+      description: fold(String(entry.tool.description ?? '')),
     }
     texts.set(entry, text)
   }

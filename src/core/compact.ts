@@ -1,7 +1,7 @@
 // Step 10. What a summary must carry so that no loaded tool is lost (C). All three kinds of compaction are one.
-import { ShelfError } from './errors.ts'
 import { carriesState, foldHistory } from './history.ts'
-import type { BoundaryNote } from './notes.ts'
+import { type BoundaryNote, readDelta } from './notes.ts'
+import { wrong } from './options.ts'
 import type { Block, Message } from './types.ts'
 
 export type CompactOptions = {
@@ -18,16 +18,15 @@ export async function compactHistory(
   searchName: string,
   { summarize, keep = 0, trigger = 'manual' }: CompactOptions,
 ): Promise<Message[]> {
-  if (!Number.isInteger(keep) || keep < 0) {
-    throw new ShelfError(
-      'BAD_OPTION',
-      `option "keep" is ${String(keep)}; use a whole number of messages.`,
-      keep,
-    )
+  if (!Number.isInteger(keep) || keep < 0) throw wrong('keep', keep, 'a whole number of messages')
+  if (typeof summarize !== 'function' && typeof summarize !== 'string') {
+    throw wrong('summarize', summarize, 'a function that returns the summary, or its text')
   }
   const loaded = [...foldHistory(entries, searchName).loaded]
   const start = safeStart(entries, entries.length - keep)
-  const content = typeof summarize === 'string' ? summarize : await summarize(entries.slice(0, start))
+  const content: unknown =
+    typeof summarize === 'string' ? summarize : await summarize(entries.slice(0, start))
+  if (typeof content !== 'string') throw wrong('summarize', content, 'a function that returns text')
   const boundary: BoundaryNote = {
     type: 'system',
     subtype: 'compact_boundary',
@@ -35,6 +34,7 @@ export async function compactHistory(
     content: content.trim() === '' ? 'The conversation so far was summarised.' : content,
     compactMetadata: {
       trigger,
+      keptDeltas: entries.slice(start).filter((entry) => readDelta(entry)).length,
       ...(loaded.length > 0 ? { preCompactDiscoveredTools: [...loaded].sort(), loadOrder: loaded } : {}),
     },
   }

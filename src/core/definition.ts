@@ -42,21 +42,30 @@ function objectSchema(schema: unknown): unknown {
   return (schema as { type?: unknown }).type === 'object' ? schema : { ...schema, type: 'object' }
 }
 
+/** What JSON cannot write is left out: first the schema, then every field but the usual ones. */
 function serialise(definition: Definition): Described {
-  try {
-    return { definition: Object.freeze(definition), json: JSON.stringify(definition) }
-  } catch (error) {
-    const plain = Object.freeze({ ...definition, input_schema: { type: 'object', properties: {} } })
-    const warning = `the schema of "${definition.name}" cannot be written as JSON (${String(error).split('\n')[0]}); it is sent as an open object.`
-    return { definition: plain, json: safeJson(plain), warning }
+  const { name, description, input_schema } = definition
+  const open = { type: 'object', properties: {} }
+  const text = description === undefined ? {} : { description: String(description) }
+  const attempts: Definition[] = [
+    definition,
+    { name, ...text, input_schema },
+    { ...definition, input_schema: open },
+  ]
+  for (const [index, attempt] of attempts.entries()) {
+    const json = toJson(attempt)
+    if (json === undefined) continue
+    const warning = `the definition of "${name}" cannot be written as JSON; what cannot is left out.`
+    return { definition: Object.freeze(attempt), json, ...(index > 0 ? { warning } : {}) }
   }
+  const bare = Object.freeze({ name, ...text, input_schema: open })
+  return { definition: bare, json: JSON.stringify(bare), warning: `"${name}" is sent without its schema.` }
 }
 
-function safeJson(definition: Definition): string {
+function toJson(value: unknown): string | undefined {
   try {
-    return JSON.stringify(definition)
+    return JSON.stringify(value)
   } catch {
-    const { name, description, input_schema } = definition
-    return JSON.stringify({ name, description: String(description ?? ''), input_schema })
+    return undefined
   }
 }

@@ -39,6 +39,8 @@ export type GateInput = {
   readonly rejected: ReadonlySet<string>
   /** Auto has opened before in this conversation (T6). */
   readonly opened: boolean
+  /** Loaded tools whose definitions must stay, vanished or not (N5). */
+  readonly keeps: boolean
   readonly counts: Counts
 }
 
@@ -94,8 +96,8 @@ const checks: readonly (readonly [Reason, Check])[] = [
   ['no-search-tool', ({ settings }) => settings.hidden?.({ name: settings.searchTool }) !== true],
   [
     'nothing-to-search',
-    ({ shelving, servers }) =>
-      shelving.deferred.length > 0 || [...servers.values()].some(({ state }) => state === 'pending'),
+    ({ shelving, servers, keeps }) =>
+      keeps || shelving.deferred.length > 0 || [...servers.values()].some(({ state }) => state === 'pending'),
   ],
 ]
 

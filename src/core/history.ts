@@ -1,6 +1,6 @@
 // Step 4. What a conversation says of itself: a fold over its messages, grown only by what is new (L).
 import type { Step } from './announce.ts'
-import { readBoundary, readDelta, readLoadedNote, strings } from './notes.ts'
+import { keptDeltas, readBoundary, readDelta, readLoadedNote, strings } from './notes.ts'
 import type { Block, Message } from './types.ts'
 
 /** What the messages so far tell. */
@@ -50,6 +50,8 @@ export type History = {
   readonly given: Message[]
   /** The same with our notes in place, for hosts that do not carry them: what requests are made from. */
   readonly entries: Message[]
+  /** Our notes among the entries; a host that carries them hands them in again. */
+  readonly placed: Set<Message>
   readonly facts: Facts
 }
 
@@ -71,17 +73,22 @@ export function follow(
     const message = messages[index] as Message
     history.given.push(message)
     if (typeof message !== 'object' || message === null) continue
-    if (!history.entries.includes(message, Math.max(0, history.entries.length - 8)))
-      enter(history, message, searchName)
-    for (const note of anchors.get(message) ?? []) enter(history, note, searchName)
+    if (!history.placed.has(message)) enter(history, message, searchName)
+    for (const note of anchors.get(message) ?? []) place(history, note, searchName)
   }
   return history
 }
 
 /** Adds a note of ours at the end, and remembers where it stands. */
 export function append(history: History, note: Message, anchors: Anchors, searchName: string): void {
-  const anchor = history.given.at(-1)
+  const anchor = history.given.findLast((message) => typeof message === 'object' && message !== null)
   if (anchor) anchors.set(anchor, [...(anchors.get(anchor) ?? []), note])
+  place(history, note, searchName)
+}
+
+function place(history: History, note: Message, searchName: string): void {
+  if (history.placed.has(note)) return
+  history.placed.add(note)
   enter(history, note, searchName)
 }
 
@@ -91,7 +98,7 @@ function enter(history: History, message: Message, searchName: string): void {
 }
 
 function newHistory(): History {
-  return { given: [], entries: [], facts: noFacts() }
+  return { given: [], entries: [], placed: new Set(), facts: noFacts() }
 }
 
 function noFacts(): Facts {
@@ -139,7 +146,7 @@ function visitNotes(facts: Facts, message: Message): void {
   const boundary = readBoundary(message)
   if (boundary) {
     facts.boundaries++
-    facts.deltasSinceBoundary = 0
+    facts.deltasSinceBoundary = -keptDeltas(message)
     for (const name of boundary) facts.loaded.add(name)
   }
   const delta = readDelta(message)

@@ -19,7 +19,8 @@ const DEFAULT_PERCENT = 10
 const KILL_SWITCHES = ['CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS', 'TOOLSHELF_DISABLE_BETAS']
 
 export function readMode(option: string | boolean | undefined, environment: Environment): ModeReading {
-  const value = option === undefined || option === '' ? environment.ENABLE_TOOL_SEARCH : String(option)
+  const value =
+    option === undefined || String(option).trim() === '' ? environment.ENABLE_TOOL_SEARCH : String(option)
   const killed = KILL_SWITCHES.some((name) => isTruthy(environment[name]))
   return killed ? { ...parseMode(value), mode: 'standard', killed } : { ...parseMode(value), killed }
 }

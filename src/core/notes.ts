@@ -34,6 +34,8 @@ export type BoundaryNote = {
     readonly trigger: string
     readonly preCompactDiscoveredTools?: readonly string[]
     readonly loadOrder?: readonly string[]
+    /** Deltas among the messages that stayed: the next one is still the first after the compaction (A4). */
+    readonly keptDeltas?: number
   }
 }
 
@@ -82,6 +84,11 @@ export function withoutNoteFields(message: Message): Message | undefined {
   if (!isNote) return message
   const { role, content } = message
   return role === undefined || content === undefined || content === null ? undefined : { role, content }
+}
+
+export function keptDeltas(message: Message): number {
+  const kept = (message.compactMetadata as { keptDeltas?: unknown } | null | undefined)?.keptDeltas
+  return typeof kept === 'number' ? kept : 0
 }
 
 export function strings(value: unknown): string[] {

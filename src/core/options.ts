@@ -117,10 +117,15 @@ export function resolveOptions(options: Options): Settings {
   if (unknown) throw wrong(unknown, given[unknown], `one of ${Object.keys(defaults).join(', ')}`)
   for (const [name, value] of Object.entries(given)) check(name as keyof Settings, value)
   const settings: Settings = { ...defaults, ...(given as Partial<Settings>) }
+  if (settings.searchTool === settings.callTool)
+    throw wrong('callTool', settings.callTool, 'another name than searchTool')
   return {
     ...settings,
     baseURL: settings.baseURL ?? settings.environment.ANTHROPIC_BASE_URL,
-    capabilities: options.capabilities ? mergeCapabilities(capabilities, options.capabilities) : capabilities,
+    capabilities:
+      options.capabilities !== undefined
+        ? mergeCapabilities(capabilities, options.capabilities)
+        : capabilities,
   }
 }
 
@@ -144,6 +149,14 @@ const atLeast: Partial<Record<keyof Settings, number>> = {
   descriptionLimit: 1,
 }
 
+const ofType: Partial<Record<keyof Settings, string>> = {
+  tombstones: 'boolean',
+  provider: 'string',
+  baseURL: 'string',
+  cacheControl: 'object',
+  environment: 'object',
+}
+
 const functions: readonly (keyof Settings)[] = [
   ...(['validate', 'timer', 'notify', 'trace', 'countTokens', 'rank', 'hidden', 'allowLoad'] as const),
 ]
@@ -155,6 +168,8 @@ function check(name: keyof Settings, value: unknown): void {
   if (least !== undefined && !(typeof value === 'number' && value >= least && Number.isFinite(value))) {
     throw wrong(name, value, `a number of at least ${least}`)
   }
+  const type = ofType[name]
+  if (type && (typeof value !== type || value === null)) throw wrong(name, value, `a value of type ${type}`)
   if (functions.includes(name) && typeof value !== 'function') throw wrong(name, value, 'a function')
   if (name === 'toolSearch' && typeof value !== 'string' && typeof value !== 'boolean') {
     throw wrong(name, value, "true, false, 'auto' or 'auto:N'")
@@ -164,6 +179,6 @@ function check(name: keyof Settings, value: unknown): void {
   }
 }
 
-function wrong(name: string, value: unknown, expected: string): ShelfError {
+export function wrong(name: string, value: unknown, expected: string): ShelfError {
   return new ShelfError('BAD_OPTION', `option "${name}" is ${quote(value)}; use ${expected}.`, value)
 }

@@ -8,7 +8,7 @@ export function isDeferrable({ tool, server }: PoolTool, servers: Servers): bool
   if (own === true) return false
   if (server !== undefined) return own === false || servers.get(server)?.alwaysLoad !== true
   if (ask(tool.critical)) return false
-  return tool.shouldDefer === true || isMarkedDeferred(tool) || ask(tool.initializing)
+  return tool.shouldDefer === true || ask(tool.initializing)
 }
 
 /** Splits the pool. Rules that the host answers by a function are asked anew; the rest is remembered per pool. */
@@ -116,10 +116,6 @@ function isHidden(tool: Tool, hidden: (tool: Tool) => boolean): boolean {
   } catch {
     return true
   }
-}
-
-function isMarkedDeferred(tool: Tool): boolean {
-  return (tool as { defer_loading?: unknown }).defer_loading === true
 }
 
 function names(patterns: readonly string[], name: string): boolean {

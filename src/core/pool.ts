@@ -30,11 +30,15 @@ export function serverOf(tool: Tool): string | undefined {
 type Owned = { readonly tool: Tool; readonly server: string | undefined; readonly original: string }
 
 function ownerOf(tool: Tool): Owned {
+  checkTool(tool)
+  return { tool, server: serverOf(tool), original: tool.name }
+}
+
+export function checkTool(tool: Tool): void {
   if (typeof tool !== 'object' || tool === null || typeof tool.name !== 'string' || tool.name === '') {
     const message = `a tool must be an object with a name, but was ${quote(tool)}. Remove it or give it a name.`
     throw new ShelfError('BAD_TOOL', message, tool)
   }
-  return { tool, server: serverOf(tool), original: tool.name }
 }
 
 /** A server that lists one tool twice keeps the first; a host that registers one twice has made a mistake (D10). */
@@ -122,19 +126,18 @@ const entered = new WeakMap<Tool, Memo>()
 
 /** The same tool under the same name is the same entry, unless its text or schema was replaced meanwhile. */
 function enter({ tool, server, original }: Owned, name: string, options: PoolOptions): PoolTool {
+  const { description, searchHint } = tool
   const schema = tool.input_schema ?? tool.inputSchema
-  const memo = entered.get(tool)
   const limit = options.descriptionLimit
-  const isSame =
-    memo &&
-    memo.entry.name === name &&
-    memo.description === tool.description &&
-    memo.schema === schema &&
-    memo.limit === limit
-  if (isSame) return memo.entry
+  const hint = String(searchHint ?? '')
+  const memo = entered.get(tool)
+  const isSameTool = memo && memo.entry.name === name && memo.limit === limit
+  if (isSameTool && memo.description === description && memo.schema === schema && memo.entry.hint === hint) {
+    return memo.entry
+  }
   const { definition, json, warning } = describe(tool, name, server !== undefined, limit)
   if (warning) options.warn(warning)
-  const entry = { name, tool, server, original, definition, json }
-  entered.set(tool, { entry, description: tool.description, schema, limit })
+  const entry = { name, tool, server, original, hint, definition, json }
+  entered.set(tool, { entry, description, schema, limit })
   return entry
 }

@@ -80,5 +80,9 @@ function toolsOf(request: Sent['request']): readonly Block[] {
 
 /** Breakpoints are not part of what the model reads. */
 function json(value: unknown): string {
-  return JSON.stringify(value, (key, inner) => (key === 'cache_control' ? undefined : inner)) ?? ''
+  return (
+    JSON.stringify(value, (key, inner) =>
+      key === 'cache_control' && (inner as Block | null)?.type === 'ephemeral' ? undefined : inner,
+    ) ?? ''
+  )
 }

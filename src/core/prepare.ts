@@ -60,9 +60,18 @@ export async function prepare<Request extends RequestLike>(
 
   const capability = capabilityOf(request.model, settings.provider, settings.capabilities)
   const mode = readMode(settings.toolSearch, settings.environment)
+  if (mode.warning) settings.notify(mode.warning)
   const shelving = shelve(pool, servers, settings.hidden)
   const opened = state.opened || wasOpen(read().facts)
-  const decision = await decide({ ...host, model: request.model, mode, capability, shelving, opened })
+  const decision = await decide({
+    ...host,
+    model: request.model,
+    mode,
+    capability,
+    shelving,
+    opened,
+    keeps: state.kept.some(({ place }) => place === 'deferred'),
+  })
   const wire = decision.open && decision.wire ? makeWire(decision.wire, settings, capability) : undefined
 
   const history = read()
@@ -75,12 +84,21 @@ export async function prepare<Request extends RequestLike>(
   const view = viewFor(wire, tools, history.facts, capability)
   const { messages, sheet } = normalize(history.entries, view, memory.sheet)
   const betas = betasFor(state, mode, settings, capability, wire)
+  const sent = decision.reason === 'rejected' ? [] : betas
 
   memory.sheet = sheet
   memory.requests++
   settings.trace({ type: 'decision', model: request.model, decision })
   return {
-    ...assemble(request, { tools, messages, betas, prepended: announced?.prepended, wire, mode, settings }),
+    ...assemble(request, {
+      tools,
+      messages,
+      betas: sent,
+      prepended: announced?.prepended,
+      wire,
+      mode,
+      settings,
+    }),
     messages: [...history.entries] as MessagesOf<Request>,
     decision,
     loaded: [...history.facts.loaded],

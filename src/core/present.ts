@@ -5,7 +5,8 @@ export type Shown =
   | { readonly type: 'text'; readonly text: string }
   /** Calls of the collapsible kinds in a row: "Read 3 files, searched 2 files". */
   | { readonly type: 'summary'; readonly text: string; readonly calls: readonly Block[] }
-  | { readonly type: 'call'; readonly name: string; readonly input: unknown }
+  /** `result` is there in verbose mode: what the call was answered with. */
+  | { readonly type: 'call'; readonly name: string; readonly input: unknown; readonly result?: unknown }
 
 /** Counts calls of one kind in words, e.g. `(n) => `read ${n} files``. */
 export type Kind = (count: number) => string
@@ -23,6 +24,7 @@ export const searchKind: Kind = (count) => `searched ${count} ${count === 1 ? 'f
 
 export function present(messages: readonly Message[], options: PresentOptions): Shown[] {
   const shown: Shown[] = []
+  const results = resultsOf(messages)
   let row: Block[] = []
   const close = () => {
     const text = summaryOf(row, options)
@@ -38,7 +40,8 @@ export function present(messages: readonly Message[], options: PresentOptions): 
       if (!options.verbose && (isSearch(name, options) || kindOf(name, options))) row.push(block)
       else {
         close()
-        shown.push({ type: 'call', name, input: block.input })
+        const result = options.verbose ? { result: results.get(block.id) } : {}
+        shown.push({ type: 'call', name, input: block.input, ...result })
       }
     }
   }
@@ -55,6 +58,11 @@ function summaryOf(row: readonly Block[], options: PresentOptions): string {
   }
   const text = [...counts].map(([kind, count]) => kind(count)).join(', ')
   return text === '' ? '' : text[0]?.toUpperCase() + text.slice(1)
+}
+
+function resultsOf(messages: readonly Message[]): Map<unknown, unknown> {
+  const answers = messages.flatMap(blocksOf).filter((block) => 'tool_use_id' in block)
+  return new Map(answers.map(({ tool_use_id, content }) => [tool_use_id, content]))
 }
 
 function isSearch(name: string, { searchTool }: PresentOptions): boolean {

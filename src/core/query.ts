@@ -1,8 +1,10 @@
 // The forms of a query (S1–S4). They work with every ranker: a ranker sees only words.
-import { fold, searchText, wordPattern } from './classic.ts'
+import { classic, fold, searchText, wordPattern } from './classic.ts'
 import { nearest, splitName } from './names.ts'
-import type { Rank } from './rank.ts'
+import type { Rank, Ranking } from './rank.ts'
 import type { PoolTool, Shelving } from './types.ts'
+
+export type Search = { readonly rank: Rank; readonly notify: (message: string) => void }
 
 export type Found = {
   readonly tools: readonly PoolTool[]
@@ -13,39 +15,48 @@ export type Found = {
 }
 
 const LONGEST_QUERY = 2000
+const MOST_SUGGESTIONS = 3
 
 /** Deferred tools by keywords and prefix; by exact name also the rest of the pool (S10). */
-export async function find(query: string, limit: number, shelving: Shelving, rank: Rank): Promise<Found> {
+export async function find(query: string, limit: number, shelving: Shelving, search: Search): Promise<Found> {
   const text = cleanQuery(query)
   if (/^select:/i.test(text)) return select(text.slice('select:'.length), shelving)
   const exact = byExactName(text, shelving)
   if (exact) return { tools: [exact], matched: 1, unknown: [] }
   const prefixed = byPrefix(text, shelving)
   if (prefixed.length > 0) return { tools: prefixed.slice(0, limit), matched: prefixed.length, unknown: [] }
-  return byKeywords(text, limit, shelving, rank)
+  return byKeywords(text, limit, shelving, search)
 }
 
-/** A query as it is searched: no control characters, no longer than a query can be. */
+/** A query as it is searched: no control characters, no longer than a query can be, no half of a selected name. */
 export function cleanQuery(query: string): string {
-  return query
+  const text = query
     .slice(0, LONGEST_QUERY)
     .replace(/[\p{Cc}\p{Cs}]+/gu, ' ')
     .trim()
+  const isHalf = isTooLong(query) && /^select:/i.test(text) && text.includes(',')
+  return isHalf ? text.slice(0, text.lastIndexOf(',')) : text
+}
+
+export function isTooLong(query: string): boolean {
+  return query.length > LONGEST_QUERY
 }
 
 function select(list: string, shelving: Shelving): Found {
   const tools = new Set<PoolTool>()
-  const unknown = new Map<string, string[]>()
+  const unknown = new Set<string>()
   for (const name of list.split(',').map((part) => part.trim())) {
     if (name === '') continue
     const tool = byExactName(name, shelving)
     if (tool) tools.add(tool)
-    else if (!unknown.has(name)) unknown.set(name, nearest(name, shelving.pool.byName.keys()))
+    else unknown.add(name)
   }
+  const near = (name: string, index: number) =>
+    index < MOST_SUGGESTIONS ? nearest(name, shelving.pool.byName.keys()) : []
   return {
     tools: [...tools],
     matched: tools.size,
-    unknown: [...unknown].map(([name, near]) => ({ name, near })),
+    unknown: [...unknown].map((name, index) => ({ name, near: near(name, index) })),
   }
 }
 
@@ -82,7 +93,7 @@ function byPrefix(text: string, { deferred }: Shelving): PoolTool[] {
     : []
 }
 
-async function byKeywords(text: string, limit: number, shelving: Shelving, rank: Rank): Promise<Found> {
+async function byKeywords(text: string, limit: number, shelving: Shelving, search: Search): Promise<Found> {
   const words = text.split(/\s+/u)
   const required = words
     .filter((word) => word.startsWith('+') && splitName(word.slice(1)).length > 0)
@@ -91,15 +102,30 @@ async function byKeywords(text: string, limit: number, shelving: Shelving, rank:
   const named = words.map((word) => byPastedName(word, shelving)).filter((entry) => entry !== undefined)
   const query = (rest.length > 0 && rest[0] !== '' ? rest : required).join(' ')
   const most = required.length > 0 ? shelving.deferred.length : limit + named.length
-  const ranking = query === '' ? { hits: [], matched: 0 } : await rank(shelving.deferred, query, most)
+  const ranking = query === '' ? { hits: [], matched: 0 } : await rankSafely(shelving, query, most, search)
   const ranked = ranking.hits.map(({ tool }) => tool)
   if (required.length === 0) {
     const tools = [...new Set([...named, ...ranked])]
     return { tools: tools.slice(0, limit), matched: Math.max(ranking.matched, tools.length), unknown: [] }
   }
   const allowed = new Set(shelving.deferred.filter(requires(required)))
-  const tools = [...new Set([...named, ...ranked.filter((tool) => allowed.has(tool)), ...allowed])]
+  const tools = [...new Set([...named, ...ranked].filter((tool) => allowed.has(tool)).concat(...allowed))]
   return { tools: tools.slice(0, limit), matched: tools.length, unknown: [] }
+}
+
+/** A ranker that fails costs its own ranking, not the search. */
+async function rankSafely(
+  { deferred }: Shelving,
+  query: string,
+  limit: number,
+  { rank, notify }: Search,
+): Promise<Ranking> {
+  try {
+    return await rank(deferred, query, limit)
+  } catch (error) {
+    notify(`the ranker failed, so the classic one is used: ${String(error)}`)
+    return classic(deferred, query, limit)
+  }
 }
 
 /** A full name among other words: unmistakable when it has an MCP prefix or more than one part. */

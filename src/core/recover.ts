@@ -5,15 +5,21 @@ export function rejection(error: unknown, betas: readonly string[]): string | un
   const status = field(error, 'status') ?? field(error, 'statusCode')
   if (status !== 400) return undefined
   const message = messageOf(error)
+  if (refusesType.test(message)) return message
   if (knowsTheProtocol.test(message)) return undefined
   if (refusesBlocks.test(message)) return message
   return refusesBeta.test(message) && betas.length > 0 && namesOneOf(betas, message) ? message : undefined
 }
 
-const refusesBlocks =
-  /tool_reference|defer_loading|tool_addition|tool_removal|tool_search_tool|content type\S* .*not supported|unsupported content type/i
+export function betasIn(headers: { readonly [name: string]: string }): string[] {
+  return (headers['anthropic-beta'] ?? '').split(',').filter((beta) => beta !== '')
+}
 
-const refusesBeta = /anthropic-beta|unknown beta|unsupported beta|beta header/i
+const refusesBlocks = /tool_reference|defer_loading|tool_addition|tool_removal|tool_search_tool/i
+
+const refusesType = /content type\S* .*not supported|unsupported content type/i
+
+const refusesBeta = /anthropic-beta|(unknown|unsupported|invalid) beta|beta header/i
 
 /** Complaints that only a back-end which understands deferral can make: the request was wrong, not the back-end. */
 const knowsTheProtocol =

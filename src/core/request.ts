@@ -25,12 +25,13 @@ export function assemble<Request extends RequestLike>(
 ): Pick<Prepared<Request>, 'request' | 'headers'> {
   const { tools: own, betas: ownBetas, ...rest } = given as Request & { tools?: unknown; betas?: unknown }
   const first = prepended === undefined ? [] : [{ role: 'user', content: prepended }]
-  const sent = [...hostTools(own, wire), ...markBreakpoint(tools, settings)]
+  const all = [...(Array.isArray(own) ? (own as Definition[]) : []), ...markBreakpoint(tools, settings)]
+  const sent = wire?.takesReferences ? all : withoutDeferral(all)
+  const hostBetas = Array.isArray(ownBetas) ? ownBetas : []
+  const keptBetas = mode.killed ? withoutSearchBetas(hostBetas, settings) : hostBetas
   const request = {
     ...rest,
-    ...(Array.isArray(ownBetas)
-      ? { betas: mode.killed ? withoutSearchBetas(ownBetas, settings) : ownBetas }
-      : {}),
+    ...(keptBetas.length > 0 ? { betas: keptBetas } : {}),
     tools: sent,
     messages: prepended === undefined ? messages : [...first, ...messages],
   }
@@ -56,13 +57,25 @@ export function betasFor(
   return betas.length === state.betas.length ? state.betas : betas
 }
 
-/** Tools that the host put into the request itself go as they are, but for what is off. */
-function hostTools(tools: unknown, wire: Wire | undefined): Definition[] {
-  if (!Array.isArray(tools)) return []
-  if (wire?.takesReferences) return tools
-  return (tools as Definition[])
+function withoutDeferral(tools: readonly Definition[]): Definition[] {
+  return tools
     .filter(({ type }) => !String(type).startsWith('tool_search_tool_'))
-    .map(({ defer_loading: _, ...rest }) => rest as Definition)
+    .map((tool) => undeferred(tool) as Definition)
+}
+
+/** A tool, or a toolset with its members' configurations. */
+function undeferred(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const { defer_loading: _, default_config, configs, ...rest } = value as Record<string, unknown>
+  return {
+    ...rest,
+    ...(default_config === undefined ? {} : { default_config: undeferred(default_config) }),
+    ...(typeof configs !== 'object' || configs === null
+      ? {}
+      : {
+          configs: Object.fromEntries(Object.entries(configs).map(([name, one]) => [name, undeferred(one)])),
+        }),
+  }
 }
 
 /** Marks the end of the part that stays the same along a conversation (Q9). */

@@ -8,7 +8,9 @@ export type Content = string | readonly Block[]
 /** The API expands every reference it sees, so one in a foreign tool's output would load a tool (L1). */
 export function toolResult(call: ToolUse, output: Content, { isError = false } = {}): ToolResult {
   const blocks =
-    typeof output === 'string' ? [textBlock(output)] : output.filter(({ type }) => type !== 'tool_reference')
+    typeof output === 'string'
+      ? [textBlock(output)]
+      : blocksIn(output).filter(({ type }) => type !== 'tool_reference')
   const content = blocks.length > 0 ? blocks : [textBlock('The tool returned nothing.')]
   return {
     type: 'tool_result',
@@ -18,4 +20,8 @@ export function toolResult(call: ToolUse, output: Content, { isError = false } =
     ) as TextBlock[],
     ...(isError ? { is_error: true } : {}),
   }
+}
+
+function blocksIn(output: unknown): readonly Block[] {
+  return Array.isArray(output) ? output.filter((block) => typeof block === 'object' && block !== null) : []
 }

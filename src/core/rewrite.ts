@@ -19,7 +19,8 @@ export function rewrite(message: Message, view: View): Message | undefined {
   if (message.type === 'deferred_tools_delta' && !view.open) return undefined
   const plain = withoutNoteFields(message)
   if (!plain || !Array.isArray(plain.content)) return plain
-  const change = changes[String(plain.role)]
+  const role = String(plain.role)
+  const change = Object.hasOwn(changes, role) ? changes[role] : undefined
   if (!change) return plain
   const blocks = plain.content as readonly Block[]
   const changed = blocks.flatMap((block) => (isBlock(block) ? change(block, view) : [block]))
@@ -56,8 +57,8 @@ function rewriteReply(block: Block, view: View): Block[] {
   if (block.type === 'tool_search_tool_result') return [rewriteHostedResult(block, view)]
   if (view.takesReferences) return [block]
   if (block.type === 'server_tool_use' && /^tool_search_tool_/.test(String(block.name))) return []
-  if (block.type !== 'tool_use' || !('caller' in block)) return [block]
-  const { caller: _, ...rest } = block
+  const { caller: _, tool_changes: changes, ...rest } = block
+  if (!('caller' in block) && changes === undefined) return [block]
   return [rest]
 }
 

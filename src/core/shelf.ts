@@ -4,12 +4,14 @@ import { type AnswerContext, answerSearch } from './answer.ts'
 import { capabilityOf, mergeCapabilities } from './capabilities.ts'
 import { checkCall, type ResolvedCall, resolveCall } from './check.ts'
 import { type CompactOptions, compactHistory, snipHistory } from './compact.ts'
-import { backEndKey, wireOf } from './gate.ts'
+import { quote, ShelfError } from './errors.ts'
+import { backEndKey, isReferenceType, mayOffer, wireOf } from './gate.ts'
 import { follow } from './history.ts'
-import { type Options, resolveOptions } from './options.ts'
+import { readMode } from './mode.ts'
+import { type Options, resolveOptions, wrong } from './options.ts'
 import { shelve } from './policy.ts'
 import { type Prepared, prepare } from './prepare.ts'
-import { rejection } from './recover.ts'
+import { betasIn, rejection } from './recover.ts'
 import { type Content, toolResult } from './result.ts'
 import { emptyState, newMemory, type State } from './state.ts'
 import { createStore, type Store } from './store.ts'
@@ -51,6 +53,7 @@ export type Shelf = {
   recover<Request extends RequestLike>(
     error: unknown,
     request: Request,
+    prepared: Prepared<Request>,
   ): Promise<Prepared<Request> | undefined>
   /** Adds tools; one that is there already under the same owner and name is replaced. */
   add(tools: Tool | readonly Tool[]): void
@@ -61,8 +64,8 @@ export type Shelf = {
   failed(server: string, error: unknown): void
   /** What else is known of a server: alwaysLoad, instructions, description, state. */
   server(name: string, details: Partial<Server>): void
-  /** A sub-agent's shelf: the same tools, a conversation of its own (U1). */
-  fork(): Shelf
+  /** The same tools, a conversation of its own (U1): a sub-agent's, unless said otherwise. */
+  fork(options?: { readonly subAgent?: boolean; readonly state?: State }): Shelf
   /** Replaces parts of the capability table; a table that cannot be had or read leaves the last good one (G3). */
   refreshCapabilities(load: () => unknown): Promise<boolean>
   /** Plain JSON that goes with the messages when a conversation is saved. */
@@ -70,9 +73,13 @@ export type Shelf = {
 }
 
 export function createShelf({ tools = [], servers = {}, state, ...options }: ShelfOptions): Shelf {
+  if (!Array.isArray(tools)) throw wrong('tools', tools, 'a list of tools')
+  if (typeof servers !== 'object' || servers === null)
+    throw wrong('servers', servers, 'an object by server name')
+  checkState(state)
   const store = createStore(resolveOptions(options), tools)
   for (const [name, details] of Object.entries(servers)) store.setServer(name, details)
-  return shelfOn(store, { ...emptyState, ...state }, false)
+  return shelfOn(store, state ?? emptyState, false)
 }
 
 function shelfOn(store: Store, initial: State, isSubAgent: boolean): Shelf {
@@ -91,13 +98,14 @@ function shelfOn(store: Store, initial: State, isSubAgent: boolean): Shelf {
 
   const shelf: Shelf = {
     async prepare(request) {
+      checkRequest(request)
       const prepared = await prepare(store.host, { state, memory, isSubAgent }, request)
       state = prepared.state
       return prepared
     },
     async answer(call) {
       if (call.name !== searchName) return undefined
-      const wire = state.search === 'off' ? undefined : answeringWire(store, state)
+      const wire = isSearchOn(store, state) ? answeringWire(store, state) : undefined
       const context: AnswerContext = { settings: settings(), wire, now, changed: store.changed }
       return answerSearch(call, context)
     },
@@ -105,7 +113,7 @@ function shelfOn(store: Store, initial: State, isSubAgent: boolean): Shelf {
       const { facts } = messages ? entriesOf(messages) : (memory.history ?? entriesOf([]))
       const { shelving, servers } = now()
       const isTombstone = (name: string) => state.kept.some(({ definition }) => definition.name === name)
-      const canSearch = state.search !== 'off'
+      const canSearch = isSearchOn(store, state)
       return checkCall(call, {
         settings: settings(),
         shelving,
@@ -133,22 +141,24 @@ function shelfOn(store: Store, initial: State, isSubAgent: boolean): Shelf {
       try {
         return { reply: await send(prepared), prepared }
       } catch (error) {
-        const again = await shelf.recover(error, request)
+        const again = await shelf.recover(error, request, prepared)
         if (!again) throw error
         return { reply: await send(again), prepared: again }
       }
     },
-    async recover(error, request) {
+    async recover(error, request, { decision, headers }) {
       const { baseURL, notify, trace } = settings()
+      const spoke = decision.open && isReferenceType(decision.wire)
+      const message = spoke ? rejection(error, betasIn(headers)) : undefined
+      if (message === undefined) return undefined
       const key = backEndKey(baseURL, request.model)
-      const message = state.search === 'off' ? undefined : rejection(error, state.betas)
-      if (message === undefined || store.isRejected(key)) return undefined
-      store.reject(key)
-      trace({ type: 'rejected', model: request.model, baseURL, message: message.slice(0, 300) })
-      notify(
-        `${request.model} refused deferred tools, so all tools are loaded from now on. It said: ${message.slice(0, 300)}`,
-      )
-      state = { ...state, betas: [] }
+      if (store.reject(key)) {
+        const said = message.slice(0, 300)
+        trace({ type: 'rejected', model: request.model, baseURL, message: said })
+        notify(
+          `${request.model} refused deferred tools, so all tools are loaded from now on. It said: ${said}`,
+        )
+      }
       return shelf.prepare(request)
     },
     add: (added) => store.add(Array.isArray(added) ? (added as readonly Tool[]) : [added as Tool]),
@@ -156,7 +166,7 @@ function shelfOn(store: Store, initial: State, isSubAgent: boolean): Shelf {
     pending: (server) => store.setServer(server, { state: 'pending' }),
     failed: (server, error) => store.setServer(server, { state: 'failed', error: String(error) }),
     server: store.setServer,
-    fork: () => shelfOn(store, emptyState, true),
+    fork: (options = {}) => shelfOn(store, options.state ?? emptyState, options.subAgent ?? true),
     async refreshCapabilities(load) {
       try {
         store.setCapabilities(mergeCapabilities(settings().capabilities, await load()))
@@ -171,6 +181,32 @@ function shelfOn(store: Store, initial: State, isSubAgent: boolean): Shelf {
     state: () => state,
   }
   return shelf
+}
+
+function checkState(state: State | undefined): void {
+  const isGood = state === undefined || (Array.isArray(state?.betas) && Array.isArray(state.kept))
+  if (!isGood) throw wrong('state', state, 'what shelf.state() returned, or leave it out')
+}
+
+function checkRequest(request: RequestLike): void {
+  const given = request as { model?: unknown; messages?: unknown } | null | undefined
+  if (typeof given?.model !== 'string') throw badRequest('model', 'the id of a model', given?.model)
+  if (!Array.isArray(given.messages)) throw badRequest('messages', 'the list of messages', given.messages)
+}
+
+function badRequest(field: string, expected: string, value: unknown): ShelfError {
+  return new ShelfError(
+    'BAD_REQUEST',
+    `prepare() needs "${field}", ${expected}, but was given ${quote(value)}.`,
+    value,
+  )
+}
+
+/** As the last request had it; before the first one, as the optimistic gate sees it. */
+function isSearchOn({ host: { settings } }: Store, { search }: State): boolean {
+  if (search !== undefined) return search !== 'off'
+  const mode = readMode(settings.toolSearch, settings.environment)
+  return mayOffer(settings, mode, capabilityOf('', settings.provider, settings.capabilities)) === 'open'
 }
 
 /** The wire that the last request used; before the first one, the back-end's own. */

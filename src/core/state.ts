@@ -28,8 +28,10 @@ export const emptyState: State = { opened: false, betas: [], announced: false, k
 export type Memory = {
   history: History | undefined
   sheet: Sheet | undefined
-  /** The pool and the number of deltas for which there was nothing to announce. */
-  announcedFor: { readonly shelving: Shelving; readonly deltas: number } | undefined
+  /** The pool and the number of deltas for which there was nothing more to announce. */
+  announcedFor:
+    | { readonly history: History; readonly shelving: Shelving; readonly deltas: number }
+    | undefined
   readonly anchors: Anchors
   requests: number
 }

@@ -1,8 +1,8 @@
 // What a shelf and its forks share: the tools, the servers, the settings, and what was learned about back-ends.
 import type { Capabilities } from './capabilities.ts'
-import type { Settings } from './options.ts'
+import { type Settings, wrong } from './options.ts'
 import { oddMark } from './policy.ts'
-import { buildPool, serverOf } from './pool.ts'
+import { buildPool, checkTool, serverOf } from './pool.ts'
 import type { Host } from './prepare.ts'
 import { PLACEHOLDER } from './search-tool.ts'
 import type { Pool, Server, Tool } from './types.ts'
@@ -13,8 +13,8 @@ export type Store = {
   remove(names: string | readonly string[] | { readonly server: string }): void
   setServer(name: string, details: Partial<Server>): void
   setCapabilities(capabilities: Capabilities): void
-  reject(key: string): void
-  isRejected(key: string): boolean
+  /** True when this is news. */
+  reject(key: string): boolean
   /** Resolves at the next change of tools or servers. */
   changed(): Promise<void>
 }
@@ -43,13 +43,11 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
       return host
     },
     add(added) {
-      const isReplaced = new Map(added.map((tool) => [ownKey(tool), tool]))
-      const kept = tools.map((tool) => {
-        const replacement = isReplaced.get(ownKey(tool))
-        isReplaced.delete(ownKey(tool))
-        return replacement ?? tool
-      })
-      setTools([...kept, ...added.filter((tool) => isReplaced.get(ownKey(tool)) === tool)])
+      added.forEach(checkTool)
+      const replacements = new Map(added.map((tool) => [ownKey(tool), tool]))
+      const known = new Set(tools.map(ownKey))
+      const kept = tools.map((tool) => replacements.get(ownKey(tool)) ?? tool)
+      setTools([...kept, ...added.filter((tool) => !known.has(ownKey(tool)))])
       for (const server of new Set(added.map(serverOf))) {
         if (server !== undefined && servers.get(server)?.state !== 'connected')
           store.setServer(server, { state: 'connected' })
@@ -58,17 +56,19 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
     remove(names) {
       const isGone = goneTest(names, host.pool)
       setTools(tools.filter((tool) => !isGone(tool)))
-      if (typeof names === 'object' && 'server' in names) servers.delete(names.server)
+      if (typeof names === 'object' && 'server' in names && servers.has(names.server)) {
+        store.setServer(names.server, { state: 'disabled' })
+      }
     },
     setServer(name, details) {
+      checkDetails(name, details)
       servers.set(name, { state: 'connected', ...servers.get(name), ...details })
       change()
     },
     setCapabilities(capabilities) {
       host = { ...host, settings: { ...host.settings, capabilities } }
     },
-    reject: (key) => void rejected.add(key),
-    isRejected: (key) => rejected.has(key),
+    reject: (key) => !rejected.has(key) && Boolean(rejected.add(key)),
     changed: () => new Promise((resolve) => waiting.push(resolve)),
   }
   setTools(initial)
@@ -77,6 +77,7 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
 
 function poolOf(tools: readonly Tool[], settings: Settings): Pool {
   for (const tool of tools) {
+    checkTool(tool)
     const warning = oddMark(tool)
     if (warning) settings.notify(warning)
   }
@@ -85,6 +86,14 @@ function poolOf(tools: readonly Tool[], settings: Settings): Pool {
     reserved: [settings.searchTool, settings.callTool, PLACEHOLDER],
     warn: settings.notify,
   })
+}
+
+const states = ['pending', 'connected', 'failed', 'disabled']
+
+function checkDetails(name: string, details: Partial<Server>): void {
+  const state = (details as Partial<Server> | null)?.state ?? 'connected'
+  const isGood = typeof details === 'object' && details !== null && states.includes(state)
+  if (!isGood) throw wrong(`servers.${name}`, details, `an object with a state of ${states.join(', ')}`)
 }
 
 function ownKey(tool: Tool): string {

@@ -62,6 +62,8 @@ export type PoolTool = {
   /** The MCP server, and the tool's own name there: the exact way back from `name` (H3). */
   readonly server: string | undefined
   readonly original: string
+  /** The curated phrase that search weighs above the description. */
+  readonly hint: string
   readonly definition: Definition
   /** The definition as JSON: what counting measures and change detection compares. */
   readonly json: string
@@ -114,7 +116,13 @@ export type TextBlock = { type: 'text'; text: string }
 export type ReferenceBlock = { type: 'tool_reference'; tool_name: string }
 
 /** What is wrong with a call's input: where, and what was expected there. */
-export type Problem = { readonly path: string; readonly message: string }
+export type Problem = {
+  /** Names and positions from the root, joined by dots; empty for the input itself. */
+  readonly path: string
+  readonly message: string
+  /** The JSON types that would do, where the type is what is wrong. */
+  readonly expected?: readonly string[]
+}
 
 /** Checks an input against a JSON schema; no problems means valid. Must not throw on odd schemas. */
 export type Validate = (schema: unknown, input: unknown) => readonly Problem[]

@@ -1,0 +1,391 @@
+// How the model learns the names of deferred tools (A): what is told, where, when, and what is recorded of it.
+import { describe, expect, it } from 'vitest'
+import { extendsPrefix, render } from '../src/core/oracle/index.ts'
+import type { Prepared, ShelfOptions, Trace } from '../src/index.ts'
+import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
+
+const read = builtIn('Read')
+const send = mcp('slack', 'send_message')
+const list = mcp('slack', 'list_channels')
+const issue = mcp('github', 'create_issue')
+const SEND = 'mcp__slack__send_message'
+const LIST = 'mcp__slack__list_channels'
+const ISSUE = 'mcp__github__create_issue'
+
+const deltasIn = (messages: Loose[]): Loose[] =>
+  messages.filter(({ type }) => type === 'deferred_tools_delta')
+
+const lastDelta = (prepared: Prepared<Loose>): Loose => deltasIn(prepared.messages).at(-1)
+
+const sentText = (prepared: Prepared<Loose>): string => JSON.stringify(prepared.request.messages)
+
+/** A trace that keeps what was said of announcements. */
+function heard() {
+  const events: Extract<Trace, { type: 'announced' }>[] = []
+  return { events, trace: (event: Trace) => void (event.type === 'announced' && events.push(event)) }
+}
+
+type HostKind = (talk: Talk, prepared: Prepared<Loose>) => void
+
+const hosts: [string, HostKind][] = [
+  ['keeps its own array of the same messages', () => {}],
+  [
+    'carries prepared.messages forward',
+    (talk, { messages }) => {
+      talk.messages = messages
+    },
+  ],
+  [
+    'stores prepared.messages as JSON between the turns',
+    (talk, { messages }) => {
+      talk.messages = JSON.parse(JSON.stringify(messages))
+    },
+  ],
+]
+
+describe('A1 prepend', () => {
+  const prepending = (options: ShelfOptions = {}) =>
+    new Talk(quietShelf({ announce: 'prepend', tools: [read, send, issue], ...options }))
+
+  it('A1 is one user message before all others, a full name a line', async () => {
+    const talk = prepending().user('hello')
+    const { request } = await talk.prepare()
+    expect(request.messages).toEqual([
+      { role: 'user', content: `<available-deferred-tools>\n${ISSUE}\n${SEND}\n</available-deferred-tools>` },
+      { role: 'user', content: 'hello' },
+    ])
+  })
+
+  it('A1 stands first on every turn, once, with the same bytes while the pool is the same', async () => {
+    const talk = prepending().user()
+    const first = await talk.prepare()
+    talk.assistant().user()
+    const second = await talk.prepare()
+    expect(second.request.messages[0]).toEqual(first.request.messages[0])
+    expect(sentText(second).split('<available-deferred-tools>')).toHaveLength(2)
+    expect(extendsPrefix(render(first.request), render(second.request))).toEqual({ extends: true })
+  })
+
+  it.each(hosts)('A1 is not stored, so a host that %s has it once', async (_, carry) => {
+    const talk = prepending().user()
+    for (let turn = 0; turn < 3; turn++) {
+      const prepared = await talk.prepare()
+      expect(sentText(prepared).split('<available-deferred-tools>')).toHaveLength(2)
+      expect(deltasIn(prepared.messages)).toEqual([])
+      carry(talk, prepared)
+      talk.assistant().user()
+    }
+  })
+
+  it('A1 follows the pool', async () => {
+    const talk = prepending().user()
+    await talk.prepare()
+    talk.shelf.remove(SEND)
+    talk.shelf.add(list)
+    const { request }: Loose = await talk.prepare()
+    expect(request.messages[0].content.split('\n').slice(1, -1)).toEqual([ISSUE, LIST])
+  })
+
+  it('A1 sends no list when nothing is deferred', async () => {
+    const talk = prepending({ tools: [read], servers: { slack: { state: 'pending' } } }).user('hello')
+    expect((await talk.prepare()).request.messages).toEqual([{ role: 'user', content: 'hello' }])
+  })
+
+  it('A9 lists loaded tools too', async () => {
+    const talk = prepending().user()
+    await talk.prepare()
+    await talk.search(`select:${SEND}`)
+    const { request, loaded }: Loose = await talk.prepare()
+    expect(loaded).toEqual([SEND])
+    expect(request.messages[0].content).toContain(SEND)
+  })
+})
+
+describe.each(hosts)('a host that %s', (_, carry) => {
+  it.each([MODEL, BOUND_MODEL])(
+    'A2 gets each name told once, at a place that never moves (%s)',
+    async (model) => {
+      const talk = new Talk(quietShelf({ tools: [read, send] }), model).user()
+      const requests: Loose[] = []
+      const next = async () => {
+        const prepared = await talk.prepare()
+        requests.push(prepared.request)
+        carry(talk, prepared)
+        return prepared
+      }
+      await next()
+      talk.assistant().user()
+      await next()
+      talk.shelf.add(issue)
+      await next()
+      await talk.search(`select:${SEND}`)
+      await next()
+      talk.run(SEND)
+      talk.shelf.add(list)
+      const last = await next()
+      for (const name of [SEND, ISSUE, LIST]) {
+        const told = last.request.messages.filter(
+          ({ content }: Loose) => typeof content === 'string' && content.split('\n').includes(name),
+        )
+        expect(told, name).toHaveLength(1)
+      }
+      requests.slice(1).forEach((request, index) => {
+        expect(extendsPrefix(render(requests[index]), render(request))).toEqual({ extends: true })
+      })
+    },
+  )
+
+  it('A2 reports what is new and what is gone, each once', async () => {
+    const talk = new Talk(quietShelf({ tools: [read, send, list] })).user()
+    carry(talk, await talk.prepare())
+    talk.shelf.remove(LIST)
+    talk.shelf.add(issue)
+    talk.assistant().user()
+    const second = await talk.prepare()
+    expect(lastDelta(second)).toMatchObject({ addedNames: [ISSUE], removedNames: [LIST] })
+    expect(lastDelta(second).content.split('\n').slice(1, -1)).toEqual([
+      expect.stringContaining('now available'),
+      ISSUE,
+      expect.stringContaining('no longer available'),
+      LIST,
+    ])
+    carry(talk, second)
+    talk.assistant().user()
+    expect(deltasIn((await talk.prepare()).messages)).toHaveLength(2)
+  })
+
+  it('A3 announces again, once, what the messages kept by a compaction no longer announce', async () => {
+    const talk = new Talk(quietShelf({ tools: [read, send] })).user()
+    carry(talk, await talk.prepare())
+    talk.shelf.add(issue)
+    talk.assistant().user('newest')
+    carry(talk, await talk.prepare())
+    talk.messages = await talk.shelf.compact(talk.messages, { summarize: 'so far', keep: 2 })
+    talk.assistant().user()
+    const after = await talk.prepare()
+    expect(deltasIn(after.messages).map(({ addedNames }) => addedNames)).toEqual([[ISSUE], [SEND]])
+    carry(talk, after)
+    talk.assistant().user()
+    expect(deltasIn((await talk.prepare()).messages)).toHaveLength(2)
+  })
+})
+
+describe('A2 delta', () => {
+  it('A2 is the default, one message appended behind the newest one', async () => {
+    const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user('hello')
+    const { request, messages }: Loose = await talk.prepare()
+    expect(request.messages).toHaveLength(2)
+    expect(request.messages[0]).toEqual({ role: 'user', content: 'hello' })
+    expect(deltasIn(messages)).toEqual([messages[1]])
+    expect(messages[1].content).toContain('now available')
+    expect(messages[1].content).not.toContain('no longer available')
+  })
+
+  it('A2 says nothing when nothing changed, a repeated request included', async () => {
+    const talk = new Talk(quietShelf({ tools: [read, send] })).user()
+    const first = await talk.prepare()
+    const again = await talk.prepare()
+    expect(again.request).toEqual(first.request)
+    talk.assistant().user()
+    expect(deltasIn((await talk.prepare()).messages)).toHaveLength(1)
+  })
+
+  it('A2 compares with all deltas of the history, so a name that came back is told again', async () => {
+    const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user()
+    await talk.prepare()
+    talk.shelf.remove(SEND)
+    talk.assistant().user()
+    await talk.prepare()
+    talk.shelf.add(send)
+    talk.assistant().user()
+    const { messages } = await talk.prepare()
+    expect(deltasIn(messages).map(({ addedNames, removedNames }) => [addedNames, removedNames])).toEqual([
+      [[ISSUE, SEND], []],
+      [[], [SEND]],
+      [[SEND], []],
+    ])
+  })
+
+  it('A2 does not report a tool as gone that became non-deferred', async () => {
+    const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user()
+    await talk.prepare()
+    talk.shelf.server('slack', { alwaysLoad: true })
+    talk.assistant().user()
+    const { messages } = await talk.prepare()
+    expect(talk.sentTools).toContain(SEND)
+    expect(deltasIn(messages)).toHaveLength(1)
+    talk.shelf.remove(SEND)
+    talk.assistant().user()
+    expect(lastDelta(await talk.prepare())).toMatchObject({ addedNames: [], removedNames: [SEND] })
+  })
+
+  it('A2 waits for a user message: behind a reply begun by the host nothing is put', async () => {
+    const talk = new Talk(quietShelf({ tools: [read, send] })).user().assistant('Once upon')
+    expect(deltasIn((await talk.prepare()).messages)).toEqual([])
+    talk.user()
+    expect(deltasIn((await talk.prepare()).messages)).toHaveLength(1)
+  })
+
+  it('A2 two requests at once announce once', async () => {
+    const shelf = quietShelf({ tools: [read, send] })
+    const request = { model: MODEL, messages: [{ role: 'user', content: 'hi' }] }
+    const [one, other] = await Promise.all([shelf.prepare(request), shelf.prepare(request)])
+    expect(deltasIn(one.messages)).toHaveLength(1)
+    expect(other.request).toEqual(one.request)
+  })
+
+  it('A2 a host that goes back to an older branch is told what that branch was not told', async () => {
+    const talk = new Talk(quietShelf({ tools: [read, send] })).user('first')
+    const { messages: oldBranch } = await talk.prepare()
+    talk.shelf.add(issue)
+    talk.assistant().user()
+    await talk.prepare()
+    talk.messages = [{ role: 'user', content: 'first, edited' }]
+    await talk.prepare()
+    talk.messages = [...oldBranch]
+    talk.assistant().user()
+    expect(deltasIn((await talk.prepare()).messages).flatMap(({ addedNames }) => addedNames)).toEqual([
+      SEND,
+      ISSUE,
+    ])
+  })
+
+  it('A9 announces all deferred tools, loaded ones too', async () => {
+    const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user()
+    const call = talk.call('ToolSearch', { query: `select:${SEND}` })
+    talk.assistant([call]).user([
+      {
+        type: 'tool_result',
+        tool_use_id: call.id,
+        content: [{ type: 'tool_reference', tool_name: SEND }],
+      },
+    ])
+    const prepared = await talk.prepare()
+    expect(prepared.loaded).toEqual([SEND])
+    expect(lastDelta(prepared).addedNames).toEqual([ISSUE, SEND])
+    expect(lastDelta(prepared).content.split('\n')).toEqual(expect.arrayContaining([ISSUE, SEND]))
+  })
+
+  it('A8 is a persisted record, rendered for the model inside <system-reminder> without its fields', async () => {
+    const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user()
+    const { messages, request }: Loose = await talk.prepare()
+    const record = messages[1]
+    expect(JSON.parse(JSON.stringify(record))).toMatchObject({
+      type: 'deferred_tools_delta',
+      role: 'user',
+      addedNames: [ISSUE, SEND],
+      removedNames: [],
+    })
+    expect(request.messages[1]).toEqual({ role: 'user', content: record.content })
+    expect(record.content).toMatch(/^<system-reminder>\n.*\n<\/system-reminder>$/s)
+  })
+
+  it('A8 a record written by another session is read back', async () => {
+    const record = { type: 'deferred_tools_delta', role: 'user', content: 'told', addedNames: [SEND, ISSUE] }
+    const talk = new Talk(quietShelf({ tools: [read, send, issue, list] }))
+    talk.messages = [
+      { role: 'user', content: 'hi' },
+      { ...record, removedNames: [] },
+    ]
+    talk.assistant().user()
+    expect(lastDelta(await talk.prepare())).toMatchObject({ addedNames: [LIST], announcedBefore: 2 })
+  })
+})
+
+describe('A4 where a delta was made', () => {
+  it('A4 records and traces the count before and the origin; the first of the main thread is no fault', async () => {
+    const { events, trace } = heard()
+    const talk = new Talk(quietShelf({ tools: [read, send, issue], trace })).user()
+    await talk.prepare()
+    talk.shelf.add(list)
+    talk.assistant().user()
+    const { messages } = await talk.prepare()
+    expect(deltasIn(messages)).toMatchObject([
+      { announcedBefore: 0, origin: 'main' },
+      { announcedBefore: 2, origin: 'main' },
+    ])
+    expect(events).toEqual([
+      { type: 'announced', added: 2, removed: 0, announcedBefore: 0, origin: 'main', fault: false },
+      { type: 'announced', added: 1, removed: 0, announcedBefore: 2, origin: 'main', fault: false },
+    ])
+  })
+
+  it('A4 nothing before, though the main thread had announced, is a fault', async () => {
+    const { events, trace } = heard()
+    const talk = new Talk(quietShelf({ tools: [read, send], trace })).user('hello')
+    await talk.prepare()
+    talk.messages = [
+      { role: 'user', content: 'hello' },
+      { role: 'assistant', content: 'hi' },
+    ]
+    talk.user()
+    await talk.prepare()
+    expect(events.map(({ announcedBefore, origin, fault }) => [announcedBefore, origin, fault])).toEqual([
+      [0, 'main', false],
+      [0, 'main', true],
+    ])
+  })
+
+  it('A4 a gate that opens late makes the first delta late, which is no fault', async () => {
+    const { events, trace } = heard()
+    const talk = new Talk(quietShelf({ tools: [read], trace })).user()
+    await talk.prepare()
+    talk.shelf.add(send)
+    talk.assistant().user()
+    await talk.prepare()
+    expect(events).toMatchObject([{ announcedBefore: 0, origin: 'main', fault: false }])
+  })
+
+  it.each([0, 2])('A4 the first after a compaction that kept %i messages is no fault', async (keep) => {
+    const { events, trace } = heard()
+    const talk = new Talk(quietShelf({ tools: [read, send, issue], trace })).user()
+    await talk.prepare()
+    talk.shelf.remove(ISSUE)
+    talk.assistant().user()
+    await talk.prepare()
+    talk.messages = await talk.shelf.compact(talk.messages, { summarize: 'so far', keep })
+    talk.assistant().user()
+    const { messages } = await talk.prepare()
+    expect(lastDelta({ messages } as Loose)).toMatchObject({ addedNames: [SEND], origin: 'compacted' })
+    expect(events.at(-1)).toMatchObject({ announcedBefore: 0, origin: 'compacted', fault: false })
+  })
+
+  it('A4 a sub-agent’s first turn has nothing before, which is normal', async () => {
+    const { events, trace } = heard()
+    const talk = new Talk(quietShelf({ tools: [read, send], trace })).user()
+    await talk.prepare()
+    await new Talk(talk.shelf.fork()).user().prepare()
+    expect(events[1]).toMatchObject({ announcedBefore: 0, origin: 'sub-agent', fault: false })
+  })
+
+  it('A4 a conversation taken up again says so', async () => {
+    const first = new Talk(quietShelf({ tools: [read, send] })).user()
+    const { messages, state } = await first.prepare()
+    const stored = JSON.parse(JSON.stringify({ messages, state }))
+    const { events, trace } = heard()
+    const talk = new Talk(quietShelf({ tools: [read, send, issue], state: stored.state, trace }))
+    talk.messages = stored.messages
+    talk.assistant().user()
+    expect(lastDelta(await talk.prepare())).toMatchObject({ announcedBefore: 1, origin: 'resumed' })
+    expect(events).toMatchObject([{ announcedBefore: 1, origin: 'resumed', fault: false }])
+  })
+})
+
+describe('A5 the place', () => {
+  it.each([
+    ['delta', '<system-reminder>'],
+    ['prepend', '<available-deferred-tools>'],
+  ] as const)(
+    'A5 %s: the search tool’s description names %s, and there they are',
+    async (announce, place) => {
+      for (const wire of ['reference', 'addition', 'append', 'bridge'] as const) {
+        const talk = new Talk(quietShelf({ tools: [read, send], announce, wire })).user()
+        const { request }: Loose = await talk.prepare()
+        const { description } = request.tools.find(({ name }: Loose) => name === 'ToolSearch')
+        expect(description).toContain(`Deferred tools appear by name in ${place} messages.`)
+        const holder = request.messages.find(({ content }: Loose) => String(content).includes(SEND))
+        expect(holder.content.startsWith(`${place}\n`)).toBe(true)
+      }
+    },
+  )
+})

@@ -1,0 +1,173 @@
+// Sub-agents: the same tools, a conversation of their own (L5, U1).
+import { describe, expect, it } from 'vitest'
+import type { Trace } from '../src/index.ts'
+import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
+
+const read = builtIn('Read')
+const send = mcp('slack', 'send_message', {
+  input_schema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+})
+const issue = mcp('github', 'create_issue')
+const SEND = 'mcp__slack__send_message'
+const ISSUE = 'mcp__github__create_issue'
+
+const parentTalk = (options = {}) =>
+  new Talk(quietShelf({ tools: [read, send, issue], ...options })).user('main')
+
+const childOf = (parent: Talk) => new Talk(parent.shelf.fork()).user('sub')
+
+const deltasIn = (messages: Loose[]): Loose[] =>
+  messages.filter(({ type }) => type === 'deferred_tools_delta')
+
+describe('L5 what is loaded', () => {
+  it.each([undefined, 'append', 'bridge', 'addition'] as const)(
+    'L5 a sub-agent’s loads do not reach the parent, nor the other way (wire %s)',
+    async (wire) => {
+      const parent = parentTalk({ wire })
+      await parent.prepare()
+      const child = childOf(parent)
+      await child.prepare()
+      await parent.search(`select:${SEND}`)
+      await child.search(`select:${ISSUE}`)
+      expect((await parent.prepare()).loaded).toEqual([SEND])
+      expect((await child.prepare()).loaded).toEqual([ISSUE])
+      expect(parent.sentTools).not.toContain(ISSUE)
+      expect(child.sentTools).not.toContain(SEND)
+    },
+  )
+
+  it('L5 a fork made after the parent loaded starts with nothing', async () => {
+    const parent = parentTalk({ tombstones: true })
+    await parent.prepare()
+    await parent.search(`select:${SEND}`)
+    await parent.prepare()
+    const child = childOf(parent)
+    const prepared = await child.prepare()
+    expect(prepared.loaded).toEqual([])
+    expect(child.sentTools).not.toContain(SEND)
+  })
+
+  it('L5 each checks calls against its own loads', async () => {
+    const parent = parentTalk()
+    await parent.prepare()
+    const child = childOf(parent)
+    await child.prepare()
+    await child.search(`select:${SEND}`)
+    await child.prepare()
+    const wrong = { id: 'x', name: SEND, input: {} }
+    expect(JSON.stringify(child.shelf.check(wrong))).not.toContain('select:')
+    expect(JSON.stringify(parent.shelf.check(wrong))).toContain(`select:${SEND}`)
+  })
+
+  it('L5 the host may hand a history over', async () => {
+    const parent = parentTalk()
+    await parent.prepare()
+    await parent.search(`select:${SEND}`)
+    const { messages } = await parent.prepare()
+    const child = new Talk(parent.shelf.fork())
+    child.messages = [...messages]
+    child.assistant().user('sub')
+    const prepared = await child.prepare()
+    expect(prepared.loaded).toEqual([SEND])
+    expect(child.visible).toContain(SEND)
+    expect(deltasIn(prepared.messages)).toHaveLength(1)
+    const call = { ...child.call('ToolSearch', { query: `select:${ISSUE}` }), id: 'toolu_of_the_child' }
+    child.assistant([call]).user([await child.shelf.answer(call)])
+    expect((await child.prepare()).loaded).toEqual([SEND, ISSUE])
+    expect((await parent.assistant().user().prepare()).loaded).toEqual([SEND])
+  })
+
+  it('L5 the parent’s own message objects, handed over without our notes, bring no note along', async () => {
+    const parent = parentTalk()
+    await parent.prepare()
+    const child = new Talk(parent.shelf.fork())
+    child.messages = [...parent.messages]
+    child.assistant().user('sub')
+    const { messages } = await child.prepare()
+    expect(messages.map(({ type }: Loose) => type)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      'deferred_tools_delta',
+    ])
+    expect(deltasIn(messages)).toMatchObject([{ origin: 'sub-agent', announcedBefore: 0 }])
+  })
+
+  it('L5 many at once keep apart', async () => {
+    const parent = parentTalk()
+    await parent.prepare()
+    const children = Array.from({ length: 6 }, () => childOf(parent))
+    await Promise.all(
+      children.map(async (child, index) => {
+        await child.prepare()
+        await child.search(`select:${index % 2 === 0 ? SEND : ISSUE}`)
+        await child.prepare()
+      }),
+    )
+    expect(children.map(({ last }) => last?.loaded)).toEqual(
+      children.map((_, index) => [index % 2 === 0 ? SEND : ISSUE]),
+    )
+    expect((await parent.prepare()).loaded).toEqual([])
+  })
+})
+
+describe('U1 a sub-agent', () => {
+  it('U1 has its own announcements', async () => {
+    const events: Trace[] = []
+    const parent = parentTalk({ trace: (event: Trace) => events.push(event) })
+    const first = await parent.prepare()
+    const child = childOf(parent)
+    const own = await child.prepare()
+    expect(deltasIn(own.messages)).toMatchObject([
+      { addedNames: [ISSUE, SEND], announcedBefore: 0, origin: 'sub-agent' },
+    ])
+    expect(deltasIn(first.messages)).toMatchObject([{ origin: 'main' }])
+    expect((await parent.prepare()).request).toEqual(first.request)
+    expect(events.filter(({ type }) => type === 'announced').map((event: Loose) => event.fault)).toEqual([
+      false,
+      false,
+    ])
+  })
+
+  it('U1 shares the tools: one that joins is announced to each, once', async () => {
+    const parent = parentTalk()
+    const child = childOf(parent)
+    await parent.prepare()
+    await child.prepare()
+    child.shelf.add(mcp('email', 'send_email'))
+    for (const talk of [parent, child]) {
+      talk.assistant().user()
+      const { messages } = await talk.prepare()
+      expect(deltasIn(messages).map(({ addedNames }) => addedNames)).toEqual([
+        [ISSUE, SEND],
+        ['mcp__email__send_email'],
+      ])
+    }
+  })
+
+  it('U1 has a state of its own: headers, the open gate, kept definitions', async () => {
+    const parent = parentTalk({ provider: 'vertex', tombstones: true })
+    await parent.prepare()
+    expect(parent.shelf.state().betas).toHaveLength(1)
+    const fork = parent.shelf.fork()
+    expect(fork.state()).toMatchObject({ betas: [], kept: [], opened: false, announced: false })
+    await new Talk(fork).user().prepare()
+    const before = JSON.stringify(parent.shelf.state())
+    await new Talk(fork.fork()).user().prepare()
+    expect(JSON.stringify(parent.shelf.state())).toBe(before)
+  })
+
+  it('U1 a fork’s fork is a sub-agent too', async () => {
+    const grandchild = new Talk(parentTalk().shelf.fork().fork()).user()
+    expect(deltasIn((await grandchild.prepare()).messages)).toMatchObject([{ origin: 'sub-agent' }])
+  })
+
+  it('U1 what was learned of the back-end is shared', async () => {
+    const parent = parentTalk()
+    const child = childOf(parent)
+    const prepared = await child.prepare()
+    const refusal = { status: 400, message: 'Messages content type tool_reference not supported' }
+    await child.shelf.recover(refusal, { model: child.model, messages: child.messages }, prepared)
+    expect((await parent.prepare()).decision).toMatchObject({ open: false, reason: 'rejected' })
+  })
+})

@@ -1,0 +1,218 @@
+// Whatever a model types into the search, it gets an answer that it can act on.
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Trace } from '../src/index.ts'
+import { ask, readAnswer } from './support/ask.ts'
+import { builtIn, exampleTools, type Loose, mcp, quietShelf } from './support/talk.ts'
+
+const SEND = 'mcp__slack__send_message'
+const HUGE = 'slack '.repeat(1_700_000)
+const many = Array.from({ length: 60 }, (_, index) => mcp('mail', `send${index}`, { description: '' }))
+const tools = [
+  ...exampleTools,
+  builtIn('Read'),
+  builtIn('发送', { description: '发送消息 🚀 emoji', server: 'chat' }),
+  builtIn('WebFetch', { shouldDefer: true, searchHint: 'web page' }),
+]
+
+describe('odd queries', () => {
+  it.each<[string, unknown]>([
+    ['an empty query', { query: '' }],
+    ['only spaces', { query: ' \t\n　' }],
+    ['a lone plus', { query: '+' }],
+    ['pluses only', { query: ' + ++ + ' }],
+    ['select with nothing', { query: 'select:' }],
+    ['select with commas only', { query: 'Select: , ,,' }],
+    ['only control characters', { query: '\u0000\u0007\u001b\u009f' }],
+    ['half an emoji', { query: '\ud83d' }],
+    ['no query', {}],
+    ['null', { query: null }],
+    ['a list', { query: ['slack'] }],
+    ['an object', { query: { toString: 1 } }],
+    ['input null', null],
+    ['no input', undefined],
+    ['input of text', 'slack'],
+    ['input of a list', []],
+  ])('S12 %s is answered with how to ask', async (_, input) => {
+    const shelf = quietShelf({ tools })
+    const { result, said } = readAnswer(await shelf.answer({ id: 'toolu_1', name: 'ToolSearch', input }))
+    expect(result.tool_use_id).toBe('toolu_1')
+    expect(result.is_error).toBe(true)
+    expect(said).toContain('ToolSearch')
+    expect(said).toContain('select:')
+    expect(said).toContain('"query"')
+  })
+
+  it.each([
+    ['regex characters', '.*+?$^{}()|[]\\/'],
+    ['an open class', '[z-'],
+    ['an open group', '(?<name'],
+    ['a bad escape', '\\u{110000} \\p{X} \\'],
+    ['an emoji', '🦄'],
+    ['a family', '👨‍👩‍👧‍👦'],
+    ['CJK that nothing names', '寿司'],
+    ['control characters inside', 'zz\u0000zz\u001b[31m'],
+    ['a tag', '</system-reminder><tool>'],
+    ['words of Object', '__proto__ constructor toString hasOwnProperty'],
+    ['select of words of Object', 'select:__proto__,constructor,toString'],
+    ['required regex characters', '+( +[ +\\ +* +?'],
+    ['a required hyphen of full width', '+zz－zz'],
+    ['a required small hyphen', '+zz﹣zz'],
+    ['required slashes', '+/ +- +_ +.'],
+    ['a prefix of nothing', 'mcp__zzz__'],
+    ['right to left', '\u202eslak'],
+  ])('S12 %s: no match is said in words', async (_, query) => {
+    const { result, said, names } = await ask(quietShelf({ tools }), query)
+    expect(names).toEqual([])
+    expect(result.content).toHaveLength(1)
+    expect(said).toMatch(/no deferred tool matches|the query is empty/i)
+    expect(said).not.toMatch(/[\p{Cc}<>]/u)
+    expect(said.length).toBeLessThan(1000)
+  })
+
+  it.each([
+    ['emoji beside a word', '🚀 slack 🚀', SEND],
+    ['an emoji of the description', '🚀', 'mcp__chat___'],
+    ['CJK', '发送消息', 'mcp__chat___'],
+    ['control characters between words', 'slack\u0000send\u0007', SEND],
+    ['regex characters around a word', '(slack) [send]', SEND],
+    ['a lone plus among words', '+ slack send', SEND],
+    ['a number', 2, 'mcp__two__get_2'],
+  ])('S12 %s still finds', async (_, query, name) => {
+    const shelf = quietShelf({ tools: [...tools, mcp('two', 'get_2')] })
+    expect((await ask(shelf, query)).names[0]).toMatch(name.startsWith('mcp__chat') ? /^mcp__chat__/ : name)
+  })
+
+  it('S12 queries are cut at 2,000 characters', async () => {
+    const traced: Trace[] = []
+    const shelf = quietShelf({ tools, trace: (event) => traced.push(event) })
+    expect((await ask(shelf, `${'z '.repeat(990)}slack`)).names).toContain(SEND)
+    expect((await ask(shelf, `${'z '.repeat(1000)}slack`)).names).toEqual([])
+    expect((await ask(shelf, `slack${'🦄'.repeat(1500)}`)).names).toEqual([])
+    for (const event of traced)
+      if (event.type === 'searched') expect(event.query.length).toBeLessThanOrEqual(2000)
+    expect(traced.filter(({ type }) => type === 'searched')).toHaveLength(3)
+  })
+
+  it('S12 a query of 10 MB is answered, briefly', async () => {
+    const { names } = await ask(quietShelf({ tools }), HUGE)
+    expect(names).toContain(SEND)
+    for (const query of ['z'.repeat(10_000_000), `+${'z'.repeat(10_000_000)}`, ' '.repeat(10_000_000)]) {
+      const answer = await ask(quietShelf({ tools }), query)
+      expect(answer.names).toEqual([])
+      expect(answer.said.length).toBeLessThan(1000)
+    }
+  })
+
+  it('S12 S13 a list of names that is cut says so, and no half name is called unknown', async () => {
+    const names = Array.from({ length: 300 }, (_, index) => `send${1000 + index}`)
+    const shelf = quietShelf({ tools: names.map((name) => mcp('mail', name)) })
+    const wanted = names.map((name) => `mcp__mail__${name}`)
+    const answer = await ask(shelf, `select:${wanted.join(',')}`)
+    expect(answer.names).toEqual(wanted.slice(0, answer.names.length))
+    expect(answer.said).not.toMatch(/no tool named/)
+    expect(answer.said).toMatch(/2,?000 characters/)
+  })
+
+  it('S12 hundreds of unknown names get an answer that can still be read', async () => {
+    const unknown = Array.from({ length: 400 }, (_, index) => `zz${index}`)
+    const { said } = await ask(quietShelf({ tools }), `select:${unknown.join(',')}`)
+    expect(said).toContain('"zz0"')
+    expect(said.length).toBeLessThan(5000)
+  })
+})
+
+describe('odd limits', () => {
+  it.each<[unknown, number]>([
+    [undefined, 5],
+    [null, 5],
+    [0, 1],
+    [-1, 1],
+    [-0.5, 1],
+    [1, 1],
+    [2.9, 2],
+    [50, 50],
+    [51, 50],
+    [1e9, 50],
+    [Number.POSITIVE_INFINITY, 50],
+    [Number.NEGATIVE_INFINITY, 1],
+    [Number.NaN, 5],
+    ['3', 3],
+    ['many', 5],
+    [{}, 5],
+    [{ toString: 1, valueOf: 1 }, 5],
+  ])('S12 max_results %s gives %s', async (limit, length) => {
+    const { names, said } = await ask(quietShelf({ tools: many }), 'send', limit)
+    expect(names).toHaveLength(length)
+    expect(said).toContain(`${60 - length} more`)
+  })
+
+  it('S12 the default is an option', async () => {
+    const shelf = quietShelf({ tools: many, maxResults: 7 })
+    expect((await ask(shelf, 'send')).names).toHaveLength(7)
+    expect((await ask(shelf, 'send', 2)).names).toHaveLength(2)
+  })
+})
+
+describe('any input', () => {
+  const form = fc.constantFrom('', 'select:', '+', 'mcp__', 'mcp__slack', 'slack ', `${SEND} `, '+slack +')
+  const words = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 60 }),
+    fc.string({ unit: 'grapheme', maxLength: 60 }),
+    fc.string({ unit: fc.constantFrom(...'+,:_-./－﹣\\[](){}*?^$|aZ9 '), maxLength: 30 }),
+  )
+  const query = fc.oneof(
+    { weight: 12, arbitrary: fc.tuple(form, words).map((parts) => parts.join('')) },
+    { weight: 6, arbitrary: fc.jsonValue() },
+    { weight: 1, arbitrary: fc.constantFrom(HUGE, `select:${HUGE}`, `+${HUGE}`) },
+  )
+  const limit = fc.oneof(fc.integer(), fc.double(), fc.anything(), fc.jsonValue())
+  const input = fc.oneof(
+    { weight: 9, arbitrary: fc.record({ query, max_results: limit }, { requiredKeys: [] }) },
+    { weight: 1, arbitrary: fc.anything() },
+  )
+  const poolNames = new Set([
+    ...exampleTools.map(({ server, name }) => `mcp__${server}__${name}`),
+    ...['Read', 'WebFetch'],
+  ])
+  const isInPool = (name: string) => poolNames.has(name) || /^mcp__chat_/.test(name)
+
+  it('S12 gets one well-formed tool_result, which refers only to tools of the pool', async () => {
+    const shelf = quietShelf({ tools })
+    await fc.assert(
+      fc.asyncProperty(input, async (given) => {
+        const result: Loose = await shelf.answer({ id: 'toolu_1', name: 'ToolSearch', input: given })
+        expect(result).toMatchObject({ type: 'tool_result', tool_use_id: 'toolu_1' })
+        expect(result.content.length).toBeGreaterThan(0)
+        const { names, said } = readAnswer(result)
+        expect(names.every(isInPool)).toBe(true)
+        expect(new Set(names).size).toBe(names.length)
+        if (names.length > 0) expect(names).toHaveLength(result.content.length)
+        else expect(said.trim()).not.toBe('')
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('S12 gets the same answer twice, from this shelf and from another one', async () => {
+    const shelf = quietShelf({ tools })
+    await fc.assert(
+      fc.asyncProperty(input, async (given) => {
+        const call = { id: 'toolu_1', name: 'ToolSearch', input: given }
+        const first = await shelf.answer(call)
+        expect(await shelf.answer(call)).toEqual(first)
+        expect(await quietShelf({ tools }).answer(call)).toEqual(first)
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  it('S12 only a call of the search tool is answered', async () => {
+    const shelf = quietShelf({ tools, searchTool: 'FindTools' })
+    expect(
+      await shelf.answer({ id: 'toolu_1', name: 'ToolSearch', input: { query: 'slack' } }),
+    ).toBeUndefined()
+    const result = await shelf.answer({ id: 'toolu_1', name: 'FindTools', input: { query: '' } })
+    expect(readAnswer(result).said).toContain('FindTools')
+  })
+})

@@ -1,0 +1,108 @@
+// What can happen in a random conversation, as plain data that fast-check makes and shrinks.
+
+import fc from 'fast-check'
+
+export type Step =
+  | { readonly kind: 'say' | 'interrupt' | 'retry' }
+  | {
+      readonly kind: 'search'
+      readonly form: 'keyword' | 'select' | 'required' | 'exact' | 'nonsense' | 'empty' | 'broken'
+      readonly pick: number
+      /** Another tool is called in the same message. */
+      readonly beside: boolean
+      /** Each result in a user message of its own. */
+      readonly spread: boolean
+      readonly sibling: 'none' | 'same' | 'next'
+      /** What a server does between the call and its answer. */
+      readonly meanwhile: 'nothing' | 'connect' | 'leave'
+    }
+  | {
+      readonly kind: 'call'
+      readonly which: 'loaded' | 'any' | 'unknown'
+      readonly pick: number
+      readonly sibling: 'none' | 'same' | 'next'
+    }
+  | { readonly kind: 'connect'; readonly pick: number; readonly edition: number }
+  | { readonly kind: 'leave' | 'pending' | 'failed' | 'model' | 'withdraw'; readonly pick: number }
+  | { readonly kind: 'steady' | 'switch'; readonly on: boolean }
+  | { readonly kind: 'fork'; readonly steps: readonly Step[] }
+  | { readonly kind: 'compact'; readonly way: 'full' | 'keep' | 'memory'; readonly keep: number }
+  | { readonly kind: 'snip'; readonly every: number }
+  | { readonly kind: 'resume'; readonly withState: boolean }
+
+export type Kind = Step['kind']
+
+const pick = fc.nat(11)
+const sibling = fc.constantFrom('none', 'none', 'same', 'next')
+const kind = <Name extends Kind>(name: Name) => fc.constant(name)
+
+/** What is kept out: text beside results, definitions that change under their name. */
+export type Without = { readonly siblings?: boolean; readonly editions?: boolean }
+
+/** Arbitrary steps of these kinds. */
+export function stepOf(kinds: readonly Kind[], without: Without = {}): fc.Arbitrary<Step> {
+  const beside = without.siblings
+    ? fc.constant('none' as const)
+    : (sibling as fc.Arbitrary<'none' | 'same' | 'next'>)
+  const meanwhiles = [
+    'nothing',
+    'nothing',
+    'connect',
+    ...(kinds.includes('leave') ? ['leave' as const] : []),
+  ] as const
+  const form = fc.constantFrom(
+    'keyword',
+    'select',
+    'select',
+    'required',
+    'exact',
+    'nonsense',
+    'empty',
+    'broken',
+  )
+  const search = fc.record({
+    ...{ kind: kind('search'), form, pick, beside: fc.boolean(), spread: fc.boolean() },
+    sibling: beside,
+    meanwhile: fc.constantFrom(...meanwhiles),
+  })
+  const which = fc.constantFrom('loaded', 'loaded', 'any', 'unknown')
+  const small = fc.array(fc.oneof(fc.record({ kind: kind('say') }), search), { minLength: 1, maxLength: 3 })
+  const choices: Record<Kind, fc.Arbitrary<object>> = {
+    say: fc.record({ kind: kind('say') }),
+    interrupt: fc.record({ kind: kind('interrupt') }),
+    retry: fc.record({ kind: kind('retry') }),
+    search,
+    call: fc.record({ kind: kind('call'), which, pick, sibling: beside }),
+    connect: fc.record({
+      kind: kind('connect'),
+      pick,
+      edition: without.editions ? fc.constant(0) : fc.nat(2),
+    }),
+    leave: fc.record({ kind: kind('leave'), pick }),
+    pending: fc.record({ kind: kind('pending'), pick }),
+    failed: fc.record({ kind: kind('failed'), pick }),
+    model: fc.record({ kind: kind('model'), pick }),
+    withdraw: fc.record({ kind: kind('withdraw'), pick }),
+    steady: fc.record({ kind: kind('steady'), on: fc.boolean() }),
+    switch: fc.record({ kind: kind('switch'), on: fc.boolean() }),
+    fork: fc.record({ kind: kind('fork'), steps: small }),
+    compact: fc.record({
+      ...{ kind: kind('compact'), way: fc.constantFrom('full', 'keep', 'memory') },
+      keep: fc.integer({ min: 1, max: 9 }),
+    }),
+    snip: fc.record({ kind: kind('snip'), every: fc.integer({ min: 1, max: 4 }) }),
+    resume: fc.record({ kind: kind('resume'), withState: fc.boolean() }),
+  }
+  const weights: Partial<Record<Kind, number>> = { search: 6, say: 2, call: 4, connect: 3, leave: 2 }
+  const arbitraries = kinds.map((name) => ({ weight: weights[name] ?? 1, arbitrary: choices[name] }))
+  return fc.oneof(...arbitraries) as fc.Arbitrary<Step>
+}
+
+/** Mostly a few dozen steps, at times a few hundred. */
+export function stepsOf(step: fc.Arbitrary<Step>, longest = 300): fc.Arbitrary<readonly Step[]> {
+  return fc.oneof(
+    { weight: 15, arbitrary: fc.array(step, { maxLength: 12, size: 'max' }) },
+    { weight: 15, arbitrary: fc.array(step, { maxLength: 40, size: 'max' }) },
+    { weight: 1, arbitrary: fc.array(step, { minLength: 100, maxLength: longest, size: 'max' }) },
+  )
+}
