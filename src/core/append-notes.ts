@@ -5,6 +5,7 @@ import type { Capability } from './capabilities.ts'
 import { append, type Facts, type History } from './history.ts'
 import type { Settings } from './options.ts'
 import type { Conversation, Host } from './prepare.ts'
+import { isToolChange } from './rewrite.ts'
 import type { Memory } from './state.ts'
 import type { Origin } from './trace.ts'
 import type { Message, PoolTool, Shelving } from './types.ts'
@@ -81,7 +82,7 @@ function freeId({ entries, facts }: History): string {
 }
 
 function endsInUser({ entries }: History): boolean {
-  return (entries.at(-1) as Message | undefined)?.role === 'user'
+  return (entries.findLast((entry) => !isToolChange(entry)) as Message | undefined)?.role === 'user'
 }
 
 function originOf(facts: Facts, memory: Memory, isSubAgent: boolean): Origin {

@@ -9,7 +9,7 @@ export type ModelRow = {
   readonly contextWindow?: number
   /** Replayed thinking is valid only while nothing already sent changes (N5). */
   readonly boundThinking?: boolean
-  /** False where the API refuses `tool_choice` any/tool. */
+  /** False where the API refuses `tool_choice` any/tool; the person is told. */
   readonly forcedToolChoice?: boolean
   /** Names the wire for this model where the back-end's own would not do, e.g. `append` for an old model. */
   readonly wire?: WireName

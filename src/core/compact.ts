@@ -53,8 +53,11 @@ export function snipHistory<Entry extends Message>(
   for (const message of carriers) {
     for (const block of blocksOf(message)) if (block.type === 'tool_result') answered.add(block.tool_use_id)
   }
+  const callers = entries.filter((message) => blocksOf(message).some(({ id }) => answered.has(id)))
+  for (const { id } of callers.flatMap(blocksOf)) if (id !== undefined) answered.add(id)
   const isKept = (message: Entry) =>
-    carriers.has(message) || blocksOf(message).some(({ id }) => answered.has(id))
+    carriers.has(message) ||
+    blocksOf(message).some(({ id, tool_use_id }) => answered.has(id) || answered.has(tool_use_id))
   return entries.filter((message, index) => isKept(message) || !drop(message, index))
 }
 

@@ -3,7 +3,8 @@ import type { Definition, Tool } from './types.ts'
 
 /** Fields that say how to treat a tool; they are never sent. */
 const OURS = new Set([
-  ...['server', 'searchHint', 'alwaysLoad', 'shouldDefer', 'critical', 'initializing', 'defer_loading'],
+  ...['server', 'searchHint', 'alwaysLoad', 'shouldDefer', 'critical', 'initializing'],
+  ...['defer_loading', 'cache_control'],
   ...['_meta', 'title', 'annotations', 'inputSchema', 'outputSchema', 'icons', 'execution'],
 ])
 

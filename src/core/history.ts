@@ -3,18 +3,15 @@ import type { Step } from './announce.ts'
 import { keptDeltas, readBoundary, readDelta, readLoadedNote, strings } from './notes.ts'
 import type { Block, Message } from './types.ts'
 
+/** How a name came into the history. A removed tool is `mentioned`: its blocks still stand there. */
+export type Means = 'reference' | 'addition' | 'value' | 'text' | 'mentioned'
+
 /** What the messages so far tell. */
 export type Facts = {
   /** Names in the order of loading. Grows, except by an explicit removal. */
   readonly loaded: Set<string>
-  /** Loaded by references, which the API expands wherever they stand. */
-  readonly referenced: Set<string>
-  /** Loaded by `tool_addition`. */
-  readonly added: Set<string>
-  /** Every name that a reference or a change in the history speaks of, removed ones too. */
-  readonly named: Set<string>
-  /** Loaded with their definitions written out, as the bridge does. */
-  readonly described: Set<string>
+  /** By which blocks each name was loaded, or only mentioned. */
+  readonly means: Map<string, Set<Means>>
   /** Names the model has been told and that were not taken back. */
   readonly announced: Set<string>
   /** Servers whose instructions were announced. */
@@ -35,6 +32,17 @@ export function foldHistory(messages: readonly Message[], searchName: string): F
   const facts = noFacts()
   for (const message of messages) visit(facts, message, searchName)
   return facts
+}
+
+/** Loaded names that came by none of these means. */
+export function loadedOtherwise({ loaded, means }: Facts, ...seen: readonly Means[]): string[] {
+  return [...loaded].filter((name) => !seen.some((one) => means.get(name)?.has(one)))
+}
+
+/** Names that blocks in the history refer to: where those blocks are sent, the definitions must be. */
+export function referredNames({ means }: Facts): string[] {
+  const refers = (set: Set<Means>) => set.has('reference') || set.has('addition') || set.has('mentioned')
+  return [...means].filter(([, set]) => refers(set)).map(([name]) => name)
 }
 
 /** True when leaving this message out would lose a load, a removal or an announcement. */
@@ -104,10 +112,7 @@ function newHistory(): History {
 function noFacts(): Facts {
   return {
     loaded: new Set(),
-    referenced: new Set(),
-    added: new Set(),
-    named: new Set(),
-    described: new Set(),
+    means: new Map(),
     announced: new Set(),
     instructed: new Set(),
     searchCalls: new Set(),
@@ -165,15 +170,12 @@ function visitResult(facts: Facts, block: Block): void {
   if (block.type !== 'tool_result') return
   if (Array.isArray(block.content)) {
     for (const item of block.content as (Block | null)[]) {
-      if (item?.type === 'tool_reference') load(facts, item.tool_name, facts.referenced)
+      if (item?.type === 'tool_reference') load(facts, item.tool_name, 'reference')
     }
   }
   if (!facts.searchCalls.has(String(block.tool_use_id))) return
   const note = readLoadedNote(block.content)
-  for (const name of note?.names ?? []) {
-    facts.loaded.add(name)
-    if (note?.withDefinitions) facts.described.add(name)
-  }
+  for (const name of note?.names ?? []) load(facts, name, note?.withDefinitions ? 'text' : undefined)
 }
 
 function visitReply(facts: Facts, block: Block, searchName: string): void {
@@ -181,8 +183,7 @@ function visitReply(facts: Facts, block: Block, searchName: string): void {
   if (block.type === 'tool_search_tool_result') {
     const references = (block.content as Block | null | undefined)?.tool_references
     if (!Array.isArray(references)) return
-    for (const reference of references as (Block | null)[])
-      load(facts, reference?.tool_name, facts.referenced)
+    for (const reference of references as (Block | null)[]) load(facts, reference?.tool_name, 'reference')
   }
   if (block.type === 'compaction' && Array.isArray(block.tool_changes)) {
     for (const change of block.tool_changes as (Block | null)[]) if (change) visitChange(facts, change)
@@ -192,12 +193,13 @@ function visitReply(facts: Facts, block: Block, searchName: string): void {
 /** `tool_addition` and `tool_removal`, by reference (`name`) or by value (`definition`). */
 function visitChange(facts: Facts, block: Block): void {
   const tool = block.tool as Block | null | undefined
-  const name = tool?.name ?? (tool?.definition as Block | null | undefined)?.name
-  if (block.type === 'tool_addition') load(facts, name, facts.added)
-  if (block.type === 'tool_removal' && typeof name === 'string') {
-    facts.removals++
-    for (const names of [facts.loaded, facts.referenced, facts.added, facts.described]) names.delete(name)
-  }
+  const definition = tool?.definition as Block | null | undefined
+  const name = tool?.name ?? definition?.name
+  if (block.type === 'tool_addition') load(facts, name, definition ? 'value' : 'addition')
+  if (block.type !== 'tool_removal' || typeof name !== 'string') return
+  facts.removals++
+  facts.loaded.delete(name)
+  facts.means.set(name, new Set(['mentioned']))
 }
 
 /** What OpenAI's Responses API keeps as items of their own. */
@@ -205,15 +207,17 @@ function visitAdapterItem(facts: Facts, item: Message): void {
   if (item.type !== 'tool_search_output' && item.type !== 'additional_tools') return
   if (!Array.isArray(item.tools)) return
   for (const tool of item.tools as (Block | null)[]) {
-    const members =
-      tool?.type === 'namespace' && Array.isArray(tool.tools) ? (tool.tools as (Block | null)[]) : [tool]
-    for (const member of members) load(facts, member?.name, facts.added)
+    const isGroup = tool?.type === 'namespace' && Array.isArray(tool.tools)
+    for (const member of isGroup ? (tool.tools as (Block | null)[]) : [tool])
+      load(facts, member?.name, 'value')
   }
 }
 
-function load(facts: Facts, name: unknown, means: Set<string>): void {
+function load(facts: Facts, name: unknown, means: Means | undefined): void {
   if (typeof name !== 'string') return
   facts.loaded.add(name)
-  facts.named.add(name)
-  means.add(name)
+  if (means === undefined) return
+  const known = facts.means.get(name)
+  if (known) known.add(means)
+  else facts.means.set(name, new Set([means]))
 }

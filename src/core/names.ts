@@ -12,8 +12,12 @@ export function mcpName(server: string, tool: string): string {
 }
 
 /** The name an MCP tool takes when another one holds its plain name. */
-export function clashName(server: string, tool: string): string {
-  return withHash(mcpName(server, tool), server, tool)
+export function clashName(server: string, tool: string, isTaken: (name: string) => boolean): string {
+  const plain = mcpName(server, tool)
+  let name = plain
+  for (let salt = ''; name === plain || isTaken(name); salt += '+')
+    name = withHash(plain, server, tool + salt)
+  return name
 }
 
 /** True when no character of the tool's name had to be replaced, so that in a clash it keeps the plain name. */
@@ -62,7 +66,7 @@ function clean(name: string): string {
 }
 
 function withHash(name: string, server: string, tool: string): string {
-  const suffix = `_${hash(`${server}\n${tool}`).slice(-8)}`
+  const suffix = `_${hash(JSON.stringify([server, tool])).slice(-8)}`
   return name.slice(0, MOST_CHARACTERS - suffix.length) + suffix
 }
 

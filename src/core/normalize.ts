@@ -2,8 +2,8 @@
 //
 // Adjacent user messages are one turn to the API. A turn that holds references must hold some text (N3), and no
 // foreign text after them (N4). A request visits only the turns that are new since the last one.
-import { isOurText, TOOL_LOADED } from './notes.ts'
-import { isReference, rewrite, textBlock, type View } from './rewrite.ts'
+import { isAnnouncement, isOurText, TOOL_LOADED } from './notes.ts'
+import { isReference, isToolChange, rewrite, textBlock, type View } from './rewrite.ts'
 import type { Block, Message } from './types.ts'
 
 export type NormalizeView = View & {
@@ -29,11 +29,13 @@ type Turn = { readonly first: number; readonly length: number }
 export function normalize(
   entries: readonly Message[],
   view: NormalizeView,
-  known?: Sheet,
-): { messages: Message[]; sheet: Sheet } {
+  memory: { sheet?: Sheet | undefined },
+): Message[] {
+  const known = memory.sheet
   const sheet =
     known && known.entries === entries && known.key === view.key ? known : newSheet(entries, view.key)
   let turn: Message[] = []
+  let changes: Message[] = []
   for (let index = sheet.read; index < entries.length; index++) {
     const message = rewrite(entries[index] as Message, view)
     if (!message) continue
@@ -41,17 +43,22 @@ export function normalize(
       turn.push(message)
       continue
     }
+    // Tool changes stand at the end of their user turn, wherever in it they were written.
+    if (isToolChange(message)) {
+      changes.push(message)
+      continue
+    }
     closeTurn(sheet, turn, view)
+    sheet.out.push(...changes, message)
     turn = []
-    sheet.out.push(message)
+    changes = []
     sheet.read = index + 1
   }
   const last = { ...sheet, out: [...sheet.out], waiting: [...sheet.waiting] }
   closeTurn(last, turn, view)
-  return {
-    messages: last.out.includes(undefined) ? last.out.filter(isThere) : (last.out as Message[]),
-    sheet,
-  }
+  last.out.push(...changes)
+  memory.sheet = sheet
+  return last.out.includes(undefined) ? last.out.filter(isThere) : (last.out as Message[])
 }
 
 function newSheet(entries: readonly Message[], key: string): Sheet {
@@ -147,7 +154,7 @@ function hasReference(message: Message): boolean {
 }
 
 function hasText(message: Message): boolean {
-  return blocksOf(message).some(({ type }) => type === 'text')
+  return blocksOf(message).some(({ type, text }) => type === 'text' && !isAnnouncement(String(text)))
 }
 
 function hasForeignText(message: Message): boolean {

@@ -50,9 +50,13 @@ export const reminder = (text: string): string => `${REMINDER}${text}\n</system-
 /** A remark beside a search's references (S9); it travels on the tool_result as the field `note`. */
 export const searchNote = (text: string): string => SEARCH_NOTE + text
 
+export function isAnnouncement(text: string): boolean {
+  return text.startsWith(`${REMINDER}Deferred tools`)
+}
+
 /** Text that we wrote beside references stays where it is (N4). */
 export function isOurText(text: string): boolean {
-  return text === TOOL_LOADED || text.startsWith(SEARCH_NOTE) || text.startsWith(`${REMINDER}Deferred tools`)
+  return text === TOOL_LOADED || text.startsWith(SEARCH_NOTE) || isAnnouncement(text)
 }
 
 /** What a search loaded, on wires without references; `withDefinitions` when they follow in the same text. */

@@ -74,7 +74,9 @@ function nameAll(owned: readonly Owned[], options: PoolOptions): string[] {
     if (one.server === undefined) return one.original
     const name = mcpName(one.server, one.original)
     const isFree = !taken.has(name) && wishes.get(name) === 1
-    return isFree || holders.get(name) === one ? name : clashName(one.server, one.original)
+    return isFree || holders.get(name) === one
+      ? name
+      : clashName(one.server, one.original, (taken) => wishes.has(taken))
   })
 }
 

@@ -2,7 +2,7 @@
 import { announce, reload } from './append-notes.ts'
 import { capabilityOf } from './capabilities.ts'
 import { type Decision, decide } from './gate.ts'
-import { type Facts, follow } from './history.ts'
+import { type Facts, follow, type History } from './history.ts'
 import { readMode } from './mode.ts'
 import { normalize } from './normalize.ts'
 import type { Settings } from './options.ts'
@@ -13,7 +13,7 @@ import type { Counts } from './threshold.ts'
 import type { Message, MessageLike, Pool, RequestLike, RequestTool, Servers } from './types.ts'
 import { viewFor } from './view.ts'
 import { makeWire } from './wire/index.ts'
-import { everything, workingSet } from './working.ts'
+import { keepsLoaded, toolsFor } from './working.ts'
 
 /** What holds for every conversation of a host. */
 export type Host = {
@@ -51,54 +51,37 @@ export type MessagesOf<Request extends RequestLike> = Request['messages'] extend
 
 export async function prepare<Request extends RequestLike>(
   host: Host,
-  { state, memory, isSubAgent }: Conversation,
+  conversation: Conversation,
   request: Request,
 ): Promise<Prepared<Request>> {
   const { settings, pool, servers } = host
-  const given = request.messages as readonly Message[]
-  const read = () => follow(memory.history, given, memory.anchors, settings.searchTool)
+  const { state, memory } = conversation
+  const { model } = request
 
-  const capability = capabilityOf(request.model, settings.provider, settings.capabilities)
+  const capability = capabilityOf(model, settings.provider, settings.capabilities)
   const mode = readMode(settings.toolSearch, settings.environment)
-  if (mode.warning) settings.notify(mode.warning)
   const shelving = shelve(pool, servers, settings.hidden)
-  const opened = state.opened || wasOpen(read().facts)
-  const decision = await decide({
-    ...host,
-    model: request.model,
-    mode,
-    capability,
-    shelving,
-    opened,
-    keeps: state.kept.some(({ place }) => place === 'deferred'),
-  })
+  const opened = state.opened || wasOpen(read(host, memory, request).facts)
+  const keeps = keepsLoaded(state, capability, settings)
+  const decision = await decide({ ...host, model, mode, capability, shelving, opened, keeps })
   const wire = decision.open && decision.wire ? makeWire(decision.wire, settings, capability) : undefined
 
-  const history = read()
-  memory.history = history
-  const announced = wire && announce(host, { state, memory, isSubAgent }, history, shelving, wire, capability)
+  const history = read(host, memory, request)
+  const announced = wire && announce(host, conversation, history, shelving, wire, capability)
   if (wire) reload(history, memory, shelving, wire, settings)
 
-  const set = wire && workingSet(shelving, history.facts, wire, state, capability, settings)
-  const tools = wire && set ? wire.declare(set.working) : everything(shelving)
+  const { tools, kept } = toolsFor(wire, shelving, history.facts, state, capability, settings)
   const view = viewFor(wire, tools, history.facts, capability)
-  const { messages, sheet } = normalize(history.entries, view, memory.sheet)
+  const messages = normalize(history.entries, view, memory)
   const betas = betasFor(state, mode, settings, capability, wire)
-  const sent = decision.reason === 'rejected' ? [] : betas
+  const prepended = announced?.prepended
+  const parts = { tools, messages, betas, prepended, pool, wire, mode, decision, settings }
 
-  memory.sheet = sheet
   memory.requests++
-  settings.trace({ type: 'decision', model: request.model, decision })
+  settings.trace({ type: 'decision', model, decision })
+  if (mode.warning) settings.notify(mode.warning)
   return {
-    ...assemble(request, {
-      tools,
-      messages,
-      betas: sent,
-      prepended: announced?.prepended,
-      wire,
-      mode,
-      settings,
-    }),
+    ...assemble(request, parts),
     messages: [...history.entries] as MessagesOf<Request>,
     decision,
     loaded: [...history.facts.loaded],
@@ -107,10 +90,15 @@ export async function prepare<Request extends RequestLike>(
       betas,
       announced: state.announced || history.facts.deltas > 0,
       search: wire?.name ?? 'off',
-      kept: set?.kept ?? state.kept,
-      ...((announced?.step ?? state.step) ? { step: announced?.step ?? state.step } : {}),
+      step: announced?.step ?? state.step,
+      kept,
     },
   }
+}
+
+function read({ settings }: Host, memory: Memory, { messages }: RequestLike): History {
+  memory.history = follow(memory.history, messages as readonly Message[], memory.anchors, settings.searchTool)
+  return memory.history
 }
 
 /** Only an open gate writes deltas and loads tools, so a history that has them tells that it was open (T6). */

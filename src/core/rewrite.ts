@@ -81,6 +81,14 @@ function rewriteChange(block: Block, view: View): Block[] {
   return view.takesAdditions && isResolved ? [block] : []
 }
 
+/** A system message that adds or removes tools. */
+export function isToolChange({ role, content }: Message): boolean {
+  if (role !== 'system' || !Array.isArray(content)) return false
+  return content.some(
+    (block: Block | null) => block?.type === 'tool_addition' || block?.type === 'tool_removal',
+  )
+}
+
 export function isReference(item: Block | null): boolean {
   return item?.type === 'tool_reference'
 }

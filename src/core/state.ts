@@ -10,7 +10,7 @@ export type State = {
   /** Beta headers once sent (Q4). */
   readonly betas: readonly string[]
   /** The step of a prepended list (A7). */
-  readonly step?: Step
+  readonly step?: Step | undefined
   /** Something was announced: a later "nothing before" is a fault (A4). */
   readonly announced: boolean
   /** How the last request let the model search. */
@@ -19,7 +19,8 @@ export type State = {
   readonly kept: readonly Kept[]
 }
 
-export type Kept = { readonly definition: Definition; readonly place: Place }
+/** `isFixed` once it was sent where nothing sent may change. */
+export type Kept = { readonly definition: Definition; readonly place: Place; readonly isFixed?: boolean }
 export type Place = 'built-in' | 'mcp' | 'deferred'
 
 export const emptyState: State = { opened: false, betas: [], announced: false, kept: [] }

@@ -64,6 +64,11 @@ function segmentsOf({ role, block }: Placed, view: View): Segment[] {
     case 'tool_addition':
     case 'tool_removal':
       return changeSegments(changeIn(block), view)
+    case 'compaction':
+      return [
+        { kind: role, text: textOf(block.content) },
+        ...listOf(block.tool_changes).flatMap((change) => changeSegments(changeIn(fieldsOf(change)), view)),
+      ]
     default:
       return [{ kind: role, text: plain(block) }]
   }

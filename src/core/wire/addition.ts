@@ -1,9 +1,10 @@
 // `tool_addition` in system messages between the turns, by reference to a deferred tool or by value.
+import { loadedOtherwise, referredNames } from '../history.ts'
 import { loadedNote } from '../notes.ts'
 import { searchTool } from '../search-tool.ts'
 import type { Block, PoolTool } from '../types.ts'
 import { reference } from './reference.ts'
-import { type MakeWire, missing } from './wire.ts'
+import { deferred, type MakeWire } from './wire.ts'
 
 export const addition: MakeWire = (settings, variant) => {
   const byReference = reference(settings, variant)
@@ -13,13 +14,16 @@ export const addition: MakeWire = (settings, variant) => {
     name: 'addition',
     takesAdditions: true,
     declare: (working) =>
-      byValue ? [searchTool(settings, 'addition'), ...working.immediate] : byReference.declare(working),
+      byValue
+        ? [searchTool(settings, 'addition'), ...working.immediate, ...working.loaded.map(deferred)]
+        : byReference.declare(working),
+    declared: (facts) => (byValue ? referredNames(facts) : [...facts.loaded, ...referredNames(facts)]),
     answer: (id, tools, note) => ({
       type: 'tool_result',
       tool_use_id: id,
       content: [{ type: 'text', text: written(tools, note) }],
     }),
-    unseen: (facts) => missing(facts.loaded, facts.referenced, facts.added),
+    unseen: (facts) => loadedOtherwise(facts, 'reference', 'addition', 'value'),
     reload: (tools) => [{ role: 'system', content: tools.map(byValue ? valueBlock : referenceBlock) }],
   }
 }

@@ -8,6 +8,7 @@ export const append: MakeWire = (settings) => ({
   searchName: settings.searchTool,
   takesReferences: false,
   takesAdditions: false,
+  declared: ({ loaded }) => loaded,
   declare: ({ immediate, loaded }) => [searchTool(settings, 'append'), ...immediate, ...loaded],
   answer: (id, tools, note) => ({
     type: 'tool_result',

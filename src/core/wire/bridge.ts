@@ -1,8 +1,9 @@
 // Back-ends whose prompt cache a growing tools array would break: two constant tools, search and call.
+import { loadedOtherwise } from '../history.ts'
 import { loadedNote } from '../notes.ts'
 import { callTool, searchTool } from '../search-tool.ts'
 import type { PoolTool } from '../types.ts'
-import { loadedEarlier, type MakeWire, missing, searchAgain, type Wire } from './wire.ts'
+import { loadedEarlier, type MakeWire, searchAgain, type Wire } from './wire.ts'
 
 export const bridge: MakeWire = (settings) => {
   const wire: Wire = {
@@ -10,6 +11,7 @@ export const bridge: MakeWire = (settings) => {
     searchName: settings.searchTool,
     takesReferences: false,
     takesAdditions: false,
+    declared: ({ loaded }) => loaded,
     declare: ({ immediate }) => [searchTool(settings, 'bridge'), callTool(settings), ...immediate],
     answer: (id, tools, note) => ({
       type: 'tool_result',
@@ -18,7 +20,7 @@ export const bridge: MakeWire = (settings) => {
         { type: 'text', text: [written(tools, settings.callTool), ...(note ? [note] : [])].join('\n') },
       ],
     }),
-    unseen: (facts) => missing(facts.loaded, facts.described),
+    unseen: (facts) => loadedOtherwise(facts, 'text'),
     reload: (tools, id) => searchAgain(wire, settings.searchTool, tools, id),
     recall: loadedEarlier,
   }

@@ -1,6 +1,7 @@
 // `defer_loading` in tools and `tool_reference` in results: the API expands a tool where its reference stands.
+import { loadedOtherwise } from '../history.ts'
 import { placeholder, searchTool } from '../search-tool.ts'
-import { deferred, loadedEarlier, type MakeWire, missing, searchAgain, type Wire } from './wire.ts'
+import { deferred, loadedEarlier, type MakeWire, searchAgain, type Wire } from './wire.ts'
 
 export const reference: MakeWire = (settings) => {
   const wire: Wire = {
@@ -8,6 +9,7 @@ export const reference: MakeWire = (settings) => {
     searchName: settings.searchTool,
     takesReferences: true,
     takesAdditions: false,
+    declared: ({ loaded }) => loaded,
     declare: ({ immediate, loaded, unloaded }) => [
       searchTool(settings, 'reference'),
       ...immediate,
@@ -21,7 +23,7 @@ export const reference: MakeWire = (settings) => {
       content: tools.map(({ name }) => ({ type: 'tool_reference', tool_name: name })),
       ...(note === undefined ? {} : { note }),
     }),
-    unseen: (facts) => missing(facts.loaded, facts.referenced),
+    unseen: (facts) => loadedOtherwise(facts, 'reference'),
     reload: (tools, id) => searchAgain(wire, settings.searchTool, tools, id),
     recall: loadedEarlier,
   }

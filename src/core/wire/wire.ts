@@ -12,6 +12,8 @@ export type Wire = {
   readonly takesReferences: boolean
   /** True where `tool_addition` and `tool_removal` may. */
   readonly takesAdditions: boolean
+  /** Names of deferred tools whose definitions the request must hold, in their order. */
+  declared(facts: Facts): Iterable<string>
   /** The request's `tools`. */
   declare(working: Working): Definition[]
   /** The result of a search: the tools it loads, and a remark beside them (S9). */
@@ -41,15 +43,10 @@ const overlaid = new WeakMap<Definition, Definition>()
 export function deferred(definition: Definition): Definition {
   let overlay = overlaid.get(definition)
   if (!overlay) {
-    const { cache_control: _, ...rest } = definition
-    overlay = { ...(rest as Definition), defer_loading: true }
+    overlay = { ...definition, defer_loading: true }
     overlaid.set(definition, overlay)
   }
   return overlay
-}
-
-export function missing(names: ReadonlySet<string>, ...seen: readonly ReadonlySet<string>[]): string[] {
-  return [...names].filter((name) => !seen.some((set) => set.has(name)))
 }
 
 /** A search call and its answer, as if the model had asked for these tools by name. */

@@ -1,0 +1,159 @@
+// H3. Names of MCP tools, and the way back from them.
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { buildPool, mcpName, type Tool } from '../src/index.ts'
+import { builtIn, exampleTools, mcp, quietShelf, Talk } from './support/talk.ts'
+
+const poolOf = (tools: readonly Tool[]) =>
+  buildPool(tools, { descriptionLimit: 2048, reserved: ['ToolSearch'], warn: () => {} })
+
+/** Each tool's own name and server → the name the model calls it by. */
+function naming(tools: readonly Tool[]): Record<string, string> {
+  const pairs = poolOf(tools).tools.map(({ name, server, original }) => [
+    JSON.stringify([server, original]),
+    name,
+  ])
+  return Object.fromEntries(pairs)
+}
+
+const key = ({ server, name }: Tool) => JSON.stringify([server, name])
+const LEGAL = /^[A-Za-z0-9_-]{1,64}$/
+
+describe('H3 the form of a name', () => {
+  it.each([
+    ['slack', 'send_message', 'mcp__slack__send_message'],
+    ['chrome-devtools', 'take-screenshot', 'mcp__chrome-devtools__take-screenshot'],
+    ['my server', 'do.it/now!', 'mcp__my_server__do_it_now_'],
+    ['büro', 'öffnen', 'mcp__b_ro___ffnen'],
+    ['日本', '検索', 'mcp________'],
+    ['a', '😀', 'mcp__a___'],
+  ])('H3 %s / %s → %s', (server, tool, name) => {
+    expect(mcpName(server, tool)).toBe(name)
+    expect(poolOf([mcp(server, tool)]).tools[0]?.name).toBe(name)
+  })
+
+  it('H3 64 characters stay, 65 are shortened with a hash', () => {
+    const fits = 'x'.repeat(64 - 'mcp__server__'.length)
+    expect(mcpName('server', fits)).toBe(`mcp__server__${fits}`)
+    const long = mcpName('server', `${fits}x`)
+    expect(long).toMatch(LEGAL)
+    expect(long).toHaveLength(64)
+    expect(long.startsWith('mcp__server__xxx')).toBe(true)
+    expect(long).not.toBe(`mcp__server__${fits}`)
+  })
+
+  it('H3 the hash is stable, and tells long names apart that begin alike', () => {
+    const start = 'list_all_the_things_that_can_be_listed_in_this_place_'
+    const [one, two] = [mcpName('server', `${start}one`), mcpName('server', `${start}two`)]
+    expect(one).not.toBe(two)
+    expect(mcpName('server', `${start}one`)).toBe(one)
+    // A saved conversation holds such names: another hash would lose its loaded tools.
+    expect(one).toMatchInlineSnapshot(`"mcp__server__list_all_the_things_that_can_be_listed_in__s8fj0lsg"`)
+  })
+
+  it('H3 a built-in keeps its name', () => {
+    expect(poolOf([builtIn('WebFetch')]).tools[0]?.name).toBe('WebFetch')
+  })
+
+  it('H3 a tool named like the search tool gets its own prefixed name', () => {
+    expect(naming([mcp('other', 'ToolSearch')])).toEqual({
+      '["other","ToolSearch"]': 'mcp__other__ToolSearch',
+    })
+  })
+})
+
+const clashes: [string, Tool[]][] = [
+  ['replaced characters', [mcp('s', 'a.b'), mcp('s', 'a/b'), mcp('s', 'a b')]],
+  ['one that is spelled so', [mcp('s', 'a_b'), mcp('s', 'a.b')]],
+  ['servers', [mcp('my server', 'x'), mcp('my_server', 'x'), mcp('my.server', 'x')]],
+  ['where the server ends', [mcp('my__server', 'x'), mcp('my', 'server__x')]],
+  ['a tool that brings its prefix', [mcp('s', 'x'), mcp('s', 'mcp__s__x')]],
+  ['long names', [mcp('s', `${'y'.repeat(80)}.`), mcp('s', `${'y'.repeat(80)}/`), mcp('s', 'y'.repeat(81))]],
+  ['signs only', [mcp('日', '本'), mcp('月', '火'), mcp('水', '木')]],
+]
+
+/** A clash that somebody builds: a tool that has the very name which another one takes to avoid a clash. */
+function trapped(): Tool[] {
+  const pair = [mcp('s', 'a.b'), mcp('s', 'a/b')]
+  const taken = naming(pair)[key(pair[0] as Tool)] ?? ''
+  return [...pair, mcp('s', taken.slice('mcp__s__'.length))]
+}
+
+const lines = 'z'.repeat(60)
+const built: [string, Tool[]][] = [
+  ['a tool that has the name another one was given', trapped()],
+  ['long names that differ only in where the server ends', [mcp(`${lines}\nb`, 'c'), mcp(lines, 'b\nc')]],
+]
+
+describe('H3 clashes', () => {
+  it.each([...clashes, ...built])('H3 %s: every tool has a legal name of its own', (_, tools) => {
+    const names = poolOf(tools).tools.map(({ name }) => name)
+    expect(new Set(names).size).toBe(tools.length)
+    for (const name of names) expect(name).toMatch(LEGAL)
+  })
+
+  it.each(clashes)('H3 %s: resolved the same way every time, whoever comes first', (_, tools) => {
+    const first = naming(tools)
+    expect(naming(structuredClone(tools))).toEqual(first)
+    expect(naming([...tools].reverse())).toEqual(first)
+  })
+
+  it('H3 the one spelled exactly so keeps the plain name', () => {
+    const names = naming([mcp('s', 'a.b'), mcp('s', 'a_b')])
+    expect(names['["s","a_b"]']).toBe('mcp__s__a_b')
+    expect(names['["s","a.b"]']).not.toBe('mcp__s__a_b')
+  })
+
+  it.each([...clashes, ...built])('H3 %s: the way back is exact', (_, tools) => {
+    const shelf = quietShelf({ tools })
+    const back = poolOf(tools).tools.map(({ name }) => {
+      const { server, original } = shelf.resolve({ id: '1', name, input: {} })
+      return JSON.stringify([server, original])
+    })
+    expect(back.sort()).toEqual(tools.map(key).sort())
+  })
+
+  it('H3 any tools of any servers: legal, unique, independent of order, and back again', () => {
+    const part = fc.oneof(
+      fc.constantFrom('a', 'a_b', 'a.b', 'a__b', '_', 'b'),
+      fc.string({ minLength: 1, maxLength: 70 }),
+    )
+    const tool = fc.record({ server: part, name: part }).map(({ server, name }) => mcp(server, name))
+    const tools = fc.uniqueArray(tool, { selector: key, maxLength: 12 })
+    fc.assert(
+      fc.property(tools, (given) => {
+        const { tools: entries } = poolOf(given)
+        expect(entries).toHaveLength(given.length)
+        for (const entry of entries) expect(entry.name).toMatch(LEGAL)
+        expect(new Set(entries.map(({ name }) => name)).size).toBe(given.length)
+        expect(naming([...given].reverse())).toEqual(naming(given))
+        const shelf = quietShelf({ tools: given })
+        for (const { name, tool: own } of entries) {
+          expect(shelf.resolve({ id: '1', name })).toMatchObject({ server: own.server, original: own.name })
+        }
+      }),
+    )
+  })
+})
+
+describe('H3 along a conversation', () => {
+  it('H3 the model sees, searches and calls under the clean name, the host runs the original', async () => {
+    const talk = new Talk(quietShelf({ tools: [mcp('my server', 'do.it'), ...exampleTools] }))
+    await talk.user().search('select:mcp__my_server__do_it')
+    await talk.prepare()
+    expect(talk.visible).toContain('mcp__my_server__do_it')
+    const call = talk.call('mcp__my_server__do_it', { x: 1 })
+    expect(talk.shelf.resolve(call)).toEqual({
+      name: 'mcp__my_server__do_it',
+      input: { x: 1 },
+      server: 'my server',
+      original: 'do.it',
+    })
+  })
+
+  it('H3 a tool that arrives under its full name only is the same tool', () => {
+    const shelf = quietShelf({ tools: [builtIn('mcp__slack__send_message')] })
+    const { name, server } = shelf.resolve({ id: '1', name: 'mcp__slack__send_message' })
+    expect([name, server]).toEqual(['mcp__slack__send_message', 'slack'])
+  })
+})

@@ -1,0 +1,390 @@
+// Q. Building the request (Q5, the wires, has a file of its own).
+import { describe, expect, it } from 'vitest'
+import { extendsPrefix, render } from '../src/core/oracle/index.ts'
+import { buildPool, type ShelfOptions, type Tool } from '../src/index.ts'
+import {
+  BOUND_MODEL,
+  builtIn,
+  exampleTools,
+  type Loose,
+  MODEL,
+  mcp,
+  OLD_MODEL,
+  quietShelf,
+  Talk,
+} from './support/talk.ts'
+import { load, talkOn, wireCases } from './support/wires.ts'
+
+const SEND = 'mcp__slack__send_message'
+const LIST = 'mcp__slack__list_channels'
+const ISSUE = 'mcp__github__create_issue'
+const EMAIL = 'mcp__email__send_email'
+const PLACEHOLDER = 'DeferredToolPlaceholder'
+const tools: readonly Tool[] = [builtIn('Write'), builtIn('Bash'), ...exampleTools]
+const labels = wireCases.map(({ label }) => label)
+
+const talkWith = (options: ShelfOptions = {}, model = MODEL) =>
+  new Talk(quietShelf({ tools, ...options }), model)
+const sent = (talk: Talk): Loose[] => talk.last?.request.tools ?? []
+const deferredOf = (talk: Talk) =>
+  sent(talk)
+    .filter(({ defer_loading }) => defer_loading)
+    .map(({ name }) => name)
+
+describe('Q1 which tools are sent', () => {
+  it('Q1 on demand: not deferred, the search tool, the placeholder, deferred and loaded; no other', async () => {
+    const talk = talkWith()
+    await talk.user().prepare()
+    expect([...talk.sentTools].sort()).toEqual(['Bash', PLACEHOLDER, 'ToolSearch', 'Write'])
+    await talk.search(`select:${ISSUE}`)
+    await talk.prepare()
+    expect([...talk.sentTools].sort()).toEqual(['Bash', PLACEHOLDER, 'ToolSearch', 'Write', ISSUE])
+  })
+
+  it('Q1 on-demand is the default', async () => {
+    const [one, other] = [talkWith(), talkWith({ strategy: 'on-demand' })]
+    expect((await one.user().prepare()).request).toEqual((await other.user().prepare()).request)
+  })
+
+  it('Q1 staged sends the unloaded ones too, deferred, last and by name', async () => {
+    const talk = talkWith({ strategy: 'staged' })
+    await talk.user().search(`select:${SEND}`)
+    await talk.prepare()
+    expect(talk.sentTools.slice(-4)).toEqual([SEND, EMAIL, ISSUE, LIST])
+    expect(deferredOf(talk)).toEqual([PLACEHOLDER, SEND, EMAIL, ISSUE, LIST])
+    expect(talk.visible).not.toContain(EMAIL)
+  })
+
+  it('Q1 tombstones are sent with the rest', async () => {
+    const talk = talkWith({ tombstones: true })
+    await talk.user().search(`select:${SEND},${ISSUE}`)
+    await talk.prepare()
+    const before = sent(talk)
+    talk.shelf.remove({ server: 'slack' })
+    await talk.assistant().user().prepare()
+    expect(sent(talk)).toEqual(before)
+  })
+
+  it('Q1 without tombstones a tool that vanished is not sent', async () => {
+    const talk = talkWith()
+    await talk.user().search(`select:${SEND},${ISSUE}`)
+    talk.shelf.remove({ server: 'slack' })
+    await talk.prepare()
+    expect(talk.sentTools).not.toContain(SEND)
+    expect(talk.sentTools).toContain(ISSUE)
+  })
+
+  it('Q1 tools that the host puts into the request itself go along', async () => {
+    const talk = talkWith()
+    await talk.user().prepare({ tools: [builtIn('Extra')] })
+    expect(talk.sentTools).toEqual(expect.arrayContaining(['Extra', 'Bash', 'ToolSearch']))
+  })
+})
+
+describe('Q2 the fields of deferral', () => {
+  const cached = { type: 'ephemeral' }
+  const marked = builtIn('Marked', { shouldDefer: true, cache_control: cached } as Partial<Tool>)
+
+  it.each(['reference', 'addition by reference', 'hosted'])(
+    'Q2 %s: a deferred tool that is sent says so and has no cache_control; the others have neither',
+    async (label) => {
+      const talk = talkOn(label, { tools: [marked, ...tools], strategy: 'staged', cacheControl: cached })
+      await talk.user().prepare()
+      await load(talk, SEND, 'Marked')
+      await talk.prepare()
+      expect(deferredOf(talk)).toEqual(expect.arrayContaining([SEND, 'Marked', PLACEHOLDER, EMAIL]))
+      for (const tool of sent(talk)) {
+        const isImmediate = ['Bash', 'Write', 'ToolSearch', 'tool_search_tool_bm25'].includes(tool.name)
+        expect(tool.defer_loading).toBe(isImmediate ? undefined : true)
+        if (tool.defer_loading) expect(tool).not.toHaveProperty('cache_control')
+      }
+    },
+  )
+
+  it('Q2 the breakpoint stands on the last tool that is not deferred, and only there', async () => {
+    const talk = talkWith({ cacheControl: cached })
+    await talk.user().search(`select:${SEND}`)
+    await talk.prepare()
+    expect(sent(talk).filter(({ cache_control }) => cache_control)).toEqual([
+      expect.objectContaining({ name: 'Write', cache_control: cached }),
+    ])
+  })
+
+  it.each(['append', 'bridge', 'addition by value'])(
+    'Q2 %s: neither field of ours appears in the tools',
+    async (label) => {
+      const talk = talkOn(label, { tools, strategy: 'staged' })
+      await talk.user().prepare()
+      await load(talk, SEND)
+      const { request } = await talk.prepare()
+      expect(JSON.stringify(request.tools)).not.toMatch(/defer_loading|cache_control/)
+    },
+  )
+})
+
+describe('Q3 the order', () => {
+  it('Q3 non-deferred first, then deferred in the order of loading', async () => {
+    const talk = talkWith()
+    await talk.user().search(`select:${SEND}`)
+    await talk.search(`select:${EMAIL},${ISSUE}`)
+    await talk.prepare()
+    expect(talk.sentTools).toEqual(['ToolSearch', 'Bash', 'Write', PLACEHOLDER, SEND, EMAIL, ISSUE])
+  })
+
+  it.each(labels)('Q3 %s: what is sent does not depend on the order of registration', async (label) => {
+    const bytes = async (given: readonly Tool[]) => {
+      const talk = talkOn(label, { tools: given, strategy: 'staged' })
+      await talk.user().prepare()
+      await load(talk, ISSUE, SEND)
+      return JSON.stringify((await talk.prepare()).request)
+    }
+    const always = mcp('zeta', 'now', { alwaysLoad: true })
+    const given = [...tools, always, builtIn('Zoo')]
+    expect(await bytes([...given].reverse())).toBe(await bytes(given))
+  })
+
+  it.each(labels)('Q3 %s: the same state gives the same bytes', async (label) => {
+    const talk = talkOn(label, { tools })
+    await talk.user().prepare()
+    await load(talk, SEND)
+    const first = JSON.stringify((await talk.prepare()).request)
+    expect(JSON.stringify((await talk.prepare()).request)).toBe(first)
+    const messages = talk.last?.messages as Loose[]
+    const options = wireCases.find((wire) => wire.label === label)?.options
+    const resumed = quietShelf({ ...options, tools, state: JSON.parse(JSON.stringify(talk.shelf.state())) })
+    const stored = JSON.parse(JSON.stringify(messages))
+    const again = await resumed.prepare({ model: MODEL, max_tokens: 100, messages: stored })
+    expect(JSON.stringify(again.request)).toBe(first)
+  })
+
+  it('Q3 a later load moves nothing that was sent before it', async () => {
+    const talk = talkWith()
+    await talk.user().search(`select:${SEND}`)
+    await talk.prepare()
+    const before = sent(talk)
+    await talk.search(`select:${EMAIL}`)
+    await talk.prepare()
+    expect(sent(talk).slice(0, before.length)).toEqual(before)
+  })
+})
+
+describe('Q4 the beta header', () => {
+  const headerOf = async (options: ShelfOptions) => (await talkWith(options).user().prepare()).headers
+
+  it.each([
+    ['anthropic', undefined],
+    ['aws', undefined],
+    ['baseten', undefined],
+    ['bedrock', 'tool-search-tool-2025-10-19'],
+    ['vertex', 'tool-search-tool-2025-10-19'],
+    ['foundry', 'advanced-tool-use-2025-11-20'],
+  ])('Q4 %s: %s', async (provider, beta) => {
+    expect(await headerOf({ provider })).toEqual(beta ? { 'anthropic-beta': beta } : {})
+  })
+
+  it.each([
+    ['reference', 'mid-conversation-tool-changes-2026-07-01'],
+    ['value', 'inline-tools-2026-09-15'],
+  ] as const)('Q4 additions by %s need their own', async (additions, beta) => {
+    expect(await headerOf({ wire: 'addition', additions })).toEqual({ 'anthropic-beta': beta })
+  })
+
+  it.each(['append', 'bridge'] as const)('Q4 %s needs none anywhere', async (wire) => {
+    expect(await headerOf({ wire, provider: 'bedrock' })).toEqual({})
+  })
+
+  it('Q4 the row can be replaced', async () => {
+    const row = {
+      provider: 'anthropic',
+      references: true,
+      wire: 'reference',
+      betas: ['news-2027-01-01'],
+    } as const
+    expect(await headerOf({ capabilities: { providers: [row] } })).toEqual({
+      'anthropic-beta': 'news-2027-01-01',
+    })
+  })
+
+  const latched = { 'anthropic-beta': 'tool-search-tool-2025-10-19' }
+
+  it('Q4 once sent it stays, also while tool search is off', async () => {
+    const talk = talkWith({ provider: 'bedrock' })
+    expect((await talk.user().prepare()).headers).toEqual(latched)
+    talk.model = OLD_MODEL
+    const off = await talk.assistant().user().prepare()
+    expect(off.decision.reason).toBe('model')
+    expect(off.headers).toEqual(latched)
+  })
+
+  it('Q4 it stays through a restart', async () => {
+    const talk = talkWith({ provider: 'bedrock' })
+    await talk.user().prepare()
+    const resumed = talkWith({ provider: 'bedrock', state: talk.shelf.state(), toolSearch: false })
+    expect((await resumed.user().prepare()).headers).toEqual(latched)
+  })
+
+  it('Q4 another conversation of the same host has its own', async () => {
+    const talk = talkWith({ provider: 'bedrock' })
+    await talk.user().prepare()
+    const child = new Talk(talk.shelf.fork(), OLD_MODEL)
+    expect((await child.user().prepare()).headers).toEqual({})
+  })
+
+  it.each(['CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS', 'TOOLSHELF_DISABLE_BETAS'])(
+    'Q4 %s wins over what was sent before',
+    async (name) => {
+      const environment: Record<string, string> = {}
+      const talk = talkWith({ provider: 'bedrock', environment })
+      expect((await talk.user().prepare()).headers).toEqual(latched)
+      environment[name] = '1'
+      const killed = await talk
+        .assistant()
+        .user()
+        .prepare({ betas: ['advanced-tool-use-2025-11-20', 'own-2025-01-01'] })
+      expect(killed.headers).toEqual({})
+      expect(killed.request.betas).toEqual(['own-2025-01-01'])
+    },
+  )
+})
+
+describe('Q6 tool_choice', () => {
+  it.each(labels)('Q6 %s: the search tool is never forced', async (label) => {
+    for (const model of [MODEL, BOUND_MODEL]) {
+      const talk = talkOn(label, { tools }, model)
+      expect((await talk.user().prepare()).request).not.toHaveProperty('tool_choice')
+      await load(talk, SEND)
+      expect((await talk.prepare()).request).not.toHaveProperty('tool_choice')
+    }
+  })
+
+  it("Q6 the host's own choice of another tool passes", async () => {
+    const choice = { type: 'tool', name: 'Bash' }
+    expect((await talkWith().user().prepare({ tool_choice: choice })).request.tool_choice).toEqual(choice)
+  })
+})
+
+describe('Q7 the placeholder', () => {
+  const pending = { slack: { state: 'pending' } } as const
+
+  it.each(['reference', 'addition by reference', 'hosted'])(
+    'Q7 %s: there from the first request, before any deferred tool, and always the same',
+    async (label) => {
+      const talk = talkOn(label, { tools: [builtIn('Bash')], servers: pending })
+      await talk.user().prepare()
+      const [first] = sent(talk).filter(({ name }) => name === PLACEHOLDER)
+      expect(first).toMatchObject({ defer_loading: true })
+      const before = render(talk.last?.request)
+      talk.shelf.add(exampleTools)
+      await talk.assistant().user().prepare()
+      await load(talk, SEND)
+      await talk.prepare()
+      expect(talk.visible).toContain(SEND)
+      const now = sent(talk).filter(({ name }) => name === PLACEHOLDER)
+      expect(JSON.stringify(now)).toBe(JSON.stringify([first]))
+      expect(extendsPrefix(before, render(talk.last?.request))).toEqual({ extends: true })
+    },
+  )
+
+  it.each(['append', 'bridge', 'addition by value'])('Q7 %s does not need it', async (label) => {
+    const talk = talkOn(label, { tools, servers: pending })
+    await talk.user().prepare()
+    expect(talk.sentTools).not.toContain(PLACEHOLDER)
+  })
+
+  it('Q7 no tool of the host can take its name', () => {
+    expect(() => quietShelf({ tools: [builtIn(PLACEHOLDER)] })).toThrow(PLACEHOLDER)
+  })
+})
+
+describe('Q8 when a loaded tool can be called', () => {
+  const schema = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
+  const strict = [builtIn('Bash'), mcp('slack', 'post', { input_schema: schema })]
+  const POST = 'mcp__slack__post'
+
+  it.each(labels)('Q8 %s: from the next request on', async (label) => {
+    const talk = talkOn(label, { tools: strict })
+    await talk.user().prepare()
+    await load(talk, POST)
+    await talk.prepare()
+    const bad = talk.shelf.check(talk.call(POST, {}))
+    expect(JSON.stringify(bad)).not.toContain('select:')
+    expect(talk.shelf.check(talk.call(POST, { text: 'hi' }))).toBeUndefined()
+    if (label !== 'bridge') expect(talk.visible).toContain(POST)
+  })
+
+  it('Q8 a call beside the search in the same turn is one of a tool that was not loaded', async () => {
+    const talk = new Talk(quietShelf({ tools: strict }))
+    await talk.user().prepare()
+    const [search, bad, good] = [
+      talk.call('ToolSearch', { query: `select:${POST}` }),
+      talk.call(POST, {}),
+      talk.call(POST, { text: 'hi' }),
+    ]
+    talk.assistant([search, bad, good])
+    const refused = talk.shelf.check(bad, talk.messages)
+    expect(refused).toMatchObject({ is_error: true, tool_use_id: bad.id })
+    expect(JSON.stringify(refused)).toContain(`select:${POST}`)
+    expect(talk.shelf.check(good, talk.messages)).toBeUndefined()
+    talk.user([await talk.shelf.answer(search), refused, talk.shelf.result(good, 'sent')])
+    await talk.prepare()
+    expect(talk.visible).toContain(POST)
+  })
+
+  it('Q8 unless the option refuses it', async () => {
+    const talk = new Talk(quietShelf({ tools: strict, unloadedCalls: 'refuse' }))
+    await talk.user().prepare()
+    const good = talk.call(POST, { text: 'hi' })
+    expect(JSON.stringify(talk.shelf.check(good))).toContain(`select:${POST}`)
+    await talk.search(`select:${POST}`)
+    await talk.prepare()
+    expect(talk.shelf.check(talk.call(POST, { text: 'hi' }))).toBeUndefined()
+  })
+})
+
+describe('Q9 overlays', () => {
+  it('Q9 neither field is stored in the memoised definition, nor in the tool of the host', async () => {
+    const given = tools.map((tool) => Object.freeze(structuredClone(tool)))
+    const copy = structuredClone(given)
+    const talk = new Talk(
+      quietShelf({ tools: given, cacheControl: { type: 'ephemeral' }, strategy: 'staged' }),
+    )
+    await talk.user().search(`select:${SEND}`)
+    await talk.prepare()
+    expect(given).toEqual(copy)
+    const options = { descriptionLimit: 2048, reserved: [], warn: () => {} }
+    for (const { definition, json } of buildPool(given, options).tools) {
+      expect(JSON.stringify(definition)).not.toMatch(/defer_loading|cache_control/)
+      expect(json).not.toMatch(/defer_loading|cache_control/)
+    }
+  })
+
+  it('Q9 the next request, with tool search off, has neither', async () => {
+    const talk = talkWith({ strategy: 'staged' })
+    await talk.user().search(`select:${SEND}`)
+    await talk.prepare()
+    expect(deferredOf(talk)).toContain(SEND)
+    talk.model = OLD_MODEL
+    await talk.assistant().user().prepare()
+    expect(talk.sentTools).toContain(SEND)
+    expect(JSON.stringify(talk.last?.request)).not.toContain('defer_loading')
+  })
+
+  it('Q9 nor do the kept definitions of tombstones', async () => {
+    const talk = talkWith({ tombstones: true, cacheControl: { type: 'ephemeral' } })
+    await talk.user().search(`select:${SEND}`)
+    await talk.prepare()
+    expect(JSON.stringify(talk.shelf.state())).not.toMatch(/defer_loading|cache_control/)
+  })
+
+  it('Q9 a breakpoint moves with the last tool and leaves none behind', async () => {
+    const talk = talkWith({ cacheControl: { type: 'ephemeral' } })
+    await talk.user().prepare()
+    talk.shelf.add(builtIn('Zoo'))
+    await talk.assistant().user().prepare()
+    expect(
+      sent(talk)
+        .filter(({ cache_control }) => cache_control)
+        .map(({ name }) => name),
+    ).toEqual(['Zoo'])
+  })
+})
