@@ -7,12 +7,13 @@ export * from './core/index.ts'
 export { validate } from './validate.ts'
 
 export function createShelf(options: ShelfOptions): Shelf {
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   return createPureShelf({
     validate,
     timer: startTimer,
     environment: process.env,
     notify: (message) => console.warn(`toolshelf: ${message}`),
-    ...options,
+    ...given,
   })
 }
 

@@ -1,13 +1,12 @@
 // The public door: every method of a shelf, what it leaves alone, and that it is nothing but functions of core.
 import { describe, expect, it } from 'vitest'
 import {
-  buildPool,
+  answer,
+  check,
+  createHost,
   createShelf,
-  emptyState,
-  type Host,
-  newMemory,
+  newConversation,
   prepare,
-  resolveOptions,
   type Server,
   type ShelfOptions,
 } from '../src/index.ts'
@@ -240,24 +239,11 @@ describe('the function form', () => {
     async (_, options) => {
       const servers: Record<string, Server> = { slack: { state: 'connected', instructions: 'Ask first.' } }
       const talk = talkWith({ ...options, servers }).user()
-      const settings = resolveOptions({ environment: {}, ...options })
-      const host: Host = {
-        settings,
-        pool: buildPool(tools, {
-          descriptionLimit: settings.descriptionLimit,
-          reserved: [settings.searchTool, settings.callTool],
-          warn: () => {},
-        }),
-        servers: new Map(Object.entries(servers)),
-        rejected: new Set(),
-        counts: new Map(),
-      }
-      let state = emptyState
-      const memory = newMemory()
+      const host = createHost({ environment: {}, notify: () => {}, tools, servers, ...options })
+      const conversation = newConversation()
       const same = async () => {
         const request = { model: MODEL, max_tokens: 100, messages: talk.messages }
-        const prepared = await prepare(host, { state, memory, isSubAgent: false }, request)
-        state = prepared.state
+        const prepared = await prepare(host, conversation, request)
         const expected = await talk.prepare()
         expect(prepared.request).toEqual(expected.request)
         expect(prepared.headers).toEqual(expected.headers)
@@ -340,7 +326,7 @@ describe('what is not ours', () => {
       tools: copy(tools),
       servers: { slack: { alwaysLoad: false, instructions: 'Ask first.' } },
       cacheControl: { type: 'ephemeral' },
-      state: copy(emptyState),
+      state: copy(createShelf({}).state()),
       environment: {},
       notify: () => {},
     })
@@ -378,5 +364,19 @@ describe('what is not ours', () => {
     await new Talk(quietShelf({ tools: given, cacheControl: { type: 'ephemeral' } })).user().prepare()
     expect(given).toEqual(copy(tools))
     for (const tool of given) expect(Object.isFrozen(tool) || Object.isFrozen(tool.input_schema)).toBe(false)
+  })
+
+  it('answer and check are functions of host and conversation too', async () => {
+    const host = createHost({ environment: {}, tools })
+    const conversation = newConversation()
+    await prepare(host, conversation, { model: MODEL, messages: [{ role: 'user', content: 'hi' }] })
+    const live = { host, changed: () => new Promise<void>(() => {}) }
+    const call = { id: 'toolu_1', name: 'ToolSearch', input: { query: `select:${SEND}` } }
+    expect(await answer(live, conversation, call)).toMatchObject({
+      content: [{ type: 'tool_reference', tool_name: SEND }],
+    })
+    expect(check(host, conversation, { id: 'toolu_2', name: 'nobody' }, new Set())).toMatchObject({
+      is_error: true,
+    })
   })
 })

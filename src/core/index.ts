@@ -1,5 +1,10 @@
 // The public surface of core, name by name.
-
+export { answer, type LiveHost } from './calls/answer.ts'
+export { check, type ResolvedCall } from './calls/check.ts'
+export { classic } from './calls/classic.ts'
+export type { Hit, Rank, Ranking } from './calls/rank.ts'
+export type { Content } from './calls/result.ts'
+export { type ErrorCode, ShelfError } from './errors.ts'
 export {
   type Capabilities,
   type Capability,
@@ -8,39 +13,38 @@ export {
   type ModelRow,
   mergeCapabilities,
   type ProviderRow,
-} from './capabilities.ts'
-export type { ResolvedCall } from './check.ts'
-export { classic } from './classic.ts'
-export { type CompactOptions, compactHistory, snipHistory } from './compact.ts'
-export { type ErrorCode, ShelfError } from './errors.ts'
-export type { Decision, Reason } from './gate.ts'
-export { type Facts, foldHistory } from './history.ts'
-export { mcpName, nearest, splitName } from './names.ts'
-export type { BoundaryNote, DeltaNote } from './notes.ts'
-export type { Options, Settings } from './options.ts'
-export { resolveOptions } from './options.ts'
-export { codingHost, markByTable, type PolicyTable } from './policy.ts'
-export { buildPool } from './pool.ts'
+} from './gate/capabilities.ts'
+export { type CompactOptions, compactHistory, snipHistory } from './history/compact.ts'
+export { type Facts, foldHistory } from './history/fold.ts'
+export type { BoundaryNote, DeltaNote } from './history/notes.ts'
+export type { Options, Settings, Timer } from './options.ts'
 export { type BreakCause, explainBreak, prefixHash, type Sent } from './prefix.ts'
-export { type Conversation, type Host, type Prepared, prepare } from './prepare.ts'
+export { type Prepared, prepare } from './prepare.ts'
 export { type Kind, type PresentOptions, present, readKind, type Shown, searchKind } from './present.ts'
-export type { Hit, Rank, Ranking } from './rank.ts'
-export { createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
-export { emptyState, newMemory, type State } from './state.ts'
+export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
+export { type Conversation, type Host, newConversation, type State } from './state.ts'
 export { estimateTokens } from './tokens.ts'
-export type { Origin, Trace } from './trace.ts'
+export { mcpName } from './tools/names.ts'
+export { codingHost, markByTable, type PolicyTable } from './tools/policy.ts'
+export type { Trace } from './trace.ts'
 export type {
   Block,
+  Decision,
   Definition,
+  Measure,
   Message,
   MessageLike,
+  Mode,
+  Origin,
   Pool,
   PoolTool,
   Problem,
+  Reason,
   RequestLike,
   RequestTool,
   Server,
   Servers,
+  Step,
   Tool,
   ToolResult,
   ToolUse,

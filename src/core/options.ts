@@ -1,11 +1,12 @@
-// Every option and every default there is, merged and checked once. Nothing else holds a default.
-import { type Capabilities, capabilities, mergeCapabilities } from './capabilities.ts'
-import { classic } from './classic.ts'
+// Every option of a shelf with its default, merged and checked once; nobody after this asks `??`.
+
+import { classic } from './calls/classic.ts'
+import type { Rank } from './calls/rank.ts'
 import { quote, ShelfError } from './errors.ts'
-import type { Environment } from './mode.ts'
-import type { Rank } from './rank.ts'
+import { type Capabilities, capabilities, mergeCapabilities } from './gate/capabilities.ts'
+import type { Environment } from './gate/mode.ts'
 import type { Trace } from './trace.ts'
-import type { Definition, Tool, Validate, WireName } from './types.ts'
+import { type Definition, type Tool, type Validate, type WireName, wireNames } from './types.ts'
 
 /** What core cannot do itself: it has no clock, no environment and no packages. */
 export type Services = {
@@ -75,8 +76,6 @@ export type Options = Partial<Omit<Settings, 'capabilities'>> & {
   readonly capabilities?: Partial<Capabilities>
 }
 
-const wires: readonly WireName[] = ['reference', 'addition', 'append', 'bridge', 'hosted']
-
 const defaults: Settings = {
   validate: () => [],
   timer: undefined,
@@ -130,7 +129,7 @@ export function resolveOptions(options: Options): Settings {
 }
 
 const oneOf: Partial<Record<keyof Settings, readonly unknown[]>> = {
-  wire: wires,
+  wire: wireNames,
   hostedSearch: ['bm25', 'regex'],
   additions: ['reference', 'value'],
   strategy: ['on-demand', 'staged'],

@@ -1,32 +1,17 @@
-// THE MAIN PATH. A host's request in, the request to send out; one step a line, each in its own file.
-import { announce, reload } from './append-notes.ts'
-import { capabilityOf } from './capabilities.ts'
-import { type Decision, decide } from './gate.ts'
-import { type Facts, follow, type History } from './history.ts'
-import { readMode } from './mode.ts'
-import { normalize } from './normalize.ts'
-import type { Settings } from './options.ts'
-import { shelve } from './policy.ts'
-import { assemble, betasFor } from './request.ts'
-import type { Memory, State } from './state.ts'
-import type { Counts } from './threshold.ts'
-import type { Message, MessageLike, Pool, RequestLike, RequestTool, Servers } from './types.ts'
-import { viewFor } from './view.ts'
-import { makeWire } from './wire/index.ts'
-import { keepsLoaded, toolsFor } from './working.ts'
-
-/** What holds for every conversation of a host. */
-export type Host = {
-  readonly settings: Settings
-  readonly pool: Pool
-  readonly servers: Servers
-  /** Back-ends that refused references at run time, by `backEndKey` (G6). */
-  readonly rejected: ReadonlySet<string>
-  readonly counts: Counts
-}
-
-/** One conversation: the main thread or a sub-agent. */
-export type Conversation = { readonly state: State; readonly memory: Memory; readonly isSubAgent: boolean }
+// THE MAIN PATH. A host's request in, the request to send out; one step a line, each in a file of its own.
+import { capabilityOf } from './gate/capabilities.ts'
+import { decide } from './gate/gate.ts'
+import { readMode } from './gate/mode.ts'
+import { announce, reload } from './history/append-notes.ts'
+import { type Facts, follow, type History } from './history/fold.ts'
+import { normalize } from './history/normalize.ts'
+import { viewFor } from './history/view.ts'
+import { assemble, betasFor } from './request/request.ts'
+import { makeWire } from './request/wire/index.ts'
+import { toolsFor } from './request/working.ts'
+import type { Context, Conversation, Host, State } from './state.ts'
+import { shelve } from './tools/policy.ts'
+import type { Decision, Message, MessageLike, RequestLike, RequestTool } from './types.ts'
 
 export type Prepared<Request extends RequestLike = RequestLike> = {
   /** Send this. */
@@ -41,7 +26,7 @@ export type Prepared<Request extends RequestLike = RequestLike> = {
   readonly decision: Decision
   /** Names loaded so far, in the order of loading. */
   readonly loaded: readonly string[]
-  /** For the next request of this conversation; saved with the messages it survives a restart. */
+  /** The conversation's state after this request. */
   readonly state: State
 }
 
@@ -54,49 +39,64 @@ export async function prepare<Request extends RequestLike>(
   conversation: Conversation,
   request: Request,
 ): Promise<Prepared<Request>> {
-  const { settings, pool, servers } = host
-  const { state, memory } = conversation
-  const { model } = request
-
-  const capability = capabilityOf(model, settings.provider, settings.capabilities)
-  const mode = readMode(settings.toolSearch, settings.environment)
-  const shelving = shelve(pool, servers, settings.hidden)
-  const opened = state.opened || wasOpen(read(host, memory, request).facts)
-  const keeps = keepsLoaded(state, capability, settings)
-  const decision = await decide({ ...host, model, mode, capability, shelving, opened, keeps })
-  const wire = decision.open && decision.wire ? makeWire(decision.wire, settings, capability) : undefined
-
-  const history = read(host, memory, request)
-  const announced = wire && announce(host, conversation, history, shelving, wire, capability)
-  if (wire) reload(history, memory, shelving, wire, settings)
-
-  const { tools, kept } = toolsFor(wire, shelving, history.facts, state, capability, settings)
-  const view = viewFor(wire, tools, history.facts, capability)
-  const messages = normalize(history.entries, view, memory)
-  const betas = betasFor(state, mode, settings, capability, wire)
-  const prepended = announced?.prepended
-  const parts = { tools, messages, betas, prepended, pool, wire, mode, decision, settings }
+  // 1. What the model can do, what the user asked for, which tools may be deferred
+  const context = contextFor(host, conversation, request.model)
+  const { settings, memory } = context
+  // 2. What the conversation says: loaded, announced
+  const opened = context.state.opened || wasOpen(read(context, request).facts)
+  // 3. Is tool search on, and why
+  const decision = await decide(context, opened)
+  const wire = decision.open && decision.wire ? makeWire(decision.wire, context) : undefined
+  // 4. What is appended to the history (read again: another call may have read on while the gate was asked)
+  const history = read(context, request)
+  const announced = wire && announce(context, wire, history)
+  if (wire) reload(context, wire, history)
+  // 5. The tools, in the wire's words
+  const { tools, kept } = toolsFor(context, wire, history.facts)
+  // 6. The history, valid for these tools
+  const messages = normalize(history.entries, viewFor(context, wire, tools, history.facts), memory)
+  // 7. All of it
+  const betas = betasFor(context, wire)
+  const parts = { tools, messages, betas, prepended: announced?.prepended, wire, decision }
+  const assembled = assemble(request, context, parts)
 
   memory.requests++
-  settings.trace({ type: 'decision', model, decision })
-  if (mode.warning) settings.notify(mode.warning)
+  settings.trace({ type: 'decision', model: request.model, decision })
+  conversation.state = {
+    opened: opened || (decision.open && decision.mode === 'tst-auto'),
+    betas,
+    announced: context.state.announced || history.facts.deltas > 0,
+    search: wire?.name ?? 'off',
+    bound: context.capability.boundThinking,
+    step: announced?.step ?? context.state.step,
+    kept,
+  }
   return {
-    ...assemble(request, parts),
+    ...assembled,
     messages: [...history.entries] as MessagesOf<Request>,
     decision,
     loaded: [...history.facts.loaded],
-    state: {
-      opened: opened || (decision.open && decision.mode === 'tst-auto'),
-      betas,
-      announced: state.announced || history.facts.deltas > 0,
-      search: wire?.name ?? 'off',
-      step: announced?.step ?? state.step,
-      kept,
-    },
+    state: conversation.state,
   }
 }
 
-function read({ settings }: Host, memory: Memory, { messages }: RequestLike): History {
+function contextFor(host: Host, conversation: Conversation, model: string): Context {
+  const { settings, pool, servers } = host
+  const capability = capabilityOf(model, settings.provider, settings.capabilities)
+  const mode = readMode(settings.toolSearch, settings.environment)
+  if (mode.warning) settings.notify(mode.warning)
+  return {
+    ...host,
+    ...conversation,
+    model,
+    capability,
+    contextWindow: settings.contextWindow ?? capability.contextWindow,
+    mode,
+    shelving: shelve(pool, servers, settings.hidden),
+  }
+}
+
+function read({ settings, memory }: Context, { messages }: RequestLike): History {
   memory.history = follow(memory.history, messages as readonly Message[], memory.anchors, settings.searchTool)
   return memory.history
 }

@@ -1,4 +1,5 @@
 // What a person sees of a conversation: searches for tools are plumbing and stay out of sight (P).
+import { blocksOf } from './history/blocks.ts'
 import type { Block, Message } from './types.ts'
 
 export type Shown =
@@ -75,9 +76,4 @@ function kindOf(name: string, { kinds }: PresentOptions): Kind | undefined {
 
 function isCall({ type }: Block): boolean {
   return type === 'tool_use' || type === 'server_tool_use'
-}
-
-function blocksOf({ content }: Message): Block[] {
-  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
-  return Array.isArray(content) ? content.filter((block) => typeof block === 'object' && block !== null) : []
 }

@@ -1,22 +1,17 @@
 // The shelf: the pool and its servers, and one conversation on them. Everything it does is a function of core; it
 // only holds what they need between two calls.
-import { type AnswerContext, answerSearch } from './answer.ts'
-import { capabilityOf, mergeCapabilities } from './capabilities.ts'
-import { checkCall, type ResolvedCall, resolveCall } from './check.ts'
-import { type CompactOptions, compactHistory, snipHistory } from './compact.ts'
+import { answer } from './calls/answer.ts'
+import { check, type ResolvedCall, resolveCall } from './calls/check.ts'
+import { type Content, toolResult } from './calls/result.ts'
 import { quote, ShelfError } from './errors.ts'
-import { backEndKey, isReferenceType, mayOffer, wireOf } from './gate.ts'
-import { follow } from './history.ts'
-import { readMode } from './mode.ts'
+import { learnRejection } from './gate/recover.ts'
+import { type CompactOptions, compactHistory, snipHistory } from './history/compact.ts'
+import { follow } from './history/fold.ts'
 import { type Options, resolveOptions, wrong } from './options.ts'
-import { shelve } from './policy.ts'
 import { type Prepared, prepare } from './prepare.ts'
-import { betasIn, rejection } from './recover.ts'
-import { type Content, toolResult } from './result.ts'
-import { emptyState, newMemory, type State } from './state.ts'
+import { type Conversation, type Host, newConversation, type State } from './state.ts'
 import { createStore, type Store } from './store.ts'
 import type { Message, MessageLike, RequestLike, Server, Tool, ToolResult, ToolUse } from './types.ts'
-import { makeWire } from './wire/index.ts'
 
 export type ShelfOptions = Options & {
   /** Built-in and MCP tools, any number. */
@@ -38,7 +33,7 @@ export type Shelf = {
   /** A tool's output → its tool_result. Output of others can never load a tool (L1). */
   result(call: ToolUse, output: Content, options?: { readonly isError?: boolean }): ToolResult
   /** Messages with the old ones summarised; loaded tools survive. */
-  compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions): Promise<Item[]>
+  compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions<Item>): Promise<Item[]>
   /** Messages without those that `drop` names, except what carries loaded tools. */
   snip<Item extends MessageLike>(
     messages: readonly Item[],
@@ -72,70 +67,51 @@ export type Shelf = {
   state(): State
 }
 
-export function createShelf({ tools = [], servers = {}, state, ...options }: ShelfOptions): Shelf {
+export function createShelf(options: ShelfOptions): Shelf {
+  const { state } = options
+  const isGood = state === undefined || (Array.isArray(state?.betas) && Array.isArray(state.kept))
+  if (!isGood) throw wrong('state', state, 'what shelf.state() returned, or leave it out')
+  return shelfOn(storeFor(options), newConversation({ state }))
+}
+
+/** For those who keep their own state: the host of the function form, `prepare(host, conversation, request)`. */
+export function createHost(options: ShelfOptions): Host {
+  return storeFor(options).host
+}
+
+function storeFor({ tools = [], servers = {}, state: _, ...options }: ShelfOptions): Store {
   if (!Array.isArray(tools)) throw wrong('tools', tools, 'a list of tools')
   if (typeof servers !== 'object' || servers === null)
     throw wrong('servers', servers, 'an object by server name')
-  checkState(state)
   const store = createStore(resolveOptions(options), tools)
   for (const [name, details] of Object.entries(servers)) store.setServer(name, details)
-  return shelfOn(store, state ?? emptyState, false)
+  return store
 }
 
-function shelfOn(store: Store, initial: State, isSubAgent: boolean): Shelf {
-  let state = initial
-  const memory = newMemory()
-  const settings = () => store.host.settings
-  const searchName = settings().searchTool
-  const now = () => {
-    const { pool, servers } = store.host
-    return { shelving: shelve(pool, servers, settings().hidden), servers }
-  }
-  const entriesOf = (messages: readonly MessageLike[]) => {
+function shelfOn(store: Store, conversation: Conversation): Shelf {
+  const { memory } = conversation
+  const searchName = store.host.settings.searchTool
+  const read = (messages: readonly MessageLike[]) => {
     memory.history = follow(memory.history, messages as readonly Message[], memory.anchors, searchName)
     return memory.history
   }
-
   const shelf: Shelf = {
     async prepare(request) {
       checkRequest(request)
-      const prepared = await prepare(store.host, { state, memory, isSubAgent }, request)
-      state = prepared.state
-      return prepared
+      return prepare(store.host, conversation, request)
     },
-    async answer(call) {
-      if (call.name !== searchName) return undefined
-      const wire = isSearchOn(store, state) ? answeringWire(store, state) : undefined
-      const context: AnswerContext = { settings: settings(), wire, now, changed: store.changed }
-      return answerSearch(call, context)
-    },
+    answer: (call) => answer(store, conversation, call),
     check(call, messages) {
-      const { facts } = messages ? entriesOf(messages) : (memory.history ?? entriesOf([]))
-      const { shelving, servers } = now()
-      const isTombstone = (name: string) => state.kept.some(({ definition }) => definition.name === name)
-      const canSearch = isSearchOn(store, state)
-      return checkCall(call, {
-        settings: settings(),
-        shelving,
-        servers,
-        loaded: facts.loaded,
-        isTombstone,
-        canSearch,
-      })
+      const { facts } = messages ? read(messages) : (memory.history ?? read([]))
+      return check(store.host, conversation, call, facts.loaded)
     },
-    resolve: (call) => resolveCall(call, store.host.pool, settings()),
+    resolve: (call) => resolveCall(call, store.host.pool, store.host.settings),
     result: toolResult,
-    async compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions) {
-      const { entries } = entriesOf(messages)
-      return (await compactHistory([...entries], searchName, options)) as unknown as Item[]
+    async compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions<Item>) {
+      const bound = conversation.state.bound ?? false
+      return compactHistory(read(messages).entries as unknown as Item[], searchName, { ...options, bound })
     },
-    snip<Item extends MessageLike>(
-      messages: readonly Item[],
-      drop: (message: Item, index: number) => boolean,
-    ) {
-      const entries = messages as readonly (Item & Message)[]
-      return snipHistory(entries, searchName, drop)
-    },
+    snip: (messages, drop) => snipHistory(messages, searchName, drop),
     async send(request, send) {
       const prepared = await shelf.prepare(request)
       try {
@@ -146,46 +122,20 @@ function shelfOn(store: Store, initial: State, isSubAgent: boolean): Shelf {
         return { reply: await send(again), prepared: again }
       }
     },
-    async recover(error, request, { decision, headers }) {
-      const { baseURL, notify, trace } = settings()
-      const spoke = decision.open && isReferenceType(decision.wire)
-      const message = spoke ? rejection(error, betasIn(headers)) : undefined
-      if (message === undefined) return undefined
-      const key = backEndKey(baseURL, request.model)
-      if (store.reject(key)) {
-        const said = message.slice(0, 300)
-        trace({ type: 'rejected', model: request.model, baseURL, message: said })
-        notify(
-          `${request.model} refused deferred tools, so all tools are loaded from now on. It said: ${said}`,
-        )
-      }
-      return shelf.prepare(request)
+    async recover(error, request, prepared) {
+      return learnRejection(store, error, request.model, prepared) ? shelf.prepare(request) : undefined
     },
-    add: (added) => store.add(Array.isArray(added) ? (added as readonly Tool[]) : [added as Tool]),
+    add: (added) => store.add([added].flat()),
     remove: store.remove,
     pending: (server) => store.setServer(server, { state: 'pending' }),
     failed: (server, error) => store.setServer(server, { state: 'failed', error: String(error) }),
     server: store.setServer,
-    fork: (options = {}) => shelfOn(store, options.state ?? emptyState, options.subAgent ?? true),
-    async refreshCapabilities(load) {
-      try {
-        store.setCapabilities(mergeCapabilities(settings().capabilities, await load()))
-        return true
-      } catch (error) {
-        settings().notify(
-          `the capability table was not refreshed and the last good one is used: ${String(error)}`,
-        )
-        return false
-      }
-    },
-    state: () => state,
+    fork: ({ subAgent = true, state } = {}) =>
+      shelfOn(store, newConversation({ state, isSubAgent: subAgent })),
+    refreshCapabilities: store.refreshCapabilities,
+    state: () => conversation.state,
   }
   return shelf
-}
-
-function checkState(state: State | undefined): void {
-  const isGood = state === undefined || (Array.isArray(state?.betas) && Array.isArray(state.kept))
-  if (!isGood) throw wrong('state', state, 'what shelf.state() returned, or leave it out')
 }
 
 function checkRequest(request: RequestLike): void {
@@ -195,23 +145,6 @@ function checkRequest(request: RequestLike): void {
 }
 
 function badRequest(field: string, expected: string, value: unknown): ShelfError {
-  return new ShelfError(
-    'BAD_REQUEST',
-    `prepare() needs "${field}", ${expected}, but was given ${quote(value)}.`,
-    value,
-  )
-}
-
-/** As the last request had it; before the first one, as the optimistic gate sees it. */
-function isSearchOn({ host: { settings } }: Store, { search }: State): boolean {
-  if (search !== undefined) return search !== 'off'
-  const mode = readMode(settings.toolSearch, settings.environment)
-  return mayOffer(settings, mode, capabilityOf('', settings.provider, settings.capabilities)) === 'open'
-}
-
-/** The wire that the last request used; before the first one, the back-end's own. */
-function answeringWire({ host: { settings } }: Store, { search }: State) {
-  const capability = capabilityOf('', settings.provider, settings.capabilities)
-  const name = search && search !== 'off' ? search : (wireOf(settings, capability) ?? 'reference')
-  return makeWire(name, settings, capability)
+  const message = `prepare() needs "${field}", ${expected}, but was given ${quote(value)}.`
+  return new ShelfError('BAD_REQUEST', message, value)
 }

@@ -1,21 +1,40 @@
-// What a conversation must remember that its messages do not tell. Plain JSON: save it beside them, hand it back.
-import type { Step } from './announce.ts'
-import type { Anchors, History } from './history.ts'
-import type { Sheet } from './normalize.ts'
-import type { Definition, Shelving, WireName } from './types.ts'
+// What stands behind a request: the host, the conversation, and both as one request sees them.
+import type { Capability } from './gate/capabilities.ts'
+import type { ModeReading } from './gate/mode.ts'
+import type { Counts } from './gate/threshold.ts'
+import type { Anchors, History } from './history/fold.ts'
+import type { Sheet } from './history/normalize.ts'
+import type { Settings } from './options.ts'
+import type { Definition, Pool, Servers, Shelving, Step, WireName } from './types.ts'
 
+/** What holds for every conversation of a host. */
+export type Host = {
+  readonly settings: Settings
+  readonly pool: Pool
+  readonly servers: Servers
+  /** Back-ends that refused references at run time, by `backEndKey` (G6). */
+  readonly rejected: ReadonlySet<string>
+  readonly counts: Counts
+}
+
+/** One conversation, the main thread or a sub-agent. Each request leaves its new state here. */
+export type Conversation = { state: State; readonly memory: Memory; readonly isSubAgent: boolean }
+
+/** What a conversation must remember that its messages do not tell. Plain JSON: save it with them. */
 export type State = {
   /** Auto has opened: it stays open (T6). */
   readonly opened: boolean
   /** Beta headers once sent (Q4). */
   readonly betas: readonly string[]
-  /** The step of a prepended list (A7). */
+  /** How much of each tool the announcements print (A7). */
   readonly step?: Step | undefined
   /** Something was announced: a later "nothing before" is a fault (A4). */
   readonly announced: boolean
   /** How the last request let the model search. */
   readonly search?: WireName | 'off'
-  /** Definitions that must not change any more, vanished tools' included (N5). */
+  /** The last request's model binds thinking to the prefix (N5). */
+  readonly bound?: boolean
+  /** Definitions of loaded tools, vanished ones too, and of all that must not change any more (N5). */
   readonly kept: readonly Kept[]
 }
 
@@ -29,7 +48,7 @@ export const emptyState: State = { opened: false, betas: [], announced: false, k
 export type Memory = {
   history: History | undefined
   sheet: Sheet | undefined
-  /** The pool and the number of deltas for which there was nothing more to announce. */
+  /** The history, pool and number of deltas for which there was nothing more to announce. */
   announcedFor:
     | { readonly history: History; readonly shelving: Shelving; readonly deltas: number }
     | undefined
@@ -37,12 +56,26 @@ export type Memory = {
   requests: number
 }
 
-export function newMemory(): Memory {
-  return {
+export function newConversation(
+  options: { state?: State | undefined; isSubAgent?: boolean } = {},
+): Conversation {
+  const memory = {
     history: undefined,
     sheet: undefined,
     announcedFor: undefined,
     anchors: new WeakMap(),
     requests: 0,
   }
+  return { state: options.state ?? emptyState, memory, isSubAgent: options.isSubAgent ?? false }
 }
+
+/** One request's view of all that. */
+export type Context = Host &
+  Readonly<Conversation> & {
+    readonly model: string
+    readonly capability: Capability
+    /** In tokens: the host's word, or the capability table's. */
+    readonly contextWindow: number
+    readonly mode: ModeReading
+    readonly shelving: Shelving
+  }

@@ -1,10 +1,10 @@
 // What a shelf and its forks share: the tools, the servers, the settings, and what was learned about back-ends.
-import type { Capabilities } from './capabilities.ts'
+import { mergeCapabilities } from './gate/capabilities.ts'
 import { type Settings, wrong } from './options.ts'
-import { oddMark } from './policy.ts'
-import { buildPool, checkTool, serverOf } from './pool.ts'
-import type { Host } from './prepare.ts'
-import { PLACEHOLDER } from './search-tool.ts'
+import { PLACEHOLDER } from './request/search-tool.ts'
+import type { Host } from './state.ts'
+import { oddMark } from './tools/policy.ts'
+import { buildPool, checkTool, serverOf } from './tools/pool.ts'
 import type { Pool, Server, Tool } from './types.ts'
 
 export type Store = {
@@ -12,7 +12,8 @@ export type Store = {
   add(tools: readonly Tool[]): void
   remove(names: string | readonly string[] | { readonly server: string }): void
   setServer(name: string, details: Partial<Server>): void
-  setCapabilities(capabilities: Capabilities): void
+  /** False when the table cannot be had or read: the last good one stays (G3). */
+  refreshCapabilities(load: () => unknown): Promise<boolean>
   /** True when this is news. */
   reject(key: string): boolean
   /** Resolves at the next change of tools or servers. */
@@ -65,8 +66,17 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
       servers.set(name, { state: 'connected', ...servers.get(name), ...details })
       change()
     },
-    setCapabilities(capabilities) {
-      host = { ...host, settings: { ...host.settings, capabilities } }
+    async refreshCapabilities(load) {
+      try {
+        const capabilities = mergeCapabilities(host.settings.capabilities, await load())
+        host = { ...host, settings: { ...host.settings, capabilities } }
+        return true
+      } catch (error) {
+        settings.notify(
+          `the capability table was not refreshed and the last good one is used: ${String(error)}`,
+        )
+        return false
+      }
     },
     reject: (key) => !rejected.has(key) && Boolean(rejected.add(key)),
     changed: () => new Promise((resolve) => waiting.push(resolve)),

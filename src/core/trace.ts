@@ -1,5 +1,6 @@
-// What happened, as data: for a log, the command line and the inspector. Holds names and numbers, never content.
-import type { Decision } from './gate.ts'
+// What happened, as data: for a log, the command line and the inspector. Beside names and numbers it holds what the
+// model searched for and what a back-end answered; never a message, a key or an address.
+import type { Decision, Origin } from './types.ts'
 
 export type Trace =
   | { readonly type: 'decision'; readonly model: string; readonly decision: Decision }
@@ -9,7 +10,7 @@ export type Trace =
       readonly removed: number
       readonly announcedBefore: number
       readonly origin: Origin
-      /** A main thread that had told nothing before, though it had announced earlier: something lost the records (A4). */
+      /** A main thread that had told nothing before, though it had announced earlier: records were lost (A4). */
       readonly fault: boolean
     }
   | {
@@ -18,13 +19,5 @@ export type Trace =
       readonly found: readonly string[]
       readonly matched: number
     }
-  | {
-      readonly type: 'rejected'
-      readonly model: string
-      readonly baseURL: string | undefined
-      readonly message: string
-    }
+  | { readonly type: 'rejected'; readonly model: string; readonly message: string }
   | { readonly type: 'warning'; readonly message: string }
-
-/** Where a delta was made (A4). */
-export type Origin = 'main' | 'sub-agent' | 'resumed' | 'compacted'

@@ -99,7 +99,49 @@ export type Server = {
 export type Servers = ReadonlyMap<string, Server>
 
 /** How a back-end spells deferral (Q5). */
-export type WireName = 'reference' | 'addition' | 'append' | 'bridge' | 'hosted'
+export const wireNames = ['reference', 'addition', 'append', 'bridge', 'hosted'] as const
+export type WireName = (typeof wireNames)[number]
+
+export type Mode = 'tst' | 'tst-auto' | 'standard'
+
+/** Why tool search is on or off for a request (G5). */
+export type Reason =
+  | 'open'
+  | 'kill-switch'
+  | 'mode'
+  | 'proxy'
+  | 'model'
+  | 'provider'
+  | 'rejected'
+  | 'no-search-tool'
+  | 'nothing-to-search'
+  | 'below-threshold'
+
+export type Decision = {
+  readonly open: boolean
+  readonly reason: Reason
+  readonly mode: Mode
+  readonly wire: WireName | undefined
+  readonly deferrable: number
+  readonly measure?: Measure
+  /** Why a check could not be made. */
+  readonly error?: string
+}
+
+/** What the automatic threshold found (T). */
+export type Measure = {
+  readonly count: number
+  readonly method: 'counter' | 'estimate'
+  /** In the unit of the count: tokens for a counter, characters for the estimate. */
+  readonly threshold: number
+  readonly reached: boolean
+}
+
+/** How much of each tool an announcement prints. A conversation moves down these steps, never up (A7). */
+export type Step = 'described' | 'names' | 'grouped' | 'servers'
+
+/** Where an announcement was made (A4). */
+export type Origin = 'main' | 'sub-agent' | 'resumed' | 'compacted'
 
 /** The model's call of a tool. */
 export type ToolUse = { readonly id: string; readonly name: string; readonly input?: unknown }

@@ -84,7 +84,7 @@ export function stepOf(kinds: readonly Kind[], without: Without = {}): fc.Arbitr
     model: fc.record({ kind: kind('model'), pick }),
     withdraw: fc.record({ kind: kind('withdraw'), pick }),
     steady: fc.record({ kind: kind('steady'), on: fc.boolean() }),
-    switch: fc.record({ kind: kind('switch'), on: fc.boolean() }),
+    switch: fc.record({ kind: kind('switch'), on: fc.constantFrom(true, false, false) }),
     fork: fc.record({ kind: kind('fork'), steps: small }),
     compact: fc.record({
       ...{ kind: kind('compact'), way: fc.constantFrom('full', 'keep', 'memory') },
@@ -93,7 +93,9 @@ export function stepOf(kinds: readonly Kind[], without: Without = {}): fc.Arbitr
     snip: fc.record({ kind: kind('snip'), every: fc.integer({ min: 1, max: 4 }) }),
     resume: fc.record({ kind: kind('resume'), withState: fc.boolean() }),
   }
-  const weights: Partial<Record<Kind, number>> = { search: 6, say: 2, call: 4, connect: 3, leave: 2 }
+  const weights: Partial<Record<Kind, number>> = {
+    ...{ search: 6, call: 4, connect: 3, say: 2, leave: 2, compact: 2, snip: 2, resume: 2 },
+  }
   const arbitraries = kinds.map((name) => ({ weight: weights[name] ?? 1, arbitrary: choices[name] }))
   return fc.oneof(...arbitraries) as fc.Arbitrary<Step>
 }

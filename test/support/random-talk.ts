@@ -5,7 +5,8 @@ import type { Prepared, Shelf, ShelfOptions, Tool } from '../../src/index.ts'
 import type { Step } from './random-steps.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf } from './talk.ts'
 
-export const MODELS = [MODEL, OLD_MODEL, BOUND_MODEL] as const
+/** A model that takes references, one that does not, and one that binds thinking; the first is met most. */
+export const MODELS = [MODEL, MODEL, OLD_MODEL, BOUND_MODEL] as const
 
 const catalogue: { readonly [server: string]: readonly string[] } = {
   slack: ['send_message', 'list_channels', 'add_reaction'],

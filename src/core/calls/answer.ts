@@ -1,0 +1,164 @@
+// A search call → its tool_result. Whatever the model typed, the answer is one it can act on (S8–S16).
+import { oneLine } from '../errors.ts'
+import { capabilityOf } from '../gate/capabilities.ts'
+import { isConnecting, wireInUse } from '../gate/gate.ts'
+import { refuse, sayTo } from '../history/blocks.ts'
+import { searchNote } from '../history/notes.ts'
+import type { Settings, Timer } from '../options.ts'
+import { makeWire } from '../request/wire/index.ts'
+import type { Wire } from '../request/wire/wire.ts'
+import { keepFound } from '../request/working.ts'
+import type { Conversation, Host, State } from '../state.ts'
+import { shelve } from '../tools/policy.ts'
+import type { PoolTool, Server, Servers, Shelving, ToolResult, ToolUse } from '../types.ts'
+import { cleanQuery, type Found, find, isTooLong, LONGEST_QUERY } from './query.ts'
+
+/** A host whose tools may change while a search waits. */
+export type LiveHost = { readonly host: Host; readonly changed: () => Promise<void> }
+
+const MOST_RESULTS = 50
+const MOST_UNKNOWN = 10
+
+/** A search call → its tool_result; any other call → undefined. */
+export async function answer(
+  live: LiveHost,
+  conversation: Conversation,
+  call: ToolUse,
+): Promise<ToolResult | undefined> {
+  const { settings } = live.host
+  if (call.name !== settings.searchTool) return undefined
+  const wire = searchWire(live.host, conversation.state)
+  if (!wire)
+    return sayTo(call, 'Tool search is off: every tool is in your list already. Call the one you need.')
+  const { typed, query, limit } = readInput(call.input, settings)
+  if (query === '') return refuse(call, emptyQuery(settings))
+  const found = await findOrWait(query, limit, live)
+  const allowed = await allow(found.tools, query, settings)
+  settings.trace({ type: 'searched', query, found: allowed.map(({ name }) => name), matched: found.matched })
+  const remarks = remarksOn(found, allowed, query, live.host)
+  if (isTooLong(typed)) remarks.push(`Only the first ${LONGEST_QUERY} characters of the query were searched.`)
+  if (allowed.length === 0) return sayTo(call, remarks.join(' '))
+  const { state } = conversation
+  conversation.state = { ...state, kept: keepFound(state.kept, allowed) }
+  return wire.answer(call.id, allowed, remarks.length > 0 ? searchNote(remarks.join(' ')) : undefined)
+}
+
+/** How the last request let the model search; undefined when it did not. */
+export function searchWire(host: Host, state: State): Wire | undefined {
+  const { settings } = host
+  const name = wireInUse(host, state)
+  return (
+    name &&
+    makeWire(name, { settings, capability: capabilityOf('', settings.provider, settings.capabilities) })
+  )
+}
+
+function remarksOn(found: Found, allowed: readonly PoolTool[], query: string, host: Host): string[] {
+  const shelving = shelvingOf(host)
+  return [
+    ...(found.tools.length === 0 ? [nothing(query, shelving)] : []),
+    ...aboutNames(found),
+    ...aboutRest(found, allowed),
+    ...aboutServers(host.servers, shelving),
+  ]
+}
+
+function shelvingOf({ pool, servers, settings }: Host): Shelving {
+  return shelve(pool, servers, settings.hidden)
+}
+
+type Input = { readonly query?: unknown; readonly max_results?: unknown }
+
+function readInput(input: unknown, settings: Settings): { typed: string; query: string; limit: number } {
+  const { query: given, max_results: most } = (input ?? {}) as Input
+  const typed = typeof given === 'string' || typeof given === 'number' ? String(given) : ''
+  const text = cleanQuery(typed)
+  const isEmpty = /^[+\s]*$/.test(text) || /^select:[\s,]*$/i.test(text)
+  const asked = typeof most === 'number' || typeof most === 'string' ? Number(most) : settings.maxResults
+  const limit = Number.isNaN(asked)
+    ? settings.maxResults
+    : Math.min(MOST_RESULTS, Math.max(1, Math.trunc(asked)))
+  return { typed, query: isEmpty ? '' : text, limit }
+}
+
+function emptyQuery({ searchTool }: Settings): string {
+  return `The query is empty. Call ${searchTool} with words for the service, the action and the object, such as {"query": "slack send message"}, or with exact names, such as {"query": "select:NAME"}.`
+}
+
+/** Searches again at each change, while nothing matches and servers are still connecting (S8). */
+async function findOrWait(query: string, limit: number, live: LiveHost): Promise<Found> {
+  const { settings } = live.host
+  let patience: Timer | undefined
+  let isOver = false
+  try {
+    while (true) {
+      const change = live.changed()
+      const { host } = live
+      const found = await find(query, limit, shelvingOf(host), settings)
+      if (found.tools.length > 0 || isOver) return found
+      if (live.host.pool !== host.pool) continue
+      if (!settings.timer || !isConnecting(host.servers)) return found
+      patience ??= settings.timer(settings.pendingWait)
+      isOver = await Promise.race([patience.over.then(() => true), change.then(() => false)])
+    }
+  } finally {
+    patience?.cancel()
+  }
+}
+
+async function allow(tools: readonly PoolTool[], query: string, settings: Settings): Promise<PoolTool[]> {
+  const { allowLoad } = settings
+  if (!allowLoad) return [...tools]
+  const verdicts = await Promise.all(
+    tools.map(async ({ tool }) => {
+      try {
+        return (await allowLoad(tool, query)) !== false
+      } catch {
+        return false
+      }
+    }),
+  )
+  return tools.filter((_, index) => verdicts[index])
+}
+
+function nothing(query: string, { deferred }: Shelving): string {
+  return `No deferred tool matches "${oneLine(query, 100)}". ${deferred.length} deferred tools can be searched.`
+}
+
+function aboutNames({ unknown }: Found): string[] {
+  const told = unknown.slice(0, MOST_UNKNOWN).map(({ name, near }) => {
+    const asked = `There is no tool named "${oneLine(name, 100)}".`
+    return near.length > 0 ? `${asked} Nearest: ${near.join(', ')}.` : asked
+  })
+  const rest = unknown.length - told.length
+  return rest > 0 ? [...told, `${rest} more of the names do not exist.`] : told
+}
+
+function aboutRest(found: Found, allowed: readonly PoolTool[]): string[] {
+  const held = found.tools.length - allowed.length
+  const left = found.matched - found.tools.length
+  return [
+    ...(held > 0 ? [`${held} found but kept back by the host's rules.`] : []),
+    ...(left > 0
+      ? [`${left} more matched and are not loaded; use more specific words or a larger max_results.`]
+      : []),
+  ]
+}
+
+/** Servers that were not searched, and why; one whose last good tools are in the pool was. */
+function aboutServers(servers: Servers, { pool }: Shelving): string[] {
+  const searched = new Set(pool.tools.map(({ server }) => server))
+  const missed = [...servers].filter(([name]) => !searched.has(name))
+  const named = (state: Server['state'], why: (server: Server) => string = () => '') =>
+    missed
+      .flatMap(([name, server]) => (server.state === state ? [oneLine(name, 60) + why(server)] : []))
+      .join(', ')
+  const waiting = named('pending')
+  const failed = named('failed', ({ error }) => ` (${oneLine(error ?? 'no reason given', 200)})`)
+  const disabled = named('disabled')
+  return [
+    ...(waiting ? [`Not searched, still connecting: ${waiting}; try again shortly.`] : []),
+    ...(failed ? [`Not searched, failed to connect: ${failed}.`] : []),
+    ...(disabled ? [`Not searched, disabled: ${disabled}.`] : []),
+  ]
+}

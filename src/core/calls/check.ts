@@ -1,0 +1,124 @@
+// A call → fine, or a tool_result that tells the model what to do instead (V).
+
+import { isConnecting } from '../gate/gate.ts'
+import { refuse } from '../history/blocks.ts'
+import type { Settings } from '../options.ts'
+import type { Wire } from '../request/wire/wire.ts'
+import type { Conversation, Host, State } from '../state.ts'
+import { nearest } from '../tools/names.ts'
+import { shelve } from '../tools/policy.ts'
+import type { Pool, PoolTool, Problem, Servers, Shelving, ToolResult, ToolUse } from '../types.ts'
+import { searchWire } from './answer.ts'
+
+/** The call as the host runs it: the bridge's wrapper taken off, and the way back to the server's own name. */
+export type ResolvedCall = {
+  readonly name: string
+  readonly input: unknown
+  readonly server: string | undefined
+  /** The tool's own name at its server. */
+  readonly original: string
+}
+
+export function resolveCall(call: ToolUse, pool: Pool, settings: Settings): ResolvedCall {
+  const inner = call.name === settings.callTool ? (call.input as Wrapped | null | undefined) : undefined
+  const name = typeof inner?.name === 'string' ? inner.name : String(call.name ?? '')
+  const entry = pool.byName.get(name)
+  const input = inner ? (inner.arguments ?? {}) : call.input
+  return { name, input, server: entry?.server, original: entry?.original ?? name }
+}
+
+/** A call that cannot be run → a tool_result that tells the model what to do; otherwise undefined. */
+export function check(
+  host: Host,
+  conversation: Conversation,
+  call: ToolUse,
+  loaded: ReadonlySet<string>,
+): ToolResult | undefined {
+  const { settings, pool, servers } = host
+  if (call.name === settings.searchTool) return undefined
+  if (call.name === settings.callTool && !isWrapped(call.input)) return refuse(call, wrapFirst(settings))
+  const shelving = shelve(pool, servers, settings.hidden)
+  const { name, input } = resolveCall(call, shelving.pool, settings)
+  const entry = shelving.pool.byName.get(name)
+  const wire = searchWire(host, conversation.state)
+  if (!entry) return refuse(call, unknownTool(name, shelving, servers, conversation.state, wire))
+  const isUnloaded = shelving.deferredNames.has(name) && !loaded.has(name)
+  const remedy =
+    isUnloaded && wire
+      ? `\nThis tool's schema was not sent to you. ${wire.howToLoad(name)}, then call it again.`
+      : ''
+  const problems = problemsOf(entry, input, settings)
+  if (problems.length > 0) return refuse(call, describe(entry, problems, input) + remedy)
+  if (remedy && settings.unloadedCalls === 'refuse') return refuse(call, `"${name}" was not run.${remedy}`)
+  return undefined
+}
+
+function isWrapped(input: unknown): boolean {
+  const { name, arguments: inner } = (input ?? {}) as Wrapped
+  return typeof name === 'string' && (inner === undefined ? Object.keys(input as object).length === 1 : true)
+}
+
+function wrapFirst({ callTool }: Settings): string {
+  return `${callTool} takes {"name": "<full name of the tool>", "arguments": {…}}; the arguments are what the tool's definition describes.`
+}
+
+type Wrapped = { readonly name?: unknown; readonly arguments?: unknown }
+
+function unknownTool(
+  name: string,
+  { pool }: Shelving,
+  servers: Servers,
+  { kept }: State,
+  wire?: Wire,
+): string {
+  if (kept.some(({ definition }) => definition.name === name)) {
+    return `"${name}" is no longer available: it was removed. Do the task another way.`
+  }
+  const near = nearest(name, pool.byName.keys())
+  const hint = near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''
+  const search = wire ? ` Search for it with ${wire.searchName}.` : ''
+  const waiting = isConnecting(servers) ? ' Some servers are still connecting.' : ''
+  return `There is no tool named "${name.slice(0, 200)}".${hint}${search}${waiting}`
+}
+
+function problemsOf({ definition }: PoolTool, input: unknown, { validate }: Settings): readonly Problem[] {
+  if (definition.input_schema === undefined) return []
+  try {
+    return validate(definition.input_schema, input ?? {})
+  } catch {
+    return []
+  }
+}
+
+function describe({ name }: PoolTool, problems: readonly Problem[], input: unknown): string {
+  const lines = problems.map((problem) => {
+    const place = problem.path === '' ? 'the input' : problem.path
+    const explained = explainString(problem, input)
+    return explained ? `- ${place} ${explained}` : `- ${place}: ${problem.message}`
+  })
+  return [`The input of "${name}" does not fit its schema:`, ...lines].join('\n')
+}
+
+const spoken: { readonly [type: string]: string } = {
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  array: 'a JSON list',
+  object: 'a JSON object',
+}
+
+/** A string where a number, a boolean or JSON belongs: what a model writes that never saw the schema (V3). */
+function explainString({ path, expected }: Problem, input: unknown): string | undefined {
+  const value = valueAt(input, path)
+  const wanted = expected?.find((type) => Object.hasOwn(spoken, type))
+  if (typeof value !== 'string' || wanted === undefined) return undefined
+  return `must be ${spoken[wanted]}, not the string ${JSON.stringify(value.slice(0, 40))}: write it without quotes`
+}
+
+function valueAt(input: unknown, path: string): unknown {
+  if (path === '') return input
+  return path.split('.').reduce<unknown>((value, key) => {
+    const isHolder = typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    return isHolder ? (value as Record<string, unknown>)[key] : undefined
+  }, input)
+}

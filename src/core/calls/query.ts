@@ -1,0 +1,164 @@
+// The forms of a query (S1–S4). They work with every ranker: a ranker sees only words.
+
+import { nearest, splitName } from '../tools/names.ts'
+import type { PoolTool, Shelving } from '../types.ts'
+import { classic } from './classic.ts'
+import type { Rank, Ranking } from './rank.ts'
+import { fold, searchText, wordPattern } from './search-text.ts'
+
+export type Search = { readonly rank: Rank; readonly notify: (message: string) => void }
+
+export type Found = {
+  readonly tools: readonly PoolTool[]
+  /** How many matched in all, those left out included. */
+  readonly matched: number
+  /** Names that `select:` asked for and nobody has, with the nearest ones. */
+  readonly unknown: readonly { readonly name: string; readonly near: readonly string[] }[]
+}
+
+export const LONGEST_QUERY = 2000
+const MOST_SUGGESTIONS = 3
+
+/** Deferred tools by keywords and prefix; by exact name also the rest of the pool (S10). */
+export async function find(query: string, limit: number, shelving: Shelving, search: Search): Promise<Found> {
+  const text = cleanQuery(query)
+  if (/^select:/i.test(text)) return select(text.slice('select:'.length), shelving)
+  const exact = byExactName(text, shelving)
+  if (exact) return { tools: [exact], matched: 1, unknown: [] }
+  const prefixed = byPrefix(text, shelving)
+  if (prefixed.length > 0) return { tools: prefixed.slice(0, limit), matched: prefixed.length, unknown: [] }
+  return byKeywords(text, limit, shelving, search)
+}
+
+/** A query as it is searched: no control characters, no longer than a query can be, no half of a selected name. */
+export function cleanQuery(query: string): string {
+  const text = query
+    .slice(0, LONGEST_QUERY)
+    .replace(/[\p{Cc}\p{Cs}]+/gu, ' ')
+    .trim()
+  const isHalf = isTooLong(query) && /^select:/i.test(text) && text.includes(',')
+  return isHalf ? text.slice(0, text.lastIndexOf(',')) : text
+}
+
+export function isTooLong(query: string): boolean {
+  return query.length > LONGEST_QUERY
+}
+
+function select(list: string, shelving: Shelving): Found {
+  const tools = new Set<PoolTool>()
+  const unknown = new Set<string>()
+  for (const name of list.split(',').map((part) => part.trim())) {
+    if (name === '') continue
+    const tool = byExactName(name, shelving)
+    if (tool) tools.add(tool)
+    else unknown.add(name)
+  }
+  const near = (name: string, index: number) =>
+    index < MOST_SUGGESTIONS ? nearest(name, shelving.pool.byName.keys()) : []
+  return {
+    tools: [...tools],
+    matched: tools.size,
+    unknown: [...unknown].map((name, index) => ({ name, near: near(name, index) })),
+  }
+}
+
+type ByLowerName = { readonly deferred: Map<string, PoolTool>; readonly all: Map<string, PoolTool> }
+
+const lowerNames = new WeakMap<Shelving, ByLowerName>()
+
+function byExactName(name: string, shelving: Shelving): PoolTool | undefined {
+  let names = lowerNames.get(shelving)
+  if (!names) {
+    names = { deferred: lowered(shelving.deferred), all: lowered(shelving.pool.tools) }
+    lowerNames.set(shelving, names)
+  }
+  return (
+    shelving.pool.byName.get(name) ??
+    names.deferred.get(name.toLowerCase()) ??
+    names.all.get(name.toLowerCase())
+  )
+}
+
+function lowered(tools: readonly PoolTool[]): Map<string, PoolTool> {
+  const names = new Map<string, PoolTool>()
+  for (const entry of tools) {
+    const name = entry.name.toLowerCase()
+    if (!names.has(name)) names.set(name, entry)
+  }
+  return names
+}
+
+function byPrefix(text: string, { deferred }: Shelving): PoolTool[] {
+  const prefix = text.toLowerCase()
+  return prefix.startsWith('mcp__')
+    ? deferred.filter(({ name }) => name.toLowerCase().startsWith(prefix))
+    : []
+}
+
+async function byKeywords(text: string, limit: number, shelving: Shelving, search: Search): Promise<Found> {
+  const words = text.split(/\s+/u)
+  const required = words
+    .filter((word) => word.startsWith('+') && splitName(word.slice(1)).length > 0)
+    .map((word) => word.slice(1))
+  const rest = words.filter((word) => !word.startsWith('+'))
+  const named = words.map((word) => byPastedName(word, shelving)).filter((entry) => entry !== undefined)
+  const query = (rest.length > 0 && rest[0] !== '' ? rest : required).join(' ')
+  const most = required.length > 0 ? shelving.deferred.length : limit + named.length
+  const ranking = query === '' ? { hits: [], matched: 0 } : await rankSafely(shelving, query, most, search)
+  const ranked = ranking.hits.map(({ tool }) => tool)
+  if (required.length === 0) {
+    const tools = [...new Set([...named, ...ranked])]
+    return { tools: tools.slice(0, limit), matched: Math.max(ranking.matched, tools.length), unknown: [] }
+  }
+  const allowed = new Set(shelving.deferred.filter(requires(required)))
+  const tools = [...new Set([...named, ...ranked].filter((tool) => allowed.has(tool)).concat(...allowed))]
+  return { tools: tools.slice(0, limit), matched: tools.length, unknown: [] }
+}
+
+/** A ranker that fails costs its own ranking, not the search. */
+async function rankSafely(
+  { deferred }: Shelving,
+  query: string,
+  limit: number,
+  { rank, notify }: Search,
+): Promise<Ranking> {
+  try {
+    return await rank(deferred, query, limit)
+  } catch (error) {
+    notify(`the ranker failed, so the classic one is used: ${String(error)}`)
+    return classic(deferred, query, limit)
+  }
+}
+
+/** A full name among other words: unmistakable when it has an MCP prefix or more than one part. */
+function byPastedName(word: string, shelving: Shelving): PoolTool | undefined {
+  const name = word.replace(/^[+"'`(<[]+|["'`)>\],.;:!?]+$/g, '')
+  if (splitName(name).length < 2) return undefined
+  const entry = byExactName(name, shelving)
+  return entry && shelving.deferredNames.has(entry.name) ? entry : undefined
+}
+
+/** Every required term must be part of a name part, or a word of the description or the hint (S4). */
+function requires(terms: readonly string[]): (entry: PoolTool) => boolean {
+  const needs = terms.map((term) =>
+    [separated(term), splitName(term).map(fold)].map((words) => words.map(compile)),
+  )
+  return (entry) =>
+    needs.every((spellings) => spellings.some((words) => words.every((word) => holds(entry, word))))
+}
+
+type Word = { readonly text: string; readonly pattern: RegExp }
+
+const compile = (text: string): Word => ({ text, pattern: wordPattern(text) })
+
+/** As typed, cut at separators only, so that `+GitHub` also means the word github. */
+function separated(term: string): string[] {
+  return fold(term)
+    .split(/[_\-./]+/u)
+    .filter((word) => word !== '')
+}
+
+function holds(entry: PoolTool, { text, pattern }: Word): boolean {
+  const { parts, hint, description } = searchText(entry)
+  return parts.some((part) => part.includes(text)) || pattern.test(hint) || pattern.test(description)
+}

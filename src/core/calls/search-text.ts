@@ -1,0 +1,47 @@
+// What search reads of a tool, and how words are found in it: shared by the query forms and every ranker.
+import { fullName, splitName } from '../tools/names.ts'
+import type { PoolTool } from '../types.ts'
+
+/** A whole word of any script, where the script has edges to look for. */
+export function wordPattern(term: string): RegExp {
+  const escaped = term.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+  if (new RegExp(UNSPACED.source, 'u').test(term)) return new RegExp(escaped, 'u')
+  return new RegExp(`(?<![\\p{L}\\p{M}\\p{N}_])${escaped}(?![\\p{L}\\p{M}\\p{N}_])`, 'u')
+}
+
+/** Made once per tool (S15). */
+export type SearchText = {
+  readonly parts: readonly string[]
+  readonly full: string
+  readonly hint: string
+  readonly description: string
+}
+
+const texts = new WeakMap<PoolTool, SearchText>()
+
+export function searchText(entry: PoolTool): SearchText {
+  let text = texts.get(entry)
+  if (!text) {
+    text = {
+      parts: [...new Set([...splitName(entry.name), ...splitName(entry.original)].map(fold))],
+      full: fold(fullName(entry.name)),
+      hint: fold(entry.hint),
+      description: fold(String(entry.tool.description ?? '')),
+    }
+    texts.set(entry, text)
+  }
+  return text
+}
+
+/** One spelling for case, accents and width. */
+export function fold(text: string): string {
+  return text
+    .normalize('NFKD')
+    .replace(/[\u0300-\u036f]+/g, '')
+    .toLowerCase()
+    .normalize('NFC')
+}
+
+/** Scripts that write words without spaces between them, or endings onto them: matched by pairs of characters. */
+export const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]+/gu

@@ -1,0 +1,104 @@
+// Is tool search on for this request, and why? Whatever fails, fails toward loading everything (G4).
+import type { Settings } from '../options.ts'
+import { wireTraits } from '../request/wire/traits.ts'
+import type { Context, Host, State } from '../state.ts'
+import type { Decision, Reason, Servers, WireName } from '../types.ts'
+import { type Capability, capabilityOf, isKnownHost } from './capabilities.ts'
+import { type ModeReading, readMode } from './mode.ts'
+import { measure } from './threshold.ts'
+
+/** The definitive gate: the first check that fails, or cannot be made, is the reason (G2). */
+export async function decide(context: Context, opened: boolean): Promise<Decision> {
+  const { settings, mode, capability, shelving } = context
+  const wire = wireOf(settings, capability)
+  const about = { mode: mode.mode, wire, deferrable: shelving.deferred.length }
+  const offered = offerReason(settings, mode, capability)
+  if (offered !== 'open') return { open: false, reason: offered, ...about }
+  for (const [reason, passes] of checks) {
+    try {
+      if (!passes(context, wire)) return { open: false, reason, ...about }
+    } catch (error) {
+      return { open: false, reason, ...about, error: String(error) }
+    }
+  }
+  const isAsked = mode.mode === 'tst-auto' && !opened
+  return { ...(isAsked ? await passThreshold(context) : { open: true, reason: 'open' }), ...about }
+}
+
+/** The optimistic gate: may the search tool be put in the pool at all? No model, no counting (G1). */
+export function offerReason(settings: Settings, mode: ModeReading, capability: Capability): Reason {
+  if (mode.killed) return 'kill-switch'
+  if (mode.mode === 'standard') return 'mode'
+  if (mode.isSet || !usesReferences(wireOf(settings, capability))) return 'open'
+  return isKnownHost(settings.baseURL, capability.provider) ? 'open' : 'proxy'
+}
+
+/** The wire of the last request, if it let the model search; before the first one, what the optimistic gate allows. */
+export function wireInUse({ settings }: Host, { search }: State): WireName | undefined {
+  if (search !== undefined) return search === 'off' ? undefined : search
+  const capability = capabilityOf('', settings.provider, settings.capabilities)
+  const mode = readMode(settings.toolSearch, settings.environment)
+  return offerReason(settings, mode, capability) === 'open'
+    ? (wireOf(settings, capability) ?? 'reference')
+    : undefined
+}
+
+/** True while a server is still connecting: its tools may be what is looked for. */
+export function isConnecting(servers: Servers): boolean {
+  return [...servers.values()].some(({ state }) => state === 'pending')
+}
+
+/** Wires that put `defer_loading`, `tool_reference` or `tool_addition` into the request. */
+export function usesReferences(wire: WireName | undefined): boolean {
+  return wire !== undefined && wireTraits[wire].usesReferences
+}
+
+export function backEndKey(baseURL: string | undefined, model: string): string {
+  return `${baseURL ?? ''}\n${model}`
+}
+
+function wireOf(settings: Settings, capability: Capability): WireName | undefined {
+  return settings.wire ?? capability.wire
+}
+
+type Check = (context: Context, wire: WireName | undefined) => boolean
+
+const checks: readonly (readonly [Reason, Check])[] = [
+  ['model', ({ capability }, wire) => !usesReferences(wire) || capability.modelTakesReferences],
+  ['provider', (context, wire) => wire !== undefined && wireTraits[wire].isSpokenBy(context)],
+  ['rejected', (context, wire) => !usesReferences(wire) || !isRejected(context)],
+  ['no-search-tool', ({ settings }) => settings.hidden?.({ name: settings.searchTool }) !== true],
+  ['nothing-to-search', (context) => isSearchable(context)],
+]
+
+function isRejected({ rejected, settings, model }: Context): boolean {
+  return rejected.has(backEndKey(settings.baseURL, model))
+}
+
+/** Where nothing sent may change, a search tool once sent stays, though there is nothing left to find (N5). */
+function isSearchable({ shelving, servers, state, settings, capability }: Context): boolean {
+  if (shelving.deferred.length > 0 || isConnecting(servers)) return true
+  const mustStay = settings.tombstones || capability.boundThinking
+  return (
+    mustStay && (state.kept.some(({ place }) => place === 'deferred') || usesReferences(wireNameOf(state)))
+  )
+}
+
+function wireNameOf({ search }: State): WireName | undefined {
+  return search === 'off' ? undefined : search
+}
+
+async function passThreshold(
+  context: Context,
+): Promise<Pick<Decision, 'open' | 'reason' | 'measure' | 'error'>> {
+  try {
+    const measured = await measure(context)
+    return {
+      open: measured.reached,
+      reason: measured.reached ? 'open' : 'below-threshold',
+      measure: measured,
+    }
+  } catch (error) {
+    return { open: false, reason: 'below-threshold', error: String(error) }
+  }
+}

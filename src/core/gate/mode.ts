@@ -1,0 +1,67 @@
+// What the user asked for: `ENABLE_TOOL_SEARCH` or the option that overrides it, and the kill switch (M).
+
+import type { Mode } from '../types.ts'
+
+export type ModeReading = {
+  readonly mode: Mode
+  /** The share of the context window at which `tst-auto` opens. */
+  readonly percent: number
+  /** The user named a value, and so answers for what a proxy understands (G1). */
+  readonly isSet: boolean
+  /** The kill switch wins over everything (M1). */
+  readonly killed: boolean
+  readonly warning?: string
+}
+
+export type Environment = { readonly [name: string]: string | undefined }
+
+const DEFAULT_PERCENT = 10
+const KILL_SWITCHES = ['CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS', 'TOOLSHELF_DISABLE_BETAS']
+
+export function readMode(option: string | boolean | undefined, environment: Environment): ModeReading {
+  const value =
+    option === undefined || String(option).trim() === '' ? environment.ENABLE_TOOL_SEARCH : String(option)
+  const killed = KILL_SWITCHES.some((name) => isTruthy(environment[name]))
+  return killed ? { ...parseMode(value), mode: 'standard', killed } : { ...parseMode(value), killed }
+}
+
+function parseMode(value: string | undefined): Omit<ModeReading, 'killed'> {
+  const text = (value ?? '').trim().toLowerCase()
+  const percent = DEFAULT_PERCENT
+  if (text === '') return { mode: 'tst', percent, isSet: false }
+  if (isTruthy(text)) return { mode: 'tst', percent, isSet: true }
+  if (isFalsy(text)) return { mode: 'standard', percent, isSet: true }
+  if (text === 'auto' || text === 'auto:') return { mode: 'tst-auto', percent, isSet: true }
+  if (text.startsWith('auto:')) return parsePercent(text.slice('auto:'.length).trim(), value)
+  return { mode: 'tst', percent, isSet: true, warning: unclear(value, 'tool search is on') }
+}
+
+function parsePercent(text: string, value: string | undefined): Omit<ModeReading, 'killed'> {
+  const isSet = true
+  if (!/^[+-]?\d+(\.\d*)?$/.test(text)) {
+    const warning = unclear(value, `the threshold is ${DEFAULT_PERCENT} %`)
+    return { mode: 'tst-auto', percent: DEFAULT_PERCENT, isSet, warning }
+  }
+  const percent = Math.trunc(Number(text))
+  if (percent < 0) return { mode: 'tst', percent: 0, isSet, warning: unclear(value, 'it is read as auto:0') }
+  if (percent > 100) {
+    return { mode: 'standard', percent: 100, isSet, warning: unclear(value, 'it is read as auto:100') }
+  }
+  return {
+    mode: percent === 0 ? 'tst' : percent === 100 ? 'standard' : 'tst-auto',
+    percent: Math.abs(percent),
+    isSet,
+  }
+}
+
+function isTruthy(value: string | undefined): boolean {
+  return ['true', '1', 'yes', 'on'].includes((value ?? '').trim().toLowerCase())
+}
+
+function isFalsy(text: string): boolean {
+  return ['false', '0', 'no', 'off'].includes(text)
+}
+
+function unclear(value: string | undefined, reading: string): string {
+  return `ENABLE_TOOL_SEARCH is "${(value ?? '').slice(0, 40)}": ${reading}. Use true, false, auto or auto:N with N from 0 to 100.`
+}

@@ -1,0 +1,65 @@
+// A back-end that turns out not to know references (G6): which errors say so, and what is done.
+import type { Prepared } from '../prepare.ts'
+import type { Store } from '../store.ts'
+import type { RequestLike } from '../types.ts'
+import { backEndKey, usesReferences } from './gate.ts'
+
+/** Remembers a refusal, tells once, and says whether the request is worth sending with everything loaded. */
+export function learnRejection(
+  store: Store,
+  error: unknown,
+  model: string,
+  sent: Prepared<RequestLike>,
+): boolean {
+  const { settings } = store.host
+  const spoke = sent.decision.open && usesReferences(sent.decision.wire)
+  const message = spoke ? rejection(error, betasIn(sent.headers))?.slice(0, 300) : undefined
+  if (message === undefined) return false
+  if (store.reject(backEndKey(settings.baseURL, model))) {
+    settings.trace({ type: 'rejected', model, message })
+    settings.notify(
+      `${model} refused deferred tools, so all tools are loaded from now on. It said: ${message}`,
+    )
+  }
+  return true
+}
+
+/** The message of a 400 that refuses our blocks, our fields or our beta header; of no other error. */
+function rejection(error: unknown, betas: readonly string[]): string | undefined {
+  const status = field(error, 'status') ?? field(error, 'statusCode')
+  if (status !== 400) return undefined
+  const message = messageOf(error)
+  if (refusesType.test(message)) return message
+  if (knowsTheProtocol.test(message)) return undefined
+  if (refusesBlocks.test(message)) return message
+  return refusesBeta.test(message) && betas.length > 0 && namesOneOf(betas, message) ? message : undefined
+}
+
+function betasIn(headers: { readonly [name: string]: string }): string[] {
+  return (headers['anthropic-beta'] ?? '').split(',').filter((beta) => beta !== '')
+}
+
+const refusesBlocks = /tool_reference|defer_loading|tool_addition|tool_removal|tool_search_tool/i
+
+const refusesType = /content type\S* .*not supported|unsupported content type/i
+
+const refusesBeta = /anthropic-beta|(unknown|unsupported|invalid) beta|beta header/i
+
+/** Complaints that only a back-end which understands deferral can make: the request was wrong, not the back-end. */
+const knowsTheProtocol =
+  /cannot have both defer_loading|must have defer_loading=false|references unknown tool|tool_search_tool_result/i
+
+/** A refusal that quotes other betas is about the host's own. */
+function namesOneOf(betas: readonly string[], message: string): boolean {
+  return betas.some((beta) => message.includes(beta)) || !/[a-z]+-\d{4}-\d{2}-\d{2}/.test(message)
+}
+
+function messageOf(error: unknown): string {
+  const body = field(error, 'error')
+  const parts = [field(field(body, 'error'), 'message'), field(body, 'message'), field(error, 'message')]
+  return String(parts.find((part) => typeof part === 'string') ?? '')
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+}

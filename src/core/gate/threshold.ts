@@ -1,0 +1,84 @@
+// The automatic threshold (T): are the deferrable tools, together, worth hiding?
+import { hash } from '../hash.ts'
+import type { Settings } from '../options.ts'
+import type { Context } from '../state.ts'
+import type { Measure, PoolTool, Shelving } from '../types.ts'
+
+/** Counts by pool content and model, shared by every conversation on the shelf. */
+export type Counts = Map<string, Promise<number | undefined>>
+
+const PREAMBLE = 500
+const CHARACTERS_PER_TOKEN = 2.5
+const MOST_COUNTS = 8
+
+export async function measure(context: Context): Promise<Measure> {
+  const tokens = Math.floor((context.contextWindow * context.mode.percent) / 100)
+  const counted = await countOnce(context)
+  if (counted !== undefined) {
+    return { count: counted, method: 'counter', threshold: tokens, reached: counted >= tokens }
+  }
+  const count = charactersOf(context.shelving)
+  const threshold = Math.floor(tokens * CHARACTERS_PER_TOKEN)
+  return { count, method: 'estimate', threshold, reached: count >= threshold }
+}
+
+/** One question per pool content; requests that come meanwhile share the answer, a failure included. */
+function countOnce({ shelving, model, settings, counts }: Context): Promise<number | undefined> {
+  const key = `${model}
+${contentOf(shelving)}`
+  const known = counts.get(key)
+  if (known) return known
+  const asked = askCounter(shelving, model, settings)
+  counts.set(key, asked)
+  for (const old of counts.keys()) if (counts.size > MOST_COUNTS) counts.delete(old)
+  return asked
+}
+
+async function askCounter(
+  shelving: Shelving,
+  model: string,
+  settings: Settings,
+): Promise<number | undefined> {
+  const { countTokens, countTimeout, timer } = settings
+  if (!countTokens) return undefined
+  const limit = timer?.(countTimeout)
+  try {
+    const definitions = shelving.deferred.map(({ definition }) => definition)
+    const answer = Promise.resolve(countTokens(definitions, model))
+    const count = await (limit ? Promise.race([answer, limit.over]) : answer)
+    const isCount = typeof count === 'number' && Number.isFinite(count) && count >= 0
+    return isCount ? Math.max(0, count - PREAMBLE) : undefined
+  } catch {
+    return undefined
+  } finally {
+    limit?.cancel()
+  }
+}
+
+const contents = new WeakMap<Shelving, string>()
+
+/** Differs when a name, a description or a schema differs. */
+function contentOf(shelving: Shelving): string {
+  let content = contents.get(shelving)
+  if (content === undefined) {
+    content = hash(shelving.deferred.map(({ json }) => json).join('\n'))
+    contents.set(shelving, content)
+  }
+  return content
+}
+
+const characters = new WeakMap<PoolTool, number>()
+
+function charactersOf(shelving: Shelving): number {
+  let sum = 0
+  for (const entry of shelving.deferred) {
+    let count = characters.get(entry)
+    if (count === undefined) {
+      const { name, description, input_schema } = entry.definition
+      count = name.length + String(description ?? '').length + (JSON.stringify(input_schema) ?? '').length
+      characters.set(entry, count)
+    }
+    sum += count
+  }
+  return sum
+}

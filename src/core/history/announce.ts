@@ -1,0 +1,157 @@
+// Telling the model which names it can search for: only what changed, within a budget (A).
+
+import { oneLine } from '../errors.ts'
+import { estimateTokens } from '../tokens.ts'
+import { cut } from '../tools/definition.ts'
+import { byName } from '../tools/names.ts'
+import type { Origin, PoolTool, Server, Servers, Shelving, Step } from '../types.ts'
+import type { Facts } from './fold.ts'
+import { ANNOUNCEMENT, availableTools, type DeltaNote, reminder, writeDelta } from './notes.ts'
+
+const steps: readonly Step[] = ['described', 'names', 'grouped', 'servers']
+
+export type AnnounceInput = {
+  readonly shelving: Shelving
+  readonly servers: Servers
+  /** In tokens, for all announcements of the conversation together. */
+  readonly budget: number
+  /** Characters of each tool's description; 0 for names only. */
+  readonly descriptions: number
+  /** Characters of each server's instructions; 0 for none. */
+  readonly instructions: number
+  /** What the model calls to search. */
+  readonly searchName: string
+  /** The step that the conversation has come to. */
+  readonly step: Step | undefined
+}
+
+/** The note for what is new and what is gone since the deltas in history; nothing when nothing changed (A2). */
+export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): DeltaNote | undefined {
+  const { shelving, searchName } = input
+  const added = shelving.deferred.filter(({ name }) => !facts.announced.has(name)).sort(byName)
+  const removed = [...facts.announced].filter((name) => !shelving.pool.byName.has(name)).sort()
+  if (added.length === 0 && removed.length === 0) return undefined
+  const room = Math.max(0, input.budget - facts.announcedTokens)
+  const title = `${ANNOUNCEMENT} now available through ${searchName}`
+  const { step, text } = fit(input, room, (step, lines) =>
+    [...(added.length > 0 ? [title + howToRead[step], ...lines(added)] : []), ...gone(removed, step)].join(
+      '\n',
+    ),
+  )
+  const told = instructionsFor(input, facts.instructed, room - estimateTokens(reminder(text)))
+  const content = reminder([text, ...told.texts].join('\n'))
+  return writeDelta({
+    content,
+    addedNames: added.map(({ name }) => name),
+    removedNames: removed,
+    announcedBefore: facts.announcedEver,
+    origin,
+    step,
+    tokens: estimateTokens(content),
+    instructedBy: told.servers,
+  })
+}
+
+/** The list of all names for the `prepend` way (A1), and the step it took. */
+export function availableList(input: AnnounceInput): { text: string; step: Step } {
+  const tools = [...input.shelving.deferred].sort(byName)
+  const { step, text } = fit(input, input.budget, (step, lines) => {
+    const title = step === 'grouped' || step === 'servers' ? [ANNOUNCEMENT + howToRead[step]] : []
+    return availableTools([...title, ...lines(tools)].join('\n'))
+  })
+  const told = instructionsFor(input, new Set(), input.budget - estimateTokens(text))
+  return { step, text: [text, ...told.texts].join('\n') }
+}
+
+const howToRead: Record<Step, string> = {
+  described: ':',
+  names: ':',
+  grouped: ' (too many for a line each; a tool of a server is called mcp__<server>__<tool>):',
+  servers: ' (too many to name; search by service, action and object to find one):',
+}
+
+type Write = (step: Step, lines: (tools: readonly PoolTool[]) => string[]) => string
+
+/** The first step, from the one come to, whose text is within the room; the last one with as many lines as fit. */
+function fit(input: AnnounceInput, room: number, write: Write): { step: Step; text: string } {
+  const first = input.descriptions > 0 ? 'described' : 'names'
+  const isKnown = input.step !== undefined && steps.includes(input.step)
+  for (const step of steps.slice(steps.indexOf(isKnown ? (input.step ?? first) : first))) {
+    const text = write(step, (tools) => listed(tools, step, input))
+    if (estimateTokens(reminder(text)) <= room) return { step, text }
+  }
+  let text = ''
+  for (let most = input.servers.size + 1; most >= 0; most = Math.min(most - 1, Math.floor(most * 0.9))) {
+    text = write('servers', (tools) => firstOf(listed(tools, 'servers', input), most))
+    if (estimateTokens(reminder(text)) <= room) break
+  }
+  return { step: 'servers', text }
+}
+
+function firstOf(lines: readonly string[], most: number): string[] {
+  if (lines.length <= most) return [...lines]
+  return [...lines.slice(0, most), `and ${lines.length - most} ${most > 0 ? 'more ' : ''}servers`]
+}
+
+function listed(tools: readonly PoolTool[], step: Step, input: AnnounceInput): string[] {
+  if (step === 'names') return tools.map(({ name }) => name)
+  if (step === 'described') return tools.map((entry) => described(entry, input.descriptions))
+  const groups = [...byServer(tools)]
+  if (step === 'grouped') return groups.map(([server, members]) => grouped(server, members))
+  return groups.map(([server, members]) => counted(server, members.length, input.servers.get(server)))
+}
+
+function byServer(tools: readonly PoolTool[]): Map<string, PoolTool[]> {
+  const groups = new Map<string, PoolTool[]>()
+  for (const entry of tools) {
+    const members = groups.get(entry.server ?? '')
+    if (members) members.push(entry)
+    else groups.set(entry.server ?? '', [entry])
+  }
+  return groups
+}
+
+function described({ name, tool }: PoolTool, limit: number): string {
+  return tool.description ? `${name}: ${oneLine(tool.description, limit)}` : name
+}
+
+/** Short names where `mcp__<server>__` can be put in front of them again; full ones otherwise. */
+function grouped(server: string, members: readonly PoolTool[]): string {
+  const prefix = /^mcp__.*?__/.exec(members[0]?.name ?? '')?.[0] ?? ''
+  if (server === '' || prefix === '') return members.map(({ name }) => name).join(', ')
+  const short = members.map(({ name }) => (name.startsWith(prefix) ? name.slice(prefix.length) : name))
+  return `${prefix.slice('mcp__'.length, -'__'.length)}: ${short.join(', ')}`
+}
+
+function counted(server: string, count: number, known: Server | undefined): string {
+  const label = `${server === '' ? 'built-in' : oneLine(server, 60)} (${count} ${count === 1 ? 'tool' : 'tools'})`
+  const about = known?.description ?? known?.instructions
+  return about ? `${label}: ${oneLine(about, 100)}` : label
+}
+
+function gone(names: readonly string[], step: Step): string[] {
+  if (names.length === 0) return []
+  if (step === 'servers') return [`${ANNOUNCEMENT} no longer available: ${names.length}`]
+  return [`${ANNOUNCEMENT} no longer available:`, ...(step === 'grouped' ? [names.join(', ')] : names)]
+}
+
+/** Instructions of servers that were not told yet, as far as they fit (A6). */
+function instructionsFor(input: AnnounceInput, instructed: ReadonlySet<string>, room: number) {
+  const told: { server: string; text: string }[] = []
+  let left = room
+  for (const server of new Set(input.shelving.deferred.map((entry) => entry.server ?? ''))) {
+    const given = input.servers.get(server)?.instructions
+    if (!given || input.instructions === 0 || instructed.has(server)) continue
+    const text = `Instructions of server "${oneLine(server, 60)}":\n${harmless(cut(given, input.instructions))}`
+    const cost = estimateTokens(`${text}\n`)
+    if (cost > left) continue
+    left -= cost
+    told.push({ server, text })
+  }
+  return { texts: told.map(({ text }) => text), servers: told.map(({ server }) => server) }
+}
+
+/** A server's text can neither open nor close a tag of ours. */
+function harmless(text: string): string {
+  return text.replace(/<(?=[\s/]*(system|available|loaded))/gi, '‹')
+}

@@ -1,0 +1,82 @@
+// What a request adds to the history before it is sent: the names that are new, and loaded tools out of sight.
+// Notes are only ever appended, and only behind a user message: what was sent before stays as it was.
+import type { Wire } from '../request/wire/wire.ts'
+import type { Context } from '../state.ts'
+import type { Origin, PoolTool, Step } from '../types.ts'
+import { availableList, deltaNote } from './announce.ts'
+import { isToolChange } from './blocks.ts'
+import { append, type Facts, type History } from './fold.ts'
+
+/** Appends a delta, or gives the list to prepend. */
+export function announce(
+  context: Context,
+  wire: Wire,
+  history: History,
+): { prepended?: string; step?: Step } {
+  const { settings, shelving, servers, state } = context
+  const input = {
+    shelving,
+    servers,
+    budget: Math.floor(context.contextWindow * settings.announceShare),
+    descriptions: settings.announceDescriptions,
+    instructions: settings.announceInstructions,
+    searchName: wire.searchName,
+    step: history.facts.step ?? state.step,
+  }
+  if (settings.announce === 'delta') return appendDelta(context, history, input)
+  if (shelving.deferred.length === 0) return {}
+  const { text, step } = availableList(input)
+  return { prepended: text, step }
+}
+
+function appendDelta(
+  context: Context,
+  history: History,
+  input: Parameters<typeof deltaNote>[0],
+): { step?: Step } {
+  const { memory, settings, shelving, state } = context
+  const { facts } = history
+  const last = memory.announcedFor
+  const isTold = last?.history === history && last.shelving === shelving && last.deltas === facts.deltas
+  if (isTold || !endsInUser(history)) return {}
+  const note = deltaNote(input, facts, originOf(context, facts))
+  if (note) {
+    append(history, note, memory.anchors, settings.searchTool)
+    const { addedNames, removedNames, announcedBefore, origin } = note
+    const fault = origin === 'main' && announcedBefore === 0 && state.announced
+    const counts = { added: addedNames.length, removed: removedNames.length, announcedBefore }
+    settings.trace({ type: 'announced', ...counts, origin, fault })
+  }
+  memory.announcedFor = { history, shelving, deltas: facts.deltas }
+  return note ? { step: note.step } : {}
+}
+
+/** Shows the definitions of tools that are loaded but that this wire shows nowhere, e.g. after a compaction. */
+export function reload({ memory, shelving, settings }: Context, wire: Wire, history: History): void {
+  if (!endsInUser(history)) return
+  const tools = wire
+    .unseen(history.facts)
+    .map((name) => shelving.pool.byName.get(name))
+    .filter((entry): entry is PoolTool => entry !== undefined && shelving.deferredNames.has(entry.name))
+  if (tools.length === 0) return
+  for (const message of wire.reload(tools, freeId(history))) {
+    append(history, message, memory.anchors, settings.searchTool)
+  }
+}
+
+/** The id of a call that the history does not hold yet. */
+function freeId({ entries, facts }: History): string {
+  let number = entries.length
+  while (facts.searchCalls.has(`toolshelf_${number}`)) number++
+  return `toolshelf_${number}`
+}
+
+function endsInUser({ entries }: History): boolean {
+  return entries.findLast((entry) => !isToolChange(entry))?.role === 'user'
+}
+
+function originOf({ memory, isSubAgent }: Context, facts: Facts): Origin {
+  if (isSubAgent) return 'sub-agent'
+  if (facts.boundaries > 0 && facts.deltasSinceBoundary === 0) return 'compacted'
+  return memory.requests === 0 && facts.replies > 0 ? 'resumed' : 'main'
+}

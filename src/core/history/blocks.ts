@@ -1,0 +1,37 @@
+// Looking into messages and blocks of unknown shape.
+import type { Block, Message, TextBlock, ToolResult, ToolUse } from '../types.ts'
+
+/** A message's blocks; a string is one text, anything else none. */
+export function blocksOf(message: Message | undefined): readonly Block[] {
+  const content = message?.content
+  if (typeof content === 'string') return content === '' ? [] : [textBlock(content)]
+  return Array.isArray(content) ? content.filter(isBlock) : []
+}
+
+export function isBlock(value: unknown): value is Block {
+  return typeof value === 'object' && value !== null
+}
+
+export function isReference(item: Block | null): boolean {
+  return item?.type === 'tool_reference'
+}
+
+/** A system message that adds or removes tools. */
+export function isToolChange(message: Message): boolean {
+  if (message.role !== 'system') return false
+  return blocksOf(message).some(({ type }) => type === 'tool_addition' || type === 'tool_removal')
+}
+
+export function textBlock(text: string): TextBlock {
+  return { type: 'text', text }
+}
+
+/** A call answered with text. */
+export function sayTo(call: ToolUse, text: string): ToolResult {
+  return { type: 'tool_result', tool_use_id: call.id, content: [textBlock(text)] }
+}
+
+/** A call answered with what is wrong with it. */
+export function refuse(call: ToolUse, text: string): ToolResult {
+  return { ...sayTo(call, text), is_error: true }
+}

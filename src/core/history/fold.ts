@@ -1,0 +1,223 @@
+// What a conversation says of itself: a fold over its messages, grown only by what is new (L).
+
+import type { Block, Message, Step } from '../types.ts'
+import { keptDeltas, readBoundary, readDelta, readLoadedNote, strings } from './notes.ts'
+
+/** How a name came into the history. A removed tool is `mentioned`: its blocks still stand there. */
+export type Means = 'reference' | 'addition' | 'value' | 'text' | 'mentioned'
+
+/** What the messages so far tell. */
+export type Facts = {
+  /** Names in the order of loading. Grows, except by an explicit removal. */
+  readonly loaded: Set<string>
+  /** By which blocks each name was loaded, or only mentioned. */
+  readonly means: Map<string, Set<Means>>
+  /** Names the model has been told and that were not taken back. */
+  readonly announced: Set<string>
+  /** Servers whose instructions were announced. */
+  readonly instructed: Set<string>
+  /** The ids of calls of our own search tool. */
+  readonly searchCalls: Set<string>
+  announcedEver: number
+  announcedTokens: number
+  step: Step | undefined
+  deltas: number
+  deltasSinceBoundary: number
+  boundaries: number
+  removals: number
+  replies: number
+}
+
+export function foldHistory(messages: readonly Message[], searchName: string): Facts {
+  const facts = noFacts()
+  for (const message of messages) visit(facts, message, searchName)
+  return facts
+}
+
+/** Loaded names that came by none of these means. */
+export function loadedOtherwise({ loaded, means }: Facts, ...seen: readonly Means[]): string[] {
+  return [...loaded].filter((name) => !seen.some((one) => means.get(name)?.has(one)))
+}
+
+/** Names that blocks in the history refer to: where those blocks are sent, the definitions must be. */
+export function referredNames({ means }: Facts): string[] {
+  const refers = (set: Set<Means>) => set.has('reference') || set.has('addition') || set.has('mentioned')
+  return [...means].filter(([, set]) => refers(set)).map(([name]) => name)
+}
+
+/** True when leaving this message out would lose a load, a removal or an announcement. */
+export function carriesState(message: Message, searchCalls: Set<string>, searchName: string): boolean {
+  const facts = { ...noFacts(), searchCalls: new Set(searchCalls) }
+  visit(facts, message, searchName)
+  return facts.loaded.size > 0 || facts.removals > 0 || facts.deltas > 0 || facts.boundaries > 0
+}
+
+/** A conversation as far as it has been read. Grown in place; a history that was edited is read anew. */
+export type History = {
+  /** The host's messages, by identity. */
+  readonly given: Message[]
+  /** The same with our notes in place, for hosts that do not carry them: what requests are made from. */
+  readonly entries: Message[]
+  /** Our notes among the entries; a host that carries them hands them in again. */
+  readonly placed: Set<Message>
+  readonly facts: Facts
+}
+
+/** Notes by the host's message that they follow. */
+export type Anchors = WeakMap<Message, Message[]>
+
+/**
+ * Reads on from where the last call stopped. A message counts as read by identity: a host that changes an old
+ * message puts a new object in its place.
+ */
+export function follow(
+  known: History | undefined,
+  messages: readonly Message[],
+  anchors: Anchors,
+  searchName: string,
+): History {
+  const history = known && startsWith(messages, known.given) ? known : newHistory()
+  for (let index = history.given.length; index < messages.length; index++) {
+    const message = messages[index] as Message
+    history.given.push(message)
+    if (typeof message !== 'object' || message === null) continue
+    if (!history.placed.has(message)) enter(history, message, searchName)
+    for (const note of anchors.get(message) ?? []) place(history, note, searchName)
+  }
+  return history
+}
+
+/** Adds a note of ours at the end, and remembers where it stands. */
+export function append(history: History, note: Message, anchors: Anchors, searchName: string): void {
+  const anchor = history.given.findLast((message) => typeof message === 'object' && message !== null)
+  if (anchor) anchors.set(anchor, [...(anchors.get(anchor) ?? []), note])
+  place(history, note, searchName)
+}
+
+function place(history: History, note: Message, searchName: string): void {
+  if (history.placed.has(note)) return
+  history.placed.add(note)
+  enter(history, note, searchName)
+}
+
+function enter(history: History, message: Message, searchName: string): void {
+  history.entries.push(message)
+  visit(history.facts, message, searchName)
+}
+
+function newHistory(): History {
+  return { given: [], entries: [], placed: new Set(), facts: noFacts() }
+}
+
+function noFacts(): Facts {
+  return {
+    loaded: new Set(),
+    means: new Map(),
+    announced: new Set(),
+    instructed: new Set(),
+    searchCalls: new Set(),
+    announcedEver: 0,
+    announcedTokens: 0,
+    step: undefined,
+    deltas: 0,
+    deltasSinceBoundary: 0,
+    boundaries: 0,
+    removals: 0,
+    replies: 0,
+  }
+}
+
+function startsWith(messages: readonly Message[], start: readonly Message[]): boolean {
+  if (messages.length < start.length) return false
+  for (let index = 0; index < start.length; index++) if (messages[index] !== start[index]) return false
+  return true
+}
+
+function visit(facts: Facts, message: Message, searchName: string): void {
+  if (typeof message !== 'object' || message === null) return
+  visitNotes(facts, message)
+  visitAdapterItem(facts, message)
+  if (message.role === 'assistant') facts.replies++
+  if (!Array.isArray(message.content)) return
+  for (const block of message.content as (Block | null)[]) {
+    if (typeof block !== 'object' || block === null) continue
+    if (message.role === 'user') visitResult(facts, block)
+    else if (message.role === 'assistant') visitReply(facts, block, searchName)
+    else if (message.role === 'system') visitChange(facts, block)
+  }
+}
+
+function visitNotes(facts: Facts, message: Message): void {
+  const boundary = readBoundary(message)
+  if (boundary) {
+    facts.boundaries++
+    facts.deltasSinceBoundary = -keptDeltas(message)
+    for (const name of boundary) facts.loaded.add(name)
+  }
+  const delta = readDelta(message)
+  if (!delta) return
+  for (const name of strings(delta.addedNames)) facts.announced.add(name)
+  for (const name of strings(delta.removedNames)) facts.announced.delete(name)
+  for (const server of strings(delta.instructedBy)) facts.instructed.add(server)
+  facts.announcedEver += strings(delta.addedNames).length
+  facts.announcedTokens += typeof delta.tokens === 'number' ? delta.tokens : 0
+  facts.step = delta.step
+  facts.deltas++
+  facts.deltasSinceBoundary++
+}
+
+function visitResult(facts: Facts, block: Block): void {
+  if (block.type !== 'tool_result') return
+  if (Array.isArray(block.content)) {
+    for (const item of block.content as (Block | null)[]) {
+      if (item?.type === 'tool_reference') load(facts, item.tool_name, 'reference')
+    }
+  }
+  if (!facts.searchCalls.has(String(block.tool_use_id))) return
+  const note = readLoadedNote(block.content)
+  for (const name of note?.names ?? []) load(facts, name, note?.withDefinitions ? 'text' : undefined)
+}
+
+function visitReply(facts: Facts, block: Block, searchName: string): void {
+  if (block.type === 'tool_use' && block.name === searchName) facts.searchCalls.add(String(block.id))
+  if (block.type === 'tool_search_tool_result') {
+    const references = (block.content as Block | null | undefined)?.tool_references
+    if (!Array.isArray(references)) return
+    for (const reference of references as (Block | null)[]) load(facts, reference?.tool_name, 'reference')
+  }
+  if (block.type === 'compaction' && Array.isArray(block.tool_changes)) {
+    for (const change of block.tool_changes as (Block | null)[]) if (change) visitChange(facts, change)
+  }
+}
+
+/** `tool_addition` and `tool_removal`, by reference (`name`) or by value (`definition`). */
+function visitChange(facts: Facts, block: Block): void {
+  const tool = block.tool as Block | null | undefined
+  const definition = tool?.definition as Block | null | undefined
+  const name = tool?.name ?? definition?.name
+  if (block.type === 'tool_addition') load(facts, name, definition ? 'value' : 'addition')
+  if (block.type !== 'tool_removal' || typeof name !== 'string') return
+  facts.removals++
+  facts.loaded.delete(name)
+  facts.means.set(name, new Set(['mentioned']))
+}
+
+/** What OpenAI's Responses API keeps as items of their own. */
+function visitAdapterItem(facts: Facts, item: Message): void {
+  if (item.type !== 'tool_search_output' && item.type !== 'additional_tools') return
+  if (!Array.isArray(item.tools)) return
+  for (const tool of item.tools as (Block | null)[]) {
+    const isGroup = tool?.type === 'namespace' && Array.isArray(tool.tools)
+    for (const member of isGroup ? (tool.tools as (Block | null)[]) : [tool])
+      load(facts, member?.name, 'value')
+  }
+}
+
+function load(facts: Facts, name: unknown, means: Means | undefined): void {
+  if (typeof name !== 'string') return
+  facts.loaded.add(name)
+  if (means === undefined) return
+  const known = facts.means.get(name)
+  if (known) known.add(means)
+  else facts.means.set(name, new Set([means]))
+}

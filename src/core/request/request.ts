@@ -1,0 +1,105 @@
+// Puts a request together from its parts, and keeps what must not reach the wire off it, from any place (M1, N1).
+import { searchBetas } from '../gate/capabilities.ts'
+import type { Prepared } from '../prepare.ts'
+import type { Context } from '../state.ts'
+import type { Decision, Definition, Message, RequestLike } from '../types.ts'
+import { additionBeta } from './wire/traits.ts'
+import type { Wire } from './wire/wire.ts'
+
+export type Parts = {
+  readonly tools: readonly Definition[]
+  readonly messages: readonly Message[]
+  readonly betas: readonly string[]
+  /** The list of names before all messages, in the `prepend` way (A1). */
+  readonly prepended: string | undefined
+  readonly wire: Wire | undefined
+  readonly decision: Decision
+}
+
+export function assemble<Request extends RequestLike>(
+  given: Request,
+  context: Context,
+  { tools, messages, betas, prepended, wire, decision }: Parts,
+): Pick<Prepared<Request>, 'request' | 'headers'> {
+  const { tools: own, betas: ownBetas, tool_choice, ...rest } = given as Request & HostFields
+  const all = [...(Array.isArray(own) ? (own as Definition[]) : []), ...withBreakpoints(tools, context)]
+  const request = {
+    ...rest,
+    ...hostChoice(tool_choice, wire, context),
+    ...hostBetas(ownBetas, context),
+    tools: wire?.takesReferences ? all : withoutDeferral(all),
+    messages: prepended === undefined ? messages : [{ role: 'user', content: prepended }, ...messages],
+  }
+  const isSent = betas.length > 0 && decision.reason !== 'rejected'
+  return {
+    // The messages are the host's own, or copies of its type; the tools have the SDK's shape.
+    request: request as unknown as Prepared<Request>['request'],
+    headers: isSent ? { 'anthropic-beta': betas.join(',') } : {},
+  }
+}
+
+type HostFields = { tools?: unknown; betas?: unknown; tool_choice?: unknown }
+
+/** Once sent, a beta header stays for the conversation; the kill switch alone takes it away (Q4). */
+export function betasFor(context: Context, wire: Wire | undefined): readonly string[] {
+  const { state, mode, capability } = context
+  if (mode.killed) return []
+  const references = wire?.takesReferences ? (capability.provider?.betas ?? []) : []
+  const additions = wire?.takesAdditions ? [additionBeta(context) ?? ''] : []
+  const betas = [...new Set([...state.betas, ...references, ...additions])].filter((beta) => beta !== '')
+  return betas.length === state.betas.length ? state.betas : betas
+}
+
+function withoutDeferral(tools: readonly Definition[]): Definition[] {
+  return tools
+    .filter(({ type }) => !String(type).startsWith('tool_search_tool_'))
+    .map((tool) => undeferred(tool) as Definition)
+}
+
+/** A tool, or a toolset with its members' configurations. */
+function undeferred(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const { defer_loading: _, default_config, configs, ...rest } = value as Record<string, unknown>
+  return {
+    ...rest,
+    ...(default_config === undefined ? {} : { default_config: undeferred(default_config) }),
+    ...(typeof configs !== 'object' || configs === null
+      ? {}
+      : {
+          configs: Object.fromEntries(Object.entries(configs).map(([name, one]) => [name, undeferred(one)])),
+        }),
+  }
+}
+
+/** The host's own breakpoints, and ours at the end of the part that stays the same along a conversation (Q9). */
+function withBreakpoints(tools: readonly Definition[], { settings, pool }: Context): readonly Definition[] {
+  const { cacheControl } = settings
+  const last = cacheControl ? tools.findLastIndex(({ defer_loading }) => defer_loading !== true) : -1
+  return tools.map((tool, index) => {
+    const own = (pool.byName.get(tool.name)?.tool as { cache_control?: object } | undefined)?.cache_control
+    const mark = index === last ? cacheControl : own
+    return mark && tool.defer_loading !== true ? { ...tool, cache_control: mark } : tool
+  })
+}
+
+/** A forced search tells the model nothing and is dropped (Q6). Where no choice may be forced, the person is told. */
+function hostChoice(
+  choice: unknown,
+  wire: Wire | undefined,
+  { settings, capability, model }: Context,
+): object {
+  if (choice === undefined) return {}
+  const { type, name } = (choice ?? {}) as { type?: unknown; name?: unknown }
+  if (name !== undefined && (name === settings.searchTool || name === wire?.searchName)) return {}
+  if (!capability.forcedToolChoice && (type === 'any' || type === 'tool')) {
+    settings.notify(`${model} refuses a tool_choice of "${type}"; use "auto".`)
+  }
+  return { tool_choice: choice }
+}
+
+function hostBetas(betas: unknown, { mode, settings }: Context): object {
+  if (!Array.isArray(betas)) return {}
+  const ours = mode.killed ? searchBetas(settings.capabilities) : new Set()
+  const kept = betas.filter((beta) => !ours.has(String(beta)))
+  return kept.length > 0 ? { betas: kept } : {}
+}

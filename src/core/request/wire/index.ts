@@ -1,0 +1,15 @@
+// The five wires by name.
+import type { WireName } from '../../types.ts'
+import { addition } from './addition.ts'
+import { append } from './append.ts'
+import { bridge } from './bridge.ts'
+import { hosted } from './hosted.ts'
+import { reference } from './reference.ts'
+import type { Speaker } from './traits.ts'
+import type { MakeWire, Wire } from './wire.ts'
+
+const wires: Record<WireName, MakeWire> = { reference, addition, append, bridge, hosted }
+
+export function makeWire(name: WireName, { settings, capability }: Speaker): Wire {
+  return wires[name](settings, settings.hostedSearch ?? capability.provider?.hosted?.[0] ?? 'regex')
+}

@@ -1,0 +1,137 @@
+// Which tools can be deferred: the first rule that applies decides (D).
+
+import type { Pool, PoolTool, Server, Servers, Shelving, Tool } from '../types.ts'
+import { byName } from './names.ts'
+
+const ALWAYS_LOAD = 'anthropic/alwaysLoad'
+
+function isDeferrable({ tool, server }: PoolTool, servers: Servers): boolean {
+  const own = ownAlwaysLoad(tool)
+  if (own === true) return false
+  if (server !== undefined) return own === false || servers.get(server)?.alwaysLoad !== true
+  if (ask(tool.critical)) return false
+  return tool.shouldDefer === true || ask(tool.initializing)
+}
+
+/** Splits the pool. Rules that the host answers by a function are asked anew; the rest is remembered per pool. */
+export function shelve(pool: Pool, servers: Servers, hidden?: (tool: Tool) => boolean): Shelving {
+  const key = splitKey(pool, servers, hidden)
+  const known = remembered.get(pool)
+  if (known?.key === key) return known.shelving
+  const visible = hidden ? pool.tools.filter(({ tool }) => !isHidden(tool, hidden)) : pool.tools
+  const deferred = visible.filter((entry) => isDeferrable(entry, servers))
+  const deferredNames = new Set(deferred.map(({ name }) => name))
+  const immediate = visible.filter(({ name }) => !deferredNames.has(name)).sort(byOriginThenName)
+  const shown = visible.length === pool.tools.length ? pool : poolOf(visible)
+  const shelving = { pool: shown, immediate, deferred, deferredNames }
+  remembered.set(pool, { key, shelving })
+  return shelving
+}
+
+/** A tool's own word on being always loaded; on an MCP tool it stands in `_meta`. Any other type is no word. */
+function ownAlwaysLoad(tool: Tool): boolean | undefined {
+  const value = tool.alwaysLoad ?? tool._meta?.[ALWAYS_LOAD]
+  return typeof value === 'boolean' ? value : undefined
+}
+
+/** What is wrong with a tool's marks, for a warning. */
+export function oddMark(tool: Tool): string | undefined {
+  const value = tool._meta?.[ALWAYS_LOAD]
+  if (value === undefined || typeof value === 'boolean') return undefined
+  return `"${tool.name}" has _meta["${ALWAYS_LOAD}"] of type ${typeof value}; only true and false count, so it is ignored.`
+}
+
+export type PolicyTable = { readonly always: readonly string[]; readonly defer: readonly string[] }
+
+/** A table for a coding host like the one in the documents (D9); `*` stands for any ending. */
+export const codingHost: PolicyTable = {
+  always: ['Bash', 'Read', 'Edit', 'Write', 'Glob', 'Grep', 'Agent', 'ToolSearch', 'Skill'],
+  defer: [
+    ...[
+      'WebSearch',
+      'WebFetch',
+      'TodoWrite',
+      'NotebookEdit',
+      'Task*',
+      'Team*',
+      'Cron*',
+      'EnterWorktree',
+      'ExitWorktree',
+    ],
+    ...['EnterPlanMode', 'ExitPlanMode', 'ConfigTool', 'LSPTool', 'AskUserQuestion'],
+  ],
+}
+
+/** Marks built-ins by a table. What a tool says of itself stays. */
+export function markByTable<Given extends Tool>(tools: readonly Given[], table: PolicyTable): Given[] {
+  return tools.map((tool) => {
+    if (tool.server !== undefined || tool.alwaysLoad !== undefined || tool.shouldDefer !== undefined)
+      return tool
+    if (names(table.always, tool.name)) return { ...tool, alwaysLoad: true }
+    return names(table.defer, tool.name) ? { ...tool, shouldDefer: true } : tool
+  })
+}
+
+type Remembered = { readonly key: string; readonly shelving: Shelving }
+
+const remembered = new WeakMap<Pool, Remembered>()
+
+/** Spells every answer that may differ between two splits of one pool. */
+function splitKey(pool: Pool, servers: Servers, hidden?: (tool: Tool) => boolean): string {
+  const always = [...servers]
+    .filter(([, server]: [string, Server]) => server.alwaysLoad === true)
+    .map(([name]) => name)
+  const answers = askedTools(pool).map(
+    ({ tool }) => `${Number(ask(tool.critical))}${Number(ask(tool.initializing))}`,
+  )
+  const hiddenNames = hidden
+    ? pool.tools.filter(({ tool }) => isHidden(tool, hidden)).map(({ name }) => name)
+    : []
+  return JSON.stringify([always, answers, hiddenNames])
+}
+
+const asked = new WeakMap<Pool, readonly PoolTool[]>()
+
+/** The few tools whose marks are functions or may flip; a host sets `initializing` on the tool it holds. */
+function askedTools(pool: Pool): readonly PoolTool[] {
+  let tools = asked.get(pool)
+  if (!tools) {
+    tools = pool.tools.filter(({ tool }) => tool.critical !== undefined || tool.initializing !== undefined)
+    asked.set(pool, tools)
+  }
+  return tools
+}
+
+/** A mark that throws counts as unset for `initializing` and as set for nothing: the tool stays loaded (G4). */
+function ask(mark: boolean | (() => boolean) | undefined): boolean {
+  if (typeof mark !== 'function') return mark === true
+  try {
+    return mark() === true
+  } catch {
+    return false
+  }
+}
+
+function isHidden(tool: Tool, hidden: (tool: Tool) => boolean): boolean {
+  try {
+    return hidden(tool) === true
+  } catch {
+    return true
+  }
+}
+
+function names(patterns: readonly string[], name: string): boolean {
+  return patterns.some((pattern) =>
+    pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern,
+  )
+}
+
+/** Built-ins before MCP tools, so that a server that joins late leaves the built-ins' bytes in front of it. */
+function byOriginThenName(a: PoolTool, b: PoolTool): number {
+  const order = Number(a.server !== undefined) - Number(b.server !== undefined)
+  return order || byName(a, b)
+}
+
+function poolOf(tools: readonly PoolTool[]): Pool {
+  return { tools, byName: new Map(tools.map((entry) => [entry.name, entry])) }
+}

@@ -1,0 +1,146 @@
+// The pool: every tool the host has now, under unique names, in a stable order.
+
+import { quote, ShelfError } from '../errors.ts'
+import type { Pool, PoolTool, Tool } from '../types.ts'
+import { describe } from './definition.ts'
+import { clashName, isExact, mcpName, serverOfName } from './names.ts'
+
+export type PoolOptions = {
+  readonly descriptionLimit: number
+  /** Names of the shelf's own tools: no tool of the host may take one. */
+  readonly reserved: readonly string[]
+  readonly warn: (message: string) => void
+}
+
+export function buildPool(tools: readonly Tool[], options: PoolOptions): Pool {
+  const owned = dropRepeats(tools.map(ownerOf), options)
+  const names = nameAll(owned, options)
+  const byName = new Map<string, PoolTool>()
+  owned.forEach((one, index) => {
+    const name = names[index] ?? one.original
+    byName.set(name, enter(one, name, options))
+  })
+  return { tools: [...byName.values()], byName }
+}
+
+/** The server a tool belongs to, given or read from its full name. */
+export function serverOf(tool: Tool): string | undefined {
+  return tool.server ?? serverOfName(tool.name)
+}
+
+type Owned = { readonly tool: Tool; readonly server: string | undefined; readonly original: string }
+
+function ownerOf(tool: Tool): Owned {
+  checkTool(tool)
+  return { tool, server: serverOf(tool), original: tool.name }
+}
+
+export function checkTool(tool: Tool): void {
+  if (typeof tool !== 'object' || tool === null || typeof tool.name !== 'string' || tool.name === '') {
+    const message = `a tool must be an object with a name, but was ${quote(tool)}. Remove it or give it a name.`
+    throw new ShelfError('BAD_TOOL', message, tool)
+  }
+}
+
+/** A server that lists one tool twice keeps the first; a host that registers one twice has made a mistake (D10). */
+function dropRepeats(owned: readonly Owned[], options: PoolOptions): Owned[] {
+  const seen = new Map<string, number>()
+  return owned.filter(({ server, original }, index) => {
+    const key = JSON.stringify([server ?? null, original])
+    const first = seen.get(key)
+    if (first === undefined) return Boolean(seen.set(key, index))
+    if (server !== undefined)
+      options.warn(`server "${server}" lists "${original}" twice; the first one is kept.`)
+    else throw duplicate(original, `built-in number ${first + 1}`, `built-in number ${index + 1}`)
+    return false
+  })
+}
+
+/** Built-ins keep their names. Among MCP tools whose names clash, the one spelled exactly so keeps it. */
+function nameAll(owned: readonly Owned[], options: PoolOptions): string[] {
+  const taken = new Set(
+    owned.filter(({ server }) => server === undefined).map((one) => builtInName(one, options)),
+  )
+  for (const name of options.reserved) taken.add(name)
+  const holders = new Map<string, Owned>()
+  for (const one of owned) {
+    if (one.server === undefined) continue
+    const name = mcpName(one.server, one.original)
+    if (isExact(name, one.server, one.original) && !taken.has(name) && comesFirst(one, holders.get(name))) {
+      holders.set(name, one)
+    }
+  }
+  const wishes = countWishes(owned)
+  return owned.map((one) => {
+    if (one.server === undefined) return one.original
+    const name = mcpName(one.server, one.original)
+    const isFree = !taken.has(name) && wishes.get(name) === 1
+    return isFree || holders.get(name) === one
+      ? name
+      : clashName(one.server, one.original, (taken) => wishes.has(taken))
+  })
+}
+
+function countWishes(owned: readonly Owned[]): Map<string, number> {
+  const wishes = new Map<string, number>()
+  for (const { server, original } of owned) {
+    if (server === undefined) continue
+    const name = mcpName(server, original)
+    wishes.set(name, (wishes.get(name) ?? 0) + 1)
+  }
+  return wishes
+}
+
+function comesFirst(one: Owned, other: Owned | undefined): boolean {
+  return other === undefined || `${one.server}\n${one.original}` < `${other.server}\n${other.original}`
+}
+
+function builtInName({ original }: Owned, { reserved }: PoolOptions): string {
+  if (reserved.includes(original)) throw duplicate(original, 'a tool of the shelf', 'a built-in of the host')
+  if (!/^[A-Za-z0-9_-]{1,128}$/.test(original)) {
+    const remedy =
+      'Use 1 to 128 letters, digits, "_" or "-"; an MCP tool with a `server` is renamed by the shelf.'
+    throw new ShelfError(
+      'BAD_TOOL_NAME',
+      `no back-end takes the tool name ${quote(original)}. ${remedy}`,
+      original,
+    )
+  }
+  return original
+}
+
+function duplicate(name: string, one: string, other: string): ShelfError {
+  const remedy = "Rename one of them (the shelf's own by the options `searchTool` and `callTool`)."
+  return new ShelfError(
+    'DUPLICATE_TOOL',
+    `two tools are named "${name}": ${one} and ${other}. ${remedy}`,
+    name,
+  )
+}
+
+type Memo = {
+  readonly entry: PoolTool
+  readonly description: unknown
+  readonly schema: unknown
+  readonly limit: number
+}
+
+const entered = new WeakMap<Tool, Memo>()
+
+/** The same tool under the same name is the same entry, unless its text or schema was replaced meanwhile. */
+function enter({ tool, server, original }: Owned, name: string, options: PoolOptions): PoolTool {
+  const { description, searchHint } = tool
+  const schema = tool.input_schema ?? tool.inputSchema
+  const limit = options.descriptionLimit
+  const hint = String(searchHint ?? '')
+  const memo = entered.get(tool)
+  const isSameTool = memo && memo.entry.name === name && memo.limit === limit
+  if (isSameTool && memo.description === description && memo.schema === schema && memo.entry.hint === hint) {
+    return memo.entry
+  }
+  const { definition, json, warning } = describe(tool, name, server !== undefined, limit)
+  if (warning) options.warn(warning)
+  const entry = { name, tool, server, original, hint, definition, json }
+  entered.set(tool, { entry, description, schema, limit })
+  return entry
+}

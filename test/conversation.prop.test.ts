@@ -1,0 +1,297 @@
+// What must hold along any conversation, whatever happens in it.
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { extendsPrefix, render, validate, visibleTools } from '../src/core/oracle/index.ts'
+import { explainBreak, foldHistory } from '../src/index.ts'
+import { type Kind, type Step, stepOf, stepsOf } from './support/random-steps.ts'
+import {
+  type Check,
+  isReferenceType,
+  MODELS,
+  RandomTalk,
+  type Sent,
+  type Setup,
+} from './support/random-talk.ts'
+import { BOUND_MODEL, type Loose, MODEL } from './support/talk.ts'
+
+const runs = Number(process.env.PROPERTY_RUNS ?? 100)
+const seed = Number(process.env.PROPERTY_SEED ?? 20261101)
+const MOST_TIME = 120_000
+
+const turns: readonly Kind[] = ['say', 'search', 'call', 'interrupt', 'retry']
+const arrivals: readonly Kind[] = ['connect', 'pending', 'failed']
+const everything: readonly Kind[] = [
+  ...[...turns, ...arrivals, 'leave', 'steady', 'model', 'switch', 'fork'],
+  ...['compact', 'snip', 'resume'],
+] as Kind[]
+
+const option = {
+  wire: fc.constantFrom('reference', 'addition', 'append', 'bridge', 'hosted'),
+  additions: fc.constantFrom('reference', 'value'),
+  announce: fc.constantFrom('delta', 'prepend'),
+  strategy: fc.constantFrom('on-demand', 'staged'),
+  tombstones: fc.boolean(),
+  cacheControl: fc.constantFrom(undefined, { type: 'ephemeral' }),
+  toolSearch: fc.constantFrom(...Array(6).fill(undefined), 'auto'),
+  contextWindow: fc.constantFrom(undefined, undefined, 3000),
+} as const
+
+const anySetup: fc.Arbitrary<Setup> = fc.record({
+  options: fc.record(option),
+  host: fc.constantFrom('carry', 'own'),
+  model: fc.constantFrom(...MODELS),
+})
+
+/** On the reference wire, with nothing that is known to edit what was sent. */
+function steadySetup(model: string, more: { tombstones?: boolean } = {}): fc.Arbitrary<Setup> {
+  return fc.record({
+    options: fc
+      .record({ wire: fc.constant('reference' as const), strategy: option.strategy })
+      .map((options) => ({ ...options, ...more })),
+    host: fc.constantFrom('carry', 'own'),
+    model: fc.constant(model),
+    thinks: fc.constant(true),
+  })
+}
+
+async function holds(
+  setup: fc.Arbitrary<Setup>,
+  step: fc.Arbitrary<Step>,
+  property: (setup: Setup, steps: readonly Step[]) => Promise<unknown>,
+): Promise<void> {
+  const parameters = { seed, numRuns: runs, interruptAfterTimeLimit: MOST_TIME / 2 }
+  await fc.assert(
+    fc.asyncProperty(setup, stepsOf(step), async (one, steps) => void (await property(one, steps))),
+    parameters,
+  )
+}
+
+/** Along any conversation at all, this holds at each request. */
+function always(...checks: readonly Check[]): Promise<void> {
+  return holds(anySetup, stepOf(everything), plays(...checks))
+}
+
+function plays(...checks: readonly Check[]) {
+  return (setup: Setup, steps: readonly Step[]) => new RandomTalk(setup, checks).play(steps)
+}
+
+const isOpen = ({ prepared }: Sent) => prepared.decision.open
+const wireOf = ({ prepared }: Sent) => prepared.decision.wire
+const speaksReferences = (sent: Sent) => isOpen(sent) && isReferenceType(wireOf(sent))
+const namesOf = (tools: Loose[]): string[] => tools.map(({ name }) => name)
+const sorted = (names: Iterable<string>) => [...names].sort()
+
+const isAccepted: Check = ({ request, betas }) => {
+  expect(validate(request, { betas })?.body.error.message).toBeUndefined()
+}
+
+const isAcceptedByOldProxies: Check = (sent) => {
+  if (speaksReferences(sent)) return
+  // The header of the addition wire stays once it was sent (Q4), but for the kill switch.
+  const betas = wireOf(sent) === 'addition' && !sent.killed ? [] : sent.betas
+  expect(validate(sent.request, { betas, oldProxy: true })?.body.error.message).toBeUndefined()
+}
+
+const nothingLeaks: Check = (sent) => {
+  if (sent.killed) expect(sent.prepared.headers).toEqual({})
+  if (speaksReferences(sent)) return
+  const traces = [
+    'tool_reference',
+    'defer_loading',
+    '"caller"',
+    'server_tool_use',
+    'tool_search_tool',
+    'tool_addition',
+  ]
+  expect(traces.filter((trace) => sent.json.includes(trace))).toEqual([])
+  if (isOpen(sent)) return
+  const ours = ['Deferred tools', 'available-deferred-tools']
+  expect(ours.filter((text) => sent.json.includes(text))).toEqual([])
+  const added = ['ToolSearch', 'CallTool', 'DeferredToolPlaceholder']
+  expect(namesOf(sent.request.tools).filter((name) => added.includes(name))).toEqual([])
+}
+
+const noneIsLost: Check = (sent, talk) => {
+  const present = sent.loaded.filter((name) => sent.pool.has(name))
+  expect(sent.prepared.loaded.filter((name) => sent.pool.has(name))).toEqual(present)
+  const sentNames = namesOf(sent.request.tools)
+  const wire = isOpen(sent) ? wireOf(sent) : 'none'
+  const deferred = present.filter((name) => sent.deferred.has(name))
+  if (wire === 'bridge') {
+    for (const name of deferred) {
+      const call = { id: 'toolu_any', name: 'CallTool', input: { name, arguments: {} } }
+      expect(talk.shelf.check(call)).toBeUndefined()
+      expect(talk.shelf.resolve(call).name).toBe(name)
+      expect(JSON.stringify(sent.json)).toContain(`\\\\\\"name\\\\\\":\\\\\\"${name}\\\\\\"`)
+    }
+    return
+  }
+  if (isReferenceType(wire)) {
+    const visible = new Set(visibleTools(sent.request))
+    expect(present.filter((name) => !visible.has(name))).toEqual([])
+    if (talk.setup.options.additions === 'value' && wire === 'addition') return
+  }
+  expect(present.filter((name) => !sentNames.includes(name))).toEqual([])
+}
+
+const nothingIsForged: Check = ({ json, prepared, loaded }) => {
+  expect(prepared.loaded).toEqual(loaded)
+  expect(json).not.toContain('"tool_name":"mcp__forged__tool"')
+}
+
+const breaksAreExplained: Check = (now, _, before) => {
+  if (!before || extendsPrefix(render(before.request), render(now.request)).extends) return
+  expect(explainBreak(...asSent(before, now))).not.toEqual([])
+}
+
+const prefixGrows: Check = (now, _, before) => {
+  if (!before) return
+  expect(extendsPrefix(render(before.request), render(now.request))).toEqual({ extends: true })
+  expect(explainBreak(...asSent(before, now))).toEqual([])
+}
+
+function asSent(before: Sent, now: Sent) {
+  const one = ({ request, prepared }: Sent) => ({ request, headers: prepared.headers })
+  return [one(before), one(now)] as const
+}
+
+const thinkingStays: Check = ({ request, betas, killed }) => {
+  if (request.model !== BOUND_MODEL || killed) return
+  expect(validate(request, { betas, boundThinking: true })?.body.error.message).toBeUndefined()
+}
+
+/** A second shelf may put its list of names before the messages, and nothing else anywhere. */
+const isStable: Check = async (sent, talk) => {
+  const second = talk.openShelf({ announce: 'prepend', state: sent.prepared.state })
+  const { request } = await second.prepare({
+    ...sent.request,
+    tools: undefined,
+    messages: sent.request.messages,
+  })
+  const again = JSON.parse(JSON.stringify(request.messages))
+  const added = again.length - sent.request.messages.length
+  expect(again.slice(added)).toEqual(sent.request.messages)
+  expect(again.slice(0, added).every(({ content }: Loose) => content.startsWith('<available-deferred'))).toBe(
+    true,
+  )
+}
+
+const isRepeatable: Check = async (sent, talk) => {
+  const again = await talk.shelf.prepare({
+    model: sent.request.model,
+    max_tokens: 100,
+    messages: talk.messages,
+  })
+  expect(JSON.stringify(again.request)).toBe(sent.json)
+  expect(again.headers).toEqual(sent.prepared.headers)
+}
+
+const foldsAgree: Check = (sent) => {
+  if (!isOpen(sent) || wireOf(sent) === 'append') return
+  const known = (messages: Loose[]) =>
+    sorted(
+      [...foldHistory(messages, 'ToolSearch').loaded].filter(
+        (name) => sent.deferred.has(name) && sent.pool.has(name),
+      ),
+    )
+  expect(known(sent.request.messages)).toEqual(known(sent.prepared.messages as Loose[]))
+}
+
+const orderDoesNotMatter: Check = async (sent, talk) => {
+  const saved = JSON.stringify(sent.prepared.messages)
+  const build = async (arrange: (tools: Loose) => Loose) => {
+    const shelf = talk.openShelf({ state: sent.prepared.state }, arrange)
+    const prepared = await shelf.prepare({
+      model: sent.request.model,
+      max_tokens: 1,
+      messages: JSON.parse(saved),
+    })
+    return JSON.stringify([prepared.request, prepared.headers])
+  }
+  expect(await build((tools) => [...tools].reverse())).toBe(await build((tools) => tools))
+}
+
+describe(`random conversations (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, { timeout: MOST_TIME }, () => {
+  it('N6 W1 every request is accepted by the API', () => always(isAccepted))
+
+  it('W2 N1 every request without references is accepted by an old proxy', () =>
+    always(isAcceptedByOldProxies))
+
+  it('M1 N1 G7 nothing leaks to an unsupported back-end or under the kill switch', () => always(nothingLeaks))
+
+  it('L2 C3 N7 Q8 no loaded tool is lost while its server is there', () => always(noneIsLost))
+
+  it('L1 L5 U1 only own searches load: no output, no sub-agent, no parent', () => always(nothingIsForged))
+
+  it('L2 a tool is taken back by an explicit removal only', () => {
+    const additions = anySetup.map((one) => ({
+      ...one,
+      options: { ...one.options, wire: 'addition' as const },
+    }))
+    const kinds: Kind[] = [...everything, 'withdraw', 'withdraw']
+    return holds(additions, stepOf(kinds), plays(isAccepted, nothingLeaks, noneIsLost, nothingIsForged))
+  })
+
+  it('L1 Q5 what the request says is loaded is what the history says', () => always(foldsAgree))
+
+  it('K2 every break of the prefix is explained', () => always(breaksAreExplained))
+
+  it('K3 the prefix only grows with turns, loads and connects', () => {
+    const step = stepOf(['say', 'search', 'call', 'retry', ...arrivals], { siblings: true, editions: true })
+    return holds(steadySetup(MODEL), step, plays(prefixGrows))
+  })
+
+  it('K3 N5 with tombstones it also grows across disconnects and changed definitions', () => {
+    const step = stepOf(['say', 'search', 'call', 'retry', ...arrivals, 'leave'], { siblings: true })
+    return holds(steadySetup(MODEL, { tombstones: true }), step, plays(prefixGrows))
+  })
+
+  it('N5 thinking of prefix-bound models stays valid', () => {
+    const step = stepOf([...turns, ...arrivals, 'leave', 'fork'])
+    return holds(steadySetup(BOUND_MODEL), step, plays(isAccepted, thinkingStays, noneIsLost))
+  })
+
+  it('N5 N7 it stays valid after other models and the kill switch', () => {
+    const step = stepOf([...turns, ...arrivals, 'model', 'switch'])
+    return holds(steadySetup(BOUND_MODEL), step, plays(thinkingStays))
+  })
+
+  it('N5 it stays valid when the last deferrable tool leaves', () => {
+    const bare = steadySetup(BOUND_MODEL).map((setup) => ({ ...setup, bare: true }))
+    return holds(bare, stepOf(['say', 'search', 'connect', 'leave']), plays(thinkingStays))
+  })
+
+  it('N5 it stays valid when the conversation is resumed', () => {
+    const carried = steadySetup(BOUND_MODEL).map((setup) => ({ ...setup, host: 'carry' as const }))
+    const resume = fc.constant({ kind: 'resume', withState: true } as const)
+    const step = fc.oneof(
+      { weight: 9, arbitrary: stepOf([...turns, ...arrivals, 'leave']) },
+      { weight: 1, arbitrary: resume },
+    )
+    return holds(carried, step, plays(thinkingStays))
+  })
+
+  it('N6 normalising twice is normalising once', () => always(isStable))
+
+  it('Q3 the same state gives the same bytes again', () => always(isRepeatable))
+
+  it('Q3 the same steps give the same bytes on another shelf', () =>
+    holds(anySetup, stepOf(everything), async (setup, steps) => {
+      const bytes = async () => (await new RandomTalk(setup, []).play(steps)).sent.map(({ json }) => json)
+      expect(await bytes()).toEqual(await bytes())
+    }))
+
+  it('Q3 a host that keeps its own array sends the same bytes as one that carries ours', () =>
+    holds(
+      anySetup,
+      stepOf(everything.filter((kind) => kind !== 'snip' && kind !== 'resume')),
+      async (setup, steps) => {
+        const bytes = async (host: Setup['host']) =>
+          (await new RandomTalk({ ...setup, host }, []).play(steps)).sent.map(({ json }) => json)
+        expect(await bytes('own')).toEqual(await bytes('carry'))
+      },
+    ))
+
+  it('Q3 the order in which tools were added does not matter', () => always(orderDoesNotMatter))
+})

@@ -1,0 +1,54 @@
+// The dense scan: the fast way equals the plain one, and its bytes are those of their source.
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createDense, KERNEL } from '../../src/search/kernel.ts'
+
+const vector = (dimensions: number) =>
+  fc
+    .array(fc.float({ min: -4, max: 4, noNaN: true }), { minLength: dimensions, maxLength: dimensions })
+    .map((numbers) => Float32Array.from(numbers))
+
+describe('the dense scan', () => {
+  test('gives the same with and without WebAssembly', () => {
+    const cases = fc
+      .integer({ min: 1, max: 40 })
+      .chain((dimensions) => fc.tuple(vector(dimensions), fc.array(vector(dimensions), { maxLength: 150 })))
+    fc.assert(
+      fc.property(cases, ([query, rows]) => {
+        const fast = createDense(query.length)
+        const plain = createDense(query.length, { plain: true })
+        for (const row of rows) expect(fast.add(row)).toBe(plain.add(row))
+        expect([...fast.scores(query)]).toEqual([...plain.scores(query)])
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test('comes near the exact dot product, also after growing', () => {
+    const rows = Array.from({ length: 300 }, (_, row) =>
+      Float32Array.from({ length: 256 }, (_, i) => Math.sin(row * 31 + i * i) / 16),
+    )
+    const dense = createDense(256)
+    for (const row of rows) dense.add(row)
+    expect(dense.count).toBe(300)
+    const scores = dense.scores(rows[7]!)
+    rows.forEach((row, index) => {
+      const exact = row.reduce((sum, value, i) => sum + value * rows[7]![i]!, 0)
+      expect(Math.abs(scores[index]! - exact)).toBeLessThan(0.01)
+    })
+  })
+
+  test('knows nothing when it is empty, and zero is zero', () => {
+    const dense = createDense(20)
+    expect(dense.scores(new Float32Array(20).fill(1))).toHaveLength(0)
+    dense.add(new Float32Array(20))
+    expect([...dense.scores(new Float32Array(20).fill(1))]).toEqual([0])
+  })
+
+  test('is what its source assembles', () => {
+    const source = fileURLToPath(new URL('../../scripts/distil/kernel.mjs', import.meta.url))
+    expect(execFileSync(process.execPath, [source], { encoding: 'utf8' }).trim()).toBe(KERNEL)
+  })
+})
