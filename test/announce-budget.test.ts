@@ -84,7 +84,7 @@ describe('A6 server instructions', () => {
     talk.shelf.add(send)
     talk.assistant().user()
     const second = await talk.prepare()
-    expect(lastDelta(second).content).toContain('Instructions of server "slack":\nAsk before you post.')
+    expect(lastDelta(second).content).toContain('Instructions of server "slack":\n> Ask before you post.')
     talk.shelf.add(mcp('slack', 'list_channels'))
     talk.assistant().user()
     const third = await talk.prepare()

@@ -350,7 +350,9 @@ describe('C5 snipping', () => {
     ]
     const words = { role: 'user', content: 'words' }
     const mixed = carriers.flatMap((message) => [message, words])
-    expect(shelf.snip(mixed, () => true)).toEqual(carriers)
+    const removal = carriers[2]
+    const expected = carriers.flatMap((message) => (message === removal ? [words, message] : [message]))
+    expect(shelf.snip(mixed, () => true)).toEqual(expected)
   })
 
   it('C5 what is not asked to go stays, by identity', () => {

@@ -28,13 +28,21 @@ export function quote(value: unknown): string {
 }
 
 /** Foreign text on one line, cut, and unable to open or close a tag of ours. */
-export function oneLine(text: string, limit: number): string {
-  const line = text
+export function oneLine(text: unknown, limit: number): string {
+  const line = String(text)
     .slice(0, limit * 4)
+    .toWellFormed()
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .replace(/[<>]/g, '')
     .trim()
-  return line.length > limit ? `${line.slice(0, limit - 1).trimEnd()}…` : line
+  return cut(line, limit)
+}
+
+/** A text of at most so many characters, never half of a pair. */
+export function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text
+  const end = /[\uD800-\uDBFF]/.test(text[limit - 2] ?? '') ? limit - 2 : limit - 1
+  return `${text.slice(0, Math.max(0, end)).trimEnd()}…`
 }
 
 function json(value: unknown): string {

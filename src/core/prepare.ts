@@ -6,7 +6,7 @@ import { announce, reload } from './history/append-notes.ts'
 import { type Facts, follow, type History } from './history/fold.ts'
 import { normalize } from './history/normalize.ts'
 import { viewFor } from './history/view.ts'
-import { assemble, betasFor } from './request/request.ts'
+import { assemble, betasFor, hostTools, openly, thinksByHand } from './request/request.ts'
 import { makeWire } from './request/wire/index.ts'
 import { toolsFor } from './request/working.ts'
 import type { Context, Conversation, Host, State } from './state.ts'
@@ -50,14 +50,20 @@ export async function prepare<Request extends RequestLike>(
   // 4. What is appended to the history (read again: another call may have read on while the gate was asked)
   const history = read(context, request)
   const announced = wire && announce(context, wire, history)
-  if (wire) reload(context, wire, history)
+  if (wire && !thinksByHand(request)) reload(context, wire, history)
   // 5. The tools, in the wire's words
-  const { tools, kept } = toolsFor(context, wire, history.facts)
+  const { tools, kept } = toolsFor(
+    context,
+    wire,
+    history.facts,
+    openly(context, wire, history.facts, request),
+  )
+  const sent = [...hostTools(request, context), ...tools]
   // 6. The history, valid for these tools
-  const messages = normalize(history.entries, viewFor(context, wire, tools, history.facts), memory)
+  const messages = normalize(history.entries, viewFor(context, wire, sent, history.facts), memory)
   // 7. All of it
   const betas = betasFor(context, wire)
-  const parts = { tools, messages, betas, prepended: announced?.prepended, wire, decision }
+  const parts = { tools: sent, messages, betas, prepended: announced?.prepended, wire, decision }
   const assembled = assemble(request, context, parts)
 
   memory.requests++
@@ -87,7 +93,13 @@ function contextFor(host: Host, conversation: Conversation, model: string): Cont
   if (mode.warning) settings.notify(mode.warning)
   return {
     ...host,
-    ...conversation,
+    // Where nothing sent may change, a list in front of all messages must not grow (N5).
+    settings: capability.boundThinking ? { ...settings, announce: 'delta' } : settings,
+    get state() {
+      return conversation.state
+    },
+    memory: conversation.memory,
+    isSubAgent: conversation.isSubAgent,
     model,
     capability,
     contextWindow: settings.contextWindow ?? capability.contextWindow,

@@ -32,7 +32,7 @@ export function present(messages: readonly Message[], options: PresentOptions): 
     if (text) shown.push({ type: 'summary', text, calls: row })
     row = []
   }
-  for (const block of messages.filter(({ role }) => role === 'assistant').flatMap(blocksOf)) {
+  for (const block of messages.filter((message) => message?.role === 'assistant').flatMap(blocksOf)) {
     if (block.type === 'text') {
       close()
       shown.push({ type: 'text', text: String(block.text) })

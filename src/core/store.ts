@@ -5,6 +5,7 @@ import { PLACEHOLDER } from './request/search-tool.ts'
 import type { Host } from './state.ts'
 import { oddMark } from './tools/policy.ts'
 import { buildPool, checkTool, serverOf } from './tools/pool.ts'
+import type { Trace } from './trace.ts'
 import type { Pool, Server, Tool } from './types.ts'
 
 export type Store = {
@@ -25,7 +26,7 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
   const servers = new Map<string, Server>()
   const rejected = new Set<string>()
   let waiting: (() => void)[] = []
-  let host: Host = { settings, pool: poolOf([], settings), servers, rejected, counts: new Map() }
+  let host: Host = { settings, pool: poolOf([], settings, undefined), servers, rejected, counts: new Map() }
   let tools: readonly Tool[] = []
 
   const change = () => {
@@ -34,7 +35,7 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
     for (const wake of woken) wake()
   }
   const setTools = (next: readonly Tool[]) => {
-    host = { ...host, pool: poolOf(next, host.settings) }
+    host = { ...host, pool: poolOf(next, host.settings, host.pool) }
     tools = next
     change()
   }
@@ -82,10 +83,16 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
     changed: () => new Promise((resolve) => waiting.push(resolve)),
   }
   setTools(initial)
+  if (!settings.capabilities.providers.some(({ provider }) => provider === settings.provider)) {
+    const known = settings.capabilities.providers.map(({ provider }) => provider).join(', ')
+    settings.notify(
+      `provider "${settings.provider}" is not in the capability table (${known}), so all tools are loaded.`,
+    )
+  }
   return store
 }
 
-function poolOf(tools: readonly Tool[], settings: Settings): Pool {
+function poolOf(tools: readonly Tool[], settings: Settings, previous: Pool | undefined): Pool {
   for (const tool of tools) {
     checkTool(tool)
     const warning = oddMark(tool)
@@ -95,6 +102,7 @@ function poolOf(tools: readonly Tool[], settings: Settings): Pool {
     descriptionLimit: settings.descriptionLimit,
     reserved: [settings.searchTool, settings.callTool, PLACEHOLDER],
     warn: settings.notify,
+    previous,
   })
 }
 
@@ -119,16 +127,21 @@ function goneTest(
   return (tool) => gone.has(tool)
 }
 
-/** Each message reaches the person once, and the trace as a warning. */
+/** Each message reaches the person once, and the trace as a warning. A listener that throws harms nobody. */
 function tellOnce(settings: Settings): Settings {
   const told = new Set<string>()
-  return {
-    ...settings,
-    notify: (message) => {
-      if (told.has(message)) return
-      told.add(message)
-      settings.trace({ type: 'warning', message })
-      settings.notify(message)
-    },
+  const trace = (event: Trace) => {
+    try {
+      settings.trace(event)
+    } catch {
+      // The event is lost to a broken listener; the request is not.
+    }
   }
+  const notify = (message: string) => {
+    if (told.has(message)) return
+    told.add(message)
+    trace({ type: 'warning', message })
+    settings.notify(message)
+  }
+  return { ...settings, trace, notify }
 }

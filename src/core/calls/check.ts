@@ -1,5 +1,6 @@
 // A call → fine, or a tool_result that tells the model what to do instead (V).
 
+import { oneLine } from '../errors.ts'
 import { isConnecting } from '../gate/gate.ts'
 import { refuse } from '../history/blocks.ts'
 import type { Settings } from '../options.ts'
@@ -78,13 +79,15 @@ function unknownTool(
   const hint = near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''
   const search = wire ? ` Search for it with ${wire.searchName}.` : ''
   const waiting = isConnecting(servers) ? ' Some servers are still connecting.' : ''
-  return `There is no tool named "${name.slice(0, 200)}".${hint}${search}${waiting}`
+  return `There is no tool named "${oneLine(name, 200)}".${hint}${search}${waiting}`
 }
 
-function problemsOf({ definition }: PoolTool, input: unknown, { validate }: Settings): readonly Problem[] {
-  if (definition.input_schema === undefined) return []
+/** By the schema as the server gave it; what is sent may be a wider one. */
+function problemsOf({ tool }: PoolTool, input: unknown, { validate }: Settings): readonly Problem[] {
+  const schema = tool.input_schema ?? tool.inputSchema
+  if (typeof schema !== 'object') return []
   try {
-    return validate(definition.input_schema, input ?? {})
+    return validate(schema, input ?? {})
   } catch {
     return []
   }

@@ -4,8 +4,10 @@ import type { PoolTool } from '../types.ts'
 import type { Hit, Rank } from './rank.ts'
 import { fold, searchText, UNSPACED, wordPattern } from './search-text.ts'
 
+const MOST_TERMS = 40
+
 export const classic: Rank = (tools, query, limit) => {
-  const terms = termsOf(query)
+  const terms = termsOf(query).slice(0, MOST_TERMS)
   const hits: Hit[] = []
   for (const tool of tools) {
     const score = scoreOf(tool, terms)

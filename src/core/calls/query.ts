@@ -123,7 +123,9 @@ async function rankSafely(
   { rank, notify }: Search,
 ): Promise<Ranking> {
   try {
-    return await rank(deferred, query, limit)
+    const { hits, matched } = await rank(deferred, query, limit)
+    const known = new Set(deferred)
+    return { hits: hits.filter(({ tool }) => known.has(tool)), matched: Number(matched) || hits.length }
   } catch (error) {
     notify(`the ranker failed, so the classic one is used: ${String(error)}`)
     return classic(deferred, query, limit)

@@ -1,15 +1,45 @@
-// A tool's output → its tool_result, cleaned of what only the host may write.
-import { blocksOf, isReference, refuse, sayTo, textBlock } from '../history/blocks.ts'
+// A tool's output → its tool_result, in shapes that the API takes, cleaned of what only the host may write.
+import { blocksOf, isBlock, refuse, sayTo, textBlock } from '../history/blocks.ts'
 import type { Block, TextBlock, ToolResult, ToolUse } from '../types.ts'
 
-/** Text, or content blocks as the API takes them in a tool_result. */
-export type Content = string | readonly Block[]
+/** Text, content blocks as the API or an MCP server writes them, or an MCP server's whole answer. */
+export type Content =
+  | string
+  | readonly object[]
+  | { readonly content: readonly object[]; readonly isError?: boolean }
 
 /** The API expands every reference it sees, so one in a foreign tool's output would load a tool (L1). */
-export function toolResult(call: ToolUse, output: Content, { isError = false } = {}): ToolResult {
-  const blocks = blocksOf({ content: output }).filter((block) => !isReference(block))
-  const content = blocks.map((block) => (block.type === 'text' && block.text === '' ? textBlock(' ') : block))
-  const nothing = 'The tool returned nothing.'
-  if (content.length === 0) return isError ? refuse(call, nothing) : sayTo(call, nothing)
-  return { ...(isError ? refuse(call, '') : sayTo(call, '')), content: content as TextBlock[] }
+export function toolResult(
+  call: ToolUse,
+  output: Content,
+  options: { readonly isError?: boolean } = {},
+): ToolResult {
+  const answer = isBlock(output) && 'content' in output ? output : { content: output, isError: false }
+  const isError = options.isError ?? answer.isError === true
+  const given =
+    typeof answer.content === 'object' || typeof answer.content === 'string'
+      ? answer.content
+      : String(answer.content)
+  const content = blocksOf({ content: given }).flatMap(converted)
+  const base = (text: string) => (isError ? refuse(call, text) : sayTo(call, text))
+  return content.length === 0
+    ? base('The tool returned nothing.')
+    : { ...base(''), content: content as TextBlock[] }
+}
+
+/** A block as the API takes it in a result; a reference, or a block of nothing, is left out. */
+function converted(block: Block): Block[] {
+  const { type, text, data, mimeType, resource, uri } = block
+  if (type === 'text') return text === '' ? [] : [textBlock(String(text).toWellFormed())]
+  if (type === 'tool_reference' || type === 'tool_addition' || type === 'tool_removal') return []
+  if (type === 'image' && typeof data === 'string') {
+    return [{ type, source: { type: 'base64', media_type: mimeType, data } }]
+  }
+  if (type === 'resource' && isBlock(resource)) {
+    return [
+      textBlock(typeof resource.text === 'string' ? resource.text : `A resource: ${String(resource.uri)}`),
+    ]
+  }
+  if (type === 'resource_link') return [textBlock(`A resource: ${String(uri)}`)]
+  return type === 'audio' ? [textBlock('An audio clip that cannot be shown here.')] : [block]
 }

@@ -33,9 +33,13 @@ export function searchText(entry: PoolTool): SearchText {
   return text
 }
 
-/** One spelling for case, accents and width. */
+const LONGEST_TEXT = 16_384
+
+/** One spelling for case, accents and width; of a text made to be slow only the start is read. */
 export function fold(text: string): string {
   return text
+    .slice(0, LONGEST_TEXT)
+    .replace(/(\p{M}{4})\p{M}+/gu, '$1')
     .normalize('NFKD')
     .replace(/[\u0300-\u036f]+/g, '')
     .toLowerCase()

@@ -1,8 +1,7 @@
 // Telling the model which names it can search for: only what changed, within a budget (A).
 
-import { oneLine } from '../errors.ts'
+import { cut, oneLine } from '../errors.ts'
 import { estimateTokens } from '../tokens.ts'
-import { cut } from '../tools/definition.ts'
 import { byName } from '../tools/names.ts'
 import type { Origin, PoolTool, Server, Servers, Shelving, Step } from '../types.ts'
 import type { Facts } from './fold.ts'
@@ -81,7 +80,8 @@ function fit(input: AnnounceInput, room: number, write: Write): { step: Step; te
     if (estimateTokens(reminder(text)) <= room) return { step, text }
   }
   let text = ''
-  for (let most = input.servers.size + 1; most >= 0; most = Math.min(most - 1, Math.floor(most * 0.9))) {
+  const groups = new Set(input.shelving.deferred.map(({ server }) => server)).size
+  for (let most = groups; most >= 0; most = Math.min(most - 1, Math.floor(most * 0.9))) {
     text = write('servers', (tools) => firstOf(listed(tools, 'servers', input), most))
     if (estimateTokens(reminder(text)) <= room) break
   }
@@ -141,7 +141,8 @@ function instructionsFor(input: AnnounceInput, instructed: ReadonlySet<string>, 
   let left = room
   for (const server of new Set(input.shelving.deferred.map((entry) => entry.server ?? ''))) {
     const given = input.servers.get(server)?.instructions
-    if (!given || input.instructions === 0 || instructed.has(server)) continue
+    if (typeof given !== 'string' || given === '' || input.instructions === 0 || instructed.has(server))
+      continue
     const text = `Instructions of server "${oneLine(server, 60)}":\n${harmless(cut(given, input.instructions))}`
     const cost = estimateTokens(`${text}\n`)
     if (cost > left) continue
@@ -151,7 +152,8 @@ function instructionsFor(input: AnnounceInput, instructed: ReadonlySet<string>, 
   return { texts: told.map(({ text }) => text), servers: told.map(({ server }) => server) }
 }
 
-/** A server's text can neither open nor close a tag of ours. */
+/** A server's text stands as a quotation, and can neither open nor close a tag of ours. */
 function harmless(text: string): string {
-  return text.replace(/<(?=[\s/]*(system|available|loaded))/gi, '‹')
+  const lines = text.toWellFormed().split(/\r\n|\p{Zl}|\p{Zp}|[\n\r\v\f\u0085]/u)
+  return lines.map((line) => `> ${line.replace(/<(?=[\s/]*(system|available|loaded))/gi, '‹')}`).join('\n')
 }

@@ -4,8 +4,9 @@ import type { Wire } from '../request/wire/wire.ts'
 import type { Context } from '../state.ts'
 import type { Origin, PoolTool, Step } from '../types.ts'
 import { availableList, deltaNote } from './announce.ts'
-import { isToolChange } from './blocks.ts'
+import { blocksOf } from './blocks.ts'
 import { append, type Facts, type History } from './fold.ts'
+import { ourCallId, readDelta } from './notes.ts'
 
 /** Appends a delta, or gives the list to prepend. */
 export function announce(
@@ -38,7 +39,7 @@ function appendDelta(
   const { facts } = history
   const last = memory.announcedFor
   const isTold = last?.history === history && last.shelving === shelving && last.deltas === facts.deltas
-  if (isTold || !endsInUser(history)) return {}
+  if (isTold || !canAppend(history)) return {}
   const note = deltaNote(input, facts, originOf(context, facts))
   if (note) {
     append(history, note, memory.anchors, settings.searchTool)
@@ -53,7 +54,7 @@ function appendDelta(
 
 /** Shows the definitions of tools that are loaded but that this wire shows nowhere, e.g. after a compaction. */
 export function reload({ memory, shelving, settings }: Context, wire: Wire, history: History): void {
-  if (!endsInUser(history)) return
+  if (!canAppend(history)) return
   const tools = wire
     .unseen(history.facts)
     .map((name) => shelving.pool.byName.get(name))
@@ -67,12 +68,17 @@ export function reload({ memory, shelving, settings }: Context, wire: Wire, hist
 /** The id of a call that the history does not hold yet. */
 function freeId({ entries, facts }: History): string {
   let number = entries.length
-  while (facts.searchCalls.has(`toolshelf_${number}`)) number++
-  return `toolshelf_${number}`
+  while (facts.searchCalls.has(ourCallId(number))) number++
+  return ourCallId(number)
 }
 
-function endsInUser({ entries }: History): boolean {
-  return entries.findLast((entry) => !isToolChange(entry))?.role === 'user'
+/** A note can follow a user turn, unless the provider still owes the result of its own search. */
+function canAppend({ entries }: History): boolean {
+  const last = entries.findLast((entry) => entry.role !== 'system' || readDelta(entry) !== undefined)
+  if (last?.role !== 'user') return false
+  const blocks = blocksOf(entries.findLast(({ role }) => role === 'assistant'))
+  const answered = new Set(blocks.map(({ tool_use_id }) => tool_use_id))
+  return !blocks.some(({ type, id }) => type === 'server_tool_use' && !answered.has(id))
 }
 
 function originOf({ memory, isSubAgent }: Context, facts: Facts): Origin {

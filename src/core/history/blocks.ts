@@ -18,7 +18,7 @@ export function isReference(item: Block | null): boolean {
 
 /** A system message that adds or removes tools. */
 export function isToolChange(message: Message): boolean {
-  if (message.role !== 'system') return false
+  if (message?.role !== 'system') return false
   return blocksOf(message).some(({ type }) => type === 'tool_addition' || type === 'tool_removal')
 }
 

@@ -2,8 +2,8 @@
 
 import { wrong } from '../options.ts'
 import { loadedEarlier } from '../request/wire/wire.ts'
-import type { Block, Message, MessageLike } from '../types.ts'
-import { blocksOf, textBlock } from './blocks.ts'
+import type { Message, MessageLike } from '../types.ts'
+import { blocksOf, isToolChange, textBlock } from './blocks.ts'
 import { carriesState, foldHistory } from './fold.ts'
 import { readDelta, writeBoundary } from './notes.ts'
 import { rewrite, type View } from './rewrite.ts'
@@ -67,13 +67,19 @@ export function snipHistory<Item extends MessageLike>(
 ): Item[] {
   const entries = given as unknown as readonly Message[]
   const { searchCalls } = foldHistory(entries, searchName)
-  const kept = new Set(entries.filter((message) => carriesState(message, searchCalls, searchName)))
-  for (let size = -1; size !== kept.size; ) {
-    size = kept.size
-    const ids = new Set([...kept].flatMap(idsIn))
-    for (const message of entries) if (idsIn(message).some((id) => ids.has(id))) kept.add(message)
+  const isKept = entries.map((message) => carriesState(message, searchCalls, searchName))
+  for (let changed = true; changed; ) {
+    changed = false
+    const ids = new Set(entries.filter((_, index) => isKept[index]).flatMap(idsIn))
+    for (const [index, message] of entries.entries()) {
+      const next = entries[index + 1]
+      const isBase = isKept[index + 1] === true && next !== undefined && isToolChange(next)
+      if (isKept[index] || !(isBase || idsIn(message).some((id) => ids.has(id)))) continue
+      isKept[index] = true
+      changed = true
+    }
   }
-  return given.filter((message, index) => kept.has(entries[index] as Message) || !drop(message, index))
+  return given.filter((message, index) => isKept[index] || !drop(message, index))
 }
 
 /** The calls that a message makes or answers. */
@@ -94,16 +100,22 @@ function withoutThinking(message: Message): Message {
 /** Moves the cut back until no kept result has lost its call. */
 function safeStart(entries: readonly Message[], wanted: number): number {
   let start = Math.max(0, wanted)
-  while (start > 0 && start < entries.length && !startsTurn(entries[start])) start--
+  while (start > 0 && start < entries.length && !isCleanCut(entries, start)) start--
   return start
 }
 
-/** A message at which a history can begin behind a summary, which is itself a user message. */
-function startsTurn(message: Message | undefined): boolean {
-  const blocks = blocksOf(message)
-  if (message?.role === 'user') return !blocks.some(({ type }) => type === 'tool_result')
+/** A history can begin here behind a summary, which is itself a user message. */
+function isCleanCut(entries: readonly Message[], start: number): boolean {
+  const first = entries[start]
+  const reply = entries.slice(start).find(({ role }) => role === 'assistant')
+  if (reply && answersEarlier(reply)) return false
+  if (first?.role === 'assistant') return true
+  return first?.role === 'user' && !blocksOf(first).some(({ type }) => type === 'tool_result')
+}
+
+/** A reply that begins with the result of a hosted search made in the turn before. */
+function answersEarlier(reply: Message): boolean {
+  const blocks = blocksOf(reply)
   const calls = new Set(blocks.map(({ id }) => id))
-  const answersEarlier = ({ type, tool_use_id }: Block) =>
-    type === 'tool_search_tool_result' && !calls.has(tool_use_id)
-  return message?.role === 'assistant' && !blocks.some(answersEarlier)
+  return blocks.some(({ type, tool_use_id }) => type === 'tool_search_tool_result' && !calls.has(tool_use_id))
 }

@@ -1,7 +1,8 @@
 // What a conversation says of itself: a fold over its messages, grown only by what is new (L).
 
 import type { Block, Message, Step } from '../types.ts'
-import { keptDeltas, readBoundary, readDelta, readLoadedNote, strings } from './notes.ts'
+import { isBlock } from './blocks.ts'
+import { keptDeltas, noteKey, readBoundary, readDelta, readLoadedNote, strings } from './notes.ts'
 
 /** How a name came into the history. A removed tool is `mentioned`: its blocks still stand there. */
 export type Means = 'reference' | 'addition' | 'value' | 'text' | 'mentioned'
@@ -55,13 +56,18 @@ export function carriesState(message: Message, searchCalls: Set<string>, searchN
 /** A conversation as far as it has been read. Grown in place; a history that was edited is read anew. */
 export type History = {
   /** The host's messages, by identity. */
-  readonly given: Message[]
+  given: Message[]
   /** The same with our notes in place, for hosts that do not carry them: what requests are made from. */
-  readonly entries: Message[]
-  /** Our notes among the entries; a host that carries them hands them in again. */
-  readonly placed: Set<Message>
-  readonly facts: Facts
+  entries: Message[]
+  /** Our notes among the entries. */
+  placed: Placed[]
+  facts: Facts
+  /** How many blocks the newest message had when it was read. */
+  lastSize: number
 }
+
+/** A note, the host's message it follows, and whether the host hands it in itself. */
+type Placed = { readonly note: Message; readonly anchor: Message; isCarried: boolean }
 
 /** Notes by the host's message that they follow. */
 export type Anchors = WeakMap<Message, Message[]>
@@ -76,27 +82,53 @@ export function follow(
   anchors: Anchors,
   searchName: string,
 ): History {
-  const history = known && startsWith(messages, known.given) ? known : newHistory()
+  const history = known && isContinued(known, messages) ? known : newHistory()
   for (let index = history.given.length; index < messages.length; index++) {
     const message = messages[index] as Message
     history.given.push(message)
-    if (typeof message !== 'object' || message === null) continue
-    if (!history.placed.has(message)) enter(history, message, searchName)
-    for (const note of anchors.get(message) ?? []) place(history, note, searchName)
+    if (!isBlock(message)) continue
+    const own = carriedNote(history, message)
+    if (own && own.note !== message) {
+      replaceNote(anchors, own, message)
+      return follow(undefined, messages, anchors, searchName)
+    }
+    if (own) own.isCarried = true
+    else enter(history, message, searchName)
+    for (const note of anchors.get(message) ?? []) place(history, note, message, searchName)
   }
+  history.lastSize = sizeOf(history.given.at(-1))
   return history
 }
 
-/** Adds a note of ours at the end, and remembers where it stands. */
+/** Adds a note of ours behind the newest user message, and remembers where it stands. */
 export function append(history: History, note: Message, anchors: Anchors, searchName: string): void {
-  const anchor = history.given.findLast((message) => typeof message === 'object' && message !== null)
-  if (anchor) anchors.set(anchor, [...(anchors.get(anchor) ?? []), note])
-  place(history, note, searchName)
+  const anchor = history.given.findLast((message) => isBlock(message) && message.role === 'user')
+  if (!anchor) return
+  const last = history.entries.at(-1)
+  const isAtEnd = last === anchor || history.placed.some((one) => one.note === last && one.anchor === anchor)
+  anchors.set(anchor, [...(anchors.get(anchor) ?? []), note])
+  if (isAtEnd) place(history, note, anchor, searchName)
+  else Object.assign(history, follow(undefined, history.given, anchors, searchName))
 }
 
-function place(history: History, note: Message, searchName: string): void {
-  if (history.placed.has(note)) return
-  history.placed.add(note)
+/** Our note in the host's hands, as we wrote it or as a copy with a breakpoint in it. */
+function carriedNote({ placed }: History, message: Message): Placed | undefined {
+  const key = noteKey(message)
+  if (key === undefined) return undefined
+  return placed.find(({ note, isCarried }) => note === message || (!isCarried && noteKey(note) === key))
+}
+
+function replaceNote(anchors: Anchors, { anchor, note }: Placed, copy: Message): void {
+  const notes = anchors.get(anchor) ?? []
+  anchors.set(
+    anchor,
+    notes.map((one) => (one === note ? copy : one)),
+  )
+}
+
+function place(history: History, note: Message, anchor: Message, searchName: string): void {
+  if (history.placed.some((one) => one.note === note)) return
+  history.placed.push({ note, anchor, isCarried: false })
   enter(history, note, searchName)
 }
 
@@ -106,7 +138,18 @@ function enter(history: History, message: Message, searchName: string): void {
 }
 
 function newHistory(): History {
-  return { given: [], entries: [], placed: new Set(), facts: noFacts() }
+  return { given: [], entries: [], placed: [], facts: noFacts(), lastSize: -1 }
+}
+
+/** The same messages and more; the newest one may have been filled meanwhile. */
+function isContinued({ given, lastSize }: History, messages: readonly Message[]): boolean {
+  if (messages.length < given.length) return false
+  for (let index = 0; index < given.length; index++) if (messages[index] !== given[index]) return false
+  return given.length === 0 || sizeOf(given.at(-1)) === lastSize
+}
+
+function sizeOf(message: Message | undefined): number {
+  return Array.isArray(message?.content) ? message.content.length : -1
 }
 
 function noFacts(): Facts {
@@ -125,12 +168,6 @@ function noFacts(): Facts {
     removals: 0,
     replies: 0,
   }
-}
-
-function startsWith(messages: readonly Message[], start: readonly Message[]): boolean {
-  if (messages.length < start.length) return false
-  for (let index = 0; index < start.length; index++) if (messages[index] !== start[index]) return false
-  return true
 }
 
 function visit(facts: Facts, message: Message, searchName: string): void {

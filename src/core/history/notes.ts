@@ -6,6 +6,7 @@
 // of an answer to our own search call.
 
 import type { Block, Message, Origin, Step } from '../types.ts'
+import { blocksOf, isToolChange } from './blocks.ts'
 
 /** Which names the model has been told, appended when the deferred tools change (A2, A8). */
 export type DeltaNote = {
@@ -127,6 +128,24 @@ export function withoutNoteFields(message: Message): Message | undefined {
 export function keptDeltas(message: Message): number {
   const kept = (message.compactMetadata as { keptDeltas?: unknown } | null | undefined)?.keptDeltas
   return typeof kept === 'number' ? kept : 0
+}
+
+/** Tells notes apart: the same for a copy of a note, another for every other message. */
+export function noteKey(message: Message): string | undefined {
+  const delta = readDelta(message)
+  if (delta) return JSON.stringify(['delta', delta.addedNames, delta.removedNames, delta.announcedBefore])
+  if (isToolChange(message)) return JSON.stringify(['change', blocksOf(message).map(({ tool }) => tool)])
+  const call = blocksOf(message).find(({ id, tool_use_id }) => isOurCall(id) || isOurCall(tool_use_id))
+  return call && JSON.stringify([message.role, call.id ?? call.tool_use_id])
+}
+
+const OUR_CALL = 'toolshelf_'
+
+/** The id of a search that we make in the model's place. */
+export const ourCallId = (number: number): string => `${OUR_CALL}${number}`
+
+function isOurCall(id: unknown): boolean {
+  return typeof id === 'string' && id.startsWith(OUR_CALL)
 }
 
 export function strings(value: unknown): string[] {

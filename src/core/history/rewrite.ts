@@ -25,7 +25,8 @@ export function rewrite(message: Message, view: View): Message | undefined {
   const change = Object.hasOwn(changes, role) ? changes[role] : undefined
   if (!change) return plain
   const blocks = plain.content as readonly Block[]
-  const changed = blocks.flatMap((block) => (isBlock(block) ? change(block, view) : [block]))
+  const kept = blocks.flatMap((block) => (isBlock(block) ? change(block, view) : [block]))
+  const changed = plain.role === 'user' ? apart(kept) : kept
   if (changed.length === blocks.length && changed.every((block, index) => block === blocks[index]))
     return plain
   return changed.length === 0 ? undefined : { ...plain, content: changed }
@@ -47,6 +48,19 @@ function rewriteResult(block: Block, view: View): Block {
   if (kept.length === items.length) return result
   const lost = items.filter((item) => !isKept(item)).map((item) => String(item.tool_name))
   return { ...result, content: kept.length > 0 ? kept : [textBlock(sayLost(lost, view))] }
+}
+
+/** A result with references may hold nothing else: what stood beside them follows all results. */
+function apart(blocks: readonly Block[]): readonly Block[] {
+  const others: Block[] = []
+  const results = blocks.map((block) => {
+    const items =
+      block?.type === 'tool_result' && Array.isArray(block.content) ? (block.content as Block[]) : []
+    if (!items.some(isReference) || items.every(isReference)) return block
+    others.push(...items.filter((item) => !isReference(item)))
+    return { ...block, content: items.filter(isReference) }
+  })
+  return others.length === 0 ? blocks : [...results, ...others]
 }
 
 function sayLost(names: readonly string[], view: View): string {

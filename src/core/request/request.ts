@@ -1,5 +1,8 @@
 // Puts a request together from its parts, and keeps what must not reach the wire off it, from any place (M1, N1).
+import { ShelfError } from '../errors.ts'
 import { searchBetas } from '../gate/capabilities.ts'
+import { isBlock } from '../history/blocks.ts'
+import type { Facts } from '../history/fold.ts'
 import type { Prepared } from '../prepare.ts'
 import type { Context } from '../state.ts'
 import type { Decision, Definition, Message, RequestLike } from '../types.ts'
@@ -21,8 +24,8 @@ export function assemble<Request extends RequestLike>(
   context: Context,
   { tools, messages, betas, prepended, wire, decision }: Parts,
 ): Pick<Prepared<Request>, 'request' | 'headers'> {
-  const { tools: own, betas: ownBetas, tool_choice, ...rest } = given as Request & HostFields
-  const all = [...(Array.isArray(own) ? (own as Definition[]) : []), ...withBreakpoints(tools, context)]
+  const { tools: _, betas: ownBetas, tool_choice, ...rest } = given as Request & HostFields
+  const all = withBreakpoints(tools, context)
   const request = {
     ...rest,
     ...hostChoice(tool_choice, wire, context),
@@ -38,7 +41,42 @@ export function assemble<Request extends RequestLike>(
   }
 }
 
-type HostFields = { tools?: unknown; betas?: unknown; tool_choice?: unknown }
+type HostFields = { tools?: unknown; betas?: unknown; tool_choice?: unknown; thinking?: unknown }
+
+/** Tools that the host put into the request itself: they go first, as they are. */
+export function hostTools(request: RequestLike, { pool }: Context): Definition[] {
+  const { tools } = request as HostFields
+  const own = Array.isArray(tools) ? (tools as Definition[]).filter(isBlock) : []
+  const twice = own.find(({ name }) => pool.byName.has(name))
+  if (twice)
+    throw new ShelfError(
+      'DUPLICATE_TOOL',
+      `"${twice.name}" is on the shelf and in the request's own tools. Leave it out of one.`,
+      twice,
+    )
+  return own as Definition[]
+}
+
+/** Thinking switched on by hand: the API then refuses a call in the last reply that has no thought before it. */
+export function thinksByHand(request: RequestLike): boolean {
+  return ((request as HostFields).thinking as { type?: unknown } | null | undefined)?.type === 'enabled'
+}
+
+/**
+ * Deferred tools that this request must send openly: the one that the host forces, and those that are loaded but
+ * cannot be shown by a search of ours.
+ */
+export function openly(
+  { shelving }: Context,
+  wire: Wire | undefined,
+  facts: Facts,
+  request: RequestLike,
+): Set<string> {
+  const { type, name } = ((request as HostFields).tool_choice ?? {}) as { type?: unknown; name?: unknown }
+  const forced = type === 'tool' && !facts.loaded.has(String(name)) ? [String(name)] : []
+  const unseen = wire?.takesReferences && thinksByHand(request) ? wire.unseen(facts) : []
+  return new Set([...forced, ...unseen].filter((one) => shelving.deferredNames.has(one)))
+}
 
 /** Once sent, a beta header stays for the conversation; the kill switch alone takes it away (Q4). */
 export function betasFor(context: Context, wire: Wire | undefined): readonly string[] {

@@ -1,30 +1,35 @@
 // The tools of one request: which definitions, in which order (Q1, Q3), and which ones are kept as they were.
-import { type Facts, referredNames } from '../history/fold.ts'
+import type { Facts } from '../history/fold.ts'
 import type { Context, Kept, Place } from '../state.ts'
 import { byName } from '../tools/names.ts'
 import type { Definition, PoolTool, Shelving } from '../types.ts'
 import type { Wire } from './wire/wire.ts'
+
+/** More hidden tools than this are refused; the placeholder is one. */
+const MOST_DEFERRED = 9_999
 
 /** The request's tools; with tool search off all of them (G7). And what must be remembered of them. */
 export function toolsFor(
   { shelving, state, settings, capability }: Context,
   wire: Wire | undefined,
   facts: Facts,
+  open: ReadonlySet<string>,
 ): { tools: Definition[]; kept: readonly Kept[] } {
   if (!wire)
     return { tools: definitions([...shelving.immediate, ...sorted(shelving.deferred)]), kept: state.kept }
-  const names = new Set(wire.declared(facts))
+  const names = new Set([...wire.declared(facts)].filter((name) => !open.has(name)))
   const current = currentTools(shelving, names)
   const isFixed = settings.tombstones || capability.boundThinking
   const kept = mergeKept(state.kept, current, isFixed)
-  const sent = isFixed ? inOrder(kept, facts) : current
+  const sent = isFixed ? inOrder(kept, names) : current
   const inPlace = (isDeferred: boolean) =>
     sent.filter(({ place }) => (place === 'deferred') === isDeferred).map(({ definition }) => definition)
-  const isUnloaded = ({ name }: PoolTool) => !names.has(name) && !facts.loaded.has(name)
+  const isUnloaded = ({ name }: PoolTool) => !names.has(name) && !facts.loaded.has(name) && !open.has(name)
   const tools = wire.declare({
-    immediate: inPlace(false),
+    immediate: [...inPlace(false), ...definitions(entriesOf(shelving, open))],
     loaded: inPlace(true),
-    unloaded: () => definitions(sorted(shelving.deferred).filter(isUnloaded)),
+    unloaded: () =>
+      definitions(sorted(shelving.deferred).filter(isUnloaded)).slice(0, MOST_DEFERRED - names.size),
   })
   return { tools, kept }
 }
@@ -44,6 +49,10 @@ function currentTools({ pool, immediate, deferredNames }: Shelving, loaded: Read
     ...immediate.map((entry) => keep(entry, entry.server === undefined ? 'built-in' : 'mcp')),
     ...deferred.flatMap((entry) => (entry ? [keep(entry, 'deferred')] : [])),
   ]
+}
+
+function entriesOf({ pool }: Shelving, names: ReadonlySet<string>): PoolTool[] {
+  return [...names].flatMap((name) => pool.byName.get(name) ?? [])
 }
 
 function definitions(tools: readonly PoolTool[]): Definition[] {
@@ -77,17 +86,13 @@ function mergeKept(old: readonly Kept[], current: readonly Kept[], isFixed: bool
   return kept.length === old.length && kept.every((entry, index) => entry === old[index]) ? old : kept
 }
 
-/** The order of a pool that still had every kept tool; a deferred one that this history never loaded stays out. */
-function inOrder(kept: readonly Kept[], facts: Facts): Kept[] {
-  const order = new Set([...facts.loaded, ...referredNames(facts)])
-  const position = new Map([...order].map((name, index) => [name, index]))
-  const deferred = kept.filter(
-    ({ definition, place }) => place === 'deferred' && position.has(definition.name),
-  )
-  deferred.sort((a, b) => (position.get(a.definition.name) ?? 0) - (position.get(b.definition.name) ?? 0))
+/** The order of a pool that still had every kept tool. */
+function inOrder(kept: readonly Kept[], deferredNames: ReadonlySet<string>): Kept[] {
+  const byDefinition = new Map(kept.map((entry) => [entry.definition.name, entry]))
+  const deferred = [...deferredNames].flatMap((name) => byDefinition.get(name) ?? [])
   const group = (place: Place) =>
     kept.filter((entry) => entry.place === place).sort((a, b) => byName(a.definition, b.definition))
-  return [...group('built-in'), ...group('mcp'), ...deferred]
+  return [...group('built-in'), ...group('mcp'), ...deferred.filter(({ place }) => place === 'deferred')]
 }
 
 const sortedLists = new WeakMap<readonly PoolTool[], PoolTool[]>()

@@ -1,4 +1,5 @@
 // A tool as the host or a server describes it → the definition that is sent, memoised, without overlays (Q9).
+import { cut } from '../errors.ts'
 import type { Definition, Tool } from '../types.ts'
 
 /** Fields that say how to treat a tool; they are never sent. */
@@ -8,8 +9,11 @@ const OURS = new Set([
   ...['_meta', 'title', 'annotations', 'inputSchema', 'outputSchema', 'icons', 'execution'],
 ])
 
-/** What an MCP tool may bring to the API; a server's other fields are its client's business. */
-const FROM_MCP = new Set(['input_examples', 'strict'])
+/** What an MCP tool may bring to the API, if it has the right type; its other fields are its client's business. */
+const FROM_MCP: { readonly [field: string]: (value: unknown) => boolean } = {
+  input_examples: Array.isArray,
+  strict: (value) => typeof value === 'boolean',
+}
 
 export type Described = { readonly definition: Definition; readonly json: string; readonly warning?: string }
 
@@ -23,24 +27,37 @@ export function describe(tool: Tool, name: string, isMcp: boolean, descriptionLi
   const schema = tool.input_schema ?? tool.inputSchema
   if (!isHosted || schema !== undefined) fields.input_schema = objectSchema(schema)
   for (const [field, value] of Object.entries(tool)) {
-    const isSent = isMcp ? FROM_MCP.has(field) : !OURS.has(field) && typeof value !== 'function'
+    const isSent = isMcp
+      ? Object.hasOwn(FROM_MCP, field) && FROM_MCP[field]?.(value) === true
+      : !OURS.has(field) && typeof value !== 'function'
     if (isSent && !Object.hasOwn(fields, field) && value !== undefined) fields[field] = value
   }
   return serialise(fields as Definition)
 }
 
-/** What the model reads of a description: at most so many characters, never half of a pair. */
-export function cut(text: string, limit: number): string {
-  if (text.length <= limit) return text
-  const end = /[\uD800-\uDBFF]/.test(text[limit - 2] ?? '') ? limit - 2 : limit - 1
-  return `${text.slice(0, Math.max(0, end))}…`
+/**
+ * The API takes only object schemas, without alternatives at the top: `true`, `{}` and schemas without a type mean
+ * "any object", and alternatives become one object with the properties of all. Calls are checked by the original.
+ */
+function objectSchema(schema: unknown): unknown {
+  if (!isFields(schema)) return { type: 'object', properties: {} }
+  const { anyOf, oneOf, allOf, properties, required, ...rest } = schema
+  const branches = [anyOf, oneOf, allOf].flat().filter(isFields)
+  const isPlain = branches.length === 0 && (properties === undefined || isFields(properties))
+  if (isPlain && (required === undefined || Array.isArray(required))) {
+    return schema.type === 'object' ? schema : { ...schema, type: 'object' }
+  }
+  const merged = [...branches.map((branch) => branch.properties), properties].filter(isFields)
+  return {
+    ...rest,
+    type: 'object',
+    properties: Object.assign({}, ...merged),
+    ...(Array.isArray(required) ? { required } : {}),
+  }
 }
 
-/** The API takes only object schemas; `true`, `{}` and schemas without a type mean "any object" here. */
-function objectSchema(schema: unknown): unknown {
-  if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
-    return { type: 'object', properties: {} }
-  return (schema as { type?: unknown }).type === 'object' ? schema : { ...schema, type: 'object' }
+function isFields(value: unknown): value is { readonly [field: string]: unknown } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** What JSON cannot write is left out: first the schema, then every field but the usual ones. */
@@ -56,6 +73,10 @@ function serialise(definition: Definition): Described {
   for (const [index, attempt] of attempts.entries()) {
     const json = toJson(attempt)
     if (json === undefined) continue
+    if (/\\ud[89a-f]/i.test(json))
+      return serialise(
+        JSON.parse(json, (_, value) => (typeof value === 'string' ? value.toWellFormed() : value)),
+      )
     const warning = `the definition of "${name}" cannot be written as JSON; what cannot is left out.`
     return { definition: Object.freeze(attempt), json, ...(index > 0 ? { warning } : {}) }
   }

@@ -30,15 +30,22 @@ export function shelve(pool: Pool, servers: Servers, hidden?: (tool: Tool) => bo
 
 /** A tool's own word on being always loaded; on an MCP tool it stands in `_meta`. Any other type is no word. */
 function ownAlwaysLoad(tool: Tool): boolean | undefined {
-  const value = tool.alwaysLoad ?? tool._meta?.[ALWAYS_LOAD]
-  return typeof value === 'boolean' ? value : undefined
+  return [tool.alwaysLoad, tool._meta?.[ALWAYS_LOAD]].find((value) => typeof value === 'boolean') as
+    | boolean
+    | undefined
 }
 
 /** What is wrong with a tool's marks, for a warning. */
 export function oddMark(tool: Tool): string | undefined {
-  const value = tool._meta?.[ALWAYS_LOAD]
-  if (value === undefined || typeof value === 'boolean') return undefined
-  return `"${tool.name}" has _meta["${ALWAYS_LOAD}"] of type ${typeof value}; only true and false count, so it is ignored.`
+  const marks = {
+    alwaysLoad: tool.alwaysLoad as unknown,
+    [`_meta["${ALWAYS_LOAD}"]`]: tool._meta?.[ALWAYS_LOAD],
+  }
+  const odd = Object.entries(marks).find(([, value]) => value !== undefined && typeof value !== 'boolean')
+  return (
+    odd &&
+    `"${tool.name}" has ${odd[0]} of type ${typeof odd[1]}; only true and false count, so it is ignored.`
+  )
 }
 
 export type PolicyTable = { readonly always: readonly string[]; readonly defer: readonly string[] }
@@ -114,7 +121,7 @@ function ask(mark: boolean | (() => boolean) | undefined): boolean {
 
 function isHidden(tool: Tool, hidden: (tool: Tool) => boolean): boolean {
   try {
-    return hidden(tool) === true
+    return Boolean(hidden(tool))
   } catch {
     return true
   }

@@ -10,6 +10,8 @@ export type PoolOptions = {
   /** Names of the shelf's own tools: no tool of the host may take one. */
   readonly reserved: readonly string[]
   readonly warn: (message: string) => void
+  /** The pool before: who holds a name keeps it, whoever comes later. */
+  readonly previous?: Pool | undefined
 }
 
 export function buildPool(tools: readonly Tool[], options: PoolOptions): Pool {
@@ -62,23 +64,36 @@ function nameAll(owned: readonly Owned[], options: PoolOptions): string[] {
     owned.filter(({ server }) => server === undefined).map((one) => builtInName(one, options)),
   )
   for (const name of options.reserved) taken.add(name)
+  const wishes = countWishes(owned)
+  const holders = holdersOf(owned, taken, options.previous)
+  return owned.map((one) => {
+    if (one.server === undefined) return one.original
+    const name = mcpName(one.server, one.original)
+    const holder = holders.get(name)
+    const isFree = !taken.has(name) && wishes.get(name) === 1
+    return holder === one || (isFree && holder === undefined)
+      ? name
+      : clashName(one.server, one.original, (taken) => wishes.has(taken))
+  })
+}
+
+/** Who keeps a plain name: its holder before; else the one spelled exactly so. */
+function holdersOf(owned: readonly Owned[], taken: ReadonlySet<string>, previous?: Pool): Map<string, Owned> {
   const holders = new Map<string, Owned>()
   for (const one of owned) {
     if (one.server === undefined) continue
     const name = mcpName(one.server, one.original)
-    if (isExact(name, one.server, one.original) && !taken.has(name) && comesFirst(one, holders.get(name))) {
-      holders.set(name, one)
-    }
+    const before = previous?.byName.get(name)
+    if (before && before.server === one.server && before.original === one.original) holders.set(name, one)
   }
-  const wishes = countWishes(owned)
-  return owned.map((one) => {
-    if (one.server === undefined) return one.original
+  const isOld = new Set(holders.keys())
+  for (const one of owned) {
+    if (one.server === undefined) continue
     const name = mcpName(one.server, one.original)
-    const isFree = !taken.has(name) && wishes.get(name) === 1
-    return isFree || holders.get(name) === one
-      ? name
-      : clashName(one.server, one.original, (taken) => wishes.has(taken))
-  })
+    if (isOld.has(name) || taken.has(name) || !isExact(name, one.server, one.original)) continue
+    if (comesFirst(one, holders.get(name))) holders.set(name, one)
+  }
+  return holders
 }
 
 function countWishes(owned: readonly Owned[]): Map<string, number> {
