@@ -15,13 +15,16 @@ export type QuerySet = {
   readonly short: readonly EvaluationQuery[]
 }
 
-export function readSets(folder: string): QuerySet[] {
+/** The sets of a folder, each with at most so many queries, taken evenly. */
+export function readSets(folder: string, most: number): QuerySet[] {
   return readdirSync(folder)
     .sort()
     .filter((name) => existsSync(join(folder, name, 'queries.jsonl')))
     .map((name) => {
       const tools = catalogueEntries(readLines<Tool>(join(folder, name, 'tools.jsonl')))
-      const queries = readLines<EvaluationQuery>(join(folder, name, 'queries.jsonl'))
+      const all = readLines<EvaluationQuery>(join(folder, name, 'queries.jsonl'))
+      const step = Math.max(1, Math.ceil(all.length / most))
+      const queries = all.filter((_, index) => index % step === 0)
       return { name, tools, queries, short: shorten(queries, tools) }
     })
 }

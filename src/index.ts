@@ -1,19 +1,31 @@
 // The package's main entry: core with what it cannot have itself, a validator, a clock, the environment and a voice.
-import { createShelf as createPureShelf, type Shelf, type ShelfOptions } from './core/index.ts'
+import {
+  createShelf as createPureShelf,
+  type ShelfOptions as PureOptions,
+  type Rank,
+  type Shelf,
+} from './core/index.ts'
+import { type RankerName, rankers } from './rankers.ts'
 import { validate } from './validate.ts'
 
 export { capabilitiesFromFile, capabilitiesFromUrl, keepFresh } from './capability-source.ts'
 export * from './core/index.ts'
+export { type RankerName, rankers } from './rankers.ts'
 export { validate } from './validate.ts'
+
+/** As in core, with rankers by name; `hybrid` is the default. */
+export type ShelfOptions = Omit<PureOptions, 'rank'> & { readonly rank?: Rank | RankerName }
 
 export function createShelf(options: ShelfOptions): Shelf {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+  const { rank = 'hybrid' } = options
   return createPureShelf({
     validate,
     timer: startTimer,
     environment: process.env,
     notify: (message) => console.warn(`toolshelf: ${message}`),
     ...given,
+    rank: typeof rank === 'string' && Object.hasOwn(rankers, rank) ? rankers[rank] : (rank as Rank),
   })
 }
 

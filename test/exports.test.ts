@@ -31,6 +31,7 @@ test('toolshelf', () => {
       "prefixHash",
       "prepare",
       "present",
+      "rankers",
       "readKind",
       "searchKind",
       "snipHistory",

@@ -1,5 +1,6 @@
 // The public door: every method of a shelf, what it leaves alone, and that it is nothing but functions of core.
 import { describe, expect, it } from 'vitest'
+import type { ShelfOptions } from '../src/core/index.ts'
 import {
   answer,
   check,
@@ -8,7 +9,6 @@ import {
   newConversation,
   prepare,
   type Server,
-  type ShelfOptions,
 } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 

@@ -12,7 +12,7 @@ export type Loose = any
 
 /** A shelf that hears nothing of the machine it runs on. */
 export function quietShelf(options: ShelfOptions = {}): Shelf {
-  return createShelf({ environment: {}, notify: () => {}, ...options })
+  return createShelf({ environment: {}, notify: () => {}, rank: 'classic', ...options })
 }
 
 export function builtIn(name: string, more: Partial<Tool> = {}): Tool {

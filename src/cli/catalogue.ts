@@ -1,0 +1,67 @@
+// Catalogues and queries from files, one JSON object a line. A broken line is reported with file and line, and skipped.
+import { readFile } from 'node:fs/promises'
+import type { Tool } from '../core/index.ts'
+import type { EvaluationQuery } from '../search/index.ts'
+import { CommandError, type Terminal } from './command.ts'
+
+export async function readTools(path: string, terminal: Terminal): Promise<Tool[]> {
+  const seen = new Set<string>()
+  return readLines(path, terminal, (value) => {
+    const tool = value as Tool
+    if (typeof tool.name !== 'string' || tool.name === '') return 'a tool needs a "name"'
+    if (tool.description !== undefined && typeof tool.description !== 'string')
+      return '"description" must be text'
+    if (tool.server !== undefined && typeof tool.server !== 'string') return '"server" must be text'
+    const key = JSON.stringify([tool.server, tool.name])
+    if (seen.has(key)) return `"${tool.name}" is there already`
+    seen.add(key)
+    return tool
+  })
+}
+
+export async function readQueries(path: string, terminal: Terminal): Promise<EvaluationQuery[]> {
+  return readLines(path, terminal, (value, line) => {
+    const query = value as EvaluationQuery
+    if (typeof query.query !== 'string') return 'a query needs a "query"'
+    if (!isNames(query.gold) || query.gold.length === 0) return '"gold" must be a list of tool names'
+    if (query.acceptable !== undefined && !isNames(query.acceptable))
+      return '"acceptable" must be a list of tool names'
+    return { ...query, id: query.id ?? String(line) }
+  })
+}
+
+async function readLines<Item extends object>(
+  path: string,
+  terminal: Terminal,
+  read: (value: object, line: number) => Item | string,
+): Promise<Item[]> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new CommandError(
+      `cannot read ${path} (${error.code ?? error.message}). Name a file with one JSON object a line.`,
+    )
+  })
+  const items: Item[] = []
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (line.trim() === '') continue
+    const item = parse(line, (value) => read(value, index + 1))
+    if (typeof item === 'string') terminal.tell(`${path}:${index + 1}: ${item}; the line is skipped.`)
+    else items.push(item)
+  }
+  if (items.length === 0) throw new CommandError(`${path} has no line that can be used.`)
+  return items
+}
+
+function parse<Item>(line: string, read: (value: object) => Item | string): Item | string {
+  try {
+    const value: unknown = JSON.parse(line)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? read(value)
+      : 'it is not a JSON object'
+  } catch {
+    return 'it is not JSON'
+  }
+}
+
+function isNames(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((name) => typeof name === 'string')
+}

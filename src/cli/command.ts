@@ -1,0 +1,82 @@
+// What a command of the command line is, and how its words are read.
+import { parseArgs } from 'node:util'
+
+/** Where a command reads and writes: the process's own streams, or a test's. */
+export type Terminal = {
+  readonly print: (text: string) => void
+  /** Progress, warnings and errors: never mixed into what is printed. */
+  readonly tell: (text: string) => void
+  /** Colours and progress bars make sense. */
+  readonly isInteractive: boolean
+}
+
+export type Option = {
+  readonly type: 'string' | 'boolean'
+  readonly short?: string
+  readonly about: string
+  /** How the value is called in the help. */
+  readonly value?: string
+}
+
+export type Command = {
+  readonly name: string
+  readonly summary: string
+  /** What stands after the name in the usage line. */
+  readonly words: string
+  readonly options: { readonly [name: string]: Option }
+  readonly examples: readonly string[]
+  readonly run: (input: Input, terminal: Terminal) => Promise<ExitCode>
+}
+
+export type Input = {
+  readonly words: readonly string[]
+  readonly text: (option: string) => string | undefined
+  readonly isSet: (option: string) => boolean
+}
+
+/** 0 done · 1 it ran and failed · 2 the words of the call are wrong. */
+export type ExitCode = 0 | 1 | 2
+
+/** The words of a call are wrong: told with the command's usage, exit code 2. */
+export class UsageError extends Error {}
+
+/** It ran and failed for a reason that the person can mend: told without a stack, exit code 1. */
+export class CommandError extends Error {}
+
+export function readInput(command: Command, words: readonly string[]): Input {
+  const options = Object.fromEntries(
+    Object.entries({ ...command.options, help }).map(([name, { type, short }]) => [
+      name,
+      { type, ...(short ? { short } : {}) },
+    ]),
+  )
+  try {
+    const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true })
+    return {
+      words: positionals,
+      text: (option) => (typeof values[option] === 'string' ? (values[option] as string) : undefined),
+      isSet: (option) => values[option] === true,
+    }
+  } catch (error) {
+    throw new UsageError(
+      error instanceof Error ? (error.message.split('. To specify')[0] ?? '') : String(error),
+    )
+  }
+}
+
+export const help: Option = { type: 'boolean', short: 'h', about: 'show this' }
+
+export function helpFor(command: Command): string {
+  const options = Object.entries({ ...command.options, help }).map(([name, option]) => {
+    const value = option.type === 'string' ? ` <${option.value ?? 'text'}>` : ''
+    return `  ${`--${name}${value}${option.short ? `, -${option.short}` : ''}`.padEnd(28)} ${option.about}`
+  })
+  return [
+    `${command.summary}\n`,
+    `Usage: toolshelf ${command.name} ${command.words}\n`,
+    'Options:',
+    ...options,
+    '\nExamples:',
+    ...command.examples.map((example) => `  ${example}`),
+  ].join('\n')
+}

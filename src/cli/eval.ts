@@ -1,0 +1,95 @@
+// `toolshelf eval`: how good rankers are on queries whose answers are known.
+import {
+  catalogueEntries,
+  type Evaluation,
+  evaluate,
+  interval,
+  METRICS,
+  type Quality,
+} from '../search/index.ts'
+import { readQueries, readTools } from './catalogue.ts'
+import { type Command, CommandError, type Terminal, UsageError } from './command.ts'
+import { rankerOption, readRanker } from './rank-option.ts'
+import { table } from './table.ts'
+
+export const evaluation: Command = {
+  name: 'eval',
+  summary: 'Measures rankers on queries whose answers are known.',
+  words: '--catalog <tools.jsonl> --queries <queries.jsonl>',
+  options: {
+    catalog: {
+      type: 'string',
+      value: 'file',
+      about: 'one tool a line: {name, description, input_schema, server?}',
+    },
+    queries: {
+      type: 'string',
+      value: 'file',
+      about: 'one query a line: {query, gold: [names], acceptable?, kind?, scope?}',
+    },
+    ranker: {
+      ...rankerOption,
+      value: 'names',
+      about: `${rankerOption.about}, comma separated; hybrid if left out`,
+    },
+    json: { type: 'boolean', about: 'print {"rankers": {"<name>": {"n", "r1", …, "kinds"}}}' },
+  },
+  examples: ['toolshelf eval --catalog tools.jsonl --queries queries.jsonl --ranker hybrid,classic,bm25'],
+  async run({ text, isSet }, terminal) {
+    const [catalog, queryFile] = [text('catalog'), text('queries')]
+    if (!catalog || !queryFile) throw new UsageError('--catalog and --queries are both needed.')
+    const names = (text('ranker') ?? 'hybrid').split(',').map((name) => name.trim())
+    const chosen = names.map((name) => [name, readRanker(name)] as const)
+    const tools = catalogueEntries(await readTools(catalog, terminal))
+    const queries = await readQueries(queryFile, terminal)
+    const results: Record<string, Evaluation> = {}
+    for (const [name, rank] of chosen) {
+      const progress = progressOf(name, terminal)
+      results[name] = await evaluate(rank, tools, queries, { progress }).catch((error: Error) => {
+        throw new CommandError(error.message)
+      })
+    }
+    if (isSet('json'))
+      terminal.print(
+        JSON.stringify({
+          rankers: Object.fromEntries(Object.entries(results).map(([name, one]) => [name, plain(one)])),
+        }),
+      )
+    else terminal.print(readable(results))
+    return 0
+  },
+}
+
+function progressOf(name: string, terminal: Terminal): (done: number, all: number) => void {
+  if (!terminal.isInteractive) return () => {}
+  return (done, all) => {
+    if (done % 50 === 0 || done === all) terminal.tell(`${name}: ${done} of ${all}`)
+  }
+}
+
+function plain({ perQuery: _, ...rest }: Evaluation): Omit<Evaluation, 'perQuery'> {
+  return rest
+}
+
+function readable(results: Record<string, Evaluation>): string {
+  const header = ['ranker', 'kind', 'n', ...METRICS.map((metric) => metric.toUpperCase())]
+  const rows = Object.entries(results).flatMap(([name, one]) => [
+    [name, 'all', one.n, ...METRICS.map((metric) => withInterval(one, metric))],
+    ...Object.entries(one.kinds).map(([kind, quality]) => [
+      name,
+      kind,
+      quality.n,
+      ...METRICS.map((metric) => percent(quality[metric])),
+    ]),
+  ])
+  return `${table(header, rows)}\nPer cent; ± is half of the 95 % bootstrap interval.`
+}
+
+function withInterval(one: Evaluation, metric: Exclude<keyof Quality, 'n'>): string {
+  const [low, high] = interval(one.perQuery.map((query) => query[metric]))
+  return `${percent(one[metric])} ±${((100 * (high - low)) / 2).toFixed(1)}`
+}
+
+function percent(value: number): string {
+  return (100 * value).toFixed(1)
+}

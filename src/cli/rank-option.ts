@@ -1,0 +1,24 @@
+// Reading `--ranker` and `--limit`: words → values that can be used.
+import type { Rank } from '../core/index.ts'
+import { type RankerName, rankers } from '../rankers.ts'
+import { type Option, UsageError } from './command.ts'
+
+export const rankerOption: Option = {
+  type: 'string',
+  value: 'name',
+  about: `one of ${Object.keys(rankers).join(', ')}`,
+}
+
+export function readRanker(name: string): Rank {
+  if (!Object.hasOwn(rankers, name)) {
+    throw new UsageError(`there is no ranker "${name}". Use one of ${Object.keys(rankers).join(', ')}.`)
+  }
+  return rankers[name as RankerName]
+}
+
+export function readLimit(text: string | undefined, standard: number): number {
+  const limit = text === undefined ? standard : Number(text)
+  if (!Number.isInteger(limit) || limit < 1)
+    throw new UsageError(`--limit is "${text}"; use a whole number from 1 on.`)
+  return limit
+}

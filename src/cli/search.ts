@@ -1,0 +1,70 @@
+// `toolshelf search`: what a query finds in a catalogue, and why.
+
+import { catalogueEntries } from '../search/evaluate.ts'
+import { createLexicalIndex } from '../search/index.ts'
+import { readTools } from './catalogue.ts'
+import { type Command, UsageError } from './command.ts'
+import { rankerOption, readLimit, readRanker } from './rank-option.ts'
+import { table } from './table.ts'
+
+export const search: Command = {
+  name: 'search',
+  summary: 'Shows which tools of a catalogue a query finds.',
+  words: '<query> --catalog <tools.jsonl>',
+  options: {
+    catalog: {
+      type: 'string',
+      value: 'file',
+      about: 'one tool a line: {name, description, input_schema, server?}',
+    },
+    ranker: { ...rankerOption, about: `${rankerOption.about}; hybrid if left out` },
+    limit: { type: 'string', value: 'number', about: 'how many hits at most; 5 if left out' },
+    explain: { type: 'boolean', about: 'which words in which fields gave how much' },
+    json: { type: 'boolean', about: 'print {"hits": [{"name", "score", …}]}' },
+  },
+  examples: [
+    'toolshelf search "create github issue" --catalog tools.jsonl',
+    'toolshelf search slack --catalog tools.jsonl --explain',
+  ],
+  async run({ words, text, isSet }, terminal) {
+    const query = words.join(' ').trim()
+    if (query === '') throw new UsageError('what to search for is missing.')
+    const catalog = text('catalog')
+    if (!catalog) throw new UsageError('--catalog is missing: a file with one tool a line.')
+    const rank = readRanker(text('ranker') ?? 'hybrid')
+    const tools = catalogueEntries(await readTools(catalog, terminal))
+    const { hits, matched } = await rank(tools, query, readLimit(text('limit'), 5))
+    const index = isSet('explain') ? createLexicalIndex(tools) : undefined
+    const shown = hits.map(({ tool, score }) => ({
+      name: tool.name,
+      ...(tool.server === undefined ? {} : { server: tool.server }),
+      score: Number(score.toFixed(4)),
+      ...(index ? { why: index.explain(tool, query)?.words ?? [] } : {}),
+    }))
+    if (isSet('json')) terminal.print(JSON.stringify({ hits: shown, matched }))
+    else if (shown.length === 0) terminal.print(`No tool of ${tools.length} matches.`)
+    else {
+      terminal.print(
+        table(
+          ['score', 'tool', ...(index ? ['why'] : [])],
+          shown.map(({ score, name, why }) => [score.toFixed(3), name, ...(why ? [explained(why)] : [])]),
+        ),
+      )
+      if (matched > shown.length) terminal.print(`${matched - shown.length} more matched.`)
+    }
+    return 0
+  },
+}
+
+function explained(why: readonly { readonly word: string; readonly score?: number }[]): string {
+  return why.length === 0
+    ? 'by meaning alone'
+    : why.map((one) => describeWord(one as Record<string, unknown>)).join(', ')
+}
+
+function describeWord(one: Record<string, unknown>): string {
+  const fields = Array.isArray(one.fields)
+    ? (one.fields as { field?: string }[]).map(({ field }) => field).join('+')
+    : ''
+  return `${String(one.word)}${fields ? ` in ${fields}` : ''}`
+}

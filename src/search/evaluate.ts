@@ -1,0 +1,189 @@
+// How good a ranker is: queries with known answers → recall, nDCG, MRR, in all and by kind. Pure and deterministic.
+//
+// Gains are 0 or 1. A query with n golds can be answered by n tools: golds and, in place of golds that were not found,
+// acceptable ones. So going down the list, every gold or acceptable tool counts until n of them have counted.
+import type { Rank } from '../core/calls/rank.ts'
+import type { PoolTool, Tool } from '../core/types.ts'
+
+export type EvaluationQuery = {
+  readonly id?: string
+  readonly query: string
+  /** Names of the tools that should be found. */
+  readonly gold: readonly string[]
+  /** Names that stand in for a gold that was not found. */
+  readonly acceptable?: readonly string[]
+  readonly kind?: string
+  /** Only this server's tools are candidates. */
+  readonly scope?: string
+}
+
+/** Means over queries, from 0 to 1. */
+export type Quality = {
+  readonly n: number
+  readonly r1: number
+  readonly r3: number
+  readonly r5: number
+  readonly r10: number
+  readonly ndcg10: number
+  readonly mrr10: number
+  readonly all5: number
+}
+
+export type Metric = Exclude<keyof Quality, 'n'>
+
+export type Evaluation = Quality & {
+  readonly kinds: Readonly<Record<string, Quality>>
+  /** What each query got, in the order of the queries: for intervals and comparisons. */
+  readonly perQuery: readonly Omit<Quality, 'n'>[]
+}
+
+export const METRICS: readonly Metric[] = ['r1', 'r3', 'r5', 'r10', 'ndcg10', 'mrr10', 'all5']
+
+export type EvaluateOptions = {
+  /** Told after each query. */
+  readonly progress?: (done: number, all: number) => void
+}
+
+const DEPTH = 10
+
+/** Ranks every query. Throws when a gold is not among the tools. */
+export async function evaluate(
+  rank: Rank,
+  tools: readonly PoolTool[],
+  queries: readonly EvaluationQuery[],
+  options: EvaluateOptions = {},
+): Promise<Evaluation> {
+  const named = byName(tools)
+  const scopes = new Map<string, readonly PoolTool[]>()
+  const perQuery: Omit<Quality, 'n'>[] = []
+  for (const query of queries) {
+    const gold = resolve(query.gold, named, query, true)
+    const acceptable = resolve(query.acceptable ?? [], named, query, false)
+    const { hits } = await rank(candidates(query.scope, tools, scopes), query.query, DEPTH)
+    perQuery.push(
+      measureRanking(
+        hits.map(({ tool }) => tool),
+        gold,
+        acceptable,
+      ),
+    )
+    options.progress?.(perQuery.length, queries.length)
+  }
+  return { ...meanOf(perQuery), kinds: byKind(queries, perQuery), perQuery }
+}
+
+/** The metrics of one ranking. */
+export function measureRanking<Item>(
+  ranking: readonly Item[],
+  gold: ReadonlySet<Item>,
+  acceptable: ReadonlySet<Item>,
+): Omit<Quality, 'n'> {
+  const counted: number[] = []
+  for (let place = 0; place < Math.min(DEPTH, ranking.length); place++) {
+    const item = ranking[place]!
+    if (counted.length < gold.size && (gold.has(item) || acceptable.has(item))) counted.push(place)
+  }
+  const recall = (depth: number) => counted.filter((place) => place < depth).length / gold.size
+  let [gain, ideal] = [0, 0]
+  for (const place of counted) gain += 1 / Math.log2(place + 2)
+  for (let place = 0; place < Math.min(DEPTH, gold.size); place++) ideal += 1 / Math.log2(place + 2)
+  return {
+    r1: recall(1),
+    r3: recall(3),
+    r5: recall(5),
+    r10: recall(10),
+    ndcg10: gain / ideal,
+    mrr10: counted.length > 0 ? 1 / (counted[0]! + 1) : 0,
+    all5: recall(5) === 1 ? 1 : 0,
+  }
+}
+
+/** Where the mean of a metric lies with 95 % confidence: a bootstrap with a fixed seed. */
+export function interval(values: readonly number[], rounds = 1000): readonly [low: number, high: number] {
+  if (values.length === 0) return [0, 0]
+  const means: number[] = []
+  let state = 0x9e3779b9
+  for (let round = 0; round < rounds; round++) {
+    let sum = 0
+    for (let index = 0; index < values.length; index++) {
+      state ^= state << 13
+      state ^= state >>> 17
+      state ^= state << 5
+      sum += values[(state >>> 0) % values.length]!
+    }
+    means.push(sum / values.length)
+  }
+  means.sort((a, b) => a - b)
+  return [means[Math.floor(rounds * 0.025)]!, means[Math.min(rounds - 1, Math.floor(rounds * 0.975))]!]
+}
+
+/** Tools of a catalogue as a pool would hold them, under any name at all: nothing is renamed, nothing refused. */
+export function catalogueEntries(tools: readonly Tool[]): PoolTool[] {
+  return tools.map((tool) => {
+    const schema = tool.input_schema ?? tool.inputSchema
+    const definition = { name: tool.name, description: tool.description, input_schema: schema }
+    const hint = typeof tool.searchHint === 'string' ? tool.searchHint : ''
+    const server = tool.server ?? /^mcp__(.+?)__/.exec(tool.name)?.[1]
+    return { name: tool.name, tool, server, original: tool.name, hint, definition, json: '' }
+  })
+}
+
+function byName(tools: readonly PoolTool[]): Map<string, PoolTool> {
+  const named = new Map<string, PoolTool>()
+  for (const tool of tools) if (!named.has(tool.name)) named.set(tool.name, tool)
+  for (const tool of tools) if (!named.has(tool.original)) named.set(tool.original, tool)
+  return named
+}
+
+function resolve(
+  names: readonly string[],
+  named: ReadonlyMap<string, PoolTool>,
+  query: EvaluationQuery,
+  isGold: boolean,
+): Set<PoolTool> {
+  const tools = new Set<PoolTool>()
+  for (const name of names) {
+    const tool = named.get(name)
+    if (tool) tools.add(tool)
+    else if (isGold)
+      throw new Error(
+        `the query ${query.id ?? query.query} has a gold "${name}" that is not in the catalogue.`,
+      )
+  }
+  return tools
+}
+
+/** The same scope is the same list, so that rankers can remember what they made of it. */
+function candidates(
+  scope: string | undefined,
+  tools: readonly PoolTool[],
+  scopes: Map<string, readonly PoolTool[]>,
+): readonly PoolTool[] {
+  if (scope === undefined) return tools
+  const known = scopes.get(scope)
+  if (known) return known
+  const own = tools.filter(({ server }) => server === scope)
+  scopes.set(scope, own)
+  return own
+}
+
+export function meanOf(perQuery: readonly Omit<Quality, 'n'>[]): Quality {
+  const n = perQuery.length
+  const mean = (metric: Metric) => (n === 0 ? 0 : perQuery.reduce((sum, one) => sum + one[metric], 0) / n)
+  const [r1, r3, r5, r10] = [mean('r1'), mean('r3'), mean('r5'), mean('r10')]
+  return { n, r1, r3, r5, r10, ndcg10: mean('ndcg10'), mrr10: mean('mrr10'), all5: mean('all5') }
+}
+
+function byKind(
+  queries: readonly EvaluationQuery[],
+  perQuery: readonly Omit<Quality, 'n'>[],
+): Record<string, Quality> {
+  const kinds = new Map<string, Omit<Quality, 'n'>[]>()
+  queries.forEach(({ kind }, index) => {
+    if (kind === undefined) return
+    const list = kinds.get(kind) ?? []
+    list.push(perQuery[index]!)
+    kinds.set(kind, list)
+  })
+  return Object.fromEntries([...kinds].map(([kind, list]) => [kind, meanOf(list)]))
+}

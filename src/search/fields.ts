@@ -1,0 +1,100 @@
+// What search reads of a tool, field by field.
+import type { PoolTool } from '../core/types.ts'
+
+export const FIELDS = [
+  'name',
+  'server',
+  'hint',
+  'description',
+  'argument names',
+  'argument descriptions',
+  'enum values',
+] as const
+
+export type Field = (typeof FIELDS)[number]
+
+/** One number a field, in the order of FIELDS. */
+export type PerField = readonly [number, number, number, number, number, number, number]
+
+const DEEPEST = 6
+const MOST_TEXTS = 400
+const LONGEST_TEXT = 20_000
+
+/** The texts of a tool, one list a field in the order of FIELDS. */
+export function fieldsOf(entry: PoolTool): string[][] {
+  const server = entry.server ?? ''
+  const texts: string[][] = [[ownName(entry)], [server], [entry.hint ?? ''], [textOf(entry.tool.description)]]
+  const [names, descriptions, values] = [[] as string[], [] as string[], [] as string[]]
+  const schema = entry.tool.input_schema ?? entry.tool.inputSchema
+  readSchema(schema, { names, descriptions, values }, 0)
+  texts.push(names, descriptions, values)
+  return texts
+}
+
+/** The tool's name without its server's: `mcp__slack__send` and `Slack_Send` of the server slack are `send`. */
+export function ownName({ original, server }: PoolTool): string {
+  const name = original.replace(/^mcp__/i, '')
+  if (server === undefined) return name
+  const end = endOfPrefix(name, server)
+  return end > 0 && end < name.length ? name.slice(end) : name
+}
+
+/** Where the server's name ends at the start of a tool's, letters and digits compared only; 0 when it is not there. */
+function endOfPrefix(name: string, server: string): number {
+  const have = name.toLowerCase()
+  const wanted = server.toLowerCase()
+  let at = 0
+  let from = 0
+  while (from < wanted.length) {
+    if (isSeparator(wanted.charCodeAt(from))) from++
+    else if (at < have.length && isSeparator(have.charCodeAt(at))) at++
+    else if (have[at++] !== wanted[from++]) return 0
+  }
+  const isEdge = at < have.length && (isSeparator(have.charCodeAt(at)) || name[at] !== have[at])
+  return isEdge ? at : 0
+}
+
+/** Anything but letters and digits, as far as ASCII goes. */
+function isSeparator(code: number): boolean {
+  const isLetter = (code >= 97 && code <= 122) || (code >= 65 && code <= 90)
+  return code < 128 && !isLetter && !(code >= 48 && code <= 57)
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value.slice(0, LONGEST_TEXT) : ''
+}
+
+type Arguments = {
+  readonly names: string[]
+  readonly descriptions: string[]
+  readonly values: string[]
+}
+
+/** Arguments at every depth, as far as a schema is sane. */
+function readSchema(schema: unknown, into: Arguments, depth: number): void {
+  if (typeof schema !== 'object' || schema === null || depth > DEEPEST || into.names.length > MOST_TEXTS)
+    return
+  const { properties, items, anyOf, oneOf, allOf } = schema as Record<string, unknown>
+  if (typeof properties === 'object' && properties !== null) {
+    for (const name of Object.keys(properties)) {
+      const value = (properties as Record<string, unknown>)[name]
+      into.names.push(name)
+      readArgument(value, into)
+      readSchema(value, into, depth + 1)
+    }
+  }
+  if (items !== undefined) {
+    readArgument(items, into)
+    readSchema(items, into, depth + 1)
+  }
+  for (const list of [anyOf, oneOf, allOf])
+    if (Array.isArray(list)) for (const one of list) readSchema(one, into, depth + 1)
+}
+
+function readArgument(value: unknown, { descriptions, values }: Arguments): void {
+  if (typeof value !== 'object' || value === null) return
+  const { description, enum: choices } = value as { description?: unknown; enum?: unknown }
+  if (typeof description === 'string') descriptions.push(textOf(description))
+  if (!Array.isArray(choices)) return
+  for (const choice of choices.slice(0, MOST_TEXTS)) if (typeof choice === 'string') values.push(choice)
+}

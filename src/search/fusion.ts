@@ -1,0 +1,77 @@
+// Words and meaning as one score: a linear model of a few weights, learned by `scripts/train-fusion.ts` on development
+// queries, checked by leaving whole sets out, and written here by hand so that anyone can read it.
+import type { LexicalHit } from './lexical.ts'
+
+/** What is known of one candidate beside the query. */
+export type Evidence = {
+  readonly words: Pick<
+    LexicalHit,
+    'score' | 'nameCoverage' | 'queryInName' | 'serverCoverage' | 'queryCoverage'
+  >
+  /** The cosine of the static table. */
+  readonly meaning: number
+  /** The cosine of the real model, where it is at hand. */
+  readonly model: number
+}
+
+/** What is known of all candidates of a query. */
+export type Scale = {
+  /** The lexical score for having every word of the query at full strength. */
+  readonly perfect: number
+  readonly bestWords: number
+  readonly bestMeaning: number
+  readonly bestModel: number
+}
+
+/** One number a feature; each is between 0 and about 1. */
+export type FusionWeights = {
+  /** The lexical score against a perfect one. */
+  readonly words: number
+  /** The lexical score against the best candidate's. */
+  readonly wordsLead: number
+  readonly meaning: number
+  readonly meaningLead: number
+  /** Words and meaning agree. */
+  readonly both: number
+  readonly nameCoverage: number
+  readonly queryInName: number
+  readonly serverCoverage: number
+  readonly queryCoverage: number
+  readonly model: number
+  readonly modelLead: number
+}
+
+export const FUSION_FEATURES = [
+  ...(['words', 'wordsLead', 'meaning', 'meaningLead', 'both', 'nameCoverage', 'queryInName'] as const),
+  ...(['serverCoverage', 'queryCoverage', 'model', 'modelLead'] as const),
+]
+
+export type FusionFeatures = { readonly [Feature in keyof FusionWeights]: number }
+
+export function fusionFeatures({ words, meaning, model }: Evidence, scale: Scale): FusionFeatures {
+  const wordsLead = ratio(words.score, scale.bestWords)
+  const meaningLead = ratio(meaning, scale.bestMeaning)
+  return {
+    words: Math.min(1.5, ratio(words.score, scale.perfect)),
+    wordsLead,
+    meaning: Math.max(0, meaning),
+    meaningLead,
+    both: wordsLead * meaningLead,
+    nameCoverage: words.nameCoverage,
+    queryInName: words.queryInName,
+    serverCoverage: words.serverCoverage,
+    queryCoverage: words.queryCoverage,
+    model: Math.max(0, model),
+    modelLead: ratio(model, scale.bestModel),
+  }
+}
+
+export function fuse(features: FusionFeatures, weights: FusionWeights): number {
+  let score = 0
+  for (const feature of FUSION_FEATURES) score += weights[feature] * features[feature]
+  return score
+}
+
+function ratio(value: number, best: number): number {
+  return best > 0 ? Math.max(0, value) / best : 0
+}

@@ -1,0 +1,114 @@
+// The default ranker: candidates by words and by meaning, one score for both (fusion.ts).
+import type { Hit, Rank } from '../core/calls/rank.ts'
+import type { PoolTool } from '../core/types.ts'
+import { type Evidence, type FusionWeights, fuse, fusionFeatures, type Scale } from './fusion.ts'
+import type { LexicalIndex } from './lexical.ts'
+import { createIndexes } from './rankers.ts'
+import { LEXICAL } from './settings.ts'
+import type { Vectors } from './vectors.ts'
+import { WITH_MODEL, WITHOUT_MODEL } from './weights.ts'
+
+/** Cosines of a query with all tools, in their order. */
+export type Scores = (tools: readonly PoolTool[], query: string) => Float32Array | undefined
+
+export type HybridParts = {
+  /** The static table; without it the ranking is by words alone. */
+  readonly vectors: Vectors | undefined
+  /** The real model, as soon as it has read all tools. */
+  readonly model?: (tools: readonly PoolTool[], query: string) => Promise<Float32Array | undefined>
+}
+
+/** Candidates taken from each side. */
+const CANDIDATES = 50
+
+/** A tool with less than this of the best one's score is no match, though meaning is never quite zero. */
+const SHARE_OF_BEST = 0.35
+
+export function createHybrid({ vectors, model }: HybridParts): Rank {
+  const indexFor = createIndexes(LEXICAL)
+  return async (tools, query, limit) => {
+    const index = indexFor(tools)
+    const modelScores = await model?.(tools, query)
+    const candidates = gatherCandidates(
+      index,
+      query,
+      vectors?.scores(tools, query),
+      modelScores,
+      Math.max(CANDIDATES, limit),
+    )
+    const weights = modelScores ? WITH_MODEL : WITHOUT_MODEL
+    const hits = rankCandidates(candidates, tools, weights)
+    const best = hits[0]?.score ?? 0
+    const matching = hits.filter(({ score }) => score > 0 && score >= best * SHARE_OF_BEST)
+    return { hits: matching.slice(0, limit), matched: matching.length }
+  }
+}
+
+export type Candidates = {
+  readonly documents: readonly number[]
+  readonly evidence: readonly Evidence[]
+  readonly scale: Scale
+}
+
+/** The best by words, by meaning and by the model, with all that is known of each. */
+export function gatherCandidates(
+  index: LexicalIndex,
+  query: string,
+  meaning: Float32Array | undefined,
+  model: Float32Array | undefined,
+  most: number,
+): Candidates {
+  const found = index.search(query, most)
+  const places = new Set(found.hits.map(({ document }) => document))
+  for (const scores of [meaning, model])
+    if (scores) for (const place of bestPlaces(scores, most)) places.add(place)
+  const documents = [...places].sort((a, b) => a - b)
+  const measured = index.measure(query, documents)
+  const evidence = documents.map((document, position) => ({
+    words: measured.hits[position] ?? NO_WORDS,
+    meaning: meaning?.[document] ?? 0,
+    model: model?.[document] ?? 0,
+  }))
+  const best = (read: (one: Evidence) => number) =>
+    evidence.reduce((most, one) => Math.max(most, read(one)), 0)
+  const scale = {
+    perfect: measured.perfect,
+    bestWords: best(({ words }) => words.score),
+    bestMeaning: best((one) => one.meaning),
+    bestModel: best((one) => one.model),
+  }
+  return { documents, evidence, scale }
+}
+
+const NO_WORDS = { score: 0, nameCoverage: 0, queryInName: 0, serverCoverage: 0, queryCoverage: 0 }
+
+/** Best first; of equals the one that comes first among the tools. */
+export function rankCandidates(
+  { documents, evidence, scale }: Candidates,
+  tools: readonly PoolTool[],
+  weights: FusionWeights,
+): Hit[] {
+  const hits: Hit[] = []
+  for (const [position, document] of documents.entries()) {
+    const [tool, one] = [tools[document], evidence[position]]
+    if (tool && one) hits.push({ tool, score: fuse(fusionFeatures(one, scale), weights) })
+  }
+  return hits.sort((a, b) => b.score - a.score)
+}
+
+/** The places of the highest scores, by a threshold that rises as better ones come. */
+function bestPlaces(scores: Float32Array, most: number): number[] {
+  const places: number[] = []
+  let least = Number.NEGATIVE_INFINITY
+  for (let place = 0; place < scores.length; place++) {
+    const score = scores[place] ?? 0
+    if (score <= 0 || score <= least) continue
+    places.push(place)
+    if (places.length < most * 2) continue
+    places.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b)
+    places.length = most
+    least = scores[places[most - 1] ?? 0] ?? 0
+  }
+  places.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b)
+  return places.slice(0, most)
+}

@@ -1,0 +1,17 @@
+// The public surface of search, name by name.
+export {
+  catalogueEntries,
+  type Evaluation,
+  type EvaluationQuery,
+  evaluate,
+  interval,
+  METRICS,
+  type Metric,
+  type Quality,
+} from './evaluate.ts'
+export type { LexicalExplanation } from './explain.ts'
+export { createHybrid, type HybridParts } from './hybrid.ts'
+export { createLexicalIndex, type LexicalIndex } from './lexical.ts'
+export { createMeaning, type Meaning } from './meaning.ts'
+export { bm25, lexical, SearchInputError } from './rankers.ts'
+export { createVectors, type Vectors } from './vectors.ts'

@@ -1,0 +1,216 @@
+// The lexical index: fielded BM25F over the words of tools, with bonuses for names. Immutable: an update makes a new
+// index that copies what stayed, so a search never sees half of a change.
+import type { PoolTool } from '../core/types.ts'
+import { createAnalyser } from './analyse.ts'
+import { addTool, copyDocuments, createDraft, type Documents, finish } from './documents.ts'
+import { explainMatch, type LexicalExplanation } from './explain.ts'
+import { createSpace, gather, type Space } from './gather.ts'
+import {
+  createMeasureSpace,
+  emptyFeatures,
+  type Features,
+  largestFactor,
+  type MeasureSpace,
+  mark,
+  measure,
+  unmark,
+} from './measure.ts'
+import { type Plan, planOf, type Source } from './plan.ts'
+import { invert, type Postings } from './postings.ts'
+import { LEXICAL, type LexicalSettings } from './settings.ts'
+import { createVocabulary, type Vocabulary } from './vocabulary.ts'
+
+/** A tool that was found: its place in `tools`, and what it has in common with the query. */
+export type LexicalHit = Readonly<Features> & { readonly document: number }
+
+export type LexicalHits = {
+  /** Best first; of equals the one that comes first among the tools. */
+  readonly hits: readonly LexicalHit[]
+  /** The sum that a tool would get for having every word of the query at full strength. */
+  readonly perfect: number
+  /** How many tools have any of the words; counted when asked for. */
+  matched(): number
+}
+
+export type LexicalIndex = {
+  readonly tools: readonly PoolTool[]
+  /** The best `limit` tools. */
+  search(query: string, limit: number): LexicalHits
+  /** The same for given tools, in the given order: for tools that were found by other means. */
+  measure(query: string, documents: ArrayLike<number>): LexicalHits
+  /** Which words in which fields gave how much. */
+  explain(tool: PoolTool, query: string): LexicalExplanation | undefined
+  /** An index of these tools; only new ones are read. */
+  update(tools: readonly PoolTool[]): LexicalIndex
+  /** Bytes held by its arrays. */
+  readonly bytes: number
+}
+
+/** More candidates than asked for are measured, because the bonuses may reorder them. */
+const FEWEST_CANDIDATES = 20
+
+export function createLexicalIndex(
+  tools: readonly PoolTool[],
+  settings: LexicalSettings = LEXICAL,
+): LexicalIndex {
+  const space = { ...createSpace(), ...createMeasureSpace() }
+  return indexOf(tools, { vocabulary: createVocabulary(), settings, space }, undefined)
+}
+
+/** What an index shares with those updated from it. */
+type Family = {
+  readonly vocabulary: Vocabulary
+  readonly settings: LexicalSettings
+  readonly space: Space & MeasureSpace
+}
+
+type Before = { readonly documents: Documents; readonly places: ReadonlyMap<PoolTool, number> }
+
+/** The finished parts of an index. */
+type Parts = Source & { readonly documents: Documents; readonly space: Space & MeasureSpace }
+
+function indexOf(tools: readonly PoolTool[], family: Family, before: Before | undefined): LexicalIndex {
+  const { vocabulary, settings, space } = family
+  const documents = writeAll(tools, family, before)
+  const postings = invert(documents, vocabulary.size)
+  const parts: Parts = { count: tools.length, vocabulary, postings, settings, documents, space }
+  let places: Map<PoolTool, number> | undefined
+  const placesOf = () => {
+    places ??= new Map(tools.map((tool, place) => [tool, place]))
+    return places
+  }
+  return {
+    tools,
+    search: (query, limit) => searchIn(parts, planOf(query, parts), Math.max(0, limit)),
+    measure: (query, chosen) => measureIn(parts, planOf(query, parts), chosen),
+    explain(tool, query) {
+      const place = placesOf().get(tool)
+      if (place === undefined) return undefined
+      const plan = planOf(query, parts)
+      return explainMatch(tool, plan, measureIn(parts, plan, [place]).hits[0]!, family)
+    },
+    update(next) {
+      const isWorn = vocabulary.size > 100_000 && vocabulary.size > postings.documents.length
+      if (isWorn) return createLexicalIndex(next, settings)
+      return indexOf(next, family, { documents, places: placesOf() })
+    },
+    bytes: bytesOf(documents) + bytesOf(postings),
+  }
+}
+
+function writeAll(
+  tools: readonly PoolTool[],
+  { vocabulary, settings }: Family,
+  before: Before | undefined,
+): Documents {
+  const expected = before ? before.documents.terms.length + 4096 : undefined
+  const draft = createDraft(tools.length, expected)
+  const analyser = createAnalyser(vocabulary, settings)
+  for (let at = 0; at < tools.length; at++) {
+    const first = before?.places.get(tools[at]!)
+    if (!before || first === undefined) {
+      addTool(draft, tools[at]!, analyser)
+      continue
+    }
+    let last = first
+    while (at + 1 < tools.length && before.places.get(tools[at + 1]!) === last + 1) {
+      last++
+      at++
+    }
+    copyDocuments(draft, before.documents, first, last)
+  }
+  return finish(draft)
+}
+
+const features = emptyFeatures()
+
+/** Candidates from the postings, measured from the best down until no other can come among the first `limit`. */
+function searchIn(parts: Parts, plan: Plan, limit: number): LexicalHits {
+  const { count, documents, postings, settings, space } = parts
+  const hits: LexicalHit[] = []
+  if (plan.groups.length === 0 || limit === 0) return resultOf(hits, plan, parts)
+  const wanted = Math.min(count, Math.max(FEWEST_CANDIDATES, limit * 2))
+  const found = gather(plan, postings, count, wanted, space)
+  const factor = largestFactor(settings)
+  mark(plan, postings.strongest.length, space)
+  for (let at = 0; at < found; at++) {
+    if (hits.length === limit && space.heap[at]! * factor * ROUNDING < hits[limit - 1]!.score) break
+    const document = space.heapDocuments[at]!
+    measure(document, plan, documents, settings, space, features)
+    insert(hits, document, limit)
+  }
+  unmark(plan, space)
+  return resultOf(hits, plan, parts)
+}
+
+/** Candidates' scores have single precision, final ones double. */
+const ROUNDING = 1 + 1e-4
+
+function measureIn(parts: Parts, plan: Plan, chosen: ArrayLike<number>): LexicalHits {
+  const { documents, postings, settings, space } = parts
+  const hits: LexicalHit[] = []
+  mark(plan, postings.strongest.length, space)
+  for (let at = 0; at < chosen.length; at++) {
+    measure(chosen[at]!, plan, documents, settings, space, features)
+    hits.push(hitOf(chosen[at]!))
+  }
+  unmark(plan, space)
+  return resultOf(hits, plan, parts)
+}
+
+function resultOf(hits: readonly LexicalHit[], plan: Plan, { postings, count }: Parts): LexicalHits {
+  return { hits, perfect: plan.rarity, matched: () => countMatches(plan, postings, count) }
+}
+
+/** Puts the document just measured where it belongs among the first `limit`. */
+function insert(hits: LexicalHit[], document: number, limit: number): void {
+  const { score } = features
+  let [low, high] = [0, hits.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const other = hits[middle]!
+    if (other.score > score || (other.score === score && other.document < document)) low = middle + 1
+    else high = middle
+  }
+  if (low >= limit) return
+  if (hits.length === limit) hits.pop()
+  if (low === hits.length) hits.push(hitOf(document))
+  else hits.splice(low, 0, hitOf(document))
+}
+
+function hitOf(document: number): LexicalHit {
+  return {
+    document,
+    score: features.score,
+    sum: features.sum,
+    bestClause: features.bestClause,
+    nameCoverage: features.nameCoverage,
+    queryInName: features.queryInName,
+    serverCoverage: features.serverCoverage,
+    queryCoverage: features.queryCoverage,
+    words: features.words,
+  }
+}
+
+function countMatches({ groups }: Plan, { documents, starts }: Postings, count: number): number {
+  const seen = new Uint8Array(count)
+  let matched = 0
+  for (const { alternatives } of groups) {
+    for (const { term } of alternatives) {
+      const end = starts[term + 1]!
+      for (let index = starts[term]!; index < end; index++) {
+        const document = documents[index]!
+        matched += 1 - seen[document]!
+        seen[document] = 1
+      }
+    }
+  }
+  return matched
+}
+
+function bytesOf(arrays: object): number {
+  return Object.values(arrays).reduce(
+    (sum, value) => sum + (ArrayBuffer.isView(value) ? value.byteLength : 0),
+    0,
+  )
+}

@@ -1,0 +1,84 @@
+// Meaning of a text as a direction: the normalised sum of one row per word piece. Pure; the table comes in as bytes.
+import { createVocabulary, type Vocabulary, visitPieces } from './wordpiece.ts'
+
+export interface Meaning {
+  readonly dimensions: number
+  /**
+   * A unit vector; all zeros if no word is known. Names are to be split into words before. Only the text's beginning
+   * counts, `pieces` word pieces of it: a long description is no clearer than its first sentences.
+   */
+  embed(text: string, pieces?: number): Float32Array
+}
+
+interface Table {
+  readonly vocabulary: Vocabulary
+  readonly dimensions: number
+  readonly scales: Float32Array
+  /** Two numbers a byte, the even one in the low half. */
+  readonly codes: Int8Array
+}
+
+/** `TSM1`, little-endian. */
+const MAGIC = 0x314d5354
+const HEADER = 16
+const PIECES = 48
+
+/**
+ * The table's bytes: magic, dimensions, rows and the vocabulary's length as 32-bit numbers; the vocabulary, one token a
+ * line, filled up to a multiple of four; a scale per row (32-bit floats); the rows, four bits a number.
+ */
+export function createMeaning(bytes: Uint8Array): Meaning {
+  const table = readTable(bytes)
+  const { vocabulary, dimensions } = table
+  let sum = new Float32Array(dimensions)
+  const add = (row: number) => addRow(table, row, sum)
+  return {
+    dimensions,
+    embed(text, pieces = PIECES) {
+      sum = new Float32Array(dimensions)
+      visitPieces(vocabulary, text, pieces, add)
+      return normalize(sum)
+    },
+  }
+}
+
+function readTable(bytes: Uint8Array): Table {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  if (bytes.byteLength < HEADER || view.getUint32(0, true) !== MAGIC)
+    throw new Error('Not a table of meanings.')
+  const dimensions = view.getUint32(4, true)
+  const rows = view.getUint32(8, true)
+  const length = view.getUint32(12, true)
+  const scalesFrom = HEADER + Math.ceil(length / 4) * 4
+  const codesFrom = scalesFrom + rows * 4
+  if (bytes.byteLength !== codesFrom + (rows * dimensions) / 2)
+    throw new Error('The table of meanings is torn.')
+  const scales = new Float32Array(rows)
+  for (let row = 0; row < rows; row++) scales[row] = view.getFloat32(scalesFrom + row * 4, true)
+  return {
+    vocabulary: createVocabulary(bytes.subarray(HEADER, HEADER + length)),
+    dimensions,
+    scales,
+    codes: new Int8Array(bytes.buffer, bytes.byteOffset + codesFrom, (rows * dimensions) / 2),
+  }
+}
+
+function addRow({ scales, codes, dimensions }: Table, row: number, sum: Float32Array): void {
+  const scale = scales[row]!
+  const half = dimensions / 2
+  const from = row * half
+  for (let i = 0; i < half; i++) {
+    const pair = codes[from + i]!
+    sum[2 * i]! += scale * ((pair << 28) >> 28)
+    sum[2 * i + 1]! += scale * (pair >> 4)
+  }
+}
+
+function normalize(vector: Float32Array): Float32Array {
+  let squares = 0
+  for (let i = 0; i < vector.length; i++) squares += vector[i]! * vector[i]!
+  if (squares === 0) return vector
+  const factor = 1 / Math.sqrt(squares)
+  for (let i = 0; i < vector.length; i++) vector[i]! *= factor
+  return vector
+}

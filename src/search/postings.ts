@@ -1,0 +1,39 @@
+// The inverted side: for each term the documents that have it, in order. Made from the documents in two linear passes.
+import type { Documents } from './documents.ts'
+
+export type Postings = {
+  /** Where each term's postings begin; one more than there are terms. */
+  readonly starts: Uint32Array
+  readonly documents: Uint32Array
+  readonly values: Uint16Array
+  /** The strongest posting of each term. */
+  readonly strongest: Uint16Array
+}
+
+export function invert(from: Documents, termCount: number): Postings {
+  const starts = new Uint32Array(termCount + 1)
+  const { terms, values: given } = from
+  for (let index = 0; index < terms.length; index++) starts[terms[index]! + 1]!++
+  for (let term = 0; term < termCount; term++) starts[term + 1]! += starts[term]!
+  const next = starts.slice()
+  const documents = new Uint32Array(terms.length)
+  const values = new Uint16Array(terms.length)
+  const strongest = new Uint16Array(termCount)
+  for (let document = 0; document < from.count; document++) {
+    const end = from.starts[document + 1]!
+    for (let index = from.starts[document]!; index < end; index++) {
+      const term = terms[index]!
+      const place = next[term]!++
+      const value = given[index]!
+      documents[place] = document
+      values[place] = value
+      if (value > strongest[term]!) strongest[term] = value
+    }
+  }
+  return { starts, documents, values, strongest }
+}
+
+/** How many documents have a term. */
+export function countOf({ starts }: Postings, term: number): number {
+  return term >= 0 && term + 1 < starts.length ? starts[term + 1]! - starts[term]! : 0
+}

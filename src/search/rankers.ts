@@ -1,0 +1,61 @@
+// Rankers by words: `lexical`, ours, and `bm25`, with the semantics of the hosted search tool.
+import type { Rank } from '../core/calls/rank.ts'
+import type { PoolTool } from '../core/types.ts'
+import { createLexicalIndex, type LexicalIndex } from './lexical.ts'
+import { LEXICAL, type LexicalSettings, PLAIN_BM25 } from './settings.ts'
+
+/** Longest query the hosted BM25 tool takes (wire 20). */
+const LONGEST_BM25_QUERY = 500
+
+/** A search input that a hosted tool refuses. A shelf falls back to its classic ranker, a gateway says so (wire 20). */
+export class SearchInputError extends Error {
+  readonly code = 'invalid_tool_input'
+
+  constructor(message: string) {
+    super(message)
+    this.name = 'SearchInputError'
+  }
+}
+
+/** The index of a list of tools, remembered as long as the list lives, made from the latest one where they overlap. */
+export function createIndexes(settings: LexicalSettings): (tools: readonly PoolTool[]) => LexicalIndex {
+  const indexes = new WeakMap<readonly PoolTool[], LexicalIndex>()
+  let latest: WeakRef<LexicalIndex> | undefined
+  return (tools) => {
+    let index = indexes.get(tools)
+    if (!index) {
+      index = latest?.deref()?.update(tools) ?? createLexicalIndex(tools, settings)
+      indexes.set(tools, index)
+      latest = new WeakRef(index)
+    }
+    return index
+  }
+}
+
+export function createLexicalRank(settings: LexicalSettings = LEXICAL): Rank {
+  const indexFor = createIndexes(settings)
+  return (tools, query, limit) => {
+    const found = indexFor(tools).search(query, limit)
+    const hits = found.hits.map(({ document, score }) => ({ tool: tools[document]!, score }))
+    return {
+      hits,
+      get matched() {
+        return found.matched()
+      },
+    }
+  }
+}
+
+/** Fielded BM25F with cleaned queries, synonyms and bonuses for names. */
+export const lexical: Rank = createLexicalRank()
+
+const plain = createLexicalRank(PLAIN_BM25)
+
+/** Plain BM25 over name, description, argument names and argument descriptions (wire 18). */
+export const bm25: Rank = (tools, query, limit) => {
+  if (query.length > LONGEST_BM25_QUERY) {
+    const message = `the query has ${query.length} characters; at most ${LONGEST_BM25_QUERY} are searched. Shorten it.`
+    throw new SearchInputError(message)
+  }
+  return plain(tools, query, limit)
+}

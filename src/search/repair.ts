@@ -1,0 +1,90 @@
+// Words that no tool has: perhaps cut short ("notif"), mistyped ("calender") or two in one ("filename").
+// Tried only when the word itself is unknown, so a repaired word can never outrank an exact one.
+
+export type Repair = {
+  readonly word: string
+  readonly how: 'prefix' | 'typo' | 'part'
+  readonly share: number
+}
+
+const SHORTEST_PREFIX = 3
+const SHORTEST_TYPO = 4
+const LONGEST = 40
+const MOST_REPAIRS = 8
+
+/** Known words near an unknown one: completions, else corrections, else the two it is made of. */
+export function repair(
+  word: string,
+  sameStart: readonly string[],
+  isKnown: (word: string) => boolean,
+  mayCorrect: boolean,
+): Repair[] {
+  if (word.length > LONGEST || !/^\p{L}+$/u.test(word)) return []
+  const longer = completions(word, sameStart, isKnown)
+  if (longer.length > 0) return longer
+  const halves = split(word, isKnown)
+  return halves.length > 0 || !mayCorrect ? halves : corrections(word, sameStart, isKnown)
+}
+
+function completions(word: string, known: readonly string[], isKnown: (word: string) => boolean): Repair[] {
+  if (word.length < SHORTEST_PREFIX) return []
+  const found = known.filter((other) => other.startsWith(word) && other !== word && isKnown(other))
+  return nearestFirst(found).map((other) => ({ word: other, how: 'prefix', share: 1 }))
+}
+
+function corrections(word: string, known: readonly string[], isKnown: (word: string) => boolean): Repair[] {
+  if (word.length < SHORTEST_TYPO) return []
+  const most = word.length < 8 ? 1 : 2
+  let nearest = most
+  let found: string[] = []
+  for (const other of known) {
+    if (Math.abs(other.length - word.length) > nearest || other.length < SHORTEST_TYPO) continue
+    const distance = editDistance(word, other, nearest)
+    if (distance > nearest || !isKnown(other)) continue
+    if (distance < nearest) found = []
+    nearest = distance
+    found.push(other)
+  }
+  return nearestFirst(found).map((other) => ({ word: other, how: 'typo', share: 1 / nearest }))
+}
+
+function split(word: string, isKnown: (word: string) => boolean): Repair[] {
+  for (let end = word.length - 3; end >= 3; end--) {
+    const [head, tail] = [word.slice(0, end), word.slice(end)]
+    if (isKnown(head) && isKnown(tail))
+      return [head, tail].map((part) => ({ word: part, how: 'part', share: 1 }))
+  }
+  return []
+}
+
+/** Short ones first, then by the alphabet: the order in which tools came must not matter. */
+function nearestFirst(words: string[]): string[] {
+  return words.sort((a, b) => a.length - b.length || (a < b ? -1 : 1)).slice(0, MOST_REPAIRS)
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours; `limit + 1` when there are more than that. */
+export function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) > limit) return limit + 1
+  let before: number[] = []
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row]
+    let least = row
+    for (let column = 1; column <= b.length; column++) {
+      const isSame = a[row - 1] === b[column - 1]
+      let cost = Math.min(
+        previous[column]! + 1,
+        current[column - 1]! + 1,
+        previous[column - 1]! + (isSame ? 0 : 1),
+      )
+      const isSwap = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
+      if (isSwap) cost = Math.min(cost, before[column - 2]! + 1)
+      current.push(cost)
+      if (cost < least) least = cost
+    }
+    if (least > limit) return limit + 1
+    before = previous
+    previous = current
+  }
+  return Math.min(previous[b.length]!, limit + 1)
+}

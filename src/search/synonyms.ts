@@ -1,0 +1,133 @@
+// Words that mean nearly the same in what people ask of tools. General verbs and nouns only, no product names: a
+// synonym counts for less than the word itself, and a tool that has both is not counted twice.
+import { stem } from './stem.ts'
+
+const GROUPS = `
+  delete remove erase discard
+  get fetch retrieve obtain
+  find search lookup query locate discover
+  show display list view
+  get show
+  read view open
+  create add make generate
+  generate produce compose
+  build construct make
+  update edit modify change
+  set change configure adjust
+  send post share deliver
+  message dm chat text
+  notify alert notification
+  start launch run execute begin
+  stop halt end terminate
+  stop cancel
+  close end
+  buy purchase order shop
+  cost price fee
+  movie film cinema
+  song track music
+  image picture photo photograph
+  mail email
+  directory folder
+  doc document
+  repository repo
+  info information detail
+  data information
+  location place
+  address location
+  restaurant dining
+  hotel accommodation lodging
+  job career employment position
+  meeting event appointment
+  calendar schedule
+  reminder alarm remind
+  todo task
+  weather forecast
+  stock share ticker
+  currency exchange
+  compute calculate
+  calculate evaluate
+  convert transform
+  website webpage site web
+  url link
+  customer client
+  employee staff worker
+  ticket issue
+  bug issue
+  route direction navigate
+  trip travel itinerary vacation
+  car vehicle automobile
+  phone mobile
+  article post
+  summary summarize overview
+  chart graph plot
+  chart diagram visualize
+  archive zip compress
+  copy duplicate clone
+  move transfer
+  reserve book reservation
+  doctor physician
+  health medical
+  recipe cook
+  food meal
+  verify validate check
+  compare difference
+  average mean
+  total sum
+  count number
+  invite invitation
+  latest recent newest
+  person people
+  friend contact
+  team group
+  author writer
+  picture drawing
+  test exam quiz
+  learn study education
+  gift present
+  cheap discount deal coupon
+  house home property
+  rent rental
+  company business firm
+  law legal
+  money finance financial
+  invest investment
+  error problem
+  fix repair
+  speech voice audio
+  speak voice
+  game play
+  sport match
+  code program
+  ai model
+  pdf document
+  note memo
+  comment reply
+  answer respond reply
+  label tag
+  history past
+  upload import
+  download export
+  save store
+  log record
+  login signin authenticate
+  password credential
+  user account
+  size length
+  quantity amount
+`
+
+/** Stem → the stems near it. */
+export const SYNONYMS: ReadonlyMap<string, readonly string[]> = tableOf(GROUPS)
+
+function tableOf(groups: string): Map<string, string[]> {
+  const table = new Map<string, string[]>()
+  for (const line of groups.trim().split('\n')) {
+    const stems = line.trim().split(/\s+/).map(stem)
+    for (const one of stems) {
+      const near = table.get(one) ?? []
+      near.push(...stems.filter((other) => other !== one && !near.includes(other)))
+      table.set(one, near)
+    }
+  }
+  return table
+}

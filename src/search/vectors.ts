@@ -1,0 +1,56 @@
+// A tool's meaning: the directions of its fields, added up by weight. Made once per tool.
+import { splitName } from '../core/tools/names.ts'
+import type { PoolTool } from '../core/types.ts'
+import { fieldsOf } from './fields.ts'
+import { createDense, type Dense } from './kernel.ts'
+import type { Meaning } from './meaning.ts'
+
+/** In the order of FIELDS; enum values say little. */
+const WEIGHTS = [0.7, 0.3, 0.7, 1, 0.3, 0.5, 0] as const
+const LONGEST = [16, 16, 32, 48, 48, 100, 0] as const
+
+/** Fields that hold identifiers rather than sentences. */
+const IDENTIFIERS = [true, true, false, false, true, false, true] as const
+
+export type Vectors = {
+  /** The dot products of a query with all tools, in their order. Valid until the next call. */
+  scores(tools: readonly PoolTool[], query: string): Float32Array
+}
+
+export function createVectors(meaning: Meaning): Vectors {
+  const vectors = new WeakMap<PoolTool, Float32Array>()
+  const dense = new WeakMap<readonly PoolTool[], Dense>()
+  const vectorOf = (tool: PoolTool) => {
+    let vector = vectors.get(tool)
+    if (!vector) {
+      vector = toolVector(tool, meaning)
+      vectors.set(tool, vector)
+    }
+    return vector
+  }
+  return {
+    scores(tools, query) {
+      let rows = dense.get(tools)
+      if (!rows) {
+        rows = createDense(meaning.dimensions)
+        for (const tool of tools) rows.add(vectorOf(tool))
+        dense.set(tools, rows)
+      }
+      return rows.scores(meaning.embed(query))
+    },
+  }
+}
+
+function toolVector(tool: PoolTool, meaning: Meaning): Float32Array {
+  const sum = new Float32Array(meaning.dimensions)
+  for (const [field, texts] of fieldsOf(tool).entries()) {
+    const weight = WEIGHTS[field] ?? 0
+    if (weight === 0 || texts.length === 0) continue
+    const text = texts.map((one) => (IDENTIFIERS[field] ? splitName(one).join(' ') : one)).join('. ')
+    const part = meaning.embed(text, LONGEST[field])
+    for (let index = 0; index < sum.length; index++)
+      sum[index] = (sum[index] ?? 0) + weight * (part[index] ?? 0)
+  }
+  const length = Math.hypot(...sum)
+  return length > 0 ? sum.map((value) => value / length) : sum
+}

@@ -1,0 +1,60 @@
+// Words → numbers. Shared by an index and everything updated from it; it only grows.
+import { STOP_WORDS } from './filler.ts'
+import { stem } from './stem.ts'
+
+export const NO_TERM = -1
+
+export type Vocabulary = {
+  /** The term of a word in a tool: its stem, made when it is new. Function words have none. */
+  learn(word: string): number
+  /** The term of the very form of a word, kept apart from its stem. */
+  learnForm(word: string): number
+  /** The term of a word in a query, if any tool ever had it. */
+  termOf(word: string): number
+  formOf(word: string): number
+  ofStem(stemmed: string): number
+  /** Every word of any tool that begins with a letter, for corrections. */
+  startingWith(letter: string): readonly string[]
+  textOf(term: number): string
+  readonly size: number
+}
+
+export function createVocabulary(): Vocabulary {
+  const words = new Map<string, number>()
+  const stems = new Map<string, number>()
+  const forms = new Map<string, number>()
+  const texts: string[] = []
+  const byLetter = new Map<string, string[]>()
+
+  function enter(table: Map<string, number>, text: string): number {
+    const known = table.get(text)
+    if (known !== undefined) return known
+    table.set(text, texts.length)
+    return texts.push(text) - 1
+  }
+
+  function learn(word: string): number {
+    const known = words.get(word)
+    if (known !== undefined) return known
+    const term = STOP_WORDS.has(word) ? NO_TERM : enter(stems, stem(word))
+    words.set(word, term)
+    if (term === NO_TERM) return term
+    const list = byLetter.get(word[0]!)
+    if (list) list.push(word)
+    else byLetter.set(word[0]!, [word])
+    return term
+  }
+
+  return {
+    learn,
+    learnForm: (word) => enter(forms, word),
+    termOf: (word) => words.get(word) ?? stems.get(stem(word)) ?? NO_TERM,
+    formOf: (word) => forms.get(word) ?? NO_TERM,
+    ofStem: (stemmed) => stems.get(stemmed) ?? NO_TERM,
+    startingWith: (letter) => byLetter.get(letter) ?? [],
+    textOf: (term) => texts[term] ?? '',
+    get size() {
+      return texts.length
+    },
+  }
+}

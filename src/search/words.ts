@@ -1,0 +1,164 @@
+// Text → words. One spelling for case, accents and width; identifiers are cut into their parts; scripts that
+// write without spaces become pairs of characters.
+
+const LETTER_LOW = 1
+const LETTER_UP = 2
+const DIGIT = 3
+
+const KINDS = new Uint8Array(128)
+for (let code = 97; code <= 122; code++) KINDS[code] = LETTER_LOW
+for (let code = 65; code <= 90; code++) KINDS[code] = LETTER_UP
+for (let code = 48; code <= 57; code++) KINDS[code] = DIGIT
+
+/** Scripts that write words without spaces between them, or endings onto them. */
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]+/u
+
+const RUNS = new RegExp(`(${UNSPACED.source})|[\\p{L}\\p{N}\\p{M}]+`, 'gu')
+
+/** Takes one word; `isJoined` marks a second spelling of what was given in parts ("git", "hub", then "github"). */
+export type Emit = (word: string, isJoined: boolean) => void
+
+/** Every word of a text, in order. */
+export function eachWord(text: string, emit: Emit): void {
+  if (isAscii(text)) asciiWords(text, emit)
+  else otherWords(text, emit)
+}
+
+/** The words of a text as a list. */
+export function wordsOf(text: string): string[] {
+  const words: string[] = []
+  eachWord(text, (word) => words.push(word))
+  return words
+}
+
+/** One spelling for accents and width; case stays, because it shows where an identifier's parts begin. */
+export function unaccent(text: string): string {
+  return text
+    .normalize('NFKD')
+    .replace(/[\u0300-\u036f]+/g, '')
+    .normalize('NFC')
+}
+
+export function isUnspaced(word: string): boolean {
+  return UNSPACED.test(word)
+}
+
+function isAscii(text: string): boolean {
+  for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 127) return false
+  return true
+}
+
+function asciiWords(text: string, emit: Emit): void {
+  let start = -1
+  for (let index = 0; index <= text.length; index++) {
+    const kind = index < text.length ? KINDS[text.charCodeAt(index)]! : 0
+    if (kind !== 0) {
+      if (start < 0) start = index
+    } else if (start >= 0) {
+      const isPossessive = index === start + 1 && text.charCodeAt(start - 1) === 39 && isEnding(text, start)
+      if (!isPossessive) run(text, start, index, emit)
+      start = -1
+    }
+  }
+}
+
+/** The s, t, d or m behind an apostrophe is no word. */
+function isEnding(text: string, index: number): boolean {
+  return 'stdmSTDM'.includes(text[index]!)
+}
+
+/** One run of letters and digits, whole when it is plain, else its parts and how they read together. */
+function run(text: string, start: number, end: number, emit: Emit): void {
+  if (!hasEdge(text, start, end)) {
+    emit(text.slice(start, end).toLowerCase(), false)
+    return
+  }
+  const parts = asciiParts(text, start, end)
+  for (const part of parts) emit(part, false)
+  if (parts.length === 2 && end - start <= LONGEST_JOINED) {
+    emit(parts[0]! + parts[1]!, true)
+    return
+  }
+  for (let index = 1; index < parts.length; index++) {
+    const [before, after] = [parts[index - 1]!, parts[index]!]
+    if (isDigit(before) !== isDigit(after)) emit(before + after, true)
+  }
+}
+
+const LONGEST_JOINED = 20
+
+function isDigit(part: string): boolean {
+  return KINDS[part.charCodeAt(0)] === DIGIT
+}
+
+/** Whether something in the run separates: a capital or a digit where a small letter was, or the other way. */
+function hasEdge(text: string, start: number, end: number): boolean {
+  const first = KINDS[text.charCodeAt(start)]!
+  let previous = first
+  for (let index = start + 1; index < end; index++) {
+    const kind = KINDS[text.charCodeAt(index)]!
+    if (kind !== previous && !(index === start + 1 && first === LETTER_UP && kind === LETTER_LOW)) return true
+    previous = kind
+  }
+  return false
+}
+
+/** camelCase, HTTPServer, base64; plurals of capitals (URLs) and one leading letter (iPhone, OAuth) stay whole. */
+function asciiParts(text: string, start: number, end: number): string[] {
+  const lower = text.slice(start, end).toLowerCase()
+  const parts: string[] = []
+  let from = start
+  for (let index = start + 1; index < end; index++) {
+    if (!isEdge(text, index, end)) continue
+    const isLeading = index === start + 1 && KINDS[text.charCodeAt(start)] !== DIGIT
+    if (isLeading && KINDS[text.charCodeAt(index)] !== DIGIT) continue
+    parts.push(lower.slice(from - start, index - start))
+    from = index
+  }
+  parts.push(lower.slice(from - start))
+  return parts
+}
+
+function isEdge(text: string, index: number, end: number): boolean {
+  const before = KINDS[text.charCodeAt(index - 1)]!
+  const here = KINDS[text.charCodeAt(index)]!
+  if (before === DIGIT || here === DIGIT) return before !== here
+  if (before === LETTER_LOW) return here === LETTER_UP
+  if (here === LETTER_LOW || index + 1 >= end) return false
+  const isPlural = index + 2 === end && text.charCodeAt(index + 1) === 115
+  return KINDS[text.charCodeAt(index + 1)] === LETTER_LOW && !isPlural
+}
+
+/** The same for other scripts with capitals. */
+function partsOf(run: string): string[] {
+  return run
+    .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
+    .replace(/(\p{L})(\d)/gu, '$1 $2')
+    .replace(/(\d)(\p{L})/gu, '$1 $2')
+    .split(' ')
+}
+
+function otherWords(text: string, emit: Emit): void {
+  for (const match of unaccent(text).matchAll(RUNS)) {
+    if (match[1] !== undefined) pairs(match[1], emit)
+    else for (const piece of match[0].split(UNSPACED_EDGE)) mixed(piece, emit)
+  }
+}
+
+const UNSPACED_EDGE = new RegExp(`(${UNSPACED.source})`, 'u')
+
+function mixed(piece: string, emit: Emit): void {
+  if (piece === '') return
+  if (UNSPACED.test(piece)) pairs(piece, emit)
+  else if (isAscii(piece)) asciiWords(piece, emit)
+  else for (const part of partsOf(piece)) emit(part.toLowerCase(), false)
+}
+
+function pairs(run: string, emit: Emit): void {
+  const characters = [...run]
+  if (characters.length <= 2) emit(run, false)
+  else
+    for (let index = 1; index < characters.length; index++)
+      emit(characters[index - 1]! + characters[index]!, false)
+}

@@ -1,0 +1,118 @@
+// Text → words, stems and query words.
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { readQuery } from '../../src/search/query-words.ts'
+import { editDistance } from '../../src/search/repair.ts'
+import { stem } from '../../src/search/stem.ts'
+import { wordsOf } from '../../src/search/words.ts'
+
+describe('words of a text', () => {
+  test.each([
+    ['send_message', ['send', 'message']],
+    ['sendMessage', ['send', 'message', 'sendmessage']],
+    ['GitHub issue', ['git', 'hub', 'github', 'issue']],
+    ['HTTPServer', ['http', 'server', 'httpserver']],
+    ['all URLs and IDs', ['all', 'urls', 'and', 'ids']],
+    ['an iPhone, OAuth', ['an', 'iphone', 'oauth']],
+    ['sha256', ['sha', '256', 'sha256']],
+    ["the user's name", ['the', 'user', 'name']],
+    ['Café ＡＢＣ', ['cafe', 'abc']],
+    ['Привет Мир', ['привет', 'мир']],
+    ['搜索引擎', ['搜索', '索引', '引擎']],
+    ['bing搜索', ['bing', '搜索']],
+    ['字', ['字']],
+    ['', []],
+    ['?! --', []],
+  ])('S14 %s', (text, words) => {
+    expect(wordsOf(text)).toEqual(words)
+  })
+
+  test('S14 no text throws, and words are lower case without separators', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => {
+        for (const word of wordsOf(text)) expect(word).not.toMatch(/[\s_\-./A-Z]|^$/)
+      }),
+    )
+  })
+})
+
+describe('stems', () => {
+  test.each([
+    ['message', 'messages'],
+    ['query', 'queries'],
+    ['translate', 'translation', 'translator', 'translating'],
+    ['calculate', 'calculator', 'calculation'],
+    ['analyze', 'analysis', 'analyses'],
+    ['convert', 'conversion', 'converted'],
+    ['movie', 'movies'],
+    ['run', 'running'],
+  ])('%s and its forms are one', (...forms) => {
+    expect(new Set(forms.map(stem)).size).toBe(1)
+  })
+
+  test.each([
+    ['new', 'news'],
+    ['general', 'generate'],
+    ['organ', 'organization'],
+    ['universe', 'university'],
+    ['bus', 'business'],
+  ])('%s and %s stay apart', (one, other) => {
+    expect(stem(one)).not.toBe(stem(other))
+  })
+})
+
+const WEIGHTS = { filler: 0, value: 0.5, number: 0.25 }
+const read = (query: string) => readQuery(query, WEIGHTS).map(({ word }) => word)
+const weightOf = (query: string, word: string) =>
+  readQuery(query, WEIGHTS).find((one) => one.word === word)?.weight
+
+describe('words of a query', () => {
+  test('filler and function words go', () => {
+    expect(read('Could you please help me to send a message?')).toEqual(['send', 'message'])
+  })
+
+  test('a query of nothing else keeps them', () => {
+    expect(read('help')).toEqual(['help'])
+    expect(read('what is this')).toEqual(['what', 'is', 'this'])
+  })
+
+  test('quoted text, addresses and numbers are values', () => {
+    expect(weightOf('send "quarterly report" now', 'report')).toBe(0.5)
+    expect(weightOf('mail alice@example.com', 'alice')).toBe(0.5)
+    expect(weightOf('open https://example.com/page', 'page')).toBe(0.5)
+    expect(weightOf('list 12 issues', '12')).toBe(0.25)
+    expect(weightOf('list 12 issues', 'issues')).toBe(1)
+  })
+
+  test('a query in quotation marks as a whole is no value', () => {
+    expect(weightOf('"send message"', 'send')).toBe(1)
+  })
+
+  test('each sentence is a clause of its own', () => {
+    const clauses = readQuery('Create an issue. Then book a flight', WEIGHTS)
+    const clauseOf = (word: string) => clauses.find((one) => one.word === word)?.clause
+    expect(clauseOf('issue')).not.toBe(clauseOf('flight'))
+  })
+
+  test('an identifier is one word with its parts', () => {
+    expect(readQuery('GitHub', WEIGHTS)).toEqual([
+      { word: 'github', weight: 1, clause: 0, parts: ['git', 'hub'] },
+    ])
+  })
+
+  test('S12 no query throws or hangs, and nothing is without weight', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (query) => {
+        for (const { weight } of readQuery(query, WEIGHTS)) expect(weight).toBeGreaterThan(0)
+      }),
+    )
+  })
+})
+
+test('the distance of two words counts swaps as one, and stops at the limit', () => {
+  expect(editDistance('serach', 'search', 2)).toBe(1)
+  expect(editDistance('calender', 'calendar', 2)).toBe(1)
+  expect(editDistance('mesage', 'message', 2)).toBe(1)
+  expect(editDistance('kitten', 'sitting', 2)).toBe(3)
+  expect(editDistance('same', 'same', 1)).toBe(0)
+})
