@@ -46,7 +46,7 @@ describe('wrong configuration', () => {
     ['notify', 'loud', 'function'],
     ['trace', [], 'function'],
     ['countTokens', 12, 'function'],
-    ['rank', 'bm25', 'function'],
+    ['rank', 'nonsense', 'function'],
     ['hidden', ['Bash'], 'function'],
     ['allowLoad', true, 'function'],
     ['toolSearch', 5, 'auto'],

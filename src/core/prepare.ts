@@ -6,7 +6,7 @@ import { announce, reload } from './history/append-notes.ts'
 import { type Facts, follow, type History } from './history/fold.ts'
 import { normalize } from './history/normalize.ts'
 import { viewFor } from './history/view.ts'
-import { assemble, betasFor, hostTools, openly, thinksByHand } from './request/request.ts'
+import { assemble, betasFor, forcedTool, hostTools, openly, thinksByHand } from './request/request.ts'
 import { makeWire } from './request/wire/index.ts'
 import { toolsFor } from './request/working.ts'
 import type { Context, Conversation, Host, State } from './state.ts'
@@ -50,15 +50,17 @@ export async function prepare<Request extends RequestLike>(
   // 4. What is appended to the history (read again: another call may have read on while the gate was asked)
   const history = read(context, request)
   const announced = wire && announce(context, wire, history)
-  if (wire && !thinksByHand(request)) reload(context, wire, history)
+  if (wire && !thinksByHand(request))
+    reload(context, wire, history, context.capability.boundThinking ? forcedTool(request) : [])
   // 5. The tools, in the wire's words
   const { tools, kept } = toolsFor(
     context,
     wire,
     history.facts,
     openly(context, wire, history.facts, request),
+    deferredOf(request),
   )
-  const sent = [...hostTools(request, context), ...tools]
+  const sent = [...hostTools(request, context, tools), ...tools]
   // 6. The history, valid for these tools
   const messages = normalize(history.entries, viewFor(context, wire, sent, history.facts), memory)
   // 7. All of it
@@ -69,7 +71,7 @@ export async function prepare<Request extends RequestLike>(
   memory.requests++
   settings.trace({ type: 'decision', model: request.model, decision })
   conversation.state = {
-    opened: opened || (decision.open && decision.mode === 'tst-auto'),
+    opened: context.state.opened || opened || (decision.open && decision.mode === 'tst-auto'),
     betas,
     announced: context.state.announced || history.facts.deltas > 0,
     search: wire?.name ?? 'off',
@@ -111,6 +113,11 @@ function contextFor(host: Host, conversation: Conversation, model: string): Cont
 function read({ settings, memory }: Context, { messages }: RequestLike): History {
   memory.history = follow(memory.history, messages as readonly Message[], memory.anchors, settings.searchTool)
   return memory.history
+}
+
+function deferredOf(request: RequestLike): number {
+  const { tools } = request as { tools?: unknown }
+  return Array.isArray(tools) ? tools.filter((tool) => tool?.defer_loading === true).length : 0
 }
 
 /** Only an open gate writes deltas and loads tools, so a history that has them tells that it was open (T6). */

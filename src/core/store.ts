@@ -6,7 +6,7 @@ import type { Host } from './state.ts'
 import { oddMark } from './tools/policy.ts'
 import { buildPool, checkTool, serverOf } from './tools/pool.ts'
 import type { Trace } from './trace.ts'
-import type { Pool, Server, Tool } from './types.ts'
+import type { Pool, PoolTool, Server, Tool } from './types.ts'
 
 export type Store = {
   readonly host: Host
@@ -26,8 +26,9 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
   const servers = new Map<string, Server>()
   const rejected = new Set<string>()
   let waiting: (() => void)[] = []
-  let host: Host = { settings, pool: poolOf([], settings, undefined), servers, rejected, counts: new Map() }
+  let host: Host = { settings, pool: poolOf([], settings, new Map()), servers, rejected, counts: new Map() }
   let tools: readonly Tool[] = []
+  const holders = new Map<string, PoolTool>()
 
   const change = () => {
     const woken = waiting
@@ -35,7 +36,9 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
     for (const wake of woken) wake()
   }
   const setTools = (next: readonly Tool[]) => {
-    host = { ...host, pool: poolOf(next, host.settings, host.pool) }
+    host = { ...host, pool: poolOf(next, host.settings, holders) }
+    for (const entry of host.pool.tools)
+      if (entry.server !== undefined && !holders.has(entry.name)) holders.set(entry.name, entry)
     tools = next
     change()
   }
@@ -92,7 +95,7 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
   return store
 }
 
-function poolOf(tools: readonly Tool[], settings: Settings, previous: Pool | undefined): Pool {
+function poolOf(tools: readonly Tool[], settings: Settings, holders: ReadonlyMap<string, PoolTool>): Pool {
   for (const tool of tools) {
     checkTool(tool)
     const warning = oddMark(tool)
@@ -102,7 +105,7 @@ function poolOf(tools: readonly Tool[], settings: Settings, previous: Pool | und
     descriptionLimit: settings.descriptionLimit,
     reserved: [settings.searchTool, settings.callTool, PLACEHOLDER],
     warn: settings.notify,
-    previous,
+    holders,
   })
 }
 
@@ -141,7 +144,11 @@ function tellOnce(settings: Settings): Settings {
     if (told.has(message)) return
     told.add(message)
     trace({ type: 'warning', message })
-    settings.notify(message)
+    try {
+      settings.notify(message)
+    } catch {
+      // As above.
+    }
   }
   return { ...settings, trace, notify }
 }

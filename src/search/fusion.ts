@@ -4,10 +4,7 @@ import type { LexicalHit } from './lexical.ts'
 
 /** What is known of one candidate beside the query. */
 export type Evidence = {
-  readonly words: Pick<
-    LexicalHit,
-    'score' | 'nameCoverage' | 'queryInName' | 'serverCoverage' | 'queryCoverage'
-  >
+  readonly words: Pick<LexicalHit, 'score' | 'nameCoverage' | 'serverCoverage' | 'queryCoverage'>
   /** The cosine of the static table. */
   readonly meaning: number
   /** The cosine of the real model, where it is at hand. */
@@ -25,8 +22,8 @@ export type Scale = {
 
 /** One number a feature; each is between 0 and about 1. */
 export type FusionWeights = {
-  /** The lexical score against a perfect one. */
-  readonly words: number
+  /** The lexical score against the best candidate's, as far as the best one has the query's words: words can be trusted. */
+  readonly sureWords: number
   /** The lexical score against the best candidate's. */
   readonly wordsLead: number
   readonly meaning: number
@@ -34,7 +31,8 @@ export type FusionWeights = {
   /** Words and meaning agree. */
   readonly both: number
   readonly nameCoverage: number
-  readonly queryInName: number
+  /** The meaning against the best candidate's, as far as no candidate has the query's words. */
+  readonly unsureMeaning: number
   readonly serverCoverage: number
   readonly queryCoverage: number
   readonly model: number
@@ -42,7 +40,7 @@ export type FusionWeights = {
 }
 
 export const FUSION_FEATURES = [
-  ...(['words', 'wordsLead', 'meaning', 'meaningLead', 'both', 'nameCoverage', 'queryInName'] as const),
+  ...(['sureWords', 'wordsLead', 'meaning', 'meaningLead', 'both', 'nameCoverage', 'unsureMeaning'] as const),
   ...(['serverCoverage', 'queryCoverage', 'model', 'modelLead'] as const),
 ]
 
@@ -51,14 +49,15 @@ export type FusionFeatures = { readonly [Feature in keyof FusionWeights]: number
 export function fusionFeatures({ words, meaning, model }: Evidence, scale: Scale): FusionFeatures {
   const wordsLead = ratio(words.score, scale.bestWords)
   const meaningLead = ratio(meaning, scale.bestMeaning)
+  const trust = Math.min(1, ratio(scale.bestWords, scale.perfect))
   return {
-    words: Math.min(1.5, ratio(words.score, scale.perfect)),
+    sureWords: wordsLead * trust,
     wordsLead,
     meaning: Math.max(0, meaning),
     meaningLead,
     both: wordsLead * meaningLead,
     nameCoverage: words.nameCoverage,
-    queryInName: words.queryInName,
+    unsureMeaning: meaningLead * (1 - trust),
     serverCoverage: words.serverCoverage,
     queryCoverage: words.queryCoverage,
     model: Math.max(0, model),

@@ -80,7 +80,7 @@ export function gatherCandidates(
   return { documents, evidence, scale }
 }
 
-const NO_WORDS = { score: 0, nameCoverage: 0, queryInName: 0, serverCoverage: 0, queryCoverage: 0 }
+const NO_WORDS = { score: 0, nameCoverage: 0, serverCoverage: 0, queryCoverage: 0 }
 
 /** Best first; of equals the one that comes first among the tools. */
 export function rankCandidates(

@@ -9,6 +9,8 @@ import type { Meaning } from './meaning.ts'
 const WEIGHTS = [0.7, 0.3, 0.7, 1, 0.3, 0.5, 0] as const
 const LONGEST = [16, 16, 32, 48, 48, 100, 0] as const
 
+const MOST_CLAUSES = 6
+
 /** Fields that hold identifiers rather than sentences. */
 const IDENTIFIERS = [true, true, false, false, true, false, true] as const
 
@@ -36,9 +38,32 @@ export function createVectors(meaning: Meaning): Vectors {
         for (const tool of tools) rows.add(vectorOf(tool))
         dense.set(tools, rows)
       }
-      return rows.scores(meaning.embed(query))
+      return bestOfClauses(
+        rows,
+        clausesOf(query).map((clause) => meaning.embed(clause)),
+      )
     },
   }
+}
+
+/** A long query may ask for several things: each of its clauses is looked for as well as the whole. */
+function clausesOf(query: string): string[] {
+  const clauses = query
+    .split(/[.;!?\n]+|,? (?:and|then|und|et|y) /i)
+    .filter((clause) => clause.split(/\s+/).length >= 4)
+  return clauses.length > 1 ? [query, ...clauses.slice(0, MOST_CLAUSES)] : [query]
+}
+
+function bestOfClauses(rows: Dense, queries: readonly Float32Array[]): Float32Array {
+  const [whole, ...clauses] = queries
+  if (!whole || clauses.length === 0) return rows.scores(whole ?? new Float32Array(0))
+  const best = rows.scores(whole).slice()
+  for (const clause of clauses) {
+    const scores = rows.scores(clause)
+    for (let row = 0; row < best.length; row++)
+      if ((scores[row] ?? 0) > (best[row] ?? 0)) best[row] = scores[row] ?? 0
+  }
+  return best
 }
 
 function toolVector(tool: PoolTool, meaning: Meaning): Float32Array {

@@ -3,13 +3,13 @@ import type { FusionWeights } from './fusion.ts'
 
 /** Words and the static table. */
 export const WITHOUT_MODEL: FusionWeights = {
-  words: 0,
+  sureWords: 0,
   wordsLead: 2.12,
   meaning: 2.34,
   meaningLead: 1.66,
   both: 1.05,
   nameCoverage: 0.54,
-  queryInName: 0,
+  unsureMeaning: 0,
   serverCoverage: 1.4,
   queryCoverage: 2.63,
   model: 0,

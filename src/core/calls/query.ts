@@ -125,7 +125,8 @@ async function rankSafely(
   try {
     const { hits, matched } = await rank(deferred, query, limit)
     const known = new Set(deferred)
-    return { hits: hits.filter(({ tool }) => known.has(tool)), matched: Number(matched) || hits.length }
+    const own = hits.filter(({ tool }) => known.has(tool))
+    return { hits: own, matched: (Number(matched) || hits.length) - (hits.length - own.length) }
   } catch (error) {
     notify(`the ranker failed, so the classic one is used: ${String(error)}`)
     return classic(deferred, query, limit)

@@ -17,7 +17,7 @@ export function toolResult(
   const answer = isBlock(output) && 'content' in output ? output : { content: output, isError: false }
   const isError = options.isError ?? answer.isError === true
   const given =
-    typeof answer.content === 'object' || typeof answer.content === 'string'
+    typeof answer.content === 'object' || answer.content === undefined
       ? answer.content
       : String(answer.content)
   const content = blocksOf({ content: given }).flatMap(converted)
@@ -30,16 +30,18 @@ export function toolResult(
 /** A block as the API takes it in a result; a reference, or a block of nothing, is left out. */
 function converted(block: Block): Block[] {
   const { type, text, data, mimeType, resource, uri } = block
-  if (type === 'text') return text === '' ? [] : [textBlock(String(text).toWellFormed())]
+  if (type === 'text') return said(text)
   if (type === 'tool_reference' || type === 'tool_addition' || type === 'tool_removal') return []
   if (type === 'image' && typeof data === 'string') {
     return [{ type, source: { type: 'base64', media_type: mimeType, data } }]
   }
   if (type === 'resource' && isBlock(resource)) {
-    return [
-      textBlock(typeof resource.text === 'string' ? resource.text : `A resource: ${String(resource.uri)}`),
-    ]
+    return said(typeof resource.text === 'string' ? resource.text : `A resource: ${String(resource.uri)}`)
   }
-  if (type === 'resource_link') return [textBlock(`A resource: ${String(uri)}`)]
+  if (type === 'resource_link') return said(`A resource: ${String(uri)}`)
   return type === 'audio' ? [textBlock('An audio clip that cannot be shown here.')] : [block]
+}
+
+function said(text: unknown): Block[] {
+  return text === '' ? [] : [textBlock(String(text).toWellFormed())]
 }

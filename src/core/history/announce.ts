@@ -79,13 +79,16 @@ function fit(input: AnnounceInput, room: number, write: Write): { step: Step; te
     const text = write(step, (tools) => listed(tools, step, input))
     if (estimateTokens(reminder(text)) <= room) return { step, text }
   }
-  let text = ''
-  const groups = new Set(input.shelving.deferred.map(({ server }) => server)).size
-  for (let most = groups; most >= 0; most = Math.min(most - 1, Math.floor(most * 0.9))) {
-    text = write('servers', (tools) => firstOf(listed(tools, 'servers', input), most))
-    if (estimateTokens(reminder(text)) <= room) break
+  const shortened = (most: number) =>
+    write('servers', (tools) => firstOf(listed(tools, 'servers', input), most))
+  let least = 0
+  let most = new Set(input.shelving.deferred.map(({ server }) => server)).size
+  while (least < most) {
+    const middle = Math.ceil((least + most) / 2)
+    if (estimateTokens(reminder(shortened(middle))) <= room) least = middle
+    else most = middle - 1
   }
-  return { step: 'servers', text }
+  return { step: 'servers', text: shortened(least) }
 }
 
 function firstOf(lines: readonly string[], most: number): string[] {

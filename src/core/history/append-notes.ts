@@ -53,10 +53,16 @@ function appendDelta(
 }
 
 /** Shows the definitions of tools that are loaded but that this wire shows nowhere, e.g. after a compaction. */
-export function reload({ memory, shelving, settings }: Context, wire: Wire, history: History): void {
+export function reload(
+  { memory, shelving, settings }: Context,
+  wire: Wire,
+  history: History,
+  forced: readonly string[],
+): void {
   if (!canAppend(history)) return
-  const tools = wire
-    .unseen(history.facts)
+  const { facts } = history
+  const names = [...wire.unseen(facts), ...forced.filter((name) => !facts.loaded.has(name))]
+  const tools = names
     .map((name) => shelving.pool.byName.get(name))
     .filter((entry): entry is PoolTool => entry !== undefined && shelving.deferredNames.has(entry.name))
   if (tools.length === 0) return

@@ -43,7 +43,11 @@ export async function compactHistory<Item extends MessageLike>(
   if (start === 0 && typeof summarize === 'function') return [...given]
   const loaded = [...foldHistory(entries, searchName).loaded]
   const kept = entries.slice(start)
-  const gone = entries.slice(0, start).flatMap((message) => rewrite(message, plain) ?? [])
+  const left = entries
+    .slice(0, start)
+    .map((message) => rewrite(message, plain))
+    .filter((message) => message !== undefined)
+  const gone = bound ? left.map(withoutThinking) : left
   const content: unknown =
     typeof summarize === 'string' ? summarize : await summarize(gone as unknown as Item[])
   if (typeof content !== 'string') throw wrong('summarize', content, 'a function that returns text')

@@ -62,8 +62,8 @@ export type History = {
   /** Our notes among the entries. */
   placed: Placed[]
   facts: Facts
-  /** How many blocks the newest message had when it was read. */
-  lastSize: number
+  /** The blocks of the newest message when it was read. */
+  lastBlocks: readonly unknown[]
 }
 
 /** A note, the host's message it follows, and whether the host hands it in itself. */
@@ -96,7 +96,7 @@ export function follow(
     else enter(history, message, searchName)
     for (const note of anchors.get(message) ?? []) place(history, note, message, searchName)
   }
-  history.lastSize = sizeOf(history.given.at(-1))
+  history.lastBlocks = [...contentOf(history.given.at(-1))]
   return history
 }
 
@@ -138,18 +138,19 @@ function enter(history: History, message: Message, searchName: string): void {
 }
 
 function newHistory(): History {
-  return { given: [], entries: [], placed: [], facts: noFacts(), lastSize: -1 }
+  return { given: [], entries: [], placed: [], facts: noFacts(), lastBlocks: [] }
 }
 
 /** The same messages and more; the newest one may have been filled meanwhile. */
-function isContinued({ given, lastSize }: History, messages: readonly Message[]): boolean {
+function isContinued({ given, lastBlocks }: History, messages: readonly Message[]): boolean {
   if (messages.length < given.length) return false
   for (let index = 0; index < given.length; index++) if (messages[index] !== given[index]) return false
-  return given.length === 0 || sizeOf(given.at(-1)) === lastSize
+  const blocks = contentOf(given.at(-1))
+  return blocks.length === lastBlocks.length && blocks.every((block, index) => block === lastBlocks[index])
 }
 
-function sizeOf(message: Message | undefined): number {
-  return Array.isArray(message?.content) ? message.content.length : -1
+function contentOf(message: Message | undefined): readonly unknown[] {
+  return Array.isArray(message?.content) ? message.content : []
 }
 
 function noFacts(): Facts {

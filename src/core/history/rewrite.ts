@@ -53,14 +53,20 @@ function rewriteResult(block: Block, view: View): Block {
 /** A result with references may hold nothing else: what stood beside them follows all results. */
 function apart(blocks: readonly Block[]): readonly Block[] {
   const others: Block[] = []
+  let isChanged = false
   const results = blocks.map((block) => {
     const items =
       block?.type === 'tool_result' && Array.isArray(block.content) ? (block.content as Block[]) : []
     if (!items.some(isReference) || items.every(isReference)) return block
-    others.push(...items.filter((item) => !isReference(item)))
+    isChanged = true
+    others.push(...items.filter((item) => !isReference(item) && !isBlank(item)))
     return { ...block, content: items.filter(isReference) }
   })
-  return others.length === 0 ? blocks : [...results, ...others]
+  return isChanged ? [...results, ...others] : blocks
+}
+
+function isBlank({ type, text }: Block): boolean {
+  return type === 'text' && String(text).trim() === ''
 }
 
 function sayLost(names: readonly string[], view: View): string {

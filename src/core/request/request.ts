@@ -44,10 +44,14 @@ export function assemble<Request extends RequestLike>(
 type HostFields = { tools?: unknown; betas?: unknown; tool_choice?: unknown; thinking?: unknown }
 
 /** Tools that the host put into the request itself: they go first, as they are. */
-export function hostTools(request: RequestLike, { pool }: Context): Definition[] {
+export function hostTools(
+  request: RequestLike,
+  { pool }: Context,
+  ours: readonly Definition[],
+): Definition[] {
   const { tools } = request as HostFields
   const own = Array.isArray(tools) ? (tools as Definition[]).filter(isBlock) : []
-  const twice = own.find(({ name }) => pool.byName.has(name))
+  const twice = own.find(({ name }) => pool.byName.has(name) || ours.some((tool) => tool.name === name))
   if (twice)
     throw new ShelfError(
       'DUPLICATE_TOOL',
@@ -62,6 +66,12 @@ export function thinksByHand(request: RequestLike): boolean {
   return ((request as HostFields).thinking as { type?: unknown } | null | undefined)?.type === 'enabled'
 }
 
+/** The deferred tool that the host forces and that nothing has loaded. */
+export function forcedTool(request: RequestLike): string[] {
+  const { type, name } = ((request as HostFields).tool_choice ?? {}) as { type?: unknown; name?: unknown }
+  return type === 'tool' ? [String(name)] : []
+}
+
 /**
  * Deferred tools that this request must send openly: the one that the host forces, and those that are loaded but
  * cannot be shown by a search of ours.
@@ -73,7 +83,8 @@ export function openly(
   request: RequestLike,
 ): Set<string> {
   const { type, name } = ((request as HostFields).tool_choice ?? {}) as { type?: unknown; name?: unknown }
-  const forced = type === 'tool' && !facts.loaded.has(String(name)) ? [String(name)] : []
+  const isSeen = facts.loaded.has(String(name)) && wire?.name !== 'bridge'
+  const forced = type === 'tool' && !isSeen ? [String(name)] : []
   const unseen = wire?.takesReferences && thinksByHand(request) ? wire.unseen(facts) : []
   return new Set([...forced, ...unseen].filter((one) => shelving.deferredNames.has(one)))
 }

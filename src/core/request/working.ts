@@ -14,22 +14,26 @@ export function toolsFor(
   wire: Wire | undefined,
   facts: Facts,
   open: ReadonlySet<string>,
+  hostDeferred: number,
 ): { tools: Definition[]; kept: readonly Kept[] } {
   if (!wire)
     return { tools: definitions([...shelving.immediate, ...sorted(shelving.deferred)]), kept: state.kept }
-  const names = new Set([...wire.declared(facts)].filter((name) => !open.has(name)))
-  const current = currentTools(shelving, names)
   const isFixed = settings.tombstones || capability.boundThinking
+  const names = new Set([...wire.declared(facts)].filter((name) => !open.has(name)))
+  const current = [...currentTools(shelving, names), ...(isFixed ? openTools(shelving, open) : [])]
   const kept = mergeKept(state.kept, current, isFixed)
   const sent = isFixed ? inOrder(kept, names) : current
   const inPlace = (isDeferred: boolean) =>
     sent.filter(({ place }) => (place === 'deferred') === isDeferred).map(({ definition }) => definition)
   const isUnloaded = ({ name }: PoolTool) => !names.has(name) && !facts.loaded.has(name) && !open.has(name)
   const tools = wire.declare({
-    immediate: [...inPlace(false), ...definitions(entriesOf(shelving, open))],
+    immediate: [...inPlace(false), ...(isFixed ? [] : definitions(entriesOf(shelving, open)))],
     loaded: inPlace(true),
     unloaded: () =>
-      definitions(sorted(shelving.deferred).filter(isUnloaded)).slice(0, MOST_DEFERRED - names.size),
+      definitions(sorted(shelving.deferred).filter(isUnloaded)).slice(
+        0,
+        MOST_DEFERRED - names.size - hostDeferred,
+      ),
   })
   return { tools, kept }
 }
@@ -49,6 +53,12 @@ function currentTools({ pool, immediate, deferredNames }: Shelving, loaded: Read
     ...immediate.map((entry) => keep(entry, entry.server === undefined ? 'built-in' : 'mcp')),
     ...deferred.flatMap((entry) => (entry ? [keep(entry, 'deferred')] : [])),
   ]
+}
+
+function openTools(shelving: Shelving, open: ReadonlySet<string>): Kept[] {
+  return entriesOf(shelving, open).map((entry) =>
+    keep(entry, entry.server === undefined ? 'built-in' : 'mcp'),
+  )
 }
 
 function entriesOf({ pool }: Shelving, names: ReadonlySet<string>): PoolTool[] {
@@ -75,11 +85,11 @@ function mergeKept(old: readonly Kept[], current: readonly Kept[], isFixed: bool
     const stays = known && (isFixed || known.isFixed)
     const next = {
       definition: stays ? known.definition : definition,
-      place,
+      place: stays && known.place !== 'deferred' ? known.place : place,
       isFixed: isFixed || known?.isFixed === true,
     }
     const isSame =
-      known?.definition === next.definition && known.place === place && known.isFixed === next.isFixed
+      known?.definition === next.definition && known.place === next.place && known.isFixed === next.isFixed
     if (!isSame) merged.set(definition.name, next)
   }
   const kept = [...merged.values()]

@@ -42,9 +42,11 @@ export function describe(tool: Tool, name: string, isMcp: boolean, descriptionLi
 function objectSchema(schema: unknown): unknown {
   if (!isFields(schema)) return { type: 'object', properties: {} }
   const { anyOf, oneOf, allOf, properties, required, ...rest } = schema
-  const branches = [anyOf, oneOf, allOf].flat().filter(isFields)
-  const isPlain = branches.length === 0 && (properties === undefined || isFields(properties))
-  if (isPlain && (required === undefined || Array.isArray(required))) {
+  const choices = [anyOf, oneOf, allOf]
+  const branches = choices.flat().filter(isFields)
+  const isPlain =
+    choices.every((choice) => choice === undefined) && (properties === undefined || isFields(properties))
+  if (isPlain && (required === undefined || isNames(required))) {
     return schema.type === 'object' ? schema : { ...schema, type: 'object' }
   }
   const merged = [...branches.map((branch) => branch.properties), properties].filter(isFields)
@@ -52,8 +54,12 @@ function objectSchema(schema: unknown): unknown {
     ...rest,
     type: 'object',
     properties: Object.assign({}, ...merged),
-    ...(Array.isArray(required) ? { required } : {}),
+    ...(isNames(required) ? { required } : {}),
   }
+}
+
+function isNames(value: unknown): boolean {
+  return Array.isArray(value) && value.every((name) => typeof name === 'string')
 }
 
 function isFields(value: unknown): value is { readonly [field: string]: unknown } {
@@ -73,16 +79,17 @@ function serialise(definition: Definition): Described {
   for (const [index, attempt] of attempts.entries()) {
     const json = toJson(attempt)
     if (json === undefined) continue
-    if (/\\ud[89a-f]/i.test(json))
-      return serialise(
-        JSON.parse(json, (_, value) => (typeof value === 'string' ? value.toWellFormed() : value)),
-      )
+    const whole = json.replace(LONE_HALF, '$1\ufffd')
+    if (whole !== json) return serialise(JSON.parse(whole))
     const warning = `the definition of "${name}" cannot be written as JSON; what cannot is left out.`
     return { definition: Object.freeze(attempt), json, ...(index > 0 ? { warning } : {}) }
   }
   const bare = Object.freeze({ name, ...text, input_schema: open })
   return { definition: bare, json: JSON.stringify(bare), warning: `"${name}" is sent without its schema.` }
 }
+
+/** JSON writes half of a pair as an escape; a backslash that stands for itself is written twice. */
+const LONE_HALF = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
 
 function toJson(value: unknown): string | undefined {
   try {

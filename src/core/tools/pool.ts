@@ -10,8 +10,8 @@ export type PoolOptions = {
   /** Names of the shelf's own tools: no tool of the host may take one. */
   readonly reserved: readonly string[]
   readonly warn: (message: string) => void
-  /** The pool before: who holds a name keeps it, whoever comes later. */
-  readonly previous?: Pool | undefined
+  /** Who was given a name keeps it, whoever comes later, also while it is away. */
+  readonly holders?: ReadonlyMap<string, PoolTool>
 }
 
 export function buildPool(tools: readonly Tool[], options: PoolOptions): Pool {
@@ -65,12 +65,13 @@ function nameAll(owned: readonly Owned[], options: PoolOptions): string[] {
   )
   for (const name of options.reserved) taken.add(name)
   const wishes = countWishes(owned)
-  const holders = holdersOf(owned, taken, options.previous)
+  const given = options.holders ?? new Map<string, PoolTool>()
+  const holders = holdersOf(owned, taken, given)
   return owned.map((one) => {
     if (one.server === undefined) return one.original
     const name = mcpName(one.server, one.original)
     const holder = holders.get(name)
-    const isFree = !taken.has(name) && wishes.get(name) === 1
+    const isFree = !taken.has(name) && wishes.get(name) === 1 && !given.has(name)
     return holder === one || (isFree && holder === undefined)
       ? name
       : clashName(one.server, one.original, (taken) => wishes.has(taken))
@@ -78,15 +79,19 @@ function nameAll(owned: readonly Owned[], options: PoolOptions): string[] {
 }
 
 /** Who keeps a plain name: its holder before; else the one spelled exactly so. */
-function holdersOf(owned: readonly Owned[], taken: ReadonlySet<string>, previous?: Pool): Map<string, Owned> {
+function holdersOf(
+  owned: readonly Owned[],
+  taken: ReadonlySet<string>,
+  previous: ReadonlyMap<string, PoolTool>,
+): Map<string, Owned> {
   const holders = new Map<string, Owned>()
   for (const one of owned) {
     if (one.server === undefined) continue
     const name = mcpName(one.server, one.original)
-    const before = previous?.byName.get(name)
+    const before = previous.get(name)
     if (before && before.server === one.server && before.original === one.original) holders.set(name, one)
   }
-  const isOld = new Set(holders.keys())
+  const isOld = new Set(previous.keys())
   for (const one of owned) {
     if (one.server === undefined) continue
     const name = mcpName(one.server, one.original)
