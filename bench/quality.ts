@@ -1,7 +1,7 @@
 // `npm run bench quality <folder>`: how well rankers find the right tools, ours and other libraries', in the same run.
 // The folder holds sets (tools.jsonl, queries.jsonl); each is also measured with its queries cut to a few words.
 // Of large sets only every n-th query is taken, because some peers need minutes; `--all` takes them all.
-import { classic, type Rank } from '../src/index.ts'
+import { classic, rankers as named, type Rank, warmUp } from '../src/index.ts'
 import { type Evaluation, evaluate, interval, type Quality } from '../src/search/evaluate.ts'
 import { bm25, createLexicalRank, lexical } from '../src/search/rankers.ts'
 import { PLAIN_BM25 } from '../src/search/settings.ts'
@@ -16,7 +16,11 @@ const baseline = createLexicalRank({
   lengthPenalty: [0.75, 0.75, 0, 0.75, 0.75, 0.75, 0],
 })
 
+const withModel = process.argv.includes('--model')
+
 const rankers: Readonly<Record<string, Rank>> = {
+  hybrid: named.hybrid,
+  ...(withModel ? { model: named.model } : {}),
   lexical,
   'BM25F baseline': baseline,
   bm25: (tools, query, limit) => bm25(tools, query.slice(0, 500), limit),
@@ -40,6 +44,7 @@ function intervalOf({ perQuery }: Evaluation): string {
 
 async function measure(set: QuerySet, isShort: boolean): Promise<Map<string, Evaluation>> {
   const results = new Map<string, Evaluation>()
+  if (withModel) await warmUp(set.tools)
   for (const [name, rank] of Object.entries(rankers)) {
     results.set(name, await evaluate(rank, set.tools, isShort ? set.short : set.queries))
     console.error(`${set.name}${isShort ? ', short' : ''}: ${name} ${cell(results.get(name)!)}`)

@@ -1,10 +1,10 @@
-// `npm run bench [cost|tokens|zoo] [tools.jsonl]`: one bench, or all that can run.
+// `npm run bench [cost|tokens|zoo|speed|quality] [file or folder]`: one bench, or cost and speed, which need no data.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-const benches = ['cost', 'tokens', 'zoo']
+const benches = ['cost', 'speed', 'tokens', 'zoo', 'quality']
 const [wanted, ...rest] = process.argv.slice(2)
-const chosen = wanted && benches.includes(wanted) ? [wanted] : benches
+const chosen = wanted && benches.includes(wanted) ? [wanted] : benches.slice(0, 2)
 const others = wanted && !benches.includes(wanted) ? [wanted, ...rest] : rest
 for (const name of chosen) {
   const path = fileURLToPath(new URL(`./${name}.ts`, import.meta.url))

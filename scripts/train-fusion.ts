@@ -62,6 +62,7 @@ function examplesOf(set: QuerySet, isShort: boolean): Example[] {
   const original = new Map(set.tools.map(({ original }, position) => [original, position]))
   const find = (name: string) => place.get(name) ?? original.get(name) ?? -1
   const model = withModel ? modelScores(set.name) : undefined
+  if (withModel && !model) return []
   const queries = isShort ? set.short : set.queries
   const inScope = (scope: string | undefined) => (document: number) =>
     !scope || set.tools[document]?.server === scope

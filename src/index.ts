@@ -10,15 +10,15 @@ import { validate } from './validate.ts'
 
 export { capabilitiesFromFile, capabilitiesFromUrl, keepFresh } from './capability-source.ts'
 export * from './core/index.ts'
-export { type RankerName, rankers } from './rankers.ts'
+export { type RankerName, rankers, warmUp } from './rankers.ts'
 export { validate } from './validate.ts'
 
-/** As in core, with rankers by name; `hybrid` is the default. */
+/** As in core, with rankers by name; `model` is the default. */
 export type ShelfOptions = Omit<PureOptions, 'rank'> & { readonly rank?: Rank | RankerName }
 
 export function createShelf(options: ShelfOptions): Shelf {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-  const { rank = 'hybrid' } = options
+  const { rank = 'model' } = options
   return createPureShelf({
     validate,
     timer: startTimer,

@@ -1,27 +1,52 @@
-// Every ranker by name (S7), and the default one with its table of meanings, read at the first search.
+// Every ranker by name (S7). The table of meanings is read, and the model's worker started, at the first search.
 import { readFileSync } from 'node:fs'
-import { classic, type Rank } from './core/index.ts'
+import { classic, type PoolTool, type Rank } from './core/index.ts'
+import { createEmbedder } from './embed/embedder.ts'
+import { createModelScores, type ModelScores } from './model-scores.ts'
 import { regex } from './regex-ranker.ts'
-import { bm25, createHybrid, createMeaning, createVectors, lexical } from './search/index.ts'
+import { bm25, createHybrid, createMeaning, createVectors, lexical, type Vectors } from './search/index.ts'
 
-const TABLE = new URL('../data/meaning.bin', import.meta.url)
-
-let loaded: Rank | undefined
-
-/** By words and by meaning: the best one measured (bench/RESULTS.md). Without its table it ranks by words. */
-export const hybrid: Rank = (tools, query, limit) => {
-  loaded ??= createHybrid({ vectors: readVectors() })
-  return loaded(tools, query, limit)
+/** By words and by meaning, from a table in the package. */
+const hybrid: Rank = (tools, query, limit) => {
+  engines.hybrid ??= createHybrid({ vectors: vectors() })
+  return engines.hybrid(tools, query, limit)
 }
 
-export const rankers = { hybrid, lexical, classic, bm25, regex } as const satisfies Record<string, Rank>
+/** The same with the real sentence encoder where it is installed and has read all tools; until then as `hybrid`. */
+const model: Rank = (tools, query, limit) => {
+  engines.model ??= createHybrid({ vectors: vectors(), model: modelScores().scores })
+  return engines.model(tools, query, limit)
+}
+
+export const rankers = { model, hybrid, lexical, classic, bm25, regex } as const satisfies Record<
+  string,
+  Rank
+>
 
 export type RankerName = keyof typeof rankers
 
-function readVectors() {
+/** Until the model has read these tools; false when it is not installed or failed. */
+export function warmUp(tools: readonly PoolTool[]): Promise<boolean> {
+  return modelScores().ready(tools)
+}
+
+const TABLE = new URL('../data/meaning.bin', import.meta.url)
+
+const engines: { hybrid?: Rank; model?: Rank; vectors?: Vectors | 'none'; scores?: ModelScores } = {}
+
+function modelScores(): ModelScores {
+  engines.scores ??= createModelScores(
+    createEmbedder({ notify: (message) => console.warn(`toolshelf: ${message}`) }),
+  )
+  return engines.scores
+}
+
+/** A package without its table still ranks, by words. */
+function vectors(): Vectors | undefined {
   try {
-    return createVectors(createMeaning(readFileSync(TABLE)))
+    engines.vectors ??= createVectors(createMeaning(readFileSync(TABLE)))
   } catch {
-    return undefined
+    engines.vectors = 'none'
   }
+  return engines.vectors === 'none' ? undefined : engines.vectors
 }

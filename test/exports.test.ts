@@ -36,6 +36,7 @@ test('toolshelf', () => {
       "searchKind",
       "snipHistory",
       "validate",
+      "warmUp",
     ]
   `)
 })

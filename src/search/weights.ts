@@ -3,18 +3,28 @@ import type { FusionWeights } from './fusion.ts'
 
 /** Words and the static table. */
 export const WITHOUT_MODEL: FusionWeights = {
-  sureWords: 0,
-  wordsLead: 2.12,
-  meaning: 2.34,
-  meaningLead: 1.66,
-  both: 1.05,
-  nameCoverage: 0.54,
-  unsureMeaning: 0,
-  serverCoverage: 1.4,
-  queryCoverage: 2.63,
+  wordsLead: 2.43,
+  meaning: 2.81,
+  meaningLead: 0.48,
+  both: 1.28,
+  nameCoverage: 0.26,
+  unsureMeaning: 1.24,
+  serverCoverage: 1.18,
+  queryCoverage: 3.18,
   model: 0,
   modelLead: 0,
 }
 
 /** The same with the real model. */
-export const WITH_MODEL: FusionWeights = { ...WITHOUT_MODEL, model: 1, modelLead: 1 }
+export const WITH_MODEL: FusionWeights = {
+  wordsLead: 1.78,
+  meaning: 1.38,
+  meaningLead: 0.75,
+  both: 1.43,
+  nameCoverage: 0.51,
+  unsureMeaning: 0,
+  serverCoverage: 0.87,
+  queryCoverage: 3.83,
+  model: 2,
+  modelLead: 2.81,
+}

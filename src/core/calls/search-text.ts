@@ -23,7 +23,7 @@ export function searchText(entry: PoolTool): SearchText {
   let text = texts.get(entry)
   if (!text) {
     text = {
-      parts: [...new Set([...splitName(entry.name), ...splitName(entry.original)].map(fold))],
+      parts: [...new Set([entry.name, entry.original, entry.server ?? ''].flatMap(splitName).map(fold))],
       full: fold(fullName(entry.name)),
       hint: fold(entry.hint),
       description: fold(String(entry.tool.description ?? '')),

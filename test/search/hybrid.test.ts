@@ -1,0 +1,64 @@
+// The default ranker: words and meaning as one score.
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { rankers, type Tool } from '../../src/index.ts'
+import { catalogueEntries } from '../../src/search/index.ts'
+
+const tool = (server: string, name: string, description: string): Tool => ({ name, server, description })
+
+const office = catalogueEntries([
+  tool('mail', 'send_email', 'Sends an e-mail to one or more recipients.'),
+  tool('mail', 'search_inbox', 'Finds e-mails by sender, subject or text.'),
+  tool('weather', 'get_forecast', 'Returns the weather forecast for a city.'),
+  tool('slack', 'send_message', 'Posts a message to a channel or person.'),
+  tool('slack', 'list_channels', 'Lists the channels of the workspace.'),
+  tool('github', 'create_issue', 'Opens a new issue in a repository.'),
+  tool('calendar', 'create_event', 'Adds an event to the calendar.'),
+  tool('图书', '搜索', '按书名搜索图书'),
+])
+
+const best = async (query: string, limit = 1) => {
+  const { hits } = await rankers.hybrid(office, query, limit)
+  return hits.map(({ tool: { original } }) => original)
+}
+
+describe('hybrid', () => {
+  it.each([
+    ['slack send', 'send_message'],
+    ['github issue', 'create_issue'],
+    ['email', 'send_email'],
+    ['搜索图书', '搜索'],
+  ])('S7 S14 finds by words: %s', async (query, expected) => {
+    expect(await best(query)).toEqual([expected])
+  })
+
+  it.each([
+    ['will it rain tomorrow?', 'get_forecast'],
+    ['schedule a meeting for Friday', 'create_event'],
+    ['report a bug', 'create_issue'],
+  ])('S7 finds by meaning what shares no word: %s', async (query, expected) => {
+    expect(await best(query)).toEqual([expected])
+  })
+
+  it('S8 a query of no known meaning finds nothing', async () => {
+    expect(await best('xyzzy quux', 5)).toEqual([])
+  })
+
+  it('S7 S12 never throws, is deterministic, and ranks each tool once', async () => {
+    const anything = fc.record({
+      query: fc.string({ unit: 'binary', maxLength: 200 }),
+      limit: fc.integer({ min: 1, max: 20 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(anything, async ({ query, limit }) => {
+        const first = await rankers.hybrid(office, query, limit)
+        const second = await rankers.hybrid(office, query, limit)
+        expect(second.hits).toEqual(first.hits)
+        expect(new Set(first.hits.map((hit) => hit.tool)).size).toBe(first.hits.length)
+        expect(first.hits.length).toBeLessThanOrEqual(limit)
+        expect(first.matched).toBeGreaterThanOrEqual(first.hits.length)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
