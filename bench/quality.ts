@@ -2,7 +2,14 @@
 // The folder holds sets (tools.jsonl, queries.jsonl); each is also measured with its queries cut to a few words.
 // Of large sets only every n-th query is taken, because some peers need minutes; `--all` takes them all.
 import { classic, rankers as named, type Rank, warmUp } from '../src/index.ts'
-import { type Evaluation, evaluate, interval, type Quality } from '../src/search/evaluate.ts'
+import {
+  type Evaluation,
+  type EvaluationQuery,
+  evaluate,
+  interval,
+  type Quality,
+} from '../src/search/evaluate.ts'
+import { createLexicalIndex } from '../src/search/lexical.ts'
 import { bm25, createLexicalRank, lexical } from '../src/search/rankers.ts'
 import { PLAIN_BM25 } from '../src/search/settings.ts'
 import { peers } from './peers.ts'
@@ -10,11 +17,12 @@ import { report, table } from './report.ts'
 import { type QuerySet, readSets } from './sets.ts'
 
 /** What the sets' README calls BM25F: fields weighted, stemmed, stop words out, nothing else. */
-const baseline = createLexicalRank({
+const BASELINE = {
   ...PLAIN_BM25,
   weights: [3, 1, 0, 1, 0.5, 0.25, 0],
   lengthPenalty: [0.75, 0.75, 0, 0.75, 0.75, 0.75, 0],
-})
+} as const
+const baseline = createLexicalRank(BASELINE)
 
 const withModel = process.argv.includes('--model')
 
@@ -42,6 +50,18 @@ function intervalOf({ perQuery }: Evaluation): string {
   return `${percent(low)}–${percent(high)}`
 }
 
+/** Queries that share no word with the tools they ask for. */
+function paraphrases({ tools, queries }: QuerySet): EvaluationQuery[] {
+  const index = createLexicalIndex(tools, BASELINE)
+  const place = new Map(tools.map(({ name }, position) => [name, position]))
+  return queries.filter(({ query, gold, scope }) => {
+    const documents = gold.flatMap((name) => place.get(name) ?? [])
+    return (
+      !scope && documents.length > 0 && index.measure(query, documents).hits.every(({ words }) => words === 0)
+    )
+  })
+}
+
 async function measure(set: QuerySet, isShort: boolean): Promise<Map<string, Evaluation>> {
   const results = new Map<string, Evaluation>()
   if (withModel) await warmUp(set.tools)
@@ -55,6 +75,7 @@ async function measure(set: QuerySet, isShort: boolean): Promise<Map<string, Eva
 const names = Object.keys(rankers)
 const rows: string[][] = []
 const shortRows: string[][] = []
+const apartRows: string[][] = []
 const details: string[][] = []
 for (const set of readSets(folder, process.argv.includes('--all') ? Number.POSITIVE_INFINITY : 250)) {
   const full = await measure(set, false)
@@ -64,6 +85,12 @@ for (const set of readSets(folder, process.argv.includes('--all') ? Number.POSIT
   if (kinds.length > 1)
     for (const kind of kinds)
       rows.push([`${set.name} ${kind}`, ...names.map((name) => cell(full.get(name)!.kinds[kind]!))])
+  const apart = paraphrases(set)
+  if (apart.length > 0) {
+    const cells: string[] = []
+    for (const rank of Object.values(rankers)) cells.push(cell(await evaluate(rank, set.tools, apart)))
+    apartRows.push([`${set.name} (${apart.length})`, ...cells])
+  }
   shortRows.push([set.name, ...names.map((name) => cell(short.get(name)!))])
   for (const [name, one] of full) {
     const { n, r1, r3, r5, r10, ndcg10, mrr10, all5 } = one
@@ -80,6 +107,10 @@ report('Quality of search', 'npm run bench quality <folder>', [
   'The same queries cut to their two to four rarest words:',
   '',
   ...table(['set', ...names], shortRows),
+  '',
+  'Those of the queries that share no word with the tools they ask for:',
+  '',
+  ...table(['set (queries)', ...names], apartRows),
   '',
   'Everything, with the 95 % interval of nDCG@10:',
   '',

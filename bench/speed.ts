@@ -1,10 +1,16 @@
-// `npm run bench speed`: the lexical index against MiniSearch on made-up tools, in the same run. Ratios are what counts.
+// `npm run bench speed`: the lexical index and the whole default ranker against MiniSearch on made-up tools, in the same
+// run; and what starting costs. Ratios are what counts.
+
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import MiniSearch from 'minisearch'
-import type { PoolTool } from '../src/index.ts'
+import { type PoolTool, rankers } from '../src/index.ts'
 import { fieldsOf } from '../src/search/fields.ts'
 import { createLexicalIndex } from '../src/search/lexical.ts'
 import { median, report, table } from './report.ts'
 import { synthetic } from './synthetic.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 type Built = {
   readonly search: (query: string) => unknown
@@ -77,6 +83,32 @@ function timeOf(search: (query: string) => unknown, queries: readonly string[], 
   return median(rounds)
 }
 
+/** The same for a ranker: words, static meaning and fusion together. */
+async function rankTime(tools: readonly PoolTool[], queries: readonly string[]): Promise<number> {
+  await rankers.hybrid(tools, queries[0] ?? '', 5)
+  const times: number[] = []
+  for (const query of queries.slice(0, 200)) {
+    const begin = performance.now()
+    await rankers.hybrid(tools, query, 5)
+    times.push((performance.now() - begin) * 1000)
+  }
+  return median(times)
+}
+
+/** Milliseconds of a fresh process until a line has run. */
+function startTime(code: string): number {
+  const script = `const begin = performance.now(); ${code}; console.log(performance.now() - begin)`
+  const times = [0, 1, 2].map(() =>
+    Number(
+      execFileSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+        encoding: 'utf8',
+        cwd: ROOT,
+      }),
+    ),
+  )
+  return median(times)
+}
+
 function updateTime(tools: readonly PoolTool[]): number {
   const without = tools.slice(50)
   const index = createLexicalIndex(without)
@@ -98,11 +130,14 @@ for (const count of [200, 2000, 20_000, 100_000]) {
   const peer = build(miniSearch, tools)
   const ownTime = timeOf(own.search, queries, 1500)
   const peerTime = timeOf(peer.search, queries, 4000)
+  const wholeTime = await rankTime(tools, queries)
   rows.push([
     count.toLocaleString('en'),
     ownTime.toFixed(1),
     peerTime.toFixed(0),
     `1/${Math.round(peerTime / ownTime)}`,
+    wholeTime.toFixed(0),
+    `${(wholeTime / peerTime).toFixed(2)}×`,
     own.buildTime.toFixed(0),
     peer.buildTime.toFixed(0),
     own.megabytes.toFixed(1),
@@ -110,11 +145,34 @@ for (const count of [200, 2000, 20_000, 100_000]) {
     updateTime(tools).toFixed(1),
   ])
 }
-report('Speed of the lexical index', 'npm run bench speed', [
+const start = [
+  ['import toolshelf/core', startTime(`await import('./dist/core/index.js')`)],
+  ['import toolshelf', startTime(`await import('./dist/index.js')`)],
+  [
+    'import toolshelf and search once',
+    startTime(`const { rankers } = await import('./dist/index.js'); await rankers.hybrid([], 'a', 5)`),
+  ],
+] as const
+
+report('Speed of search', 'npm run bench speed', [
   'Top 5 of three-word queries over made-up tools, against MiniSearch 7.2.0 in the same run. Update: 50 tools added.',
   '',
   ...table(
-    ['tools', 'µs', 'MiniSearch µs', 'ratio', 'build ms', 'MiniSearch', 'MB', 'MiniSearch', 'update ms'],
+    [
+      'tools',
+      'words µs',
+      'MiniSearch µs',
+      'ratio',
+      'hybrid µs',
+      'ratio',
+      'build ms',
+      'MiniSearch',
+      'MB',
+      'MiniSearch',
+      'update ms',
+    ],
     rows,
   ),
+  '',
+  `Start, in ms: ${start.map(([name, time]) => `${name} ${time.toFixed(0)}`).join(' · ')}. The table of meanings is read at the first search.`,
 ])

@@ -4,7 +4,17 @@ import { classic, type PoolTool, type Rank } from './core/index.ts'
 import { createEmbedder } from './embed/embedder.ts'
 import { createModelScores, type ModelScores } from './model-scores.ts'
 import { regex } from './regex-ranker.ts'
-import { bm25, createHybrid, createMeaning, createVectors, lexical, type Vectors } from './search/index.ts'
+import {
+  bm25,
+  createHybrid,
+  createMeaning,
+  createVectors,
+  explainFusion,
+  type LexicalIndex,
+  lexical,
+  type Part,
+  type Vectors,
+} from './search/index.ts'
 
 /** By words and by meaning, from a table in the package. */
 const hybrid: Rank = (tools, query, limit) => {
@@ -28,6 +38,15 @@ export type RankerName = keyof typeof rankers
 /** Until the model has read these tools; false when it is not installed or failed. */
 export function warmUp(tools: readonly PoolTool[]): Promise<boolean> {
   return modelScores().ready(tools)
+}
+
+/** Why `hybrid` ranks these tools as it does: the parts of each score. */
+export function explainHybrid(
+  index: LexicalIndex,
+  query: string,
+  of: readonly PoolTool[],
+): Map<PoolTool, Part[]> {
+  return explainFusion(index, vectors(), query, of)
 }
 
 const TABLE = new URL('../data/meaning.bin', import.meta.url)

@@ -2,9 +2,10 @@
 
 import { find } from '../core/calls/query.ts'
 import type { PoolTool, Rank } from '../core/index.ts'
+import { explainHybrid } from '../rankers.ts'
 import { catalogueEntries } from '../search/evaluate.ts'
 import type { WordMatch } from '../search/explain.ts'
-import { createLexicalIndex } from '../search/index.ts'
+import { createLexicalIndex, type Part } from '../search/index.ts'
 import { readTools } from './catalogue.ts'
 import { type Command, UsageError } from './command.ts'
 import { rankerOption, readLimit, readRanker } from './rank-option.ts'
@@ -38,11 +39,20 @@ export const search: Command = {
     const tools = catalogueEntries(await readTools(catalog, terminal))
     const { hits, matched } = await findWith(rank, tools, query, readLimit(text('limit'), 5))
     const index = isSet('explain') ? createLexicalIndex(tools) : undefined
+    const parts = index
+      ? explainHybrid(
+          index,
+          query,
+          hits.map(({ tool }) => tool),
+        )
+      : undefined
     const shown = hits.map(({ tool, score }) => ({
       name: tool.name,
       ...(tool.server === undefined ? {} : { server: tool.server }),
       score: Number(score.toFixed(4)),
-      ...(index ? { why: index.explain(tool, query)?.words ?? [] } : {}),
+      ...(index
+        ? { why: { words: index.explain(tool, query)?.words ?? [], parts: parts?.get(tool) ?? [] } }
+        : {}),
     }))
     if (isSet('json')) terminal.print(JSON.stringify({ hits: shown, matched }))
     else if (shown.length === 0) terminal.print(`No tool of ${tools.length} matches.`)
@@ -78,9 +88,10 @@ async function findWith(rank: Rank, tools: readonly PoolTool[], query: string, l
   return { hits: found.tools.map((tool) => ({ tool, score: scores.get(tool) ?? 0 })), matched: found.matched }
 }
 
-function explained(why: readonly WordMatch[]): string {
-  if (why.length === 0) return 'by meaning alone'
-  return why
-    .map(({ word, fields }) => `${word} in ${fields.map(({ field }) => field).join(' + ')}`)
-    .join(', ')
+type Why = { readonly words: readonly WordMatch[]; readonly parts: readonly Part[] }
+
+function explained({ words, parts }: Why): string {
+  const amounts = parts.slice(0, 4).map(({ name, amount }) => `${name} ${amount.toFixed(2)}`)
+  const found = words.map(({ word, fields }) => `${word} in ${fields.map(({ field }) => field).join(' + ')}`)
+  return [...amounts, found.length > 0 ? `[${found.join('; ')}]` : '[by meaning alone]'].join(', ')
 }

@@ -1,7 +1,15 @@
 // The default ranker: candidates by words and by meaning, one score for both (fusion.ts).
 import type { Hit, Rank } from '../core/calls/rank.ts'
 import type { PoolTool } from '../core/types.ts'
-import { type Evidence, type FusionWeights, fuse, fusionFeatures, type Scale } from './fusion.ts'
+import { ownName } from './fields.ts'
+import {
+  type Evidence,
+  FUSION_FEATURES,
+  type FusionWeights,
+  fuse,
+  fusionFeatures,
+  type Scale,
+} from './fusion.ts'
 import type { LexicalIndex } from './lexical.ts'
 import { createIndexes } from './rankers.ts'
 import { LEXICAL } from './settings.ts'
@@ -14,6 +22,8 @@ export type HybridParts = {
   /** The real model, as soon as it has read all tools. */
   readonly model?: (tools: readonly PoolTool[], query: string) => Promise<Float32Array | undefined>
 }
+
+const MOST_TWINS = 3
 
 /** Candidates taken from each side. */
 const CANDIDATES = 50
@@ -34,9 +44,46 @@ export function createHybrid({ vectors, model }: HybridParts): Rank {
       Math.max(CANDIDATES, limit),
     )
     const weights = modelScores ? WITH_MODEL : WITHOUT_MODEL
-    const hits = rankCandidates(candidates, tools, weights)
+    const hits = varied(rankCandidates(candidates, tools, weights))
     return { hits: hits.slice(0, limit), matched: hits.length }
   }
+}
+
+/** What one part of the fusion gave to a tool's score. */
+export type Part = { readonly name: keyof FusionWeights; readonly value: number; readonly amount: number }
+
+/** Why tools rank as they do without the model: each part of the score that gave something, the largest first. */
+export function explainFusion(
+  index: LexicalIndex,
+  vectors: Vectors | undefined,
+  query: string,
+  of: readonly PoolTool[],
+): Map<PoolTool, Part[]> {
+  const { tools } = index
+  const { documents, evidence, scale } = gatherCandidates(
+    index,
+    query,
+    vectors?.scores(tools, query),
+    undefined,
+    CANDIDATES,
+  )
+  const wanted = new Set(of)
+  const parts = new Map<PoolTool, Part[]>()
+  for (const [position, document] of documents.entries()) {
+    const [tool, one] = [tools[document], evidence[position]]
+    if (!tool || !one || !wanted.has(tool)) continue
+    const features = fusionFeatures(one, scale)
+    const all = FUSION_FEATURES.map((name) => ({
+      name,
+      value: features[name],
+      amount: features[name] * WITHOUT_MODEL[name],
+    }))
+    parts.set(
+      tool,
+      all.filter(({ amount }) => amount > 0).sort((a, b) => b.amount - a.amount),
+    )
+  }
+  return parts
 }
 
 export type Candidates = {
@@ -89,6 +136,19 @@ export function rankCandidates(
     if (tool && one && isMatch(one)) hits.push({ tool, score: fuse(fusionFeatures(one, scale), weights) })
   }
   return hits.sort((a, b) => b.score - a.score)
+}
+
+/** Twins, the same tool on several servers, do not fill the list: the first keeps its place, two others may follow it. */
+function varied(hits: readonly Hit[]): Hit[] {
+  const seen = new Map<string, number>()
+  const isCrowding = ({ tool }: Hit) => {
+    const key = `${ownName(tool)}\n${tool.tool.description ?? ''}`
+    seen.set(key, (seen.get(key) ?? 0) + 1)
+    return (seen.get(key) ?? 0) > MOST_TWINS
+  }
+  const [kept, crowding]: [Hit[], Hit[]] = [[], []]
+  for (const hit of hits) (isCrowding(hit) ? crowding : kept).push(hit)
+  return [...kept, ...crowding]
 }
 
 function isMatch({ words, meaning, model }: Evidence): boolean {

@@ -10,7 +10,7 @@ export {
   type Quality,
 } from './evaluate.ts'
 export type { LexicalExplanation } from './explain.ts'
-export { createHybrid, type HybridParts } from './hybrid.ts'
+export { createHybrid, explainFusion, type HybridParts, type Part } from './hybrid.ts'
 export { createLexicalIndex, type LexicalIndex } from './lexical.ts'
 export { createMeaning, type Meaning } from './meaning.ts'
 export { bm25, lexical, SearchInputError } from './rankers.ts'
