@@ -6,12 +6,12 @@ import {
   type Shelf,
 } from './core/index.ts'
 import { type RankerName, rankers } from './rankers.ts'
-import { validate } from './validate.ts'
+import { validate } from './validate/index.ts'
 
 export { capabilitiesFromFile, capabilitiesFromUrl, keepFresh } from './capability-source.ts'
 export * from './core/index.ts'
 export { type RankerName, rankers, warmUp } from './rankers.ts'
-export { validate } from './validate.ts'
+export { validate } from './validate/index.ts'
 
 /** As in core, with rankers by name; `model` is the default. */
 export type ShelfOptions = Omit<PureOptions, 'rank'> & { readonly rank?: Rank | RankerName }

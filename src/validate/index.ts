@@ -4,9 +4,9 @@
 import { Format } from 'typebox/format'
 import { Check, Errors } from 'typebox/schema'
 import { Settings } from 'typebox/system'
-import type { Validate } from './core/types.ts'
-import { compilePattern, isPlainPattern, type Pattern } from './validate-pattern.ts'
-import { explain, pointerNames } from './validate-problems.ts'
+import type { Validate } from '../core/types.ts'
+import { compilePattern, isPlainPattern, type Pattern } from './pattern.ts'
+import { explain, pointerNames } from './problems.ts'
 
 /** Finds nothing wrong when the schema is broken or too much work: then the server is left to judge. */
 export const validate: Validate = (schema, input) => {
