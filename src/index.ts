@@ -4,6 +4,7 @@ import {
   type ShelfOptions as PureOptions,
   type Rank,
   type Shelf,
+  ShelfError,
 } from './core/index.ts'
 import { type RankerName, rankers } from './rankers.ts'
 import { validate } from './validate/index.ts'
@@ -25,8 +26,14 @@ export function createShelf(options: ShelfOptions): Shelf {
     environment: process.env,
     notify: (message) => console.warn(`toolshelf: ${message}`),
     ...given,
-    rank: typeof rank === 'string' && Object.hasOwn(rankers, rank) ? rankers[rank] : (rank as Rank),
+    rank: typeof rank === 'string' ? rankerNamed(rank) : rank,
   })
+}
+
+function rankerNamed(name: string): Rank {
+  if (Object.hasOwn(rankers, name)) return rankers[name as RankerName]
+  const known = Object.keys(rankers).join(', ')
+  throw new ShelfError('BAD_OPTION', `option "rank" is "${name}"; use one of ${known}, or a function.`, name)
 }
 
 function startTimer(milliseconds: number) {

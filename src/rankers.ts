@@ -1,6 +1,7 @@
 // Every ranker by name (S7). The table of meanings is read, and the model's worker started, at the first search.
 import { readFileSync } from 'node:fs'
-import { classic, type PoolTool, type Rank } from './core/index.ts'
+import { classic, type PoolTool, type Rank, type Tool } from './core/index.ts'
+import { buildPool } from './core/tools/pool.ts'
 import { createEmbedder } from './embed/embedder.ts'
 import { createModelScores, type ModelScores } from './model-scores.ts'
 import { regex } from './regex-ranker.ts'
@@ -36,8 +37,13 @@ export const rankers = { model, hybrid, lexical, classic, bm25, regex } as const
 export type RankerName = keyof typeof rankers
 
 /** Until the model has read these tools; false when it is not installed or failed. */
-export function warmUp(tools: readonly PoolTool[]): Promise<boolean> {
-  return modelScores().ready(tools)
+export function warmUp(tools: readonly Tool[]): Promise<boolean> {
+  const { tools: entries } = buildPool(tools, { descriptionLimit: 1, reserved: [], warn: () => {} })
+  return warmUpEntries(entries)
+}
+
+export function warmUpEntries(entries: readonly PoolTool[]): Promise<boolean> {
+  return modelScores().ready(entries)
 }
 
 /** Why `hybrid` ranks these tools as it does: the parts of each score. */

@@ -4,6 +4,8 @@ import type { Tool } from '../core/index.ts'
 import type { EvaluationQuery } from '../search/index.ts'
 import { CommandError, type Terminal } from './command.ts'
 
+const MOST_TOLD = 10
+
 export async function readTools(path: string, terminal: Terminal): Promise<Tool[]> {
   const seen = new Set<string>()
   return readLines(path, terminal, (value) => {
@@ -41,13 +43,21 @@ async function readLines<Item extends object>(
     )
   })
   const items: Item[] = []
-  for (const [index, line] of text.split(/\r?\n/).entries()) {
+  let broken = 0
+  for (const [index, line] of text
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/)
+    .entries()) {
     if (line.trim() === '') continue
     const item = parse(line, (value) => read(value, index + 1))
-    if (typeof item === 'string') terminal.tell(`${path}:${index + 1}: ${item}; the line is skipped.`)
-    else items.push(item)
+    if (typeof item !== 'string') items.push(item)
+    else if (++broken <= MOST_TOLD) terminal.tell(`${path}:${index + 1}: ${item}; the line is skipped.`)
   }
-  if (items.length === 0) throw new CommandError(`${path} has no line that can be used.`)
+  if (broken > MOST_TOLD) terminal.tell(`${path}: ${broken - MOST_TOLD} more lines are skipped.`)
+  if (items.length === 0)
+    throw new CommandError(
+      `${path} has no line that can be used. One JSON object a line is expected, not a JSON list.`,
+    )
   return items
 }
 

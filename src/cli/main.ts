@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The command line: words → command → exit code. The only place that reads the process and ends it.
-import { realpathSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import {
   type Command,
@@ -21,6 +21,10 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
     terminal.print(overview())
     return name === undefined ? 2 : 0
+  }
+  if (name === '--version' || name === '-v') {
+    terminal.print(version())
+    return 0
   }
   const command = commands.find((one) => one.name === name)
   if (!command) {
@@ -60,6 +64,11 @@ function overview(): string {
     ...commands.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}`),
     '\nEach command explains itself with --help. Exit codes: 0 done, 1 failed, 2 the call was wrong.',
   ].join('\n')
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
 }
 
 function known(): string {

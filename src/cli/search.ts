@@ -1,13 +1,11 @@
 // `toolshelf search`: what a query finds in a catalogue, and why.
-
 import { find } from '../core/calls/query.ts'
 import type { PoolTool, Rank } from '../core/index.ts'
-import { explainHybrid } from '../rankers.ts'
-import { catalogueEntries } from '../search/evaluate.ts'
+import { explainHybrid, warmUpEntries } from '../rankers.ts'
 import type { WordMatch } from '../search/explain.ts'
-import { createLexicalIndex, type Part } from '../search/index.ts'
+import { catalogueEntries, createLexicalIndex, type Part } from '../search/index.ts'
 import { readTools } from './catalogue.ts'
-import { type Command, UsageError } from './command.ts'
+import { type Command, type Input, type Terminal, UsageError } from './command.ts'
 import { rankerOption, readLimit, readRanker } from './rank-option.ts'
 import { table } from './table.ts'
 
@@ -23,54 +21,58 @@ export const search: Command = {
     },
     ranker: { ...rankerOption, about: `${rankerOption.about}; hybrid if left out` },
     limit: { type: 'string', value: 'number', about: 'how many hits at most; 5 if left out' },
-    explain: { type: 'boolean', about: 'which words in which fields gave how much' },
+    explain: { type: 'boolean', about: 'what each part of the score gave, and which words in which fields' },
     json: { type: 'boolean', about: 'print {"hits": [{"name", "score", …}]}' },
   },
   examples: [
     'toolshelf search "create github issue" --catalog tools.jsonl',
-    'toolshelf search slack --catalog tools.jsonl --explain',
+    'toolshelf search "+slack send" --catalog tools.jsonl --explain',
   ],
-  async run({ words, text, isSet }, terminal) {
-    const query = words.join(' ').trim()
-    if (query === '') throw new UsageError('what to search for is missing.')
-    const catalog = text('catalog')
-    if (!catalog) throw new UsageError('--catalog is missing: a file with one tool a line.')
-    const rank = readRanker(text('ranker') ?? 'hybrid')
+  async run(input, terminal) {
+    const { query, catalog, name, limit } = readWords(input)
+    const rank = readRanker(name)
     const tools = catalogueEntries(await readTools(catalog, terminal))
-    const { hits, matched } = await findWith(rank, tools, query, readLimit(text('limit'), 5))
-    const index = isSet('explain') ? createLexicalIndex(tools) : undefined
-    const parts = index
-      ? explainHybrid(
-          index,
+    if (name === 'model' && !(await warmUpEntries(tools)))
+      terminal.tell('The encoder is not installed: as hybrid.')
+    const found = await findWith(rank, tools, query, limit, terminal)
+    const whys = input.isSet('explain')
+      ? explain(
+          tools,
           query,
-          hits.map(({ tool }) => tool),
+          found.hits.map(({ tool }) => tool),
+          name,
         )
       : undefined
-    const shown = hits.map(({ tool, score }) => ({
-      name: tool.name,
-      ...(tool.server === undefined ? {} : { server: tool.server }),
-      score: Number(score.toFixed(4)),
-      ...(index
-        ? { why: { words: index.explain(tool, query)?.words ?? [], parts: parts?.get(tool) ?? [] } }
-        : {}),
-    }))
-    if (isSet('json')) terminal.print(JSON.stringify({ hits: shown, matched }))
-    else if (shown.length === 0) terminal.print(`No tool of ${tools.length} matches.`)
-    else {
-      terminal.print(
-        table(
-          ['score', 'tool', ...(index ? ['why'] : [])],
-          shown.map(({ score, name, why }) => [score.toFixed(3), name, ...(why ? [explained(why)] : [])]),
-        ),
-      )
-      if (matched > shown.length) terminal.print(`${matched - shown.length} more matched.`)
-    }
+    if (input.isSet('json')) terminal.print(JSON.stringify(asJson(found, whys)))
+    else printTable(found, whys, tools.length, terminal)
     return 0
   },
 }
 
+function readWords({ words, text, isSet }: Input) {
+  const query = words.join(' ').trim()
+  if (query === '') throw new UsageError('what to search for is missing.')
+  const catalog = text('catalog')
+  if (!catalog) throw new UsageError('--catalog is missing: a file with one tool a line.')
+  const name = text('ranker') ?? 'hybrid'
+  if (isSet('explain') && !EXPLAINED.includes(name))
+    throw new UsageError(`--explain goes with ${EXPLAINED.join(', ')}.`)
+  return { query, catalog, name, limit: readLimit(text('limit'), 5) }
+}
+
+const EXPLAINED = ['hybrid', 'model', 'lexical']
+
+type FoundTool = { readonly tool: PoolTool; readonly score: number }
+type FoundTools = { readonly hits: readonly FoundTool[]; readonly matched: number }
+
 /** The query forms of ToolSearch (+required, select:, full names), with the scores that the ranker gave. */
-async function findWith(rank: Rank, tools: readonly PoolTool[], query: string, limit: number) {
+async function findWith(
+  rank: Rank,
+  tools: readonly PoolTool[],
+  query: string,
+  limit: number,
+  terminal: Terminal,
+): Promise<FoundTools> {
   const scores = new Map<PoolTool, number>()
   const recorded: Rank = async (...input) => {
     const ranking = await rank(...input)
@@ -84,14 +86,66 @@ async function findWith(rank: Rank, tools: readonly PoolTool[], query: string, l
     deferred: tools,
     deferredNames: new Set(byName.keys()),
   }
-  const found = await find(query, limit, shelving, { rank: recorded, notify: () => {} })
+  const found = await find(query, limit, shelving, { rank: recorded, notify: terminal.tell })
+  for (const { name, near } of found.unknown) {
+    terminal.tell(
+      `There is no tool named "${name}".${near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''}`,
+    )
+  }
   return { hits: found.tools.map((tool) => ({ tool, score: scores.get(tool) ?? 0 })), matched: found.matched }
 }
 
 type Why = { readonly words: readonly WordMatch[]; readonly parts: readonly Part[] }
 
-function explained({ words, parts }: Why): string {
-  const amounts = parts.slice(0, 4).map(({ name, amount }) => `${name} ${amount.toFixed(2)}`)
-  const found = words.map(({ word, fields }) => `${word} in ${fields.map(({ field }) => field).join(' + ')}`)
+/** The words of each hit and, where meaning counts too, the parts of its score without the encoder. */
+function explain(
+  tools: readonly PoolTool[],
+  query: string,
+  hits: readonly PoolTool[],
+  name: string,
+): Map<PoolTool, Why> {
+  const index = createLexicalIndex(tools)
+  const parts = name === 'lexical' ? new Map<PoolTool, Part[]>() : explainHybrid(index, query, hits)
+  const whyOf = (tool: PoolTool) => ({
+    words: index.explain(tool, query)?.words ?? [],
+    parts: parts.get(tool) ?? [],
+  })
+  return new Map(hits.map((tool) => [tool, whyOf(tool)]))
+}
+
+function asJson({ hits, matched }: FoundTools, whys: Map<PoolTool, Why> | undefined): object {
+  const shown = hits.map(({ tool, score }) => ({
+    name: tool.name,
+    ...(tool.server === undefined ? {} : { server: tool.server }),
+    score: Number(score.toFixed(4)),
+    ...(whys ? { why: whys.get(tool) } : {}),
+  }))
+  return { hits: shown, matched }
+}
+
+function printTable(
+  { hits, matched }: FoundTools,
+  whys: Map<PoolTool, Why> | undefined,
+  count: number,
+  terminal: Terminal,
+) {
+  if (hits.length === 0) return terminal.print(`No tool of ${count} matches.`)
+  const hasServers = hits.some(({ tool }) => tool.server !== undefined)
+  const rows = hits.map(({ tool, score }) => [
+    score.toFixed(3),
+    tool.name,
+    ...(hasServers ? [tool.server ?? ''] : []),
+    ...(whys ? [explained(whys.get(tool))] : []),
+  ])
+  terminal.print(table(['score', 'tool', ...(hasServers ? ['server'] : []), ...(whys ? ['why'] : [])], rows))
+  if (matched > hits.length) terminal.print(`${matched - hits.length} more matched.`)
+}
+
+function explained(why: Why | undefined): string {
+  const amounts = (why?.parts ?? []).map(({ name, amount }) => `${name} ${amount.toFixed(2)}`)
+  const words = new Map(
+    (why?.words ?? []).map(({ word, fields }) => [word, fields.map(({ field }) => field).join(' + ')]),
+  )
+  const found = [...words].map(([word, fields]) => `${word} in ${fields}`)
   return [...amounts, found.length > 0 ? `[${found.join('; ')}]` : '[by meaning alone]'].join(', ')
 }

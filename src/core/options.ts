@@ -5,6 +5,7 @@ import type { Rank } from './calls/rank.ts'
 import { quote, ShelfError } from './errors.ts'
 import { type Capabilities, capabilities, mergeCapabilities } from './gate/capabilities.ts'
 import type { Environment } from './gate/mode.ts'
+import { nearest } from './tools/names.ts'
 import type { Trace } from './trace.ts'
 import { type Definition, type Tool, type Validate, type WireName, wireNames } from './types.ts'
 
@@ -113,7 +114,15 @@ const defaults: Settings = {
 export function resolveOptions(options: Options): Settings {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(defaults, name))
-  if (unknown) throw wrong(unknown, given[unknown], `one of ${Object.keys(defaults).join(', ')}`)
+  if (unknown) {
+    const near = nearest(unknown, [...Object.keys(defaults), 'tools', 'servers', 'state'])
+    const hint = near.length > 0 ? `nearest: ${near.join(', ')}.` : 'README.md lists them.'
+    throw new ShelfError(
+      'BAD_OPTION',
+      `there is no option "${unknown}" (given ${quote(given[unknown])}); ${hint}`,
+      given[unknown],
+    )
+  }
   for (const [name, value] of Object.entries(given)) check(name as keyof Settings, value)
   const settings: Settings = { ...defaults, ...(given as Partial<Settings>) }
   if (settings.searchTool === settings.callTool)
