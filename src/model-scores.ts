@@ -12,13 +12,14 @@ export type ModelScores = {
   ready(tools: readonly PoolTool[]): Promise<boolean>
 }
 
-/** Milliseconds that a search waits for the model; the first query loads it. */
+/** Milliseconds that a search waits for the model to load; ten times that for its answer once it is there. */
 const PATIENCE = 400
 const DIMENSIONS = 384
 const LONGEST_DESCRIPTION = 400
 
 export function createModelScores(embedder: Embedder, patience = PATIENCE): ModelScores {
   const tables = new WeakMap<readonly PoolTool[], { version: number; dense: Dense | undefined }>()
+  let isLoaded = false
   const tableOf = (tools: readonly PoolTool[]) => {
     const known = tables.get(tools)
     if (known && (known.dense || known.version === embedder.version)) return known.dense
@@ -30,13 +31,19 @@ export function createModelScores(embedder: Embedder, patience = PATIENCE): Mode
     async scores(tools, query) {
       if (embedder.state.status === 'unavailable') return undefined
       const dense = tableOf(tools)
-      const vector = dense && (await soon(embedder.embedQuery(query), patience))
-      return vector && dense.scores(vector)
+      if (!dense) return undefined
+      const asked = embedder.embedQuery(query)
+      void asked.then(() => {
+        isLoaded = true
+      })
+      const vector = await soon(asked, isLoaded ? patience * 10 : patience)
+      return vector && dense.scores(vector).slice()
     },
     async ready(tools) {
       embedder.prepare(tools.map(documentOf))
       await embedder.ready()
-      return tableOf(tools) !== undefined
+      isLoaded = tableOf(tools) !== undefined && (await embedder.embedQuery('ready')) !== undefined
+      return isLoaded
     },
   }
 }

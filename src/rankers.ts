@@ -70,8 +70,11 @@ function modelScores(): ModelScores {
 function vectors(): Vectors | undefined {
   try {
     engines.vectors ??= createVectors(createMeaning(readFileSync(TABLE)))
-  } catch {
+  } catch (error) {
     engines.vectors = 'none'
+    console.warn(
+      `toolshelf: the table of meanings cannot be read, so search goes by words alone: ${String(error)}`,
+    )
   }
   return engines.vectors === 'none' ? undefined : engines.vectors
 }

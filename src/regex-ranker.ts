@@ -3,7 +3,7 @@
 import { RE2JS } from 're2js'
 import type { PoolTool, Rank } from './core/index.ts'
 import { fieldsOf } from './search/fields.ts'
-import { SearchInputError } from './search/rankers.ts'
+import { SearchInputError } from './search/input-error.ts'
 
 const LONGEST_PATTERN = 200
 

@@ -86,6 +86,6 @@ if (isEntry()) {
     tell: (text) => void process.stderr.write(`${text}\n`),
     isInteractive: process.stderr.isTTY === true,
   }
-  process.stdout.on('error', () => process.exit(0))
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(0))
   process.exitCode = await run(process.argv.slice(2), terminal)
 }

@@ -2,7 +2,9 @@
 
 export function table(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const texts = [header, ...rows].map((row) => row.map(String))
-  const widths = header.map((_, column) => Math.max(...texts.map((row) => widthOf(row[column] ?? ''))))
+  const widths = header.map((_, column) =>
+    texts.reduce((most, row) => Math.max(most, widthOf(row[column] ?? '')), 0),
+  )
   const isNumber = header.map(
     (_, column) =>
       rows.length > 0 &&

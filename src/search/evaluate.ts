@@ -2,8 +2,9 @@
 //
 // Gains are 0 or 1. A query with n golds can be answered by n tools: golds and, in place of golds that were not found,
 // acceptable ones. So going down the list, every gold or acceptable tool counts until n of them have counted.
-import type { Rank } from '../core/calls/rank.ts'
+import type { Hit, Rank } from '../core/calls/rank.ts'
 import type { PoolTool, Tool } from '../core/types.ts'
+import { SearchInputError } from './input-error.ts'
 
 export type EvaluationQuery = {
   readonly id?: string
@@ -57,9 +58,11 @@ export async function evaluate(
   const scopes = new Map<string, readonly PoolTool[]>()
   const perQuery: Omit<Quality, 'n'>[] = []
   for (const query of queries) {
-    const gold = resolve(query.gold, named, query, true)
-    const acceptable = resolve(query.acceptable ?? [], named, query, false)
-    const { hits } = await rank(candidates(query.scope, tools, scopes), query.query, DEPTH)
+    const pool = candidates(query.scope, tools, scopes)
+    const inPool = query.scope === undefined ? named : byName(pool)
+    const gold = resolve(query.gold, inPool, query, true)
+    const acceptable = resolve(query.acceptable ?? [], inPool, query, false)
+    const hits = await hitsOf(rank, pool, query.query)
     perQuery.push(
       measureRanking(
         hits.map(({ tool }) => tool),
@@ -70,6 +73,16 @@ export async function evaluate(
     options.progress?.(perQuery.length, queries.length)
   }
   return { ...meanOf(perQuery), kinds: byKind(queries, perQuery), perQuery }
+}
+
+/** A query that a hosted tool would refuse finds nothing. */
+async function hitsOf(rank: Rank, tools: readonly PoolTool[], query: string): Promise<readonly Hit[]> {
+  try {
+    return (await rank(tools, query, DEPTH)).hits
+  } catch (error) {
+    if (error instanceof SearchInputError) return []
+    throw error
+  }
 }
 
 /** The metrics of one ranking. */
@@ -147,7 +160,7 @@ function resolve(
     if (tool) tools.add(tool)
     else if (isGold)
       throw new Error(
-        `the query ${query.id ?? query.query} has a gold "${name}" that is not in the catalogue.`,
+        `query "${query.id ?? query.query}" has the gold "${name}", which is not in the catalogue${query.scope === undefined ? '' : ` under the server "${query.scope}"`}. Mend or remove it.`,
       )
   }
   return tools

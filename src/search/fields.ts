@@ -18,15 +18,22 @@ export type PerField = readonly [number, number, number, number, number, number,
 
 const DEEPEST = 6
 const MOST_TEXTS = 400
+const MOST_SCHEMAS = 2_000
 const LONGEST_TEXT = 20_000
+const LONGEST_NAME = 200
 
 /** The texts of a tool, one list a field in the order of FIELDS. */
 export function fieldsOf(entry: PoolTool): string[][] {
-  const server = entry.server ?? ''
-  const texts: string[][] = [[ownName(entry)], [server], [entry.hint ?? ''], [textOf(entry.tool.description)]]
+  const server = (entry.server ?? '').slice(0, LONGEST_NAME)
+  const texts: string[][] = [
+    [ownName(entry).slice(0, LONGEST_NAME)],
+    [server],
+    [textOf(entry.hint)],
+    [textOf(entry.tool.description)],
+  ]
   const [names, descriptions, values] = [[] as string[], [] as string[], [] as string[]]
   const schema = entry.tool.input_schema ?? entry.tool.inputSchema
-  readSchema(schema, { names, descriptions, values }, 0)
+  readSchema(schema, { names, descriptions, values, seen: new Set() }, 0)
   texts.push(names, descriptions, values)
   return texts
 }
@@ -68,17 +75,20 @@ type Arguments = {
   readonly names: string[]
   readonly descriptions: string[]
   readonly values: string[]
+  /** A schema may be part of itself, or of many. */
+  readonly seen: Set<unknown>
 }
 
 /** Arguments at every depth, as far as a schema is sane. */
 function readSchema(schema: unknown, into: Arguments, depth: number): void {
-  if (typeof schema !== 'object' || schema === null || depth > DEEPEST || into.names.length > MOST_TEXTS)
-    return
+  if (typeof schema !== 'object' || schema === null || depth > DEEPEST) return
+  if (into.seen.has(schema) || into.seen.size > MOST_SCHEMAS || into.names.length > MOST_TEXTS) return
+  into.seen.add(schema)
   const { properties, items, anyOf, oneOf, allOf } = schema as Record<string, unknown>
   if (typeof properties === 'object' && properties !== null) {
     for (const name of Object.keys(properties)) {
       const value = (properties as Record<string, unknown>)[name]
-      into.names.push(name)
+      into.names.push(name.slice(0, LONGEST_NAME))
       readArgument(value, into)
       readSchema(value, into, depth + 1)
     }
@@ -96,5 +106,6 @@ function readArgument(value: unknown, { descriptions, values }: Arguments): void
   const { description, enum: choices } = value as { description?: unknown; enum?: unknown }
   if (typeof description === 'string') descriptions.push(textOf(description))
   if (!Array.isArray(choices)) return
-  for (const choice of choices.slice(0, MOST_TEXTS)) if (typeof choice === 'string') values.push(choice)
+  for (const choice of choices.slice(0, MOST_TEXTS))
+    if (typeof choice === 'string') values.push(choice.slice(0, LONGEST_NAME))
 }

@@ -45,7 +45,7 @@ export function createHybrid({ vectors, model }: HybridParts): Rank {
     )
     const weights = modelScores ? WITH_MODEL : WITHOUT_MODEL
     const hits = varied(rankCandidates(candidates, tools, weights))
-    return { hits: hits.slice(0, limit), matched: hits.length }
+    return { hits: hits.slice(0, limit), matched: Math.max(hits.length, candidates.matched()) }
   }
 }
 
@@ -90,6 +90,8 @@ export type Candidates = {
   readonly documents: readonly number[]
   readonly evidence: readonly Evidence[]
   readonly scale: Scale
+  /** How many tools have a word of the query. */
+  readonly matched: () => number
 }
 
 /** The best by words, by meaning and by the model, with all that is known of each. */
@@ -119,7 +121,7 @@ export function gatherCandidates(
     bestMeaning: best((one) => one.meaning),
     bestModel: best((one) => one.model),
   }
-  return { documents, evidence, scale }
+  return { documents, evidence, scale, matched: () => found.matched() }
 }
 
 const NO_WORDS = { score: 0, nameCoverage: 0, serverCoverage: 0, queryCoverage: 0 }

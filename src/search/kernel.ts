@@ -124,11 +124,16 @@ function plainMemory(layout: Layout, width: number): Memory {
 function fastMemory(layout: Layout, width: number): Memory {
   const kernel = compiled()
   if (kernel === undefined) return plainMemory(layout, width)
-  const memory = new kernel.assembly.Memory({ initial: Math.ceil(layout.size / PAGE) })
-  const { scan } = new kernel.assembly.Instance(kernel.module, { host: { memory } }).exports
-  return {
-    buffer: memory.buffer,
-    scan: ({ codes, scales, scores }, count, factor) => scan(0, codes, scales, scores, count, width, factor),
+  try {
+    const memory = new kernel.assembly.Memory({ initial: Math.ceil(layout.size / PAGE) })
+    const { scan } = new kernel.assembly.Instance(kernel.module, { host: { memory } }).exports
+    return {
+      buffer: memory.buffer,
+      scan: ({ codes, scales, scores }, count, factor) =>
+        scan(0, codes, scales, scores, count, width, factor),
+    }
+  } catch {
+    return plainMemory(layout, width) // so many memories are held that no further one can be reserved
   }
 }
 

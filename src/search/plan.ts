@@ -101,14 +101,24 @@ function groupOf({ word, weight, clause }: QueryWord, source: Source, mayCorrect
   if (alternatives.length === 0) add(alternatives, vocabulary.formOf(word), 'form', 1, most, source)
   if (settings.repair > 0 && alternatives.length === 0) {
     for (const found of repairsOf(word, source, mayCorrect))
-      add(alternatives, vocabulary.termOf(found.word), found.how, settings.repair * found.share, most, source)
+      add(
+        alternatives,
+        found.how === 'part' ? vocabulary.termOf(found.word) : vocabulary.ofStem(found.word),
+        found.how,
+        settings.repair * found.share,
+        most,
+        source,
+      )
   }
   return finish(word, weight, rarity, clause, alternatives, postings)
 }
 
 function repairsOf(word: string, { vocabulary, postings }: Source, mayCorrect: boolean): Repair[] {
   const isKnown = (other: string) => countOf(postings, vocabulary.termOf(other)) > 0
-  return repair(word, vocabulary.startingWith(word[0]!), isKnown, mayCorrect)
+  const stems = vocabulary
+    .startingWith(word[0]!)
+    .filter((one) => countOf(postings, vocabulary.ofStem(one)) > 0)
+  return repair(word, stems, isKnown, mayCorrect)
 }
 
 /** Another term for a word: never worth more than its own rarity and the word's allow. */

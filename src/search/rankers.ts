@@ -1,21 +1,12 @@
 // Rankers by words: `lexical`, ours, and `bm25`, with the semantics of the hosted search tool.
 import type { Rank } from '../core/calls/rank.ts'
 import type { PoolTool } from '../core/types.ts'
+import { SearchInputError } from './input-error.ts'
 import { createLexicalIndex, type LexicalIndex } from './lexical.ts'
 import { LEXICAL, type LexicalSettings, PLAIN_BM25 } from './settings.ts'
 
 /** Longest query the hosted BM25 tool takes (wire 20). */
 const LONGEST_BM25_QUERY = 500
-
-/** A search input that a hosted tool refuses. A shelf falls back to its classic ranker, a gateway says so (wire 20). */
-export class SearchInputError extends Error {
-  readonly code = 'invalid_tool_input'
-
-  constructor(message: string) {
-    super(message)
-    this.name = 'SearchInputError'
-  }
-}
 
 /** The index of a list of tools, remembered as long as the list lives, made from the latest one where they overlap. */
 export function createIndexes(settings: LexicalSettings): (tools: readonly PoolTool[]) => LexicalIndex {

@@ -1,6 +1,8 @@
 // Words that no tool has: perhaps cut short ("notif"), mistyped ("calender") or two in one ("filename").
 // Tried only when the word itself is unknown, so a repaired word can never outrank an exact one.
 
+import { stem } from './stem.ts'
+
 export type Repair = {
   readonly word: string
   readonly how: 'prefix' | 'typo' | 'part'
@@ -12,35 +14,36 @@ const SHORTEST_TYPO = 4
 const LONGEST = 40
 const MOST_REPAIRS = 8
 
-/** Known words near an unknown one: completions, else corrections, else the two it is made of. */
+/** Stems that tools have near an unknown word: completions, else the two words it is made of, else corrections. */
 export function repair(
   word: string,
-  sameStart: readonly string[],
+  stems: readonly string[],
   isKnown: (word: string) => boolean,
   mayCorrect: boolean,
 ): Repair[] {
   if (word.length > LONGEST || !/^\p{L}+$/u.test(word)) return []
-  const longer = completions(word, sameStart, isKnown)
+  const longer = completions(word, stems)
   if (longer.length > 0) return longer
   const halves = split(word, isKnown)
-  return halves.length > 0 || !mayCorrect ? halves : corrections(word, sameStart, isKnown)
+  return halves.length > 0 || !mayCorrect ? halves : corrections(word, stems)
 }
 
-function completions(word: string, known: readonly string[], isKnown: (word: string) => boolean): Repair[] {
+function completions(word: string, stems: readonly string[]): Repair[] {
   if (word.length < SHORTEST_PREFIX) return []
-  const found = known.filter((other) => other.startsWith(word) && other !== word && isKnown(other))
+  const found = stems.filter((other) => other.startsWith(word) && other !== word)
   return nearestFirst(found).map((other) => ({ word: other, how: 'prefix', share: 1 }))
 }
 
-function corrections(word: string, known: readonly string[], isKnown: (word: string) => boolean): Repair[] {
+function corrections(word: string, stems: readonly string[]): Repair[] {
   if (word.length < SHORTEST_TYPO) return []
   const most = word.length < 8 ? 1 : 2
+  const stemmed = stem(word)
   let nearest = most
   let found: string[] = []
-  for (const other of known) {
+  for (const other of stems) {
     if (Math.abs(other.length - word.length) > nearest || other.length < SHORTEST_TYPO) continue
-    const distance = editDistance(word, other, nearest)
-    if (distance > nearest || !isKnown(other)) continue
+    const distance = Math.min(editDistance(word, other, nearest), editDistance(stemmed, other, nearest))
+    if (distance > nearest) continue
     if (distance < nearest) found = []
     nearest = distance
     found.push(other)

@@ -9,12 +9,12 @@ const GROUPS = `
   show display list view
   get show
   read view open
-  create add make generate
+  create add make generate open
   generate produce compose
   build construct make
   update edit modify change
   set change configure adjust
-  send post share deliver
+  send post share deliver create
   message dm chat text
   notify alert notification
   start launch run execute begin

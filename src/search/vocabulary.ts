@@ -13,7 +13,7 @@ export type Vocabulary = {
   termOf(word: string): number
   formOf(word: string): number
   ofStem(stemmed: string): number
-  /** Every word of any tool that begins with a letter, for corrections. */
+  /** Every stem of any tool, now or before, that begins with a letter: for corrections. */
   startingWith(letter: string): readonly string[]
   textOf(term: number): string
   readonly size: number
@@ -33,15 +33,21 @@ export function createVocabulary(): Vocabulary {
     return texts.push(text) - 1
   }
 
+  function learnStem(stemmed: string): number {
+    const isNew = !stems.has(stemmed)
+    const term = enter(stems, stemmed)
+    if (!isNew) return term
+    const list = byLetter.get(stemmed[0]!)
+    if (list) list.push(stemmed)
+    else byLetter.set(stemmed[0]!, [stemmed])
+    return term
+  }
+
   function learn(word: string): number {
     const known = words.get(word)
     if (known !== undefined) return known
-    const term = STOP_WORDS.has(word) ? NO_TERM : enter(stems, stem(word))
+    const term = STOP_WORDS.has(word) ? NO_TERM : learnStem(stem(word))
     words.set(word, term)
-    if (term === NO_TERM) return term
-    const list = byLetter.get(word[0]!)
-    if (list) list.push(word)
-    else byLetter.set(word[0]!, [word])
     return term
   }
 

@@ -77,7 +77,7 @@ describe('many queries', () => {
 
   test('a gold that is not in the catalogue is an error', async () => {
     await expect(evaluate(spelled, tools, [{ id: 'q7', query: 'a', gold: ['nowhere'] }])).rejects.toThrow(
-      'the query q7 has a gold "nowhere" that is not in the catalogue',
+      'query "q7" has the gold "nowhere", which is not in the catalogue',
     )
   })
 })

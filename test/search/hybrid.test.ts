@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { rankers, type Tool } from '../../src/index.ts'
 import { catalogueEntries } from '../../src/search/index.ts'
+import { createLexicalRank } from '../../src/search/rankers.ts'
 
 const tool = (server: string, name: string, description: string): Tool => ({ name, server, description })
 
@@ -60,5 +61,29 @@ describe('hybrid', () => {
       }),
       { numRuns: 300 },
     )
+  })
+})
+
+describe('hostile catalogues', () => {
+  it('H6 a schema that is part of itself, many times over, is read once', async () => {
+    const schema: { type: string; anyOf?: unknown[]; properties?: object } = { type: 'object' }
+    schema.anyOf = Array(48).fill(schema)
+    schema.properties = { again: schema }
+    const entries = catalogueEntries([{ name: 'loop', description: 'goes round', input_schema: schema }])
+    expect((await rankers.hybrid(entries, 'round', 5)).hits).toHaveLength(1)
+  })
+
+  it('S7 a list that lost tools ranks like one that never had them', async () => {
+    const [user, users, other] = catalogueEntries([
+      { name: 'user_tool', description: '' },
+      { name: 'users_tool', description: '' },
+      { name: 'other', description: '' },
+    ])
+    if (!user || !users || !other) throw new Error('three tools were given')
+    await rankers.lexical([user, users, other], 'x', 5)
+    const kept = [user, other]
+    const after = await rankers.lexical(kept, 'usrs', 5)
+    const fresh = await createLexicalRank()([...kept], 'usrs', 5)
+    expect(after.hits).toEqual(fresh.hits)
   })
 })

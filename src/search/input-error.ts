@@ -1,0 +1,11 @@
+// What a hosted search tool refuses, as an error of its own.
+
+/** A search input that a hosted tool refuses. A shelf falls back to its classic ranker, a gateway says so (wire 20). */
+export class SearchInputError extends Error {
+  readonly code = 'invalid_tool_input'
+
+  constructor(message: string) {
+    super(message)
+    this.name = 'SearchInputError'
+  }
+}
