@@ -14,7 +14,7 @@ const GROUPS = `
   build construct make
   update edit modify change
   set change configure adjust
-  send post share deliver create
+  send post share deliver
   message dm chat text
   notify alert notification
   start launch run execute begin
