@@ -44,7 +44,8 @@ export function createHybrid({ vectors, model }: HybridParts): Rank {
       Math.max(CANDIDATES, limit),
     )
     const weights = modelScores ? WITH_MODEL : WITHOUT_MODEL
-    const hits = varied(rankCandidates(candidates, tools, weights))
+    const ranked = rankCandidates(candidates, tools, weights)
+    const hits = varied(isShort(query) ? namedFirst(ranked, candidates, tools) : ranked)
     return { hits: hits.slice(0, limit), matched: Math.max(hits.length, candidates.matched()) }
   }
 }
@@ -138,6 +139,23 @@ export function rankCandidates(
     if (tool && one && isMatch(one)) hits.push({ tool, score: fuse(fusionFeatures(one, scale), weights) })
   }
   return hits.sort((a, b) => b.score - a.score)
+}
+
+/** Few words that hold a server's whole name are meant for it; in longer queries such a name is often just a word. */
+function namedFirst(
+  hits: readonly Hit[],
+  { documents, evidence }: Candidates,
+  tools: readonly PoolTool[],
+): Hit[] {
+  const named = new Set<PoolTool | undefined>()
+  for (const [position, document] of documents.entries()) {
+    if ((evidence[position]?.words.serverCoverage ?? 0) >= 1) named.add(tools[document])
+  }
+  return [...hits.filter(({ tool }) => named.has(tool)), ...hits.filter(({ tool }) => !named.has(tool))]
+}
+
+function isShort(query: string): boolean {
+  return query.trim().split(/\s+/).length <= 3
 }
 
 /** Twins, the same tool on several servers, do not fill the list: the first keeps its place, two others may follow it. */
