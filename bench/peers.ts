@@ -1,6 +1,7 @@
 // Other search libraries behind our interface, each with its index remembered per list of tools.
 import { create, insertMultiple, search } from '@orama/orama'
 import FlexSearch from 'flexsearch'
+import { initSqlJs } from 'fts5-sql-bundle'
 import MiniSearch from 'minisearch'
 import type { PoolTool, Rank } from '../src/index.ts'
 import { fieldsOf } from '../src/search/fields.ts'
@@ -71,6 +72,24 @@ const flexSearch = peer((texts) => {
   return (query, limit) => index.search(query, { limit, suggest: true }) as number[]
 })
 
+const sqlite = peer(async (texts) => {
+  const { Database } = await initSqlJs()
+  const db = new Database()
+  db.run("CREATE VIRTUAL TABLE tools USING fts5(name, description, params, tokenize='porter unicode61')")
+  const insert = db.prepare('INSERT INTO tools(rowid, name, description, params) VALUES (?, ?, ?, ?)')
+  for (const { id, name, description, params } of texts) insert.run([id + 1, name, description, params])
+  const find = db.prepare('SELECT rowid FROM tools WHERE tools MATCH ? ORDER BY bm25(tools, 3, 1, 1) LIMIT ?')
+  return (query, limit) => {
+    const words = split(query)
+    if (words.length === 0) return []
+    find.bind([words.map((word) => `"${word}"`).join(' OR '), limit])
+    const places: number[] = []
+    while (find.step()) places.push(Number(find.get()[0]) - 1)
+    find.reset()
+    return places
+  }
+})
+
 export const peers: Readonly<Record<string, Rank>> = {
   MiniSearch: miniSearch(['name', 'description'], {}),
   'MiniSearch tuned': miniSearch(['name', 'description', 'params'], {
@@ -80,4 +99,5 @@ export const peers: Readonly<Record<string, Rank>> = {
   }),
   Orama: orama,
   FlexSearch: flexSearch,
+  'SQLite FTS5': sqlite,
 }

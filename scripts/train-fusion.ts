@@ -3,6 +3,7 @@
 // weights learned on the others, then the weights learned on all: src/search/weights.ts holds them.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { table, report as writeReport } from '../bench/report.ts'
 import { type QuerySet, readSets } from '../bench/sets.ts'
 import { meanOf, measureRanking } from '../src/search/evaluate.ts'
 import { FUSION_FEATURES, type FusionWeights, fuse, fusionFeatures } from '../src/search/fusion.ts'
@@ -26,6 +27,7 @@ const LEFT_OUT_OF_TRAINING = new Set<string>()
 const meaning = createMeaning(readFileSync(new URL('../data/meaning.bin', import.meta.url)))
 const sets = readSets(folder, Number(process.env.MOST_QUERIES ?? 900))
 const withModel = modelFolder !== undefined
+const rows: string[][] = []
 
 const examples = sets.flatMap((set) => [
   ...examplesOf(set, false),
@@ -51,8 +53,19 @@ for (const name of names)
     examples.filter(({ set }) => set === name),
     weights,
   )
-console.log(
-  Object.fromEntries(FUSION_FEATURES.map((feature) => [feature, Number((weights[feature] ?? 0).toFixed(2))])),
+const printed = FUSION_FEATURES.map((feature) => `${feature} ${(weights[feature] ?? 0).toFixed(2)}`).join(
+  ', ',
+)
+writeReport(
+  withModel ? 'Fusion with the encoder' : 'Fusion',
+  `npm run train -- <folder of sets>${withModel ? ' <folder of vectors>' : ''}`,
+  [
+    `Weights learned without the set that is measured, and on all sets; at most ${process.env.MOST_QUERIES ?? 900} queries a set.`,
+    '',
+    ...table(['set', 'queries', 'R@1', 'R@5', 'nDCG@10'], rows),
+    '',
+    `Learned on all: ${printed}.`,
+  ],
 )
 
 function examplesOf(set: QuerySet, isShort: boolean): Example[] {
@@ -174,7 +187,8 @@ function report(title: string, from: readonly Example[], weights: FusionWeights)
     )
   })
   const { r1, r5, ndcg10 } = meanOf(results)
-  console.log(title.padEnd(28), [r1, r5, ndcg10].map((value) => (100 * value).toFixed(1)).join(' / '))
+  rows.push([title, String(from.length), ...[r1, r5, ndcg10].map((value) => (100 * value).toFixed(1))])
+  console.log(rows.at(-1)?.join('  '))
 }
 
 /** Cosines of precomputed vectors: `<set>-tools.f32` and `<set>-queries.f32`, 384 numbers a row, in file order. */

@@ -44,10 +44,13 @@ export const FUSION_FEATURES = [
 
 export type FusionFeatures = { readonly [Feature in keyof FusionWeights]: number }
 
+/** When the best candidate has less than this of the query, its words are chance hits and count for less. */
+const FEW_WORDS = 0.2
+
 export function fusionFeatures({ words, meaning, model }: Evidence, scale: Scale): FusionFeatures {
-  const wordsLead = ratio(words.score, scale.bestWords)
-  const meaningLead = ratio(meaning, scale.bestMeaning)
   const trust = Math.min(1, ratio(scale.bestWords, scale.perfect))
+  const wordsLead = ratio(words.score, scale.bestWords) * Math.min(1, trust / FEW_WORDS)
+  const meaningLead = ratio(meaning, scale.bestMeaning)
   return {
     wordsLead,
     meaning: Math.max(0, meaning),
