@@ -64,7 +64,7 @@ function paraphrases({ tools, queries }: QuerySet): EvaluationQuery[] {
 
 async function measure(set: QuerySet, isShort: boolean): Promise<Map<string, Evaluation>> {
   const results = new Map<string, Evaluation>()
-  if (withModel) await warmUp(set.tools)
+  if (withModel) await warmUpEntries(set.tools)
   for (const [name, rank] of Object.entries(rankers)) {
     results.set(name, await evaluate(rank, set.tools, isShort ? set.short : set.queries))
     console.error(`${set.name}${isShort ? ', short' : ''}: ${name} ${cell(results.get(name)!)}`)
