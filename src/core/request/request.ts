@@ -83,7 +83,7 @@ export function openly(
   request: RequestLike,
 ): Set<string> {
   const { type, name } = ((request as HostFields).tool_choice ?? {}) as { type?: unknown; name?: unknown }
-  const isSeen = facts.loaded.has(String(name)) && wire?.name !== 'bridge'
+  const isSeen = facts.loaded.has(String(name)) && wire?.callsByName !== false
   const forced = type === 'tool' && !isSeen ? [String(name)] : []
   const unseen = wire?.takesReferences && thinksByHand(request) ? wire.unseen(facts) : []
   return new Set([...forced, ...unseen].filter((one) => shelving.deferredNames.has(one)))

@@ -6,6 +6,7 @@ import { type MakeWire, selectIt } from './wire.ts'
 export const append: MakeWire = (settings) => ({
   name: 'append',
   searchName: settings.searchTool,
+  callsByName: true,
   takesReferences: false,
   takesAdditions: false,
   declared: ({ loaded }) => loaded,

@@ -11,6 +11,7 @@ export const bridge: MakeWire = (settings) => {
   const wire: Wire = {
     name: 'bridge',
     searchName: settings.searchTool,
+    callsByName: false,
     takesReferences: false,
     takesAdditions: false,
     declared: ({ loaded }) => loaded,

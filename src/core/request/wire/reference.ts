@@ -9,6 +9,7 @@ export const reference: MakeWire = (settings) => {
   const wire: Wire = {
     name: 'reference',
     searchName: settings.searchTool,
+    callsByName: true,
     takesReferences: true,
     takesAdditions: false,
     declared: ({ loaded }) => loaded,

@@ -8,6 +8,8 @@ export type Wire = {
   readonly name: WireName
   /** What the model calls to search. */
   readonly searchName: string
+  /** True where a loaded tool is called by its own name, so that a host can force it. */
+  readonly callsByName: boolean
   /** True where `tool_reference` may stand in the history that is sent. */
   readonly takesReferences: boolean
   /** True where `tool_addition` and `tool_removal` may. */
