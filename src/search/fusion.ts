@@ -45,7 +45,7 @@ export const FUSION_FEATURES = [
 export type FusionFeatures = { readonly [Feature in keyof FusionWeights]: number }
 
 /** When the best candidate has less than this of the query, its words are chance hits and count for less. */
-const FEW_WORDS = 0.2
+const FEW_WORDS = 0.15
 
 export function fusionFeatures({ words, meaning, model }: Evidence, scale: Scale): FusionFeatures {
   const trust = Math.min(1, ratio(scale.bestWords, scale.perfect))

@@ -26,7 +26,7 @@ export type HybridParts = {
 const MOST_TWINS = 3
 
 /** Candidates taken from each side. */
-const CANDIDATES = 50
+const CANDIDATES = 20
 
 /** A tool that has no word of the query must mean something like it: meaning is never quite zero. */
 const LEAST_MEANING = 0.3

@@ -3,14 +3,14 @@ import type { FusionWeights } from './fusion.ts'
 
 /** Words and the static table. */
 export const WITHOUT_MODEL: FusionWeights = {
-  wordsLead: 2.45,
-  meaning: 2.56,
-  meaningLead: 0.66,
-  both: 1.21,
-  nameCoverage: 0.59,
-  unsureMeaning: 1.59,
-  serverCoverage: 1.26,
-  queryCoverage: 2.87,
+  wordsLead: 2.52,
+  meaning: 2.62,
+  meaningLead: 0.5,
+  both: 1.32,
+  nameCoverage: 0.21,
+  unsureMeaning: 1.43,
+  serverCoverage: 1.25,
+  queryCoverage: 3.08,
   model: 0,
   modelLead: 0,
 }
