@@ -75,9 +75,8 @@ function readInput(input: unknown, settings: Settings): { typed: string; query: 
   const text = cleanQuery(typed)
   const isEmpty = /^[+\s]*$/.test(text) || /^select:[\s,]*$/i.test(text)
   const asked = typeof most === 'number' || typeof most === 'string' ? Number(most) : settings.maxResults
-  const limit = Number.isNaN(asked)
-    ? settings.maxResults
-    : Math.min(MOST_RESULTS, Math.max(1, Math.trunc(asked)))
+  const wanted = Number.isNaN(asked) ? settings.maxResults : Math.trunc(asked)
+  const limit = Math.min(MOST_RESULTS, Math.max(1, wanted))
   return { typed, query: isEmpty ? '' : text, limit }
 }
 

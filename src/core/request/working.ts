@@ -29,11 +29,15 @@ export function toolsFor(
   const tools = wire.declare({
     immediate: [...inPlace(false), ...(isFixed ? [] : definitions(entriesOf(shelving, open)))],
     loaded: inPlace(true),
-    unloaded: () =>
-      definitions(sorted(shelving.deferred).filter(isUnloaded)).slice(
-        0,
-        MOST_DEFERRED - names.size - hostDeferred,
-      ),
+    unloaded: () => {
+      const all = sorted(shelving.deferred).filter(isUnloaded)
+      const most = MOST_DEFERRED - names.size - hostDeferred
+      if (all.length > most)
+        settings.notify(
+          `${all.length - most} tools are left out: no request may hold more hidden ones. Use the on-demand strategy.`,
+        )
+      return definitions(all.slice(0, most))
+    },
   })
   return { tools, kept }
 }
