@@ -6,7 +6,8 @@ import { announce, reload } from './history/append-notes.ts'
 import { type Facts, follow, type History } from './history/fold.ts'
 import { normalize } from './history/normalize.ts'
 import { viewFor } from './history/view.ts'
-import { assemble, betasFor, forcedTool, hostTools, openly, thinksByHand } from './request/request.ts'
+import { demandsOf } from './request/demands.ts'
+import { assemble, betasFor, hostTools } from './request/request.ts'
 import { makeWire } from './request/wire/index.ts'
 import { toolsFor } from './request/working.ts'
 import type { Context, Conversation, Host, State } from './state.ts'
@@ -42,6 +43,7 @@ export async function prepare<Request extends RequestLike>(
   // 1. What the model can do, what the user asked for, which tools may be deferred
   const context = contextFor(host, conversation, request.model)
   const { settings, memory } = context
+  const demands = demandsOf(request)
   // 2. What the conversation says: loaded, announced
   const opened = context.state.opened || wasOpen(read(context, request).facts)
   // 3. Is tool search on, and why
@@ -50,17 +52,10 @@ export async function prepare<Request extends RequestLike>(
   // 4. What is appended to the history (read again: another call may have read on while the gate was asked)
   const history = read(context, request)
   const announced = wire && announce(context, wire, history)
-  if (wire && !thinksByHand(request))
-    reload(context, wire, history, context.capability.boundThinking ? forcedTool(request) : [])
+  if (wire) reload(context, wire, history, demands)
   // 5. The tools, in the wire's words
-  const { tools, kept } = toolsFor(
-    context,
-    wire,
-    history.facts,
-    openly(context, wire, history.facts, request),
-    deferredOf(request),
-  )
-  const sent = [...hostTools(request, context, tools), ...tools]
+  const { tools, kept } = toolsFor(context, wire, history.facts, demands)
+  const sent = [...hostTools(demands, context, tools), ...tools]
   // 6. The history, valid for these tools
   const messages = normalize(history.entries, viewFor(context, wire, sent, history.facts), memory)
   // 7. All of it
@@ -113,11 +108,6 @@ function contextFor(host: Host, conversation: Conversation, model: string): Cont
 function read({ settings, memory }: Context, { messages }: RequestLike): History {
   memory.history = follow(memory.history, messages as readonly Message[], memory.anchors, settings.searchTool)
   return memory.history
-}
-
-function deferredOf(request: RequestLike): number {
-  const { tools } = request as { tools?: unknown }
-  return Array.isArray(tools) ? tools.filter((tool) => tool?.defer_loading === true).length : 0
 }
 
 /** Only an open gate writes deltas and loads tools, so a history that has them tells that it was open (T6). */

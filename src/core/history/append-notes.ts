@@ -1,5 +1,6 @@
 // What a request adds to the history before it is sent: the names that are new, and loaded tools out of sight.
 // Notes are only ever appended, and only behind a user message: what was sent before stays as it was.
+import { type Demands, toShow } from '../request/demands.ts'
 import type { Wire } from '../request/wire/wire.ts'
 import type { Context } from '../state.ts'
 import type { Origin, PoolTool, Step } from '../types.ts'
@@ -53,16 +54,10 @@ function appendDelta(
 }
 
 /** Shows the definitions of tools that are loaded but that this wire shows nowhere, e.g. after a compaction. */
-export function reload(
-  { memory, shelving, settings }: Context,
-  wire: Wire,
-  history: History,
-  forced: readonly string[],
-): void {
+export function reload(context: Context, wire: Wire, history: History, demands: Demands): void {
+  const { memory, shelving, settings } = context
   if (!canAppend(history)) return
-  const { facts } = history
-  const names = [...wire.unseen(facts), ...forced.filter((name) => !facts.loaded.has(name))]
-  const tools = names
+  const tools = toShow(context, wire, history.facts, demands)
     .map((name) => shelving.pool.byName.get(name))
     .filter((entry): entry is PoolTool => entry !== undefined && shelving.deferredNames.has(entry.name))
   if (tools.length === 0) return

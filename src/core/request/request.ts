@@ -1,11 +1,10 @@
 // Puts a request together from its parts, and keeps what must not reach the wire off it, from any place (M1, N1).
 import { ShelfError } from '../errors.ts'
 import { searchBetas } from '../gate/capabilities.ts'
-import { isBlock } from '../history/blocks.ts'
-import type { Facts } from '../history/fold.ts'
 import type { Prepared } from '../prepare.ts'
 import type { Context } from '../state.ts'
 import type { Decision, Definition, Message, RequestLike } from '../types.ts'
+import type { Demands } from './demands.ts'
 import { additionBeta } from './wire/traits.ts'
 import type { Wire } from './wire/wire.ts'
 
@@ -41,52 +40,18 @@ export function assemble<Request extends RequestLike>(
   }
 }
 
-type HostFields = { tools?: unknown; betas?: unknown; tool_choice?: unknown; thinking?: unknown }
+type HostFields = { tools?: unknown; betas?: unknown; tool_choice?: unknown }
 
-/** Tools that the host put into the request itself: they go first, as they are. */
+/** The request's own tools, none of which may have the name of another. */
 export function hostTools(
-  request: RequestLike,
+  { tools }: Demands,
   { pool }: Context,
   ours: readonly Definition[],
-): Definition[] {
-  const { tools } = request as HostFields
-  const own = Array.isArray(tools) ? (tools as Definition[]).filter(isBlock) : []
-  const twice = own.find(({ name }) => pool.byName.has(name) || ours.some((tool) => tool.name === name))
-  if (twice)
-    throw new ShelfError(
-      'DUPLICATE_TOOL',
-      `"${twice.name}" is on the shelf and in the request's own tools. Leave it out of one.`,
-      twice,
-    )
-  return own as Definition[]
-}
-
-/** Thinking switched on by hand: the API then refuses a call in the last reply that has no thought before it. */
-export function thinksByHand(request: RequestLike): boolean {
-  return ((request as HostFields).thinking as { type?: unknown } | null | undefined)?.type === 'enabled'
-}
-
-/** The deferred tool that the host forces and that nothing has loaded. */
-export function forcedTool(request: RequestLike): string[] {
-  const { type, name } = ((request as HostFields).tool_choice ?? {}) as { type?: unknown; name?: unknown }
-  return type === 'tool' ? [String(name)] : []
-}
-
-/**
- * Deferred tools that this request must send openly: the one that the host forces, and those that are loaded but
- * cannot be shown by a search of ours.
- */
-export function openly(
-  { shelving }: Context,
-  wire: Wire | undefined,
-  facts: Facts,
-  request: RequestLike,
-): Set<string> {
-  const { type, name } = ((request as HostFields).tool_choice ?? {}) as { type?: unknown; name?: unknown }
-  const isSeen = facts.loaded.has(String(name)) && wire?.callsByName !== false
-  const forced = type === 'tool' && !isSeen ? [String(name)] : []
-  const unseen = wire?.takesReferences && thinksByHand(request) ? wire.unseen(facts) : []
-  return new Set([...forced, ...unseen].filter((one) => shelving.deferredNames.has(one)))
+): readonly Definition[] {
+  const twice = tools.find(({ name }) => pool.byName.has(name) || ours.some((tool) => tool.name === name))
+  if (!twice) return tools
+  const message = `"${twice.name}" is on the shelf and in the request's own tools. Leave it out of one.`
+  throw new ShelfError('DUPLICATE_TOOL', message, twice)
 }
 
 /** Once sent, a beta header stays for the conversation; the kill switch alone takes it away (Q4). */

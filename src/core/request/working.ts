@@ -3,6 +3,7 @@ import type { Facts } from '../history/fold.ts'
 import type { Context, Kept, Place } from '../state.ts'
 import { byName } from '../tools/names.ts'
 import type { Definition, PoolTool, Shelving } from '../types.ts'
+import { type Demands, toSendOpenly } from './demands.ts'
 import type { Wire } from './wire/wire.ts'
 
 /** More hidden tools than this are refused; the placeholder is one. */
@@ -10,14 +11,15 @@ const MOST_DEFERRED = 9_999
 
 /** The request's tools; with tool search off all of them (G7). And what must be remembered of them. */
 export function toolsFor(
-  { shelving, state, settings, capability }: Context,
+  context: Context,
   wire: Wire | undefined,
   facts: Facts,
-  open: ReadonlySet<string>,
-  hostDeferred: number,
+  demands: Demands,
 ): { tools: Definition[]; kept: readonly Kept[] } {
+  const { shelving, state, settings, capability } = context
   if (!wire)
     return { tools: definitions([...shelving.immediate, ...sorted(shelving.deferred)]), kept: state.kept }
+  const open = toSendOpenly(context, wire, facts, demands)
   const isFixed = settings.tombstones || capability.boundThinking
   const names = new Set([...wire.declared(facts)].filter((name) => !open.has(name)))
   const current = [...currentTools(shelving, names), ...(isFixed ? openTools(shelving, open) : [])]
@@ -31,7 +33,8 @@ export function toolsFor(
     loaded: inPlace(true),
     unloaded: () => {
       const all = sorted(shelving.deferred).filter(isUnloaded)
-      const most = MOST_DEFERRED - names.size - hostDeferred
+      const hosts = demands.tools.filter((tool) => tool.defer_loading === true).length
+      const most = MOST_DEFERRED - names.size - hosts
       if (all.length > most)
         settings.notify(
           `${all.length - most} tools are left out: no request may hold more hidden ones. Use the on-demand strategy.`,

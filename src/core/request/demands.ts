@@ -1,0 +1,49 @@
+// What the host's own request asks of its tools, read once.
+
+import { isBlock } from '../history/blocks.ts'
+import type { Facts } from '../history/fold.ts'
+import type { Context } from '../state.ts'
+import type { Definition, RequestLike } from '../types.ts'
+import type { Wire } from './wire/wire.ts'
+
+export type Demands = {
+  /** Tools in the request itself: they go first, as they are. */
+  readonly tools: readonly Definition[]
+  /** The tool that `tool_choice` forces. */
+  readonly forced: string | undefined
+  /** Thinking switched on by hand: the API then refuses a call in the last reply that has no thought before it. */
+  readonly thinksByHand: boolean
+}
+
+type HostFields = {
+  readonly tools?: unknown
+  readonly tool_choice?: { readonly type?: unknown; readonly name?: unknown } | null
+  readonly thinking?: { readonly type?: unknown } | null
+}
+
+export function demandsOf(request: RequestLike): Demands {
+  const { tools, tool_choice: choice, thinking } = request as HostFields
+  return {
+    tools: Array.isArray(tools) ? (tools.filter(isBlock) as unknown as Definition[]) : [],
+    forced: choice?.type === 'tool' && typeof choice.name === 'string' ? choice.name : undefined,
+    thinksByHand: thinking?.type === 'enabled',
+  }
+}
+
+/** Loaded or forced tools that a search of ours must show; none where the API would refuse that search. */
+export function toShow({ capability }: Context, wire: Wire, facts: Facts, demands: Demands): string[] {
+  if (demands.thinksByHand) return []
+  const { forced } = demands
+  const isAsked = capability.boundThinking && forced !== undefined && !facts.loaded.has(forced)
+  return [...wire.unseen(facts), ...(isAsked ? [forced] : [])]
+}
+
+/** Deferred tools that must be sent openly: the forced one, and loaded ones that no search of ours can show. */
+export function toSendOpenly({ shelving }: Context, wire: Wire, facts: Facts, demands: Demands): Set<string> {
+  const { forced, thinksByHand } = demands
+  const isReachable = forced === undefined || (facts.loaded.has(forced) && wire.callsByName)
+  const unseen = wire.takesReferences && thinksByHand ? wire.unseen(facts) : []
+  return new Set(
+    [...(isReachable ? [] : [forced]), ...unseen].filter((name) => shelving.deferredNames.has(name)),
+  )
+}
