@@ -1,7 +1,7 @@
 // A query → the words to search for, each with a weight. Filler goes, values count for little: nobody's tool is
 // named after the recipient of a mail. Sentences are told apart, because each may ask for another tool.
 import { FILLER_WORDS, STOP_WORDS } from './filler.ts'
-import { eachWord } from './words.ts'
+import { eachWord, isUnspaced } from './words.ts'
 
 export type QueryWord = {
   readonly word: string
@@ -73,6 +73,7 @@ function collect(
       add(found, word, weightOf(word, weight, weights), clause, [])
       return
     }
+    if (isUnspaced(word)) return
     const own = partsWithin(word, parts)
     for (const part of own) if (found.get(part)?.clause === clause) found.delete(part)
     add(found, word, weight, clause, own)

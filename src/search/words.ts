@@ -14,7 +14,7 @@ for (let code = 48; code <= 57; code++) KINDS[code] = DIGIT
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]+/u
 
-const RUNS = new RegExp(`(${UNSPACED.source})|[\\p{L}\\p{N}\\p{M}]+`, 'gu')
+const RUNS = new RegExp(`(${UNSPACED.source})|[\\p{L}\\p{N}\\p{M}]+|\\p{Extended_Pictographic}`, 'gu')
 
 /** Takes one word; `isJoined` marks a second spelling of what was given in parts ("git", "hub", then "github"). */
 export type Emit = (word: string, isJoined: boolean) => void
@@ -155,10 +155,12 @@ function mixed(piece: string, emit: Emit): void {
   else for (const part of partsOf(piece)) emit(part.toLowerCase(), false)
 }
 
+/** A single character is a second spelling: it is found when someone asks for nothing else. */
 function pairs(run: string, emit: Emit): void {
   const characters = [...run]
   if (characters.length <= 2) emit(run, false)
   else
     for (let index = 1; index < characters.length; index++)
       emit(characters[index - 1]! + characters[index]!, false)
+  if (characters.length > 1) for (const character of characters) emit(character, true)
 }

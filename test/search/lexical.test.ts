@@ -67,7 +67,10 @@ describe('what is found', () => {
       { name: 'b', description: 'Поиск по базе знаний' },
       { name: 'c', description: 'Réserver une chambre à Zürich' },
       { name: 'd', description: 'ค้นหาเอกสาร' },
+      { name: 'e', description: 'Reads the forecast 🌧' },
     )
+    expect(names(tools, '词')).toEqual(['a'])
+    expect(names(tools, '🌧')).toEqual(['e'])
     expect(names(tools, '搜索')).toEqual(['a'])
     expect(names(tools, 'поиск')).toEqual(['b'])
     expect(names(tools, 'reserver zurich')).toEqual(['c'])
