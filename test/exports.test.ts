@@ -33,6 +33,7 @@ test('toolshelf', () => {
       "present",
       "rankers",
       "readKind",
+      "search",
       "searchKind",
       "snipHistory",
       "validate",
@@ -66,6 +67,7 @@ test('toolshelf/core', () => {
       "prepare",
       "present",
       "readKind",
+      "search",
       "searchKind",
       "snipHistory",
     ]

@@ -1,5 +1,5 @@
 // The public surface of core, name by name.
-export { answer, type LiveHost } from './calls/answer.ts'
+export { answer, type LiveHost, type SearchOutcome, search } from './calls/answer.ts'
 export { check, type ResolvedCall } from './calls/check.ts'
 export { classic } from './calls/classic.ts'
 export type { Hit, Rank, Ranking } from './calls/rank.ts'
@@ -44,6 +44,7 @@ export type {
   RequestTool,
   Server,
   Servers,
+  Shelving,
   Step,
   Tool,
   ToolResult,

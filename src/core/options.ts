@@ -5,7 +5,7 @@ import type { Rank } from './calls/rank.ts'
 import { quote, ShelfError } from './errors.ts'
 import { type Capabilities, capabilities, mergeCapabilities } from './gate/capabilities.ts'
 import type { Environment } from './gate/mode.ts'
-import { nearest } from './tools/names.ts'
+import { MCP_PREFIX, nearest } from './tools/names.ts'
 import type { Trace } from './trace.ts'
 import { type Definition, type Tool, type Validate, type WireName, wireNames } from './types.ts'
 
@@ -62,6 +62,8 @@ export type Settings = Services & {
   readonly pendingWait: number
   readonly searchTool: string
   readonly callTool: string
+  /** In front of the server in the name of an MCP tool (H3). */
+  readonly namePrefix: string
   /** Characters of an MCP tool's description that the model reads (H5). */
   readonly descriptionLimit: number
   /** Put on the last tool that is never deferred: the end of the part that stays the same. */
@@ -105,6 +107,7 @@ const defaults: Settings = {
   pendingWait: 5000,
   searchTool: 'ToolSearch',
   callTool: 'CallTool',
+  namePrefix: MCP_PREFIX,
   descriptionLimit: 2048,
   cacheControl: undefined,
   hidden: undefined,

@@ -1,6 +1,6 @@
 // The shelf: the pool and its servers, and one conversation on them. Everything it does is a function of core; it
 // only holds what they need between two calls.
-import { answer } from './calls/answer.ts'
+import { answer, type SearchOutcome, search } from './calls/answer.ts'
 import { check, type ResolvedCall, resolveCall } from './calls/check.ts'
 import { type Content, toolResult } from './calls/result.ts'
 import { quote, ShelfError } from './errors.ts'
@@ -11,7 +11,18 @@ import { type Options, resolveOptions, wrong } from './options.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import { type Conversation, type Host, newConversation, type State } from './state.ts'
 import { createStore, type Store } from './store.ts'
-import type { Message, MessageLike, RequestLike, Server, Tool, ToolResult, ToolUse } from './types.ts'
+import { shelve } from './tools/policy.ts'
+import type {
+  Message,
+  MessageLike,
+  RequestLike,
+  Server,
+  Servers,
+  Shelving,
+  Tool,
+  ToolResult,
+  ToolUse,
+} from './types.ts'
 
 export type ShelfOptions = Options & {
   /** Built-in and MCP tools, any number. */
@@ -26,6 +37,8 @@ export type Shelf = {
   prepare<Request extends RequestLike>(request: Request): Promise<Prepared<Request>>
   /** A search call → its tool_result; any other call → undefined. */
   answer(call: ToolUse): Promise<ToolResult | undefined>
+  /** What a search with this input finds, for hosts that show it their own way. Loads nothing. */
+  search(input: unknown): Promise<SearchOutcome>
   /** A call that cannot be run → a tool_result that tells the model what to do; otherwise undefined. */
   check(call: ToolUse, messages?: readonly MessageLike[]): ToolResult | undefined
   /** What to run for a call: the real name and input, and the tool's server with its own name there. */
@@ -54,6 +67,8 @@ export type Shelf = {
   add(tools: Tool | readonly Tool[]): void
   /** Removes tools by name, or all of a server. */
   remove(names: string | readonly string[] | { readonly server: string }): void
+  /** All tools of a server at once: those not given are gone, and the order is as given. */
+  replace(server: string, tools: readonly Tool[]): void
   /** A server is connecting: searches that find nothing wait for it. */
   pending(server: string): void
   failed(server: string, error: unknown): void
@@ -63,6 +78,10 @@ export type Shelf = {
   fork(options?: { readonly subAgent?: boolean; readonly state?: State }): Shelf
   /** Replaces parts of the capability table; a table that cannot be had or read leaves the last good one (G3). */
   refreshCapabilities(load: () => unknown): Promise<boolean>
+  /** The tools there are now, split into those always sent and those on the shelf. */
+  tools(): Shelving
+  /** What is known of the servers now. */
+  servers(): Servers
   /** Plain JSON that goes with the messages when a conversation is saved. */
   state(): State
 }
@@ -101,6 +120,7 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
       return prepare(store.host, conversation, request)
     },
     answer: (call) => answer(store, conversation, call),
+    search: (input) => search(store, input),
     check(call, messages) {
       const { facts } = messages ? read(messages) : (memory.history ?? read([]))
       return check(store.host, conversation, call, facts.loaded)
@@ -127,12 +147,15 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
     },
     add: (added) => store.add([added].flat()),
     remove: store.remove,
+    replace: store.replace,
     pending: (server) => store.setServer(server, { state: 'pending' }),
     failed: (server, error) => store.setServer(server, { state: 'failed', error: String(error) }),
     server: store.setServer,
     fork: ({ subAgent = true, state } = {}) =>
       shelfOn(store, newConversation({ state, isSubAgent: subAgent })),
     refreshCapabilities: store.refreshCapabilities,
+    tools: () => shelve(store.host.pool, store.host.servers, store.host.settings.hidden),
+    servers: () => store.host.servers,
     state: () => conversation.state,
   }
   return shelf

@@ -12,6 +12,8 @@ export type Store = {
   readonly host: Host
   add(tools: readonly Tool[]): void
   remove(names: string | readonly string[] | { readonly server: string }): void
+  /** All tools of a server at once: those not given are gone. */
+  replace(server: string, tools: readonly Tool[]): void
   setServer(name: string, details: Partial<Server>): void
   /** False when the table cannot be had or read: the last good one stays (G3). */
   refreshCapabilities(load: () => unknown): Promise<boolean>
@@ -65,6 +67,11 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
         store.setServer(names.server, { state: 'disabled' })
       }
     },
+    replace(server, given) {
+      const owned = given.map((tool) => (tool.server === server ? tool : { ...tool, server }))
+      owned.forEach(checkTool)
+      setTools([...tools.filter((tool) => serverOf(tool) !== server), ...owned])
+    },
     setServer(name, details) {
       checkDetails(name, details)
       servers.set(name, { state: 'connected', ...servers.get(name), ...details })
@@ -105,6 +112,7 @@ function poolOf(tools: readonly Tool[], settings: Settings, holders: ReadonlyMap
     descriptionLimit: settings.descriptionLimit,
     reserved: [settings.searchTool, settings.callTool, PLACEHOLDER],
     warn: settings.notify,
+    namePrefix: settings.namePrefix,
     holders,
   })
 }

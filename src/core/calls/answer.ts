@@ -25,22 +25,37 @@ export async function answer(
   conversation: Conversation,
   call: ToolUse,
 ): Promise<ToolResult | undefined> {
-  const { settings } = live.host
-  if (call.name !== settings.searchTool) return undefined
+  if (call.name !== live.host.settings.searchTool) return undefined
   const wire = searchWire(live.host, conversation.state)
   if (!wire)
     return sayTo(call, 'Tool search is off: every tool is in your list already. Call the one you need.')
-  const { typed, query, limit } = readInput(call.input, settings)
-  if (query === '') return refuse(call, emptyQuery(settings))
-  const found = await findOrWait(query, limit, live)
-  const allowed = await allow(found.tools, query, settings)
-  settings.trace({ type: 'searched', query, found: allowed.map(({ name }) => name), matched: found.matched })
-  const remarks = remarksOn(found, allowed, query, live.host)
-  if (isTooLong(typed)) remarks.push(`Only the first ${LONGEST_QUERY} characters of the query were searched.`)
-  if (allowed.length === 0) return sayTo(call, remarks.join(' '))
+  const { tools, remark, isRefused } = await search(live, call.input)
+  if (isRefused) return refuse(call, remark)
+  if (tools.length === 0) return sayTo(call, remark)
   const { state } = conversation
-  conversation.state = { ...state, kept: keepFound(state.kept, allowed) }
-  return wire.answer(call.id, allowed, remarks.length > 0 ? searchNote(remarks.join(' ')) : undefined)
+  conversation.state = { ...state, kept: keepFound(state.kept, tools) }
+  return wire.answer(call.id, tools, remark ? searchNote(remark) : undefined)
+}
+
+export type SearchOutcome = {
+  readonly tools: readonly PoolTool[]
+  /** What else the model should know: why nothing was found, what was left out, what was not searched (S8, S13). */
+  readonly remark: string
+  /** The input was no query. */
+  readonly isRefused: boolean
+}
+
+/** The input of a search call → what it finds. Loads nothing. */
+export async function search(live: LiveHost, input: unknown): Promise<SearchOutcome> {
+  const { settings } = live.host
+  const { typed, query, limit } = readInput(input, settings)
+  if (query === '') return { tools: [], remark: emptyQuery(settings), isRefused: true }
+  const found = await findOrWait(query, limit, live)
+  const tools = await allow(found.tools, query, settings)
+  settings.trace({ type: 'searched', query, found: tools.map(({ name }) => name), matched: found.matched })
+  const remarks = remarksOn(found, tools, query, live.host)
+  if (isTooLong(typed)) remarks.push(`Only the first ${LONGEST_QUERY} characters of the query were searched.`)
+  return { tools, remark: remarks.join(' '), isRefused: false }
 }
 
 /** How the last request let the model search; undefined when it did not. */

@@ -1,19 +1,24 @@
 // Names: how an MCP tool is called by the model (H3), how a name splits into words (S5), and which names are near.
 import { hash } from '../hash.ts'
 
-const MCP_PREFIX = 'mcp__'
+export const MCP_PREFIX = 'mcp__'
 const MOST_CHARACTERS = 64
 
 /** `mcp__<server>__<tool>`, made of the characters and the length that every back-end takes. */
-export function mcpName(server: string, tool: string): string {
-  const plain = tool.startsWith(`${MCP_PREFIX}${clean(server)}__`) ? tool : `${MCP_PREFIX}${server}__${tool}`
+export function mcpName(server: string, tool: string, prefix = MCP_PREFIX): string {
+  const plain = tool.startsWith(`${MCP_PREFIX}${clean(server)}__`) ? tool : `${prefix}${server}__${tool}`
   const name = clean(plain)
   return name.length <= MOST_CHARACTERS ? name : withHash(name, server, tool)
 }
 
 /** The name an MCP tool takes when another one holds its plain name. */
-export function clashName(server: string, tool: string, isTaken: (name: string) => boolean): string {
-  const plain = mcpName(server, tool)
+export function clashName(
+  server: string,
+  tool: string,
+  prefix: string,
+  isTaken: (name: string) => boolean,
+): string {
+  const plain = mcpName(server, tool, prefix)
   let name = plain
   for (let salt = ''; name === plain || isTaken(name); salt += '+')
     name = withHash(plain, server, tool + salt)
@@ -21,8 +26,8 @@ export function clashName(server: string, tool: string, isTaken: (name: string) 
 }
 
 /** True when no character of the tool's name had to be replaced, so that in a clash it keeps the plain name. */
-export function isExact(name: string, server: string, tool: string): boolean {
-  return name === tool || name === `${MCP_PREFIX}${server}__${tool}`
+export function isExact(name: string, server: string, tool: string, prefix: string): boolean {
+  return name === tool || name === `${prefix}${server}__${tool}`
 }
 
 /** The server in `mcp__server__tool`, for tools that arrive under their full name only. */

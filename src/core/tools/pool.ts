@@ -3,13 +3,15 @@
 import { quote, ShelfError } from '../errors.ts'
 import type { Pool, PoolTool, Tool } from '../types.ts'
 import { describe } from './definition.ts'
-import { clashName, isExact, mcpName, serverOfName } from './names.ts'
+import { clashName, isExact, MCP_PREFIX, mcpName, serverOfName } from './names.ts'
 
 export type PoolOptions = {
   readonly descriptionLimit: number
   /** Names of the shelf's own tools: no tool of the host may take one. */
   readonly reserved: readonly string[]
   readonly warn: (message: string) => void
+  /** In front of an MCP tool's server; `mcp__` if left out. */
+  readonly namePrefix?: string
   /** Who was given a name keeps it, whoever comes later, also while it is away. */
   readonly holders?: ReadonlyMap<string, PoolTool>
 }
@@ -64,17 +66,17 @@ function nameAll(owned: readonly Owned[], options: PoolOptions): string[] {
     owned.filter(({ server }) => server === undefined).map((one) => builtInName(one, options)),
   )
   for (const name of options.reserved) taken.add(name)
-  const wishes = countWishes(owned)
-  const given = options.holders ?? new Map<string, PoolTool>()
-  const holders = holdersOf(owned, taken, given)
+  const { namePrefix: prefix = MCP_PREFIX, holders: given = new Map<string, PoolTool>() } = options
+  const wishes = countWishes(owned, prefix)
+  const holders = holdersOf(owned, taken, given, prefix)
   return owned.map((one) => {
     if (one.server === undefined) return one.original
-    const name = mcpName(one.server, one.original)
+    const name = mcpName(one.server, one.original, prefix)
     const holder = holders.get(name)
     const isFree = !taken.has(name) && wishes.get(name) === 1 && !given.has(name)
     return holder === one || (isFree && holder === undefined)
       ? name
-      : clashName(one.server, one.original, (taken) => wishes.has(taken))
+      : clashName(one.server, one.original, prefix, (taken) => wishes.has(taken))
   })
 }
 
@@ -83,29 +85,30 @@ function holdersOf(
   owned: readonly Owned[],
   taken: ReadonlySet<string>,
   previous: ReadonlyMap<string, PoolTool>,
+  prefix: string,
 ): Map<string, Owned> {
   const holders = new Map<string, Owned>()
   for (const one of owned) {
     if (one.server === undefined) continue
-    const name = mcpName(one.server, one.original)
+    const name = mcpName(one.server, one.original, prefix)
     const before = previous.get(name)
     if (before && before.server === one.server && before.original === one.original) holders.set(name, one)
   }
   const isOld = new Set(previous.keys())
   for (const one of owned) {
     if (one.server === undefined) continue
-    const name = mcpName(one.server, one.original)
-    if (isOld.has(name) || taken.has(name) || !isExact(name, one.server, one.original)) continue
+    const name = mcpName(one.server, one.original, prefix)
+    if (isOld.has(name) || taken.has(name) || !isExact(name, one.server, one.original, prefix)) continue
     if (comesFirst(one, holders.get(name))) holders.set(name, one)
   }
   return holders
 }
 
-function countWishes(owned: readonly Owned[]): Map<string, number> {
+function countWishes(owned: readonly Owned[], prefix: string): Map<string, number> {
   const wishes = new Map<string, number>()
   for (const { server, original } of owned) {
     if (server === undefined) continue
-    const name = mcpName(server, original)
+    const name = mcpName(server, original, prefix)
     wishes.set(name, (wishes.get(name) ?? 0) + 1)
   }
   return wishes

@@ -1,0 +1,167 @@
+// The vocabulary of the MCP side. Every other file of this folder speaks these words.
+import type { ToolResult, ToolUse } from '../core/index.ts'
+
+/** A server as it is configured, in one form whatever file it came from; environment references are expanded. */
+export type ServerConfig = {
+  readonly name: string
+  readonly transport: StdioConfig | RemoteConfig
+  readonly disabled: boolean
+  /** Started only when one of its tools is called; its definitions come from the cache. */
+  readonly lazy: boolean
+  /** Its tools are never deferred, unless one says otherwise. */
+  readonly alwaysLoad: boolean | undefined
+  /** One line about the server, for the model. */
+  readonly description: string | undefined
+  readonly tools: { readonly [tool: string]: ToolConfig }
+  /** Patterns over the tools' own names, with `*`; an empty list allows all. */
+  readonly allow: readonly string[]
+  readonly deny: readonly string[]
+  /** Milliseconds. */
+  readonly connectTimeout: number
+  /** Milliseconds without progress. */
+  readonly callTimeout: number
+  /** The file it came from. */
+  readonly source: string
+}
+
+export type StdioConfig = {
+  readonly kind: 'stdio'
+  readonly command: string
+  readonly args: readonly string[]
+  /** Added to the few variables that every server inherits. */
+  readonly env: { readonly [name: string]: string }
+  readonly cwd: string | undefined
+}
+
+export type RemoteConfig = {
+  /** `auto`: streamable HTTP, and SSE where a server speaks only that. */
+  readonly kind: 'http' | 'sse' | 'auto'
+  readonly url: string
+  readonly headers: { readonly [name: string]: string }
+}
+
+export type ToolConfig = { readonly alwaysLoad?: boolean; readonly hint?: string }
+
+/** Something in a configuration that was left out or mended, and what to do about it. */
+export type ConfigProblem = { readonly file: string; readonly server?: string; readonly message: string }
+
+/** A tool as a server lists it: whatever it holds passes through. */
+export type ListedTool = {
+  readonly name: string
+  readonly title?: string
+  readonly description?: string
+  readonly inputSchema?: unknown
+  readonly outputSchema?: unknown
+  readonly annotations?: { readonly [hint: string]: unknown }
+  readonly _meta?: { readonly [key: string]: unknown }
+  readonly [field: string]: unknown
+}
+
+/** What is wrong with a tool's definition, and what was done about it. */
+export type ToolProblem = {
+  readonly tool: string
+  readonly kind: 'dropped' | 'repaired' | 'large'
+  readonly message: string
+}
+
+/** `idle`: not started, and will be when one of its tools is called. */
+export type ServerState = 'idle' | 'pending' | 'connected' | 'failed' | 'disabled'
+
+export type ServerStatus = {
+  readonly name: string
+  readonly state: ServerState
+  /** Why it failed, with what to do about it where that is known. */
+  readonly reason: string | undefined
+  readonly config: ServerConfig
+  /** Its tools as last listed, those that rules hide left out. */
+  readonly tools: readonly ListedTool[]
+  /** Own names of the tools that `allow` and `deny` hide. */
+  readonly hidden: readonly string[]
+  /** Own names of the tools held back because their definition changed. */
+  readonly held: readonly string[]
+  /** The list is from an earlier run: the server has not answered in this one. */
+  readonly isCached: boolean
+  readonly problems: readonly ToolProblem[]
+  readonly info: { readonly name: string; readonly version: string } | undefined
+  readonly protocol: string | undefined
+  readonly capabilities: { readonly [name: string]: unknown }
+  readonly instructions: string | undefined
+  /** From the start of the process, or of the connection, to the first list. */
+  readonly startMilliseconds: number | undefined
+  readonly pid: number | undefined
+  /** The last lines that the process wrote to stderr. */
+  readonly stderr: string
+}
+
+export type CallOptions = {
+  readonly signal?: AbortSignal
+  readonly onProgress?: (progress: Progress) => void
+  /** Milliseconds without progress; the server's `callTimeout` by default. */
+  readonly timeout?: number
+  /** Answers what the server asks during this call. */
+  readonly asker?: Asker
+}
+
+export type Progress = { readonly progress: number; readonly total?: number; readonly message?: string }
+
+/** Answers what a server asks its client: elicitation, sampling, roots. Rejects for what it cannot do. */
+export type Asker = {
+  ask(
+    method: string,
+    params: { readonly [name: string]: unknown },
+    signal?: AbortSignal,
+  ): Promise<{ readonly [name: string]: unknown }>
+}
+
+/** What a tool call gives, as MCP spells it. */
+export type CallOutput = {
+  readonly content: readonly { readonly type: string; readonly [field: string]: unknown }[]
+  readonly structuredContent?: unknown
+  readonly isError?: boolean
+  readonly _meta?: { readonly [key: string]: unknown }
+  readonly [field: string]: unknown
+}
+
+export type HostEvent =
+  | { readonly type: 'state'; readonly server: string; readonly status: ServerStatus }
+  | { readonly type: 'tools'; readonly server: string; readonly status: ServerStatus }
+  | { readonly type: 'resources' | 'prompts'; readonly server: string }
+  | { readonly type: 'resource'; readonly server: string; readonly uri: string }
+  | {
+      readonly type: 'log'
+      readonly server: string
+      readonly level: string
+      readonly logger: string | undefined
+      readonly data: unknown
+    }
+
+/** Many servers, connected in the background, feeding one shelf. */
+export type McpHost = {
+  /** Begins to connect; a second call does nothing. `capabilities` are what the client behind us can do. */
+  start(capabilities?: { readonly [name: string]: unknown }): void
+  status(): readonly ServerStatus[]
+  /** The model's call → its tool_result. Whatever goes wrong is an answer, never a rejection. */
+  run(call: ToolUse, options?: CallOptions): Promise<ToolResult>
+  /** A call by the server's and the tool's own names. Rejects with an error that says what to do. */
+  call(
+    server: string,
+    tool: string,
+    input: { readonly [name: string]: unknown } | undefined,
+    options?: CallOptions,
+  ): Promise<CallOutput>
+  /** Any other request to a server, which is started for it if need be. */
+  request(
+    server: string,
+    method: string,
+    params?: { readonly [name: string]: unknown },
+    options?: CallOptions,
+  ): Promise<{ readonly [name: string]: unknown }>
+  /** Resolves when no server is pending, or when the time is over. */
+  settled(options?: { readonly timeout?: number; readonly only?: 'alwaysLoad' }): Promise<void>
+  /** Lists a server's tools anew; on failure the last good list stays. */
+  refresh(server: string): Promise<void>
+  /** Tells of each change until the returned function is called. */
+  listen(listener: (event: HostEvent) => void): () => void
+  /** Ends every connection and process. */
+  close(): Promise<void>
+}
