@@ -1,0 +1,411 @@
+// One server through all of its lives: connected in the background or at the first call, listed, refreshed, reconnected
+// with back-off, stopped when idle. Its last good list outlives every failure.
+import type { OAuthClientProvider } from '@modelcontextprotocol/client'
+import type {
+  Asker,
+  CallOptions,
+  CallOutput,
+  ListedTool,
+  ServerConfig,
+  ServerState,
+  ToolProblem,
+} from '../types.ts'
+import type { CachedServer, DefinitionCache } from './definition-cache.ts'
+import { readTools } from './definitions.ts'
+import type { Limiter } from './limiter.ts'
+import { redactor } from './redact.ts'
+import { type Fields, openSession, type Session, SessionError } from './session.ts'
+import type { StdioLimits } from './stdio.ts'
+
+export type Connection = {
+  readonly view: () => ConnectionView
+  start(): Promise<void>
+  call(tool: string, input: Fields | undefined, options: CallOptions): Promise<CallOutput>
+  request(method: string, params: Fields | undefined, options: CallOptions): Promise<Fields>
+  notify(method: string): Promise<void>
+  refresh(): Promise<void>
+  close(): Promise<void>
+}
+
+/** What is known of the server now. */
+export type ConnectionView = {
+  readonly state: ServerState
+  readonly reason: string | undefined
+  readonly tools: readonly ListedTool[]
+  readonly problems: readonly ToolProblem[]
+  readonly isCached: boolean
+  readonly info: { readonly name: string; readonly version: string } | undefined
+  readonly protocol: string | undefined
+  readonly capabilities: Fields
+  readonly instructions: string | undefined
+  readonly startMilliseconds: number | undefined
+  readonly pid: number | undefined
+  readonly stderr: string
+}
+
+export type ConnectionOptions = {
+  readonly config: ServerConfig
+  readonly clientInfo: { readonly name: string; readonly version: string }
+  readonly capabilities: () => Fields
+  readonly cache: DefinitionCache | undefined
+  readonly limit: Limiter
+  readonly authorize: OAuthClientProvider | undefined
+  readonly times: Times
+  readonly limits: StdioLimits | undefined
+  readonly asker: Asker | undefined
+  readonly onState: () => void
+  /** Resolves when the shelf has them. */
+  readonly onTools: () => Promise<void>
+  readonly onNotification: (method: string, params: Fields) => void
+}
+
+/** Milliseconds. */
+export type Times = {
+  /** Before the first new attempt; each one doubles it, up to `longestRetry`. */
+  readonly firstRetry: number
+  readonly longestRetry: number
+  /** A lazy server without calls for so long is stopped. */
+  readonly idle: number
+  /** Between two looks whether a quiet server still answers. */
+  readonly health: number
+  /** Between two refreshes of a list that changes all the time, at first. */
+  readonly refresh: number
+}
+
+export const defaultTimes: Times = {
+  firstRetry: 1000,
+  longestRetry: 300_000,
+  idle: 300_000,
+  health: 60_000,
+  refresh: 500,
+}
+
+const LEGACY_IS_FRESH = 7 * 24 * 3_600_000
+const LONGEST_REFRESH_GAP = 30_000
+const PING_TIMEOUT = 10_000
+const MOST_PROBLEMS = 200
+
+export function createConnection(options: ConnectionOptions): Connection {
+  const { config, cache, limit, times } = options
+  const redact = redactor(config)
+  const timers = new Set<ReturnType<typeof setTimeout>>()
+  const askers = new Map<Asker, number>()
+  let view: ConnectionView = {
+    state: config.disabled ? 'disabled' : 'pending',
+    reason: undefined,
+    tools: [],
+    problems: [],
+    isCached: false,
+    info: undefined,
+    protocol: undefined,
+    capabilities: {},
+    instructions: undefined,
+    startMilliseconds: undefined,
+    pid: undefined,
+    stderr: '',
+  }
+  let session: Session | undefined
+  let connecting: Promise<Session> | undefined
+  let isKnownLegacy = false
+  const closing = new AbortController()
+  let isClosed = false
+  let attempts = 0
+  let running = 0
+  let idleTimer: ReturnType<typeof setTimeout> | undefined
+  let stopping: Promise<void> | undefined
+
+  const set = (change: Partial<ConnectionView>) => {
+    view = { ...view, ...change }
+    options.onState()
+  }
+
+  /** Runs later, unless closed before; never keeps the process alive. */
+  const later = (task: () => unknown, milliseconds: number) => {
+    const timer = setTimeout(() => {
+      timers.delete(timer)
+      task()
+    }, milliseconds)
+    timer.unref()
+    timers.add(timer)
+    return timer
+  }
+
+  function setTools(listed: readonly unknown[], isCached: boolean): Promise<void> {
+    const { tools, problems } = readTools(listed)
+    view = { ...view, tools, problems: problems.slice(0, MOST_PROBLEMS), isCached }
+    return options.onTools()
+  }
+
+  async function start(): Promise<void> {
+    if (config.disabled) return
+    const cached = await cache?.read(config)
+    if (cached && !isClosed) {
+      isKnownLegacy = cached.isLegacy && cached.age < LEGACY_IS_FRESH
+      const { info, capabilities, instructions } = cached
+      view = { ...view, info, capabilities, instructions }
+      await setTools(cached.tools, true)
+    }
+    if (isClosed) return
+    if (cached && config.lazy) set({ state: 'idle' })
+    else await connect(config.alwaysLoad === true).catch(() => {})
+  }
+
+  function connect(isUrgent: boolean): Promise<Session> {
+    connecting ??= limit(open, isUrgent)
+      .catch((error: unknown) => {
+        fail(redact((error as Error).message), error instanceof SessionError ? redact(error.stderr) : '')
+        throw error
+      })
+      .finally(() => {
+        connecting = undefined
+      })
+    return connecting
+  }
+
+  async function open(): Promise<Session> {
+    if (isClosed) throw new Error('the host was closed')
+    const startedAt = performance.now()
+    const opened: Session = await openSession({
+      config,
+      clientInfo: options.clientInfo,
+      capabilities: options.capabilities(),
+      isKnownLegacy,
+      authorize: options.authorize,
+      limits: options.limits,
+      signal: closing.signal,
+      onNotification: hear,
+      onRequest: askClient,
+      onEnd: (reason, stderr) => {
+        if (session === opened) end(redact(reason), redact(stderr))
+      },
+    })
+    try {
+      const listed = opened.capabilities.tools
+        ? await opened.list('tools/list', 'tools', config.connectTimeout)
+        : []
+      if (isClosed) throw new Error('the host was closed')
+      await adopt(opened, listed, Math.round(performance.now() - startedAt))
+    } catch (error) {
+      await opened.close()
+      throw new SessionError((error as Error).message, opened.stderr(), error)
+    }
+    return opened
+  }
+
+  async function adopt(
+    opened: Session,
+    listed: readonly unknown[],
+    startMilliseconds: number,
+  ): Promise<void> {
+    session = opened
+    isKnownLegacy = opened.isLegacy
+    attempts = 0
+    const { info, capabilities, instructions, protocol, pid } = opened
+    view = { ...view, info, capabilities, instructions, protocol, pid, startMilliseconds, stderr: '' }
+    await setTools(listed, false)
+    if (session !== opened) return
+    set({ state: 'connected', reason: undefined })
+    remember(opened, listed)
+    watchHealth(opened)
+    rest()
+  }
+
+  function remember(opened: Session, listed: readonly unknown[]): void {
+    const { info, capabilities, instructions, isLegacy } = opened
+    const server: CachedServer = { tools: listed, info, capabilities, instructions, isLegacy }
+    void cache?.write(config, server)
+  }
+
+  /** The connection is gone. A lazy server may rest; others are tried again. */
+  function end(reason: string, stderr: string): void {
+    session = undefined
+    set({ pid: undefined, stderr })
+    if (config.lazy) set({ state: 'idle', reason })
+    else fail(reason, stderr)
+  }
+
+  function fail(reason: string, stderr: string): void {
+    if (isClosed) return
+    set({ state: 'failed', reason, stderr })
+    if (config.lazy && view.tools.length > 0) return
+    const wait = Math.min(times.longestRetry, times.firstRetry * 2 ** attempts++)
+    later(
+      () => {
+        if (!session && !connecting && !isClosed) connect(false).catch(() => {})
+      },
+      wait * (0.75 + Math.random() / 2),
+    )
+  }
+
+  async function ready(): Promise<Session> {
+    if (isClosed) throw new Error(`the connection to "${config.name}" was closed`)
+    if (config.disabled) throw new Error(`the server "${config.name}" is disabled in ${config.source}`)
+    await stopping
+    return session ?? connect(true)
+  }
+
+  /** Counts what runs, so that nothing in use is stopped, and knows who may be asked on its behalf. */
+  async function use<Value>(
+    asker: Asker | undefined,
+    work: (open: Session) => Promise<Value>,
+  ): Promise<Value> {
+    running++
+    clearTimeout(idleTimer)
+    if (asker) askers.set(asker, (askers.get(asker) ?? 0) + 1)
+    let open: Session | undefined
+    try {
+      open = await ready()
+      try {
+        return await work(open)
+      } catch (error) {
+        if (!isUndelivered(error) || isClosed) throw error
+        if (session === open) {
+          session = undefined
+          await open.close()
+        }
+        return await work(await ready())
+      }
+    } catch (error) {
+      throw new CallError(complaint(error, open), error)
+    } finally {
+      running--
+      if (asker) release(asker)
+      rest()
+    }
+  }
+
+  function release(asker: Asker): void {
+    const count = askers.get(asker) ?? 0
+    if (count > 1) askers.set(asker, count - 1)
+    else askers.delete(asker)
+  }
+
+  function complaint(error: unknown, open: Session | undefined): string {
+    const message = redact((error as Error).message)
+    if (session || !view.reason) return message
+    const words = view.stderr ? `. It said: ${lastLine(view.stderr)}` : ''
+    if (!open) return `the server "${config.name}" is not running: ${view.reason}${words}`
+    return `the server "${config.name}" ended during the call: ${view.reason}${words}. Whether the call took effect is not known.`
+  }
+
+  /** After the last call of a lazy server, it stops. */
+  function rest(): void {
+    clearTimeout(idleTimer)
+    if (!config.lazy || running > 0 || !session || isClosed) return
+    idleTimer = later(() => {
+      const open = session
+      if (!open || running > 0) return
+      session = undefined
+      set({ state: 'idle', reason: undefined, pid: undefined })
+      stopping = open.close().finally(() => {
+        stopping = undefined
+      })
+    }, times.idle)
+  }
+
+  function watchHealth(open: Session): void {
+    if (!open.isLegacy) return
+    let misses = 0
+    const look = async () => {
+      if (session !== open || isClosed) return
+      if (running === 0) {
+        const isWell = await open.request('ping', undefined, { timeout: PING_TIMEOUT }).then(
+          () => true,
+          (error: Error) => !/timed? ?out/i.test(error.message),
+        )
+        misses = isWell ? 0 : misses + 1
+      }
+      if (session !== open || isClosed) return
+      if (misses < 2) {
+        later(look, times.health)
+        return
+      }
+      await open.close()
+      if (session === open) end('it no longer answers', open.stderr())
+    }
+    later(look, times.health)
+  }
+
+  let refreshTimer: ReturnType<typeof setTimeout> | undefined
+  let refreshedAt = Number.NEGATIVE_INFINITY
+  let gap = times.refresh
+
+  function hear(method: string, params: Fields): void {
+    if (method === 'notifications/tools/list_changed') refreshSoon()
+    else options.onNotification(method, params)
+  }
+
+  /** A list that changes all the time is read ever less often. */
+  function refreshSoon(): void {
+    if (refreshTimer || isClosed) return
+    const now = performance.now()
+    const isBusy = now - refreshedAt < 4 * gap
+    gap = isBusy ? Math.min(gap * 2, LONGEST_REFRESH_GAP) : times.refresh
+    const wait = Math.max(times.refresh / 5, refreshedAt + gap - now)
+    refreshTimer = later(() => {
+      refreshTimer = undefined
+      refreshedAt = performance.now()
+      // The last good list stays (H4).
+      refresh().catch(() => {})
+    }, wait)
+  }
+
+  async function refresh(): Promise<void> {
+    const open = await ready()
+    if (!open.capabilities.tools) return
+    const listed = await open.list('tools/list', 'tools', config.connectTimeout)
+    if (session !== open) return
+    await setTools(listed, false)
+    remember(open, listed)
+  }
+
+  /** The server asks while calls run: who made the call answers, as long as that can be told. */
+  async function askClient(method: string, params: Fields, signal: AbortSignal): Promise<Fields> {
+    const [first, ...others] = askers.keys()
+    const asker = others.length === 0 ? (first ?? options.asker) : undefined
+    if (asker) return asker.ask(method, params, signal)
+    throw new Error(first ? 'several clients are calling this server, so none can be asked' : 'nobody to ask')
+  }
+
+  return {
+    view: () => view,
+    start,
+    call: (tool, input, { timeout = config.callTimeout, asker, ...rest }) =>
+      use(asker, (open) => {
+        const listed = view.tools.find(({ name }) => name === tool)
+        return open.call(tool, input, { ...rest, timeout, ...(listed ? { tool: listed } : {}) })
+      }),
+    request: (method, params, { timeout = config.callTimeout, asker, ...rest }) =>
+      use(asker, (open) => open.request(method, params, { ...rest, timeout })),
+    async notify(method) {
+      await session?.notify(method)
+    },
+    refresh,
+    async close() {
+      isClosed = true
+      closing.abort(new Error('the host was closed'))
+      for (const timer of timers) clearTimeout(timer)
+      timers.clear()
+      const open = session
+      session = undefined
+      await Promise.allSettled([open?.close(), stopping, connecting])
+    },
+  }
+}
+
+/** A request failed; the message is for the model and for people, `cause` holds the server's own error. */
+export class CallError extends Error {
+  constructor(message: string, cause: unknown) {
+    super(message, { cause })
+  }
+}
+
+/** The request never reached the server, so that it may be sent once more. */
+function isUndelivered(error: unknown): boolean {
+  const { status, cause } = error as { status?: number; cause?: { code?: string } }
+  return status === 404 || cause?.code === 'ECONNREFUSED'
+}
+
+function lastLine(text: string): string {
+  return text.split('\n').at(-1)?.slice(0, 300) ?? ''
+}

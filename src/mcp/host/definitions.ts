@@ -1,0 +1,73 @@
+// What a server lists → its tools, one by one: a definition that is wrong costs only itself.
+import { estimateTokens } from '../../core/index.ts'
+import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
+
+export type ReadTools = { readonly tools: readonly ListedTool[]; readonly problems: readonly ToolProblem[] }
+
+const LARGE_TOKENS = 20_000
+
+export function readTools(listed: readonly unknown[]): ReadTools {
+  const tools: ListedTool[] = []
+  const problems: ToolProblem[] = []
+  const names = new Set<string>()
+  listed.forEach((entry, index) => {
+    const tool = entry as Partial<ListedTool> | null
+    if (typeof tool !== 'object' || tool === null || typeof tool.name !== 'string' || tool.name === '') {
+      problems.push({ tool: `number ${index + 1}`, kind: 'dropped', message: 'it has no name' })
+    } else if (names.has(tool.name)) {
+      problems.push({
+        tool: tool.name,
+        kind: 'dropped',
+        message: 'it is listed twice; the first one is used',
+      })
+    } else {
+      names.add(tool.name)
+      tools.push(mend(tool as ListedTool, (problem) => problems.push(problem)))
+    }
+  })
+  return { tools, problems }
+}
+
+/** The same object when nothing was wrong with it. */
+function mend(tool: ListedTool, report: (problem: ToolProblem) => void): ListedTool {
+  const repaired = (message: string) => report({ tool: tool.name, kind: 'repaired', message })
+  let mended = tool
+  if (tool.description !== undefined && typeof tool.description !== 'string') {
+    repaired('its description is no text and was left out')
+    const { description: _, ...rest } = mended
+    mended = rest as ListedTool
+  }
+  const schema = tool.inputSchema as { readonly type?: unknown } | null | undefined
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
+    repaired('it has no input schema; it takes any object')
+    mended = { ...mended, inputSchema: { type: 'object' } }
+  } else if (schema.type !== 'object') {
+    repaired(
+      `its input schema ${schema.type === undefined ? 'has no type' : `is of type ${JSON.stringify(schema.type)}`}; "object" was put there`,
+    )
+    mended = { ...mended, inputSchema: { ...schema, type: 'object' } }
+  }
+  const output = tool.outputSchema
+  if (output !== undefined && (typeof output !== 'object' || output === null)) {
+    repaired('its output schema is no schema and was left out')
+    const { outputSchema: _, ...rest } = mended
+    mended = rest as ListedTool
+  }
+  const tokens = estimateTokens(JSON.stringify([tool.description, tool.inputSchema]))
+  if (tokens > LARGE_TOKENS) {
+    const message = `its definition takes about ${tokens} tokens each time it is loaded`
+    report({ tool: tool.name, kind: 'large', message })
+  }
+  return mended
+}
+
+/** Which tools the configuration shows. */
+export function isAllowed(tool: string, { allow, deny }: Pick<ServerConfig, 'allow' | 'deny'>): boolean {
+  const matches = (pattern: string) => patternFor(pattern).test(tool)
+  return (allow.length === 0 || allow.some(matches)) && !deny.some(matches)
+}
+
+function patternFor(pattern: string): RegExp {
+  const escaped = pattern.replace(/[\\^$.+?()[\]{}|/]/g, '\\$&').replace(/\*+/g, '.*')
+  return new RegExp(`^${escaped}$`, 'su')
+}

@@ -1,0 +1,338 @@
+// One connected life of a server: opened, asked, closed. Answers are taken as they come: one field that is spelled wrong
+// must not cost the rest.
+import {
+  Client,
+  type ClientCapabilities,
+  type OAuthClientProvider,
+  type RequestOptions,
+  SdkHttpError,
+  SSEClientTransport,
+  type StandardSchemaV1,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from '@modelcontextprotocol/client'
+import type { CallOptions, CallOutput, ListedTool, RemoteConfig, ServerConfig } from '../types.ts'
+import { createStdioTransport, type StdioLimits, type StdioTransport } from './stdio.ts'
+
+export type Session = {
+  readonly info: { readonly name: string; readonly version: string } | undefined
+  readonly capabilities: Fields
+  readonly instructions: string | undefined
+  readonly protocol: string | undefined
+  readonly isLegacy: boolean
+  readonly pid: number | undefined
+  /** The last words of the process. */
+  stderr(): string
+  /** All pages of a list. */
+  list(method: string, field: string, timeout: number): Promise<unknown[]>
+  call(name: string, input: Fields | undefined, options: SessionCallOptions): Promise<CallOutput>
+  request(method: string, params: Fields | undefined, options: SessionCallOptions): Promise<Fields>
+  notify(method: string): Promise<void>
+  close(): Promise<void>
+}
+
+export type SessionCallOptions = Omit<CallOptions, 'asker'> & {
+  readonly timeout: number
+  /** As it was listed: a modern server over HTTP may want some arguments as headers. */
+  readonly tool?: ListedTool
+}
+
+export type Fields = { readonly [name: string]: unknown }
+
+export type SessionOptions = {
+  readonly config: ServerConfig
+  readonly clientInfo: { readonly name: string; readonly version: string }
+  readonly capabilities: Fields
+  readonly isKnownLegacy: boolean
+  readonly authorize: OAuthClientProvider | undefined
+  readonly limits: StdioLimits | undefined
+  /** Ends it at any moment. */
+  readonly signal: AbortSignal
+  /** A notification of the server. */
+  readonly onNotification: (method: string, params: Fields) => void
+  /** A request of the server: elicitation, sampling, roots. */
+  readonly onRequest: (method: string, params: Fields, signal: AbortSignal) => Promise<Fields>
+  /** It ended without being asked to. */
+  readonly onEnd: (reason: string, stderr: string) => void
+}
+
+/** It could not be opened; the message is for people. */
+export class SessionError extends Error {
+  readonly stderr: string
+  constructor(message: string, stderr: string, cause: unknown) {
+    super(message, { cause })
+    this.stderr = stderr
+  }
+}
+
+export async function openSession(options: SessionOptions): Promise<Session> {
+  const { config, isKnownLegacy } = options
+  const deadline = Date.now() + config.connectTimeout
+  const { transport } = config
+  if (transport.kind === 'stdio') {
+    const open = (isLegacy: boolean) =>
+      connect(options, createStdioTransport(transport, options.limits), deadline, isLegacy)
+    if (isKnownLegacy) return open(true)
+    // Some servers end at a question that they do not know; asked the old way they stay.
+    return open(false).catch((error: unknown) => {
+      if (!(error instanceof SessionError) || !error.message.startsWith(ENDED)) throw error
+      return open(true)
+    })
+  }
+  if (transport.kind === 'sse') return connect(options, sse(transport, options.authorize), deadline, true)
+  return connect(options, streamable(transport, options.authorize), deadline, isKnownLegacy).catch(
+    (error) => {
+      if (transport.kind !== 'auto' || !isRefusedByHttp(error)) throw error
+      return connect(options, sse(transport, options.authorize), deadline, true)
+    },
+  )
+}
+
+const ENDED = 'the process '
+
+function streamable(config: RemoteConfig, authProvider: OAuthClientProvider | undefined): Transport {
+  const requestInit = { headers: { ...config.headers } }
+  return new StreamableHTTPClientTransport(new URL(config.url), {
+    requestInit,
+    ...(authProvider ? { authProvider } : {}),
+  })
+}
+
+function sse(config: RemoteConfig, authProvider: OAuthClientProvider | undefined): Transport {
+  const requestInit = { headers: { ...config.headers } }
+  return new SSEClientTransport(new URL(config.url), {
+    requestInit,
+    ...(authProvider ? { authProvider } : {}),
+  })
+}
+
+/** What a server that speaks only SSE says to the newer way of asking. */
+function isRefusedByHttp(error: unknown): boolean {
+  const cause = error instanceof SessionError ? error.cause : error
+  return cause instanceof SdkHttpError && [400, 404, 405, 406, 415].includes(cause.status ?? 0)
+}
+
+/** Asking a server that reads its input late for the newer protocol must not take all of its time. */
+const LONGEST_PROBE = 10_000
+
+async function connect(
+  options: SessionOptions,
+  transport: Transport,
+  deadline: number,
+  isLegacy: boolean,
+): Promise<Session> {
+  const { config } = options
+  const process = 'ending' in transport ? (transport as StdioTransport) : undefined
+  const left = Math.max(1, deadline - Date.now())
+  const client = new Client(options.clientInfo, {
+    capabilities: options.capabilities as ClientCapabilities,
+    versionNegotiation: { mode: 'auto', probe: { timeoutMs: Math.min(LONGEST_PROBE, left / 3) } },
+  })
+  answerServer(client, options)
+  let isOpen = false
+  let isClosing = false
+  client.onclose = () => {
+    if (!isOpen || isClosing) return
+    options.onEnd(process ? `${ENDED}${process.ending() ?? 'ended'}` : 'it hung up', process?.tail() ?? '')
+  }
+  client.onerror = () => {}
+  const opening = client.connect(transport, {
+    timeout: left,
+    ...(isLegacy ? { prior: { kind: 'legacy' as const } } : {}),
+  })
+  const stop = () => void transport.close().catch(() => {})
+  options.signal.addEventListener('abort', stop, { once: true })
+  try {
+    options.signal.throwIfAborted()
+    await within(opening, left, `it did not answer within ${Math.round(config.connectTimeout / 1000)} s`)
+  } catch (error) {
+    opening.catch(() => {})
+    const ending = process?.ending()
+    await transport.close().catch(() => {})
+    throw new SessionError(reasonFor(error, ending, config), process?.tail() ?? '', error)
+  }
+  isOpen = true
+  void listenForChanges(client)
+  const send = (method: string, params: Fields | undefined, given: SessionCallOptions) =>
+    client.request(
+      { method, ...(params ? { params } : {}) },
+      anything,
+      requestOptions(given),
+    ) as Promise<Fields>
+
+  return {
+    info: client.getServerVersion(),
+    capabilities: (client.getServerCapabilities() ?? {}) as Fields,
+    instructions: client.getInstructions(),
+    protocol: client.getNegotiatedProtocolVersion(),
+    isLegacy: client.getProtocolEra() === 'legacy',
+    pid: process?.pid ?? undefined,
+    stderr: () => process?.tail() ?? '',
+    list: (method, field, timeout) => listAll((params) => send(method, params, { timeout }), field, timeout),
+    async call(name, input, given) {
+      const params = { name, arguments: { ...input } }
+      const isMirrored = given.tool && client.getProtocolEra() === 'modern' && !process
+      if (!isMirrored) return readOutput(await send('tools/call', params, given))
+      const { outputSchema: _, ...toolDefinition } = given.tool as Parameters<Client['callTool']>[1] &
+        ListedTool
+      return readOutput(
+        (await client.callTool(params, { ...requestOptions(given), toolDefinition } as never)) as Fields,
+      )
+    },
+    request: send,
+    notify: (method) => client.notification({ method } as never),
+    async close() {
+      isClosing = true
+      options.signal.removeEventListener('abort', stop)
+      await client.close().catch(() => {})
+      await transport.close().catch(() => {})
+    },
+  }
+}
+
+function requestOptions({ timeout, signal, onProgress }: SessionCallOptions): RequestOptions {
+  return {
+    timeout,
+    resetTimeoutOnProgress: true,
+    onprogress: (progress) => onProgress?.(progress),
+    ...(signal ? { signal } : {}),
+  }
+}
+
+/** Takes every answer as it is. */
+const anything: StandardSchemaV1<unknown, unknown> = {
+  '~standard': { version: 1, vendor: 'toolshelf', validate: (value) => ({ value }) },
+}
+
+const NOTIFICATIONS = [
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+  'notifications/resources/updated',
+  'notifications/message',
+] as const
+
+const REQUESTS = {
+  elicitation: 'elicitation/create',
+  sampling: 'sampling/createMessage',
+  roots: 'roots/list',
+} as const
+
+function answerServer(client: Client, { capabilities, onNotification, onRequest }: SessionOptions): void {
+  for (const method of NOTIFICATIONS) {
+    client.setNotificationHandler(method, ({ params }) => onNotification(method, (params ?? {}) as Fields))
+  }
+  for (const [capability, method] of Object.entries(REQUESTS)) {
+    if (capabilities[capability] === undefined) continue
+    client.setRequestHandler(method, async ({ params }, context) => {
+      return (await onRequest(method, (params ?? {}) as Fields, context.mcpReq.signal)) as never
+    })
+  }
+}
+
+/** Servers of the newer protocol tell of changes only to those who listen. */
+async function listenForChanges(client: Client): Promise<void> {
+  if (client.getProtocolEra() !== 'modern') return
+  const { tools, prompts, resources } = client.getServerCapabilities() ?? {}
+  const filter = {
+    ...(tools?.listChanged ? { toolsListChanged: true } : {}),
+    ...(prompts?.listChanged ? { promptsListChanged: true } : {}),
+    ...(resources?.listChanged ? { resourcesListChanged: true } : {}),
+  }
+  if (Object.keys(filter).length === 0) return
+  for (let attempt = 0; attempt < MOST_LISTENS && client.transport; attempt++) {
+    try {
+      const { closed } = await client.listen(filter)
+      if ((await closed) !== 'remote') return
+    } catch {
+      // It will not say when it changes; the list is still read at each connection.
+      return
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1000 * 2 ** attempt).unref())
+  }
+}
+
+const MOST_LISTENS = 6
+const MOST_PAGES = 1000
+const MOST_ENTRIES = 50_000
+
+async function listAll(
+  ask: (params: Fields | undefined) => Promise<Fields>,
+  field: string,
+  timeout: number,
+): Promise<unknown[]> {
+  const entries: unknown[] = []
+  const seen = new Set<unknown>()
+  let cursor: unknown
+  const walk = async () => {
+    for (let page = 0; page < MOST_PAGES && entries.length < MOST_ENTRIES; page++) {
+      const result = await ask(cursor === undefined ? undefined : { cursor })
+      const found = result?.[field]
+      if (!Array.isArray(found)) throw new Error(`its answer holds no list of ${field}`)
+      for (const entry of found) entries.push(entry)
+      cursor = result.nextCursor
+      if (typeof cursor !== 'string' || seen.has(cursor)) return
+      seen.add(cursor)
+    }
+  }
+  await within(walk(), timeout, `it did not list its ${field} within ${Math.round(timeout / 1000)} s`)
+  return entries
+}
+
+function readOutput(result: Fields): CallOutput {
+  const content = Array.isArray(result?.content) ? result.content : []
+  const blocks = content.map((block) =>
+    typeof block?.type === 'string' ? block : { type: 'text', text: JSON.stringify(block) },
+  )
+  return { ...result, content: blocks }
+}
+
+export async function within<Value>(
+  work: Promise<Value>,
+  milliseconds: number,
+  complaint: string,
+): Promise<Value> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const over = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(complaint)), milliseconds)
+  })
+  try {
+    return await Promise.race([work, over])
+  } finally {
+    clearTimeout(timer)
+    work.catch(() => {})
+  }
+}
+
+function reasonFor(error: unknown, ending: string | undefined, { name, transport }: ServerConfig): string {
+  const { code, status, message } = error as { code?: unknown; status?: number; message?: string }
+  if (code === 'ENOENT' && transport.kind === 'stdio')
+    return `the command "${transport.command}" was not found; install it, or write its full path`
+  if (code === 'EACCES' && transport.kind === 'stdio')
+    return `the command "${transport.command}" may not be run; check its permissions`
+  if (isUnauthorized(error)) return `it needs a login: run "toolshelf login ${name}"`
+  if (ending !== undefined) return `${ENDED}${ending} before it was ready`
+  if (transport.kind !== 'stdio' && status !== undefined)
+    return `${transport.url} answered with HTTP ${status}${status === 403 ? '; check its key' : ''}`
+  if (transport.kind !== 'stdio') return `${hostOf(transport.url)}: ${causeOf(error)}`
+  return message ?? String(error)
+}
+
+function hostOf(url: string): string {
+  try {
+    return new URL(url).host
+  } catch {
+    return url
+  }
+}
+
+/** `fetch failed` says nothing; what it failed of stands in its cause. */
+function causeOf(error: unknown): string {
+  const { message, cause } = error as { message?: string; cause?: { code?: string; message?: string } }
+  return cause?.code ?? cause?.message ?? message ?? String(error)
+}
+
+export function isUnauthorized(error: unknown): boolean {
+  const { name, status } = error as { name?: string; status?: number }
+  return name === 'UnauthorizedError' || status === 401
+}

@@ -1,0 +1,184 @@
+// A server as a child process. Unlike the SDK's transport it owns the whole process group, so that what `npx` starts ends
+// too, keeps the last words of stderr, and stops listening to a server that floods.
+import type { ChildProcess } from 'node:child_process'
+import type { Readable } from 'node:stream'
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
+import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
+import spawn from 'cross-spawn'
+import type { StdioConfig } from '../types.ts'
+import { createLineReader } from './lines.ts'
+import { createTail } from './tail.ts'
+import { createThrottle } from './throttle.ts'
+import { watchdog } from './watchdog.ts'
+
+export type StdioTransport = Transport & {
+  readonly pid: number | null
+  /** Read by the SDK to see that this is a child process. */
+  readonly stderr: null
+  /** The last words of the process. */
+  readonly tail: () => string
+  /** How it ended. */
+  readonly ending: () => string | undefined
+}
+
+export type StdioLimits = {
+  /** Bytes of one message. */
+  readonly longestLine: number
+  /** Milliseconds from the end of its input to SIGTERM, and from there to SIGKILL. */
+  readonly grace: number
+}
+
+export const stdioLimits: StdioLimits = { longestLine: 32_000_000, grace: 2000 }
+
+export function createStdioTransport(
+  { command, args, env, cwd }: StdioConfig,
+  { longestLine, grace }: StdioLimits = stdioLimits,
+): StdioTransport {
+  const tail = createTail()
+  const reader = createLineReader(longestLine)
+  let child: ChildProcess | undefined
+  let ending: string | undefined
+  let isOver = false
+  let closing: Promise<void> | undefined
+  let sweeping: Promise<void> | undefined
+
+  const transport: StdioTransport = {
+    get pid() {
+      return child?.pid ?? null
+    },
+    stderr: null,
+    tail: tail.text,
+    ending: () => ending,
+    start: () =>
+      new Promise((resolve, reject) => {
+        const started = spawn(command, [...args], {
+          env: { ...getDefaultEnvironment(), ...env },
+          cwd,
+          stdio: ['pipe', 'pipe', 'pipe'],
+          detached: process.platform !== 'win32',
+          windowsHide: true,
+        })
+        child = started
+        if (started.pid !== undefined) watchdog.guard(started.pid)
+        started.once('spawn', resolve)
+        started.once('error', (error) => {
+          reject(error)
+          finish(String(error))
+        })
+        started.once('exit', (code, signal) => {
+          ending ??= signal ? `was ended by ${signal}` : `ended with exit code ${code}`
+          const timer = setTimeout(() => finish(), LAST_WORDS)
+          started.once('close', () => {
+            clearTimeout(timer)
+            finish()
+          })
+        })
+        started.stdin?.on('error', (error) => transport.onerror?.(error))
+        hear(started.stdout!, readOutput)
+        hear(started.stderr!, (chunk) => {
+          tail.add(chunk)
+          return chunk.length
+        })
+      }),
+    send: (message) =>
+      new Promise((resolve, reject) => {
+        const input = child?.stdin
+        if (isOver || !input?.writable) reject(new Error(`the process ${ending ?? 'is not running'}`))
+        else input.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()))
+      }),
+    close: () => {
+      closing ??= end()
+      return closing
+    },
+  }
+
+  /** Reads messages; returns how many bytes nobody asked for. */
+  function readOutput(chunk: Buffer): number {
+    let unasked = 0
+    try {
+      for (const { bytes, message, isAnswer } of reader.read(chunk)) {
+        if (!isAnswer) unasked += bytes
+        if (message) transport.onmessage?.(message as JSONRPCMessage)
+      }
+    } catch (error) {
+      ending = `was stopped: ${(error as Error).message}`
+      transport.onerror?.(error as Error)
+      kill('SIGKILL')
+    }
+    return unasked
+  }
+
+  function kill(signal: NodeJS.Signals): void {
+    const pid = child?.pid
+    if (pid === undefined) return
+    if (process.platform === 'win32')
+      spawn('taskkill', ['/pid', String(pid), '/t', '/f'], { stdio: 'ignore' })
+    else killGroup(pid, signal)
+  }
+
+  function finish(why?: string): void {
+    if (isOver) return
+    isOver = true
+    ending ??= why
+    const pid = child?.pid
+    if (pid !== undefined) sweeping = sweep(pid)
+    child?.stdout?.destroy()
+    child?.stderr?.destroy()
+    transport.onclose?.()
+  }
+
+  async function end(): Promise<void> {
+    if (!child) return
+    const over = new Promise<void>((resolve) => child?.once('exit', () => resolve()))
+    const hasExited = () => child?.exitCode !== null || child?.signalCode !== null
+    ending ??= 'was closed'
+    child.stdin?.end()
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      if (!hasExited()) await Promise.race([over, wait(grace)])
+      if (!hasExited()) kill(signal)
+    }
+    if (!hasExited()) await Promise.race([over, wait(grace)])
+    finish()
+    await sweeping
+  }
+
+  return transport
+}
+
+/** For what was written before the end to arrive. */
+const LAST_WORDS = 200
+
+/** Listens to a stream, with pauses for one that never stops. */
+function hear(stream: Readable, take: (chunk: Buffer) => number): void {
+  const throttle = createThrottle(() => performance.now())
+  stream.on('error', () => {})
+  stream.on('data', (chunk: Buffer) => {
+    const pause = throttle.spend(take(chunk))
+    if (pause === 0) return
+    stream.pause()
+    setTimeout(() => stream.resume(), pause).unref()
+  })
+}
+
+/** The process is gone; what it started must go too. */
+async function sweep(group: number): Promise<void> {
+  if (killGroup(group, 'SIGTERM')) {
+    await wait(500)
+    killGroup(group, 'SIGKILL')
+  }
+  watchdog.release(group)
+}
+
+/** False when there is no such group any more. */
+function killGroup(group: number, signal: NodeJS.Signals): boolean {
+  if (process.platform === 'win32') return false
+  try {
+    return process.kill(-group, signal)
+  } catch {
+    return false
+  }
+}
+
+function wait(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+}
