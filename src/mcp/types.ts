@@ -137,6 +137,8 @@ export type HostEvent =
 
 /** Many servers, connected in the background, feeding one shelf. */
 export type McpHost = {
+  /** Puts on the shelf what earlier runs learned of the servers; `start` does it too. */
+  prime(): Promise<void>
   /** Begins to connect; a second call does nothing. `capabilities` are what the client behind us can do. */
   start(capabilities?: { readonly [name: string]: unknown }): void
   status(): readonly ServerStatus[]
@@ -158,6 +160,8 @@ export type McpHost = {
   ): Promise<{ readonly [name: string]: unknown }>
   /** Resolves when no server is pending, or when the time is over. */
   settled(options?: { readonly timeout?: number; readonly only?: 'alwaysLoad' }): Promise<void>
+  /** A notification to every connected server. */
+  notify(method: string): void
   /** Lists a server's tools anew; on failure the last good list stays. */
   refresh(server: string): Promise<void>
   /** Tells of each change until the returned function is called. */

@@ -19,6 +19,8 @@ import type { StdioLimits } from './stdio.ts'
 
 export type Connection = {
   readonly view: () => ConnectionView
+  /** Takes what an earlier run learned. */
+  prime(): Promise<void>
   start(): Promise<void>
   call(tool: string, input: Fields | undefined, options: CallOptions): Promise<CallOutput>
   request(method: string, params: Fields | undefined, options: CallOptions): Promise<Fields>
@@ -104,6 +106,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     pid: undefined,
     stderr: '',
   }
+  let priming: Promise<void> | undefined
   let session: Session | undefined
   let connecting: Promise<Session> | undefined
   let isKnownLegacy = false
@@ -136,18 +139,24 @@ export function createConnection(options: ConnectionOptions): Connection {
     return options.onTools()
   }
 
+  function prime(): Promise<void> {
+    priming ??= readCache()
+    return priming
+  }
+
+  async function readCache(): Promise<void> {
+    const cached = config.disabled ? undefined : await cache?.read(config)
+    if (!cached || isClosed) return
+    isKnownLegacy = cached.isLegacy && cached.age < LEGACY_IS_FRESH
+    const { info, capabilities, instructions } = cached
+    view = { ...view, info, capabilities, instructions }
+    await setTools(cached.tools, true)
+    if (config.lazy) set({ state: 'idle' })
+  }
+
   async function start(): Promise<void> {
-    if (config.disabled) return
-    const cached = await cache?.read(config)
-    if (cached && !isClosed) {
-      isKnownLegacy = cached.isLegacy && cached.age < LEGACY_IS_FRESH
-      const { info, capabilities, instructions } = cached
-      view = { ...view, info, capabilities, instructions }
-      await setTools(cached.tools, true)
-    }
-    if (isClosed) return
-    if (cached && config.lazy) set({ state: 'idle' })
-    else await connect(config.alwaysLoad === true).catch(() => {})
+    await prime()
+    if (view.state === 'pending' && !isClosed) await connect(config.alwaysLoad === true).catch(() => {})
   }
 
   function connect(isUrgent: boolean): Promise<Session> {
@@ -369,6 +378,7 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   return {
     view: () => view,
+    prime,
     start,
     call: (tool, input, { timeout = config.callTimeout, asker, ...rest }) =>
       use(asker, (open) => {

@@ -205,7 +205,12 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     return member.connection.call(tool, input, callOptions)
   }
 
+  const prime = async () => {
+    await Promise.all([...members.values()].map(({ connection }) => connection.prime()))
+  }
+
   return {
+    prime,
     start(given = {}) {
       if (isStarted) return
       isStarted = true
@@ -252,6 +257,9 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       })
       clearTimeout(timer)
       await published()
+    },
+    notify(method) {
+      for (const { connection } of members.values()) void connection.notify(method).catch(() => {})
     },
     async refresh(server) {
       const member = memberFor(server)

@@ -1,0 +1,135 @@
+// One client's desk: which tools lie on it, and what becomes of its calls.
+import type { PoolTool, Shelf } from '../../core/index.ts'
+import type { CallOptions, CallOutput, McpHost } from '../types.ts'
+import { type Addresses, addressBlocks } from './addresses.ts'
+import { CALL, callTool, type Mode, SEARCH, searchTool } from './own-tools.ts'
+
+type Fields = { readonly [name: string]: unknown }
+
+export type Desk = {
+  readonly mode: () => Mode
+  /** What a client lists: our own tools, those always loaded, and what its searches found. */
+  tools(): Fields[]
+  /** Whatever goes wrong is an answer that the model can act on. */
+  call(name: string, input: unknown, options: CallOptions): Promise<CallOutput>
+}
+
+export type DeskOptions = {
+  readonly shelf: Shelf
+  readonly host: McpHost
+  readonly addresses: Addresses
+  readonly mode: () => Mode
+  readonly servers: readonly string[]
+  /** The list has grown by what a search found. */
+  readonly onLoad: () => void
+}
+
+export function createDesk({ shelf, host, addresses, mode, servers, onLoad }: DeskOptions): Desk {
+  const loaded = new Set<string>()
+  const seen = new Set<string>()
+
+  async function search(input: unknown): Promise<CallOutput> {
+    const { tools, remark, isRefused } = await shelf.search(input)
+    if (isRefused) return failure(remark)
+    if (tools.length === 0) return say(remark)
+    const isNew = tools.some(({ name }) => !loaded.has(name))
+    for (const { name } of tools) seen.add(name)
+    if (mode() === 'bridge') return say(described(tools, remark))
+    for (const { name } of tools) loaded.add(name)
+    if (isNew) onLoad()
+    return say(listed(tools, remark))
+  }
+
+  async function callByName(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
+    const { pool, deferredNames } = shelf.tools()
+    const entry = pool.byName.get(name)
+    const complaint = shelf.check({ id: name, name, input })
+    if (!entry?.server) return failure(textOf(complaint) || `There is no tool named "${name}".`)
+    const isUnseen = deferredNames.has(name) && !seen.has(name)
+    seen.add(name)
+    if (complaint && isUnseen) {
+      const remedy = 'You have not seen its definition. Call it again with arguments that fit:'
+      return failure(`${textOf(complaint)}\n${remedy}\n${entry.json}`)
+    }
+    const output = await host.call(entry.server, entry.original, input, options)
+    return addressBlocks(output, entry.server, addresses)
+  }
+
+  return {
+    mode,
+    tools() {
+      const { immediate, pool } = shelf.tools()
+      const found = [...loaded].flatMap((name) => pool.byName.get(name) ?? [])
+      const own =
+        mode() === 'bridge' ? [searchTool('bridge', servers), callTool] : [searchTool('list', servers)]
+      const listed = new Set([...immediate, ...found])
+      return [...own, ...[...listed].map(asListed)]
+    },
+    async call(name, input, options) {
+      try {
+        if (name === SEARCH) return await search(input)
+        if (name !== CALL) return await callByName(name, (input ?? {}) as Fields, options)
+        const wrapped = readWrapped(input)
+        if (!wrapped) return failure(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
+        if (wrapped.name === SEARCH) return await search(wrapped.input)
+        return await callByName(wrapped.name, wrapped.input, options)
+      } catch (error) {
+        options.signal?.throwIfAborted()
+        return failure((error as Error).message)
+      }
+    },
+  }
+}
+
+/** The server's own definition under the gateway's name; tasks are a matter between a client and one server. */
+function asListed({ name, tool, definition }: PoolTool): Fields {
+  const { server: _, searchHint: __, alwaysLoad: ___, execution: ____, ...own } = tool as Fields
+  return { ...own, name, ...(definition.description ? { description: definition.description } : {}) }
+}
+
+/** Models write the arguments as a string at times. */
+function readWrapped(input: unknown): { name: string; input: Fields } | undefined {
+  const { name, arguments: given = {} } = (input ?? {}) as Fields
+  if (typeof name !== 'string') return undefined
+  const parsed = typeof given === 'string' ? parse(given) : given
+  if (typeof parsed !== 'object' || parsed === null) return undefined
+  return { name, input: parsed as Fields }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function described(tools: readonly PoolTool[], remark: string): string {
+  const head = `Call these with ${CALL}, by their full name. Their definitions:`
+  return [head, ...tools.map(({ json }) => json), ...(remark ? [remark] : [])].join('\n')
+}
+
+function listed(tools: readonly PoolTool[], remark: string): string {
+  const lines = tools.map(({ name, definition }) => `- ${name}: ${firstLine(definition.description)}`)
+  return ['In your tool list now; call them by name:', ...lines, ...(remark ? [remark] : [])].join('\n')
+}
+
+function firstLine(description: unknown): string {
+  const line =
+    String(description ?? '')
+      .trim()
+      .split('\n')[0] ?? ''
+  return line.length > 120 ? `${line.slice(0, 119).toWellFormed()}…` : line
+}
+
+function textOf(result: { readonly content: readonly unknown[] } | undefined): string {
+  return (result?.content ?? []).map((block) => String((block as Fields).text ?? '')).join('\n')
+}
+
+function say(text: string): CallOutput {
+  return { content: [{ type: 'text', text }] }
+}
+
+function failure(text: string): CallOutput {
+  return { content: [{ type: 'text', text }], isError: true }
+}

@@ -1,0 +1,150 @@
+// What else the servers offer: resources, templates and prompts, joined under names that lead back.
+import type { McpHost, ServerStatus } from '../types.ts'
+import { type Addresses, addressBlock, nameAll } from './addresses.ts'
+
+type Fields = { readonly [name: string]: unknown }
+type Entry = { readonly server: string; readonly own: string; readonly entry: Fields }
+
+export type Offers = {
+  resources(): Promise<Fields[]>
+  templates(): Promise<Fields[]>
+  prompts(): Promise<Fields[]>
+  readResource(uri: string, signal: AbortSignal): Promise<Fields>
+  /** The server and its own URI, for subscriptions and completions. */
+  ownerOf(uri: string): Promise<{ readonly server: string; readonly uri: string }>
+  getPrompt(params: Fields, signal: AbortSignal): Promise<Fields>
+  complete(params: Fields, signal: AbortSignal): Promise<Fields>
+  close(): void
+}
+
+/** One slow server must not hold up the others' lists. */
+const LIST_TIMEOUT = 5000
+const MOST_PAGES = 50
+
+export function createOffers(host: McpHost, addresses: Addresses): Offers {
+  const lists = new Map<string, Promise<Fields[]>>()
+  const stop = host.listen((event) => {
+    if (event.type === 'state' || event.type === 'resources' || event.type === 'prompts') {
+      for (const key of lists.keys()) if (key.endsWith(`\n${event.server}`)) lists.delete(key)
+    }
+  })
+
+  /** Entries of one kind from every server that runs and has them. */
+  async function collect(capability: string, method: string, field: string): Promise<Entry[]> {
+    const servers = host.status().filter((status) => isAble(status, capability))
+    const found = await Promise.all(
+      servers.map(async ({ name: server }) => {
+        const key = `${method}\n${server}`
+        if (!lists.has(key)) lists.set(key, listAll(server, method, field))
+        const entries = await lists.get(key)!.catch(() => {
+          // Some declare what they do not have; the others' lists are still good.
+          lists.delete(key)
+          return []
+        })
+        return entries.map((entry) => ({ server, own: String(entry.name ?? ''), entry }))
+      }),
+    )
+    return found.flat()
+  }
+
+  async function listAll(server: string, method: string, field: string): Promise<Fields[]> {
+    const entries: Fields[] = []
+    let cursor: unknown
+    for (let page = 0; page < MOST_PAGES; page++) {
+      const params = cursor === undefined ? undefined : { cursor }
+      const result = await host.request(server, method, params, { timeout: LIST_TIMEOUT })
+      if (Array.isArray(result[field])) entries.push(...(result[field] as Fields[]))
+      if (typeof result.nextCursor !== 'string' || result.nextCursor === cursor) break
+      cursor = result.nextCursor
+    }
+    return entries
+  }
+
+  async function prompts(): Promise<Map<string, Entry>> {
+    return nameAll(await collect('prompts', 'prompts/list', 'prompts'))
+  }
+
+  async function promptFor(name: unknown): Promise<Entry> {
+    const known = await prompts()
+    const entry = known.get(String(name))
+    if (entry) return entry
+    throw new Error(`there is no prompt "${name}"; there are ${[...known.keys()].join(', ') || 'none'}`)
+  }
+
+  /** A URI without a server's name, as it may stand in a text: whoever can read it is its owner. */
+  async function ownerOf(uri: string): Promise<{ server: string; uri: string }> {
+    const named = addresses.uriBack(uri)
+    if (named) return named
+    const listed = await collect('resources', 'resources/list', 'resources')
+    const owner = listed.find(({ entry }) => entry.uri === uri)
+    if (owner) return { server: owner.server, uri }
+    for (const { name: server } of host.status().filter((status) => isAble(status, 'resources'))) {
+      const isReadable = await host
+        .request(server, 'resources/read', { uri }, { timeout: LIST_TIMEOUT })
+        .then(
+          () => true,
+          () => false,
+        )
+      if (isReadable) return { server, uri }
+    }
+    throw new Error(`no server has the resource "${uri}"`)
+  }
+
+  return {
+    resources: async () =>
+      (await collect('resources', 'resources/list', 'resources')).map(({ server, entry }) => ({
+        ...entry,
+        uri: addresses.uri(server, String(entry.uri)),
+      })),
+    templates: async () =>
+      (await collect('resources', 'resources/templates/list', 'resourceTemplates')).map(
+        ({ server, entry }) => ({ ...entry, uriTemplate: addresses.uri(server, String(entry.uriTemplate)) }),
+      ),
+    prompts: async () => [...(await prompts())].map(([name, { entry }]) => ({ ...entry, name })),
+    async readResource(given, signal) {
+      const { server, uri } = await ownerOf(given)
+      const result = await host.request(server, 'resources/read', { uri }, { signal })
+      const contents = Array.isArray(result.contents) ? (result.contents as Fields[]) : []
+      const isNamed = addresses.uriBack(given) !== undefined
+      return {
+        ...result,
+        contents: contents.map((one) =>
+          isNamed && typeof one.uri === 'string' ? { ...one, uri: addresses.uri(server, one.uri) } : one,
+        ),
+      }
+    },
+    ownerOf,
+    async getPrompt(params, signal) {
+      const { server, own } = await promptFor(params.name)
+      const result = await host.request(server, 'prompts/get', { ...params, name: own }, { signal })
+      const messages = Array.isArray(result.messages) ? (result.messages as Fields[]) : []
+      return {
+        ...result,
+        messages: messages.map((message) => ({
+          ...message,
+          content: addressBlock(message.content, server, addresses.uri),
+        })),
+      }
+    },
+    async complete(params, signal) {
+      const reference = (params.ref ?? {}) as Fields
+      if (reference.type === 'ref/prompt') {
+        const { server, own } = await promptFor(reference.name)
+        const ref = { ...reference, name: own }
+        return host.request(server, 'completion/complete', { ...params, ref }, { signal })
+      }
+      const { server, uri } = await ownerOf(String(reference.uri))
+      return host.request(
+        server,
+        'completion/complete',
+        { ...params, ref: { ...reference, uri } },
+        { signal },
+      )
+    },
+    close: stop,
+  }
+}
+
+function isAble({ state, capabilities }: ServerStatus, capability: string): boolean {
+  return state === 'connected' && capabilities[capability] !== undefined
+}
