@@ -8,6 +8,8 @@ export type Terminal = {
   readonly tell: (text: string) => void
   /** Colours and progress bars make sense. */
   readonly isInteractive: boolean
+  /** Asks the person; missing where nobody can answer. */
+  readonly ask?: (question: string) => Promise<string>
 }
 
 export type Option = {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The command line: words → command → exit code. The only place that reads the process and ends it.
-import { readFileSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import {
   type Command,
@@ -11,10 +11,53 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { evaluation } from './eval.ts'
-import { search } from './search.ts'
+import { version } from './version.ts'
 
-const commands: readonly Command[] = [search, evaluation]
+type Entry = { readonly name: string; readonly summary: string; readonly load: () => Promise<Command> }
+
+/** Loaded when called for: a gateway must not wait for what only an evaluation needs. */
+const commands: readonly Entry[] = [
+  {
+    name: 'mcp',
+    summary: 'the gateway: all your MCP servers behind one',
+    load: async () => (await import('./mcp.ts')).mcp,
+  },
+  {
+    name: 'doctor',
+    summary: 'what your MCP servers cost, and how they are',
+    load: async () => (await import('./doctor.ts')).doctor,
+  },
+  {
+    name: 'import',
+    summary: 'takes over the MCP servers of your clients',
+    load: async () => (await import('./import.ts')).importServers,
+  },
+  {
+    name: 'login',
+    summary: 'logs in to a remote MCP server',
+    load: async () => (await import('./login.ts')).login,
+  },
+  {
+    name: 'logout',
+    summary: 'forgets that login',
+    load: async () => (await import('./login.ts')).logout,
+  },
+  {
+    name: 'pins',
+    summary: 'tool definitions that changed since first seen',
+    load: async () => (await import('./pins.ts')).pins,
+  },
+  {
+    name: 'search',
+    summary: 'which tools a query finds, and why',
+    load: async () => (await import('./search.ts')).search,
+  },
+  {
+    name: 'eval',
+    summary: 'how well rankers find the right tools',
+    load: async () => (await import('./eval.ts')).evaluation,
+  },
+]
 
 export async function run(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const [name, ...rest] = words
@@ -31,7 +74,7 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
     terminal.tell(`toolshelf: there is no command "${name}". ${known()}`)
     return 2
   }
-  return runCommand(command, rest, terminal)
+  return runCommand(await command.load(), rest, terminal)
 }
 
 async function runCommand(command: Command, words: readonly string[], terminal: Terminal): Promise<ExitCode> {
@@ -66,11 +109,6 @@ function overview(): string {
   ].join('\n')
 }
 
-function version(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
-}
-
 function known(): string {
   return `Commands: ${commands.map(({ name }) => name).join(', ')}.`
 }
@@ -80,11 +118,22 @@ function isEntry(): boolean {
   return started !== undefined && realpathSync(started) === fileURLToPath(import.meta.url)
 }
 
+async function askPerson(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises')
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return await lines.question(question)
+  } finally {
+    lines.close()
+  }
+}
+
 if (isEntry()) {
   const terminal: Terminal = {
     print: (text) => void process.stdout.write(`${text}\n`),
     tell: (text) => void process.stderr.write(`${text}\n`),
     isInteractive: process.stderr.isTTY === true,
+    ...(process.stdin.isTTY === true ? { ask: askPerson } : {}),
   }
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(0))
   process.exitCode = await run(process.argv.slice(2), terminal)

@@ -44,11 +44,11 @@ export function createDesk({ shelf, host, addresses, mode, servers, onLoad }: De
     const { pool, deferredNames } = shelf.tools()
     const entry = pool.byName.get(name)
     const complaint = shelf.check({ id: name, name, input })
-    if (!entry?.server) return failure(textOf(complaint) || `There is no tool named "${name}".`)
+    if (!entry?.server) return failure(`${textOf(complaint)} Search for it with ${SEARCH}.`)
     const isUnseen = deferredNames.has(name) && !seen.has(name)
     seen.add(name)
     if (complaint && isUnseen) {
-      const remedy = 'You have not seen its definition. Call it again with arguments that fit:'
+      const remedy = 'You had not seen its definition. Here it is; call it again with arguments that fit.'
       return failure(`${textOf(complaint)}\n${remedy}\n${entry.json}`)
     }
     const output = await host.call(entry.server, entry.original, input, options)

@@ -10,8 +10,11 @@ import { joinInstructions } from './instructions.ts'
 import { createOffers } from './offers.ts'
 import type { Mode } from './own-tools.ts'
 
+/** For the shelf of a gateway: clients put a prefix of their own before names, and see tools through MCP alone. */
+export const shelfOptions = { namePrefix: '', toolSearch: false } as const
+
 export type GatewayOptions = {
-  /** Made with the names of tools that clients see: `namePrefix: ''`. */
+  /** Made with `shelfOptions`. */
   readonly shelf: Shelf
   /** Makes the host; the asker answers servers that ask outside of a call. */
   readonly makeHost: (asker: Asker) => McpHost
@@ -93,8 +96,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     let level = LEVELS.indexOf('info')
     const subscriptions = new Set<string>()
 
-    server.setRequestHandler('tools/list', async () => ({ tools: desk.tools() as never[] }))
+    const begin = () => host.start(clientCapabilities(server))
+    server.setRequestHandler('tools/list', async () => {
+      begin()
+      return { tools: desk.tools() as never[] }
+    })
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
+      begin()
       const token = mcpReq._meta?.progressToken
       const onProgress = (progress: Fields) => {
         if (token === undefined) return
@@ -161,8 +169,8 @@ export function createGateway(options: GatewayOptions): Gateway {
         if (now !== shown) server.sendToolListChanged().catch(() => {})
         shown = now
       }
-      if (event.type === 'prompts') server.sendPromptListChanged().catch(() => {})
-      if (event.type === 'resources') server.sendResourceListChanged().catch(() => {})
+      if (hasNew('prompts', event)) server.sendPromptListChanged().catch(() => {})
+      if (hasNew('resources', event)) server.sendResourceListChanged().catch(() => {})
       if (event.type === 'resource') {
         const uri = addresses.uri(event.server, event.uri)
         if (subscriptions.has(uri)) server.sendResourceUpdated({ uri }).catch(() => {})
@@ -177,7 +185,7 @@ export function createGateway(options: GatewayOptions): Gateway {
           .catch(() => {})
       }
     })
-    server.oninitialized = () => host.start(clientCapabilities(server))
+    server.oninitialized = begin
     server.onclose = () => {
       stop()
       connected.delete(server)
@@ -205,6 +213,14 @@ export function createGateway(options: GatewayOptions): Gateway {
       await host.close()
     },
   }
+}
+
+/** A server has changed them, or has come with them. */
+function hasNew(kind: 'prompts' | 'resources', event: HostEvent): boolean {
+  if (event.type === kind) return true
+  return (
+    event.type === 'state' && event.status.state === 'connected' && Boolean(event.status.capabilities[kind])
+  )
 }
 
 /** What the servers may ask for: exactly what the client behind the gateway can do. */

@@ -20,6 +20,8 @@ export type Offers = {
 /** One slow server must not hold up the others' lists. */
 const LIST_TIMEOUT = 5000
 const MOST_PAGES = 50
+/** For servers still connecting: many clients ask for these lists only once. */
+const LONGEST_WAIT = 3000
 
 export function createOffers(host: McpHost, addresses: Addresses): Offers {
   const lists = new Map<string, Promise<Fields[]>>()
@@ -31,6 +33,7 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
 
   /** Entries of one kind from every server that runs and has them. */
   async function collect(capability: string, method: string, field: string): Promise<Entry[]> {
+    await host.settled({ timeout: LONGEST_WAIT })
     const servers = host.status().filter((status) => isAble(status, capability))
     const found = await Promise.all(
       servers.map(async ({ name: server }) => {

@@ -1,6 +1,6 @@
 // One server through all of its lives: connected in the background or at the first call, listed, refreshed, reconnected
 // with back-off, stopped when idle. Its last good list outlives every failure.
-import type { OAuthClientProvider } from '@modelcontextprotocol/client'
+import type { AuthProvider } from '@modelcontextprotocol/client'
 import type {
   Asker,
   CallOptions,
@@ -10,9 +10,11 @@ import type {
   ServerState,
   ToolProblem,
 } from '../types.ts'
+import { createAskers } from './askers.ts'
 import type { CachedServer, DefinitionCache } from './definition-cache.ts'
 import { readTools } from './definitions.ts'
 import type { Limiter } from './limiter.ts'
+import { createPace } from './pace.ts'
 import { redactor } from './redact.ts'
 import { type Fields, openSession, type Session, SessionError } from './session.ts'
 import type { StdioLimits } from './stdio.ts'
@@ -51,7 +53,7 @@ export type ConnectionOptions = {
   readonly capabilities: () => Fields
   readonly cache: DefinitionCache | undefined
   readonly limit: Limiter
-  readonly authorize: OAuthClientProvider | undefined
+  readonly authorize: AuthProvider | undefined
   readonly times: Times
   readonly limits: StdioLimits | undefined
   readonly asker: Asker | undefined
@@ -83,7 +85,6 @@ export const defaultTimes: Times = {
 }
 
 const LEGACY_IS_FRESH = 7 * 24 * 3_600_000
-const LONGEST_REFRESH_GAP = 30_000
 const PING_TIMEOUT = 10_000
 const MOST_PROBLEMS = 200
 
@@ -91,7 +92,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   const { config, cache, limit, times } = options
   const redact = redactor(config)
   const timers = new Set<ReturnType<typeof setTimeout>>()
-  const askers = new Map<Asker, number>()
+  const askers = createAskers(options.asker)
   let view: ConnectionView = {
     state: config.disabled ? 'disabled' : 'pending',
     reason: undefined,
@@ -183,7 +184,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       limits: options.limits,
       signal: closing.signal,
       onNotification: hear,
-      onRequest: askClient,
+      onRequest: askers.ask,
       onEnd: (reason, stderr) => {
         if (session === opened) end(redact(reason), redact(stderr))
       },
@@ -260,7 +261,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   ): Promise<Value> {
     running++
     clearTimeout(idleTimer)
-    if (asker) askers.set(asker, (askers.get(asker) ?? 0) + 1)
+    const leave = askers.enter(asker)
     let open: Session | undefined
     try {
       open = await ready()
@@ -278,15 +279,9 @@ export function createConnection(options: ConnectionOptions): Connection {
       throw new CallError(complaint(error, open), error)
     } finally {
       running--
-      if (asker) release(asker)
+      leave()
       rest()
     }
-  }
-
-  function release(asker: Asker): void {
-    const count = askers.get(asker) ?? 0
-    if (count > 1) askers.set(asker, count - 1)
-    else askers.delete(asker)
   }
 
   function complaint(error: unknown, open: Session | undefined): string {
@@ -335,28 +330,12 @@ export function createConnection(options: ConnectionOptions): Connection {
     later(look, times.health)
   }
 
-  let refreshTimer: ReturnType<typeof setTimeout> | undefined
-  let refreshedAt = Number.NEGATIVE_INFINITY
-  let gap = times.refresh
+  // The last good list stays when a refresh fails (H4).
+  const refreshSoon = createPace(times.refresh, later, () => void refresh().catch(() => {}))
 
   function hear(method: string, params: Fields): void {
     if (method === 'notifications/tools/list_changed') refreshSoon()
     else options.onNotification(method, params)
-  }
-
-  /** A list that changes all the time is read ever less often. */
-  function refreshSoon(): void {
-    if (refreshTimer || isClosed) return
-    const now = performance.now()
-    const isBusy = now - refreshedAt < 4 * gap
-    gap = isBusy ? Math.min(gap * 2, LONGEST_REFRESH_GAP) : times.refresh
-    const wait = Math.max(times.refresh / 5, refreshedAt + gap - now)
-    refreshTimer = later(() => {
-      refreshTimer = undefined
-      refreshedAt = performance.now()
-      // The last good list stays (H4).
-      refresh().catch(() => {})
-    }, wait)
   }
 
   async function refresh(): Promise<void> {
@@ -366,14 +345,6 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (session !== open) return
     await setTools(listed, false)
     remember(open, listed)
-  }
-
-  /** The server asks while calls run: who made the call answers, as long as that can be told. */
-  async function askClient(method: string, params: Fields, signal: AbortSignal): Promise<Fields> {
-    const [first, ...others] = askers.keys()
-    const asker = others.length === 0 ? (first ?? options.asker) : undefined
-    if (asker) return asker.ask(method, params, signal)
-    throw new Error(first ? 'several clients are calling this server, so none can be asked' : 'nobody to ask')
   }
 
   return {

@@ -1,5 +1,5 @@
 // Many servers, connected in the background, feeding one shelf. Nothing waits for a slow one, and none harms another.
-import type { OAuthClientProvider } from '@modelcontextprotocol/client'
+import type { AuthProvider } from '@modelcontextprotocol/client'
 import type { Server, Shelf, Tool } from '../../core/index.ts'
 import type {
   Asker,
@@ -32,7 +32,7 @@ export type McpHostOptions = {
   /** What happens to a tool whose definition changed since it was first seen: told, or also held back. */
   readonly onChange?: 'report' | 'hold'
   /** Gives remote servers their tokens. */
-  readonly authorize?: (config: ServerConfig) => OAuthClientProvider | undefined
+  readonly authorize?: (config: ServerConfig) => AuthProvider | undefined
   /** Answers servers that ask outside of a call, or in one that brought nobody to ask. */
   readonly asker?: Asker
   /** Told to the person who runs this. */

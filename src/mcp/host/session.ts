@@ -1,9 +1,9 @@
 // One connected life of a server: opened, asked, closed. Answers are taken as they come: one field that is spelled wrong
 // must not cost the rest.
 import {
+  type AuthProvider,
   Client,
   type ClientCapabilities,
-  type OAuthClientProvider,
   type RequestOptions,
   SdkHttpError,
   SSEClientTransport,
@@ -44,7 +44,7 @@ export type SessionOptions = {
   readonly clientInfo: { readonly name: string; readonly version: string }
   readonly capabilities: Fields
   readonly isKnownLegacy: boolean
-  readonly authorize: OAuthClientProvider | undefined
+  readonly authorize: AuthProvider | undefined
   readonly limits: StdioLimits | undefined
   /** Ends it at any moment. */
   readonly signal: AbortSignal
@@ -90,7 +90,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 
 const ENDED = 'the process '
 
-function streamable(config: RemoteConfig, authProvider: OAuthClientProvider | undefined): Transport {
+function streamable(config: RemoteConfig, authProvider: AuthProvider | undefined): Transport {
   const requestInit = { headers: { ...config.headers } }
   return new StreamableHTTPClientTransport(new URL(config.url), {
     requestInit,
@@ -98,7 +98,7 @@ function streamable(config: RemoteConfig, authProvider: OAuthClientProvider | un
   })
 }
 
-function sse(config: RemoteConfig, authProvider: OAuthClientProvider | undefined): Transport {
+function sse(config: RemoteConfig, authProvider: AuthProvider | undefined): Transport {
   const requestInit = { headers: { ...config.headers } }
   return new SSEClientTransport(new URL(config.url), {
     requestInit,
@@ -310,7 +310,8 @@ function reasonFor(error: unknown, ending: string | undefined, { name, transport
     return `the command "${transport.command}" was not found; install it, or write its full path`
   if (code === 'EACCES' && transport.kind === 'stdio')
     return `the command "${transport.command}" may not be run; check its permissions`
-  if (isUnauthorized(error)) return `it needs a login: run "toolshelf login ${name}"`
+  if (isUnauthorized(error))
+    return message?.includes('login') ? message : `needs a login: run "toolshelf login ${name}"`
   if (ending !== undefined) return `${ENDED}${ending} before it was ready`
   if (transport.kind !== 'stdio' && status !== undefined)
     return `${transport.url} answered with HTTP ${status}${status === 403 ? '; check its key' : ''}`

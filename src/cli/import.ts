@@ -1,0 +1,166 @@
+// `toolshelf import`: takes the servers that other clients have into one file of our own.
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { describeTransport } from '../mcp/config/describe.ts'
+import {
+  type ConfigPlace,
+  configPlaces,
+  existingFiles,
+  type Machine,
+  ownConfigFile,
+  thisMachine,
+} from '../mcp/config/places.ts'
+import { type ImportPlan, isNews, type PlannedServer, planImport } from '../mcp/config/plan.ts'
+import { addServers, serverNames, writePrivately } from '../mcp/config/write.ts'
+import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import { table } from './table.ts'
+
+export const importServers: Command = importCommand(thisMachine)
+
+export function importCommand(machine: () => Machine): Command {
+  return {
+    name: 'import',
+    summary: 'Takes the MCP servers of other clients into one file.',
+    words: '[--from <file>,…] [--to <file>] [--yes]',
+    options: {
+      from: {
+        type: 'string',
+        value: 'files',
+        about: 'with commas between; if left out, all that clients have',
+      },
+      to: { type: 'string', value: 'file', about: 'if left out, toolshelf/toolshelf.json in ~/.config' },
+      yes: { type: 'boolean', short: 'y', about: 'write without asking' },
+      json: { type: 'boolean', about: 'print {"servers": [{"name", "clients", …}]}; writes only with --yes' },
+    },
+    examples: ['toolshelf import', 'toolshelf import --from ~/.cursor/mcp.json --to ./toolshelf.json --yes'],
+    run: (input, terminal) => run(input, terminal, machine()),
+  }
+}
+
+async function run(input: Input, terminal: Terminal, machine: Machine): Promise<0 | 1> {
+  if (input.words.length > 0) throw new UsageError('files are named by --from.')
+  const from = input.text('from')
+  const target = await readTarget(resolve(machine.folder, input.text('to') ?? ownConfigFile(machine)))
+  const plan = await makePlan(from, target, machine)
+  const added = plan.servers.filter(({ name }) => !target.names.includes(name))
+  if (!input.isSet('json')) show(plan, target, terminal)
+
+  const isWritten = added.length > 0 && (await mayWrite(input, added.length, terminal))
+  if (isWritten) await write(target, added)
+
+  if (input.isSet('json')) terminal.print(JSON.stringify(asJson(plan, target, isWritten)))
+  else if (isWritten || (added.length === 0 && plan.servers.length > 0))
+    tellNextSteps(target, isWritten, machine, terminal)
+  return from !== undefined && plan.servers.length === 0 ? 1 : 0
+}
+
+/** The file to write, as it is now. */
+type Target = { readonly file: string; readonly text: string; readonly names: readonly string[] }
+
+async function readTarget(file: string): Promise<Target> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return ''
+    throw new CommandError(`${file} cannot be read (${error.code}).`)
+  })
+  const given = text.trim() === '' ? '{}\n' : text
+  return { file, text: given, names: mendable(file, () => serverNames(given)) }
+}
+
+/** Nothing may be lost from a file that we cannot read. */
+function mendable<Result>(file: string, use: () => Result): Result {
+  try {
+    return use()
+  } catch (error) {
+    const { message } = error as Error
+    throw new CommandError(`${file} cannot be added to: ${message}. Mend it, or choose another with --to.`)
+  }
+}
+
+async function makePlan(from: string | undefined, target: Target, machine: Machine): Promise<ImportPlan> {
+  const known = configPlaces(machine)
+  if (from !== undefined) return planImport(namedPlaces(from, known, machine), machine)
+  const existing = await existingFiles(known.map(({ file }) => file))
+  const places = known.filter(({ file }) => existing.includes(file) && file !== target.file)
+  const { servers, problems } = await planImport(places, machine)
+  return { servers, problems: problems.filter(isNews) }
+}
+
+function namedPlaces(from: string, known: readonly ConfigPlace[], { folder }: Machine): ConfigPlace[] {
+  const files = from.split(',').map((file) => file.trim())
+  const named = files.filter((file) => file !== '')
+  if (named.length === 0) throw new UsageError('--from names no file.')
+  return named.map((name) => {
+    const file = resolve(folder, name)
+    return { client: known.find((place) => place.file === file)?.client ?? name, file }
+  })
+}
+
+function show({ servers, problems }: ImportPlan, target: Target, terminal: Terminal): void {
+  for (const { file, server, message } of problems)
+    terminal.tell(
+      printable(`${file}: ${server === undefined ? '' : `${JSON.stringify(server)}: `}${message}`),
+    )
+  if (servers.length === 0) return void terminal.print('No MCP servers were found. Name a file with --from.')
+  const rows = servers.map((one) => [
+    printable(one.name),
+    printable(one.clients.join(', ')),
+    one.server.transport.kind,
+    printable(describeTransport(one.server.transport)),
+    stateOf(one, target) + (one.server.disabled ? ', disabled' : ''),
+  ])
+  terminal.print(table(['server', 'client', 'transport', 'runs', 'state'], rows))
+  for (const { name, unset } of servers.filter((one) => stateOf(one, target) === 'new')) {
+    for (const { variable, input } of unset) {
+      const asked = input === undefined ? '' : `, which VS Code asks for as ${JSON.stringify(input)}`
+      terminal.tell(printable(`${name} needs the environment variable ${variable}${asked}; it is not set.`))
+    }
+  }
+}
+
+const stateOf = ({ name }: PlannedServer, { names }: Target) => (names.includes(name) ? 'kept' : 'new')
+
+/** Names come from files that anyone may have written: no control characters reach the terminal. */
+const printable = (text: string) => text.replace(/\p{C}/gu, '?')
+
+async function mayWrite(input: Input, count: number, terminal: Terminal): Promise<boolean> {
+  if (input.isSet('yes')) return true
+  if (input.isSet('json')) return false
+  if (!terminal.ask) {
+    terminal.print('Nothing is written yet. Add --yes to write it.')
+    return false
+  }
+  const answer = await terminal.ask(`Write ${count === 1 ? 'this server' : `these ${count} servers`}? [y/N] `)
+  return /^y(?:es)?$/i.test(answer.trim())
+}
+
+async function write({ file, text }: Target, servers: readonly PlannedServer[]): Promise<void> {
+  const members = servers.map(({ name, fields }) => [name, fields] as const)
+  const changed = mendable(file, () => addServers(text, members))
+  try {
+    await writePrivately(file, changed)
+  } catch (error) {
+    throw new CommandError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code ?? error}).`)
+  }
+}
+
+function tellNextSteps({ file }: Target, isWritten: boolean, machine: Machine, terminal: Terminal): void {
+  const config = file === ownConfigFile(machine) ? [] : ['--config', file]
+  const client = { command: 'npx', args: ['-y', 'toolshelf', 'mcp', ...config] }
+  terminal.print(isWritten ? `Written to ${file}.` : `There is nothing new for ${file}.`)
+  terminal.print('Put this into a client’s configuration, in place of the servers above:\n')
+  terminal.print(JSON.stringify({ mcpServers: { toolshelf: client } }, null, 2))
+}
+
+function asJson({ servers, problems }: ImportPlan, target: Target, isWritten: boolean): object {
+  const shown = servers.map((one) => ({
+    name: one.name,
+    clients: one.clients,
+    file: one.file,
+    transport: one.server.transport.kind,
+    runs: describeTransport(one.server.transport),
+    disabled: one.server.disabled,
+    unset: one.unset.map(({ variable }) => variable),
+    state: stateOf(one, target),
+  }))
+  return { to: target.file, isWritten, servers: shown, problems }
+}

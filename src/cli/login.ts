@@ -1,0 +1,138 @@
+// `toolshelf login` and `toolshelf logout`: a person's access to a remote server, kept for all who start it.
+import { spawn } from 'node:child_process'
+import { readConfig } from '../mcp/config/config.ts'
+import { defaultConfigFiles, type Machine, thisMachine } from '../mcp/config/places.ts'
+import { defaultTokenFolder } from '../mcp/host/oauth-credentials.ts'
+import { type LoginOptions, login as logIn } from '../mcp/host/oauth-login.ts'
+import { logout as logOut } from '../mcp/host/oauth-logout.ts'
+import type { ServerConfig } from '../mcp/types.ts'
+import { type Command, CommandError, type Input, UsageError } from './command.ts'
+import { version } from './version.ts'
+
+export type LoginSurroundings = {
+  readonly machine: () => Machine
+  /** Resolves to false if there is none. */
+  readonly openBrowser: (url: string) => Promise<boolean>
+}
+
+export function createLogin({ machine, openBrowser }: LoginSurroundings): Command {
+  return {
+    name: 'login',
+    summary: 'Logs in to a remote server in the browser.',
+    words: '<server> [--config <file>]',
+    options: {
+      config: {
+        type: 'string',
+        value: 'file',
+        about: 'of any client; toolshelf.json and .mcp.json if left out',
+      },
+      'no-browser': { type: 'boolean', about: 'only print the address to open' },
+      port: {
+        type: 'string',
+        value: 'number',
+        about: 'where the browser comes back to; any free one if left out',
+      },
+      'client-id': {
+        type: 'string',
+        value: 'id',
+        about: 'a client registered by hand; its secret, if any, in TOOLSHELF_CLIENT_SECRET',
+      },
+      scope: { type: 'string', value: 'words', about: 'rights to ask for beside those the server demands' },
+    },
+    examples: ['toolshelf login linear', 'toolshelf login linear --no-browser --port 8976'],
+    async run(input, terminal) {
+      const name = readServer(input)
+      const place = machine()
+      const asked = readOptions(input, place.environment)
+      const options: LoginOptions = {
+        config: await findServer(name, input.text('config'), place),
+        folder: defaultTokenFolder(place.environment),
+        clientInfo: { name: 'toolshelf', version: version() },
+        print: terminal.tell,
+        notify: terminal.tell,
+        openBrowser: input.isSet('no-browser') ? undefined : openBrowser,
+        ...asked,
+      }
+      const { tools, isLoggedIn } = await logIn(options).catch((error: Error) => {
+        throw new CommandError(`${name}: ${error.message}`)
+      })
+      const counted = `${tools} ${tools === 1 ? 'tool' : 'tools'}`
+      terminal.print(isLoggedIn ? `Logged in to ${name}: ${counted}.` : `${name} needs no login: ${counted}.`)
+      return 0
+    },
+  }
+}
+
+export function createLogout({ machine }: Pick<LoginSurroundings, 'machine'>): Command {
+  return {
+    name: 'logout',
+    summary: 'Forgets the login of a remote server, and revokes it where the server can.',
+    words: '<server>',
+    options: {},
+    examples: ['toolshelf logout linear'],
+    async run(input, terminal) {
+      const server = readServer(input)
+      const folder = defaultTokenFolder(machine().environment)
+      const count = await logOut({ folder, server, notify: terminal.tell })
+      terminal.print(count > 0 ? `Logged out of ${server}.` : `There was no login of ${server}.`)
+      return 0
+    },
+  }
+}
+
+export const login: Command = createLogin({ machine: thisMachine, openBrowser })
+export const logout: Command = createLogout({ machine: thisMachine })
+
+function readServer({ words }: Input): string {
+  const server = words.join(' ').trim()
+  if (server === '') throw new UsageError('which server is missing.')
+  return server
+}
+
+function readOptions({ text }: Input, { TOOLSHELF_CLIENT_SECRET: secret }: Machine['environment']) {
+  const id = text('client-id')
+  return {
+    port: readPort(text('port')),
+    client: id ? { id, secret: secret || undefined } : undefined,
+    scope: text('scope'),
+  }
+}
+
+function readPort(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const port = Number(text)
+  if (!Number.isInteger(port) || port < 1 || port > 65535)
+    throw new UsageError('--port takes a number from 1 to 65535.')
+  return port
+}
+
+async function findServer(name: string, file: string | undefined, machine: Machine): Promise<ServerConfig> {
+  const files = file ? [file] : await defaultConfigFiles(machine, 'doctor')
+  const { servers, problems } = await readConfig(files, machine.environment, machine)
+  const found = servers.find((server) => server.name === name)
+  if (found) return found
+  const known = servers.filter(({ transport }) => transport.kind !== 'stdio').map((server) => server.name)
+  throw new CommandError(
+    [
+      `no server "${name}" is configured. Remote servers: ${known.length > 0 ? known.join(', ') : 'none'}.`,
+      ...problems.map((problem) => `${problem.file}: ${problem.message}`),
+    ].join('\n'),
+  )
+}
+
+/** Without a shell, and on Windows without `start`, which is one: an address may hold what a shell would run. */
+export function browserCommand(url: string, platform: NodeJS.Platform): readonly [string, readonly string[]] {
+  if (platform === 'darwin') return ['open', [url]]
+  if (platform === 'win32') return ['rundll32', ['url.dll,FileProtocolHandler', url]]
+  return ['xdg-open', [url]]
+}
+
+function openBrowser(url: string): Promise<boolean> {
+  const [command, words] = browserCommand(url, process.platform)
+  return new Promise((resolve) => {
+    const browser = spawn(command, words, { stdio: 'ignore', detached: true })
+    browser.on('error', () => resolve(false))
+    browser.on('spawn', () => resolve(true))
+    browser.unref()
+  })
+}

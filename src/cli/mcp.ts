@@ -1,0 +1,162 @@
+// `toolshelf mcp`: the gateway, on stdio for the client that started it, or over HTTP for many.
+import { createShelf, type PoolTool } from '../index.ts'
+import { type Config, readConfig } from '../mcp/config/config.ts'
+import { defaultConfigFiles, ownConfigFile, thisMachine } from '../mcp/config/places.ts'
+import { runOnHttp } from '../mcp/gateway/http.ts'
+import { createGateway, type Gateway, shelfOptions } from '../mcp/gateway/index.ts'
+import { runOnStdio } from '../mcp/gateway/stdio.ts'
+import { createMcpHost } from '../mcp/host/index.ts'
+import { createOAuth } from '../mcp/host/oauth.ts'
+import { defaultTokenFolder } from '../mcp/host/oauth-credentials.ts'
+import { defaultPinsFolder, openPins } from '../mcp/safety/pins.ts'
+import { warmUpEntries } from '../rankers.ts'
+import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import { version } from './version.ts'
+
+const MODES = ['auto', 'list', 'bridge'] as const
+const PORT = '3399'
+
+export const mcp: Command = {
+  name: 'mcp',
+  summary: 'Stands in a client’s configuration in place of all your MCP servers.',
+  words: '[--config <files>] [--http] [--mode auto|list|bridge] [--lazy]',
+  options: {
+    config: {
+      type: 'string',
+      value: 'files',
+      about: 'of any client, comma separated; your toolshelf.json if left out',
+    },
+    mode: {
+      type: 'string',
+      value: 'mode',
+      about: 'how tools are shown: list, bridge, or by what the client can do',
+    },
+    lazy: { type: 'boolean', about: 'start each server only when one of its tools is called' },
+    http: { type: 'boolean', about: 'serve many clients over HTTP instead of one on stdio' },
+    port: { type: 'string', value: 'number', about: `of --http; ${PORT} if left out, 0 for any free one` },
+    address: {
+      type: 'string',
+      value: 'address',
+      about: 'of --http; beyond loopback TOOLSHELF_KEY must be set',
+    },
+    allow: {
+      type: 'string',
+      value: 'names',
+      about: 'further host names that clients of --http may use, comma separated',
+    },
+  },
+  examples: [
+    'toolshelf mcp',
+    'toolshelf mcp --config .mcp.json,~/.cursor/mcp.json --lazy',
+    'toolshelf mcp --http --port 3399',
+    'TOOLSHELF_KEY=… toolshelf mcp --http --address 0.0.0.0 --allow tools.example.com',
+  ],
+  async run(input, terminal) {
+    const mode = readMode(input)
+    const port = readPort(input)
+    const config = await readFiles(input, terminal)
+    const gateway = openGateway(config, { mode, isLazy: input.isSet('lazy') }, terminal)
+    if (!input.isSet('http')) {
+      await runOnStdio(gateway)
+      return 0
+    }
+    const served = await runOnHttp(gateway, {
+      port,
+      ...(input.text('address') ? { address: input.text('address')! } : {}),
+      ...(process.env.TOOLSHELF_KEY ? { key: process.env.TOOLSHELF_KEY } : {}),
+      hosts: input.text('allow')?.split(',') ?? [],
+    }).catch(async (error: unknown) => {
+      await gateway.close()
+      throw new CommandError((error as Error).message)
+    })
+    terminal.tell(`toolshelf mcp: ready at ${served.url}`)
+    await new Promise<void>((resolve) => {
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
+    })
+    await served.close()
+    return 0
+  },
+}
+
+function readMode(input: Input): (typeof MODES)[number] | undefined {
+  const given = input.text('mode')
+  const mode = MODES.find((one) => one === given)
+  if (given !== undefined && mode === undefined)
+    throw new UsageError(`--mode is "${given}"; use one of ${MODES.join(', ')}.`)
+  return mode
+}
+
+function readPort(input: Input): number {
+  const given = input.text('port') ?? PORT
+  if (!/^\d{1,5}$/.test(given) || Number(given) > 65_535)
+    throw new UsageError(`--port is "${given}"; use a number from 0 to 65535.`)
+  return Number(given)
+}
+
+async function readFiles(input: Input, terminal: Terminal): Promise<Config> {
+  const machine = thisMachine()
+  const files = input.text('config')?.split(',') ?? (await defaultConfigFiles(machine, 'gateway'))
+  const config = await readConfig(files)
+  for (const { file, server, message } of config.problems)
+    terminal.tell(`toolshelf mcp: ${file}${server ? `, server "${server}"` : ''}: ${message}`)
+  if (config.servers.length > 0) return config
+  throw new CommandError(
+    `no MCP server is configured in ${files.join(', ')}. Run "toolshelf import" to take over those of your clients into ${ownConfigFile(machine)}, or name a file with --config.`,
+  )
+}
+
+function openGateway(
+  { servers, settings }: Config,
+  { mode = settings.mode, isLazy }: { mode?: (typeof MODES)[number] | undefined; isLazy: boolean },
+  terminal: Terminal,
+): Gateway {
+  const tell = (message: string) => terminal.tell(`toolshelf mcp: ${message}`)
+  const shelf = createShelf({ ...shelfOptions, notify: tell })
+  const folder = defaultPinsFolder()
+  const gateway = createGateway({
+    shelf,
+    mode,
+    version: version(),
+    instructions: settings.instructions,
+    makeHost: (asker) =>
+      createMcpHost({
+        shelf,
+        servers: servers.map((server) => (isLazy ? { ...server, lazy: true } : server)),
+        concurrency: settings.concurrency,
+        onChange: settings.onChange,
+        ...(folder ? { pins: openPins({ folder, notify: tell }) } : {}),
+        authorize: ({ name, transport }) =>
+          transport.kind === 'stdio' || hasKey(transport.headers)
+            ? undefined
+            : createOAuth({ folder: defaultTokenFolder(), server: name, url: transport.url, notify: tell }),
+        asker,
+        notify: tell,
+        clientInfo: { name: 'toolshelf', version: version() },
+      }),
+  })
+  tellFailures(gateway, tell)
+  void gateway.host.settled().then(() => warm(shelf.tools().deferred))
+  return gateway
+}
+
+/** Whoever has a key in the configuration needs no login. */
+function hasKey(headers: { readonly [name: string]: string }): boolean {
+  return Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
+}
+
+/** Each failure once, not each attempt. */
+function tellFailures({ host }: Gateway, tell: (message: string) => void): void {
+  const told = new Map<string, string | undefined>()
+  host.listen((event) => {
+    if (event.type !== 'state') return
+    const { state, reason } = event.status
+    if (state === 'failed' && told.get(event.server) !== reason)
+      tell(`server "${event.server}" failed: ${reason}`)
+    if (state === 'failed' || state === 'connected') told.set(event.server, reason)
+  })
+}
+
+/** The encoder reads the tools while nobody waits; without it search works all the same. */
+function warm(tools: readonly PoolTool[]): void {
+  warmUpEntries(tools).catch(() => {})
+}

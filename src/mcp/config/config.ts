@@ -1,0 +1,134 @@
+// Reads configuration files of any client into servers that can be started. Whatever is wrong is told and left out,
+// and nothing else suffers.
+import { readFile } from 'node:fs/promises'
+import { basename, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { parse as parseToml, TomlError } from 'smol-toml'
+import type { ConfigProblem, ServerConfig } from '../types.ts'
+import { isFields } from './fields.ts'
+import { findServers, type ServerEntry } from './formats.ts'
+import { parseJson } from './json.ts'
+import { type GatewaySettings, gatewayDefaults, readGateway } from './keys.ts'
+import { type Machine, thisMachine } from './places.ts'
+import type { Environment } from './references.ts'
+import { readServer } from './server.ts'
+
+export type Config = {
+  readonly servers: readonly ServerConfig[]
+  readonly settings: GatewaySettings
+  readonly problems: readonly ConfigProblem[]
+}
+
+/** Of servers with one name, and of settings, the first file's count. Never rejects. */
+export async function readConfig(
+  files: readonly string[],
+  environment: Environment = process.env,
+  where: Partial<Machine> = {},
+): Promise<Config> {
+  const machine = { ...thisMachine(), ...where, environment }
+  const read = await Promise.all(files.map((file) => readEntries(file, machine)))
+  const problems = read.flatMap((file) => file.problems)
+  const chosen = chooseServers(read, machine, (problem) => problems.push(problem))
+  const settings = Object.assign({}, gatewayDefaults, ...read.map((file) => file.settings).reverse())
+  return { servers: chosen, settings, problems }
+}
+
+export type FileEntries = {
+  readonly file: string
+  readonly entries: readonly ServerEntry[]
+  readonly settings: Partial<GatewaySettings>
+  readonly problems: readonly ConfigProblem[]
+}
+
+/** What a file holds, before anything is expanded. */
+export async function readEntries(file: string, machine: Machine): Promise<FileEntries> {
+  const path = resolve(machine.folder, file)
+  const document = await readDocument(path)
+  if (document.problem !== undefined)
+    return { file: path, entries: [], settings: {}, problems: [{ file: path, message: document.problem }] }
+  const found = findServers(document.value, path, machine)
+  const gateway = readGateway(isFields(document.value) ? document.value.gateway : undefined)
+  const problems = [...found.problems, ...gateway.problems.map((message) => ({ message }))]
+  return {
+    file: path,
+    entries: found.entries,
+    settings: gateway.settings,
+    problems: problems.map((problem) => ({ file: path, ...problem })),
+  }
+}
+
+function chooseServers(
+  files: readonly FileEntries[],
+  machine: Machine,
+  report: (problem: ConfigProblem) => void,
+): readonly ServerConfig[] {
+  const chosen = new Map<string, { readonly server: ServerConfig; readonly definition: object }>()
+  for (const { file, entries } of files) {
+    for (const entry of entries) {
+      const { server, problems } = readServer(entry, file, machine)
+      const first = chosen.get(entry.name)
+      const definition = server && definitionOf(entry, server)
+      if (first && isDeepStrictEqual(first.definition, definition)) continue
+      for (const message of problems) report({ file, server: entry.name, message })
+      if (server && first) report({ file, server: entry.name, message: secondOf(first.server.source, file) })
+      else if (server && definition) chosen.set(entry.name, { server, definition })
+    }
+  }
+  return [...chosen.values()].map(({ server }) => server)
+}
+
+/**
+ * What makes two servers of one name the same. That a project's server runs in its project does not tell them apart,
+ * nor whether a client looks for SSE where HTTP is not spoken.
+ */
+export function definitionOf(entry: ServerEntry, server: ServerConfig): object {
+  const { transport } = server
+  const kind = transport.kind === 'http' ? 'auto' : transport.kind
+  const cwd = transport.kind === 'stdio' && entry.fields.cwd ? transport.cwd : undefined
+  return { ...server, source: '', transport: { ...transport, kind, cwd } }
+}
+
+function secondOf(first: string, file: string): string {
+  const where = first === file ? 'earlier in this file' : `in ${first}`
+  return `there is another server of this name ${where}, and that one is used. Rename one to have both.`
+}
+
+type Document = { readonly value?: unknown; readonly problem?: string }
+
+async function readDocument(file: string): Promise<Document> {
+  let text: string
+  try {
+    text = await readFile(file, 'utf8')
+  } catch (error) {
+    return { problem: unreadable(file, error) }
+  }
+  return file.endsWith('.toml') ? tomlIn(text) : jsonIn(text)
+}
+
+function unreadable(file: string, error: unknown): string {
+  const code = (error as NodeJS.ErrnoException).code ?? String(error)
+  if (code !== 'ENOENT') return `it cannot be read (${code}).`
+  return basename(file) === 'toolshelf.json'
+    ? 'there is no such file. `toolshelf import` makes one from the servers that other clients have.'
+    : 'there is no such file.'
+}
+
+function jsonIn(text: string): Document {
+  try {
+    return { value: parseJson(text).value }
+  } catch (error) {
+    const toml = tomlIn(text)
+    if (isFields(toml.value) && toml.value.mcp_servers !== undefined) return toml
+    return { problem: `it is not valid JSON: ${(error as Error).message}.` }
+  }
+}
+
+/** The parser's own message quotes the text, which may hold secrets. */
+function tomlIn(text: string): Document {
+  try {
+    return { value: parseToml(text) }
+  } catch (error) {
+    const place = error instanceof TomlError ? `: line ${error.line}, column ${error.column}` : ''
+    return { problem: `it is not valid TOML${place}.` }
+  }
+}

@@ -1,0 +1,24 @@
+// A server in a few words for a person, without anything that could be secret.
+import { basename } from 'node:path'
+import type { RemoteConfig, StdioConfig } from '../types.ts'
+
+/** The program, with the first word behind it where that tells more, or the host. */
+export function describeTransport(transport: StdioConfig | RemoteConfig): string {
+  if (transport.kind !== 'stdio') return hostOf(transport.url)
+  const program = basename(transport.command)
+  const word = transport.args.find((argument) => !harmlessFlags.test(argument)) ?? ''
+  return launchers.test(program) && /^[@\w./\\]/.test(word) && !word.includes('://')
+    ? `${program} ${word}`
+    : program
+}
+
+/** Flags that take no value. Behind any other, a word may be a secret. */
+const harmlessFlags = /^-(?:y|-yes|q|-quiet|m|u|i)$/
+
+/** Programs that say little without the first word behind them. */
+const launchers =
+  /^(?:npx|bunx|uvx|uv|pipx|pnpm|yarn|npm|node|bun|deno|python[\d.]*|docker|podman|java|dotnet|cmd)(?:\.exe|\.cmd)?$/i
+
+function hostOf(url: string): string {
+  return /^[a-z]+:\/\/(?:[^/?#@]*@)?([^/?#]*)/i.exec(url)?.[1] ?? '?'
+}

@@ -1,0 +1,121 @@
+// One server as other clients spell it → the keys of our own file. Nothing is expanded, so that it can be written too.
+import { type Fields, isFields } from './fields.ts'
+
+type Respell = (value: unknown) => Fields
+
+const deny: Respell = (value) => ({ deny: value })
+/** Elsewhere an empty list of tools allows none. */
+const allow: Respell = (value) =>
+  Array.isArray(value) && value.length === 0 ? { deny: ['*'] } : { allow: value }
+const url: Respell = (value) => ({ url: value })
+const type: Respell = (value) => ({ type: typeName(value) })
+
+/** Keys of other clients, and keys of ours that others fill differently. */
+const spellings: { readonly [key: string]: Respell } = {
+  type,
+  transport: type,
+  transportType: type,
+  // Windsurf
+  serverUrl: url,
+  disabledTools: deny,
+  // Gemini CLI
+  httpUrl: (value) => ({ url: value, type: 'http' }),
+  includeTools: allow,
+  excludeTools: deny,
+  timeout: timeouts,
+  // Codex
+  http_headers: (value) => ({ headers: value }),
+  env_http_headers: (value) => ({ headers: isFields(value) ? referencesTo(value) : value }),
+  bearer_token_env_var: (value) => ({ headers: { Authorization: `Bearer \${${String(value)}}` } }),
+  env_vars: (value) => ({ env: Array.isArray(value) ? passedOn(value) : value }),
+  startup_timeout_sec: (value) => ({ connectTimeout: inMilliseconds(value) }),
+  startup_timeout_ms: (value) => ({ connectTimeout: value }),
+  tool_timeout_sec: (value) => ({ callTimeout: inMilliseconds(value) }),
+  enabled: (value) => ({ disabled: typeof value === 'boolean' ? !value : value }),
+  enabled_tools: allow,
+  disabled_tools: deny,
+  // opencode gives the command as a list, older Zed as an object, Copilot the tools as a list
+  environment: (value) => ({ env: value }),
+  command: commands,
+  tools: (value) => (Array.isArray(value) ? allow(value) : { tools: value }),
+}
+
+/** Keys that mean something only inside their client: approvals, display, development. */
+const ignored = new Set(
+  `trust autoApprove alwaysAllow authProviderType targetAudience targetServiceAccount extension scopes
+  oauth_resource required supports_parallel_tool_calls omit_tools_from default_tools_approval_mode environment_id
+  name dev gallery version sandbox source remote settings icon`.split(/\s+/),
+)
+
+/** Keys that change how a server runs, in a way that is not done here. */
+const unsupported: { readonly [key: string]: string } = {
+  envFile: 'the file is not read; put its variables into "env".',
+  headersHelper: 'the helper is not run; put the headers into "headers".',
+  http_headers_helper: 'the helper is not run; put the headers into "headers".',
+  sandboxEnabled: 'the server runs without a sandbox.',
+  oauth: 'these settings are not used; Toolshelf signs in with a registration of its own.',
+  auth: 'these settings are not used; Toolshelf signs in with a registration of its own.',
+}
+
+export const foreignKeys: readonly string[] = Object.keys(spellings)
+
+export function translate(given: Fields): { readonly fields: Fields; readonly problems: readonly string[] } {
+  const fields = new Map<string, unknown>()
+  const problems: string[] = []
+  for (const [key, value] of Object.entries(given)) {
+    if (value === null || ignored.has(key)) continue
+    if (Object.hasOwn(unsupported, key)) {
+      if (isInUse(key, value)) problems.push(`"${key}": ${unsupported[key]}`)
+      continue
+    }
+    const respelled = Object.hasOwn(spellings, key) ? spellings[key]?.(value) : { [key]: value }
+    for (const [name, part] of Object.entries(respelled ?? {}))
+      fields.set(name, joined(fields.get(name), part))
+  }
+  return { fields: Object.fromEntries(fields), problems }
+}
+
+/** Codex says `auth = "oauth"`, and opencode `oauth: false`, for what happens anyway. */
+function isInUse(key: string, value: unknown): boolean {
+  return key === 'oauth' || key === 'auth' ? isFields(value) : value !== false
+}
+
+function joined(first: unknown, second: unknown): unknown {
+  if (isFields(first) && isFields(second)) return { ...first, ...second }
+  if (Array.isArray(first) && Array.isArray(second)) return [...first, ...second]
+  return second ?? first
+}
+
+function typeName(value: unknown): unknown {
+  if (value === 'local') return 'stdio'
+  if (value === 'remote') return 'auto'
+  return typeof value === 'string' && /^streamable[-_]?http$/i.test(value) ? 'http' : value
+}
+
+function commands(value: unknown): Fields {
+  if (Array.isArray(value)) {
+    const [command, ...args] = value
+    return { command, args }
+  }
+  if (!isFields(value)) return { command: value }
+  const { path, args, env } = value
+  return { command: path, args, env }
+}
+
+/** Milliseconds, but Zed and others count seconds, and nobody means a server to answer in less than one. */
+function timeouts(value: unknown): Fields {
+  if (isFields(value)) return { connectTimeout: value.startup, callTimeout: value.request }
+  return { callTimeout: typeof value === 'number' && value < 1000 ? value * 1000 : value }
+}
+
+const inMilliseconds = (value: unknown) => (typeof value === 'number' ? value * 1000 : value)
+
+function referencesTo(variables: Fields): Fields {
+  return Object.fromEntries(Object.entries(variables).map(([name, variable]) => [name, `\${${variable}}`]))
+}
+
+/** Variables of our own environment that the server gets, if they are set. */
+function passedOn(variables: readonly unknown[]): Fields {
+  const names = variables.map((variable) => (isFields(variable) ? variable.name : variable))
+  return Object.fromEntries(names.map((name) => [String(name), `\${${name}:-}`]))
+}

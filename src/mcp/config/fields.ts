@@ -1,0 +1,118 @@
+// Reads the keys of an object by a table of kinds: what is wrong or unknown is told, and the rest counts.
+import { nearest } from '../../core/tools/names.ts'
+
+export type Fields = { readonly [key: string]: unknown }
+
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** What a key may hold: how that is called, and the value if it is of this kind. */
+export type Kind<Value> = { readonly is: string; readonly read: (value: unknown) => Value | undefined }
+export type Kinds = { readonly [key: string]: Kind<unknown> }
+export type Values<Table extends Kinds> = {
+  readonly [key in keyof Table]?: Table[key] extends Kind<infer Value> ? Value : never
+}
+
+type Read<Table extends Kinds> = {
+  readonly values: Values<Table>
+  /** Keys whose value is of the wrong kind. */
+  readonly wrong: readonly string[]
+  readonly problems: readonly string[]
+}
+
+type ReadOptions = {
+  /** Keys that others spell so, for the question what was meant. */
+  readonly others?: readonly string[]
+  /** Keys that must not be wrong. */
+  readonly decisive?: readonly string[]
+}
+
+export function readKeys<Table extends Kinds>(
+  kinds: Table,
+  fields: Fields,
+  { others = [], decisive = [] }: ReadOptions = {},
+): Read<Table> {
+  const values: [string, unknown][] = []
+  const wrong: string[] = []
+  const problems: string[] = []
+  for (const [key, given] of Object.entries(fields)) {
+    if (given === undefined || given === null) continue
+    const kind = Object.hasOwn(kinds, key) ? kinds[key] : undefined
+    const value = kind?.read(given)
+    if (value !== undefined) values.push([key, value])
+    else if (kind) {
+      wrong.push(key)
+      problems.push(
+        `"${key}" must be ${kind.is}; ${decisive.includes(key) ? 'the server is left out' : 'it is ignored'}.`,
+      )
+    } else problems.push(unknownKey(key, [...Object.keys(kinds), ...others]))
+  }
+  return { values: Object.fromEntries(values) as Values<Table>, wrong, problems }
+}
+
+export function unknownKey(key: string, known: readonly string[]): string {
+  const [near] = nearest(key, known, 1)
+  return `there is no key ${JSON.stringify(key.slice(0, 80))}${near ? `; did you mean "${near}"?` : '.'} It is ignored.`
+}
+
+const LONGEST_TIMER = 2 ** 31 - 1
+
+export const text: Kind<string> = {
+  is: 'a text',
+  read: (value) => (typeof value === 'string' ? value : undefined),
+}
+
+export const flag: Kind<boolean> = {
+  is: 'true or false',
+  read: (value) => (typeof value === 'boolean' ? value : undefined),
+}
+
+/** Numbers and booleans are taken for the text that they are written as. */
+export const texts: Kind<readonly string[]> = {
+  is: 'a list of texts',
+  read: (value) => (Array.isArray(value) && value.every(isWord) ? value.map(String) : undefined),
+}
+
+export const textsByName: Kind<{ readonly [name: string]: string }> = {
+  is: 'an object of texts',
+  read(value) {
+    if (!isFields(value)) return undefined
+    const given = Object.entries(value).filter(([, item]) => item !== null)
+    return given.every(([, item]) => isWord(item))
+      ? recordOf(given.map(([name, item]) => [name, String(item)]))
+      : undefined
+  },
+}
+
+export const milliseconds: Kind<number> = {
+  is: 'a number of milliseconds above 0',
+  read: (value) => (typeof value === 'number' && value > 0 ? Math.min(value, LONGEST_TIMER) : undefined),
+}
+
+export const fieldsKind: Kind<Fields> = {
+  is: 'an object',
+  read: (value) => (isFields(value) ? value : undefined),
+}
+
+export function wholeNumber(least: number): Kind<number> {
+  return {
+    is: `a whole number from ${least}`,
+    read: (value) => (Number.isSafeInteger(value) && Number(value) >= least ? Number(value) : undefined),
+  }
+}
+
+export function oneOf<Word extends string>(...words: readonly Word[]): Kind<Word> {
+  return {
+    is: `one of ${words.map((word) => `"${word}"`).join(', ')}`,
+    read: (value) => words.find((word) => word === value),
+  }
+}
+
+/** An object that inherits nothing, so that a tool called "constructor" is not found where none is. */
+export function recordOf<Item>(entries: readonly (readonly [string, Item])[]): {
+  readonly [name: string]: Item
+} {
+  return Object.assign(Object.create(null), Object.fromEntries(entries))
+}
+
+const isWord = (value: unknown): boolean => ['string', 'number', 'boolean'].includes(typeof value)

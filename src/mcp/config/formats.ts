@@ -1,0 +1,175 @@
+// Finds the servers in a file of any client, by its shape.
+import { basename, dirname, resolve } from 'node:path'
+import { translate } from './dialects.ts'
+import { type Fields, isFields, recordOf, unknownKey } from './fields.ts'
+import { rootKeys } from './keys.ts'
+import type { Machine } from './places.ts'
+import { respell, type Spelling } from './references.ts'
+
+/** A server as a file names it, with the keys of our own file; nothing is expanded yet. */
+export type ServerEntry = {
+  readonly name: string
+  readonly fields: Fields
+  /** Relative paths count from here. */
+  readonly base: string
+  /** The project that the server belongs to, and runs in unless it says otherwise. */
+  readonly project: string | undefined
+  /** What VS Code would ask for, by the environment variable that takes its place. */
+  readonly inputs: { readonly [variable: string]: string }
+}
+
+export type EntryProblem = { readonly server?: string; readonly message: string }
+
+export type Found = {
+  readonly entries: readonly ServerEntry[]
+  readonly problems: readonly EntryProblem[]
+}
+
+/** What is told of a file without servers. */
+export const noServers = 'it names no MCP servers; Toolshelf looks for "mcpServers".'
+
+export function findServers(document: unknown, file: string, machine: Machine): Found {
+  if (!isFields(document)) return { entries: [], problems: [{ message: 'it does not hold an object.' }] }
+  const groups = groupsIn(document, file, machine)
+  const found = groups.map((group) => readGroup(group, file, machine))
+  return {
+    entries: found.flatMap(({ entries }) => entries),
+    problems: [...rootProblems(document, file, groups.length), ...found.flatMap(({ problems }) => problems)],
+  }
+}
+
+/** Servers by name that stand together in a file. */
+type Group = {
+  readonly key: string
+  readonly servers: unknown
+  readonly spelling: Spelling
+  readonly project: string | undefined
+}
+
+function groupsIn(document: Fields, file: string, machine: Machine): readonly Group[] {
+  const own = projectOf(file, machine.home)
+  const group = (key: string, servers: unknown, spelling: Spelling = 'common', project = own): Group[] =>
+    servers === undefined ? [] : [{ key, servers, spelling, project }]
+  const { mcpServers, mcp } = document
+  return [
+    ...projectsIn(document, machine.folder).flatMap(([folder, servers]) =>
+      group('mcpServers', servers, 'common', folder),
+    ),
+    ...group('mcpServers', mcpServers, isGemini(file, mcpServers) ? 'gemini' : 'common'),
+    ...group('servers', document.servers),
+    ...group('mcp.servers', document['mcp.servers']),
+    ...(isFields(mcp) ? group('mcp.servers', mcp.servers, 'opencode') : []),
+    ...(isOpencode(mcp) ? group('mcp', mcp, 'opencode') : []),
+    ...group('mcp_servers', document.mcp_servers),
+    ...group('context_servers', document.context_servers),
+  ]
+}
+
+/** Claude Code keeps some servers for one project only. */
+function projectsIn({ projects }: Fields, folder: string): [string, unknown][] {
+  if (!isFields(projects)) return []
+  return Object.entries(projects).flatMap(([path, project]): [string, unknown][] =>
+    resolve(path) === resolve(folder) && isFields(project) && project.mcpServers !== undefined
+      ? [[folder, project.mcpServers]]
+      : [],
+  )
+}
+
+/** opencode's `mcp` holds the servers by name; elsewhere it holds settings. */
+function isOpencode(mcp: unknown): mcp is Fields {
+  const isServer = (value: unknown) => isFields(value) && ['local', 'remote'].includes(String(value.type))
+  return isFields(mcp) && mcp.servers === undefined && Object.values(mcp).some(isServer)
+}
+
+const geminiKeys = ['httpUrl', 'includeTools', 'excludeTools', 'trust']
+
+function isGemini(file: string, servers: unknown): boolean {
+  if (['.gemini', '.qwen'].includes(basename(dirname(file)))) return true
+  const hasKey = (value: unknown) => isFields(value) && geminiKeys.some((key) => Object.hasOwn(value, key))
+  return isFields(servers) && Object.values(servers).some(hasKey)
+}
+
+function readGroup({ key, servers, spelling, project }: Group, file: string, machine: Machine): Found {
+  if (!isFields(servers)) {
+    const message = `"${key}" must be an object with a server for each name; it is ignored.`
+    return { entries: [], problems: servers === null ? [] : [{ message }] }
+  }
+  const entries: ServerEntry[] = []
+  const problems: EntryProblem[] = []
+  for (const [given, server] of Object.entries(servers)) {
+    const name = given.trim()
+    if (name === '') problems.push({ message: 'a server has no name; it is left out.' })
+    else if (!isFields(server))
+      problems.push({ server: name, message: 'it must be an object; it is left out.' })
+    else {
+      const translated = translate(server)
+      problems.push(...translated.problems.map((message) => ({ server: name, message })))
+      const base = project ?? dirname(resolve(machine.folder, file))
+      entries.push({
+        name,
+        ...respellFields(vsCodeKeys.includes(key) ? leavingHttpOpen(translated.fields) : translated.fields, {
+          spelling,
+          workspace: project ?? machine.folder,
+          home: machine.home,
+        }),
+        base,
+        project,
+      })
+    }
+  }
+  return { entries, problems }
+}
+
+const vsCodeKeys = ['servers', 'mcp.servers']
+
+/** VS Code's `http` stands for SSE too. */
+function leavingHttpOpen(fields: Fields): Fields {
+  return fields.type === 'http' ? { ...fields, type: 'auto' } : fields
+}
+
+const withReferences = ['command', 'args', 'env', 'cwd', 'url', 'headers']
+
+function respellFields(
+  fields: Fields,
+  { spelling, ...folders }: { spelling: Spelling; workspace: string; home: string },
+): { fields: Fields; inputs: ServerEntry['inputs'] } {
+  const inputs: [string, string][] = []
+  const onText = (text: string) =>
+    respell(text, spelling, folders, (input, variable) => inputs.push([variable, input]))
+  const respelled = Object.entries(fields).map(([key, value]) => [
+    key,
+    withReferences.includes(key) ? mapTexts(value, onText) : value,
+  ])
+  return { fields: Object.fromEntries(respelled), inputs: recordOf(inputs) }
+}
+
+/** The same with its text changed, or the texts in the list or object that it is. */
+export function mapTexts<Value>(value: Value, change: (text: string) => string): Value {
+  const changed = (item: unknown) => (typeof item === 'string' ? change(item) : item)
+  if (Array.isArray(value)) return value.map(changed) as Value
+  if (!isFields(value)) return changed(value) as Value
+  return recordOf(Object.entries(value).map(([name, item]) => [name, changed(item)])) as Value
+}
+
+/** Only our own file is known key by key; other clients keep much else beside their servers. */
+function rootProblems(document: Fields, file: string, groups: number): EntryProblem[] {
+  const isOwn = basename(file) === 'toolshelf.json' || document.gateway !== undefined
+  const known = Object.keys(rootKeys)
+  const unknown = isOwn ? Object.keys(document).filter((key) => !known.includes(key)) : []
+  const none = groups === 0 && document.gateway === undefined
+  return [
+    ...unknown.map((key) => ({ message: unknownKey(key, known) })),
+    ...(none ? [{ message: noServers }] : []),
+  ]
+}
+
+const clientFolders = ['.vscode', '.cursor', '.codex', '.gemini', '.qwen', '.zed', '.windsurf', '.opencode']
+const projectFiles = ['.mcp.json', 'opencode.json', 'opencode.jsonc']
+
+/** The project that a file belongs to; undefined for one that counts for all of a user's projects. */
+function projectOf(file: string, home: string): string | undefined {
+  const folder = dirname(resolve(file))
+  if (clientFolders.includes(basename(folder)))
+    return dirname(folder) === resolve(home) ? undefined : dirname(folder)
+  return projectFiles.includes(basename(file)) && basename(folder) !== 'opencode' ? folder : undefined
+}

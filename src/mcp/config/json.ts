@@ -1,0 +1,109 @@
+// JSON as people write it, with comments and trailing commas. What is wrong is told by line and column and never by
+// quoting the text, which may hold secrets.
+
+/** Where the members of an object or a list end in the text: what is needed to add one and keep everything else. */
+export type Span = {
+  readonly isEmpty: boolean
+  /** Behind the last member. */
+  readonly end: number
+  readonly hasComma: boolean
+  /** At the closing bracket. */
+  readonly close: number
+}
+
+export type Parsed = { readonly value: unknown; readonly spans: WeakMap<object, Span> }
+
+type Cursor = { readonly text: string; at: number; depth: number; readonly spans: WeakMap<object, Span> }
+
+const MOST_DEPTH = 500
+
+const space = /(?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y
+const quoted = /"[^"\\\n]*(?:\\.[^"\\\n]*)*"/y
+const bare = /[-+.\w]+/y
+
+/** Throws an error whose message is the place and what is wrong there. */
+export function parseJson(text: string): Parsed {
+  const cursor: Cursor = { text, at: 0, depth: 0, spans: new WeakMap() }
+  const value = readValue(cursor)
+  skipSpace(cursor)
+  if (cursor.at < text.length) fail(cursor, 'something stands behind the end')
+  return { value, spans: cursor.spans }
+}
+
+function readValue(cursor: Cursor): unknown {
+  skipSpace(cursor)
+  const first = cursor.text[cursor.at]
+  if (first === '{' || first === '[') return readNested(cursor, first)
+  if (first === '"') return readToken(cursor, quoted, 'a text is not closed or holds a wrong character')
+  return readToken(
+    cursor,
+    bare,
+    first === undefined ? 'the file ends too early' : 'no value starts like this',
+  )
+}
+
+function readNested(cursor: Cursor, open: '{' | '['): unknown {
+  cursor.depth += 1
+  if (cursor.depth > MOST_DEPTH) fail(cursor, `it is nested more than ${MOST_DEPTH} levels deep`)
+  const members: unknown[] = []
+  const names: string[] = []
+  const span = readMembers(cursor, open === '{' ? '}' : ']', () => {
+    if (open === '{') names.push(readName(cursor))
+    members.push(readValue(cursor))
+  })
+  const value =
+    open === '[' ? members : Object.fromEntries(names.map((name, index) => [name, members[index]]))
+  cursor.spans.set(value, span)
+  cursor.depth -= 1
+  return value
+}
+
+function readMembers(cursor: Cursor, bracket: '}' | ']', readMember: () => void): Span {
+  cursor.at += 1
+  let span = { isEmpty: true, end: cursor.at, hasComma: false }
+  for (;;) {
+    skipSpace(cursor)
+    if (cursor.text[cursor.at] === bracket) break
+    if (!span.isEmpty && !span.hasComma) fail(cursor, `a comma or ${bracket} is missing`)
+    readMember()
+    const end = cursor.at
+    skipSpace(cursor)
+    const hasComma = cursor.text[cursor.at] === ','
+    if (hasComma) cursor.at += 1
+    span = { isEmpty: false, end, hasComma }
+  }
+  cursor.at += 1
+  return { ...span, close: cursor.at - 1 }
+}
+
+function readName(cursor: Cursor): string {
+  const name = readToken(cursor, quoted, 'a name in double quotes, or }, is missing')
+  skipSpace(cursor)
+  if (cursor.text[cursor.at] !== ':') fail(cursor, 'a colon is missing')
+  cursor.at += 1
+  return String(name)
+}
+
+function readToken(cursor: Cursor, pattern: RegExp, problem: string): unknown {
+  pattern.lastIndex = cursor.at
+  const token = pattern.exec(cursor.text)?.[0]
+  if (token === undefined) return fail(cursor, problem)
+  try {
+    const value: unknown = JSON.parse(token)
+    cursor.at += token.length
+    return value
+  } catch {
+    return fail(cursor, problem)
+  }
+}
+
+function skipSpace(cursor: Cursor): void {
+  space.lastIndex = cursor.at
+  cursor.at += space.exec(cursor.text)?.[0].length ?? 0
+  if (cursor.text.startsWith('/*', cursor.at)) fail(cursor, 'a comment is not closed')
+}
+
+function fail({ text, at }: Cursor, problem: string): never {
+  const lines = text.slice(0, at).split('\n')
+  throw new Error(`line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}: ${problem}`)
+}

@@ -1,0 +1,74 @@
+// Every key of our own file, with its kind and its default. docs/toolshelf.schema.json says the same for editors.
+import {
+  fieldsKind,
+  flag,
+  milliseconds,
+  oneOf,
+  readKeys,
+  text,
+  texts,
+  textsByName,
+  wholeNumber,
+} from './fields.ts'
+
+export const rootKeys = { $schema: text, mcpServers: fieldsKind, gateway: fieldsKind }
+
+export const serverKeys = {
+  type: oneOf('stdio', 'http', 'sse', 'auto'),
+  command: text,
+  args: texts,
+  env: textsByName,
+  cwd: text,
+  url: text,
+  headers: textsByName,
+  alwaysLoad: flag,
+  lazy: flag,
+  description: text,
+  disabled: flag,
+  tools: fieldsKind,
+  allow: texts,
+  deny: texts,
+  connectTimeout: milliseconds,
+  callTimeout: milliseconds,
+}
+
+export const toolKeys = { alwaysLoad: flag, hint: text }
+
+export const gatewayKeys = {
+  mode: oneOf('auto', 'list', 'bridge'),
+  onChange: oneOf('report', 'hold'),
+  instructions: wholeNumber(0),
+  concurrency: wholeNumber(1),
+}
+
+export const serverDefaults = { connectTimeout: 60_000, callTimeout: 120_000 }
+
+export type GatewaySettings = {
+  /** How tools are shown: `auto` goes by what the client can do. */
+  readonly mode: 'auto' | 'list' | 'bridge'
+  /** What happens to a tool whose definition has changed since it was first seen. */
+  readonly onChange: 'report' | 'hold'
+  /** Characters that the servers' instructions may take together. */
+  readonly instructions: number
+  /** How many servers connect at the same time. */
+  readonly concurrency: number
+}
+
+export const gatewayDefaults: GatewaySettings = {
+  mode: 'auto',
+  onChange: 'report',
+  instructions: 4096,
+  concurrency: 4,
+}
+
+/** What a file says about the gateway, without the defaults. */
+export function readGateway(given: unknown): {
+  readonly settings: Partial<GatewaySettings>
+  readonly problems: readonly string[]
+} {
+  if (given === undefined) return { settings: {}, problems: [] }
+  const fields = fieldsKind.read(given)
+  if (!fields) return { settings: {}, problems: ['"gateway" must be an object; it is ignored.'] }
+  const { values, problems } = readKeys(gatewayKeys, fields)
+  return { settings: values, problems: problems.map((problem) => `in "gateway", ${problem}`) }
+}

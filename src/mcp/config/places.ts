@@ -1,0 +1,128 @@
+// Where each client keeps its servers, and where we keep ours.
+import { access } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
+import { posix, win32 } from 'node:path'
+import type { Environment } from './references.ts'
+
+/** What is read of the machine, in one place. */
+export type Machine = {
+  readonly home: string
+  /** The current folder. */
+  readonly folder: string
+  readonly platform: NodeJS.Platform
+  readonly environment: Environment
+}
+
+export type ConfigPlace = { readonly client: string; readonly file: string }
+
+export function thisMachine(): Machine {
+  const { platform, env: environment } = process
+  return { home: folderOf(homedir), folder: folderOf(process.cwd), platform, environment }
+}
+
+/** A user may have no home, and the current folder may have been deleted. */
+function folderOf(find: () => string): string {
+  try {
+    return find()
+  } catch {
+    return tmpdir()
+  }
+}
+
+/** The files of every client that we know, whether they exist or not; those of the user first. */
+export function configPlaces(machine: Machine): readonly ConfigPlace[] {
+  const places = [...userPlaces(machine), ...projectPlaces(machine)]
+  const isFirst = ([, file]: Place, index: number) =>
+    places.findIndex(([, other]) => other === file) === index
+  return places.filter(isFirst).map(([client, file]) => ({ client, file }))
+}
+
+type Place = readonly [client: string, file: string]
+
+function userPlaces(machine: Machine): Place[] {
+  const { home, environment } = machine
+  const { join } = pathsOf(machine)
+  const applications = applicationFolder(machine)
+  const config = configFolder(machine)
+  const zed = machine.platform === 'win32' ? join(applications, 'Zed') : join(config, 'zed')
+  return [
+    ['Claude Code', join(environment.CLAUDE_CONFIG_DIR || home, '.claude.json')],
+    ['Claude Desktop', join(applications, 'Claude', 'claude_desktop_config.json')],
+    ['Cursor', join(home, '.cursor', 'mcp.json')],
+    ['VS Code', join(applications, 'Code', 'User', 'mcp.json')],
+    ['VS Code', join(applications, 'Code', 'User', 'settings.json')],
+    ['VS Code Insiders', join(applications, 'Code - Insiders', 'User', 'mcp.json')],
+    ['Windsurf', join(home, '.codeium', 'windsurf', 'mcp_config.json')],
+    ['Windsurf', join(home, '.codeium', 'mcp_config.json')],
+    ['Codex', join(environment.CODEX_HOME || join(home, '.codex'), 'config.toml')],
+    ['Gemini CLI', join(home, '.gemini', 'settings.json')],
+    ['Qwen Code', join(home, '.qwen', 'settings.json')],
+    ['Copilot CLI', join(environment.COPILOT_HOME || join(home, '.copilot'), 'mcp-config.json')],
+    ['opencode', join(config, 'opencode', 'opencode.json')],
+    ['opencode', join(config, 'opencode', 'opencode.jsonc')],
+    ['Zed', join(zed, 'settings.json')],
+  ]
+}
+
+function projectPlaces(machine: Machine): Place[] {
+  const inProject = (...names: string[]) => pathsOf(machine).join(machine.folder, ...names)
+  return [
+    ['Claude Code', inProject('.mcp.json')],
+    ['Cursor', inProject('.cursor', 'mcp.json')],
+    ['VS Code', inProject('.vscode', 'mcp.json')],
+    ['Codex', inProject('.codex', 'config.toml')],
+    ['Gemini CLI', inProject('.gemini', 'settings.json')],
+    ['opencode', inProject('opencode.json')],
+    ['opencode', inProject('opencode.jsonc')],
+    ['Zed', inProject('.zed', 'settings.json')],
+  ]
+}
+
+/** Where `toolshelf import` writes to and `toolshelf mcp` reads from. */
+export function ownConfigFile(machine: Machine): string {
+  return pathsOf(machine).join(configFolder(machine), 'toolshelf', 'toolshelf.json')
+}
+
+/**
+ * The files that count when none is named: those that exist, else our own. A gateway is started in any folder, so it
+ * never takes commands from a project; a doctor is called by a person who stands in one.
+ */
+export async function defaultConfigFiles(
+  machine: Machine,
+  purpose: 'gateway' | 'doctor',
+): Promise<readonly string[]> {
+  const own = ownConfigFile(machine)
+  const inProject = ['toolshelf.json', '.mcp.json'].map((name) => pathsOf(machine).join(machine.folder, name))
+  const existing = await existingFiles(purpose === 'doctor' ? [own, ...inProject] : [own])
+  return existing.length > 0 ? existing : [own]
+}
+
+export async function existingFiles(files: readonly string[]): Promise<string[]> {
+  const exists = await Promise.all(
+    files.map((file) =>
+      access(file).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  )
+  return files.filter((_, index) => exists[index])
+}
+
+const pathsOf = ({ platform }: Machine) => (platform === 'win32' ? win32 : posix)
+
+/** `$XDG_CONFIG_HOME`, else `~/.config`, on every system. */
+function configFolder(machine: Machine): string {
+  const { isAbsolute, join } = pathsOf(machine)
+  const { XDG_CONFIG_HOME: config } = machine.environment
+  return config !== undefined && isAbsolute(config) ? config : join(machine.home, '.config')
+}
+
+/** Where applications with a window keep their settings. */
+function applicationFolder(machine: Machine): string {
+  const { join } = pathsOf(machine)
+  const { home, platform, environment } = machine
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support')
+  if (platform === 'win32') return environment.APPDATA || join(home, 'AppData', 'Roaming')
+  return configFolder(machine)
+}

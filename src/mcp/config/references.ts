@@ -1,0 +1,87 @@
+// References to the environment inside texts: other clients' spellings become ours, and ours become values.
+import { basename, sep } from 'node:path'
+
+export type Environment = { readonly [name: string]: string | undefined }
+
+export type Expanded = {
+  readonly text: string
+  /** Variables that are not set and have no default. */
+  readonly missing: readonly string[]
+  /** References that only another client can fill in, such as `${file:…}`, without what they refer to. */
+  readonly foreign: readonly string[]
+}
+
+// `$${` stands for a plain `${`. A default may hold one more pair of braces.
+const reference =
+  /\$\$\{|\$\{([A-Za-z_]\w*)(?::-((?:[^{}]|\{[^{}]*\})*))?\}|\$\{(file|command|config|input):[^}]*\}/g
+
+/** `${NAME}` and `${NAME:-default}`. Whatever else looks like a reference stays as it is. */
+export function expand(text: string, environment: Environment): Expanded {
+  const missing: string[] = []
+  const foreign: string[] = []
+  const expanded = text.replace(reference, (whole, name?: string, fallback?: string, prefix?: string) => {
+    if (whole === '$${') return '${'
+    if (prefix !== undefined) {
+      foreign.push(`\${${prefix}:…}`)
+      return whole
+    }
+    const value = variableIn(name ?? '', environment)
+    if (value !== undefined) return value
+    if (fallback === undefined) {
+      missing.push(name ?? '')
+      return whole
+    }
+    const inner = expand(fallback, environment)
+    missing.push(...inner.missing)
+    foreign.push(...inner.foreign)
+    return inner.text
+  })
+  return { text: expanded, missing, foreign }
+}
+
+/** How a client spells references, beyond those that are understood everywhere. */
+export type Spelling = 'common' | 'gemini' | 'opencode'
+
+/** What stands for the folders in VS Code's spelling. */
+export type Folders = { readonly workspace: string; readonly home: string }
+
+/** Other clients' references in our spelling. `onInput` hears of what VS Code would ask for, and its variable. */
+export function respell(
+  text: string,
+  spelling: Spelling,
+  folders: Folders,
+  onInput: (input: string, variable: string) => void,
+): string {
+  return inSpelling(text, spelling)
+    .replace(/\$\{env:([A-Za-z_]\w*)\}/g, (_, name: string) => `\${${name}}`)
+    .replace(/\$\{input:([^}]+)\}/g, (_, input: string) => {
+      const variable = variableFor(input)
+      onInput(input, variable)
+      return `\${${variable}}`
+    })
+    .replace(/\$\{(workspaceFolder|workspaceFolderBasename|userHome|pathSeparator|\/)\}/g, (_, name) =>
+      folderFor(name, folders),
+    )
+}
+
+function inSpelling(text: string, spelling: Spelling): string {
+  if (spelling === 'gemini') return text.replace(/\$([A-Z_][A-Z0-9_]*)/g, (_, name) => `\${${name}}`)
+  if (spelling === 'opencode') return text.replace(/(?<!\$)\{(?:env|file):[^}]+\}/g, (found) => `$${found}`)
+  return text
+}
+
+function folderFor(name: string, { workspace, home }: Folders): string {
+  if (name === 'workspaceFolder') return workspace
+  if (name === 'workspaceFolderBasename') return basename(workspace)
+  return name === 'userHome' ? home : sep
+}
+
+/** The environment variable that takes the place of one of VS Code's inputs. */
+function variableFor(input: string): string {
+  const name = input.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
+  return /^[A-Z_]/.test(name) ? name : `_${name}`
+}
+
+function variableIn(name: string, environment: Environment): string | undefined {
+  return Object.hasOwn(environment, name) ? environment[name] : undefined
+}

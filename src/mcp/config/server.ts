@@ -1,0 +1,177 @@
+// One entry of a configuration → a server that can be started, or the reason why it cannot.
+import { isAbsolute, join, resolve } from 'node:path'
+import type { RemoteConfig, ServerConfig, StdioConfig, ToolConfig } from '../types.ts'
+import { foreignKeys } from './dialects.ts'
+import { fieldsKind, readKeys, recordOf, type Values } from './fields.ts'
+import { mapTexts, type ServerEntry } from './formats.ts'
+import { serverDefaults, serverKeys, toolKeys } from './keys.ts'
+import type { Machine } from './places.ts'
+import { type Expanded, expand } from './references.ts'
+
+type ServerValues = Values<typeof serverKeys>
+
+export type ReadServer = { readonly server: ServerConfig | undefined; readonly problems: readonly string[] }
+
+/** What decides which program runs: with one of these wrong, another one might. */
+const decisive = ['command', 'args', 'cwd', 'url']
+
+/** `fill`: puts values in place of references; a disabled server keeps its references. */
+export function readServer(
+  entry: ServerEntry,
+  file: string,
+  machine: Machine,
+  fill: Fill = (text) => expand(text, machine.environment),
+): ReadServer {
+  const { values, wrong, problems } = readKeys(serverKeys, entry.fields, { others: foreignKeys, decisive })
+  const tools = readTools(values.tools)
+  const told = [...problems, ...tools.problems]
+  const leaveOut = (...reasons: readonly string[]) => ({ server: undefined, problems: [...told, ...reasons] })
+  if (wrong.some((key) => decisive.includes(key))) return leaveOut()
+
+  const kind = chooseKind(values)
+  if (kind.problem !== undefined) told.push(kind.problem)
+  if (kind.name === undefined) return leaveOut()
+
+  const filled = fillIn(values, usedBy(kind.name), entry, values.disabled ? keepReferences : fill)
+  if (filled.problems.length > 0) return leaveOut(...filled.problems)
+  const transport = makeTransport(kind.name, filled.value, entry, machine)
+  const unusable = transportProblem(transport)
+  if (unusable !== undefined) return leaveOut(unusable)
+  const server: ServerConfig = {
+    name: entry.name,
+    transport,
+    disabled: values.disabled ?? false,
+    lazy: values.lazy ?? false,
+    alwaysLoad: values.alwaysLoad,
+    description: values.description?.trim() || undefined,
+    tools: tools.value,
+    allow: values.allow ?? [],
+    deny: values.deny ?? [],
+    connectTimeout: values.connectTimeout ?? serverDefaults.connectTimeout,
+    callTimeout: values.callTimeout ?? serverDefaults.callTimeout,
+    source: file,
+  }
+  return { server, problems: told }
+}
+
+type TransportKind = StdioConfig['kind'] | RemoteConfig['kind']
+
+/** Without a name it cannot be started. */
+type ChosenKind = { readonly name?: TransportKind; readonly problem?: string }
+
+function chooseKind({ type, command, url }: ServerValues): ChosenKind {
+  if (!command?.trim() && !url?.trim())
+    return { problem: 'it has neither a "command" nor a "url"; it is left out.' }
+  if (!url && type !== undefined && type !== 'stdio')
+    return { name: 'stdio', problem: `"type" is "${type}", but it has no "url"; its "command" is used.` }
+  if (!command && type === 'stdio')
+    return { name: 'auto', problem: '"type" is "stdio", but it has no "command"; its "url" is used.' }
+  if (command && url && type === undefined)
+    return {
+      name: 'stdio',
+      problem: 'it has a "command" and a "url"; the command is used. Keep one of them.',
+    }
+  return { name: type ?? (command ? 'stdio' : 'auto') }
+}
+
+type Made<Value> = { readonly value: Value; readonly problems: readonly string[] }
+
+export type Fill = (text: string) => Expanded
+
+export const keepReferences: Fill = (text) => ({ text, missing: [], foreign: [] })
+
+const usedBy = (kind: TransportKind) =>
+  kind === 'stdio' ? (['command', 'args', 'env', 'cwd'] as const) : (['url', 'headers'] as const)
+
+function fillIn(
+  values: ServerValues,
+  keys: readonly (keyof ServerValues)[],
+  { inputs }: ServerEntry,
+  fill: Fill,
+): Made<ServerValues> {
+  const missing = new Set<string>()
+  const foreign = new Set<string>()
+  const fillText = (text: string) => {
+    const filled = fill(text)
+    for (const name of filled.missing) missing.add(name)
+    for (const reference of filled.foreign) foreign.add(reference)
+    return filled.text
+  }
+  const filled = keys.map((key) => [key, mapTexts(values[key], fillText)])
+  const problems = [
+    ...[...missing].map((name) => unsetVariable(name, inputs[name])),
+    ...[...foreign].map(
+      (reference) => `${reference} cannot be filled in; write \${NAME} and set NAME. The server is left out.`,
+    ),
+  ]
+  return { value: { ...values, ...Object.fromEntries(filled) }, problems }
+}
+
+function unsetVariable(name: string, input: string | undefined): string {
+  const asked = input === undefined ? '' : ` to what VS Code asks for as ${JSON.stringify(input)}`
+  return `the environment variable ${name} is not set; set it${asked}. The server is left out.`
+}
+
+function makeTransport(
+  kind: TransportKind,
+  { command = '', args = [], env = recordOf([]), cwd, url = '', headers = recordOf([]) }: ServerValues,
+  { base, project }: ServerEntry,
+  { home }: Machine,
+): StdioConfig | RemoteConfig {
+  if (kind !== 'stdio') return { kind, url: url.trim(), headers }
+  return {
+    kind,
+    command: commandAt(command.trim(), base, home),
+    args,
+    env,
+    cwd: cwd ? pathAt(cwd, base, home) : project,
+  }
+}
+
+function transportProblem(transport: StdioConfig | RemoteConfig): string | undefined {
+  if (transport.kind !== 'stdio') {
+    const isUsable = /^https?:\/\/[^/]/i.test(transport.url) || hasReference(transport.url)
+    return isUsable ? undefined : '"url" must start with http:// or https://; the server is left out.'
+  }
+  if (transport.command === '') return '"command" is empty; the server is left out.'
+  return isToolshelf(transport) ? 'it is Toolshelf itself; it is left out.' : undefined
+}
+
+/** A gateway among its own servers would start itself without end. */
+function isToolshelf({ command, args }: StdioConfig): boolean {
+  const words = [command, ...args].flatMap((word) => word.split(/\s+/))
+  const isProgram = (word: string) =>
+    /(?:^|[\\/])toolshelf(?:@[^\\/]*|\.cmd|\.exe)?$/i.test(word) ||
+    /toolshelf[\\/]dist[\\/]cli[\\/]main\.js$/.test(word)
+  return words.some((word, index) => isProgram(word) && words[index + 1] === 'mcp')
+}
+
+/** A command without a slash is looked up in PATH. */
+function commandAt(command: string, base: string, home: string): string {
+  return /[\\/]/.test(command) ? pathAt(command, base, home) : command
+}
+
+function pathAt(path: string, base: string, home: string): string {
+  if (path === '~') return home
+  if (/^~[\\/]/.test(path)) return join(home, path.slice(2))
+  return isAbsolute(path) || hasReference(path) ? path : resolve(base, path)
+}
+
+const hasReference = (text: string) => text.includes('${')
+
+function readTools(given: ServerValues['tools']): Made<ServerConfig['tools']> {
+  const tools: [string, ToolConfig][] = []
+  const problems: string[] = []
+  for (const [name, settings] of Object.entries(given ?? {})) {
+    const fields = fieldsKind.read(settings)
+    if (!fields) {
+      problems.push(`the tool ${JSON.stringify(name)} must be an object; it is ignored.`)
+      continue
+    }
+    const { approval_mode: _, ...own } = fields
+    const read = readKeys(toolKeys, own)
+    problems.push(...read.problems.map((problem) => `for the tool ${JSON.stringify(name)}, ${problem}`))
+    if (Object.keys(read.values).length > 0) tools.push([name, read.values])
+  }
+  return { value: recordOf(tools), problems }
+}

@@ -1,0 +1,28 @@
+// How often a list is read that says it has changed: soon at first, ever less often while it changes all the time.
+
+const LONGEST_GAP = 30_000
+
+/** Returns what to call at each change; the task runs once for all changes until then. */
+export function createPace(
+  shortest: number,
+  later: (task: () => void, milliseconds: number) => unknown,
+  task: () => void,
+): () => void {
+  let isWaiting = false
+  let ranAt = Number.NEGATIVE_INFINITY
+  let gap = shortest
+  return () => {
+    if (isWaiting) return
+    isWaiting = true
+    const now = performance.now()
+    gap = now - ranAt < 4 * gap ? Math.min(gap * 2, LONGEST_GAP) : shortest
+    later(
+      () => {
+        isWaiting = false
+        ranAt = performance.now()
+        task()
+      },
+      Math.max(shortest / 5, ranAt + gap - now),
+    )
+  }
+}

@@ -1,0 +1,553 @@
+// Logins to remote servers: through a browser that follows redirects, from a file that several share, and never silently.
+import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Terminal } from '../../src/cli/command.ts'
+import { readInput } from '../../src/cli/command.ts'
+import { browserCommand, createLogin, createLogout } from '../../src/cli/login.ts'
+import { createOAuth } from '../../src/mcp/host/oauth.ts'
+import { listenForCallback } from '../../src/mcp/host/oauth-callback.ts'
+import { defaultTokenFolder } from '../../src/mcp/host/oauth-credentials.ts'
+import { type LoginOptions, login } from '../../src/mcp/host/oauth-login.ts'
+import { logout } from '../../src/mcp/host/oauth-logout.ts'
+import type { RemoteConfig, ServerConfig } from '../../src/mcp/types.ts'
+import { type AuthServer, browse, startAuthServer } from './support/auth-server.ts'
+import { temporaryFolder } from './support/folder.ts'
+
+const configOf = (url: string, name = 'notes', given: Partial<RemoteConfig> = {}): ServerConfig => ({
+  name,
+  transport: { kind: 'http', url, headers: {}, ...given },
+  disabled: false,
+  lazy: false,
+  alwaysLoad: undefined,
+  description: undefined,
+  tools: {},
+  allow: [],
+  deny: [],
+  connectTimeout: 20_000,
+  callTimeout: 20_000,
+  source: 'test',
+})
+
+const clientInfo = { name: 'test', version: '1' }
+
+type Desk = {
+  readonly folder: string
+  readonly said: string[]
+  readonly logIn: (given?: Partial<LoginOptions>) => ReturnType<typeof login>
+  readonly provider: (name?: string, url?: string) => ReturnType<typeof createOAuth>
+  readonly tools: (provider?: ReturnType<typeof createOAuth>) => Promise<string[]>
+}
+
+/** A folder for tokens, and everything that is said on the way. */
+function desk({ url }: AuthServer): Desk {
+  const folder = join(temporaryFolder(), 'tokens')
+  const said: string[] = []
+  const say = (text: string) => void said.push(text)
+  for (const method of ['log', 'info', 'warn', 'error'] as const) {
+    const spy = vi.spyOn(console, method).mockImplementation((...words) => say(words.join(' ')))
+    onTestFinished(() => spy.mockRestore())
+  }
+  const provider = (server = 'notes', address = url) =>
+    createOAuth({ folder, server, url: address, notify: say })
+  return {
+    folder,
+    said,
+    logIn: (given) =>
+      login({
+        config: configOf(url),
+        folder,
+        clientInfo,
+        print: say,
+        notify: say,
+        openBrowser: browse,
+        ...given,
+      }),
+    provider,
+    tools: (used = provider()) => connect(url, used, async (client) => namesOf(await client.listTools())),
+  }
+}
+
+const namesOf = ({ tools }: { tools: { name: string }[] }) => tools.map(({ name }) => name)
+
+async function connect<Value>(
+  url: string,
+  authProvider: ReturnType<typeof createOAuth>,
+  use: (client: Client) => Promise<Value>,
+): Promise<Value> {
+  const client = new Client(clientInfo, { versionNegotiation: { mode: 'auto' } })
+  try {
+    await client.connect(new StreamableHTTPClientTransport(new URL(url), { authProvider }))
+    return await use(client)
+  } finally {
+    await client.close()
+  }
+}
+
+function fileIn(folder: string): string {
+  const [name] = readdirSync(folder).filter((found) => found.endsWith('.json'))
+  return join(folder, name ?? '')
+}
+
+const messageOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'it worked',
+    (error: Error) => error.message,
+  )
+
+describe('toolshelf login, H1', () => {
+  test('logs in through the browser, stores the tokens privately, and connects with them', async () => {
+    const server = await startAuthServer()
+    const { folder, logIn, said, tools } = desk(server)
+    expect(await logIn()).toEqual({ tools: 2, isLoggedIn: true })
+    expect(said.join('\n')).toContain(`${server.issuer}/authorize?`)
+    expect(await tools()).toEqual(['whoami', 'ping'])
+    expect(server.asked('/authorize')).toHaveLength(1)
+    expect(server.asked('/authorize')[0]?.get('scope')).toBe('tools')
+    expect(server.asked('/authorize')[0]?.get('resource')).toBe(server.url)
+    expect(readdirSync(folder)).toHaveLength(1)
+    expect(statSync(folder).mode & 0o777).toBe(0o700)
+    expect(statSync(fileIn(folder)).mode & 0o777).toBe(0o600)
+  })
+
+  test('a folder that others can read is closed to them', async () => {
+    const { folder, logIn } = desk(await startAuthServer())
+    mkdirSync(folder, { mode: 0o755 })
+    await logIn()
+    expect(statSync(folder).mode & 0o777).toBe(0o700)
+  })
+
+  test('with a server that names its issuer, its transport left open', async () => {
+    const server = await startAuthServer({ namesIssuer: true })
+    const { logIn } = desk(server)
+    expect(await logIn({ config: configOf(server.url, 'notes', { kind: 'auto' }) })).toMatchObject({
+      tools: 2,
+    })
+  })
+
+  test('an answer in the name of another issuer is refused, and its words are not shown', async () => {
+    const server = await startAuthServer({ namesIssuer: true })
+    const { folder, logIn } = desk(server)
+    const openBrowser = async (url: string) => {
+      const { headers } = await fetch(url, { redirect: 'manual' })
+      const answer = new URL(headers.get('location') ?? '')
+      answer.searchParams.set('iss', 'https://evil.example')
+      return browse(answer.href)
+    }
+    const message = await messageOf(logIn({ openBrowser }))
+    expect(message).toContain('another name (issuer)')
+    expect(message).not.toContain('evil')
+    expect(readdirSync(temporaryParent(folder))).toEqual([])
+  })
+
+  test('headers of the configuration reach the server, never the authorization server', async () => {
+    const server = await startAuthServer()
+    const { logIn } = desk(server)
+    await logIn({ config: configOf(server.url, 'notes', { headers: { 'x-key': 'for the server only' } }) })
+    expect(server.knocks.every((headers) => headers['x-key'] === 'for the server only')).toBe(true)
+    expect(server.foreignHeaders).toEqual([])
+  })
+
+  test('a refusal is said, and leaves the last login as it was', async () => {
+    const server = await startAuthServer()
+    const { folder, logIn, tools } = desk(server)
+    await logIn()
+    const before = readFileSync(fileIn(folder), 'utf8')
+    const openBrowser = async (url: string) => {
+      const asked = new URL(url).searchParams
+      return browse(`${asked.get('redirect_uri')}?state=${asked.get('state')}&error=access_denied`)
+    }
+    expect(await messageOf(logIn({ openBrowser }))).toContain('access_denied')
+    expect(readFileSync(fileIn(folder), 'utf8')).toBe(before)
+    expect(await tools()).toHaveLength(2)
+  })
+
+  test('where no client can be registered, it says what to do; then it takes one made by hand', async () => {
+    const server = await startAuthServer({ registers: false })
+    const { logIn, tools } = desk(server)
+    const message = await messageOf(logIn())
+    expect(message).toMatch(
+      /Register one there with the redirect address http:\/\/127\.0\.0\.1:(\d+)\/callback/,
+    )
+    expect(message).toMatch(/--port \d+ --client-id/)
+    await logIn({ client: { id: 'by-hand', secret: 'secret-by-hand' } })
+    server.expire()
+    expect(await tools()).toHaveLength(2)
+  })
+
+  test('a server that lets everyone in and knows no login needs none', async () => {
+    const { folder, logIn } = desk(await startAuthServer({ isOpen: true, isBare: true }))
+    expect(await logIn()).toEqual({ tools: 2, isLoggedIn: false })
+    expect(readdirSync(temporaryParent(folder))).toEqual([])
+  })
+
+  test('one that lets everyone in and knows a login gets it: its calls may want it', async () => {
+    const { logIn, provider } = desk(await startAuthServer({ isOpen: true }))
+    expect(await logIn()).toEqual({ tools: 2, isLoggedIn: true })
+    expect(await provider().token()).toMatch(/^access-/)
+  })
+
+  test('one that wants a key and knows no login is told apart', async () => {
+    const { logIn } = desk(await startAuthServer({ isBare: true }))
+    expect(await messageOf(logIn())).toContain('if it wants a key, put that in its "headers"')
+  })
+
+  test('gives up when nobody answers, and when it is cancelled', async () => {
+    const { logIn } = desk(await startAuthServer())
+    const openBrowser = async () => true
+    expect(await messageOf(logIn({ openBrowser, timeout: 1 }))).toContain('nobody answered in time')
+    const cancelled = new AbortController()
+    const waits = messageOf(
+      logIn({ openBrowser: async () => cancelled.abort() === undefined, signal: cancelled.signal }),
+    )
+    expect(await waits).toContain('cancelled')
+  })
+
+  test('a login page that is not https is not opened', async () => {
+    const server = await startAuthServer()
+    const { logIn } = desk(server)
+    const opened: string[] = []
+    const original = globalThis.fetch
+    const spy = vi.spyOn(globalThis, 'fetch').mockImplementation(async (input, init) => {
+      const response = await original(input, init)
+      if (!String(input).includes('oauth-authorization-server')) return response
+      const metadata = (await response.json()) as object
+      return Response.json({ ...metadata, authorization_endpoint: 'file:///usr/bin/evil' })
+    })
+    onTestFinished(() => spy.mockRestore())
+    const openBrowser = async (url: string) => opened.push(url) > 0
+    expect(await messageOf(logIn({ openBrowser }))).toContain('is not https and was not opened')
+    expect(opened).toEqual([])
+  })
+})
+
+describe('the address that the browser comes back to', () => {
+  const parameters = (state: string) => `?state=${state}&code=c`
+
+  test('takes the first answer with the right state, and only that', async () => {
+    const callback = await listenForCallback({ state: 'right' })
+    onTestFinished(() => callback.close())
+    const wrong = await fetch(`${callback.url}${parameters('wrong')}`)
+    expect(wrong.status).toBe(400)
+    expect((await fetch(`${callback.url}?code=c`)).status).toBe(400)
+    expect((await fetch(callback.url.replace('/callback', `/other${parameters('right')}`))).status).toBe(404)
+    expect((await fetch(`${callback.url}${parameters('right')}`, { method: 'POST' })).status).toBe(404)
+    const right = await fetch(`${callback.url}${parameters('right')}`)
+    expect(await right.text()).toContain('You can close this window')
+    expect((await callback.answer).get('code')).toBe('c')
+    expect((await fetch(`${callback.url}${parameters('right')}`)).status).toBe(410)
+  })
+
+  test('shows nothing of what it was sent', async () => {
+    const callback = await listenForCallback({ state: 'right' })
+    onTestFinished(() => callback.close())
+    const response = await fetch(`${callback.url}?state=right&error=<script>alert(1)</script>`)
+    expect(await response.text()).not.toContain('alert')
+    expect(response.headers.get('content-security-policy')).toBe("default-src 'none'")
+  })
+
+  test('listens on loopback only, and says when its port is taken', async () => {
+    const callback = await listenForCallback({ state: 'right' })
+    onTestFinished(() => callback.close())
+    const { hostname, port } = new URL(callback.url)
+    expect(hostname).toBe('127.0.0.1')
+    const taken = listenForCallback({ state: 'right', port: Number(port) })
+    expect(await messageOf(taken)).toBe(`port ${port} is in use; choose another with --port`)
+  })
+})
+
+describe('a stored login in the background, H2', () => {
+  test('without one the reason names the command, and nothing is opened, registered or written', async () => {
+    const server = await startAuthServer()
+    const { folder, provider } = desk(server)
+    const failure = await connect(server.url, provider(), async () => {}).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(UnauthorizedError)
+    expect((failure as Error).message).toBe('needs a login: run "toolshelf login notes"')
+    expect([...server.asked('/register'), ...server.asked('/authorize')]).toEqual([])
+    expect(readdirSync(temporaryParent(folder))).toEqual([])
+  })
+
+  test('an expired token is refreshed; a second login is not needed', async () => {
+    const server = await startAuthServer()
+    const { logIn, tools } = desk(server)
+    await logIn()
+    for (let round = 0; round < 3; round++) {
+      server.expire()
+      expect(await tools()).toHaveLength(2)
+    }
+    expect(server.asked('/token')).toHaveLength(4)
+    expect(server.asked('/authorize')).toHaveLength(1)
+  })
+
+  test('requests that are refused together refresh once', async () => {
+    const server = await startAuthServer()
+    const { logIn, provider } = desk(server)
+    await logIn()
+    await connect(server.url, provider(), async (client) => {
+      server.expire()
+      await Promise.all(Array.from({ length: 20 }, () => client.callTool({ name: 'whoami' })))
+    })
+    expect(server.asked('/token')).toHaveLength(2)
+  })
+
+  test('a request that is refused late is only sent again', async () => {
+    const server = await startAuthServer()
+    const { logIn, provider } = desk(server)
+    await logIn()
+    const holder = provider()
+    const refused = {
+      response: new Response(null, { status: 401 }),
+      serverUrl: new URL(server.url),
+      fetchFn: fetch,
+    }
+    for (let time = 0; time < 3; time++) {
+      await holder.token()
+      await holder.onUnauthorized?.(refused)
+    }
+    expect(server.asked('/token')).toHaveLength(2)
+  })
+
+  test('a refresh token that is not replaced is kept', async () => {
+    const server = await startAuthServer({ rotates: false })
+    const { folder, logIn, tools } = desk(server)
+    await logIn()
+    const refreshToken = storedIn(folder).tokens.refresh_token
+    server.expire()
+    await tools()
+    server.expire()
+    expect(await tools()).toHaveLength(2)
+    expect(storedIn(folder).tokens).toMatchObject({ refresh_token: refreshToken, scope: 'tools' })
+  })
+
+  test('of several holders of one file none uses a refresh token that another has used', async () => {
+    const server = await startAuthServer()
+    const { logIn, provider, tools } = desk(server)
+    await logIn()
+    const holders = Array.from({ length: 5 }, () => provider())
+    await Promise.all(holders.map((holder) => tools(holder)))
+    server.expire()
+    await Promise.all(holders.map((holder) => tools(holder)))
+    expect(server.asked('/token')).toHaveLength(2)
+    expect(await tools()).toHaveLength(2)
+  })
+
+  test('a login made meanwhile is used without a new start', async () => {
+    const server = await startAuthServer()
+    const { logIn, provider, tools } = desk(server)
+    const early = provider()
+    await expect(tools(early)).rejects.toThrow('needs a login')
+    await logIn()
+    expect(await tools(early)).toHaveLength(2)
+  })
+
+  test('a revoked login is said to be so, once forgotten it is asked for again', async () => {
+    const server = await startAuthServer()
+    const { logIn, tools } = desk(server)
+    await logIn()
+    server.expire()
+    server.revoke()
+    expect(await messageOf(tools())).toBe(
+      'needs a login (the last one is no longer accepted: invalid_grant): run "toolshelf login notes"',
+    )
+    expect(await messageOf(tools())).toBe('needs a login: run "toolshelf login notes"')
+    await logIn()
+    expect(await tools()).toHaveLength(2)
+  })
+
+  test('a token without a refresh token ends in a clear request', async () => {
+    const server = await startAuthServer()
+    const { folder, logIn, tools } = desk(server)
+    await logIn()
+    const stored = storedIn(folder)
+    delete stored.tokens.refresh_token
+    writeFileSync(fileIn(folder), JSON.stringify(stored))
+    server.expire()
+    expect(await messageOf(tools())).toContain('needs a login (the last one has expired)')
+  })
+
+  test('an authorization server that is down costs no login, and what it echoes is not shown', async () => {
+    const server = await startAuthServer()
+    const { logIn, said, tools } = desk(server)
+    await logIn()
+    server.expire()
+    server.breakRefresh((token, response) => response.writeHead(500).end(`cannot refresh ${token}`))
+    const message = await messageOf(tools())
+    expect(message).toMatch(
+      /^its login could not be renewed at 127\.0\.0\.1:\d+: .*cannot refresh \[hidden\]/,
+    )
+    server.breakRefresh((_, response) => response.destroy())
+    expect(await messageOf(tools())).toContain('could not be renewed')
+    server.breakRefresh(undefined)
+    expect(await tools()).toHaveLength(2)
+    expectNoSecrets(server, [message, ...said])
+  })
+
+  test('a lock that a killed process left behind does not last', async () => {
+    const server = await startAuthServer()
+    const { folder, logIn, tools } = desk(server)
+    await logIn()
+    server.expire()
+    const left = `${fileIn(folder)}.lock`
+    writeFileSync(left, '')
+    utimesSync(left, new Date(0), new Date(0))
+    expect(await tools()).toHaveLength(2)
+  })
+
+  test('a broken file is set aside and told, and counts as no login', async () => {
+    const server = await startAuthServer()
+    const { folder, logIn, said, tools } = desk(server)
+    await logIn()
+    const path = fileIn(folder)
+    for (const text of [
+      '{"server": "no',
+      '[]',
+      'null',
+      JSON.stringify({ ...storedIn(folder), tokens: {} }),
+    ]) {
+      writeFileSync(path, text)
+      await expect(tools()).rejects.toThrow('needs a login')
+      expect(readFileSync(`${path}.broken`, 'utf8')).toBe(text)
+    }
+    expect(said.filter((text) => text.includes(`was set aside as ${path}.broken`))).toHaveLength(4)
+    await logIn()
+    expect(await tools()).toHaveLength(2)
+  })
+
+  test('tokens belong to one name at one address', async () => {
+    const [first, second] = [await startAuthServer(), await startAuthServer()]
+    const { folder, logIn, provider } = desk(first)
+    await logIn()
+    const own = await provider().token()
+    expect(await provider('notes', second.url).token()).toBeUndefined()
+    expect(await provider('other').token()).toBeUndefined()
+    await logIn({ config: configOf(second.url, 'other') })
+    expect(second.secrets).toContain(await provider('other', second.url).token())
+    expect(await provider().token()).toBe(own)
+    expect(readdirSync(folder)).toHaveLength(2)
+    await connect(second.url, provider('other', second.url), async () => {})
+    const sent = second.knocks.map(({ authorization }) => authorization?.slice(7))
+    expect(sent.filter((token) => token && first.secrets.has(token))).toEqual([])
+  })
+
+  test('a file copied to another address gives nothing', async () => {
+    const server = await startAuthServer()
+    const { folder, logIn, provider } = desk(server)
+    await logIn()
+    const stored = { ...storedIn(folder), url: 'https://elsewhere.example/mcp' }
+    writeFileSync(fileIn(folder), JSON.stringify(stored))
+    expect(await provider().token()).toBeUndefined()
+  })
+})
+
+describe('toolshelf logout', () => {
+  test('revokes, and forgets', async () => {
+    const server = await startAuthServer()
+    const { folder, logIn, said, tools } = desk(server)
+    await logIn()
+    const { tokens } = storedIn(folder)
+    expect(await logout({ folder, server: 'notes', notify: (text) => void said.push(text) })).toBe(1)
+    expect(server.asked('/revoke').map((asked) => asked.get('token'))).toEqual([
+      tokens.refresh_token,
+      tokens.access_token,
+    ])
+    expect(readdirSync(folder)).toEqual([])
+    await expect(tools()).rejects.toThrow('needs a login')
+  })
+
+  test('forgets also where the server cannot be told, says so, and leaves others alone', async () => {
+    const server = await startAuthServer({ revokes: false })
+    const { folder, logIn, provider } = desk(server)
+    await logIn()
+    await logIn({ config: configOf(server.url, 'notes 2') })
+    const notices: string[] = []
+    expect(await logout({ folder, server: 'notes', notify: (text) => notices.push(text) })).toBe(1)
+    expect(notices.join()).toContain('may still accept it: it takes no revocations')
+    expect(await provider('notes 2').token()).toMatch(/^access-/)
+    expect(await logout({ folder: join(folder, 'none'), server: 'notes', notify: () => {} })).toBe(0)
+  })
+})
+
+describe('the commands', () => {
+  function terminal() {
+    const lines: string[] = []
+    const say = (text: string) => void lines.push(text)
+    return { lines, terminal: { print: say, tell: say, isInteractive: false } satisfies Terminal }
+  }
+
+  async function commands(server: AuthServer) {
+    const folder = temporaryFolder()
+    const opened: string[] = []
+    const mcpServers = { notes: { type: 'http', url: server.url }, local: { command: 'node' } }
+    writeFileSync(join(folder, '.mcp.json'), JSON.stringify({ mcpServers }))
+    const surroundings = {
+      machine: () => ({
+        home: folder,
+        folder,
+        platform: process.platform,
+        environment: { XDG_STATE_HOME: folder, XDG_CONFIG_HOME: folder },
+      }),
+      openBrowser: async (url: string) => browse(url).finally(() => opened.push(url)),
+    }
+    const [logIn, logOut] = [createLogin(surroundings), createLogout(surroundings)]
+    const { lines, terminal: screen } = terminal()
+    const run = (command: typeof logIn, ...words: string[]) => command.run(readInput(command, words), screen)
+    return { run, logIn, logOut, lines, opened }
+  }
+
+  test('log in and out, and never print a secret', async () => {
+    const server = await startAuthServer()
+    const { run, logIn, logOut, lines } = await commands(server)
+    expect(await run(logIn, 'notes')).toBe(0)
+    expect(lines.at(-1)).toBe('Logged in to notes: 2 tools.')
+    expect(await run(logOut, 'notes')).toBe(0)
+    expect(lines.at(-1)).toBe('Logged out of notes.')
+    await run(logOut, 'notes')
+    expect(lines.at(-1)).toBe('There was no login of notes.')
+    expect(server.secrets.size).toBeGreaterThan(3)
+    expectNoSecrets(server, lines)
+  })
+
+  test('--no-browser only prints the address', async () => {
+    const server = await startAuthServer()
+    const { run, logIn, lines, opened } = await commands(server)
+    const running = run(logIn, 'notes', '--no-browser')
+    await vi.waitUntil(() => lines.length > 0, { timeout: 20_000 })
+    await browse(/http:\S+/.exec(lines.join('\n'))?.[0] ?? '')
+    expect(await running).toBe(0)
+    expect(opened).toEqual([])
+  })
+
+  test.each([
+    [['no-such'], 'no server "no-such" is configured. Remote servers: notes.'],
+    [[], 'which server is missing.'],
+    [['local'], '"local" runs on this machine and needs no login'],
+    [['notes', '--port', '99999'], '--port takes a number'],
+  ])('wrong words are told: %j', async (words, message) => {
+    const { run, logIn } = await commands(await startAuthServer())
+    await expect(run(logIn, ...words)).rejects.toThrow(message)
+  })
+
+  test('the browser is started without a shell', () => {
+    const url = 'https://login.example/?a=1&b=`touch x`'
+    expect(browserCommand(url, 'linux')).toEqual(['xdg-open', [url]])
+    expect(browserCommand(url, 'darwin')).toEqual(['open', [url]])
+    expect(browserCommand(url, 'win32')).toEqual(['rundll32', ['url.dll,FileProtocolHandler', url]])
+  })
+
+  test('tokens live in the state folder of the user', () => {
+    expect(defaultTokenFolder({ XDG_STATE_HOME: '/state' })).toBe('/state/toolshelf/tokens')
+    expect(defaultTokenFolder({ XDG_STATE_HOME: 'relative' })).toMatch(/\.local\/state\/toolshelf\/tokens$/)
+  })
+})
+
+const temporaryParent = (folder: string) => join(folder, '..')
+
+function storedIn(folder: string): { tokens: { access_token?: string; refresh_token?: string } } {
+  return JSON.parse(readFileSync(fileIn(folder), 'utf8'))
+}
+
+function expectNoSecrets({ secrets }: AuthServer, texts: readonly string[]): void {
+  const all = texts.join('\n')
+  expect([...secrets].filter((secret) => all.includes(secret))).toEqual([])
+}
