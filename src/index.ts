@@ -7,6 +7,7 @@ import {
   ShelfError,
 } from './core/index.ts'
 import { type RankerName, rankers } from './rankers.ts'
+import { startTimer } from './timer.ts'
 import { validate } from './validate/index.ts'
 
 export { capabilitiesFromFile, capabilitiesFromUrl, keepFresh } from './capability-source.ts'
@@ -34,12 +35,4 @@ function rankerNamed(name: string): Rank {
   if (Object.hasOwn(rankers, name)) return rankers[name as RankerName]
   const known = Object.keys(rankers).join(', ')
   throw new ShelfError('BAD_OPTION', `option "rank" is "${name}"; use one of ${known}, or a function.`, name)
-}
-
-function startTimer(milliseconds: number) {
-  let handle: ReturnType<typeof setTimeout> | undefined
-  const over = new Promise<void>((resolve) => {
-    handle = setTimeout(resolve, milliseconds)
-  })
-  return { over, cancel: () => clearTimeout(handle) }
 }

@@ -1,15 +1,13 @@
 // `toolshelf mcp`: the gateway, on stdio for the client that started it, or over HTTP for many.
-import { createShelf, type PoolTool } from '../index.ts'
+import { createShelf, type Shelf } from '../core/index.ts'
 import { type Config, readConfig } from '../mcp/config/config.ts'
 import { defaultConfigFiles, ownConfigFile, thisMachine } from '../mcp/config/places.ts'
 import { runOnHttp } from '../mcp/gateway/http.ts'
 import { createGateway, type Gateway, shelfOptions } from '../mcp/gateway/index.ts'
 import { runOnStdio } from '../mcp/gateway/stdio.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
-import { createOAuth } from '../mcp/host/oauth.ts'
-import { defaultTokenFolder } from '../mcp/host/oauth-credentials.ts'
 import { defaultPinsFolder, openPins } from '../mcp/safety/pins.ts'
-import { warmUpEntries } from '../rankers.ts'
+import { startTimer } from '../timer.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
 import { version } from './version.ts'
 
@@ -111,7 +109,7 @@ function openGateway(
   terminal: Terminal,
 ): Gateway {
   const tell = (message: string) => terminal.tell(`toolshelf mcp: ${message}`)
-  const shelf = createShelf({ ...shelfOptions, notify: tell })
+  const { shelf, warm } = openShelf(tell)
   const folder = defaultPinsFolder()
   const gateway = createGateway({
     shelf,
@@ -125,18 +123,41 @@ function openGateway(
         concurrency: settings.concurrency,
         onChange: settings.onChange,
         ...(folder ? { pins: openPins({ folder, notify: tell }) } : {}),
-        authorize: ({ name, transport }) =>
-          transport.kind === 'stdio' || hasKey(transport.headers)
-            ? undefined
-            : createOAuth({ folder: defaultTokenFolder(), server: name, url: transport.url, notify: tell }),
+        authorize: async ({ name, transport }) => {
+          if (transport.kind === 'stdio' || hasKey(transport.headers)) return undefined
+          const { createOAuth, defaultTokenFolder } = await import('../mcp/index.ts')
+          return createOAuth({ folder: defaultTokenFolder(), server: name, url: transport.url, notify: tell })
+        },
         asker,
         notify: tell,
         clientInfo: { name: 'toolshelf', version: version() },
       }),
   })
   tellFailures(gateway, tell)
-  void gateway.host.settled().then(() => warm(shelf.tools().deferred))
+  void gateway.host.settled().then(warm)
   return gateway
+}
+
+const searching = () => import('../rankers.ts')
+const validating = () => import('../validate/index.ts')
+
+/** As the package's own, but what only searches and calls need is loaded later. */
+function openShelf(notify: (message: string) => void): { shelf: Shelf; warm: () => Promise<void> } {
+  let validator: Awaited<ReturnType<typeof validating>> | undefined
+  const shelf = createShelf({
+    ...shelfOptions,
+    notify,
+    timer: startTimer,
+    rank: async (tools, query, limit) => (await searching()).rankers.model(tools, query, limit),
+    validate: (schema, input) => validator?.validate(schema, input) ?? [],
+  })
+  /** While nobody waits: the encoder reads the tools; without it search works all the same. */
+  const warm = async () => {
+    validator = await validating()
+    const { warmUpEntries } = await searching()
+    await warmUpEntries(shelf.tools().deferred).catch(() => {})
+  }
+  return { shelf, warm }
 }
 
 /** Whoever has a key in the configuration needs no login. */
@@ -154,9 +175,4 @@ function tellFailures({ host }: Gateway, tell: (message: string) => void): void 
       tell(`server "${event.server}" failed: ${reason}`)
     if (state === 'failed' || state === 'connected') told.set(event.server, reason)
   })
-}
-
-/** The encoder reads the tools while nobody waits; without it search works all the same. */
-function warm(tools: readonly PoolTool[]): void {
-  warmUpEntries(tools).catch(() => {})
 }

@@ -16,7 +16,8 @@ import { readTools } from './definitions.ts'
 import type { Limiter } from './limiter.ts'
 import { createPace } from './pace.ts'
 import { redactor } from './redact.ts'
-import { type Fields, openSession, type Session, SessionError } from './session.ts'
+import type { Fields, Session } from './session.ts'
+import { SessionError } from './session-error.ts'
 import type { StdioLimits } from './stdio.ts'
 
 export type Connection = {
@@ -53,7 +54,7 @@ export type ConnectionOptions = {
   readonly capabilities: () => Fields
   readonly cache: DefinitionCache | undefined
   readonly limit: Limiter
-  readonly authorize: AuthProvider | undefined
+  readonly authorize: () => Promise<AuthProvider | undefined>
   readonly times: Times
   readonly limits: StdioLimits | undefined
   readonly asker: Asker | undefined
@@ -174,13 +175,15 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   async function open(): Promise<Session> {
     if (isClosed) throw new Error('the host was closed')
+    // The protocol's machinery takes longer to load than a gateway may take to answer its first client.
+    const { openSession } = await import('./session.ts')
     const startedAt = performance.now()
     const opened: Session = await openSession({
       config,
       clientInfo: options.clientInfo,
       capabilities: options.capabilities(),
       isKnownLegacy,
-      authorize: options.authorize,
+      authorize: await options.authorize(),
       limits: options.limits,
       signal: closing.signal,
       onNotification: hear,

@@ -32,7 +32,7 @@ export type McpHostOptions = {
   /** What happens to a tool whose definition changed since it was first seen: told, or also held back. */
   readonly onChange?: 'report' | 'hold'
   /** Gives remote servers their tokens. */
-  readonly authorize?: (config: ServerConfig) => AuthProvider | undefined
+  readonly authorize?: (config: ServerConfig) => AuthProvider | undefined | Promise<AuthProvider | undefined>
   /** Answers servers that ask outside of a call, or in one that brought nobody to ask. */
   readonly asker?: Asker
   /** Told to the person who runs this. */
@@ -83,7 +83,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       capabilities: () => capabilities,
       cache,
       limit,
-      authorize: config.transport.kind === 'stdio' ? undefined : options.authorize?.(config),
+      authorize: async () => (config.transport.kind === 'stdio' ? undefined : options.authorize?.(config)),
       times: { ...defaultTimes, ...options.times },
       limits: options.limits,
       asker: options.asker,

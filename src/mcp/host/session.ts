@@ -12,6 +12,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import type { CallOptions, CallOutput, ListedTool, RemoteConfig, ServerConfig } from '../types.ts'
+import { SessionError } from './session-error.ts'
 import { createStdioTransport, type StdioLimits, type StdioTransport } from './stdio.ts'
 
 export type Session = {
@@ -54,15 +55,6 @@ export type SessionOptions = {
   readonly onRequest: (method: string, params: Fields, signal: AbortSignal) => Promise<Fields>
   /** It ended without being asked to. */
   readonly onEnd: (reason: string, stderr: string) => void
-}
-
-/** It could not be opened; the message is for people. */
-export class SessionError extends Error {
-  readonly stderr: string
-  constructor(message: string, stderr: string, cause: unknown) {
-    super(message, { cause })
-    this.stderr = stderr
-  }
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {

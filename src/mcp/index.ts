@@ -1,0 +1,28 @@
+// `toolshelf/mcp`: a host that feeds a shelf from many MCP servers, and the gateway built on it.
+export { type Config, readConfig } from './config/config.ts'
+export { configPlaces, defaultConfigFiles, type Machine, thisMachine } from './config/places.ts'
+export { type HttpGateway, type HttpOptions, runOnHttp } from './gateway/http.ts'
+export { createGateway, type Gateway, type GatewayOptions, shelfOptions } from './gateway/index.ts'
+export { runOnStdio } from './gateway/stdio.ts'
+export type { Times } from './host/connection.ts'
+export { createMcpHost, type McpHostOptions } from './host/index.ts'
+export { createOAuth } from './host/oauth.ts'
+export { defaultTokenFolder } from './host/oauth-credentials.ts'
+export { defaultPinsFolder, openPins, type Pins } from './safety/pins.ts'
+export type {
+  Asker,
+  CallOptions,
+  CallOutput,
+  ConfigProblem,
+  HostEvent,
+  ListedTool,
+  McpHost,
+  Progress,
+  RemoteConfig,
+  ServerConfig,
+  ServerState,
+  ServerStatus,
+  StdioConfig,
+  ToolConfig,
+  ToolProblem,
+} from './types.ts'
