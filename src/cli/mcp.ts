@@ -5,14 +5,18 @@ import { defaultConfigFiles, ownConfigFile, thisMachine } from '../mcp/config/pl
 import { runOnHttp } from '../mcp/gateway/http.ts'
 import { createGateway, type Gateway, shelfOptions } from '../mcp/gateway/index.ts'
 import { runOnStdio } from '../mcp/gateway/stdio.ts'
+import { depthOf } from '../mcp/host/depth.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
 import { defaultPinsFolder, openPins } from '../mcp/safety/pins.ts'
 import { startTimer } from '../timer.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import { storedLogins } from './logins.ts'
 import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const
 const PORT = '3399'
+/** A gateway behind a gateway is fine, a chain of them is a mistake. */
+const MOST_DEPTH = 2
 
 export const mcp: Command = {
   name: 'mcp',
@@ -50,6 +54,8 @@ export const mcp: Command = {
     'TOOLSHELF_KEY=… toolshelf mcp --http --address 0.0.0.0 --allow tools.example.com',
   ],
   async run(input, terminal) {
+    if (depthOf(process.env) > MOST_DEPTH)
+      throw new CommandError('it is started by itself; take it out of the configuration that it reads.')
     const mode = readMode(input)
     const port = readPort(input)
     const config = await readFiles(input, terminal)
@@ -123,11 +129,7 @@ function openGateway(
         concurrency: settings.concurrency,
         onChange: settings.onChange,
         ...(folder ? { pins: openPins({ folder, notify: tell }) } : {}),
-        authorize: async ({ name, transport }) => {
-          if (transport.kind === 'stdio' || hasKey(transport.headers)) return undefined
-          const { createOAuth, defaultTokenFolder } = await import('../mcp/index.ts')
-          return createOAuth({ folder: defaultTokenFolder(), server: name, url: transport.url, notify: tell })
-        },
+        authorize: storedLogins(tell),
         asker,
         notify: tell,
         clientInfo: { name: 'toolshelf', version: version() },
@@ -158,11 +160,6 @@ function openShelf(notify: (message: string) => void): { shelf: Shelf; warm: () 
     await warmUpEntries(shelf.tools().deferred).catch(() => {})
   }
   return { shelf, warm }
-}
-
-/** Whoever has a key in the configuration needs no login. */
-function hasKey(headers: { readonly [name: string]: string }): boolean {
-  return Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
 }
 
 /** Each failure once, not each attempt. */

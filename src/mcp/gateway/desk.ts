@@ -1,5 +1,6 @@
 // One client's desk: which tools lie on it, and what becomes of its calls.
 import type { PoolTool, Shelf } from '../../core/index.ts'
+import type { ShelvedTool } from '../host/shelved-tool.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { type Addresses, addressBlocks } from './addresses.ts'
 import { CALL, callTool, type Mode, SEARCH, searchTool } from './own-tools.ts'
@@ -83,7 +84,7 @@ export function createDesk({ shelf, host, addresses, mode, servers, onLoad }: De
 
 /** The server's own definition under the gateway's name; tasks are a matter between a client and one server. */
 function asListed({ name, tool, definition }: PoolTool): Fields {
-  const { server: _, searchHint: __, alwaysLoad: ___, execution: ____, ...own } = tool as Fields
+  const { execution: _, ...own } = (tool as ShelvedTool).listed
   return { ...own, name, ...(definition.description ? { description: definition.description } : {}) }
 }
 

@@ -71,9 +71,17 @@ export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise
 
   async function handleSession(request: Request): Promise<Response> {
     const id = request.headers.get('mcp-session-id')
-    if (id === null) return handleWith(await newClient(), request)
+    if (id === null) return begin(request)
     const client = clients.get(id)
     return client ? handleWith(client, request) : refusal(404, 'this session is over; initialize again')
+  }
+
+  /** The first request of a client; one that opens no session leaves nothing behind. */
+  async function begin(request: Request): Promise<Response> {
+    const client = await newClient()
+    const response = await handleWith(client, request)
+    if (client.transport.sessionId === undefined) await client.transport.close().catch(() => {})
+    return response
   }
 
   async function handleWith(client: Client, request: Request): Promise<Response> {

@@ -17,6 +17,7 @@ import { defaultCacheFolder, openDefinitionCache } from './definition-cache.ts'
 import { isAllowed } from './definitions.ts'
 import { createLimiter } from './limiter.ts'
 import type { Fields } from './session.ts'
+import { toShelvedTool } from './shelved-tool.ts'
 import type { StdioLimits } from './stdio.ts'
 
 export type McpHostOptions = {
@@ -116,7 +117,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     const shown = listed.filter(({ name }) => isAllowed(name, config) && !held.has(name))
     const shelved = new Map<string, { json: string; tool: Tool }>()
     for (const one of shown) {
-      const tool = toTool(one, config)
+      const tool = toShelvedTool(one, config)
       const json = JSON.stringify(tool)
       const before = member.shelved.get(one.name)
       shelved.set(one.name, before?.json === json ? before : { json, tool })
@@ -274,18 +275,6 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       listeners.clear()
       await Promise.all([...members.values()].map(({ connection }) => connection.close()))
     },
-  }
-}
-
-/** Everything the server says passes through; the configuration's words come on top. */
-function toTool(listed: ListedTool, { name, tools }: ServerConfig): Tool {
-  const { alwaysLoad, hint } = tools[listed.name] ?? {}
-  const { server: _, ...own } = listed
-  return {
-    ...(own as ListedTool),
-    server: name,
-    ...(alwaysLoad !== undefined ? { alwaysLoad } : {}),
-    ...(hint !== undefined ? { searchHint: hint } : {}),
   }
 }
 

@@ -132,15 +132,15 @@ async function connect(
     timeout: left,
     ...(isLegacy ? { prior: { kind: 'legacy' as const } } : {}),
   })
+  opening.catch(() => {})
   const stop = () => void transport.close().catch(() => {})
   options.signal.addEventListener('abort', stop, { once: true })
   try {
     options.signal.throwIfAborted()
     await within(opening, left, `it did not answer within ${Math.round(config.connectTimeout / 1000)} s`)
   } catch (error) {
-    opening.catch(() => {})
-    const ending = process?.ending()
     await transport.close().catch(() => {})
+    const ending = error instanceof TimeoutError ? undefined : process?.ending()
     throw new SessionError(reasonFor(error, ending, config), process?.tail() ?? '', error)
   }
   isOpen = true
@@ -272,12 +272,29 @@ async function listAll(
 }
 
 function readOutput(result: Fields): CallOutput {
-  const content = Array.isArray(result?.content) ? result.content : []
-  const blocks = content.map((block) =>
-    typeof block?.type === 'string' ? block : { type: 'text', text: JSON.stringify(block) },
-  )
-  return { ...result, content: blocks }
+  const content = Array.isArray(result?.content) ? (result.content as unknown[]) : []
+  return { ...result, content: content.map((block) => (isBlock(block) ? block : asText(block))) }
 }
+
+const BLOCK_FIELDS: { readonly [type: string]: readonly string[] } = {
+  text: ['text'],
+  image: ['data', 'mimeType'],
+  audio: ['data', 'mimeType'],
+  resource_link: ['uri', 'name'],
+}
+
+function isBlock(block: unknown): block is CallOutput['content'][number] {
+  const { type, ...fields } = (block ?? {}) as Fields
+  if (type === 'resource') return typeof (fields.resource as Fields | null)?.uri === 'string'
+  return BLOCK_FIELDS[String(type)]?.every((field) => typeof fields[field] === 'string') ?? false
+}
+
+/** What the protocol does not know is shown rather than lost. */
+function asText(block: unknown): CallOutput['content'][number] {
+  return { type: 'text', text: JSON.stringify(block) ?? String(block) }
+}
+
+class TimeoutError extends Error {}
 
 export async function within<Value>(
   work: Promise<Value>,
@@ -286,7 +303,7 @@ export async function within<Value>(
 ): Promise<Value> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const over = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(complaint)), milliseconds)
+    timer = setTimeout(() => reject(new TimeoutError(complaint)), milliseconds)
   })
   try {
     return await Promise.race([work, over])

@@ -6,6 +6,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
 import spawn from 'cross-spawn'
 import type { StdioConfig } from '../types.ts'
+import { DEPTH, depthOf } from './depth.ts'
 import { createLineReader } from './lines.ts'
 import { createTail } from './tail.ts'
 import { createThrottle } from './throttle.ts'
@@ -28,7 +29,7 @@ export type StdioLimits = {
   readonly grace: number
 }
 
-export const stdioLimits: StdioLimits = { longestLine: 32_000_000, grace: 2000 }
+export const stdioLimits: StdioLimits = { longestLine: 32_000_000, grace: 1000 }
 
 export function createStdioTransport(
   { command, args, env, cwd }: StdioConfig,
@@ -52,7 +53,7 @@ export function createStdioTransport(
     start: () =>
       new Promise((resolve, reject) => {
         const started = spawn(command, [...args], {
-          env: { ...getDefaultEnvironment(), ...env },
+          env: { ...getDefaultEnvironment(), ...env, [DEPTH]: String(depthOf(process.env) + 1) },
           cwd,
           stdio: ['pipe', 'pipe', 'pipe'],
           detached: process.platform !== 'win32',
@@ -131,7 +132,6 @@ export function createStdioTransport(
     if (!child) return
     const over = new Promise<void>((resolve) => child?.once('exit', () => resolve()))
     const hasExited = () => child?.exitCode !== null || child?.signalCode !== null
-    ending ??= 'was closed'
     child.stdin?.end()
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
       if (!hasExited()) await Promise.race([over, wait(grace)])

@@ -1,0 +1,227 @@
+// `toolshelf doctor`: starts the servers, and tells how they are, what they cost and what deferral saves.
+import { writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { createShelf } from '../core/index.ts'
+import { type Config, readConfig } from '../mcp/config/config.ts'
+import {
+  configPlaces,
+  defaultConfigFiles,
+  existingFiles,
+  type Machine,
+  thisMachine,
+} from '../mcp/config/places.ts'
+import { oneLine } from '../mcp/doctor/format.ts'
+import { htmlView } from '../mcp/doctor/html.ts'
+import { createPen, type Pen } from '../mcp/doctor/pen.ts'
+import { arrivalLine, progressLine } from '../mcp/doctor/progress.ts'
+import { makeReport, type Report } from '../mcp/doctor/report.ts'
+import { terminalView } from '../mcp/doctor/terminal.ts'
+import { createMcpHost } from '../mcp/host/index.ts'
+import type { McpHost, ServerConfig } from '../mcp/types.ts'
+import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import { storedLogins } from './logins.ts'
+import { version } from './version.ts'
+
+export type DoctorSurroundings = {
+  readonly machine: () => Machine
+  readonly createHost: (config: Config, notify: (message: string) => void) => McpHost
+  /** Of the terminal that is printed to; undefined when it is none. */
+  readonly columns: () => number | undefined
+  readonly now: () => Date
+  /** Calls when the person wants no more waiting, until the returned function is called. */
+  readonly onInterrupt: (listener: () => void) => () => void
+}
+
+const HOUR = 3_600_000
+/** A server that failed is not tried again while the others start. */
+const ONE_ATTEMPT = { firstRetry: HOUR, longestRetry: HOUR }
+
+export function createDoctor(surroundings: DoctorSurroundings): Command {
+  return {
+    name: 'doctor',
+    summary: 'Starts your MCP servers and shows what their tools cost.',
+    words: '[--config <files>] [--json] [--html <file>] [--timeout <seconds>]',
+    options: {
+      config: {
+        type: 'string',
+        value: 'files',
+        about: 'of any client, comma separated; toolshelf.json and .mcp.json if left out',
+      },
+      json: {
+        type: 'boolean',
+        about: 'print {"servers": [{"name", "state", "tools", "tokens", …}], "total": {…}}',
+      },
+      html: { type: 'string', value: 'file', about: 'also write a page to open in a browser' },
+      timeout: { type: 'string', value: 'seconds', about: 'how long a server may take to start' },
+    },
+    examples: [
+      'toolshelf doctor',
+      'toolshelf doctor --config ~/.cursor/mcp.json --html doctor.html',
+      'toolshelf doctor --json --timeout 10',
+    ],
+    async run(input, terminal) {
+      const { files, timeout, page } = readWords(input)
+      const machine = surroundings.machine()
+      const config = await findServers(files, machine)
+      const notices: string[] = []
+      const servers = config.servers.map((server) => toStart(server, timeout))
+      const host = surroundings.createHost({ ...config, servers }, (message) => notices.push(message))
+      try {
+        await settle(host, terminal, surroundings, machine)
+        for (const notice of notices) terminal.tell(oneLine(notice))
+        const report = makeReport(host.status(), { configProblems: config.problems })
+        const next = nextCommand(config)
+        if (input.isSet('json')) terminal.print(toJson(report))
+        else terminal.print(terminalView(report, { ...look(surroundings, machine), next }))
+        if (page !== undefined)
+          await writePage(page, htmlView(report, { next, date: dated(surroundings.now()) }), terminal)
+        return report.total.failed > 0 ? 1 : 0
+      } finally {
+        await host.close()
+      }
+    },
+  }
+}
+
+export const doctor: Command = createDoctor({
+  machine: thisMachine,
+  createHost: ({ servers, settings }, notify) =>
+    createMcpHost({
+      shelf: createShelf({}),
+      servers,
+      concurrency: settings.concurrency,
+      cacheFolder: false,
+      authorize: storedLogins(notify),
+      notify,
+      clientInfo: { name: 'toolshelf', version: version() },
+      times: ONE_ATTEMPT,
+    }),
+  columns: () => (process.stdout.isTTY ? process.stdout.columns : undefined),
+  now: () => new Date(),
+  onInterrupt: (listener) => {
+    process.once('SIGINT', listener)
+    return () => process.off('SIGINT', listener)
+  },
+})
+
+function readWords({ words, text }: Input) {
+  if (words.length > 0)
+    throw new UsageError(`"${words[0]}" is one word too many; a file goes behind --config.`)
+  const seconds = text('timeout')
+  const timeout = seconds === undefined ? undefined : 1000 * Number(seconds)
+  if (timeout !== undefined && !(timeout > 0 && timeout <= HOUR))
+    throw new UsageError(`--timeout is "${seconds}"; use seconds, more than 0 and at most ${HOUR / 1000}.`)
+  const files = text('config')
+    ?.split(',')
+    .map((file) => file.trim())
+    .filter((file) => file !== '')
+  if (files?.length === 0) throw new UsageError('--config names no file.')
+  const page = text('html')
+  if (page === '') throw new UsageError('--html names no file.')
+  return { files, timeout, page }
+}
+
+async function findServers(named: readonly string[] | undefined, machine: Machine): Promise<Config> {
+  const files = named ?? (await defaultConfigFiles(machine, 'doctor'))
+  const config = await readConfig(files, machine.environment, machine)
+  if (config.servers.length > 0) return config
+  const problems = config.problems.map(
+    ({ file, server, message }) => `  ${file}: ${server === undefined ? '' : `${server}: `}${message}`,
+  )
+  const looked = problems.length > 0 ? problems : files.map((file) => `  ${file}: it holds no servers.`)
+  throw new CommandError(['there is no server to start.', ...looked, await whatToDo(machine)].join('\n'))
+}
+
+async function whatToDo(machine: Machine): Promise<string> {
+  const places = configPlaces(machine)
+  const existing = new Set(await existingFiles(places.map(({ file }) => file)))
+  const clients = new Set(places.filter(({ file }) => existing.has(file)).map(({ client }) => client))
+  const found = clients.size > 0 ? ` (there are files of ${[...clients].join(', ')})` : ''
+  return `Run \`toolshelf import\` to take over the servers of your clients${found}, or name a file with --config.`
+}
+
+/** Lazy ones too: the doctor wants to see them all. */
+function toStart(server: ServerConfig, timeout: number | undefined): ServerConfig {
+  return { ...server, lazy: false, connectTimeout: timeout ?? server.connectTimeout }
+}
+
+/** Until no server is starting, or the person has waited enough. */
+async function settle(
+  host: McpHost,
+  terminal: Terminal,
+  surroundings: DoctorSurroundings,
+  machine: Machine,
+): Promise<void> {
+  const canRewrite = terminal.isInteractive && machine.environment.TERM !== 'dumb'
+  const stopWatching = canRewrite
+    ? drawProgress(host, terminal, createPen(look(surroundings, machine)))
+    : tellArrivals(host, terminal)
+  let stopListening = () => {}
+  const interrupted = new Promise<void>((resolve) => {
+    stopListening = surroundings.onInterrupt(resolve)
+  })
+  try {
+    host.start()
+    await Promise.race([host.settled(), interrupted])
+  } finally {
+    stopListening()
+    stopWatching()
+  }
+}
+
+const REWRITE = '\u001b[1A\u001b[2K'
+
+function drawProgress(host: McpHost, terminal: Terminal, { fit, dim, width }: Pen): () => void {
+  const startedAt = performance.now()
+  const lineNow = () => dim(fit(progressLine(host.status(), performance.now() - startedAt), width - 1))
+  terminal.tell(lineNow())
+  const draw = () => terminal.tell(REWRITE + lineNow())
+  const stop = host.listen(draw)
+  const timer = setInterval(draw, 1000)
+  return () => {
+    stop()
+    clearInterval(timer)
+    terminal.tell(REWRITE)
+  }
+}
+
+function tellArrivals(host: McpHost, terminal: Terminal): () => void {
+  const arrived = new Set<string>()
+  return host.listen((event) => {
+    if (event.type !== 'state' || event.status.state === 'pending' || arrived.has(event.server)) return
+    arrived.add(event.server)
+    terminal.tell(arrivalLine(event.status))
+  })
+}
+
+function look({ columns }: DoctorSurroundings, { environment }: Machine) {
+  const given = columns()
+  const isPlain = given === undefined || Boolean(environment.NO_COLOR) || environment.TERM === 'dumb'
+  return { isPlain, width: Math.min(100, Math.max(60, given ?? 80)) }
+}
+
+/** Characters that could steer a terminal are escaped; JSON itself escapes only some of them. */
+function toJson(report: Report): string {
+  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return JSON.stringify(report).replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, escaped)
+}
+
+/** Whoever has our file can start the gateway; others make it first. */
+function nextCommand({ servers }: Config): string {
+  const isOurs = servers.every(({ source }) => basename(source) === 'toolshelf.json')
+  return isOurs ? 'toolshelf mcp' : 'toolshelf import'
+}
+
+function dated(date: Date): string {
+  return date.toLocaleString('en-GB', { dateStyle: 'long', timeStyle: 'short' })
+}
+
+async function writePage(file: string, page: string, terminal: Terminal): Promise<void> {
+  try {
+    await writeFile(file, page)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new CommandError(`cannot write ${file} (${code}). Name a file in a folder that can be written to.`)
+  }
+  terminal.tell(`The page is in ${file}.`)
+}

@@ -1,0 +1,208 @@
+// What a person should know of a report: what is wrong or could be better, and what to do about it.
+import { count, counted, linesOf } from './format.ts'
+import { groupBy } from './groups.ts'
+import type { Report, ReportedProblem, ServerReport, Suspicion } from './report.ts'
+
+export type Level = 'error' | 'warning' | 'note'
+
+export type Finding = {
+  readonly level: Level
+  readonly server: string | undefined
+  readonly title: string
+  readonly details: readonly string[]
+  readonly remedy: string
+}
+
+const MOST_STDERR = 6
+
+/** Errors first, then warnings, then notes; each in the order of the servers. */
+export function findingsOf(report: Report): readonly Finding[] {
+  const all = [...report.servers.flatMap(findingsOfServer), ...findingsOfAll(report)]
+  return (['error', 'warning', 'note'] as const).flatMap((level) => all.filter((one) => one.level === level))
+}
+
+function findingsOfServer(server: ServerReport): Finding[] {
+  return [
+    notConnected(server),
+    suspicious(server),
+    held(server),
+    ...problemsOf(server),
+    worthPinning(server),
+  ].filter((one) => one !== undefined)
+}
+
+function findingsOfAll(report: Report): Finding[] {
+  return [...misconfigured(report), ...[remarkable(report), shared(report), notWorthIt(report)]].filter(
+    (one) => one !== undefined,
+  )
+}
+
+function misconfigured({ configProblems }: Report): Finding[] {
+  return [...groupBy(configProblems, ({ file }) => file)].map(([file, problems]) => ({
+    level: 'warning',
+    server: undefined,
+    title: `${counted(problems.length, 'problem')} in ${file}`,
+    details: problems.map(({ server, message }) =>
+      server === undefined ? message : `${server}: ${message}`,
+    ),
+    remedy: 'Mend the file and run the doctor again.',
+  }))
+}
+
+function notConnected({ name, state, reason, stderr, source }: ServerReport): Finding | undefined {
+  if (state !== 'failed' && state !== 'pending') return undefined
+  const lines = linesOf(stderr).slice(-MOST_STDERR)
+  return {
+    level: 'error',
+    server: name,
+    title: state === 'pending' ? 'was still starting' : `did not connect: ${reason ?? 'no reason given'}`,
+    details: lines.map((line) => `stderr: ${line}`),
+    remedy: `Run its command by hand, give it longer with --timeout, or mend its entry in ${source}.`,
+  }
+}
+
+function suspicious({ name, suspicions }: ServerReport): Finding | undefined {
+  const warnings = suspicions.filter(({ level }) => level === 'warn')
+  if (warnings.length === 0) return undefined
+  return {
+    level: 'warning',
+    server: name,
+    title: `has ${counted(warnings.length, 'suspicious text')}`,
+    details: [...groupBy(warnings, textOf)].map(([text, same]) =>
+      namedFirst(
+        same.flatMap(({ tool }) => tool ?? []),
+        text,
+      ),
+    ),
+    remedy: 'Read what it says before you use it; "deny": ["<tool>"] at the server hides a tool.',
+  }
+}
+
+function textOf({ where, message, excerpt }: Suspicion): string {
+  return `${where}: ${message}${excerpt === '' ? '' : `: "${excerpt}"`}`
+}
+
+function held({ name, held }: ServerReport): Finding | undefined {
+  if (held.length === 0) return undefined
+  return {
+    level: 'warning',
+    server: name,
+    title: `changed ${counted(held.length, 'tool')} since they were first seen; held back`,
+    details: held,
+    remedy: 'Look at the changes and accept them: toolshelf pins.',
+  }
+}
+
+const kinds: {
+  readonly [kind in ReportedProblem['kind']]: {
+    readonly level: Level
+    readonly title: (tools: string) => string
+    readonly remedy: string
+  }
+} = {
+  dropped: {
+    level: 'warning',
+    title: (tools) => `lists ${tools} that cannot be used`,
+    remedy: 'Tell its makers; its other tools work.',
+  },
+  large: {
+    level: 'warning',
+    title: (tools) => `has ${tools} of more than 20,000 tokens`,
+    remedy: 'Keep it deferred, or hide it with "deny" if you can do without.',
+  },
+  clash: {
+    level: 'warning',
+    title: (tools) => `has ${tools} renamed because another has the same name`,
+    remedy: 'Nothing breaks; rename the server to give its tools names of their own.',
+  },
+  repaired: {
+    level: 'note',
+    title: (tools) => `lists ${tools} with a wrong definition, mended here`,
+    remedy: 'Nothing to do; clients that read strictly lose the whole list.',
+  },
+  'long-name': {
+    level: 'note',
+    title: (tools) => `has ${tools} with a name too long for the API`,
+    remedy: 'Nothing breaks; a shorter server name helps.',
+  },
+  characters: {
+    level: 'note',
+    title: (tools) => `has ${tools} with characters in the name that the API does not take`,
+    remedy: 'Nothing to do: they are replaced, and put back when the tool is called.',
+  },
+}
+
+function problemsOf({ name, problems }: ServerReport): Finding[] {
+  return [...groupBy(problems, ({ kind }) => kind)].map(([kind, members]) => ({
+    level: kinds[kind].level,
+    server: name,
+    title: kinds[kind].title(counted(members.length, 'tool')),
+    details: [...groupBy(members, ({ message }) => message)].map(([message, same]) =>
+      namedFirst(
+        same.map(({ tool }) => tool),
+        message,
+      ),
+    ),
+    remedy: kinds[kind].remedy,
+  }))
+}
+
+const MOST_NAMED = 5
+
+/** A sentence about these tools, with their names in front. */
+function namedFirst(tools: readonly string[], text: string): string {
+  const rest = tools.length - MOST_NAMED
+  const names = tools.slice(0, MOST_NAMED).join(', ') + (rest > 0 ? ` and ${count(rest)} more` : '')
+  return names === '' ? text : `${names}: ${text}`
+}
+
+function worthPinning({ name, pin }: ServerReport): Finding | undefined {
+  if (!pin) return undefined
+  return {
+    level: 'note',
+    server: name,
+    title: `is worth pinning: ${pin.reason}`,
+    details: [],
+    remedy: 'Set "alwaysLoad": true at the server; no search is needed then.',
+  }
+}
+
+function remarkable({ servers }: Report): Finding | undefined {
+  const noted = servers
+    .map(({ name, suspicions }) => ({
+      name,
+      notes: suspicions.filter(({ level }) => level === 'note').length,
+    }))
+    .filter(({ notes }) => notes > 0)
+  if (noted.length === 0) return undefined
+  const notes = noted.reduce((sum, one) => sum + one.notes, 0)
+  return {
+    level: 'note',
+    server: undefined,
+    title: `${counted(notes, 'text')} of ${counted(noted.length, 'server')} with mild steering, as honest servers have it too`,
+    details: noted.map((one) => `${one.name}: ${count(one.notes)}`),
+    remedy: 'toolshelf doctor --json lists them.',
+  }
+}
+
+function shared({ sharedNames }: Report): Finding | undefined {
+  if (sharedNames.length === 0) return undefined
+  return {
+    level: 'note',
+    server: undefined,
+    title: `${counted(sharedNames.length, 'tool name')} in more than one server`,
+    details: sharedNames.map(({ tool, servers }) => `${tool}: ${servers.join(', ')}`),
+    remedy: 'Nothing to do: each has its server in front of it.',
+  }
+}
+
+function notWorthIt({ total }: Report): Finding | undefined {
+  if (total.searchTool === 0 || total.savedPer20Turns > 0) return undefined
+  return {
+    level: 'note',
+    server: undefined,
+    title: 'Deferral does not pay for so few tools',
+    details: [],
+    remedy: 'Keep your servers as they are, or pin them all with "alwaysLoad": true.',
+  }
+}

@@ -1,0 +1,68 @@
+// The tools of all servers as a request would carry them: under which names, at what cost, deferred or not.
+import { availableList } from '../../core/history/announce.ts'
+import { createShelf, estimateTokens, type PoolTool, type Tool } from '../../core/index.ts'
+import { resolveOptions } from '../../core/options.ts'
+import { searchTool } from '../../core/request/search-tool.ts'
+import { toShelvedTool } from '../host/shelved-tool.ts'
+import type { ServerStatus } from '../types.ts'
+
+const settings = resolveOptions({})
+
+/** Characters of a description that the model reads. */
+export const { descriptionLimit } = settings
+
+/** A tool with the estimated tokens of its definition as it is sent. */
+export type MeasuredTool = {
+  readonly server: string
+  /** Its own name there. */
+  readonly tool: string
+  /** What the model calls it. */
+  readonly name: string
+  readonly tokens: number
+  readonly isDeferred: boolean
+}
+
+export type Measured = {
+  readonly tools: readonly MeasuredTool[]
+  /** What deferral puts in place of definitions: the search tool, and the names that can be searched for. */
+  readonly searchTool: number
+  readonly names: number
+}
+
+export function measure(statuses: readonly ServerStatus[], window: number): Measured {
+  const shelf = createShelf({
+    tools: statuses.flatMap(toolsOf),
+    servers: Object.fromEntries(
+      statuses.map(({ name, config: { alwaysLoad } }) => [
+        name,
+        alwaysLoad === undefined ? {} : { alwaysLoad },
+      ]),
+    ),
+  })
+  const shelving = shelf.tools()
+  const tools = shelving.pool.tools.map((entry) => measured(entry, shelving.deferredNames.has(entry.name)))
+  if (shelving.deferred.length === 0) return { tools, searchTool: 0, names: 0 }
+  const announced = availableList({
+    shelving,
+    servers: shelf.servers(),
+    budget: settings.announceShare * window,
+    descriptions: settings.announceDescriptions,
+    instructions: 0,
+    searchName: settings.searchTool,
+    step: undefined,
+  })
+  return {
+    tools,
+    searchTool: estimateTokens(JSON.stringify(searchTool(settings))),
+    names: estimateTokens(announced.text),
+  }
+}
+
+/** As the host hands them to its shelf: whatever a tool holds passes through. */
+function toolsOf({ config, tools }: ServerStatus): Tool[] {
+  return tools.map((listed) => toShelvedTool(listed, config))
+}
+
+function measured({ name, server, original, json }: PoolTool, isDeferred: boolean): MeasuredTool {
+  return { server: server ?? '', tool: original, name, tokens: estimateTokens(json), isDeferred }
+}

@@ -1,0 +1,145 @@
+// How things are drawn in a terminal: widths, colours and bars, or plain characters where those do not work.
+
+export type Pen = {
+  readonly width: number
+  readonly bold: Paint
+  readonly dim: Paint
+  readonly red: Paint
+  readonly yellow: Paint
+  readonly green: Paint
+  readonly blue: Paint
+  readonly marks: Marks
+  /** `value` of `most` as a bar of at most so many columns. */
+  readonly bar: (value: number, most: number, columns: number) => string
+  /** The text in at most so many columns, with a mark where it was cut. */
+  readonly fit: (text: string, columns: number) => string
+}
+
+type Paint = (text: string) => string
+
+export type Marks = {
+  readonly good: string
+  readonly error: string
+  readonly warning: string
+  readonly note: string
+  readonly off: string
+  readonly remedy: string
+  readonly line: string
+  readonly about: string
+}
+
+/** `isPlain`: no colours, and nothing of ours beyond ASCII. */
+export function createPen({ width, isPlain }: { readonly width: number; readonly isPlain: boolean }): Pen {
+  const paint = (code: number): Paint =>
+    isPlain ? (text) => text : (text) => (text === '' ? '' : `\u001b[${code}m${text}\u001b[0m`)
+  return {
+    width,
+    bold: paint(1),
+    dim: paint(2),
+    red: paint(31),
+    yellow: paint(33),
+    green: paint(32),
+    blue: paint(36),
+    marks: isPlain ? plainMarks : marks,
+    bar: isPlain ? plainBar : blockBar,
+    fit: (text, columns) => fit(text, columns, isPlain ? '..' : '…'),
+  }
+}
+
+const marks: Marks = {
+  good: '●',
+  error: '✗',
+  warning: '▲',
+  note: '·',
+  off: '○',
+  remedy: '→',
+  line: '─',
+  about: '≈',
+}
+const plainMarks: Marks = {
+  good: '+',
+  error: 'x',
+  warning: '!',
+  note: '-',
+  off: 'o',
+  remedy: '->',
+  line: '-',
+  about: '~',
+}
+
+const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
+
+/** Whatever is more than nothing can be seen. */
+function blockBar(value: number, most: number, columns: number): string {
+  if (value <= 0 || most <= 0) return ''
+  const eighths = Math.max(1, Math.round(Math.min(1, value / most) * columns * 8))
+  return '█'.repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8]
+}
+
+function plainBar(value: number, most: number, columns: number): string {
+  if (value <= 0 || most <= 0) return ''
+  return '#'.repeat(Math.max(1, Math.round(Math.min(1, value / most) * columns)))
+}
+
+function fit(text: string, columns: number, end: string): string {
+  if (columnsOf(text) <= columns) return text
+  const room = columns - end.length
+  let cut = ''
+  let used = 0
+  for (const { segment } of graphemes.segment(text)) {
+    used += columnsOf(segment)
+    if (used > room) break
+    cut += segment
+  }
+  return `${cut.trimEnd()}${end}`
+}
+
+/** The text in lines of at most so many columns, broken between words where that is possible. */
+export function wrap(text: string, columns: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ').flatMap((word) => pieces(word, columns))) {
+    const longer = line === '' ? word : `${line} ${word}`
+    if (line !== '' && columnsOf(longer) > columns) {
+      lines.push(line)
+      line = word
+    } else line = longer
+  }
+  return line === '' ? lines : [...lines, line]
+}
+
+function pieces(word: string, columns: number): string[] {
+  if (columnsOf(word) <= columns) return [word]
+  const parts: string[] = []
+  let part = ''
+  for (const { segment } of graphemes.segment(word)) {
+    if (columnsOf(part + segment) > columns) {
+      parts.push(part)
+      part = segment
+    } else part += segment
+  }
+  return [...parts, part]
+}
+
+export function padStart(text: string, columns: number): string {
+  return ' '.repeat(Math.max(0, columns - columnsOf(text))) + text
+}
+
+export function padEnd(text: string, columns: number): string {
+  return text + ' '.repeat(Math.max(0, columns - columnsOf(text)))
+}
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+const WIDE =
+  /\p{Emoji_Presentation}|\uFE0F|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303F\uFF01-\uFF60]/u
+
+/** The columns that a text takes, colours left out; wide characters take two. */
+export function columnsOf(text: string): number {
+  if (/^[ -~]*$/.test(text)) return text.length
+  let columns = 0
+  for (const { segment } of graphemes.segment(text.replace(COLOUR, ''))) columns += WIDE.test(segment) ? 2 : 1
+  return columns
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const COLOUR = /\u001b\[\d+m/g

@@ -1,0 +1,195 @@
+// The report for a terminal: servers with bars, what deferral saves, findings, and the one command to do next.
+import { type Finding, findingsOf, type Level } from './findings.ts'
+import { count, counted, duration, harmless, percent } from './format.ts'
+import { columnsOf, createPen, type Pen, padEnd, padStart, wrap } from './pen.ts'
+import type { Report, ServerReport, Total } from './report.ts'
+
+export type TerminalOptions = {
+  readonly width: number
+  readonly isPlain: boolean
+  /** The command to do next. */
+  readonly next: string
+}
+
+export function terminalView(report: Report, { next, ...look }: TerminalOptions): string {
+  const pen = createPen(look)
+  const shown = look.isPlain ? inAscii(harmless(report)) : harmless(report)
+  const blocks = [
+    headline(shown.total, pen),
+    serverTable(shown, pen),
+    ...(shown.total.tools > 0 ? [comparison(shown, pen), heaviestTools(shown, pen)] : []),
+    ...findings(findingsOf(shown), pen),
+    `${pen.bold('Next')}  ${next}`,
+  ]
+  return blocks.join('\n\n')
+}
+
+/** Our own signs in the report's texts, spelled plainly. */
+function inAscii(report: Report): Report {
+  const signs: { readonly [sign: string]: string } = { '−': '-', '×': 'x', '…': '...' }
+  return JSON.parse(JSON.stringify(report).replace(/[−×…]/g, (sign) => signs[sign] ?? sign))
+}
+
+function headline(total: Total, pen: Pen): string {
+  const { servers, connected, failed, tools, tokens, share, window } = total
+  const states = [
+    pen.bold(counted(servers, 'server')),
+    pen.bold(`${connected} connected`),
+    ...(failed > 0 ? [pen.red(`${failed} failed`)] : []),
+    pen.bold(counted(tools, 'tool')),
+  ]
+  const weight = `Their definitions take about ${count(tokens)} tokens of every request, ${percent(share)} of a window of ${count(window)}.`
+  return [states.join(', '), ...(tools > 0 ? wrap(weight, pen.width) : [])].join('\n')
+}
+
+const GAP = '  '
+const LONGEST_NAME = 22
+const LONGEST_BAR = 32
+
+function serverTable({ servers, total }: Report, pen: Pen): string {
+  const rows = inOrder(servers)
+  const most = Math.max(...rows.map(({ tokens }) => tokens))
+  const nameColumns = widest([...rows.map(({ name }) => name), 'server'], LONGEST_NAME)
+  const numbers = [
+    column('start', rows, ({ startMilliseconds }) => duration(startMilliseconds)),
+    column('tools', [...rows, total], ({ tools }) => count(tools)),
+    column(`${pen.marks.about} tokens`, [...rows, total], ({ tokens }) => count(tokens)),
+    column('share', [...rows, total], ({ share }) => percent(share)),
+  ]
+  const head = GAP + padEnd('server', nameColumns)
+  const used = columnsOf(head) + numbers.reduce((sum, { columns }) => sum + GAP.length + columns, 0)
+  const barColumns = Math.min(LONGEST_BAR, pen.width - used - GAP.length)
+  const line = (name: string, cells: readonly string[], bar = '') =>
+    [name, ...cells.map((cell, index) => padStart(cell, numbers[index]?.columns ?? 0)), bar]
+      .join(GAP)
+      .trimEnd()
+  const rowOf = (server: ServerReport) => {
+    const name = `${markOf(server, pen)} ${padEnd(pen.fit(server.name, nameColumns), nameColumns)}`
+    if (server.tools === 0 && server.state !== 'connected')
+      return `${name}${GAP}${stateOf(server, pen, pen.width - columnsOf(name) - GAP.length)}`
+    const cells = [
+      duration(server.startMilliseconds),
+      count(server.tools),
+      count(server.tokens),
+      percent(server.share),
+    ]
+    return line(name, cells, pen.blue(pen.bar(server.tokens, most, barColumns)))
+  }
+  const sum = ['', count(total.tools), count(total.tokens), percent(total.share)]
+  return [
+    pen.dim(
+      line(
+        head,
+        numbers.map(({ title }) => title),
+      ),
+    ),
+    ...rows.map(rowOf),
+    ...(rows.length > 1 ? [pen.dim(GAP + pen.marks.line.repeat(used - GAP.length))] : []),
+    ...(rows.length > 1 ? [line(GAP + padEnd('total', nameColumns), sum)] : []),
+  ].join('\n')
+}
+
+/** The heaviest first; those without tools last. */
+function inOrder(servers: readonly ServerReport[]): ServerReport[] {
+  return [...servers].sort((a, b) => b.tokens - a.tokens || b.tools - a.tools)
+}
+
+function column<Row>(title: string, rows: readonly Row[], cellOf: (row: Row) => string) {
+  return { title, columns: widest([title, ...rows.map(cellOf)], 20) }
+}
+
+function widest(texts: readonly string[], most: number): number {
+  return texts.reduce((widest, text) => Math.max(widest, Math.min(most, columnsOf(text))), 0)
+}
+
+function markOf({ state }: ServerReport, pen: Pen): string {
+  if (state === 'connected') return pen.green(pen.marks.good)
+  return state === 'failed' || state === 'pending' ? pen.red(pen.marks.error) : pen.dim(pen.marks.off)
+}
+
+function stateOf({ state, reason }: ServerReport, pen: Pen, columns: number): string {
+  const text = pen.fit(reason === null ? state : `${state}: ${reason}`, columns)
+  return state === 'failed' || state === 'pending' ? pen.red(text) : pen.dim(text)
+}
+
+function comparison({ total, method, arithmetic }: Report, pen: Pen): string {
+  const { tokens, withDeferral, share, window, savedPer20Turns } = total
+  const rows = [
+    ['all definitions sent', tokens, share],
+    ['deferred by Toolshelf', withDeferral, withDeferral / window],
+  ] as const
+  const most = Math.max(tokens, withDeferral)
+  const columns = widest([count(tokens), count(withDeferral)], 20)
+  const lines = rows.map(([title, value, part]) => {
+    const start = `${GAP}${padEnd(title, 21)}${GAP}${padStart(count(value), columns)}${GAP}${padStart(percent(part), 7)}${GAP}`
+    return start + pen.blue(pen.bar(value, most, Math.min(LONGEST_BAR, pen.width - columnsOf(start))))
+  })
+  const explained = [arithmetic, method].flatMap((text) => wrap(text, pen.width - GAP.length))
+  return [
+    pen.bold('Every turn carries'),
+    ...lines.map((line) => line.trimEnd()),
+    GAP + (savedPer20Turns > 0 ? pen.green(savings(total)) : savings(total)),
+    ...explained.map((line) => pen.dim(GAP + line)),
+  ].join('\n')
+}
+
+function savings({ searchTool, savedPerTurn, savedPer20Turns }: Total): string {
+  if (searchTool === 0) return 'Everything is always loaded.'
+  if (savedPerTurn <= 0) return `Deferral would cost ${count(-savedPerTurn)} tokens a turn.`
+  return savedPer20Turns > 0
+    ? `Saves ${count(savedPerTurn)} tokens a turn, about ${count(savedPer20Turns)} in 20 turns.`
+    : `Saves ${count(savedPerTurn)} tokens a turn until something is searched for, and nothing in 20 turns.`
+}
+
+function heaviestTools({ heaviest }: Report, pen: Pen): string {
+  const tools = widest(
+    heaviest.map(({ tool }) => tool),
+    40,
+  )
+  const servers = widest(
+    heaviest.map(({ server }) => server),
+    LONGEST_NAME,
+  )
+  const tokens = column('', heaviest, (one) => count(one.tokens))
+  const lines = heaviest.map((one) =>
+    [
+      GAP + padEnd(pen.fit(one.tool, tools), tools),
+      pen.dim(padEnd(pen.fit(one.server, servers), servers)),
+      padStart(count(one.tokens), tokens.columns),
+      padStart(percent(one.share), 7),
+    ].join(GAP),
+  )
+  return [pen.bold('Heaviest tools'), ...lines].join('\n')
+}
+
+function findings(all: readonly Finding[], pen: Pen): string[] {
+  if (all.length === 0) return [`${pen.green(pen.marks.good)} Nothing to mend.`]
+  return [[pen.bold('Findings'), ...all.flatMap((one) => findingLines(one, pen))].join('\n')]
+}
+
+/** Warnings are told in full; of a note's details the first few. */
+const mostDetails: { readonly [level in Level]: number } = { error: 50, warning: 50, note: 3 }
+
+function findingLines({ level, server, title, details, remedy }: Finding, pen: Pen): string[] {
+  const paint = { error: pen.red, warning: pen.yellow, note: pen.dim }[level]
+  const [first = '', ...rest] = wrap(server === undefined ? title : `${server} ${title}`, pen.width - 4)
+  const isNamed = server !== undefined && first.startsWith(server)
+  const start = isNamed ? pen.bold(server) + first.slice(server.length) : first
+  const most = mostDetails[level]
+  const shown = [
+    ...details.slice(0, most),
+    ...(details.length > most ? [`and ${count(details.length - most)} more`] : []),
+  ]
+  const arrow = `${pen.marks.remedy} `
+  const remedyLines = wrap(remedy, pen.width - 6 - arrow.length)
+  return [
+    `${GAP}${paint(pen.marks[level])} ${start}`,
+    ...rest.map((line) => `    ${line}`),
+    ...shown.flatMap((detail) => hanging(detail, pen).map(pen.dim)),
+    ...remedyLines.map((line, index) => `      ${index === 0 ? arrow : ' '.repeat(arrow.length)}${line}`),
+  ]
+}
+
+function hanging(detail: string, pen: Pen): string[] {
+  return wrap(detail, pen.width - 8).map((line, index) => `${index === 0 ? '      ' : '        '}${line}`)
+}

@@ -1,0 +1,343 @@
+// `toolshelf doctor` through its own door: with a host that says what the test wants, and with real servers.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { CommandError, readInput, UsageError } from '../../src/cli/command.ts'
+import { createDoctor, type DoctorSurroundings, doctor } from '../../src/cli/doctor.ts'
+import { run } from '../../src/cli/main.ts'
+import type { HostEvent, McpHost, ServerConfig, ServerStatus } from '../../src/mcp/types.ts'
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'toolshelf-doctor-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A folder with one configuration. */
+function configured(servers: object, file = '.mcp.json'): string {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, file), JSON.stringify({ mcpServers: servers }))
+  return folder
+}
+
+const fakeTools = Array.from({ length: 30 }, (_, index) => ({
+  name: `tool${index}`,
+  description: 'x'.repeat(400),
+  inputSchema: { type: 'object' },
+}))
+
+type Outcome = Partial<ServerStatus>
+
+/** Each server comes to the state that the test names, one after the other; one that stays pending never settles. */
+function fakeHost(servers: readonly ServerConfig[], outcomes: { readonly [name: string]: Outcome }) {
+  const started: ServerConfig[] = []
+  let isClosed = false
+  const listeners = new Set<(event: HostEvent) => void>()
+  const statuses = new Map(servers.map((config) => [config.name, pendingOf(config)]))
+  const none = () => Promise.reject(new Error('not in this test'))
+  const host: McpHost = {
+    prime: async () => {},
+    start() {
+      started.push(...servers)
+    },
+    status: () => [...statuses.values()],
+    run: none,
+    call: none,
+    request: none,
+    async settled() {
+      for (const [server, status] of statuses) {
+        const outcome: Outcome = outcomes[server] ?? {
+          state: 'connected',
+          tools: fakeTools,
+          startMilliseconds: 90,
+        }
+        if (outcome.state === 'pending') await new Promise(() => {})
+        statuses.set(server, { ...status, ...outcome })
+        const event = { type: 'state', server, status: { ...status, ...outcome } } as const
+        for (const listener of listeners) listener(event)
+      }
+    },
+    notify: () => {},
+    refresh: none,
+    listen(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    async close() {
+      isClosed = true
+    },
+  }
+  return { host, started, isClosed: () => isClosed }
+}
+
+function pendingOf(config: ServerConfig): ServerStatus {
+  return {
+    name: config.name,
+    state: 'pending',
+    reason: undefined,
+    config,
+    tools: [],
+    hidden: [],
+    held: [],
+    isCached: false,
+    problems: [],
+    info: undefined,
+    protocol: undefined,
+    capabilities: {},
+    instructions: undefined,
+    startMilliseconds: undefined,
+    pid: undefined,
+    stderr: '',
+  }
+}
+
+type Scene = {
+  readonly folder?: string
+  readonly outcomes?: { readonly [name: string]: Outcome }
+  readonly columns?: number
+  readonly isInteractive?: boolean
+  readonly environment?: NodeJS.ProcessEnv
+  readonly onInterrupt?: DoctorSurroundings['onInterrupt']
+  /** Gets what is printed, also when the command fails in the end. */
+  readonly out?: string[]
+}
+
+async function examine(words: readonly string[], scene: Scene = {}) {
+  const { folder = configured({ a: { command: 'a' }, b: { command: 'b' } }), outcomes = {} } = scene
+  const { out = [] } = scene
+  const told: string[] = []
+  let fake: ReturnType<typeof fakeHost> | undefined
+  const command = createDoctor({
+    machine: () => ({ home: folder, folder, platform: 'linux', environment: scene.environment ?? {} }),
+    createHost: ({ servers }) => {
+      fake = fakeHost(servers, outcomes)
+      return fake.host
+    },
+    columns: () => scene.columns,
+    now: () => new Date('2026-11-16T12:00:00'),
+    onInterrupt: scene.onInterrupt ?? (() => () => {}),
+  })
+  const code = await command.run(readInput(command, words), {
+    print: (text) => void out.push(text),
+    tell: (text) => void told.push(text),
+    isInteractive: scene.isInteractive ?? false,
+  })
+  return { code, out: out.join('\n'), told, fake: fake! }
+}
+
+describe('toolshelf doctor', () => {
+  it('prints JSON alone on standard output, with the shape that the help names', async () => {
+    const { code, out, told, fake } = await examine(['--json'], {
+      outcomes: { b: { state: 'failed', reason: 'gone', stderr: 'last words' } },
+    })
+    expect(code).toBe(1)
+    const { servers, total, method } = JSON.parse(out)
+    expect(servers.map((one: { name: string }) => one.name)).toEqual(['a', 'b'])
+    expect(servers[0]).toMatchObject({
+      state: 'connected',
+      reason: null,
+      startMilliseconds: 90,
+      tools: 30,
+      tokens: expect.any(Number),
+      share: expect.any(Number),
+      savedPerTurn: expect.any(Number),
+      savedPer20Turns: expect.any(Number),
+      problems: [],
+      suspicions: [],
+      pin: null,
+    })
+    expect(servers[0].heaviest).toHaveLength(5)
+    expect(servers[1]).toMatchObject({
+      state: 'failed',
+      reason: 'gone',
+      stderr: 'last words',
+      tools: 0,
+      tokens: 0,
+    })
+    expect(total).toMatchObject({ servers: 2, connected: 1, failed: 1, tools: 30 })
+    expect(method).toContain('estimates')
+    expect(told).toEqual(['a: connected, 30 tools, 90 ms', 'b: failed: gone'])
+    expect(fake.isClosed()).toBe(true)
+  })
+
+  it('JSON holds no character that steers a terminal, and gives each back', async () => {
+    const reason = 'a\u009b2Jb\u202ec\u001b[2Jd'
+    const { out } = await examine(['--json'], { outcomes: { a: { state: 'failed', reason } } })
+    expect(out).toMatch(/^[ -~−×]*$/)
+    expect(JSON.parse(out).servers[0].reason).toBe(reason)
+  })
+
+  it('ends with 0 when all that are enabled connected', async () => {
+    const folder = configured({ a: { command: 'a' }, off: { command: 'off', disabled: true } })
+    const { code, out } = await examine([], { folder, outcomes: { off: { state: 'disabled' } } })
+    expect(code).toBe(0)
+    expect(out).toContain('2 servers, 1 connected, 30 tools')
+  })
+
+  it('draws for a terminal, and writes plainly elsewhere, without colour where NO_COLOR says so', async () => {
+    expect((await examine([], { columns: 80 })).out).toContain('█')
+    const plainly = [await examine([]), await examine([], { columns: 80, environment: { NO_COLOR: '1' } })]
+    for (const { out } of plainly) expect(out).toMatch(/^[\n -~]*$/)
+  })
+
+  it('rewrites one line of progress on a terminal', async () => {
+    const { told } = await examine([], { isInteractive: true, columns: 80 })
+    expect(told[0]).toContain('0 of 2 servers after 0 s, waiting for a, b')
+    expect(told.slice(1).every((line) => line.startsWith('\u001b[1A\u001b[2K'))).toBe(true)
+    expect(told.at(-1)).toBe('\u001b[1A\u001b[2K')
+    const dumb = await examine([], { isInteractive: true, columns: 80, environment: { TERM: 'dumb' } })
+    expect(dumb.told.join()).not.toContain('\u001b')
+  })
+
+  it('starts lazy servers too, within the time that is given', async () => {
+    const folder = configured({ a: { command: 'a', lazy: true } })
+    const { fake } = await examine(['--timeout', '2.5'], { folder })
+    expect(fake.started).toMatchObject([{ name: 'a', lazy: false, connectTimeout: 2500 }])
+  })
+
+  it('reports without the rest when the person stops waiting', async () => {
+    const { code, out, fake } = await examine([], {
+      outcomes: { b: { state: 'pending' } },
+      onInterrupt: (listener) => {
+        const timer = setTimeout(listener, 20)
+        return () => clearTimeout(timer)
+      },
+    })
+    expect(code).toBe(1)
+    expect(out).toMatch(/^\+ a /m)
+    expect(out).toContain('b was still starting')
+    expect(fake.isClosed()).toBe(true)
+  })
+
+  it('writes a page', async () => {
+    const file = join(temporaryFolder(), 'page.html')
+    const { told, code } = await examine(['--html', file])
+    expect(code).toBe(0)
+    expect(told.at(-1)).toBe(`The page is in ${file}.`)
+    const page = readFileSync(file, 'utf8')
+    expect(page).toContain('Toolshelf doctor, 16 November 2026')
+    expect(page).toMatch(/^<!doctype html>/)
+  })
+
+  it('a page that cannot be written does not cost the report', async () => {
+    const out: string[] = []
+    const failing = examine(['--html', join(temporaryFolder(), 'no', 'such', 'page.html')], { out })
+    await expect(failing).rejects.toThrow(CommandError)
+    await expect(failing).rejects.toThrow(/cannot write .*page\.html \(ENOENT\)/)
+    expect(out.join()).toContain('2 servers, 2 connected')
+  })
+
+  it('names the one command to do next', async () => {
+    expect((await examine([])).out).toMatch(/Next {2}toolshelf import$/)
+    const folder = configured({ a: { command: 'a' } }, 'toolshelf.json')
+    expect((await examine([], { folder })).out).toMatch(/Next {2}toolshelf mcp$/)
+  })
+
+  it('takes several files, and tells what is wrong in one while the others are used', async () => {
+    const folder = configured({ a: { command: 'a' } }, 'one.json')
+    writeFileSync(join(folder, 'two.json'), '{ "mcpServers": ')
+    const { out, code } = await examine(['--config', 'one.json, two.json'], { folder })
+    expect(code).toBe(0)
+    expect(out).toContain('1 server, 1 connected')
+    expect(out).toContain('it is not valid JSON')
+  })
+
+  it('without a configuration it says what to do, and whose files there are', async () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, '.claude.json'), '{}')
+    const failing = examine([], { folder })
+    await expect(failing).rejects.toThrow(CommandError)
+    await expect(failing).rejects.toThrow(
+      /no server to start[\s\S]*toolshelf import[\s\S]*Claude Code[\s\S]*--config/,
+    )
+    await expect(examine(['--config', 'nowhere.json'], { folder })).rejects.toThrow(
+      /nowhere\.json: there is no such file/,
+    )
+  })
+
+  it.each([
+    [['--timeout', 'soon'], '--timeout is "soon"'],
+    [['--timeout', '0'], '--timeout is "0"'],
+    [['--config', ','], '--config names no file'],
+    [['mcp.json'], '"mcp.json" is one word too many'],
+    [['--colour'], "Unknown option '--colour'"],
+  ])('wrong words: %j', async (words, message) => {
+    const wrong = examine(words)
+    await expect(wrong).rejects.toThrow(UsageError)
+    await expect(wrong).rejects.toThrow(message)
+  })
+})
+
+it('wrong words end with 2 and the usage', async () => {
+  const told: string[] = []
+  const terminal = { print: () => {}, tell: (text: string) => void told.push(text), isInteractive: false }
+  expect(await run(['doctor', '--timeout', 'soon'], terminal)).toBe(2)
+  expect(told.join()).toContain('Usage: toolshelf doctor [--config')
+})
+
+describe('with real servers', () => {
+  const memory = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-memory/dist/index.js')
+
+  /** Writes down who it is, says something, and never answers. */
+  function hanging(pidFile: string) {
+    return {
+      command: 'sh',
+      args: ['-c', 'echo $$ > "$0"; echo "still warming up" >&2; exec sleep 1000', pidFile],
+    }
+  }
+
+  async function examineReally(servers: object, ...words: string[]) {
+    const out: string[] = []
+    const config = join(configured(servers, 'mcp.json'), 'mcp.json')
+    const code = await doctor.run(readInput(doctor, ['--config', config, '--json', ...words]), {
+      print: (text) => void out.push(text),
+      tell: () => {},
+      isInteractive: false,
+    })
+    return { code, report: JSON.parse(out.join('')) }
+  }
+
+  it('H6 one that fails and one that hangs are told, and the good one is measured', async () => {
+    const folder = temporaryFolder()
+    const pidFile = join(folder, 'pid')
+    const { code, report } = await examineReally({
+      memory: {
+        command: process.execPath,
+        args: [memory],
+        env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') },
+      },
+      missing: { command: join(folder, 'no-such-command') },
+      hanging: { ...hanging(pidFile), connectTimeout: 2000 },
+    })
+    expect(code).toBe(1)
+    expect(report.total).toMatchObject({ servers: 3, connected: 1, failed: 2, tools: 9 })
+    const [good, missing, hung] = report.servers
+    expect(good).toMatchObject({ name: 'memory', state: 'connected', tools: 9 })
+    expect(good.tokens).toBeGreaterThan(900)
+    expect(good.startMilliseconds).toBeGreaterThan(0)
+    expect(missing).toMatchObject({ name: 'missing', state: 'failed', tools: 0 })
+    expect(missing.reason).toContain('no-such-command')
+    expect(hung).toMatchObject({ name: 'hanging', state: 'failed', stderr: 'still warming up' })
+    expect(isRunning(Number(readFileSync(pidFile, 'utf8')))).toBe(false)
+  }, 60_000)
+
+  it('--timeout ends the wait for one that hangs', async () => {
+    const { code, report } = await examineReally(
+      { hanging: hanging(join(temporaryFolder(), 'pid')) },
+      '--timeout',
+      '0.5',
+    )
+    expect(code).toBe(1)
+    expect(report.servers[0].reason).toContain('did not answer within')
+  }, 60_000)
+})
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
