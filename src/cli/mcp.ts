@@ -136,7 +136,10 @@ function openGateway(
       }),
   })
   tellFailures(gateway, tell)
-  void gateway.host.settled().then(warm)
+  void gateway.host
+    .settled()
+    .then(warm)
+    .catch((error: Error) => tell(error.message))
   return gateway
 }
 
@@ -153,11 +156,10 @@ function openShelf(notify: (message: string) => void): { shelf: Shelf; warm: () 
     rank: async (tools, query, limit) => (await searching()).rankers.model(tools, query, limit),
     validate: (schema, input) => validator?.validate(schema, input) ?? [],
   })
-  /** While nobody waits: the encoder reads the tools; without it search works all the same. */
+  /** While nobody waits: a first search reads the table, and sets the encoder to work in the background. */
   const warm = async () => {
     validator = await validating()
-    const { warmUpEntries } = await searching()
-    await warmUpEntries(shelf.tools().deferred).catch(() => {})
+    await (await searching()).rankers.model(shelf.tools().deferred, 'tools', 1)
   }
   return { shelf, warm }
 }

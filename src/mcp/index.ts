@@ -4,10 +4,10 @@ export { configPlaces, defaultConfigFiles, type Machine, thisMachine } from './c
 export { type HttpGateway, type HttpOptions, runOnHttp } from './gateway/http.ts'
 export { createGateway, type Gateway, type GatewayOptions, shelfOptions } from './gateway/index.ts'
 export { runOnStdio } from './gateway/stdio.ts'
-export type { Times } from './host/connection.ts'
 export { createMcpHost, type McpHostOptions } from './host/index.ts'
 export { createOAuth } from './host/oauth.ts'
 export { defaultTokenFolder } from './host/oauth-credentials.ts'
+export type { Times } from './host/times.ts'
 export { defaultPinsFolder, openPins, type Pins } from './safety/pins.ts'
 export type {
   Asker,

@@ -21,8 +21,8 @@ export type DeskOptions = {
   readonly addresses: Addresses
   readonly mode: () => Mode
   readonly servers: readonly string[]
-  /** The list has grown by what a search found. */
-  readonly onLoad: () => void
+  /** The list has grown by what a search found; resolves when the client knows. */
+  readonly onLoad: () => Promise<void>
 }
 
 export function createDesk({ shelf, host, addresses, mode, servers, onLoad }: DeskOptions): Desk {
@@ -37,11 +37,13 @@ export function createDesk({ shelf, host, addresses, mode, servers, onLoad }: De
     for (const { name } of tools) seen.add(name)
     if (mode() === 'bridge') return say(described(tools, remark))
     for (const { name } of tools) loaded.add(name)
-    if (isNew) onLoad()
+    if (isNew) await onLoad()
     return say(listed(tools, remark))
   }
 
   async function callByName(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
+    // Its server may still be connecting: a search waits for it, as long as that is bearable.
+    if (!shelf.tools().pool.byName.has(name)) await shelf.search({ query: `select:${name}` })
     const { pool, deferredNames } = shelf.tools()
     const entry = pool.byName.get(name)
     const complaint = shelf.check({ id: name, name, input })

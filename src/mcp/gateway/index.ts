@@ -9,6 +9,7 @@ import { createExchanges } from './exchanges.ts'
 import { joinInstructions } from './instructions.ts'
 import { createOffers } from './offers.ts'
 import type { Mode } from './own-tools.ts'
+import { createRelisting } from './relisting.ts'
 
 /** For the shelf of a gateway: clients put a prefix of their own before names, and see tools through MCP alone. */
 export const shelfOptions = { namePrefix: '', toolSearch: false } as const
@@ -85,13 +86,14 @@ export function createGateway(options: GatewayOptions): Gateway {
         inputRequired: { maxRounds: 100 },
       },
     )
+    const relisting = createRelisting(() => server.sendToolListChanged().catch(() => {}))
     const desk = createDesk({
       shelf,
       host,
       addresses,
       servers,
       mode: () => modeFor(server.getClientVersion()?.name, forced, isStateless),
-      onLoad: () => void server.sendToolListChanged().catch(() => {}),
+      onLoad: relisting.announce,
     })
     let level = LEVELS.indexOf('info')
     const subscriptions = new Set<string>()
@@ -99,6 +101,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const begin = () => host.start(clientCapabilities(server))
     server.setRequestHandler('tools/list', async () => {
       begin()
+      relisting.listed()
       return { tools: desk.tools() as never[] }
     })
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {

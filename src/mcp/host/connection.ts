@@ -16,9 +16,10 @@ import { readTools } from './definitions.ts'
 import type { Limiter } from './limiter.ts'
 import { createPace } from './pace.ts'
 import { redactor } from './redact.ts'
-import type { Fields, Session } from './session.ts'
+import type { Fields, Listed, Session } from './session.ts'
 import { SessionError } from './session-error.ts'
 import type { StdioLimits } from './stdio.ts'
+import type { Times } from './times.ts'
 
 export type Connection = {
   readonly view: () => ConnectionView
@@ -64,27 +65,8 @@ export type ConnectionOptions = {
   readonly onNotification: (method: string, params: Fields) => void
 }
 
-/** Milliseconds. */
-export type Times = {
-  /** Before the first new attempt; each one doubles it, up to `longestRetry`. */
-  readonly firstRetry: number
-  readonly longestRetry: number
-  /** A lazy server without calls for so long is stopped. */
-  readonly idle: number
-  /** Between two looks whether a quiet server still answers. */
-  readonly health: number
-  /** Between two refreshes of a list that changes all the time, at first. */
-  readonly refresh: number
-}
-
-export const defaultTimes: Times = {
-  firstRetry: 1000,
-  longestRetry: 300_000,
-  idle: 300_000,
-  health: 60_000,
-  refresh: 500,
-}
-
+/** A server that stays for so many times what was last waited for it has recovered; one that does not is flapping. */
+const STEADY = 10
 const LEGACY_IS_FRESH = 7 * 24 * 3_600_000
 const PING_TIMEOUT = 10_000
 const MOST_PROBLEMS = 200
@@ -115,8 +97,11 @@ export function createConnection(options: ConnectionOptions): Connection {
   const closing = new AbortController()
   let isClosed = false
   let attempts = 0
+  let connectedAt = 0
+  let lastWait = 0
   let running = 0
   let idleTimer: ReturnType<typeof setTimeout> | undefined
+  let retryTimer: ReturnType<typeof setTimeout> | undefined
   let stopping: Promise<void> | undefined
 
   const set = (change: Partial<ConnectionView>) => {
@@ -135,10 +120,13 @@ export function createConnection(options: ConnectionOptions): Connection {
     return timer
   }
 
-  function setTools(listed: readonly unknown[], isCached: boolean): Promise<void> {
-    const { tools, problems } = readTools(listed)
-    view = { ...view, tools, problems: problems.slice(0, MOST_PROBLEMS), isCached }
-    return options.onTools()
+  /** Returns what can be kept for the next start. */
+  async function setTools({ entries, isCut }: Listed, isCached: boolean): Promise<readonly unknown[]> {
+    const { tools, problems, listed } = readTools(entries, session?.mirrorsArguments)
+    const all = isCut ? [endless(entries.length), ...problems] : problems
+    view = { ...view, tools, problems: all.slice(0, MOST_PROBLEMS), isCached }
+    await options.onTools()
+    return listed
   }
 
   function prime(): Promise<void> {
@@ -152,7 +140,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     isKnownLegacy = cached.isLegacy && cached.age < LEGACY_IS_FRESH
     const { info, capabilities, instructions } = cached
     view = { ...view, info, capabilities, instructions }
-    await setTools(cached.tools, true)
+    await setTools({ entries: cached.tools, isCut: false }, true)
     if (config.lazy) set({ state: 'idle' })
   }
 
@@ -195,7 +183,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     try {
       const listed = opened.capabilities.tools
         ? await opened.list('tools/list', 'tools', config.connectTimeout)
-        : []
+        : { entries: [], isCut: false }
       if (isClosed) throw new Error('the host was closed')
       await adopt(opened, listed, Math.round(performance.now() - startedAt))
     } catch (error) {
@@ -205,20 +193,16 @@ export function createConnection(options: ConnectionOptions): Connection {
     return opened
   }
 
-  async function adopt(
-    opened: Session,
-    listed: readonly unknown[],
-    startMilliseconds: number,
-  ): Promise<void> {
+  async function adopt(opened: Session, listed: Listed, startMilliseconds: number): Promise<void> {
     session = opened
     isKnownLegacy = opened.isLegacy
-    attempts = 0
+    connectedAt = performance.now()
     const { info, capabilities, instructions, protocol, pid } = opened
     view = { ...view, info, capabilities, instructions, protocol, pid, startMilliseconds, stderr: '' }
-    await setTools(listed, false)
+    const kept = await setTools(listed, false)
     if (session !== opened) return
     set({ state: 'connected', reason: undefined })
-    remember(opened, listed)
+    remember(opened, kept)
     watchHealth(opened)
     rest()
   }
@@ -232,21 +216,23 @@ export function createConnection(options: ConnectionOptions): Connection {
   /** The connection is gone. A lazy server may rest; others are tried again. */
   function end(reason: string, stderr: string): void {
     session = undefined
+    if (performance.now() - connectedAt > STEADY * lastWait) attempts = 0
     set({ pid: undefined, stderr })
-    if (config.lazy) set({ state: 'idle', reason })
+    if (config.lazy) set({ state: 'idle', reason: withLastWords(reason, stderr) })
     else fail(reason, stderr)
   }
 
   function fail(reason: string, stderr: string): void {
     if (isClosed) return
-    set({ state: 'failed', reason, stderr })
+    set({ state: 'failed', reason: withLastWords(reason, stderr), stderr })
     if (config.lazy && view.tools.length > 0) return
-    const wait = Math.min(times.longestRetry, times.firstRetry * 2 ** attempts++)
-    later(
+    lastWait = Math.min(times.longestRetry, times.firstRetry * 2 ** attempts++)
+    clearTimeout(retryTimer)
+    retryTimer = later(
       () => {
         if (!session && !connecting && !isClosed) connect(false).catch(() => {})
       },
-      wait * (0.75 + Math.random() / 2),
+      lastWait * (0.75 + Math.random() / 2),
     )
   }
 
@@ -290,9 +276,8 @@ export function createConnection(options: ConnectionOptions): Connection {
   function complaint(error: unknown, open: Session | undefined): string {
     const message = redact((error as Error).message)
     if (session || !view.reason) return message
-    const words = view.stderr ? `. It said: ${lastLine(view.stderr)}` : ''
-    if (!open) return `the server "${config.name}" is not running: ${view.reason}${words}`
-    return `the server "${config.name}" ended during the call: ${view.reason}${words}. Whether the call took effect is not known.`
+    if (!open) return `the server "${config.name}" is not running: ${view.reason}`
+    return `the server "${config.name}" ended during the call: ${view.reason}. Whether the call took effect is not known.`
   }
 
   /** After the last call of a lazy server, it stops. */
@@ -318,7 +303,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       if (running === 0) {
         const isWell = await open.request('ping', undefined, { timeout: PING_TIMEOUT }).then(
           () => true,
-          (error: Error) => !/timed? ?out/i.test(error.message),
+          (error: Error) => !/did not answer/.test(error.message),
         )
         misses = isWell ? 0 : misses + 1
       }
@@ -346,12 +331,11 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (!open.capabilities.tools) return
     const listed = await open.list('tools/list', 'tools', config.connectTimeout)
     if (session !== open) return
-    await setTools(listed, false)
-    remember(open, listed)
+    remember(open, await setTools(listed, false))
   }
 
   return {
-    view: () => view,
+    view: () => (session ? { ...view, stderr: redact(session.stderr()) } : view),
     prime,
     start,
     call: (tool, input, { timeout = config.callTimeout, asker, ...rest }) =>
@@ -390,6 +374,18 @@ function isUndelivered(error: unknown): boolean {
   return status === 404 || cause?.code === 'ECONNREFUSED'
 }
 
+function withLastWords(reason: string, stderr: string): string {
+  const words = lastLine(stderr)
+  return words && !reason.includes(words) ? `${reason}. It said: ${words}` : reason
+}
+
+/** What a person would look for: below a trace stand only its frames and the version of Node. */
 function lastLine(text: string): string {
-  return text.split('\n').at(-1)?.slice(0, 300) ?? ''
+  const lines = text.split('\n').filter((line) => /\S/.test(line) && !/^\s+at |^Node\.js v/.test(line))
+  return lines.at(-1)?.trim().slice(0, 300) ?? ''
+}
+
+function endless(count: number): ToolProblem {
+  const message = `its list does not end; what came after the first ${count} was left out`
+  return { tool: 'all', kind: 'dropped', message }
 }

@@ -1,16 +1,30 @@
 // What a server lists → its tools, one by one: a definition that is wrong costs only itself.
 import { estimateTokens } from '../../core/index.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
+import { headerFault } from './param-headers.ts'
 
-export type ReadTools = { readonly tools: readonly ListedTool[]; readonly problems: readonly ToolProblem[] }
+export type ReadTools = {
+  readonly tools: readonly ListedTool[]
+  readonly problems: readonly ToolProblem[]
+  /** What was listed, without what cannot be written down. */
+  readonly listed: readonly unknown[]
+}
 
 const LARGE_TOKENS = 20_000
 
-export function readTools(listed: readonly unknown[]): ReadTools {
+/** `mirrorsArguments`: over this connection some arguments travel as headers, too. */
+export function readTools(listed: readonly unknown[], mirrorsArguments = false): ReadTools {
   const tools: ListedTool[] = []
   const problems: ToolProblem[] = []
   const names = new Set<string>()
-  listed.forEach((entry, index) => {
+  const readable = listed.filter((entry, index) => {
+    if (isWritable(entry)) return true
+    const { name } = entry as Partial<ListedTool>
+    const message = 'its definition is nested too deeply'
+    problems.push({ tool: typeof name === 'string' ? name : `number ${index + 1}`, kind: 'dropped', message })
+    return false
+  })
+  readable.forEach((entry, index) => {
     const tool = entry as Partial<ListedTool> | null
     if (typeof tool !== 'object' || tool === null || typeof tool.name !== 'string' || tool.name === '') {
       problems.push({ tool: `number ${index + 1}`, kind: 'dropped', message: 'it has no name' })
@@ -22,10 +36,22 @@ export function readTools(listed: readonly unknown[]): ReadTools {
       })
     } else {
       names.add(tool.name)
-      tools.push(mend(tool as ListedTool, (problem) => problems.push(problem)))
+      const fault = mirrorsArguments ? headerFault(tool.inputSchema) : undefined
+      if (fault) problems.push({ tool: tool.name, kind: 'dropped', message: fault })
+      else tools.push(mend(tool as ListedTool, (problem) => problems.push(problem)))
     }
   })
-  return { tools, problems }
+  return { tools, problems, listed: readable }
+}
+
+/** Some are nested deeper than JSON can be written, by servers that mean harm. */
+function isWritable(entry: unknown): boolean {
+  try {
+    JSON.stringify(entry)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** The same object when nothing was wrong with it. */

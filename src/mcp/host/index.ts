@@ -11,7 +11,7 @@ import type {
   ServerState,
   ServerStatus,
 } from '../types.ts'
-import { type Connection, createConnection, defaultTimes, type Times } from './connection.ts'
+import { type Connection, createConnection } from './connection.ts'
 import { toBlocks } from './content.ts'
 import { defaultCacheFolder, openDefinitionCache } from './definition-cache.ts'
 import { isAllowed } from './definitions.ts'
@@ -19,6 +19,7 @@ import { createLimiter } from './limiter.ts'
 import type { Fields } from './session.ts'
 import { toShelvedTool } from './shelved-tool.ts'
 import type { StdioLimits } from './stdio.ts'
+import { defaultTimes, type Times } from './times.ts'
 
 export type McpHostOptions = {
   /** Gets the servers' tools, and their states. */
@@ -68,10 +69,12 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   const { shelf, pins, onChange = 'report', concurrency = 4, cacheFolder, notify = () => {} } = options
   const cache =
     cacheFolder === false ? undefined : openDefinitionCache(cacheFolder ?? defaultCacheFolder(), notify)
-  const limit = createLimiter(concurrency)
+  const times = { ...defaultTimes, ...options.times }
+  const limit = createLimiter(concurrency, times.turn)
   const listeners = new Set<(event: HostEvent) => void>()
   const members = new Map<string, Member>()
   let capabilities: Fields = {}
+  const closing = new AbortController()
   let isStarted = false
 
   for (const config of options.servers) if (!members.has(config.name)) members.set(config.name, join(config))
@@ -85,7 +88,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       cache,
       limit,
       authorize: async () => (config.transport.kind === 'stdio' ? undefined : options.authorize?.(config)),
-      times: { ...defaultTimes, ...options.times },
+      times,
       limits: options.limits,
       asker: options.asker,
       onState: () => {
@@ -94,7 +97,9 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       },
       onTools: () => {
         const listed = connection.view().tools
-        member.publishing = member.publishing.then(() => publish(member, listed))
+        member.publishing = member.publishing
+          .then(() => publish(member, listed))
+          .catch((error: Error) => notify(`server "${name}": its tools could not be used: ${error.message}`))
         return member.publishing
       },
       onNotification: (method, params) => hear(name, method, params),
@@ -235,6 +240,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       memberFor(server).connection.request(method, params, callOptions),
     async settled({ timeout, only } = {}) {
       const isPending = () =>
+        !closing.signal.aborted &&
         [...members.values()].some(
           ({ config, connection }) =>
             connection.view().state === 'pending' && (only !== 'alwaysLoad' || config.alwaysLoad === true),
@@ -242,18 +248,17 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       const published = () => Promise.all([...members.values()].map(({ publishing }) => publishing))
       let timer: ReturnType<typeof setTimeout> | undefined
       await new Promise<void>((resolve) => {
-        const look = () => {
-          if (isPending()) return
+        const leave = () => {
           listeners.delete(look)
+          closing.signal.removeEventListener('abort', leave)
           resolve()
         }
-        listeners.add(look)
-        if (timeout !== undefined) {
-          timer = setTimeout(() => {
-            listeners.delete(look)
-            resolve()
-          }, timeout)
+        const look = () => {
+          if (!isPending()) leave()
         }
+        listeners.add(look)
+        closing.signal.addEventListener('abort', leave)
+        if (timeout !== undefined) timer = setTimeout(leave, timeout)
         look()
       })
       clearTimeout(timer)
@@ -272,6 +277,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       return () => listeners.delete(listener)
     },
     async close() {
+      closing.abort()
       listeners.clear()
       await Promise.all([...members.values()].map(({ connection }) => connection.close()))
     },

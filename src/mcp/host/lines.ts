@@ -28,7 +28,7 @@ export function createLineReader(longest: number): LineReader {
         parts = []
         size = 0
         start = end + 1
-        if (line.length > 0) lines.push(readLine(line))
+        lines.push(readLine(line))
       }
       if (start < chunk.length) {
         parts.push(chunk.subarray(start))
@@ -46,12 +46,13 @@ export function createLineReader(longest: number): LineReader {
 function readLine(line: Buffer): Line {
   const message = parse(line)
   const isAnswer = message !== undefined && 'id' in message && !('method' in message)
-  return { bytes: line.length, message, isAnswer }
+  return { bytes: line.length + 1, message, isAnswer }
 }
 
 type Loose = { jsonrpc?: unknown; id?: unknown; method?: unknown; error?: unknown; result?: unknown }
 
 function parse(line: Buffer): JSONRPCMessage | undefined {
+  if (!looksLikeObject(line)) return undefined
   let value: Loose | null
   try {
     value = JSON.parse(line.toString('utf8')) as Loose | null
@@ -59,10 +60,37 @@ function parse(line: Buffer): JSONRPCMessage | undefined {
     return undefined
   }
   if (typeof value !== 'object' || value === null || value.jsonrpc !== '2.0') return undefined
-  return (value.error === undefined ? value : { ...value, error: mendError(value.error) }) as JSONRPCMessage
+  return mend(value) as JSONRPCMessage
 }
 
-/** An error that is spelled wrong is still the answer to a request, which else would wait in vain. */
+const OPEN = 123
+const CLOSE = 125
+
+/** Trying to read what is no JSON takes long enough for a flood of it to be felt. */
+function looksLikeObject(line: Buffer): boolean {
+  let start = 0
+  let end = line.length - 1
+  while (start < end && line[start] !== OPEN && isBlank(line[start]!)) start++
+  while (end > start && line[end] !== CLOSE && isBlank(line[end]!)) end--
+  return line[start] === OPEN && line[end] === CLOSE
+}
+
+function isBlank(byte: number): boolean {
+  return byte === 32 || (byte >= 9 && byte <= 13)
+}
+
+/** An answer that is spelled wrong is still an answer to a request, which else would wait in vain. */
+function mend(value: Loose): object {
+  const { error, result, ...rest } = value
+  const isFine = typeof result === 'object' && result !== null && !Array.isArray(result)
+  if (error !== undefined && !(error === null && isFine)) return { ...rest, error: mendError(error) }
+  if (isFine || !('result' in value)) return error === undefined ? value : { ...rest, result }
+  const shown = JSON.stringify(result).slice(0, LONGEST_EXCERPT)
+  return { ...rest, error: { code: -32603, message: `its answer is no object: ${shown}` } }
+}
+
+const LONGEST_EXCERPT = 500
+
 function mendError(error: unknown): { code: number; message: string } {
   const { code, message, ...rest } = (typeof error === 'object' && error !== null ? error : {}) as Loose & {
     code?: unknown
@@ -71,6 +99,9 @@ function mendError(error: unknown): { code: number; message: string } {
   return {
     ...rest,
     code: Number.isInteger(code) ? (code as number) : -32603,
-    message: typeof message === 'string' ? message : `an error without a message: ${JSON.stringify(error)}`,
+    message:
+      typeof message === 'string'
+        ? message
+        : `an error without a message: ${JSON.stringify(error).slice(0, LONGEST_EXCERPT)}`,
   }
 }

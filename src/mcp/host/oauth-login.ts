@@ -207,7 +207,7 @@ async function countTools(
   })
   try {
     return session.capabilities.tools
-      ? (await session.list('tools/list', 'tools', config.connectTimeout)).length
+      ? (await session.list('tools/list', 'tools', config.connectTimeout)).entries.length
       : 0
   } finally {
     await session.close()

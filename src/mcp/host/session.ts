@@ -1,10 +1,14 @@
 // One connected life of a server: opened, asked, closed. Answers are taken as they come: one field that is spelled wrong
 // must not cost the rest.
+import { existsSync } from 'node:fs'
 import {
   type AuthProvider,
   Client,
   type ClientCapabilities,
+  InsufficientScopeError,
   type RequestOptions,
+  SdkError,
+  SdkErrorCode,
   SdkHttpError,
   SSEClientTransport,
   type StandardSchemaV1,
@@ -12,8 +16,9 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import type { CallOptions, CallOutput, ListedTool, RemoteConfig, ServerConfig } from '../types.ts'
+import { boundedFetch } from './bounded-fetch.ts'
 import { SessionError } from './session-error.ts'
-import { createStdioTransport, type StdioLimits, type StdioTransport } from './stdio.ts'
+import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
 
 export type Session = {
   readonly info: { readonly name: string; readonly version: string } | undefined
@@ -21,16 +26,20 @@ export type Session = {
   readonly instructions: string | undefined
   readonly protocol: string | undefined
   readonly isLegacy: boolean
+  /** Some arguments travel as HTTP headers, too. */
+  readonly mirrorsArguments: boolean
   readonly pid: number | undefined
   /** The last words of the process. */
   stderr(): string
-  /** All pages of a list. */
-  list(method: string, field: string, timeout: number): Promise<unknown[]>
+  /** All pages of a list; those of one that does not end, up to a point. */
+  list(method: string, field: string, timeout: number): Promise<Listed>
   call(name: string, input: Fields | undefined, options: SessionCallOptions): Promise<CallOutput>
   request(method: string, params: Fields | undefined, options: SessionCallOptions): Promise<Fields>
   notify(method: string): Promise<void>
   close(): Promise<void>
 }
+
+export type Listed = { readonly entries: readonly unknown[]; readonly isCut: boolean }
 
 export type SessionCallOptions = Omit<CallOptions, 'asker'> & {
   readonly timeout: number
@@ -67,35 +76,40 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     if (isKnownLegacy) return open(true)
     // Some servers end at a question that they do not know; asked the old way they stay.
     return open(false).catch((error: unknown) => {
-      if (!(error instanceof SessionError) || !error.message.startsWith(ENDED)) throw error
+      const isEnded = error instanceof SessionError && error.message.startsWith(ENDED)
+      if (!isEnded || options.signal.aborted) throw error
       return open(true)
     })
   }
-  if (transport.kind === 'sse') return connect(options, sse(transport, options.authorize), deadline, true)
-  return connect(options, streamable(transport, options.authorize), deadline, isKnownLegacy).catch(
-    (error) => {
-      if (transport.kind !== 'auto' || !isRefusedByHttp(error)) throw error
-      return connect(options, sse(transport, options.authorize), deadline, true)
-    },
-  )
+  const openSse = () => connect(options, sse(transport, options), deadline, true)
+  if (transport.kind === 'sse') return openSse()
+  return connect(options, streamable(transport, options), deadline, isKnownLegacy).catch((error) => {
+    if (transport.kind !== 'auto' || !isRefusedByHttp(error)) throw error
+    return openSse()
+  })
 }
 
 const ENDED = 'the process '
 
-function streamable(config: RemoteConfig, authProvider: AuthProvider | undefined): Transport {
-  const requestInit = { headers: { ...config.headers } }
-  return new StreamableHTTPClientTransport(new URL(config.url), {
-    requestInit,
-    ...(authProvider ? { authProvider } : {}),
-  })
+function streamable(config: RemoteConfig, options: SessionOptions): Transport {
+  return new StreamableHTTPClientTransport(addressOf(config), remoteOptions(config, options))
 }
 
-function sse(config: RemoteConfig, authProvider: AuthProvider | undefined): Transport {
-  const requestInit = { headers: { ...config.headers } }
-  return new SSEClientTransport(new URL(config.url), {
-    requestInit,
-    ...(authProvider ? { authProvider } : {}),
-  })
+function sse(config: RemoteConfig, options: SessionOptions): Transport {
+  return new SSEClientTransport(addressOf(config), remoteOptions(config, options))
+}
+
+function remoteOptions({ headers }: RemoteConfig, { authorize, limits = stdioLimits }: SessionOptions) {
+  return {
+    requestInit: { headers: { ...headers } },
+    fetch: boundedFetch(limits.longestLine),
+    ...(authorize ? { authProvider: authorize } : {}),
+  }
+}
+
+function addressOf({ url }: RemoteConfig): URL {
+  if (!URL.canParse(url)) throw new Error(`its address "${url}" is none; write it as https://host/path`)
+  return new URL(url)
 }
 
 /** What a server that speaks only SSE says to the newer way of asking. */
@@ -118,7 +132,11 @@ async function connect(
   const left = Math.max(1, deadline - Date.now())
   const client = new Client(options.clientInfo, {
     capabilities: options.capabilities as ClientCapabilities,
-    versionNegotiation: { mode: 'auto', probe: { timeoutMs: Math.min(LONGEST_PROBE, left / 3) } },
+    versionNegotiation: {
+      mode: 'auto',
+      // Over HTTP there is no second way to ask a server that is silent.
+      probe: { timeoutMs: process ? Math.min(LONGEST_PROBE, left / 3) : left },
+    },
   })
   answerServer(client, options)
   let isOpen = false
@@ -137,20 +155,31 @@ async function connect(
   options.signal.addEventListener('abort', stop, { once: true })
   try {
     options.signal.throwIfAborted()
-    await within(opening, left, `it did not answer within ${Math.round(config.connectTimeout / 1000)} s`)
+    await within(opening, left, `it did not answer within ${seconds(config.connectTimeout)}`)
   } catch (error) {
+    options.signal.removeEventListener('abort', stop)
     await transport.close().catch(() => {})
     const ending = error instanceof TimeoutError ? undefined : process?.ending()
     throw new SessionError(reasonFor(error, ending, config), process?.tail() ?? '', error)
   }
   isOpen = true
+  const mirrorsArguments = client.getProtocolEra() === 'modern' && !process
   void listenForChanges(client)
+  /** The SDK's words say neither how long it waited nor how the process ended. */
+  const explain = (timeout: number) => (cause: unknown) => {
+    const ending = process?.ending()
+    if (isCode(cause, SdkErrorCode.RequestTimeout))
+      throw new Error(`the server "${config.name}" did not answer within ${seconds(timeout)}`, { cause })
+    if (cause instanceof InsufficientScopeError)
+      throw new Error(`${cause.message}. ${moreRights(config.name, cause.requiredScope)}`, { cause })
+    if (isCode(cause, SdkErrorCode.ConnectionClosed) && ending)
+      throw new Error(`${ENDED}${ending}`, { cause })
+    throw cause
+  }
   const send = (method: string, params: Fields | undefined, given: SessionCallOptions) =>
-    client.request(
-      { method, ...(params ? { params } : {}) },
-      anything,
-      requestOptions(given),
-    ) as Promise<Fields>
+    client
+      .request({ method, ...(params ? { params } : {}) }, anything, requestOptions(given))
+      .catch(explain(given.timeout)) as Promise<Fields>
 
   return {
     info: client.getServerVersion(),
@@ -158,18 +187,17 @@ async function connect(
     instructions: client.getInstructions(),
     protocol: client.getNegotiatedProtocolVersion(),
     isLegacy: client.getProtocolEra() === 'legacy',
+    mirrorsArguments,
     pid: process?.pid ?? undefined,
     stderr: () => process?.tail() ?? '',
     list: (method, field, timeout) => listAll((params) => send(method, params, { timeout }), field, timeout),
     async call(name, input, given) {
       const params = { name, arguments: { ...input } }
-      const isMirrored = given.tool && client.getProtocolEra() === 'modern' && !process
-      if (!isMirrored) return readOutput(await send('tools/call', params, given))
+      if (!given.tool || !mirrorsArguments) return readOutput(await send('tools/call', params, given))
       const { outputSchema: _, ...toolDefinition } = given.tool as Parameters<Client['callTool']>[1] &
         ListedTool
-      return readOutput(
-        (await client.callTool(params, { ...requestOptions(given), toolDefinition } as never)) as Fields,
-      )
+      const called = client.callTool(params, { ...requestOptions(given), toolDefinition } as never)
+      return readOutput((await called.catch(explain(given.timeout))) as Fields)
     },
     request: send,
     notify: (method) => client.notification({ method } as never),
@@ -252,7 +280,7 @@ async function listAll(
   ask: (params: Fields | undefined) => Promise<Fields>,
   field: string,
   timeout: number,
-): Promise<unknown[]> {
+): Promise<Listed> {
   const entries: unknown[] = []
   const seen = new Set<unknown>()
   let cursor: unknown
@@ -263,16 +291,33 @@ async function listAll(
       if (!Array.isArray(found)) throw new Error(`its answer holds no list of ${field}`)
       for (const entry of found) entries.push(entry)
       cursor = result.nextCursor
-      if (typeof cursor !== 'string' || seen.has(cursor)) return
+      if (typeof cursor !== 'string' || seen.has(cursor)) return false
       seen.add(cursor)
     }
+    return true
   }
-  await within(walk(), timeout, `it did not list its ${field} within ${Math.round(timeout / 1000)} s`)
-  return entries
+  const late = `it did not list its ${field} within ${seconds(timeout)}`
+  const isCut = await within(walk(), timeout, late).catch((error: Error) => {
+    throw isCode(error.cause, SdkErrorCode.RequestTimeout) ? new Error(late, { cause: error }) : error
+  })
+  return { entries, isCut }
+}
+
+function moreRights(server: string, scope: string | undefined): string {
+  return `It needs more rights: run "toolshelf login ${server}${scope ? ` --scope "${scope}"` : ''}"`
+}
+
+function isCode(error: unknown, code: SdkErrorCode): boolean {
+  return error instanceof SdkError && error.code === code
+}
+
+function seconds(milliseconds: number): string {
+  return `${Number((milliseconds / 1000).toFixed(1))} s`
 }
 
 function readOutput(result: Fields): CallOutput {
-  const content = Array.isArray(result?.content) ? (result.content as unknown[]) : []
+  const given = result.content ?? []
+  const content = Array.isArray(given) ? (given as unknown[]) : [given]
   return { ...result, content: content.map((block) => (isBlock(block) ? block : asText(block))) }
 }
 
@@ -291,7 +336,7 @@ function isBlock(block: unknown): block is CallOutput['content'][number] {
 
 /** What the protocol does not know is shown rather than lost. */
 function asText(block: unknown): CallOutput['content'][number] {
-  return { type: 'text', text: JSON.stringify(block) ?? String(block) }
+  return { type: 'text', text: typeof block === 'string' ? block : JSON.stringify(block) }
 }
 
 class TimeoutError extends Error {}
@@ -315,6 +360,8 @@ export async function within<Value>(
 
 function reasonFor(error: unknown, ending: string | undefined, { name, transport }: ServerConfig): string {
   const { code, status, message } = error as { code?: unknown; status?: number; message?: string }
+  if (code === 'ENOENT' && transport.kind === 'stdio' && transport.cwd && !existsSync(transport.cwd))
+    return `its folder "${transport.cwd}" does not exist; create it, or correct "cwd"`
   if (code === 'ENOENT' && transport.kind === 'stdio')
     return `the command "${transport.command}" was not found; install it, or write its full path`
   if (code === 'EACCES' && transport.kind === 'stdio')
@@ -338,8 +385,8 @@ function hostOf(url: string): string {
 
 /** `fetch failed` says nothing; what it failed of stands in its cause. */
 function causeOf(error: unknown): string {
-  const { message, cause } = error as { message?: string; cause?: { code?: string; message?: string } }
-  return cause?.code ?? cause?.message ?? message ?? String(error)
+  const { message, code, cause } = error as { message?: string; code?: string; cause?: unknown }
+  return cause ? causeOf(cause) : message || code || String(error)
 }
 
 export function isUnauthorized(error: unknown): boolean {

@@ -18,7 +18,7 @@ export type StdioTransport = Transport & {
   readonly stderr: null
   /** The last words of the process. */
   readonly tail: () => string
-  /** How it ended. */
+  /** How it ended, if it did so by itself. */
   readonly ending: () => string | undefined
 }
 
@@ -41,6 +41,7 @@ export function createStdioTransport(
   let ending: string | undefined
   let isOver = false
   let closing: Promise<void> | undefined
+  let moment: Promise<void> | undefined
   let sweeping: Promise<void> | undefined
 
   const transport: StdioTransport = {
@@ -67,7 +68,8 @@ export function createStdioTransport(
           finish(String(error))
         })
         started.once('exit', (code, signal) => {
-          ending ??= signal ? `was ended by ${signal}` : `ended with exit code ${code}`
+          if (!closing || (code ?? 0) > 0)
+            ending ??= signal ? `was ended by ${signal}` : `ended with exit code ${code}`
           const timer = setTimeout(() => finish(), LAST_WORDS)
           started.once('close', () => {
             clearTimeout(timer)
@@ -85,6 +87,7 @@ export function createStdioTransport(
       new Promise((resolve, reject) => {
         const input = child?.stdin
         if (isOver || !input?.writable) reject(new Error(`the process ${ending ?? 'is not running'}`))
+        else if (input.writableLength > longestLine) reject(stop('it no longer reads what it is sent'))
         else input.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()))
       }),
     close: () => {
@@ -99,14 +102,28 @@ export function createStdioTransport(
     try {
       for (const { bytes, message, isAnswer } of reader.read(chunk)) {
         if (!isAnswer) unasked += bytes
-        if (message) transport.onmessage?.(message as JSONRPCMessage)
+        if (message) deliver(message, isAnswer)
       }
     } catch (error) {
-      ending = `was stopped: ${(error as Error).message}`
-      transport.onerror?.(error as Error)
-      kill('SIGKILL')
+      transport.onerror?.(stop((error as Error).message))
     }
     return unasked
+  }
+
+  /** The SDK hands on notifications a moment later than answers, by which a last word of progress would be lost. */
+  function deliver(message: JSONRPCMessage, isAnswer: boolean): void {
+    if (isAnswer && moment) void moment.then(() => transport.onmessage?.(message))
+    else transport.onmessage?.(message)
+    if (isAnswer) return
+    moment ??= new Promise<void>((resolve) => setImmediate(resolve)).finally(() => {
+      moment = undefined
+    })
+  }
+
+  function stop(why: string): Error {
+    ending = `was stopped: ${why}`
+    kill('SIGKILL')
+    return new Error(`the process ${ending}`)
   }
 
   function kill(signal: NodeJS.Signals): void {
@@ -153,7 +170,10 @@ function hear(stream: Readable, take: (chunk: Buffer) => number): void {
   const throttle = createThrottle(() => performance.now())
   stream.on('error', () => {})
   stream.on('data', (chunk: Buffer) => {
-    const pause = throttle.spend(take(chunk))
+    const start = performance.now()
+    const unasked = take(chunk)
+    const share = Math.min(1, unasked / chunk.length)
+    const pause = throttle.spend(unasked, (performance.now() - start) * share)
     if (pause === 0) return
     stream.pause()
     setTimeout(() => stream.resume(), pause).unref()
