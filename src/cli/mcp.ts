@@ -1,5 +1,5 @@
 // `toolshelf mcp`: the gateway, on stdio for the client that started it, or over HTTP for many.
-import { createShelf, type Shelf } from '../core/index.ts'
+import { createShelf } from '../core/index.ts'
 import { type Config, readConfig } from '../mcp/config/config.ts'
 import { defaultConfigFiles, ownConfigFile, thisMachine } from '../mcp/config/places.ts'
 import { runOnHttp } from '../mcp/gateway/http.ts'
@@ -115,11 +115,12 @@ function openGateway(
   terminal: Terminal,
 ): Gateway {
   const tell = (message: string) => terminal.tell(`toolshelf mcp: ${message}`)
-  const { shelf, warm } = openShelf(tell)
+  const { shelf, ready, warm } = openShelf(tell)
   const folder = defaultPinsFolder()
   const gateway = createGateway({
     shelf,
     mode,
+    ready,
     version: version(),
     instructions: settings.instructions,
     makeHost: (asker) =>
@@ -147,7 +148,7 @@ const searching = () => import('../rankers.ts')
 const validating = () => import('../validate/index.ts')
 
 /** As the package's own, but what only searches and calls need is loaded later. */
-function openShelf(notify: (message: string) => void): { shelf: Shelf; warm: () => Promise<void> } {
+function openShelf(notify: (message: string) => void) {
   let validator: Awaited<ReturnType<typeof validating>> | undefined
   const shelf = createShelf({
     ...shelfOptions,
@@ -156,12 +157,15 @@ function openShelf(notify: (message: string) => void): { shelf: Shelf; warm: () 
     rank: async (tools, query, limit) => (await searching()).rankers.model(tools, query, limit),
     validate: (schema, input) => validator?.validate(schema, input) ?? [],
   })
+  const ready = async () => {
+    validator ??= await validating()
+  }
   /** While nobody waits: a first search reads the table, and sets the encoder to work in the background. */
   const warm = async () => {
-    validator = await validating()
+    await ready()
     await (await searching()).rankers.model(shelf.tools().deferred, 'tools', 1)
   }
-  return { shelf, warm }
+  return { shelf, ready, warm }
 }
 
 /** Each failure once, not each attempt. */

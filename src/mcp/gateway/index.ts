@@ -20,6 +20,8 @@ export type GatewayOptions = {
   /** Makes the host; the asker answers servers that ask outside of a call. */
   readonly makeHost: (asker: Asker) => McpHost
   readonly mode?: Mode | 'auto'
+  /** Awaited before a call: what the shelf needs for it may be loaded late. */
+  readonly ready?: () => Promise<unknown>
   readonly version?: string
   /** Characters of instructions in all. */
   readonly instructions?: number
@@ -106,6 +108,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     })
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
       begin()
+      await options.ready?.()
       const token = mcpReq._meta?.progressToken
       const onProgress = (progress: Fields) => {
         if (token === undefined) return

@@ -1,0 +1,225 @@
+// Lists that are too long, never end or never rest, and definitions that are wrong, cyclic, huge or oddly named: each
+// costs only itself.
+import { describe, expect, it } from 'vitest'
+import {
+  expectWholeNeighbour,
+  found,
+  type Open,
+  openHost,
+  stateOf,
+  statusOf,
+  textOf,
+  toolsOf,
+  untilState,
+} from './support/host.ts'
+import { until } from './support/processes.ts'
+import { local, neighbour } from './support/servers.ts'
+
+const open = (script: string, given = {}) => openHost([local('bad', script, given), neighbour()])
+
+async function connected(script: string, given = {}): Promise<Open> {
+  const all = open(script, given)
+  await untilState(all.host, 'bad', 'connected')
+  return all
+}
+
+/** Under which names the model sees the tools of the bad server, by their own names. */
+const shownNames = ({ shelf }: Open) =>
+  new Map(
+    [...shelf.tools().immediate, ...shelf.tools().deferred]
+      .filter(({ server }) => server === 'bad')
+      .map(({ original, name }) => [original, name]),
+  )
+
+describe('H6 lists without measure', () => {
+  it('ten thousand tools in pages of 500 are all there, and found (H4)', async () => {
+    const all = await connected('lists many')
+    expect(toolsOf(all.host, 'bad')).toHaveLength(10_000)
+    expect(new Set(toolsOf(all.host, 'bad')).size).toBe(10_000)
+    expect(await found(all.shelf, 'item number 7351')).toContain('mcp__bad__item_7351')
+    expect(textOf(await all.host.call('bad', 'item_9999', {}))).toBe('item_9999')
+    await expectWholeNeighbour(all)
+  })
+
+  it('a cursor that comes again ends the list; its tools are there once', async () => {
+    const all = await connected('lists same-cursor')
+    expect(toolsOf(all.host, 'bad')).toEqual(['again'])
+    await expectWholeNeighbour(all)
+  })
+
+  it('pages without end end: with a bounded list, or a reason', async () => {
+    const all = open('lists new-cursor', { connectTimeout: 10_000 })
+    await expectWholeNeighbour(all)
+    await until(() => stateOf(all.host, 'bad') !== 'pending', 'it is not pending')
+    const { state, reason, problems, tools } = statusOf(all.host, 'bad')
+    if (state === 'failed') expect(reason).toMatch(/page|list/)
+    else expect(problems.map(({ message }) => message).join()).toMatch(/page|list/)
+    expect(tools.length).toBeLessThanOrEqual(50_000)
+    await expectWholeNeighbour(all)
+  })
+
+  it('a cursor of the wrong type costs nothing that was listed', async () => {
+    const all = open('lists odd-cursor')
+    await all.host.settled()
+    expect(toolsOf(all.host, 'bad')).toEqual(['single'])
+    await expectWholeNeighbour(all)
+  })
+
+  it('three pages in their order (H4)', async () => {
+    const { host } = await connected('lists paged')
+    expect(toolsOf(host, 'bad')).toEqual(['item_0', 'item_1', 'item_2', 'item_3', 'item_4'])
+  })
+})
+
+describe('H6 lists that never rest', () => {
+  it('changing all the time: followed, but ever less often; what stays can be called', async () => {
+    const all = await connected('lists changing')
+    const first = toolsOf(all.host, 'bad').find((name) => name.startsWith('age_'))
+    await until(() => !toolsOf(all.host, 'bad').includes(first!), 'the list was read again')
+    expect(shownNames(all).has(first!)).toBe(false)
+    expect(textOf(await all.host.call('bad', 'steady', {}))).toBe('steady')
+    await expectWholeNeighbour(all)
+  })
+
+  it('a storm of list_changed does not become a storm of lists', async () => {
+    const all = await connected('lists storm')
+    for (let time = 0; time < 5; time += 1) await expectWholeNeighbour(all)
+    const before = all.events.filter(({ type, server }) => type === 'tools' && server === 'bad').length
+    expect(before).toBeLessThan(10)
+    expect(textOf(await all.host.call('bad', 'steady', {}))).toBe('steady')
+  })
+
+  it('the same list again is no change for the shelf: the pool stays the same object', async () => {
+    const all = await connected('lists storm')
+    await expectWholeNeighbour(all)
+    const { pool } = all.shelf.tools()
+    await all.host.refresh('bad')
+    expect(all.shelf.tools().pool).toBe(pool)
+  })
+})
+
+describe('H6 definitions that are wrong', () => {
+  it('shapes: what has a name is mended and callable, what has none is dropped, both are reported', async () => {
+    const all = await connected('definitions shapes')
+    const names = [
+      ...['good', 'null_schema', 'no_schema', 'text_schema', 'list_schema', 'no_type', 'wrong_type'],
+      ...['odd_properties', 'number_description', 'odd_fields'],
+    ]
+    expect(toolsOf(all.host, 'bad')).toEqual(names)
+    for (const name of names) {
+      expect(textOf(await all.host.call('bad', name, {}))).toBe(`called ${name}`)
+    }
+    const { problems } = statusOf(all.host, 'bad')
+    expect(problems.filter(({ kind }) => kind === 'dropped')).toHaveLength(8)
+    for (const name of ['null_schema', 'no_schema', 'no_type', 'wrong_type', 'number_description']) {
+      expect(problems, name).toContainEqual(expect.objectContaining({ tool: name, kind: 'repaired' }))
+    }
+    await expectWholeNeighbour(all)
+  })
+
+  it('shapes: what the model is sent is an object schema, and a repaired one keeps its properties', async () => {
+    const all = await connected('definitions shapes')
+    const { deferred } = all.shelf.tools()
+    const ofBad = deferred.filter(({ server }) => server === 'bad')
+    expect(ofBad).toHaveLength(10)
+    for (const { definition } of ofBad) expect(definition.input_schema).toMatchObject({ type: 'object' })
+    expect(ofBad.find(({ original }) => original === 'no_type')?.definition.input_schema).toMatchObject({
+      properties: { path: { type: 'string' } },
+      required: ['path'],
+    })
+  })
+
+  it.each(['self', 'ring', 'tree', 'into', 'dangling', 'remote'])(
+    'cyclic: the tool %s is found, checked and called',
+    async (name) => {
+      const all = await connected('definitions cyclic')
+      expect(await found(all.shelf, `select:mcp__bad__${name}`)).toEqual([`mcp__bad__${name}`])
+      const result = await all.host.run({ id: 'toolu_1', name: `mcp__bad__${name}`, input: {} })
+      expect(JSON.stringify(result.content)).toContain(`called ${name}`)
+      await expectWholeNeighbour(all)
+    },
+  )
+
+  it.each([
+    ['deep', 'well'],
+    ['abyss', 'abyss'],
+  ])('%s: a schema nested deeper than any stack costs at most its own tool', async (kind, deep) => {
+    const all = await connected(`definitions ${kind}`)
+    expect(textOf(await all.host.call('bad', 'good', {}))).toBe('called good')
+    expect(await found(all.shelf, 'select:mcp__bad__good')).toEqual(['mcp__bad__good'])
+    const isDropped = statusOf(all.host, 'bad').problems.some(({ tool }) => tool === deep)
+    expect(toolsOf(all.host, 'bad').includes(deep) || isDropped).toBe(true)
+    await expectWholeNeighbour(all)
+  })
+
+  it('a schema and a description of 1 MB: reported, searchable, cut for the model (H5)', async () => {
+    const all = await connected('definitions large')
+    const { problems } = statusOf(all.host, 'bad')
+    const large = problems.filter(({ kind }) => kind === 'large').map(({ tool }) => tool)
+    expect(large).toEqual(['large_schema', 'large_description'])
+    const shown = all.shelf.tools().deferred.find(({ original }) => original === 'large_description')
+    expect(String(shown?.definition.description).length).toBeLessThan(2100)
+    expect(textOf(await all.host.call('bad', 'large_schema', {}))).toBe('called large_schema')
+    await expectWholeNeighbour(all)
+  })
+})
+
+describe('H3 names both ways', () => {
+  it('odd names: the model sees safe ones, the server is called by its own', async () => {
+    const all = await connected('definitions names')
+    const shown = shownNames(all)
+    expect(shown.size).toBe(9)
+    expect(new Set(shown.values()).size).toBe(9)
+    for (const [own, name] of shown) {
+      expect(name).toMatch(/^mcp__bad__[A-Za-z0-9_-]+$/)
+      expect(name.length).toBeLessThanOrEqual(64)
+      const result = await all.host.run({ id: 'toolu_1', name, input: {} })
+      expect(result.content).toEqual([{ type: 'text', text: `called ${own.toWellFormed()}` }])
+    }
+    await expectWholeNeighbour(all)
+  })
+
+  it('twins: the first of two tools with one name is kept, and told; clashing names stay apart', async () => {
+    const all = await connected('definitions twins')
+    expect(toolsOf(all.host, 'bad')).toEqual(['good', 'twin', 'my tool', 'my_tool', 'my.tool'])
+    expect(statusOf(all.host, 'bad').tools[1]?.description).toBe('The first twin')
+    expect(statusOf(all.host, 'bad').problems).toContainEqual(expect.objectContaining({ tool: 'twin' }))
+    const shown = shownNames(all)
+    expect(shown.get('my_tool')).toBe('mcp__bad__my_tool')
+    expect(new Set(shown.values()).size).toBe(5)
+    for (const own of ['my tool', 'my.tool', 'my_tool']) {
+      const result = await all.host.run({ id: 'toolu_1', name: shown.get(own)!, input: {} })
+      expect(result.content).toEqual([{ type: 'text', text: `called ${own}` }])
+    }
+  })
+
+  it('names that are the same up to the 64th character stay apart, the same way at each start', async () => {
+    const first = shownNames(await connected('definitions long-names'))
+    expect(new Set(first.values()).size).toBe(4)
+    expect([...first.values()].every((name) => name.length <= 64)).toBe(true)
+    expect(shownNames(await connected('definitions long-names'))).toEqual(first)
+  })
+
+  it('two servers with the same tools keep them apart', async () => {
+    const { host, shelf } = openHost([
+      neighbour(),
+      neighbour({ name: 'other' }),
+      neighbour({ name: 'o.ther' }),
+    ])
+    await host.settled()
+    const names = shelf.tools().deferred.map(({ name }) => name)
+    expect(names).toHaveLength(6)
+    expect(names).toEqual(
+      expect.arrayContaining(['mcp__neighbour__add', 'mcp__other__add', 'mcp__o_ther__add']),
+    )
+  })
+
+  it('names of things that every object has are names like others', async () => {
+    const all = await connected('definitions prototype')
+    for (const own of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+      const result = await all.host.run({ id: 'toolu_1', name: shownNames(all).get(own)!, input: {} })
+      expect(result.content).toEqual([{ type: 'text', text: `called ${own}` }])
+    }
+    expect({}).not.toHaveProperty('name')
+  })
+})

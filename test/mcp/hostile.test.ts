@@ -1,0 +1,257 @@
+// Servers that hang, crash or break the protocol, each beside a healthy one: they harm nobody else, and a person can
+// read why they failed.
+import { describe, expect, it } from 'vitest'
+import {
+  expectWholeNeighbour,
+  openHost,
+  stateOf,
+  statusOf,
+  textOf,
+  toolsOf,
+  untilState,
+} from './support/host.ts'
+import { local, neighbour } from './support/servers.ts'
+
+/** For servers that will never answer. */
+const IMPATIENCE = 1500
+
+const open = (script: string, given = {}) => openHost([local('bad', script, given), neighbour()])
+
+describe('H6 servers that fail to connect', () => {
+  it.each([
+    ['hang start', /did not answer within/],
+    ['hang initialize', /did not answer within/],
+    ['hang list', /did not list its tools within/],
+    ['hang page', /did not list its tools within/],
+    ['hang deaf', /did not answer within/],
+    ['garbled broken', /did not answer within/],
+    ['garbled wrong-ids', /did not answer within/],
+  ])('%s: it fails by its time-out, which the reason names', async (script, reason) => {
+    const all = open(script, { connectTimeout: IMPATIENCE })
+    await expectWholeNeighbour(all)
+    expect(stateOf(all.host, 'bad')).not.toBe('connected')
+    await untilState(all.host, 'bad', 'failed')
+    expect(statusOf(all.host, 'bad')).toMatchObject({ reason: expect.stringMatching(reason), tools: [] })
+    await expectWholeNeighbour(all)
+  })
+
+  it.each([
+    ['crash start', /exit code 3/],
+    ['crash initialize', /exit code 3/],
+    ['crash list', /exit code 3/],
+    ['crash clean', /exit code 0/],
+    ['crash signal', /SIGKILL/],
+  ])('%s: the reason says how the process ended', async (script, reason) => {
+    const all = open(script)
+    await expectWholeNeighbour(all)
+    await untilState(all.host, 'bad', 'failed')
+    expect(statusOf(all.host, 'bad').reason).toMatch(reason)
+    await expectWholeNeighbour(all)
+  })
+
+  it.each(['crash start', 'crash initialize', 'crash list'])(
+    '%s: its last words are shown',
+    async (script) => {
+      const { host } = open(script)
+      await untilState(host, 'bad', 'failed')
+      expect(statusOf(host, 'bad').stderr).toContain('Set ACME_KEY and start again.')
+      expect(statusOf(host, 'bad').reason).toContain('Set ACME_KEY and start again.')
+    },
+  )
+
+  it('a command that does not exist is named, with what to do', async () => {
+    const missing = { ...local('bad', 'healthy'), transport: stdio('no-such-command-anywhere') }
+    const all = openHost([missing, neighbour()])
+    await untilState(all.host, 'bad', 'failed')
+    expect(statusOf(all.host, 'bad').reason).toMatch(/"no-such-command-anywhere" was not found; install it/)
+    await expectWholeNeighbour(all)
+  })
+
+  it('a working directory that does not exist is named', async () => {
+    const { transport, ...rest } = local('bad', 'healthy')
+    const all = openHost([
+      { ...rest, transport: { ...transport, cwd: '/no/such/folder' } as never },
+      neighbour(),
+    ])
+    await untilState(all.host, 'bad', 'failed')
+    expect(statusOf(all.host, 'bad').reason).toContain('/no/such/folder')
+    await expectWholeNeighbour(all)
+  })
+
+  it.each([
+    ['garbled bare-errors', /error without a message/],
+    ['garbled initialize', /./],
+    ['garbled initialize-null', /./],
+    ['garbled version', /1999-01-01/],
+    ['garbled list', /no list of tools/],
+    ['garbled list-null', /no object: null/],
+    ['garbled list-text', /no object: "none today"/],
+  ])('%s: an answer of the wrong shape is a failure with a reason', async (script, reason) => {
+    const all = open(script, { connectTimeout: 5000 })
+    await untilState(all.host, 'bad', 'failed')
+    expect(statusOf(all.host, 'bad').reason).toMatch(reason)
+    await expectWholeNeighbour(all)
+  })
+
+  it('a search says which servers failed and why (S8)', async () => {
+    const all = open('crash start')
+    await expectWholeNeighbour(all)
+    await untilState(all.host, 'bad', 'failed')
+    const { remark } = await all.shelf.search({ query: 'zeppelin' })
+    expect(remark).toMatch(/bad.*exit code 3/s)
+  })
+
+  it('nothing waits for a server that hangs: the neighbour is whole while it is pending (H2)', async () => {
+    const all = open('hang start')
+    await expectWholeNeighbour(all)
+    expect(stateOf(all.host, 'bad')).toBe('pending')
+    expect(statusOf(all.host, 'neighbour').state).toBe('connected')
+  })
+
+  it('many hanging servers, patient beyond measure, do not keep a later one from connecting', async () => {
+    const hanging = Array.from({ length: 12 }, (_, index) =>
+      local(`hanging_${index}`, 'hang start', { connectTimeout: 3_600_000 }),
+    )
+    const all = openHost([...hanging, neighbour()])
+    await expectWholeNeighbour(all)
+    expect(hanging.map(({ name }) => stateOf(all.host, name))).toEqual(hanging.map(() => 'pending'))
+  })
+})
+
+describe('H6 servers that break the protocol and still can be used', () => {
+  it.each([
+    'garbled half',
+    'garbled bytes',
+    'garbled noise',
+    'garbled values',
+    'garbled twice',
+    'garbled unasked',
+    'garbled null-error',
+  ])('%s: connected, listed, called', async (script) => {
+    const all = open(script)
+    await untilState(all.host, 'bad', 'connected')
+    expect(toolsOf(all.host, 'bad')).toEqual(['echo_back'])
+    expect(textOf(await all.host.call('bad', 'echo_back', {}))).toBe('right in the end')
+    await expectWholeNeighbour(all)
+  })
+
+  it.each(['garbled batch', 'garbled text-ids'])(
+    '%s: used or failed with a reason, never pending',
+    async (script) => {
+      const all = open(script, { connectTimeout: IMPATIENCE })
+      await all.host.settled()
+      const { state, reason } = statusOf(all.host, 'bad')
+      expect(state === 'connected' || (state === 'failed' && reason)).toBeTruthy()
+      await expectWholeNeighbour(all)
+    },
+  )
+
+  it.each(['dies', 'garbage', 'error-text', 'wrong-shape', 'hangs'])(
+    'the newer first request (%s): asked the older way it connects',
+    async (reaction) => {
+      const all = open(`discover ${reaction}`, { connectTimeout: 6000 })
+      await untilState(all.host, 'bad', 'connected')
+      expect(textOf(await all.host.call('bad', 'old_hand', {}))).toBe('as ever')
+      expect(statusOf(all.host, 'bad').protocol).toBe('2025-11-25')
+      await expectWholeNeighbour(all)
+    },
+  )
+
+  it.each([
+    ['garbled call', 'not a list'],
+    ['garbled call-text', 'fine'],
+    ['garbled call-null', 'null'],
+  ])('%s: a result of the wrong shape is an answer that can be read', async (script, text) => {
+    const all = open(script)
+    await untilState(all.host, 'bad', 'connected')
+    const { content } = await all.host.run({ id: 'toolu_1', name: 'mcp__bad__echo_back', input: {} })
+    expect(content).toEqual([{ type: 'text', text: expect.stringContaining(text) }])
+    await expectWholeNeighbour(all)
+  })
+})
+
+describe('H6 servers that fail in a call', () => {
+  it('hang call: the call ends by its time-out and says so; the neighbour and the next call do not wait', async () => {
+    const all = open('hang call', { callTimeout: 500 })
+    await untilState(all.host, 'bad', 'connected')
+    const waiting = expect(all.host.call('bad', 'wait', {})).rejects.toThrow(/"bad".*within 0\.5 s/)
+    const [quick] = await Promise.all([all.host.call('bad', 'quick', {}), expectWholeNeighbour(all)])
+    expect(textOf(quick)).toBe('done')
+    await waiting
+    expect(textOf(await all.host.call('bad', 'quick', {}))).toBe('done')
+  })
+
+  it('hang reading: what is written to a server that no longer reads does not stop the others', async () => {
+    const all = open('hang reading', { callTimeout: 500 })
+    await untilState(all.host, 'bad', 'connected')
+    await all.host.call('bad', 'quick', {})
+    const large = { text: 'x'.repeat(5_000_000) }
+    const calls = [1, 2, 3].map(() => all.host.call('bad', 'quick', large))
+    const outcomes = Promise.allSettled(calls)
+    await expectWholeNeighbour(all)
+    expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+    await expectWholeNeighbour(all)
+  })
+
+  it('hang reading: what it never reads does not pile up without end', async () => {
+    const all = open('hang reading', { callTimeout: 20_000 })
+    await untilState(all.host, 'bad', 'connected')
+    await all.host.call('bad', 'quick', {})
+    const large = { text: 'x'.repeat(10_000_000) }
+    const outcomes = await Promise.allSettled(
+      [1, 2, 3, 4, 5, 6].map(() => all.host.call('bad', 'quick', large)),
+    )
+    expect(outcomes.map((outcome) => String((outcome as PromiseRejectedResult).reason)).join()).toMatch(
+      /no longer reads/,
+    )
+    await expectWholeNeighbour(all)
+  })
+
+  it('crash call: the call says how the server ended; all calls under way end; the tools stay', async () => {
+    const all = open('crash call')
+    await untilState(all.host, 'bad', 'connected')
+    const calls = [1, 2, 3].map(() => all.host.call('bad', 'explode', {}))
+    for (const { reason } of (await Promise.allSettled(calls)) as PromiseRejectedResult[]) {
+      expect(String(reason)).toMatch(/bad/)
+    }
+    expect(toolsOf(all.host, 'bad')).toEqual(['explode', 'survive'])
+    await expectWholeNeighbour(all)
+  })
+
+  it('run never rejects: the model reads what happened', async () => {
+    const { host } = open('crash call')
+    await untilState(host, 'bad', 'connected')
+    const result = await host.run({ id: 'toolu_1', name: 'mcp__bad__explode', input: {} })
+    expect(result).toMatchObject({ type: 'tool_result', tool_use_id: 'toolu_1', is_error: true })
+    expect(JSON.stringify(result.content)).toMatch(/exit code 3/)
+  })
+})
+
+describe('H6 all of them at once', () => {
+  const scripts = [
+    ...['hang start', 'hang list', 'hang page', 'hang deaf'],
+    ...['crash start', 'crash clean', 'crash signal', 'crash list'],
+    ...['garbled broken', 'garbled wrong-ids', 'garbled list', 'garbled bare-errors', 'garbled unasked'],
+    ...['flood garbage', 'flood lines', 'flood notifications', 'flood stderr'],
+    ...['lists many', 'lists new-cursor', 'lists changing', 'lists storm'],
+    ...['definitions shapes', 'definitions large', 'definitions abyss', 'discover dies'],
+  ]
+
+  it('the neighbour stays whole, and every server has a state and failures a reason', async () => {
+    const bad = scripts.map((script) =>
+      local(script.replaceAll(' ', '_'), script, { connectTimeout: 15_000, callTimeout: 15_000 }),
+    )
+    const all = openHost([...bad, neighbour()])
+    await expectWholeNeighbour(all)
+    await all.host.settled()
+    for (const status of all.host.status()) {
+      expect(['connected', 'failed'], status.name).toContain(status.state)
+      if (status.state === 'failed') expect(status.reason, status.name).toBeTruthy()
+    }
+    await expectWholeNeighbour(all)
+  }, 90_000)
+})
+
+function stdio(command: string) {
+  return { kind: 'stdio', command, args: [], env: {}, cwd: undefined } as const
+}

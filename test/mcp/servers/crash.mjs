@@ -1,0 +1,41 @@
+// Ends when it should not: start | clean | signal | initialize | list | call | after-call | after-list | list-again (the second list) |
+// until (at the start, as long as READY_FILE is missing) | secret (at the start, telling its ACME_KEY).
+import { existsSync } from 'node:fs'
+import { answer, behaviour, initialized, noAnswer, serve, text, tool } from './wire.mjs'
+
+const crash = () => {
+  process.stderr.write('acme: no API key. Set ACME_KEY and start again.\n')
+  process.exit(3)
+}
+const crashAt = (step) => behaviour === step && crash()
+
+if (behaviour === 'clean') process.exit(0)
+if (behaviour === 'signal') process.kill(process.pid, 'SIGKILL')
+crashAt('start')
+if (behaviour === 'until' && !existsSync(process.env.READY_FILE)) crash()
+if (behaviour === 'secret') {
+  process.stderr.write(`the key ${process.env.ACME_KEY} was refused\n`)
+  process.exit(4)
+}
+
+let lists = 0
+
+serve({
+  initialize(params) {
+    crashAt('initialize')
+    return initialized(params)
+  },
+  'tools/list'() {
+    crashAt('list')
+    lists += 1
+    if (lists > 1) crashAt('list-again')
+    if (behaviour === 'after-list') setTimeout(crash, 50)
+    return { tools: [tool('explode'), tool('survive')] }
+  },
+  'tools/call'({ name }, { id }) {
+    if (name === 'explode') crashAt('call')
+    answer(id, text(`answered by ${process.pid}`))
+    if (behaviour === 'after-call') setImmediate(crash)
+    return noAnswer
+  },
+})

@@ -1,0 +1,22 @@
+// A server that does everything right: the neighbour that must stay whole whatever others do.
+import { serve, text, tool } from './wire.mjs'
+
+const tools = [
+  tool('echo', {
+    description: 'Says again what it is told',
+    inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+  }),
+  tool('add', {
+    description: 'Adds two numbers',
+    inputSchema: {
+      type: 'object',
+      properties: { a: { type: 'number' }, b: { type: 'number' } },
+      required: ['a', 'b'],
+    },
+  }),
+]
+
+serve({
+  'tools/list': () => ({ tools }),
+  'tools/call': ({ name, arguments: input }) => text(name === 'add' ? input.a + input.b : input.text),
+})

@@ -1,0 +1,67 @@
+// What the test servers share: JSON-RPC over stdio in a few lines, without an SDK that would mend what they break.
+import { appendFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+/** What the server is to do; each file says which words it knows. */
+export const behaviour = process.argv[2] ?? ''
+
+// Whoever wants to know when a server was started, and as which process, names a file.
+if (process.env.STARTS_FILE) appendFileSync(process.env.STARTS_FILE, `${process.pid}\n`)
+
+export const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+export const text = (value) => ({ content: [{ type: 'text', text: String(value) }] })
+
+export const tool = (name, more = {}) => ({
+  name,
+  description: `The tool ${name}`,
+  inputSchema: { type: 'object', properties: {} },
+  ...more,
+})
+
+export const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+
+export const answer = (id, result) => send({ id, result })
+
+export const notify = (method, params = {}) => send({ method, params })
+
+export const initialized = ({ protocolVersion = '2025-11-25' } = {}, capabilities = {}) => ({
+  protocolVersion,
+  capabilities: { tools: { listChanged: true }, ...capabilities },
+  serverInfo: { name: 'test-server', version: '1.0.0' },
+})
+
+const questions = new Map()
+
+/** A request to the client → its whole answer. */
+export function ask(method, params) {
+  const id = `question-${questions.size + 1}`
+  return new Promise((resolve) => {
+    questions.set(id, resolve)
+    send({ id, method, params })
+  })
+}
+
+export const noAnswer = Symbol('no answer')
+
+/** Answers each method by its handler, given (params, message); the rest is refused. Ends with its input. */
+export function serve(handlers, { onEnd = () => process.exit(0) } = {}) {
+  const all = { initialize: (params) => initialized(params), ping: () => ({}), ...handlers }
+  createInterface({ input: process.stdin })
+    .on('line', (line) => receive(JSON.parse(line), all))
+    .on('close', onEnd)
+}
+
+async function receive(message, handlers) {
+  const { id, method, params = {} } = message
+  if (method === undefined) return questions.get(id)?.(message)
+  const handler = handlers[method]
+  if (id === undefined) return handler?.(params, message)
+  if (!handler) return send({ id, error: { code: -32601, message: `Method not found: ${method}` } })
+  try {
+    const result = await handler(params, message)
+    if (result !== noAnswer) answer(id, result)
+  } catch (error) {
+    send({ id, error: { code: error.code ?? -32603, message: error.message } })
+  }
+}

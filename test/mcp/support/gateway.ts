@@ -1,0 +1,207 @@
+// A gateway with real small servers behind it, and the official client in front, of both protocol eras.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  Client,
+  type ClientCapabilities,
+  InMemoryTransport,
+  type StandardSchemaV1,
+} from '@modelcontextprotocol/client'
+import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import { onTestFinished } from 'vitest'
+import { createShelf, type Shelf, type ShelfOptions } from '../../../src/index.ts'
+import {
+  createGateway,
+  type Gateway,
+  type GatewayOptions,
+  shelfOptions,
+} from '../../../src/mcp/gateway/index.ts'
+import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/index.ts'
+import type { McpHost, ServerConfig } from '../../../src/mcp/types.ts'
+import type { Loose } from '../../support/talk.ts'
+import { temporaryFolder } from './folder.ts'
+import { until } from './processes.ts'
+import { type Given, local } from './servers.ts'
+
+export type Open = {
+  readonly gateway: Gateway
+  readonly host: McpHost
+  readonly shelf: Shelf
+  /** Told to the person who runs it. */
+  readonly notices: readonly string[]
+  connect(options?: ClientOptions): Promise<Desk>
+}
+
+export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'asker'>> &
+  Pick<GatewayOptions, 'mode' | 'instructions'> & { readonly on?: ShelfOptions }
+
+export type Era = 'legacy' | 'modern'
+export const eras: readonly Era[] = ['legacy', 'modern']
+
+export type Question = { readonly method: string; readonly params: Loose }
+
+export type ClientOptions = {
+  readonly era?: Era
+  /** How the client calls itself; Claude Code takes new tools in the middle of a turn. */
+  readonly name?: string
+  readonly capabilities?: ClientCapabilities
+  /** Answers what servers ask. */
+  readonly answer?: (question: Question) => Loose
+}
+
+/** A client at its desk, with the words that tests use. */
+export type Desk = {
+  readonly client: Client
+  /** Every notification, in its order. */
+  readonly told: readonly { readonly method: string; readonly params: Loose }[]
+  /** What servers asked. */
+  readonly asked: readonly Question[]
+  names(): Promise<string[]>
+  search(query: string, more?: object): Promise<string>
+  call(name: string, input?: object, options?: Loose): Promise<Loose>
+  /** A call of a server's tool, by the way that the client has. */
+  run(name: string, input?: object, options?: Loose): Promise<Loose>
+  /** An answer as it was sent: the client drops what it does not know. */
+  raw(method: string, params?: Loose): Promise<Loose>
+  /** How many times the list of tools was said to have changed, once all that was sent has arrived. */
+  changes(): Promise<number>
+}
+
+export function openGateway(
+  servers: readonly ServerConfig[],
+  { mode = 'auto', instructions, on = {}, ...given }: OpenOptions = {},
+): Open {
+  const notices: string[] = []
+  const notify = (message: string) => void notices.push(message)
+  const shelf = createShelf({ ...shelfOptions, rank: 'classic', environment: {}, notify, ...on })
+  const cacheFolder = given.cacheFolder ?? temporaryFolder()
+  const gateway = createGateway({
+    shelf,
+    mode,
+    ...(instructions === undefined ? {} : { instructions }),
+    makeHost: (asker) =>
+      createMcpHost({ times: { refresh: 20 }, ...given, shelf, servers, cacheFolder, asker, notify }),
+  })
+  onTestFinished(() => gateway.close())
+  return { gateway, host: gateway.host, shelf, notices, connect: (options) => connect(gateway, options) }
+}
+
+/** A gateway whose servers have all connected, and a client. */
+export async function openDesk(
+  servers: readonly ServerConfig[],
+  { client = {}, ...options }: OpenOptions & { readonly client?: ClientOptions } = {},
+): Promise<Open & Desk> {
+  const open = openGateway(servers, options)
+  const desk = await open.connect(client)
+  await desk.names()
+  await open.host.settled()
+  return { ...open, ...desk }
+}
+
+async function connect(gateway: Gateway, options: ClientOptions = {}): Promise<Desk> {
+  const [near, far] = InMemoryTransport.createLinkedPair()
+  serveStdio(({ era }) => gateway.serve({ isStateless: era === 'modern' }), { transport: near })
+  return connectWith(far, options)
+}
+
+const NOTIFICATIONS = [
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+  'notifications/resources/updated',
+  'notifications/message',
+] as const
+
+const QUESTIONS = {
+  elicitation: 'elicitation/create',
+  sampling: 'sampling/createMessage',
+  roots: 'roots/list',
+} as const
+
+export const everyCapability: ClientCapabilities = {
+  elicitation: { form: {} },
+  sampling: {},
+  roots: { listChanged: true },
+}
+
+export async function connectWith(
+  transport: Parameters<Client['connect']>[0],
+  { era = 'legacy', name = 'claude-code', capabilities = {}, answer = defaultAnswer }: ClientOptions = {},
+): Promise<Desk> {
+  const client = new Client(
+    { name, version: '1.0.0' },
+    { capabilities, versionNegotiation: { mode: era === 'modern' ? { pin: '2026-07-28' } : 'legacy' } },
+  )
+  const told: { method: string; params: Loose }[] = []
+  const asked: Question[] = []
+  for (const method of NOTIFICATIONS)
+    client.setNotificationHandler(method, ({ params }) => void told.push({ method, params }))
+  for (const [capability, method] of Object.entries(QUESTIONS)) {
+    if (!(capability in capabilities)) continue
+    client.setRequestHandler(method, async ({ params }) => {
+      asked.push({ method, params })
+      return answer({ method, params })
+    })
+  }
+  onTestFinished(() => client.close())
+  await client.connect(transport)
+  const call = (tool: string, input: object = {}, options: Loose = {}): Promise<Loose> =>
+    client.callTool({ name: tool, arguments: input as { [name: string]: unknown } }, options)
+  return {
+    client,
+    told,
+    asked,
+    call,
+    run: (tool, input = {}, options = {}) =>
+      era === 'modern' ? call('CallTool', { name: tool, arguments: input }, options) : call(tool, input, options),
+    raw: (method, params) => client.request({ method, ...(params ? { params } : {}) }, anything),
+    names: async () => (await client.listTools()).tools.map((tool) => tool.name),
+    search: async (query, more = {}) => textOf(await call('ToolSearch', { query, ...more })),
+    async changes() {
+      await client.listTools()
+      return told.filter(({ method }) => method === 'notifications/tools/list_changed').length
+    },
+  }
+}
+
+/** Takes every answer as it is. */
+const anything: StandardSchemaV1<Loose, Loose> = {
+  '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) },
+}
+
+export function defaultAnswer({ method }: Question): Loose {
+  if (method === 'elicitation/create') return { action: 'accept', content: { name: 'Ada' } }
+  if (method === 'roots/list') return { roots: [{ uri: 'file:///home', name: 'home' }] }
+  return { role: 'assistant', model: 'm', content: { type: 'text', text: 'hello' } }
+}
+
+export const textOf = (result: Loose): string =>
+  result.content.map(({ text = '' }: Loose) => text as string).join('')
+
+export type Listed = {
+  readonly config: ServerConfig
+  readonly file: string
+  /** Makes it ready at first, and changes its list later. */
+  write(tools: readonly object[], instructions?: string): void
+}
+
+/** A server whose list of tools a test writes; not ready before it has. */
+export function listed(name: string, tools?: readonly object[], given: Given = {}): Listed {
+  const file = join(temporaryFolder(), 'tools.json')
+  const write = (now: readonly object[], instructions?: string) =>
+    writeFileSync(file, JSON.stringify({ tools: now, ...(instructions ? { instructions } : {}) }))
+  if (tools) write(tools)
+  const env = { ...given.env, TOOLS_FILE: file }
+  return { config: local(name, 'gateway-listed', { ...given, env }), file, write }
+}
+
+export const tool = (name: string, more: object = {}) => ({
+  name,
+  description: `The tool ${name}`,
+  inputSchema: { type: 'object', properties: {} },
+  ...more,
+})
+
+/** Until the gateway has taken over what a server lists. */
+export const untilFound = (shelf: Shelf, name: string, isThere = true) =>
+  until(() => shelf.tools().pool.byName.has(name) === isThere, `${name} is ${isThere ? 'there' : 'gone'}`)

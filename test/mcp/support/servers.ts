@@ -1,0 +1,45 @@
+// The test servers of ../servers as configurations.
+import { fileURLToPath } from 'node:url'
+import type { ServerConfig } from '../../../src/mcp/types.ts'
+
+export type Given = Partial<Omit<ServerConfig, 'transport'>> & {
+  readonly env?: { readonly [name: string]: string }
+}
+
+/** Long enough for a busy machine: whatever ends earlier than its test has not merely waited. */
+const PATIENCE = 20_000
+
+/** `local('bad', 'crash call')`: the server crash.mjs with the argument `call`. */
+export function local(name: string, script: string, { env = {}, ...given }: Given = {}): ServerConfig {
+  const [file, ...args] = script.split(' ')
+  const transport = {
+    kind: 'stdio',
+    command: process.execPath,
+    args: [scriptPath(file ?? ''), ...args],
+    env,
+    cwd: undefined,
+  } as const
+  return { ...defaults(name), transport, ...given }
+}
+
+export const neighbour = (given: Given = {}) => local('neighbour', 'healthy', given)
+
+export function scriptPath(file: string): string {
+  return fileURLToPath(new URL(`../servers/${file}.mjs`, import.meta.url))
+}
+
+export function defaults(name: string): Omit<ServerConfig, 'transport'> {
+  return {
+    name,
+    disabled: false,
+    lazy: false,
+    alwaysLoad: undefined,
+    description: undefined,
+    tools: {},
+    allow: [],
+    deny: [],
+    connectTimeout: PATIENCE,
+    callTimeout: PATIENCE,
+    source: 'test',
+  }
+}
