@@ -132,7 +132,7 @@ if (isEntry()) {
   const terminal: Terminal = {
     print: (text) => void process.stdout.write(`${text}\n`),
     tell: (text) => void process.stderr.write(`${text}\n`),
-    isInteractive: process.stderr.isTTY === true,
+    isInteractive: process.stderr.isTTY === true && process.stdout.isTTY === true,
     ...(process.stdin.isTTY === true ? { ask: askPerson } : {}),
   }
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(0))

@@ -1,0 +1,182 @@
+// `toolshelf pins`: which tool definitions are pinned, what changed since, and whether that is accepted.
+import { nearest } from '../core/tools/names.ts'
+import { differences, diffLines } from '../mcp/safety/changes.ts'
+import { type Change, defaultPinsFolder, openPins, type PinnedServer, type Pins } from '../mcp/safety/pins.ts'
+import { visible } from '../mcp/safety/suspicion.ts'
+import { type Command, CommandError, type ExitCode, type Terminal, UsageError } from './command.ts'
+import { table } from './table.ts'
+
+export const pins: Command = {
+  name: 'pins',
+  summary: 'Shows and accepts changes in the definitions of tools.',
+  words: '[show <server> [tool…] | accept <server> [tool…] | forget <server>]',
+  options: {
+    folder: {
+      type: 'string',
+      value: 'folder',
+      about: 'where pins are; ~/.local/state/toolshelf/pins if left out',
+    },
+    json: { type: 'boolean', about: 'print {"servers": […]}, or {"server", …} of one' },
+  },
+  examples: [
+    'toolshelf pins',
+    'toolshelf pins show github',
+    'toolshelf pins accept github create_issue',
+    'toolshelf pins forget github',
+  ],
+  async run({ words, text, isSet }, terminal) {
+    const [action = 'list', server, ...tools] = words
+    const run = actions.get(action)
+    if (!run)
+      throw new UsageError(`"${action}" is not known. Say ${[...actions.keys()].join(', ')}, or nothing.`)
+    const folder = text('folder') ?? defaultPinsFolder()
+    if (folder === undefined)
+      throw new CommandError('there is no home folder. Say with --folder where pins are.')
+    const troubles: string[] = []
+    const notify = (trouble: string) => {
+      troubles.push(trouble)
+      terminal.tell(trouble)
+    }
+    return run({
+      pins: openPins({ folder, notify }),
+      troubles,
+      server,
+      tools,
+      terminal,
+      isJson: isSet('json'),
+    })
+  },
+}
+
+type Call = {
+  readonly pins: Pins
+  /** What went wrong with the files so far. */
+  readonly troubles: readonly string[]
+  readonly server: string | undefined
+  readonly tools: readonly string[]
+  readonly terminal: Terminal
+  readonly isJson: boolean
+}
+
+const actions: ReadonlyMap<string, (call: Call) => Promise<ExitCode>> = new Map([
+  ['list', list],
+  ['show', show],
+  ['accept', accept],
+  ['forget', forget],
+])
+
+async function list({ pins, server, terminal, isJson }: Call): Promise<ExitCode> {
+  if (server !== undefined) throw new UsageError('a list is of all servers.')
+  const servers = await pins.list()
+  if (isJson) {
+    const counted = servers.map(({ server, tools, changed }) => ({
+      server,
+      tools: tools.length,
+      changed: changed.map(({ tool }) => tool),
+    }))
+    terminal.print(JSON.stringify({ servers: counted }))
+  } else if (servers.length === 0) {
+    terminal.print('There are no pins yet. They are made when a server is first connected.')
+  } else {
+    const rows = servers.map(({ server, tools, changed }) => [visible(server), tools.length, changed.length])
+    terminal.print(table(['server', 'tools', 'changed'], rows))
+    if (servers.some(({ changed }) => changed.length > 0))
+      terminal.print('What changed: toolshelf pins show <server>')
+  }
+  return 0
+}
+
+async function show(call: Call): Promise<ExitCode> {
+  const found = await findServer(call)
+  const changes = chosen(found, call.tools)
+  const { terminal, isJson } = call
+  if (isJson) terminal.print(JSON.stringify({ server: found.server, changed: changes.map(asJson) }))
+  else if (changes.length === 0) terminal.print(unchanged(found))
+  else {
+    for (const change of changes) terminal.print(readable(change, terminal.isInteractive))
+    terminal.print(`If this is as it should be: toolshelf pins accept ${visible(found.server)}`)
+  }
+  return 0
+}
+
+async function accept(call: Call): Promise<ExitCode> {
+  const found = await findServer(call)
+  const changes = chosen(found, call.tools)
+  const before = call.troubles.length
+  const accepted = await call.pins.accept(
+    found.server,
+    changes.map(({ tool }) => tool),
+  )
+  if (call.troubles.length > before) throw new CommandError('nothing is accepted, because it cannot be kept.')
+  if (call.isJson) call.terminal.print(JSON.stringify({ server: found.server, accepted }))
+  else if (accepted.length === 0) call.terminal.print(unchanged(found))
+  else call.terminal.print(`Accepted as they are now: ${accepted.map(visible).join(', ')}.`)
+  return 0
+}
+
+async function forget(call: Call): Promise<ExitCode> {
+  if (call.tools.length > 0) throw new UsageError('a server is forgotten as a whole: name no tools.')
+  const { server } = await findServer(call)
+  if (!(await call.pins.forget(server)))
+    throw new CommandError(`"${visible(server)}" could not be forgotten.`)
+  if (call.isJson) call.terminal.print(JSON.stringify({ server, forgotten: true }))
+  else
+    call.terminal.print(
+      `Forgotten. The tools of "${visible(server)}" are pinned anew when it is next connected.`,
+    )
+  return 0
+}
+
+async function findServer({ pins, server }: Call): Promise<PinnedServer> {
+  if (server === undefined) throw new UsageError('which server is missing.')
+  const servers = await pins.list()
+  const found = servers.find((one) => one.server === server)
+  if (!found)
+    throw new CommandError(
+      unknown(
+        'server',
+        server,
+        servers.map((one) => one.server),
+      ),
+    )
+  return found
+}
+
+/** The changes of the tools that were named, or all of them. */
+function chosen({ tools, changed }: PinnedServer, wanted: readonly string[]): readonly Change[] {
+  const stranger = wanted.find((name) => !tools.includes(name))
+  if (stranger !== undefined) throw new CommandError(unknown('tool', stranger, tools))
+  return wanted.length === 0 ? changed : changed.filter(({ tool }) => wanted.includes(tool))
+}
+
+function unknown(what: 'server' | 'tool', wanted: string, names: readonly string[]): string {
+  const near = nearest(wanted, names)
+  const known = (near.length > 0 ? near : names.slice(0, 10)).map(visible).join(', ')
+  const remedy =
+    names.length === 0 ? 'There are no pins yet.' : `${near.length > 0 ? 'Nearest' : 'Known'}: ${known}.`
+  return `there is no pinned ${what} "${visible(wanted)}". ${remedy}`
+}
+
+function unchanged({ server }: PinnedServer): string {
+  return `Nothing has changed in the tools of "${visible(server)}".`
+}
+
+function asJson({ tool, since, before, after, isWhole }: Change): object {
+  return { tool, since, differences: isWhole ? differences(before, after) : undefined }
+}
+
+const RED = '\u001b[31m'
+const GREEN = '\u001b[32m'
+const BOLD = '\u001b[1m'
+const PLAIN = '\u001b[0m'
+
+function readable({ tool, since, before, after, isWhole }: Change, isColoured: boolean): string {
+  const paint = (colour: string, text: string) => (isColoured ? `${colour}${text}${PLAIN}` : text)
+  const title = paint(BOLD, `${visible(tool)}, changed since ${since}`)
+  if (!isWhole) return `${title}\n  The definition is too large to be kept: only that it changed is known.\n`
+  const lines = differences(before, after).flatMap((difference) => [
+    `  ${visible(difference.where)}`,
+    ...diffLines(difference).map((line) => `    ${paint(line.startsWith('-') ? RED : GREEN, line)}`),
+  ])
+  return `${[title, ...lines].join('\n')}\n`
+}

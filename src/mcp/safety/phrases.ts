@@ -1,0 +1,81 @@
+// Words that give a text away, and how they are found in many texts at once.
+import { excerpt, type Finding, plain, type SuspicionKind } from './suspicion.ts'
+
+export type Phrase = {
+  readonly level: Finding['level']
+  readonly message: string
+  readonly patterns: readonly RegExp[]
+  /** Each must stand in the same text, at most `NEAR` characters away. */
+  readonly near?: readonly RegExp[]
+}
+
+const NEAR = 200
+
+/**
+ * A pattern over plain text in lower case. Time must grow with the text's length only: gaps are bounded, and nothing
+ * that repeats is repeated.
+ */
+export function words(parts: TemplateStringsArray, ...values: readonly string[]): RegExp {
+  return new RegExp(String.raw(parts, ...values), 'g')
+}
+
+/** Of mail, of a page, of a telephone, of a wallet; not one that is given as an example. */
+export const ADDRESS = String.raw`(?<!(?:e\.g\.|such as|example|like)[,:]? ?.?)(?:(?<![\w.+-])[\w.+-]{1,60}@[\w-]{1,60}\.\w|https?://|(?<!\w)\+\d[\d -]{7,15}|\b0x[0-9a-f]{10})`
+
+/** Texts one after the other, a line each: a pattern is run once for all of them, and never from one into the next. */
+export type Lines = { readonly whole: string; readonly lines: readonly Line[] }
+
+type Line = { readonly where: string; readonly text: string; readonly start: number; readonly end: number }
+
+export function linesOf(texts: readonly { readonly where: string; readonly text: string }[]): Lines {
+  let start = 0
+  const lines = texts.map(({ where, text }): Line => {
+    const line = plain(text)
+    const lower = line.toLowerCase()
+    const end = start + lower.length
+    const found = { where, text: lower.length === line.length ? line : lower, start, end }
+    start = end + 1
+    return found
+  })
+  return { whole: lines.map(({ text }) => text.toLowerCase()).join('\n'), lines }
+}
+
+/** The first place of each phrase in each text. */
+export function findPhrases(
+  kind: SuspicionKind,
+  phrases: readonly Phrase[],
+  { whole, lines }: Lines,
+): Finding[] {
+  return phrases.flatMap(({ level, message, patterns, near = [] }) => {
+    const found = new Map<Line, Finding>()
+    for (const pattern of patterns)
+      for (const { line, start, end } of find(pattern, near, whole, lines))
+        if (!found.has(line)) {
+          const shown = excerpt(line.text, start - line.start, end - line.start)
+          found.set(line, { kind, level, where: line.where, message, excerpt: shown })
+        }
+    return [...found.values()]
+  })
+}
+
+/** Matches that lie close together share what is near, so that no part of a text is read more than a few times. */
+function* find(
+  pattern: RegExp,
+  near: readonly RegExp[],
+  whole: string,
+  lines: readonly Line[],
+): Generator<{ line: Line; start: number; end: number }> {
+  if (whole.search(pattern) < 0) return
+  let current = 0
+  let next = 0
+  for (const { index: start, 0: match } of whole.matchAll(pattern)) {
+    if (start < next) continue
+    while (lines[current]!.end < start) current++
+    const line = lines[current]!
+    const end = start + match.length
+    const around = whole.slice(Math.max(line.start, start - NEAR), Math.min(line.end, end + NEAR))
+    const isNear = near.every((other) => around.search(other) >= 0)
+    if (isNear) yield { line, start, end }
+    next = isNear ? line.end : start + NEAR / 2
+  }
+}

@@ -1,0 +1,198 @@
+// Pins: what each tool looked like when it was first seen, or last accepted, and what is different now.
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import type { ListedTool } from '../types.ts'
+import { fingerprint, PARTS } from './fingerprint.ts'
+import { openPinFiles, type Pin, type PinnedTools, type Seen } from './pin-files.ts'
+
+export type Change = {
+  readonly tool: string
+  /** As it was accepted. */
+  readonly before: ListedTool
+  /** As it was last seen. */
+  readonly after: ListedTool
+  /** When it was first seen to be different, in ISO form. */
+  readonly since: string
+  /** False when a definition was too large to be kept: `before`, or after a restart `after`, is only a name. */
+  readonly isWhole: boolean
+}
+
+export type Verdict = {
+  /** Told again at every look until they are accepted. */
+  readonly changed: readonly Change[]
+  /** New since the last look, on a server that had pins. Told once. */
+  readonly added: readonly string[]
+  /** Gone since the last look. Told once; their pins stay. */
+  readonly removed: readonly string[]
+}
+
+export type PinnedServer = {
+  readonly server: string
+  readonly tools: readonly string[]
+  readonly changed: readonly Change[]
+}
+
+export type Pins = {
+  /** Pins what is new and tells what changed. What follows from a change is for the caller to decide. */
+  judge(server: string, tools: readonly ListedTool[]): Promise<Verdict>
+  /** Makes the newest definitions the accepted ones, of all tools or of those named; returns whose changed. */
+  accept(server: string, tools?: readonly string[]): Promise<readonly string[]>
+  /** False when the server had no pins. */
+  forget(server: string): Promise<boolean>
+  list(): Promise<readonly PinnedServer[]>
+}
+
+export type PinsOptions = {
+  /** Undefined: in memory only. */
+  readonly folder: string | undefined
+  readonly now?: () => number
+  /** Hears what went wrong with the files; nothing here ever rejects. */
+  readonly notify?: (message: string) => void
+}
+
+/** Of one definition, as JSON. Of a longer one only the hash is kept. */
+const LONGEST_DEFINITION = 65_536
+/** Missing tools beyond this are forgotten, those that went first before the others. */
+const MOST_MISSING = 10_000
+
+const none: PinnedTools = new Map()
+
+/** `$XDG_STATE_HOME/toolshelf/pins`, else `~/.local/state/toolshelf/pins`; undefined for a user without a home. */
+export function defaultPinsFolder(environment: NodeJS.ProcessEnv = process.env): string | undefined {
+  const { XDG_STATE_HOME: state } = environment
+  if (state !== undefined && isAbsolute(state)) return join(state, 'toolshelf', 'pins')
+  try {
+    return join(homedir(), '.local', 'state', 'toolshelf', 'pins')
+  } catch {
+    return undefined
+  }
+}
+
+export function openPins({ folder, now = Date.now, notify = () => {} }: PinsOptions): Pins {
+  const files = openPinFiles(folder, notify)
+  const stamp = () => new Date(now()).toISOString()
+  let last: Promise<unknown> = Promise.resolve()
+  /** One after the other, so that what is read is still true when it is written. */
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const result = last.then(work)
+    last = result.catch(() => {})
+    return result
+  }
+  return {
+    judge: (server, tools) =>
+      inTurn(async () => {
+        const known = (await files.read(server)) ?? none
+        const { pins, verdict } = compare(known, tools, stamp())
+        if (!isSame(pins, known)) await files.write(server, pins)
+        return verdict
+      }),
+    accept: (server, tools) =>
+      inTurn(async () => {
+        const pins = new Map((await files.read(server)) ?? none)
+        const waiting = [...pins.values()].filter(
+          ({ name, newest }) => newest && (tools?.includes(name) ?? true),
+        )
+        for (const { newest, ...pin } of waiting)
+          pins.set(pin.name, { ...pin, accepted: { ...newest!, since: stamp() } })
+        if (waiting.length > 0) await files.write(server, pins)
+        return waiting.map(({ name }) => name)
+      }),
+    forget: (server) => inTurn(() => files.remove(server)),
+    list: () => inTurn(async () => [...(await files.all())].map(pinned)),
+  }
+}
+
+function pinned([server, tools]: readonly [string, PinnedTools]): PinnedServer {
+  const pins = [...tools.values()]
+  return { server, tools: [...tools.keys()], changed: pins.flatMap((pin) => changeOf(pin) ?? []) }
+}
+
+/** What is to be kept now, pins that stay as they are by identity, and what to tell. */
+function compare(
+  known: PinnedTools,
+  tools: readonly ListedTool[],
+  at: string,
+): { readonly pins: PinnedTools; readonly verdict: Verdict } {
+  const listed = byName(tools)
+  const looks = [...listed].map(([name, group]) => look(known.get(name), group, at))
+  const gone = [...known.values()].filter(({ name }) => !listed.has(name))
+  const removed = gone.filter(({ isMissing }) => !isMissing)
+  const missing = [
+    ...gone.filter(({ isMissing }) => isMissing),
+    ...removed.map((pin): Pin => ({ ...pin, isMissing: true })),
+  ]
+  const kept = [...looks.map(({ pin }) => pin), ...missing.slice(-MOST_MISSING)]
+  return {
+    pins: new Map(kept.map((pin) => [pin.name, pin])),
+    verdict: {
+      changed: looks.flatMap(({ change }) => change ?? []),
+      added: known.size > 0 ? [...listed.keys()].filter((name) => !known.has(name)) : [],
+      removed: removed.map(({ name }) => name),
+    },
+  }
+}
+
+type Listed = { readonly tool: ListedTool; readonly hash: string }
+/** A server may list a name twice: each of the definitions counts. */
+type SameName = [Listed, ...Listed[]]
+
+function byName(tools: readonly ListedTool[]): ReadonlyMap<string, SameName> {
+  const groups = new Map<string, SameName>()
+  for (const tool of tools) {
+    const listed = { tool, hash: fingerprint(tool) }
+    const others = groups.get(tool.name)
+    if (others) others.push(listed)
+    else groups.set(tool.name, [listed])
+  }
+  return groups
+}
+
+function look(
+  known: Pin | undefined,
+  listed: SameName,
+  at: string,
+): { readonly pin: Pin; readonly change: Change | undefined } {
+  const accepted = known?.accepted ?? see(listed[0], at)
+  const other = listed.find(({ hash }) => hash !== accepted.hash)
+  const newest = other && renew(known?.newest, other, at)
+  const pin: Pin = { name: listed[0].tool.name, accepted, ...(newest && { newest }) }
+  const isSame = known !== undefined && !known.isMissing && known.newest === newest
+  return { pin: isSame ? known : pin, change: changeOf(pin, other?.tool) }
+}
+
+function see({ tool, hash }: Listed, since: string): Seen {
+  const definition = small(tool)
+  return { hash, since, ...(definition && { definition }) }
+}
+
+/** A definition that changes again still waits since its first change. */
+function renew(newest: Seen | undefined, other: Listed, at: string): Seen {
+  return newest?.hash === other.hash ? newest : see(other, newest?.since ?? at)
+}
+
+function changeOf({ name, accepted, newest }: Pin, live?: ListedTool): Change | undefined {
+  const after = live ?? newest?.definition
+  return (
+    newest && {
+      tool: name,
+      before: accepted.definition ?? { name },
+      after: after ?? { name },
+      since: newest.since,
+      isWhole: accepted.definition !== undefined && after !== undefined,
+    }
+  )
+}
+
+/** The parts that count, if they are small enough to be kept. */
+function small(tool: ListedTool): ListedTool | undefined {
+  const definition = Object.fromEntries(PARTS.map((part) => [part, tool[part]])) as ListedTool
+  try {
+    return JSON.stringify(definition).length <= LONGEST_DEFINITION ? definition : undefined
+  } catch {
+    return undefined // Too deep to be written, or a circle.
+  }
+}
+
+function isSame(one: PinnedTools, other: PinnedTools): boolean {
+  return one.size === other.size && [...one.values()].every((pin) => other.get(pin.name) === pin)
+}

@@ -1,0 +1,191 @@
+// `toolshelf pins` through its command, over pins as servers make them.
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { CommandError, helpFor, readInput, UsageError } from '../../src/cli/command.ts'
+import { pins } from '../../src/cli/pins.ts'
+import { openPins } from '../../src/mcp/safety/pins.ts'
+import type { ListedTool } from '../../src/mcp/types.ts'
+
+const base = mkdtempSync(join(tmpdir(), 'toolshelf-pins-cli-'))
+afterAll(() => rmSync(base, { recursive: true, force: true }))
+let count = 0
+
+const tool = (name: string, description: string): ListedTool => ({ name, description })
+const since = '2026-01-02T03:04:05.000Z'
+
+/** Three tools on one server, of which two changed, and one on another. */
+async function pinned(): Promise<string> {
+  const folder = join(base, String(count++))
+  const kept = openPins({ folder, now: () => Date.parse(since) })
+  await kept.judge('github', [
+    tool('create_issue', 'Opens an issue.\nThat is all.'),
+    tool('list_issues', 'Lists.'),
+    tool('merge', 'Merges.'),
+  ])
+  await kept.judge('github', [
+    tool('create_issue', 'Opens an issue.\nAnd sends a copy. \u001b[8mHidden.'),
+    tool('list_issues', 'Lists issues.'),
+    tool('merge', 'Merges.'),
+  ])
+  await kept.judge('files', [tool('read', 'Reads.')])
+  return folder
+}
+
+async function cli(folder: string, words: readonly string[], isInteractive = false) {
+  const out: string[] = []
+  const told: string[] = []
+  const terminal = {
+    print: (text: string) => void out.push(text),
+    tell: (text: string) => void told.push(text),
+    isInteractive,
+  }
+  const failure = await pins.run(readInput(pins, [...words, '--folder', folder]), terminal).then(
+    () => undefined,
+    (error: Error) => error,
+  )
+  return { failure, out: out.join('\n'), told: told.join('\n'), json: () => JSON.parse(out.join('\n')) }
+}
+
+/** The superuser may write everywhere, so that it must be someone else for a while. */
+async function asNobody<Result>(work: () => Promise<Result>): Promise<Result> {
+  const isSuperuser = process.getuid?.() === 0
+  if (isSuperuser) process.seteuid?.(65_534)
+  try {
+    return await work()
+  } finally {
+    if (isSuperuser) process.seteuid?.(0)
+  }
+}
+
+describe('toolshelf pins', () => {
+  it('lists servers, their tools and the changes that wait', async () => {
+    const folder = await pinned()
+    const { out } = await cli(folder, [])
+    expect(out).toMatch(/server +tools +changed/)
+    expect(out).toMatch(/files +1 +0/)
+    expect(out).toMatch(/github +3 +2/)
+    expect(out).toContain('toolshelf pins show <server>')
+    expect((await cli(folder, ['list', '--json'])).json()).toEqual({
+      servers: [
+        { server: 'files', tools: 1, changed: [] },
+        { server: 'github', tools: 3, changed: ['create_issue', 'list_issues'] },
+      ],
+    })
+  })
+
+  it('says when there is nothing', async () => {
+    expect((await cli(join(base, 'nowhere'), [])).out).toContain('There are no pins yet.')
+    expect((await cli(join(base, 'nowhere'), ['--json'])).json()).toEqual({ servers: [] })
+  })
+
+  it('a broken file is told, and the others are listed', async () => {
+    const folder = await pinned()
+    writeFileSync(join(folder, 'x.json'), '{')
+    const { out, told } = await cli(folder, [])
+    expect(told).toContain('x.json.broken')
+    expect(out).toContain('github')
+  })
+})
+
+describe('toolshelf pins show', () => {
+  it('shows what went and what came, with nothing hidden', async () => {
+    const { out } = await cli(await pinned(), ['show', 'github'])
+    expect(out).toBe(
+      [
+        `create_issue, changed since ${since}`,
+        '  description',
+        '    - That is all.',
+        '    + And sends a copy. \\u{1b}[8mHidden.',
+        '',
+        `list_issues, changed since ${since}`,
+        '  description',
+        '    - Lists.',
+        '    + Lists issues.',
+        '',
+        'If this is as it should be: toolshelf pins accept github',
+      ].join('\n'),
+    )
+  })
+
+  it('uses colours on a terminal only, and shows the tools that were named', async () => {
+    const { out } = await cli(await pinned(), ['show', 'github', 'list_issues'], true)
+    expect(out).toContain('\u001b[31m- Lists.\u001b[0m')
+    expect(out).toContain('\u001b[32m+ Lists issues.\u001b[0m')
+    expect(out).not.toContain('create_issue')
+  })
+
+  it('prints JSON', async () => {
+    const { json } = await cli(await pinned(), ['show', 'github', 'list_issues', '--json'])
+    const difference = { where: 'description', before: 'Lists.', after: 'Lists issues.' }
+    expect(json()).toEqual({
+      server: 'github',
+      changed: [{ tool: 'list_issues', since, differences: [difference] }],
+    })
+  })
+
+  it('a definition too large to be kept is said to be so', async () => {
+    const folder = join(base, String(count++))
+    const kept = openPins({ folder })
+    for (const letter of ['a', 'b']) await kept.judge('files', [tool('read', letter.repeat(100_000))])
+    expect((await cli(folder, ['show', 'files'])).out).toContain('too large to be kept')
+  })
+})
+
+describe('toolshelf pins accept and forget', () => {
+  it('accepts one tool, then the rest', async () => {
+    const folder = await pinned()
+    expect((await cli(folder, ['accept', 'github', 'create_issue'])).out).toContain('create_issue')
+    expect((await cli(folder, ['--json'])).json().servers[1]).toMatchObject({ changed: ['list_issues'] })
+    expect((await cli(folder, ['accept', 'github', '--json'])).json()).toEqual({
+      server: 'github',
+      accepted: ['list_issues'],
+    })
+    expect((await cli(folder, ['accept', 'github'])).out).toContain('Nothing has changed')
+    expect((await cli(folder, ['show', 'github'])).out).toContain('Nothing has changed')
+  })
+
+  it('forgets a server', async () => {
+    const folder = await pinned()
+    expect((await cli(folder, ['forget', 'github'])).out).toContain('pinned anew')
+    expect((await cli(folder, ['--json'])).json().servers).toMatchObject([{ server: 'files' }])
+    expect((await cli(folder, ['forget', 'files', '--json'])).json()).toEqual({
+      server: 'files',
+      forgotten: true,
+    })
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('fails when what is accepted cannot be kept', async () => {
+    const folder = await pinned()
+    chmodSync(base, 0o755)
+    for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o644)
+    chmodSync(folder, 0o555)
+    const { failure, told } = await asNobody(() => cli(folder, ['accept', 'github']))
+    expect(failure).toBeInstanceOf(CommandError)
+    expect(failure?.message).toContain('nothing is accepted')
+    expect(told).toContain('cannot be kept')
+    expect((await cli(folder, ['--json'])).json().servers[1]).toMatchObject({ changed: { length: 2 } })
+  })
+})
+
+describe('wrong words are told with a remedy', () => {
+  it.each([
+    [['show', 'githup'], CommandError, 'there is no pinned server "githup". Nearest: github.'],
+    [['show', 'zzz'], CommandError, 'Known: files, github.'],
+    [['accept', 'github', 'create_isue'], CommandError, 'Nearest: create_issue'],
+    [['show'], UsageError, 'which server is missing'],
+    [['lst'], UsageError, 'Say list, show, accept, forget, or nothing.'],
+    [['forget', 'github', 'merge'], UsageError, 'name no tools'],
+  ])('%j', async (words, kind, message) => {
+    const { failure } = await cli(await pinned(), words)
+    expect(failure).toBeInstanceOf(kind)
+    expect(failure?.message).toContain(message)
+  })
+
+  it('help has an example of each', () => {
+    for (const action of ['show', 'accept', 'forget'])
+      expect(helpFor(pins)).toContain(`toolshelf pins ${action} `)
+  })
+})

@@ -1,0 +1,332 @@
+// Pins: a definition is remembered as it was first seen, and a change is told until it is accepted.
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, describe, expect, it } from 'vitest'
+import { differences, diffLines, outline } from '../../src/mcp/safety/changes.ts'
+import { fingerprint } from '../../src/mcp/safety/fingerprint.ts'
+import { defaultPinsFolder, openPins } from '../../src/mcp/safety/pins.ts'
+import type { ListedTool } from '../../src/mcp/types.ts'
+
+const base = mkdtempSync(join(tmpdir(), 'toolshelf-pins-'))
+afterAll(() => rmSync(base, { recursive: true, force: true }))
+let count = 0
+const newFolder = () => join(base, String(count++), 'pins')
+
+const tool = (name: string, description = `Does ${name}.`, rest: Partial<ListedTool> = {}): ListedTool => ({
+  name,
+  description,
+  inputSchema: { type: 'object', properties: { path: { type: 'string' } } },
+  ...rest,
+})
+const quiet = { changed: [], added: [], removed: [] }
+const onlyFile = (folder: string) => join(folder, readdirSync(folder).find((name) => name.endsWith('.json'))!)
+
+describe('a fingerprint', () => {
+  const fine = tool('read', 'Reads.', {
+    outputSchema: { a: 1, b: [1, 2] },
+    annotations: { readOnlyHint: true },
+  })
+
+  it('is the same whatever the order of keys, and for remarks that mean nothing to a model', () => {
+    const turned = Object.fromEntries(Object.entries(fine).reverse()) as ListedTool
+    const again = { ...turned, outputSchema: { b: [1, 2], a: 1 }, _meta: { at: 'now' }, execution: {} }
+    expect(fingerprint(again)).toBe(fingerprint(fine))
+    expect(fingerprint(fine)).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  it.each<[string, Partial<ListedTool>]>([
+    ['name', { name: 'write' }],
+    ['title', { title: 'Read' }],
+    ['description', { description: 'Reads. ' }],
+    ['inputSchema', { inputSchema: { type: 'object', properties: { path: { type: 'number' } } } }],
+    ['outputSchema', { outputSchema: { a: 1, b: [2, 1] } }],
+    ['annotations', { annotations: { readOnlyHint: false } }],
+    ['where a key stands', { outputSchema: { b: [1, 2, { a: 1 }] } }],
+    ['text for a number', { outputSchema: { a: '1', b: [1, 2] } }],
+  ])('tells a change of %s', (_, change) => {
+    expect(fingerprint({ ...fine, ...change })).not.toBe(fingerprint(fine))
+  })
+
+  it('H6 takes deep and circular schemas', () => {
+    let deep: object = {}
+    for (let level = 0; level < 50_000; level++) deep = { not: deep }
+    const circle: { [key: string]: unknown } = {}
+    circle.items = circle
+    const deeper = { ...fine, inputSchema: { not: deep } }
+    expect(fingerprint({ ...fine, inputSchema: deep })).not.toBe(fingerprint(deeper))
+    expect(fingerprint({ ...fine, inputSchema: circle })).toMatch(/^[0-9a-f]{64}$/)
+  })
+})
+
+describe('a change', () => {
+  it('is told from the second look on, also after a restart, until it is accepted', async () => {
+    const folder = newFolder()
+    let time = Date.parse('2026-01-01T00:00:00Z')
+    const open = () => openPins({ folder, now: () => time })
+    const [before, after] = [tool('read'), tool('read', 'Reads, and sends a copy.')]
+    const pins = open()
+    expect(await pins.judge('files', [before])).toEqual(quiet)
+    expect(await pins.judge('files', [before])).toEqual(quiet)
+    time += 1000
+    const change = { tool: 'read', before, after, since: '2026-01-01T00:00:01.000Z', isWhole: true }
+    expect(await pins.judge('files', [after])).toEqual({ ...quiet, changed: [change] })
+    time += 1000
+    expect(await open().judge('files', [after])).toEqual({ ...quiet, changed: [change] })
+    expect(await open().accept('files')).toEqual(['read'])
+    expect(await pins.judge('files', [after])).toEqual(quiet)
+    expect((await pins.judge('files', [before])).changed).toMatchObject([{ before: after, after: before }])
+  })
+
+  it('that changes again waits since its first change; one that is undone waits no more', async () => {
+    let time = 0
+    const pins = openPins({ folder: newFolder(), now: () => time++ * 1000 })
+    await pins.judge('files', [tool('read')])
+    await pins.judge('files', [tool('read', 'second')])
+    const { changed } = await pins.judge('files', [tool('read', 'third')])
+    expect(changed).toMatchObject([{ since: '1970-01-01T00:00:01.000Z', after: { description: 'third' } }])
+    expect(await pins.judge('files', [tool('read')])).toEqual(quiet)
+    expect(await pins.accept('files')).toEqual([])
+  })
+
+  it('is not laundered by leaving and coming back, nor by a second tool of the same name', async () => {
+    const pins = openPins({ folder: newFolder() })
+    await pins.judge('files', [tool('read'), tool('list')])
+    expect(await pins.judge('files', [tool('list')])).toEqual({ ...quiet, removed: ['read'] })
+    expect(await pins.judge('files', [tool('list')])).toEqual(quiet)
+    const back = await pins.judge('files', [tool('list'), tool('read', 'another')])
+    expect(back).toMatchObject({ changed: [{ tool: 'read' }], added: [] })
+    const twice = await pins.judge('files', [tool('list'), tool('list', 'another'), tool('read')])
+    expect(twice).toMatchObject({ changed: [{ tool: 'list', after: { description: 'another' } }] })
+  })
+
+  it('is accepted by name, and leaves the others waiting', async () => {
+    const pins = openPins({ folder: newFolder() })
+    await pins.judge('files', [tool('read'), tool('list')])
+    await pins.judge('files', [tool('read', 'new'), tool('list', 'new')])
+    expect(await pins.accept('files', ['list', 'nobody'])).toEqual(['list'])
+    expect(await pins.list()).toMatchObject([
+      { server: 'files', tools: ['read', 'list'], changed: [{ tool: 'read' }] },
+    ])
+  })
+
+  it('of one server does not touch another, whatever they are called', async () => {
+    const folder = newFolder()
+    const pins = openPins({ folder })
+    for (const server of ['a/b', 'a_b', '__proto__', '../up', '']) await pins.judge(server, [tool('read')])
+    expect((await pins.list()).map(({ server }) => server).sort()).toEqual([
+      '',
+      '../up',
+      '__proto__',
+      'a/b',
+      'a_b',
+    ])
+    expect(readdirSync(folder)).toHaveLength(5)
+    expect(await pins.forget('a/b')).toBe(true)
+    expect(await pins.forget('a/b')).toBe(false)
+    expect((await pins.judge('a_b', [tool('read', 'new')])).changed).toHaveLength(1)
+    expect(await pins.judge('a/b', [tool('read', 'new')])).toEqual(quiet)
+  })
+})
+
+it('tools that appear later are told once', async () => {
+  const pins = openPins({ folder: newFolder() })
+  expect(await pins.judge('files', [])).toEqual(quiet)
+  expect(await pins.judge('files', [tool('read')])).toEqual(quiet)
+  expect(await pins.judge('files', [tool('read'), tool('__proto__')])).toEqual({
+    ...quiet,
+    added: ['__proto__'],
+  })
+  expect(await pins.judge('files', [tool('read'), tool('__proto__')])).toEqual(quiet)
+})
+
+describe('on disk', () => {
+  it('files and folder are private, and nothing else is left there', async () => {
+    const folder = newFolder()
+    const pins = openPins({ folder })
+    await pins.judge('my server', [tool('read')])
+    await pins.judge('my server', [tool('read', 'new')])
+    expect(readdirSync(folder)).toEqual([expect.stringMatching(/^my_server-[0-9a-f]{16}\.json$/)])
+    expect(statSync(folder).mode & 0o777).toBe(0o700)
+    expect(statSync(onlyFile(folder)).mode & 0o777).toBe(0o600)
+  })
+
+  it('an unchanged list writes nothing', async () => {
+    const folder = newFolder()
+    const pins = openPins({ folder })
+    await pins.judge('files', [tool('read'), tool('list')])
+    const { ino } = statSync(onlyFile(folder))
+    await pins.judge('files', [tool('list'), tool('read')])
+    expect(statSync(onlyFile(folder)).ino).toBe(ino)
+  })
+
+  it.each(['', '{"version":1', 'null', '[]', '{"version":9}', '{"version":1,"server":"files","tools":[{}]}'])(
+    'a broken file is set aside and told: %j',
+    async (text) => {
+      const folder = newFolder()
+      const told: string[] = []
+      const pins = openPins({ folder, notify: (message) => told.push(message) })
+      await pins.judge('files', [tool('read')])
+      const path = onlyFile(folder)
+      writeFileSync(path, text)
+      expect(await pins.judge('files', [tool('read')])).toEqual(quiet)
+      expect(told).toEqual([expect.stringContaining(`It is now ${path}.broken`)])
+      expect(readFileSync(`${path}.broken`, 'utf8')).toBe(text)
+      expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
+    },
+  )
+
+  it('one broken file does not keep the others from being listed', async () => {
+    const folder = newFolder()
+    const told: string[] = []
+    const pins = openPins({ folder, notify: (message) => told.push(message) })
+    await pins.judge('files', [tool('read')])
+    writeFileSync(join(folder, 'x.json'), 'no')
+    expect(await pins.list()).toMatchObject([{ server: 'files' }])
+    expect(told).toHaveLength(1)
+  })
+
+  it('a folder that cannot be written is told once, and pins hold in memory', async () => {
+    const folder = newFolder()
+    mkdirSync(join(folder, '..'), { recursive: true })
+    writeFileSync(folder, 'a file where the folder should be')
+    const told: string[] = []
+    const pins = openPins({ folder, notify: (message) => told.push(message) })
+    await pins.judge('files', [tool('read')])
+    await pins.judge('mail', [tool('send')])
+    expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
+    expect(await pins.accept('files')).toEqual(['read'])
+    expect(await pins.judge('files', [tool('read', 'new')])).toEqual(quiet)
+    expect(told).toEqual([expect.stringContaining('they hold for this run only')])
+    expect((await pins.list()).map(({ server }) => server)).toEqual(['files', 'mail'])
+  })
+
+  it('a file that is there and cannot be read is never overwritten', async () => {
+    const folder = newFolder()
+    await openPins({ folder }).judge('files', [tool('read')])
+    const path = onlyFile(folder)
+    rmSync(path)
+    mkdirSync(path)
+    const told: string[] = []
+    const pins = openPins({ folder, notify: (message) => told.push(message) })
+    expect(await pins.judge('files', [tool('read')])).toEqual(quiet)
+    expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
+    expect(statSync(path).isDirectory()).toBe(true)
+    expect(told).toHaveLength(1)
+  })
+
+  it('without a folder pins hold in memory', async () => {
+    const pins = openPins({ folder: undefined })
+    await pins.judge('files', [tool('read')])
+    expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
+  })
+
+  it('H6 ten thousand tools are pinned, and large or deep ones by their hash', async () => {
+    const folder = newFolder()
+    const many = Array.from({ length: 10_000 }, (_, index) => tool(`tool_${index}`))
+    let deep: object = {}
+    for (let level = 0; level < 50_000; level++) deep = { not: deep }
+    const monsters = (word: string) => [
+      tool('large', word.repeat(70_000)),
+      tool('deep', word, { inputSchema: deep }),
+    ]
+    await openPins({ folder }).judge('files', [...many, ...monsters('a')])
+    expect(statSync(onlyFile(folder)).size).toBeLessThan(5_000_000)
+    const { changed } = await openPins({ folder }).judge('files', [
+      ...many.slice(1),
+      tool('tool_0', 'new'),
+      ...monsters('b'),
+    ])
+    expect(changed.map(({ tool, isWhole }) => [tool, isWhole])).toEqual([
+      ['tool_0', true],
+      ['large', false],
+      ['deep', false],
+    ])
+  })
+
+  it('processes that write at the same time, and one that is killed, leave whole files', async () => {
+    const folder = newFolder()
+    const source = new URL('../../src/mcp/safety/pins.ts', import.meta.url).href
+    const writing = `
+      import { openPins } from ${JSON.stringify(source)}
+      const pins = openPins({ folder: ${JSON.stringify(folder)}, notify: (message) => console.log(message) })
+      const tools = (round) => Array.from({ length: 300 }, (_, index) => ({ name: 'tool_' + index, title: 'x' + round }))
+      for (let round = 0; round < Number(process.argv[1]); round++) {
+        await pins.judge('files', tools(round))
+        await pins.accept('files')
+        if (round === 0) console.log('writing')
+      }`
+    const words = ['--import', 'tsx', '--input-type=module', '-e', writing]
+    const killed = spawn(process.execPath, [...words, '1000000'])
+    const ended = once(killed, 'exit')
+    await once(killed.stdout, 'data')
+    const others = ['one', 'two'].map(() => promisify(execFile)(process.execPath, [...words, '20']))
+    const told: string[] = []
+    const reader = openPins({ folder, notify: (message) => told.push(message) })
+    for (let round = 0; round < 20; round++)
+      expect(await reader.list()).toMatchObject([{ server: 'files', tools: { length: 300 } }])
+    killed.kill('SIGKILL')
+    await ended
+    for (const { stdout } of await Promise.all(others)) expect(stdout).toBe('writing\n')
+    expect(await reader.list()).toMatchObject([{ tools: { length: 300 } }])
+    expect(told).toEqual([])
+  })
+
+  it('looks at one server in a row do not lose each other', async () => {
+    const pins = openPins({ folder: newFolder() })
+    await Promise.all([
+      pins.judge('files', [tool('read')]),
+      pins.judge('files', [tool('read'), tool('list')]),
+    ])
+    expect(await pins.list()).toMatchObject([{ tools: ['read', 'list'] }])
+  })
+})
+
+it('pins are kept where a state belongs', () => {
+  expect(defaultPinsFolder({ XDG_STATE_HOME: '/state' })).toBe('/state/toolshelf/pins')
+  expect(defaultPinsFolder({ XDG_STATE_HOME: 'relative' })).toMatch(/\/\.local\/state\/toolshelf\/pins$/)
+})
+
+describe('what changed', () => {
+  const before = tool('read', 'Reads a file.\nFast.\nSafe.', {
+    inputSchema: { properties: { path: { type: 'string', default: '/old' }, 'a.b': {} }, required: ['path'] },
+  })
+  const after = tool('read', 'Reads a file.\nFast, and sends it.\nSafe.', {
+    inputSchema: {
+      required: ['path', 'to'],
+      properties: { path: { default: '/new', type: 'string' }, a: { b: {} } },
+    },
+  })
+
+  it('is told place by place', () => {
+    expect(differences(before, after)).toEqual([
+      { where: 'description', before: before.description, after: after.description },
+      { where: 'inputSchema.required', before: '["path"]', after: '["path","to"]' },
+      { where: 'inputSchema.properties.path.default', before: '/old', after: '/new' },
+      { where: 'inputSchema.properties.a.b', before: undefined, after: '{}' },
+      { where: 'inputSchema.properties["a.b"]', before: '{}', after: undefined },
+    ])
+    expect(outline(differences(before, after))).toBe(
+      'description, inputSchema.required, inputSchema.properties.path.default and 2 more',
+    )
+    expect(differences(before, before)).toEqual([])
+  })
+
+  it('is shown without what stayed', () => {
+    const [description, , , added] = differences(before, after)
+    expect(diffLines(description!)).toEqual(['- Fast.', '+ Fast, and sends it.'])
+    expect(diffLines(added!)).toEqual(['+ {}'])
+    const lines = diffLines({ where: 'x', before: '', after: [...Array(20).keys()].join('\n') })
+    expect(lines.slice(-2)).toEqual(['+ 11', '+ … 8 more lines'])
+  })
+
+  it('is shown from where a long line differs, with nothing invisible left', () => {
+    const long = 'word '.repeat(1000)
+    const [old, young] = diffLines({ where: 'x', before: `${long}end`, after: `${long}\u001b[8mnew\u200b` })
+    expect(old).toMatch(/^- …(word )+end$/)
+    expect(young).toMatch(/^\+ …(word )+\\u\{1b\}\[8mnew\\u\{200b\}$/)
+  })
+})
