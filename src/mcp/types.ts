@@ -106,10 +106,14 @@ export type Progress = { readonly progress: number; readonly total?: number; rea
 
 /** Answers what a server asks its client: elicitation, sampling, roots. Rejects for what it cannot do. */
 export type Asker = {
+  /** What the client behind it can do, where that is known; servers of the newer protocol are told with each call. */
+  readonly capabilities?: { readonly [name: string]: unknown }
   ask(
     method: string,
     params: { readonly [name: string]: unknown },
     signal?: AbortSignal,
+    /** How the server calls this question, where it has a name. */
+    key?: string,
   ): Promise<{ readonly [name: string]: unknown }>
 }
 

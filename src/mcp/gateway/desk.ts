@@ -78,11 +78,16 @@ export function createDesk({ shelf, host, addresses, mode, servers, onLoad }: De
         return await callByName(wrapped.name, wrapped.input, options)
       } catch (error) {
         options.signal?.throwIfAborted()
+        const { cause } = error as { cause?: { code?: unknown } }
+        if (cause?.code === MISSING_CAPABILITY) throw cause
         return failure((error as Error).message)
       }
     },
   }
 }
+
+/** It is the client's to know, not the model's, that it must declare what it can do. */
+const MISSING_CAPABILITY = -32021
 
 /** The server's own definition under the gateway's name; tasks are a matter between a client and one server. */
 function asListed({ name, tool, definition }: PoolTool): Fields {

@@ -1,7 +1,7 @@
 // A call in which a server asks its client something back. To the client it is one request that is answered with a
 // question and sent again with the answer; to the server it is one call that never stopped.
 import { randomUUID } from 'node:crypto'
-import { inputRequired } from '@modelcontextprotocol/server'
+import { inputRequired, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import type { Asker } from '../types.ts'
 
 type Fields = { readonly [name: string]: unknown }
@@ -17,10 +17,13 @@ export type Exchanges = {
   /** Runs the work, or goes on with the one that waits for this round's answers. */
   run<Result>(
     round: Round,
-    canAnswer: (method: string) => boolean,
+    client: Answerer,
     work: (asker: Asker, signal: AbortSignal) => Promise<Result>,
   ): Promise<Result>
 }
+
+/** What the client can do, and whether it can answer a method. */
+export type Answerer = { readonly capabilities: Fields; readonly canAnswer: (method: string) => boolean }
 
 type Question = {
   readonly key: string
@@ -31,7 +34,8 @@ type Question = {
 }
 
 type Exchange = {
-  readonly id: string
+  /** Of the present round. */
+  id: string
   readonly controller: AbortController
   readonly finished: Promise<unknown>
   asked: Question[]
@@ -46,26 +50,33 @@ export function createExchanges(): Exchanges {
   const open = new Map<string, Exchange>()
 
   return {
-    async run(round, canAnswer, work) {
+    async run(round, client, work) {
       const state = round.requestState()
       const known = typeof state === 'string' ? open.get(state) : undefined
+      if (typeof state === 'string' && !known)
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Invalid or expired requestState')
       if (known) deliver(known, round.inputResponses ?? {})
-      const exchange = known ?? begin(canAnswer, work)
+      const exchange = known ?? begin(client, round.inputResponses ?? {}, work)
       return (await follow(exchange, round)) as never
     },
   }
 
   function begin(
-    canAnswer: (method: string) => boolean,
+    { capabilities, canAnswer }: Answerer,
+    early: Fields,
     work: (asker: Asker, signal: AbortSignal) => Promise<unknown>,
   ): Exchange {
     const controller = new AbortController()
     let count = 0
     const asker: Asker = {
-      ask: (method, params) => {
+      capabilities,
+      ask: (method, params, _signal, name = '') => {
         if (!canAnswer(method)) return Promise.reject(new Error(`the client cannot do ${method}`))
+        // A client that knows the question may have brought the answer with the call.
+        if (name in early) return Promise.resolve(early[name] as Fields)
+        const isFree = name !== '' && exchange.asked.every(({ key }) => key !== name)
         return new Promise((answer, refuse) => {
-          exchange.asked.push({ key: `ask-${++count}`, method, params, answer, refuse })
+          exchange.asked.push({ key: isFree ? name : `ask-${++count}`, method, params, answer, refuse })
           exchange.wake()
         })
       },
@@ -100,6 +111,7 @@ export function createExchanges(): Exchanges {
       })
       const outcome = await Promise.race([exchange.finished, asks])
       if (outcome !== ASKS) return outcome
+      exchange.id = randomUUID()
       open.set(exchange.id, exchange)
       exchange.expiry = setTimeout(
         () => exchange.controller.abort(new Error('the client never answered')),

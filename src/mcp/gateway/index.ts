@@ -1,5 +1,5 @@
 // The gateway: one MCP server in front of many. Each client gets a desk of its own; the servers behind are shared.
-import { Server } from '@modelcontextprotocol/server'
+import { ProtocolError, Server } from '@modelcontextprotocol/server'
 import type { Shelf } from '../../core/index.ts'
 import type { Asker, HostEvent, McpHost } from '../types.ts'
 import { createAddresses } from './addresses.ts'
@@ -73,6 +73,17 @@ export function createGateway(options: GatewayOptions): Gateway {
     )
   }
 
+  /** What the server itself has answered is the client's to read. */
+  function own(error: unknown): never {
+    const { cause } = error as Error
+    throw cause instanceof ProtocolError ? cause : error
+  }
+
+  const answerer = (server: Server) => ({
+    capabilities: clientCapabilities(server),
+    canAnswer: (method: string) => canAnswer(server, method),
+  })
+
   function serve({ isStateless }: { readonly isStateless: boolean }): Server {
     const server = new Server(
       { name: 'toolshelf', title: 'Toolshelf', version },
@@ -115,28 +126,36 @@ export function createGateway(options: GatewayOptions): Gateway {
         const note = { method: 'notifications/progress', params: { ...progress, progressToken: token } }
         mcpReq.notify(note as never).catch(() => {})
       }
-      const output = await exchanges.run(
-        mcpReq,
-        (method) => canAnswer(server, method),
-        (asker, signal) =>
-          desk.call(params.name, params.arguments, { asker, signal, onProgress: onProgress as never }),
+      const output = await exchanges.run(mcpReq, answerer(server), (asker, signal) =>
+        desk.call(params.name, params.arguments, { asker, signal, onProgress: onProgress as never }),
       )
       return output as never
     })
-    server.setRequestHandler('resources/list', async () => ({
-      resources: (await offers.resources()) as never[],
-    }))
-    server.setRequestHandler('resources/templates/list', async () => ({
-      resourceTemplates: (await offers.templates()) as never[],
-    }))
+    server.setRequestHandler('resources/list', async () => {
+      begin()
+      return { resources: (await offers.resources()) as never[] }
+    })
+    server.setRequestHandler('resources/templates/list', async () => {
+      begin()
+      return { resourceTemplates: (await offers.templates()) as never[] }
+    })
     server.setRequestHandler(
       'resources/read',
-      async ({ params }, { mcpReq }) => (await offers.readResource(params.uri, mcpReq.signal)) as never,
+      async ({ params }, { mcpReq }) =>
+        (await exchanges.run(mcpReq, answerer(server), (asker, signal) =>
+          offers.readResource(params.uri, { asker, signal }).catch(own),
+        )) as never,
     )
-    server.setRequestHandler('prompts/list', async () => ({ prompts: (await offers.prompts()) as never[] }))
+    server.setRequestHandler('prompts/list', async () => {
+      begin()
+      return { prompts: (await offers.prompts()) as never[] }
+    })
     server.setRequestHandler(
       'prompts/get',
-      async ({ params }, { mcpReq }) => (await offers.getPrompt(params as Fields, mcpReq.signal)) as never,
+      async ({ params }, { mcpReq }) =>
+        (await exchanges.run(mcpReq, answerer(server), (asker, signal) =>
+          offers.getPrompt(params as Fields, { asker, signal }).catch(own),
+        )) as never,
     )
     server.setRequestHandler(
       'completion/complete',

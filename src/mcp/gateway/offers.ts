@@ -1,5 +1,6 @@
 // What else the servers offer: resources, templates and prompts, joined under names that lead back.
-import type { McpHost, ServerStatus } from '../types.ts'
+import { ResourceNotFoundError } from '@modelcontextprotocol/server'
+import type { CallOptions, McpHost, ServerStatus } from '../types.ts'
 import { type Addresses, addressBlock, nameAll } from './addresses.ts'
 
 type Fields = { readonly [name: string]: unknown }
@@ -9,10 +10,10 @@ export type Offers = {
   resources(): Promise<Fields[]>
   templates(): Promise<Fields[]>
   prompts(): Promise<Fields[]>
-  readResource(uri: string, signal: AbortSignal): Promise<Fields>
+  readResource(uri: string, options: CallOptions): Promise<Fields>
   /** The server and its own URI, for subscriptions and completions. */
   ownerOf(uri: string): Promise<{ readonly server: string; readonly uri: string }>
-  getPrompt(params: Fields, signal: AbortSignal): Promise<Fields>
+  getPrompt(params: Fields, options: CallOptions): Promise<Fields>
   complete(params: Fields, signal: AbortSignal): Promise<Fields>
   close(): void
 }
@@ -90,7 +91,7 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
         )
       if (isReadable) return { server, uri }
     }
-    throw new Error(`no server has the resource "${uri}"`)
+    throw new ResourceNotFoundError(uri)
   }
 
   return {
@@ -104,9 +105,9 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
         ({ server, entry }) => ({ ...entry, uriTemplate: addresses.uri(server, String(entry.uriTemplate)) }),
       ),
     prompts: async () => [...(await prompts())].map(([name, { entry }]) => ({ ...entry, name })),
-    async readResource(given, signal) {
+    async readResource(given, options) {
       const { server, uri } = await ownerOf(given)
-      const result = await host.request(server, 'resources/read', { uri }, { signal })
+      const result = await host.request(server, 'resources/read', { uri }, options)
       const contents = Array.isArray(result.contents) ? (result.contents as Fields[]) : []
       const isNamed = addresses.uriBack(given) !== undefined
       return {
@@ -117,9 +118,9 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
       }
     },
     ownerOf,
-    async getPrompt(params, signal) {
+    async getPrompt(params, options) {
       const { server, own } = await promptFor(params.name)
-      const result = await host.request(server, 'prompts/get', { ...params, name: own }, { signal })
+      const result = await host.request(server, 'prompts/get', { ...params, name: own }, options)
       const messages = Array.isArray(result.messages) ? (result.messages as Fields[]) : []
       return {
         ...result,

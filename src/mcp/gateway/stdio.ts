@@ -3,9 +3,6 @@ import type { Readable, Writable } from 'node:stream'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Gateway } from './index.ts'
 
-/** A client that never says it is ready still wants its servers. */
-const LONGEST_SILENCE = 1000
-
 /** Resolves when the client is gone and everything behind it has ended. */
 export async function runOnStdio(
   gateway: Gateway,
@@ -20,9 +17,7 @@ export async function runOnStdio(
   const handle = serveStdio(({ era }) => gateway.serve({ isStateless: era === 'modern' }), {
     transport: new StdioServerTransport(input, output),
   })
-  const timer = setTimeout(() => gateway.host.start(), LONGEST_SILENCE)
   await gone
-  clearTimeout(timer)
   await handle.close().catch(() => {})
   await gateway.close()
 }

@@ -318,6 +318,10 @@ export function createConnection(options: ConnectionOptions): Connection {
     later(look, times.health)
   }
 
+  function whoever(asker = options.asker) {
+    return asker ? { asker } : {}
+  }
+
   // The last good list stays when a refresh fails (H4).
   const refreshSoon = createPace(times.refresh, later, () => void refresh().catch(() => {}))
 
@@ -341,10 +345,15 @@ export function createConnection(options: ConnectionOptions): Connection {
     call: (tool, input, { timeout = config.callTimeout, asker, ...rest }) =>
       use(asker, (open) => {
         const listed = view.tools.find(({ name }) => name === tool)
-        return open.call(tool, input, { ...rest, timeout, ...(listed ? { tool: listed } : {}) })
+        return open.call(tool, input, {
+          ...rest,
+          timeout,
+          ...whoever(asker),
+          ...(listed ? { tool: listed } : {}),
+        })
       }),
     request: (method, params, { timeout = config.callTimeout, asker, ...rest }) =>
-      use(asker, (open) => open.request(method, params, { ...rest, timeout })),
+      use(asker, (open) => open.request(method, params, { ...rest, timeout, ...whoever(asker) })),
     async notify(method) {
       await session?.notify(method)
     },

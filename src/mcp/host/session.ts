@@ -1,6 +1,5 @@
 // One connected life of a server: opened, asked, closed. Answers are taken as they come: one field that is spelled wrong
 // must not cost the rest.
-import { existsSync } from 'node:fs'
 import {
   type AuthProvider,
   Client,
@@ -17,6 +16,9 @@ import {
 } from '@modelcontextprotocol/client'
 import type { CallOptions, CallOutput, ListedTool, RemoteConfig, ServerConfig } from '../types.ts'
 import { boundedFetch } from './bounded-fetch.ts'
+import { createModern } from './modern.ts'
+import { readOutput } from './output.ts'
+import { ENDED, moreRights, reasonFor } from './reasons.ts'
 import { SessionError } from './session-error.ts'
 import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
 
@@ -41,7 +43,7 @@ export type Session = {
 
 export type Listed = { readonly entries: readonly unknown[]; readonly isCut: boolean }
 
-export type SessionCallOptions = Omit<CallOptions, 'asker'> & {
+export type SessionCallOptions = CallOptions & {
   readonly timeout: number
   /** As it was listed: a modern server over HTTP may want some arguments as headers. */
   readonly tool?: ListedTool
@@ -88,8 +90,6 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     return openSse()
   })
 }
-
-const ENDED = 'the process '
 
 function streamable(config: RemoteConfig, options: SessionOptions): Transport {
   return new StreamableHTTPClientTransport(addressOf(config), remoteOptions(config, options))
@@ -176,10 +176,15 @@ async function connect(
       throw new Error(`${ENDED}${ending}`, { cause })
     throw cause
   }
-  const send = (method: string, params: Fields | undefined, given: SessionCallOptions) =>
+  const modern = client.getProtocolEra() === 'modern' ? createModern(client) : undefined
+  const sendOnce = (method: string, params: Fields | undefined, given: SessionCallOptions) =>
     client
       .request({ method, ...(params ? { params } : {}) }, anything, requestOptions(given))
       .catch(explain(given.timeout)) as Promise<Fields>
+  const send: typeof sendOnce = (method, params, given) =>
+    modern?.instead(method, params ?? {}) ??
+    modern?.inRounds((added) => sendOnce(method, { ...params, ...added }, given), given) ??
+    sendOnce(method, params, given)
 
   return {
     info: client.getServerVersion(),
@@ -196,8 +201,10 @@ async function connect(
       if (!given.tool || !mirrorsArguments) return readOutput(await send('tools/call', params, given))
       const { outputSchema: _, ...toolDefinition } = given.tool as Parameters<Client['callTool']>[1] &
         ListedTool
-      const called = client.callTool(params, { ...requestOptions(given), toolDefinition } as never)
-      return readOutput((await called.catch(explain(given.timeout))) as Fields)
+      const callOptions = { ...requestOptions(given), toolDefinition } as never
+      const call = (added: Fields) =>
+        client.callTool({ ...params, ...added }, callOptions).catch(explain(given.timeout)) as Promise<Fields>
+      return readOutput(await (modern?.inRounds(call, given) ?? call({})))
     },
     request: send,
     notify: (method) => client.notification({ method } as never),
@@ -214,6 +221,7 @@ function requestOptions({ timeout, signal, onProgress }: SessionCallOptions): Re
   return {
     timeout,
     resetTimeoutOnProgress: true,
+    allowInputRequired: true,
     onprogress: (progress) => onProgress?.(progress),
     ...(signal ? { signal } : {}),
   }
@@ -303,40 +311,12 @@ async function listAll(
   return { entries, isCut }
 }
 
-function moreRights(server: string, scope: string | undefined): string {
-  return `It needs more rights: run "toolshelf login ${server}${scope ? ` --scope "${scope}"` : ''}"`
-}
-
 function isCode(error: unknown, code: SdkErrorCode): boolean {
   return error instanceof SdkError && error.code === code
 }
 
 function seconds(milliseconds: number): string {
   return `${Number((milliseconds / 1000).toFixed(1))} s`
-}
-
-function readOutput(result: Fields): CallOutput {
-  const given = result.content ?? []
-  const content = Array.isArray(given) ? (given as unknown[]) : [given]
-  return { ...result, content: content.map((block) => (isBlock(block) ? block : asText(block))) }
-}
-
-const BLOCK_FIELDS: { readonly [type: string]: readonly string[] } = {
-  text: ['text'],
-  image: ['data', 'mimeType'],
-  audio: ['data', 'mimeType'],
-  resource_link: ['uri', 'name'],
-}
-
-function isBlock(block: unknown): block is CallOutput['content'][number] {
-  const { type, ...fields } = (block ?? {}) as Fields
-  if (type === 'resource') return typeof (fields.resource as Fields | null)?.uri === 'string'
-  return BLOCK_FIELDS[String(type)]?.every((field) => typeof fields[field] === 'string') ?? false
-}
-
-/** What the protocol does not know is shown rather than lost. */
-function asText(block: unknown): CallOutput['content'][number] {
-  return { type: 'text', text: typeof block === 'string' ? block : JSON.stringify(block) }
 }
 
 class TimeoutError extends Error {}
@@ -356,40 +336,4 @@ export async function within<Value>(
     clearTimeout(timer)
     work.catch(() => {})
   }
-}
-
-function reasonFor(error: unknown, ending: string | undefined, { name, transport }: ServerConfig): string {
-  const { code, status, message } = error as { code?: unknown; status?: number; message?: string }
-  if (code === 'ENOENT' && transport.kind === 'stdio' && transport.cwd && !existsSync(transport.cwd))
-    return `its folder "${transport.cwd}" does not exist; create it, or correct "cwd"`
-  if (code === 'ENOENT' && transport.kind === 'stdio')
-    return `the command "${transport.command}" was not found; install it, or write its full path`
-  if (code === 'EACCES' && transport.kind === 'stdio')
-    return `the command "${transport.command}" may not be run; check its permissions`
-  if (isUnauthorized(error))
-    return message?.includes('login') ? message : `needs a login: run "toolshelf login ${name}"`
-  if (ending !== undefined) return `${ENDED}${ending} before it was ready`
-  if (transport.kind !== 'stdio' && status !== undefined)
-    return `${transport.url} answered with HTTP ${status}${status === 403 ? '; check its key' : ''}`
-  if (transport.kind !== 'stdio') return `${hostOf(transport.url)}: ${causeOf(error)}`
-  return message ?? String(error)
-}
-
-function hostOf(url: string): string {
-  try {
-    return new URL(url).host
-  } catch {
-    return url
-  }
-}
-
-/** `fetch failed` says nothing; what it failed of stands in its cause. */
-function causeOf(error: unknown): string {
-  const { message, code, cause } = error as { message?: string; code?: string; cause?: unknown }
-  return cause ? causeOf(cause) : message || code || String(error)
-}
-
-export function isUnauthorized(error: unknown): boolean {
-  const { name, status } = error as { name?: string; status?: number }
-  return name === 'UnauthorizedError' || status === 401
 }

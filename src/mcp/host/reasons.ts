@@ -1,0 +1,50 @@
+// Why something failed, in words that a person can act on.
+import { existsSync } from 'node:fs'
+import type { ServerConfig } from '../types.ts'
+
+/** Of a process that ended by itself. */
+export const ENDED = 'the process '
+
+export function reasonFor(
+  error: unknown,
+  ending: string | undefined,
+  { name, transport }: ServerConfig,
+): string {
+  const { code, status, message } = error as { code?: unknown; status?: number; message?: string }
+  if (code === 'ENOENT' && transport.kind === 'stdio' && transport.cwd && !existsSync(transport.cwd))
+    return `its folder "${transport.cwd}" does not exist; create it, or correct "cwd"`
+  if (code === 'ENOENT' && transport.kind === 'stdio')
+    return `the command "${transport.command}" was not found; install it, or write its full path`
+  if (code === 'EACCES' && transport.kind === 'stdio')
+    return `the command "${transport.command}" may not be run; check its permissions`
+  if (isUnauthorized(error))
+    return message?.includes('login') ? message : `needs a login: run "toolshelf login ${name}"`
+  if (ending !== undefined) return `${ENDED}${ending} before it was ready`
+  if (transport.kind !== 'stdio' && status !== undefined)
+    return `${transport.url} answered with HTTP ${status}${status === 403 ? '; check its key' : ''}`
+  if (transport.kind !== 'stdio') return `${hostOf(transport.url)}: ${causeOf(error)}`
+  return message ?? String(error)
+}
+
+function hostOf(url: string): string {
+  try {
+    return new URL(url).host
+  } catch {
+    return url
+  }
+}
+
+/** `fetch failed` says nothing; what it failed of stands in its cause. */
+function causeOf(error: unknown): string {
+  const { message, code, cause } = error as { message?: string; code?: string; cause?: unknown }
+  return cause ? causeOf(cause) : message || code || String(error)
+}
+
+export function isUnauthorized(error: unknown): boolean {
+  const { name, status } = error as { name?: string; status?: number }
+  return name === 'UnauthorizedError' || status === 401
+}
+
+export function moreRights(server: string, scope: string | undefined): string {
+  return `It needs more rights: run "toolshelf login ${server}${scope ? ` --scope "${scope}"` : ''}"`
+}
