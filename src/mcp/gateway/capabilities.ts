@@ -1,0 +1,22 @@
+// What a client can do for the servers behind the gateway: said once for a connection, or with each request.
+import { CLIENT_CAPABILITIES_META_KEY, type Server } from '@modelcontextprotocol/server'
+
+type Fields = { readonly [name: string]: unknown }
+
+const NEEDED: { readonly [method: string]: string } = {
+  'elicitation/create': 'elicitation',
+  'sampling/createMessage': 'sampling',
+  'roots/list': 'roots',
+}
+
+/** Those that let a server ask something. */
+export function capabilitiesOf(server: Server, envelope?: Fields): Fields {
+  const given = (envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities() ?? {}) as Fields
+  const asked = new Set(Object.values(NEEDED))
+  return Object.fromEntries(Object.entries(given).filter(([name]) => asked.has(name)))
+}
+
+export function canAnswer(capabilities: Fields, method: string): boolean {
+  const needed = NEEDED[method]
+  return needed !== undefined && capabilities[needed] !== undefined
+}
