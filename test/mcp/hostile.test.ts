@@ -239,7 +239,7 @@ describe('H6 all of them at once', () => {
 
   it('the neighbour stays whole, and every server has a state and failures a reason', async () => {
     const bad = scripts.map((script) =>
-      local(script.replaceAll(' ', '_'), script, { connectTimeout: 15_000, callTimeout: 15_000 }),
+      local(script.replaceAll(' ', '_'), script, { connectTimeout: 10_000, callTimeout: 15_000 }),
     )
     const all = openHost([...bad, neighbour()])
     await expectWholeNeighbour(all)

@@ -67,6 +67,20 @@ describe('child processes never outlive us', () => {
     await expectNobodyLeft(ready)
   })
 
+  it.runIf(process.platform === 'linux')(
+    'who watches over the servers is killed before the parent',
+    async () => {
+      const ready = await parent('wait')
+      const watchers = () => descendantsOf(ready.child.pid!).filter((pid) => !ready.servers.includes(pid))
+      const first = watchers()
+      expect(first).toHaveLength(1)
+      process.kill(first[0]!, 'SIGKILL')
+      await until(() => watchers().some((pid) => pid !== first[0]), 'another one watches')
+      signal('SIGKILL')(ready.child)
+      await expectNobodyLeft(ready)
+    },
+  )
+
   it('the parent is killed while a server is still starting', async () => {
     const ready = await parent('start')
     signal('SIGKILL')(ready.child)

@@ -68,7 +68,6 @@ export type ConnectionOptions = {
 /** A server that stays for so many times what was last waited for it has recovered; one that does not is flapping. */
 const STEADY = 10
 const LEGACY_IS_FRESH = 7 * 24 * 3_600_000
-const PING_TIMEOUT = 10_000
 const MOST_PROBLEMS = 200
 
 export function createConnection(options: ConnectionOptions): Connection {
@@ -301,7 +300,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     const look = async () => {
       if (session !== open || isClosed) return
       if (running === 0) {
-        const isWell = await open.request('ping', undefined, { timeout: PING_TIMEOUT }).then(
+        const isWell = await open.request('ping', undefined, { timeout: times.ping }).then(
           () => true,
           (error: Error) => !/did not answer/.test(error.message),
         )

@@ -8,6 +8,8 @@ export type Times = {
   readonly idle: number
   /** Between two looks whether a quiet server still answers. */
   readonly health: number
+  /** For the answer to that look. */
+  readonly ping: number
   /** A server that is still starting after so long lets the next one start too. */
   readonly turn: number
   /** Between two refreshes of a list that changes all the time, at first. */
@@ -19,6 +21,7 @@ export const defaultTimes: Times = {
   longestRetry: 300_000,
   idle: 300_000,
   health: 60_000,
+  ping: 10_000,
   turn: 2000,
   refresh: 500,
 }

@@ -1,6 +1,6 @@
 // A host on a quiet shelf, closed after its test, and the checks that every neighbour of a bad server must pass.
 import { expect, onTestFinished } from 'vitest'
-import type { Shelf, ShelfOptions } from '../../../src/index.ts'
+import type { Shelf } from '../../../src/index.ts'
 import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/index.ts'
 import type { CallOutput, HostEvent, McpHost, ServerConfig, ServerStatus } from '../../../src/mcp/types.ts'
 import { quietShelf } from '../../support/talk.ts'
@@ -15,7 +15,6 @@ export type Open = {
 }
 
 export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers'>> & {
-  readonly on?: ShelfOptions
   /** What the client behind the host can do. */
   readonly capabilities?: { readonly [name: string]: unknown }
 }
@@ -23,9 +22,9 @@ export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers'>> & {
 /** A host that has begun to connect. */
 export function openHost(
   servers: readonly ServerConfig[],
-  { on = {}, capabilities = {}, ...options }: OpenOptions = {},
+  { capabilities = {}, ...options }: OpenOptions = {},
 ): Open {
-  const shelf = quietShelf({ pendingWait: 0, ...on })
+  const shelf = quietShelf({ pendingWait: 0 })
   const notices: string[] = []
   const events: HostEvent[] = []
   const host = createMcpHost({

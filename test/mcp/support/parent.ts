@@ -11,7 +11,7 @@ const [ending = 'close', file = ''] = process.argv.slice(2)
 const env = { STARTS_FILE: file }
 const servers =
   ending === 'start'
-    ? [local('hanging', 'hang start', { env })]
+    ? [local('hanging', 'hang deaf', { env })]
     : [local('healthy', 'healthy', { env }), local('family', 'stubborn family', { env })]
 const host = createMcpHost({ shelf: quietShelf(), servers, cacheFolder: false })
 host.start()
