@@ -15,6 +15,7 @@ import type { CachedServer, DefinitionCache } from './definition-cache.ts'
 import { readTools } from './definitions.ts'
 import type { Limiter } from './limiter.ts'
 import { createPace } from './pace.ts'
+import { withLastWords } from './reasons.ts'
 import { redactor } from './redact.ts'
 import type { Fields, Listed, Session } from './session.ts'
 import { SessionError } from './session-error.ts'
@@ -165,6 +166,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     // The protocol's machinery takes longer to load than a gateway may take to answer its first client.
     const { openSession } = await import('./session.ts')
     const startedAt = performance.now()
+    let ended: string | undefined
     const opened: Session = await openSession({
       config,
       clientInfo: options.clientInfo,
@@ -176,6 +178,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       onNotification: hear,
       onRequest: askers.ask,
       onEnd: (reason, stderr) => {
+        ended = reason
         if (session === opened) end(redact(reason), redact(stderr))
       },
     })
@@ -183,7 +186,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       const listed = opened.capabilities.tools
         ? await opened.list('tools/list', 'tools', config.connectTimeout)
         : { entries: [], isCut: false }
-      if (isClosed) throw new Error('the host was closed')
+      if (isClosed || ended) throw new Error(ended ?? 'the host was closed')
       await adopt(opened, listed, Math.round(performance.now() - startedAt))
     } catch (error) {
       await opened.close()
@@ -322,7 +325,9 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   // The last good list stays when a refresh fails (H4).
-  const refreshSoon = createPace(times.refresh, later, () => void refresh().catch(() => {}))
+  const refreshSoon = createPace(times.refresh, later, () => {
+    if (session) refresh().catch(() => {})
+  })
 
   function hear(method: string, params: Fields): void {
     if (method === 'notifications/tools/list_changed') refreshSoon()
@@ -380,17 +385,6 @@ export class CallError extends Error {
 function isUndelivered(error: unknown): boolean {
   const { status, cause } = error as { status?: number; cause?: { code?: string } }
   return status === 404 || cause?.code === 'ECONNREFUSED'
-}
-
-function withLastWords(reason: string, stderr: string): string {
-  const words = lastLine(stderr)
-  return words && !reason.includes(words) ? `${reason}. It said: ${words}` : reason
-}
-
-/** What a person would look for: below a trace stand only its frames and the version of Node. */
-function lastLine(text: string): string {
-  const lines = text.split('\n').filter((line) => /\S/.test(line) && !/^\s+at |^Node\.js v/.test(line))
-  return lines.at(-1)?.trim().slice(0, 300) ?? ''
 }
 
 function endless(count: number): ToolProblem {

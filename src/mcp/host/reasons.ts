@@ -48,3 +48,14 @@ export function isUnauthorized(error: unknown): boolean {
 export function moreRights(server: string, scope: string | undefined): string {
   return `It needs more rights: run "toolshelf login ${server}${scope ? ` --scope "${scope}"` : ''}"`
 }
+
+export function withLastWords(reason: string, stderr: string): string {
+  const words = lastLine(stderr)
+  return words && !reason.includes(words) ? `${reason}. It said: ${words}` : reason
+}
+
+/** What a person would look for: below a trace stand only its frames and the version of Node. */
+function lastLine(text: string): string {
+  const lines = text.split('\n').filter((line) => /\S/.test(line) && !/^\s+at |^Node\.js v/.test(line))
+  return lines.at(-1)?.trim().slice(0, 300) ?? ''
+}
