@@ -10,8 +10,17 @@ export async function answerNode(
 ): Promise<void> {
   const gone = new AbortController()
   outgoing.once('close', () => gone.abort(new Error('the client went away')))
+  const address = addressOf(incoming)
+  if (!address) {
+    outgoing.writeHead(400, { 'content-type': 'text/plain', connection: 'close' })
+    outgoing.end('this is no address\n')
+    return
+  }
   try {
-    await write(await handle(toRequest(incoming, gone.signal)), outgoing)
+    const response = await handle(toRequest(incoming, address, gone.signal))
+    // What was not read of the body would be taken for the next request.
+    if (!incoming.complete) outgoing.setHeader('connection', 'close')
+    await write(response, outgoing)
   } catch (error) {
     if (gone.signal.aborted) return
     if (!outgoing.headersSent) outgoing.writeHead(500, { 'content-type': 'text/plain' })
@@ -19,15 +28,21 @@ export async function answerNode(
   }
 }
 
-function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
+/** A wrong host is for the handler to refuse. */
+function addressOf({ url = '/', headers }: IncomingMessage): URL | undefined {
+  const base = `http://${headers.host ?? 'localhost'}`
+  const known = URL.canParse(base) ? base : 'http://localhost'
+  return URL.canParse(url, known) ? new URL(url, known) : undefined
+}
+
+function toRequest(incoming: IncomingMessage, address: URL, signal: AbortSignal): Request {
   const headers = new Headers()
   for (const [name, value] of Object.entries(incoming.headers)) {
     for (const one of [value ?? []].flat()) headers.append(name, one)
   }
   const method = incoming.method ?? 'GET'
   const hasBody = method !== 'GET' && method !== 'HEAD'
-  const url = new URL(incoming.url ?? '/', `http://${incoming.headers.host ?? 'localhost'}`)
-  return new Request(url, {
+  return new Request(address, {
     method,
     headers,
     signal,

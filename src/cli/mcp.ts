@@ -1,4 +1,5 @@
 // `toolshelf mcp`: the gateway, on stdio for the client that started it, or over HTTP for many.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createShelf } from '../core/index.ts'
 import { type Config, readConfig } from '../mcp/config/config.ts'
 import { defaultConfigFiles, ownConfigFile, thisMachine } from '../mcp/config/places.ts'
@@ -139,10 +140,14 @@ function openGateway(
   tellFailures(gateway, tell)
   void gateway.host
     .settled()
+    .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
     .then(warm)
     .catch((error: Error) => tell(error.message))
   return gateway
 }
+
+/** Milliseconds that belong to the client's first requests: lazy servers are settled before it has asked anything. */
+const FIRST_MOMENTS = 1000
 
 const searching = () => import('../rankers.ts')
 const validating = () => import('../validate/index.ts')

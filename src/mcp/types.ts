@@ -106,6 +106,8 @@ export type Progress = { readonly progress: number; readonly total?: number; rea
 
 /** Answers what a server asks its client: elicitation, sampling, roots. Rejects for what it cannot do. */
 export type Asker = {
+  /** Askers of one client may answer for each other. */
+  readonly client?: object
   /** What the client behind it can do, where that is known; servers of the newer protocol are told with each call. */
   readonly capabilities?: { readonly [name: string]: unknown }
   ask(

@@ -17,7 +17,11 @@ export type PoolOptions = {
 }
 
 export function buildPool(tools: readonly Tool[], options: PoolOptions): Pool {
-  const owned = dropRepeats(tools.map(ownerOf), options)
+  const { namePrefix = MCP_PREFIX } = options
+  const owned = dropRepeats(
+    tools.map((tool) => ownerOf(tool, namePrefix)),
+    options,
+  )
   const names = nameAll(owned, options)
   const byName = new Map<string, PoolTool>()
   owned.forEach((one, index) => {
@@ -32,11 +36,19 @@ export function serverOf(tool: Tool): string | undefined {
   return tool.server ?? serverOfName(tool.name)
 }
 
-type Owned = { readonly tool: Tool; readonly server: string | undefined; readonly original: string }
+type Owned = {
+  readonly tool: Tool
+  readonly server: string | undefined
+  readonly original: string
+  /** The name it gets unless another one has it. */
+  readonly wish: string
+}
 
-function ownerOf(tool: Tool): Owned {
+function ownerOf(tool: Tool, prefix: string): Owned {
   checkTool(tool)
-  return { tool, server: serverOf(tool), original: tool.name }
+  const server = serverOf(tool)
+  const wish = server === undefined ? tool.name : mcpName(server, tool.name, prefix)
+  return { tool, server, original: tool.name, wish }
 }
 
 export function checkTool(tool: Tool): void {
@@ -67,11 +79,11 @@ function nameAll(owned: readonly Owned[], options: PoolOptions): string[] {
   )
   for (const name of options.reserved) taken.add(name)
   const { namePrefix: prefix = MCP_PREFIX, holders: given = new Map<string, PoolTool>() } = options
-  const wishes = countWishes(owned, prefix)
+  const wishes = countWishes(owned)
   const holders = holdersOf(owned, taken, given, prefix)
   return owned.map((one) => {
-    if (one.server === undefined) return one.original
-    const name = mcpName(one.server, one.original, prefix)
+    const { wish: name } = one
+    if (one.server === undefined) return name
     const holder = holders.get(name)
     const isFree = !taken.has(name) && wishes.get(name) === 1 && !given.has(name)
     return holder === one || (isFree && holder === undefined)
@@ -90,27 +102,22 @@ function holdersOf(
   const holders = new Map<string, Owned>()
   for (const one of owned) {
     if (one.server === undefined) continue
-    const name = mcpName(one.server, one.original, prefix)
-    const before = previous.get(name)
-    if (before && before.server === one.server && before.original === one.original) holders.set(name, one)
+    const before = previous.get(one.wish)
+    if (before && before.server === one.server && before.original === one.original) holders.set(one.wish, one)
   }
-  const isOld = new Set(previous.keys())
   for (const one of owned) {
     if (one.server === undefined) continue
-    const name = mcpName(one.server, one.original, prefix)
-    if (isOld.has(name) || taken.has(name) || !isExact(name, one.server, one.original, prefix)) continue
+    const { wish: name } = one
+    if (previous.has(name) || taken.has(name) || !isExact(name, one.server, one.original, prefix)) continue
     if (comesFirst(one, holders.get(name))) holders.set(name, one)
   }
   return holders
 }
 
-function countWishes(owned: readonly Owned[], prefix: string): Map<string, number> {
+function countWishes(owned: readonly Owned[]): Map<string, number> {
   const wishes = new Map<string, number>()
-  for (const { server, original } of owned) {
-    if (server === undefined) continue
-    const name = mcpName(server, original, prefix)
-    wishes.set(name, (wishes.get(name) ?? 0) + 1)
-  }
+  for (const { server, wish } of owned)
+    if (server !== undefined) wishes.set(wish, (wishes.get(wish) ?? 0) + 1)
   return wishes
 }
 

@@ -1,5 +1,7 @@
 // One client's desk: which tools lie on it, and what becomes of its calls.
-import type { PoolTool, Shelf } from '../../core/index.ts'
+
+import { cut } from '../../core/errors.ts'
+import { mcpName, type PoolTool, type Shelf } from '../../core/index.ts'
 import type { ShelvedTool } from '../host/shelved-tool.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { type Addresses, addressBlocks } from './addresses.ts'
@@ -30,8 +32,9 @@ export function createDesk({ shelf, host, addresses, mode, servers, onLoad }: De
   const seen = new Set<string>()
 
   async function search(input: unknown): Promise<CallOutput> {
-    const { tools, remark, isRefused } = await shelf.search(input)
-    if (isRefused) return failure(remark)
+    const { tools, remark: said, isRefused } = await shelf.search(input)
+    if (isRefused) return failure(said)
+    const remark = [said, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
     if (tools.length === 0) return say(remark)
     const isNew = tools.some(({ name }) => !loaded.has(name))
     for (const { name } of tools) seen.add(name)
@@ -47,6 +50,9 @@ export function createDesk({ shelf, host, addresses, mode, servers, onLoad }: De
     const { pool, deferredNames } = shelf.tools()
     const entry = pool.byName.get(name)
     const complaint = shelf.check({ id: name, name, input })
+    const held = entry ? undefined : heldTools(host).find((one) => one.name === name)
+    // The host refuses it, with the reason.
+    if (held) return host.call(held.server, held.tool, input, options)
     if (!entry?.server) return failure(`${textOf(complaint)} Search for it with ${SEARCH}.`)
     const isUnseen = deferredNames.has(name) && !seen.has(name)
     seen.add(name)
@@ -89,6 +95,26 @@ export function createDesk({ shelf, host, addresses, mode, servers, onLoad }: De
 /** It is the client's to know, not the model's, that it must declare what it can do. */
 const MISSING_CAPABILITY = -32021
 
+type Held = { readonly name: string; readonly server: string; readonly tool: string }
+
+/** Tools that nobody may use because their definition has changed. */
+function heldTools(host: McpHost): Held[] {
+  return host
+    .status()
+    .flatMap(({ name: server, held }) =>
+      held.map((tool) => ({ name: mcpName(server, tool, ''), server, tool })),
+    )
+}
+
+const MOST_HELD = 5
+
+function aboutHeld(held: readonly Held[]): string {
+  if (held.length === 0) return ''
+  const names = held.slice(0, MOST_HELD).map(({ name }) => name)
+  const rest = held.length - names.length
+  return `Held back, because their definitions changed: ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; the user can look at them with "toolshelf pins".`
+}
+
 /** The server's own definition under the gateway's name; tasks are a matter between a client and one server. */
 function asListed({ name, tool, definition }: PoolTool): Fields {
   const { execution: _, ...own } = (tool as ShelvedTool).listed
@@ -100,7 +126,7 @@ function readWrapped(input: unknown): { name: string; input: Fields } | undefine
   const { name, arguments: given = {} } = (input ?? {}) as Fields
   if (typeof name !== 'string') return undefined
   const parsed = typeof given === 'string' ? parse(given) : given
-  if (typeof parsed !== 'object' || parsed === null) return undefined
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined
   return { name, input: parsed as Fields }
 }
 
@@ -127,7 +153,7 @@ function firstLine(description: unknown): string {
     String(description ?? '')
       .trim()
       .split('\n')[0] ?? ''
-  return line.length > 120 ? `${line.slice(0, 119).toWellFormed()}…` : line
+  return cut(line, 120)
 }
 
 function textOf(result: { readonly content: readonly unknown[] } | undefined): string {

@@ -2,7 +2,7 @@
 // question and sent again with the answer; to the server it is one call that never stopped.
 import { randomUUID } from 'node:crypto'
 import { inputRequired, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import type { Asker } from '../types.ts'
+import type { Asker, Progress } from '../types.ts'
 
 type Fields = { readonly [name: string]: unknown }
 
@@ -15,15 +15,26 @@ export type Round = {
 
 export type Exchanges = {
   /** Runs the work, or goes on with the one that waits for this round's answers. */
-  run<Result>(
-    round: Round,
-    client: Answerer,
-    work: (asker: Asker, signal: AbortSignal) => Promise<Result>,
-  ): Promise<Result>
+  run<Result>(round: Round, caller: Caller, work: Work<Result>): Promise<Result>
 }
 
-/** What the client can do, and whether it can answer a method. */
-export type Answerer = { readonly capabilities: Fields; readonly canAnswer: (method: string) => boolean }
+export type Caller = {
+  /** The same for all calls of one client. */
+  readonly client: object
+  /** Its request ends with each question, and the signal with it. */
+  readonly isStateless: boolean
+  readonly capabilities: Fields
+  readonly canAnswer: (method: string) => boolean
+  readonly onProgress: (progress: Progress) => void
+  /** For what was asked too late to be part of the call. */
+  readonly askOutside: Asker['ask']
+}
+
+export type Work<Result> = (
+  asker: Asker,
+  signal: AbortSignal,
+  onProgress: (progress: Progress) => void,
+) => Promise<Result>
 
 type Question = {
   readonly key: string
@@ -40,6 +51,9 @@ type Exchange = {
   readonly finished: Promise<unknown>
   asked: Question[]
   wake: () => void
+  /** Stops obeying the signal of the last round. */
+  release: () => void
+  onProgress: (progress: Progress) => void
   expiry: ReturnType<typeof setTimeout> | undefined
 }
 
@@ -47,28 +61,27 @@ type Exchange = {
 const LONGEST_WAIT = 600_000
 
 export function createExchanges(): Exchanges {
+  /** Those whose client is away with a question; what became of them meanwhile waits for it. */
   const open = new Map<string, Exchange>()
 
   return {
-    async run(round, client, work) {
+    async run(round, caller, work) {
       const state = round.requestState()
       const known = typeof state === 'string' ? open.get(state) : undefined
       if (typeof state === 'string' && !known)
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Invalid or expired requestState')
       if (known) deliver(known, round.inputResponses ?? {})
-      const exchange = known ?? begin(client, round.inputResponses ?? {}, work)
-      return (await follow(exchange, round)) as never
+      const exchange = known ?? begin(caller, round.inputResponses ?? {}, work)
+      return (await follow(exchange, round, caller)) as never
     },
   }
 
-  function begin(
-    { capabilities, canAnswer }: Answerer,
-    early: Fields,
-    work: (asker: Asker, signal: AbortSignal) => Promise<unknown>,
-  ): Exchange {
+  function begin(caller: Caller, early: Fields, work: Work<unknown>): Exchange {
+    const { client, capabilities, canAnswer, askOutside } = caller
     const controller = new AbortController()
     let count = 0
     const asker: Asker = {
+      client,
       capabilities,
       ask: (method, params, _signal, name = '') => {
         if (!canAnswer(method)) return Promise.reject(new Error(`the client cannot do ${method}`))
@@ -81,50 +94,71 @@ export function createExchanges(): Exchanges {
         })
       },
     }
-    const finished = Promise.resolve().then(() => work(asker, controller.signal))
+    const finished = Promise.resolve().then(() =>
+      work(asker, controller.signal, (progress) => exchange.onProgress(progress)),
+    )
     const exchange: Exchange = {
       id: randomUUID(),
       controller,
       finished,
       asked: [],
       wake: () => {},
+      release: () => {},
+      onProgress: () => {},
       expiry: undefined,
     }
-    finished.then(close, close)
-    function close() {
-      clearTimeout(exchange.expiry)
-      open.delete(exchange.id)
-      for (const { refuse } of exchange.asked) refuse(new Error('the call is over'))
+    /** Questions that the client has not got yet are none of this call any more. */
+    const close = () => {
+      exchange.release()
+      if (open.has(exchange.id)) return
+      for (const { method, params, answer, refuse } of exchange.asked)
+        askOutside(method, params).then(answer, refuse)
     }
+    finished.then(close, close)
     return exchange
   }
 
   /** Until the work is done, or until it asks: then the client gets the question and comes back. */
-  async function follow(exchange: Exchange, { signal }: Round): Promise<unknown> {
-    const abort = () => exchange.controller.abort(signal.reason)
+  async function follow(exchange: Exchange, { signal }: Round, caller: Caller): Promise<unknown> {
+    obey(exchange, signal)
+    exchange.onProgress = caller.onProgress
+    const asks = new Promise<typeof ASKS>((resolve) => {
+      exchange.wake = () => resolve(ASKS)
+      if (exchange.asked.length > 0) resolve(ASKS)
+    })
+    const outcome = await Promise.race([exchange.finished, asks])
+    if (outcome !== ASKS) return outcome
+    exchange.onProgress = () => {}
+    if (caller.isStateless) exchange.release()
+    waitFor(exchange)
+    const inputRequests = Object.fromEntries(
+      exchange.asked.map(({ key, method, params }) => [key, { method, params }]),
+    )
+    return inputRequired({ inputRequests: inputRequests as never, requestState: exchange.id })
+  }
+
+  /** The newest round's signal ends the work, also while the client is away with a question. */
+  function obey(exchange: Exchange, signal: AbortSignal): void {
+    const abort = () => {
+      open.delete(exchange.id)
+      exchange.controller.abort(signal.reason)
+    }
+    exchange.release()
+    exchange.release = () => signal.removeEventListener('abort', abort)
     signal.addEventListener('abort', abort, { once: true })
     if (signal.aborted) abort()
-    try {
-      const asks = new Promise<typeof ASKS>((resolve) => {
-        exchange.wake = () => resolve(ASKS)
-        if (exchange.asked.length > 0) resolve(ASKS)
-      })
-      const outcome = await Promise.race([exchange.finished, asks])
-      if (outcome !== ASKS) return outcome
-      exchange.id = randomUUID()
-      open.set(exchange.id, exchange)
-      exchange.expiry = setTimeout(
-        () => exchange.controller.abort(new Error('the client never answered')),
-        LONGEST_WAIT,
-      )
-      exchange.expiry.unref()
-      const inputRequests = Object.fromEntries(
-        exchange.asked.map(({ key, method, params }) => [key, { method, params }]),
-      )
-      return inputRequired({ inputRequests: inputRequests as never, requestState: exchange.id })
-    } finally {
-      signal.removeEventListener('abort', abort)
-    }
+  }
+
+  function waitFor(exchange: Exchange): void {
+    exchange.id = randomUUID()
+    open.set(exchange.id, exchange)
+    exchange.expiry = setTimeout(() => {
+      open.delete(exchange.id)
+      const silence = new Error('the client never answered')
+      for (const { refuse } of exchange.asked) refuse(silence)
+      exchange.controller.abort(silence)
+    }, LONGEST_WAIT)
+    exchange.expiry.unref()
   }
 
   function deliver(exchange: Exchange, responses: Fields): void {

@@ -99,10 +99,12 @@ export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise
   }
 
   async function newClient(): Promise<Client> {
-    if (clients.size >= mostSessions) forgetOldest()
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => void clients.set(id, client),
+      onsessioninitialized: (id) => {
+        if (clients.size >= mostSessions) forgetOldest()
+        clients.set(id, client)
+      },
       onsessionclosed: (id) => void clients.delete(id),
     })
     const client: Client = { transport, open: 0, seenAt: Date.now() }

@@ -8,11 +8,13 @@ import { modeFor } from './clients.ts'
 import { createDesk } from './desk.ts'
 import { createExchanges } from './exchanges.ts'
 import { joinInstructions } from './instructions.ts'
+import { createLogLevels } from './log-levels.ts'
 import { createOffers } from './offers.ts'
 import type { Mode } from './own-tools.ts'
 import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
-import { keepInformed } from './updates.ts'
+import { createSubscriptions } from './subscriptions.ts'
+import { keepInformed, tellChanges } from './updates.ts'
 
 /** For the shelf of a gateway: clients put a prefix of their own before names, and see tools through MCP alone. */
 export const shelfOptions = { namePrefix: '', toolSearch: false } as const
@@ -33,7 +35,7 @@ export type GatewayOptions = {
 export type Gateway = {
   readonly host: McpHost
   /** A server for one client: of one connection, or of one request where the protocol has no connections. */
-  serve(client: { readonly isStateless: boolean }): Server
+  serve(client: ClientKind): Server
   /** For a stateless client nobody keeps a server to tell: this is told instead. */
   readonly onChange: (listener: (event: HostEvent) => void) => () => void
   /** URIs as clients know them. */
@@ -41,6 +43,13 @@ export type Gateway = {
   /** How many clients are connected. */
   readonly clients: () => number
   close(): Promise<void>
+}
+
+export type ClientKind = {
+  /** It speaks the newer protocol, which knows no sessions. */
+  readonly isStateless: boolean
+  /** It stays connected all the same, and can be told of changes. */
+  readonly isLasting?: boolean
 }
 
 type Fields = { readonly [name: string]: unknown }
@@ -53,6 +62,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const servers = host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
   const addresses = createAddresses(servers)
   const offers = createOffers(host, addresses)
+  const subscriptions = createSubscriptions(host)
+  const logLevels = createLogLevels(host)
 
   /** Outside of a call only a single client can be meant. */
   async function askTheOnly(method: string, params: Fields): Promise<Fields> {
@@ -62,7 +73,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     return (await only.request({ method, params } as never, { timeout: LONGEST_ANSWER })) as Fields
   }
 
-  function serve({ isStateless }: { readonly isStateless: boolean }): Server {
+  function serve({ isStateless, isLasting = false }: ClientKind): Server {
     const server = new Server(
       { name: 'toolshelf', title: 'Toolshelf', version },
       {
@@ -77,14 +88,31 @@ export function createGateway(options: GatewayOptions): Gateway {
         inputRequired: { maxRounds: 100 },
       },
     )
-    const relisting = createRelisting(() => server.sendToolListChanged().catch(() => {}))
     const mode = () => modeFor(server.getClientVersion()?.name, forced, isStateless)
-    const desk = createDesk({ shelf, host, addresses, servers, mode, onLoad: relisting.announce })
-    answerRequests({ server, host, desk, offers, exchanges, relisting, ready })
+    const relisting = createRelisting(
+      () => JSON.stringify(desk.tools()),
+      () => server.sendToolListChanged().catch(() => {}),
+    )
+    const desk = createDesk({ shelf, host, addresses, servers, mode, onLoad: () => relisting.announce() })
+    answerRequests({
+      server,
+      isStateless,
+      askOutside: askTheOnly,
+      host,
+      desk,
+      offers,
+      exchanges,
+      relisting,
+      ready,
+    })
+    if (isStateless && isLasting) server.onclose = tellChanges({ server, host, relisting })
     if (isStateless) return server
 
-    const stop = keepInformed({ server, host, desk, offers, addresses })
-    server.oninitialized = () => host.start(capabilitiesOf(server))
+    const stop = keepInformed({ server, host, relisting, offers, addresses, subscriptions, logLevels })
+    server.oninitialized = () => {
+      relisting.listed()
+      host.start(capabilitiesOf(server))
+    }
     server.onclose = () => {
       stop()
       connected.delete(server)
@@ -93,14 +121,30 @@ export function createGateway(options: GatewayOptions): Gateway {
     return server
   }
 
+  /** All that a client without a session lists besides our own tools. */
+  const immediateTools = () =>
+    shelf
+      .tools()
+      .immediate.map(({ json }) => json)
+      .join()
+
   return {
     host,
     serve,
-    onChange: host.listen,
+    onChange(listener) {
+      let listed = immediateTools()
+      return host.listen((event) => {
+        const now = immediateTools()
+        if (event.type !== 'tools' || now !== listed) listener(event)
+        listed = now
+      })
+    },
     uriFor: addresses.uri,
     clients: () => connected.size,
     async close() {
       offers.close()
+      subscriptions.close()
+      logLevels.close()
       await Promise.all([...connected].map((server) => server.close().catch(() => {})))
       await host.close()
     },

@@ -16,23 +16,27 @@ export function joinInstructions(servers: readonly Described[], budget: number):
   let left = budget - parts[0]!.length
   speaking.forEach(({ name, instructions }, index) => {
     const share = Math.floor(left / (speaking.length - index))
-    const part = cut(`\n\n## ${name}\n${instructions!.trim()}`, share)
-    if (part.length < SHORTEST) return
+    const whole = `\n\n## ${name}\n${instructions!.trim()}`
+    const part = cut(whole, share)
+    if (part !== whole && part.length < SHORTEST) return
     parts.push(part)
     left -= part.length
   })
-  return parts.join('')
+  return parts.join('').toWellFormed()
 }
 
-/** Less than this says nothing. */
+/** Less than this of a text says nothing. */
 const SHORTEST = 80
 
 function line({ name, description }: Described): string {
   return description ? `${name} (${description})` : name
 }
 
+/** The first half of a character, left by a cut. */
+const HALF = /[\uD800-\uDBFF]$/
+
 function cut(text: string, most: number): string {
   if (text.length <= most) return text
   if (most <= CUT.length) return ''
-  return text.slice(0, most - CUT.length).toWellFormed() + CUT
+  return text.slice(0, most - CUT.length).replace(HALF, '') + CUT
 }

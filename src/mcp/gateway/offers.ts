@@ -1,5 +1,5 @@
 // What else the servers offer: resources, templates and prompts, joined under names that lead back.
-import { ResourceNotFoundError } from '@modelcontextprotocol/server'
+import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
 import type { CallOptions, McpHost, ServerStatus } from '../types.ts'
 import { type Addresses, addressBlock, nameAll } from './addresses.ts'
 
@@ -72,7 +72,10 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
     const known = await prompts()
     const entry = known.get(String(name))
     if (entry) return entry
-    throw new Error(`there is no prompt "${name}"; there are ${[...known.keys()].join(', ') || 'none'}`)
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
+      `there is no prompt "${name}"; there are ${[...known.keys()].join(', ') || 'none'}`,
+    )
   }
 
   /** A URI without a server's name, as it may stand in a text: whoever can read it is its owner. */
@@ -91,7 +94,7 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
         )
       if (isReadable) return { server, uri }
     }
-    throw new ResourceNotFoundError(uri)
+    throw new ResourceNotFoundError(uri, `no server has the resource "${uri}"`)
   }
 
   return {

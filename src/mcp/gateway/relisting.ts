@@ -2,24 +2,37 @@
 // the new list; one that never asks is not waited for again until it does.
 
 export type Relisting = {
-  /** Tells the client; resolves when it has the new list, or seems not to care. */
+  /** Tells the client that the list has changed, unless it knows the present one. */
+  tell(): Promise<void>
+  /** The same; resolves when it has the new list, or seems not to care. */
   announce(): Promise<void>
-  /** The client asks for the list. */
+  /** The client asks for the list, or has just come. */
   listed(): void
 }
 
-const LONGEST_WAIT = 1000
+const LONGEST_WAIT = 5000
 /** From our answer until the client has taken it in. */
 const DIGESTION = 50
 
-export function createRelisting(tell: () => Promise<void>): Relisting {
+export function createRelisting(list: () => string, send: () => Promise<void>): Relisting {
   const waiting = new Set<() => void>()
   let isHeard = true
+  /** What the client has, or has been told of. */
+  let known = ''
+
+  async function tell(): Promise<void> {
+    const now = list()
+    if (now === known) return
+    known = now
+    await send()
+  }
+
   return {
+    tell,
     async announce() {
-      await tell()
-      if (!isHeard) return
-      await new Promise<void>((resolve) => {
+      if (!isHeard) return tell()
+      // A client may ask before our own message counts as sent.
+      const heard = new Promise<void>((resolve) => {
         const giveUp = setTimeout(() => {
           isHeard = false
           waiting.delete(go)
@@ -31,8 +44,11 @@ export function createRelisting(tell: () => Promise<void>): Relisting {
         }
         waiting.add(go)
       })
+      await tell()
+      await heard
     },
     listed() {
+      known = list()
       isHeard = true
       const ready = [...waiting]
       waiting.clear()

@@ -3,7 +3,7 @@ import { ProtocolError, type Server, type ServerContext } from '@modelcontextpro
 import type { Asker, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf } from './capabilities.ts'
 import type { Desk } from './desk.ts'
-import type { Exchanges } from './exchanges.ts'
+import type { Exchanges, Work } from './exchanges.ts'
 import type { Offers } from './offers.ts'
 import type { Relisting } from './relisting.ts'
 
@@ -12,6 +12,9 @@ type Request = ServerContext['mcpReq']
 
 export type RequestOptions = {
   readonly server: Server
+  readonly isStateless: boolean
+  /** Asks the client outside of a call, if it is the only one. */
+  readonly askOutside: Asker['ask']
   readonly host: McpHost
   readonly desk: Desk
   readonly offers: Offers
@@ -21,19 +24,23 @@ export type RequestOptions = {
 }
 
 export function answerRequests(options: RequestOptions): void {
-  const { server, host, desk, offers, exchanges, relisting, ready } = options
+  const { server, isStateless, askOutside, host, desk, offers, exchanges, relisting, ready } = options
 
   /** The servers start with the first request: only then is known what their client can do. */
   const begin = ({ envelope }: Request) => host.start(capabilitiesOf(server, envelope))
 
   /** Runs what a server may ask back in. */
-  async function inExchange(
-    request: Request,
-    work: (asker: Asker, signal: AbortSignal) => Promise<unknown>,
-  ): Promise<never> {
+  async function inExchange(request: Request, work: Work<unknown>): Promise<never> {
     const capabilities = capabilitiesOf(server, request.envelope)
-    const client = { capabilities, canAnswer: (method: string) => canAnswer(capabilities, method) }
-    return (await exchanges.run(request, client, work)) as never
+    const caller = {
+      client: server,
+      isStateless,
+      capabilities,
+      canAnswer: (method: string) => canAnswer(capabilities, method),
+      onProgress: progressFor(request),
+      askOutside,
+    }
+    return (await exchanges.run(request, caller, work)) as never
   }
 
   server.setRequestHandler('tools/list', async (_, { mcpReq }) => {
@@ -44,8 +51,7 @@ export function answerRequests(options: RequestOptions): void {
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     begin(mcpReq)
     await ready?.()
-    const onProgress = progressFor(mcpReq)
-    return inExchange(mcpReq, (asker, signal) =>
+    return inExchange(mcpReq, (asker, signal, onProgress) =>
       desk.call(params.name, params.arguments, { asker, signal, onProgress }),
     )
   })
@@ -58,15 +64,17 @@ export function answerRequests(options: RequestOptions): void {
     return { resourceTemplates: (await offers.templates()) as never[] }
   })
   server.setRequestHandler('resources/read', ({ params }, { mcpReq }) =>
-    inExchange(mcpReq, (asker, signal) => offers.readResource(params.uri, { asker, signal }).catch(ownError)),
+    inExchange(mcpReq, (asker, signal, onProgress) =>
+      offers.readResource(params.uri, { asker, signal, onProgress }).catch(ownError),
+    ),
   )
   server.setRequestHandler('prompts/list', async (_, { mcpReq }) => {
     begin(mcpReq)
     return { prompts: (await offers.prompts()) as never[] }
   })
   server.setRequestHandler('prompts/get', ({ params }, { mcpReq }) =>
-    inExchange(mcpReq, (asker, signal) =>
-      offers.getPrompt(params as Fields, { asker, signal }).catch(ownError),
+    inExchange(mcpReq, (asker, signal, onProgress) =>
+      offers.getPrompt(params as Fields, { asker, signal, onProgress }).catch(ownError),
     ),
   )
   server.setRequestHandler(

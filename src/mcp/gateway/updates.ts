@@ -2,68 +2,73 @@
 import type { Server } from '@modelcontextprotocol/server'
 import type { HostEvent, McpHost } from '../types.ts'
 import type { Addresses } from './addresses.ts'
-import type { Desk } from './desk.ts'
+import type { LogLevels } from './log-levels.ts'
 import type { Offers } from './offers.ts'
-
-const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
+import type { Relisting } from './relisting.ts'
+import type { Subscriptions } from './subscriptions.ts'
 
 export type UpdateOptions = {
   readonly server: Server
   readonly host: McpHost
-  readonly desk: Desk
+  readonly relisting: Relisting
   readonly offers: Offers
   readonly addresses: Addresses
+  readonly subscriptions: Subscriptions
+  readonly logLevels: LogLevels
 }
 
-/** Until the returned function is called. */
-export function keepInformed({ server, host, desk, offers, addresses }: UpdateOptions): () => void {
-  const subscriptions = new Set<string>()
-  let level = LEVELS.indexOf('info')
-  let shown = JSON.stringify(desk.tools())
-  const tell = (sent: Promise<void>) => void sent.catch(() => {})
+const tell = (sent: Promise<void>) => void sent.catch(() => {})
+
+/** Tells of changed lists until the returned function is called. */
+export function tellChanges({
+  server,
+  host,
+  relisting,
+}: Pick<UpdateOptions, 'server' | 'host' | 'relisting'>): () => void {
+  return host.listen((event) => {
+    if (event.type === 'tools') void relisting.tell()
+    if (hasNew('prompts', event)) tell(server.sendPromptListChanged())
+    if (hasNew('resources', event)) tell(server.sendResourceListChanged())
+  })
+}
+
+/** The same, with all that a client of a session may wish for. */
+export function keepInformed(options: UpdateOptions): () => void {
+  const { server, host, offers, addresses, subscriptions, logLevels } = options
 
   server.setRequestHandler('resources/subscribe', async ({ params }) => {
-    const owner = await offers.ownerOf(params.uri)
-    await host.request(owner.server, 'resources/subscribe', { uri: owner.uri })
-    subscriptions.add(addresses.uri(owner.server, owner.uri))
+    await subscriptions.add(server, await offers.ownerOf(params.uri))
     return {}
   })
   server.setRequestHandler('resources/unsubscribe', async ({ params }) => {
-    const owner = await offers.ownerOf(params.uri)
-    subscriptions.delete(addresses.uri(owner.server, owner.uri))
-    await host.request(owner.server, 'resources/unsubscribe', { uri: owner.uri })
+    await subscriptions.remove(server, await offers.ownerOf(params.uri))
     return {}
   })
   server.setRequestHandler('logging/setLevel', async ({ params }) => {
-    level = LEVELS.indexOf(params.level)
-    for (const { name, state, capabilities } of host.status()) {
-      if (state === 'connected' && capabilities.logging)
-        host.request(name, 'logging/setLevel', { level: params.level }).catch(() => {})
-    }
+    logLevels.set(server, params.level)
     return {}
   })
   server.setNotificationHandler('notifications/roots/list_changed', () =>
     host.notify('notifications/roots/list_changed'),
   )
 
-  return host.listen((event) => {
-    if (event.type === 'tools') {
-      const now = JSON.stringify(desk.tools())
-      if (now !== shown) tell(server.sendToolListChanged())
-      shown = now
-    }
-    if (hasNew('prompts', event)) tell(server.sendPromptListChanged())
-    if (hasNew('resources', event)) tell(server.sendResourceListChanged())
-    if (event.type === 'resource') {
-      const uri = addresses.uri(event.server, event.uri)
-      if (subscriptions.has(uri)) tell(server.sendResourceUpdated({ uri }))
-    }
-    if (event.type === 'log' && LEVELS.indexOf(event.level) >= level) {
+  logLevels.join(server)
+  const stopTelling = tellChanges(options)
+  const stop = host.listen((event) => {
+    if (event.type === 'resource' && subscriptions.isWanted(server, event))
+      tell(server.sendResourceUpdated({ uri: addresses.uri(event.server, event.uri) }))
+    if (event.type === 'log' && logLevels.isWanted(server, event.level)) {
       const logger = event.logger ? `${event.server}/${event.logger}` : event.server
       const params = { level: event.level, logger, data: event.data }
       tell(server.notification({ method: 'notifications/message', params } as never))
     }
   })
+  return () => {
+    stopTelling()
+    stop()
+    subscriptions.leave(server)
+    logLevels.leave(server)
+  }
 }
 
 /** A server has changed them, or has come with them. */

@@ -7,22 +7,23 @@ export type Askers = Asker & {
 }
 
 export function createAskers(otherwise: Asker | undefined): Askers {
-  const running = new Map<Asker, number>()
+  const running: Asker[] = []
   return {
     enter(asker) {
       if (!asker) return () => {}
-      running.set(asker, (running.get(asker) ?? 0) + 1)
-      return () => {
-        const count = running.get(asker) ?? 0
-        if (count > 1) running.set(asker, count - 1)
-        else running.delete(asker)
-      }
+      running.push(asker)
+      return () => running.splice(running.indexOf(asker), 1)
     },
     async ask(method, params, signal) {
-      const [first = otherwise, ...others] = running.keys()
-      if (others.length > 0) throw new Error('several clients are calling this server, so none can be asked')
+      const [first = otherwise, ...others] = running
+      if (others.some((other) => clientOf(other) !== clientOf(first)))
+        throw new Error('several clients are calling this server, so none can be asked')
       if (!first) throw new Error('there is nobody to ask')
       return first.ask(method, params, signal)
     },
   }
+}
+
+function clientOf(asker: Asker | undefined): object | undefined {
+  return asker?.client ?? asker
 }

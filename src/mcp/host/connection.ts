@@ -315,7 +315,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         return
       }
       await open.close()
-      if (session === open) end('it no longer answers', open.stderr())
+      if (session === open) end('it no longer answers', redact(open.stderr()))
     }
     later(look, times.health)
   }

@@ -17,14 +17,15 @@ export function readTools(listed: readonly unknown[], mirrorsArguments = false):
   const tools: ListedTool[] = []
   const problems: ToolProblem[] = []
   const names = new Set<string>()
-  const readable = listed.filter((entry, index) => {
-    if (isWritable(entry)) return true
+  const readable = listed.flatMap((entry, index) => {
+    const length = lengthOf(entry)
+    if (length !== undefined) return [{ entry, length }]
     const { name } = entry as Partial<ListedTool>
     const message = 'its definition is nested too deeply'
     problems.push({ tool: typeof name === 'string' ? name : `number ${index + 1}`, kind: 'dropped', message })
-    return false
+    return []
   })
-  readable.forEach((entry, index) => {
+  readable.forEach(({ entry, length }, index) => {
     const tool = entry as Partial<ListedTool> | null
     if (typeof tool !== 'object' || tool === null || typeof tool.name !== 'string' || tool.name === '') {
       problems.push({ tool: `number ${index + 1}`, kind: 'dropped', message: 'it has no name' })
@@ -38,24 +39,23 @@ export function readTools(listed: readonly unknown[], mirrorsArguments = false):
       names.add(tool.name)
       const fault = mirrorsArguments ? headerFault(tool.inputSchema) : undefined
       if (fault) problems.push({ tool: tool.name, kind: 'dropped', message: fault })
-      else tools.push(mend(tool as ListedTool, (problem) => problems.push(problem)))
+      else tools.push(mend(tool as ListedTool, length, (problem) => problems.push(problem)))
     }
   })
-  return { tools, problems, listed: readable }
+  return { tools, problems, listed: readable.map(({ entry }) => entry) }
 }
 
-/** Some are nested deeper than JSON can be written, by servers that mean harm. */
-function isWritable(entry: unknown): boolean {
+/** Of its JSON. Some are nested deeper than that can be written, by servers that mean harm. */
+function lengthOf(entry: unknown): number | undefined {
   try {
-    JSON.stringify(entry)
-    return true
+    return JSON.stringify(entry)?.length ?? 0
   } catch {
-    return false
+    return undefined
   }
 }
 
 /** The same object when nothing was wrong with it. */
-function mend(tool: ListedTool, report: (problem: ToolProblem) => void): ListedTool {
+function mend(tool: ListedTool, length: number, report: (problem: ToolProblem) => void): ListedTool {
   const repaired = (message: string) => report({ tool: tool.name, kind: 'repaired', message })
   let mended = tool
   if (tool.description !== undefined && typeof tool.description !== 'string') {
@@ -79,6 +79,7 @@ function mend(tool: ListedTool, report: (problem: ToolProblem) => void): ListedT
     const { outputSchema: _, ...rest } = mended
     mended = rest as ListedTool
   }
+  if (length < LARGE_TOKENS) return mended
   const tokens = estimateTokens(JSON.stringify([tool.description, tool.inputSchema]))
   if (tokens > LARGE_TOKENS) {
     const message = `its definition takes about ${tokens} tokens each time it is loaded`

@@ -51,7 +51,7 @@ type Member = {
   readonly config: ServerConfig
   readonly connection: Connection
   /** What the shelf has: unchanged definitions stay the same objects, so that nothing is computed anew. */
-  shelved: ReadonlyMap<string, { readonly json: string; readonly tool: Tool }>
+  shelved: ReadonlyMap<string, Tool>
   hidden: readonly string[]
   held: readonly string[]
   publishing: Promise<void>
@@ -118,33 +118,34 @@ export function createMcpHost(options: McpHostOptions): McpHost {
 
   async function publish(member: Member, listed: readonly ListedTool[]): Promise<void> {
     const { config } = member
-    const held = await heldOf(config.name, listed)
+    const held = await heldOf(member, listed)
     const shown = listed.filter(({ name }) => isAllowed(name, config) && !held.has(name))
-    const shelved = new Map<string, { json: string; tool: Tool }>()
+    const shelved = new Map<string, Tool>()
     for (const one of shown) {
       const tool = toShelvedTool(one, config)
-      const json = JSON.stringify(tool)
       const before = member.shelved.get(one.name)
-      shelved.set(one.name, before?.json === json ? before : { json, tool })
+      shelved.set(one.name, before && JSON.stringify(before) === JSON.stringify(tool) ? before : tool)
     }
     const isSame =
       shelved.size === member.shelved.size &&
-      [...shelved].every(([name, entry]) => member.shelved.get(name) === entry)
+      [...shelved].every(([name, tool]) => member.shelved.get(name) === tool)
     member.hidden = listed.flatMap(({ name }) => (isAllowed(name, config) ? [] : [name]))
     member.held = [...held]
     member.shelved = shelved
     if (!isSame) {
-      shelf.replace(
-        config.name,
-        [...shelved.values()].map(({ tool }) => tool),
-      )
+      shelf.replace(config.name, [...shelved.values()])
     }
     if (!isSame) tell({ type: 'tools', server: config.name, status: statusOf(member) })
   }
 
   /** Own names of the tools that changed since they were first seen, where that holds them back. */
-  async function heldOf(server: string, listed: readonly ListedTool[]): Promise<ReadonlySet<string>> {
-    if (!pins || listed.length === 0) return new Set()
+  async function heldOf(
+    { config: { name: server }, connection }: Member,
+    listed: readonly ListedTool[],
+  ): Promise<ReadonlySet<string>> {
+    // What the cache holds was judged when it came; where nothing is held back, that need not cost a start.
+    const isKnown = connection.view().isCached && onChange === 'report'
+    if (!pins || isKnown || listed.length === 0) return new Set()
     try {
       const { changed } = await pins.judge(server, listed)
       const names = changed.map(({ tool }) => tool)

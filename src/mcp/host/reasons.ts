@@ -21,7 +21,7 @@ export function reasonFor(
     return message?.includes('login') ? message : `needs a login: run "toolshelf login ${name}"`
   if (ending !== undefined) return `${ENDED}${ending} before it was ready`
   if (transport.kind !== 'stdio' && status !== undefined)
-    return `${transport.url} answered with HTTP ${status}${status === 403 ? '; check its key' : ''}`
+    return `${hostOf(transport.url)} answered with HTTP ${status}${status === 403 ? '; check its key' : ''}`
   if (transport.kind !== 'stdio') return `${hostOf(transport.url)}: ${causeOf(error)}`
   return message ?? String(error)
 }

@@ -5,7 +5,6 @@ import {
   Client,
   type ClientCapabilities,
   InsufficientScopeError,
-  type RequestOptions,
   SdkError,
   SdkErrorCode,
   SdkHttpError,
@@ -18,6 +17,7 @@ import type { CallOptions, CallOutput, ListedTool, RemoteConfig, ServerConfig } 
 import { boundedFetch } from './bounded-fetch.ts'
 import { createModern } from './modern.ts'
 import { readOutput } from './output.ts'
+import { createPatience, SilenceError } from './patience.ts'
 import { ENDED, moreRights, reasonFor } from './reasons.ts'
 import { SessionError } from './session-error.ts'
 import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
@@ -138,7 +138,11 @@ async function connect(
       probe: { timeoutMs: process ? Math.min(LONGEST_PROBE, left / 3) : left },
     },
   })
-  answerServer(client, options)
+  const patience = createPatience()
+  answerServer(client, {
+    ...options,
+    onRequest: (...question) => patience.during(() => options.onRequest(...question)),
+  })
   let isOpen = false
   let isClosing = false
   client.onclose = () => {
@@ -166,10 +170,10 @@ async function connect(
   const mirrorsArguments = client.getProtocolEra() === 'modern' && !process
   void listenForChanges(client)
   /** The SDK's words say neither how long it waited nor how the process ended. */
-  const explain = (timeout: number) => (cause: unknown) => {
+  const explain = (cause: unknown) => {
     const ending = process?.ending()
-    if (isCode(cause, SdkErrorCode.RequestTimeout))
-      throw new Error(`the server "${config.name}" did not answer within ${seconds(timeout)}`, { cause })
+    if (cause instanceof SilenceError)
+      throw new Error(`the server "${config.name}" did not answer within ${seconds(cause.limit)}`, { cause })
     if (cause instanceof InsufficientScopeError)
       throw new Error(`${cause.message}. ${moreRights(config.name, cause.requiredScope)}`, { cause })
     if (isCode(cause, SdkErrorCode.ConnectionClosed) && ending)
@@ -178,9 +182,9 @@ async function connect(
   }
   const modern = client.getProtocolEra() === 'modern' ? createModern(client) : undefined
   const sendOnce = (method: string, params: Fields | undefined, given: SessionCallOptions) =>
-    client
-      .request({ method, ...(params ? { params } : {}) }, anything, requestOptions(given))
-      .catch(explain(given.timeout)) as Promise<Fields>
+    patience
+      .limit(given, (limited) => client.request({ method, ...(params ? { params } : {}) }, anything, limited))
+      .catch(explain) as Promise<Fields>
   const send: typeof sendOnce = (method, params, given) =>
     modern?.instead(method, params ?? {}) ??
     modern?.inRounds((added) => sendOnce(method, { ...params, ...added }, given), given) ??
@@ -201,9 +205,12 @@ async function connect(
       if (!given.tool || !mirrorsArguments) return readOutput(await send('tools/call', params, given))
       const { outputSchema: _, ...toolDefinition } = given.tool as Parameters<Client['callTool']>[1] &
         ListedTool
-      const callOptions = { ...requestOptions(given), toolDefinition } as never
       const call = (added: Fields) =>
-        client.callTool({ ...params, ...added }, callOptions).catch(explain(given.timeout)) as Promise<Fields>
+        patience
+          .limit(given, (limited) =>
+            client.callTool({ ...params, ...added }, { ...limited, toolDefinition } as never),
+          )
+          .catch(explain) as Promise<Fields>
       return readOutput(await (modern?.inRounds(call, given) ?? call({})))
     },
     request: send,
@@ -214,16 +221,6 @@ async function connect(
       await client.close().catch(() => {})
       await transport.close().catch(() => {})
     },
-  }
-}
-
-function requestOptions({ timeout, signal, onProgress }: SessionCallOptions): RequestOptions {
-  return {
-    timeout,
-    resetTimeoutOnProgress: true,
-    allowInputRequired: true,
-    onprogress: (progress) => onProgress?.(progress),
-    ...(signal ? { signal } : {}),
   }
 }
 
@@ -306,7 +303,7 @@ async function listAll(
   }
   const late = `it did not list its ${field} within ${seconds(timeout)}`
   const isCut = await within(walk(), timeout, late).catch((error: Error) => {
-    throw isCode(error.cause, SdkErrorCode.RequestTimeout) ? new Error(late, { cause: error }) : error
+    throw error.cause instanceof SilenceError ? new Error(late, { cause: error }) : error
   })
   return { entries, isCut }
 }

@@ -1,9 +1,11 @@
 // Offers all there is besides tools: resources, templates, prompts, completions, logging, subscriptions. Its tools make
 // it speak: `tell` sends a notification, `ask` asks the client and gives the whole answer, `ask_later` asks when the call
-// is over, `ask_then_work` asks and then tells its progress, `wait` never ends, `heard` gives what it heard so far.
+// is over and tells the answer on stderr, `ask_then_work` asks and then tells its progress, `ask_and_go`
+// does not wait for the answer and tells how many times it was called, `wait` never ends, `heard` gives what was heard.
 import { ask, initialized, noAnswer, notify, serve, sleep, text, tool } from './wire.mjs'
 
 const heard = []
+let made = 0
 const hear = (method) => (params) => {
   heard.push({ method, params })
   return {}
@@ -52,8 +54,14 @@ const calls = {
   },
   ask: async ({ method, params }) => text(JSON.stringify(await ask(method, params))),
   ask_later({ method, params }) {
-    sleep(50).then(async () => heard.push({ method: 'answer', params: await ask(method, params) }))
+    sleep(50).then(async () => process.stderr.write(`${JSON.stringify(await ask(method, params))}\n`))
     return text('later')
+  },
+  async ask_and_go({ method, params }) {
+    made += 1
+    ask(method, params)
+    await sleep(100)
+    return text(`call ${made}`)
   },
   ask_then_work: (input, token) => work(input, token),
   wait: () => noAnswer,

@@ -9,7 +9,11 @@ const question = {
 }
 
 const tools = [
-  { name: 'greet', description: 'Asks for a name and greets', inputSchema: { type: 'object', properties: {} } },
+  {
+    name: 'greet',
+    description: 'Asks for a name and greets',
+    inputSchema: { type: 'object', properties: {} },
+  },
 ]
 
 serveStdio(
@@ -19,7 +23,10 @@ serveStdio(
     server.setRequestHandler('tools/call', (_, { mcpReq }) => {
       const answer = inputResponse(mcpReq.inputResponses, 'name')
       if (answer.kind === 'missing')
-        return inputRequired({ inputRequests: { name: inputRequired.elicit(question) }, requestState: 'asked' })
+        return inputRequired({
+          inputRequests: { name: inputRequired.elicit(question) },
+          requestState: 'asked',
+        })
       return { content: [{ type: 'text', text: JSON.stringify(answer) }] }
     })
     return server

@@ -1,11 +1,15 @@
 // A gateway with real small servers behind it, and the official client in front, of both protocol eras.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough, type Readable, type Writable } from 'node:stream'
 import {
   Client,
   type ClientCapabilities,
   InMemoryTransport,
+  ReadBuffer,
   type StandardSchemaV1,
+  serializeMessage,
+  type Transport,
 } from '@modelcontextprotocol/client'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { onTestFinished } from 'vitest'
@@ -16,6 +20,7 @@ import {
   type GatewayOptions,
   shelfOptions,
 } from '../../../src/mcp/gateway/index.ts'
+import { runOnStdio } from '../../../src/mcp/gateway/stdio.ts'
 import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../../../src/mcp/types.ts'
 import type { Loose } from '../../support/talk.ts'
@@ -33,7 +38,13 @@ export type Open = {
 }
 
 export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'asker'>> &
-  Pick<GatewayOptions, 'mode' | 'instructions'> & { readonly on?: ShelfOptions }
+  Pick<GatewayOptions, 'mode' | 'instructions'> & {
+    readonly on?: ShelfOptions
+    /** Takes what is to be done at the end; of the test, unless given. */
+    readonly atEnd?: AtEnd
+  }
+
+type AtEnd = (work: () => Promise<void>) => void
 
 export type Era = 'legacy' | 'modern'
 export const eras: readonly Era[] = ['legacy', 'modern']
@@ -47,6 +58,7 @@ export type ClientOptions = {
   readonly capabilities?: ClientCapabilities
   /** Answers what servers ask. */
   readonly answer?: (question: Question) => Loose
+  readonly atEnd?: AtEnd
 }
 
 /** A client at its desk, with the words that tests use. */
@@ -69,7 +81,7 @@ export type Desk = {
 
 export function openGateway(
   servers: readonly ServerConfig[],
-  { mode = 'auto', instructions, on = {}, ...given }: OpenOptions = {},
+  { mode = 'auto', instructions, on = {}, atEnd = onTestFinished, ...given }: OpenOptions = {},
 ): Open {
   const notices: string[] = []
   const notify = (message: string) => void notices.push(message)
@@ -82,26 +94,51 @@ export function openGateway(
     makeHost: (asker) =>
       createMcpHost({ times: { refresh: 20 }, ...given, shelf, servers, cacheFolder, asker, notify }),
   })
-  onTestFinished(() => gateway.close())
+  atEnd(() => gateway.close())
   return { gateway, host: gateway.host, shelf, notices, connect: (options) => connect(gateway, options) }
 }
 
-/** A gateway whose servers have all connected, and a client. */
+/** A gateway on stdio whose servers have all connected, and its client; `over` when it has ended. */
 export async function openDesk(
   servers: readonly ServerConfig[],
   { client = {}, ...options }: OpenOptions & { readonly client?: ClientOptions } = {},
-): Promise<Open & Desk> {
+): Promise<Open & Desk & { readonly over: Promise<void> }> {
   const open = openGateway(servers, options)
-  const desk = await open.connect(client)
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  const over = runOnStdio(open.gateway, { input, output })
+  onTestFinished(() => over)
+  const desk = await connectWith(streamTransport(output, input), client)
   await desk.names()
   await open.host.settled()
-  return { ...open, ...desk }
+  return { ...open, ...desk, over }
 }
 
+/** One of several clients of a gateway, as HTTP has them, without HTTP. */
 async function connect(gateway: Gateway, options: ClientOptions = {}): Promise<Desk> {
   const [near, far] = InMemoryTransport.createLinkedPair()
   serveStdio(({ era }) => gateway.serve({ isStateless: era === 'modern' }), { transport: near })
   return connectWith(far, options)
+}
+
+function streamTransport(input: Readable, output: Writable): Transport {
+  const buffer = new ReadBuffer()
+  const transport: Transport = {
+    async start() {
+      input.on('data', (chunk: Buffer) => {
+        buffer.append(chunk)
+        for (let message = buffer.readMessage(); message; message = buffer.readMessage())
+          transport.onmessage?.(message)
+      })
+    },
+    async send(message) {
+      output.write(serializeMessage(message))
+    },
+    async close() {
+      output.end()
+      transport.onclose?.()
+    },
+  }
+  return transport
 }
 
 const NOTIFICATIONS = [
@@ -125,8 +162,14 @@ export const everyCapability: ClientCapabilities = {
 }
 
 export async function connectWith(
-  transport: Parameters<Client['connect']>[0],
-  { era = 'legacy', name = 'claude-code', capabilities = {}, answer = defaultAnswer }: ClientOptions = {},
+  transport: Transport,
+  {
+    era = 'legacy',
+    name = 'claude-code',
+    capabilities = {},
+    answer = defaultAnswer,
+    atEnd = onTestFinished,
+  }: ClientOptions = {},
 ): Promise<Desk> {
   const client = new Client(
     { name, version: '1.0.0' },
@@ -134,8 +177,12 @@ export async function connectWith(
   )
   const told: { method: string; params: Loose }[] = []
   const asked: Question[] = []
-  for (const method of NOTIFICATIONS)
-    client.setNotificationHandler(method, ({ params }) => void told.push({ method, params }))
+  for (const method of NOTIFICATIONS) {
+    client.setNotificationHandler(method, async ({ params }) => {
+      told.push({ method, params })
+      if (method === 'notifications/tools/list_changed') await client.listTools()
+    })
+  }
   for (const [capability, method] of Object.entries(QUESTIONS)) {
     if (!(capability in capabilities)) continue
     client.setRequestHandler(method, async ({ params }) => {
@@ -143,7 +190,7 @@ export async function connectWith(
       return answer({ method, params })
     })
   }
-  onTestFinished(() => client.close())
+  atEnd(() => client.close())
   await client.connect(transport)
   const call = (tool: string, input: object = {}, options: Loose = {}): Promise<Loose> =>
     client.callTool({ name: tool, arguments: input as { [name: string]: unknown } }, options)
@@ -153,7 +200,9 @@ export async function connectWith(
     asked,
     call,
     run: (tool, input = {}, options = {}) =>
-      era === 'modern' ? call('CallTool', { name: tool, arguments: input }, options) : call(tool, input, options),
+      era === 'modern'
+        ? call('CallTool', { name: tool, arguments: input }, options)
+        : call(tool, input, options),
     raw: (method, params) => client.request({ method, ...(params ? { params } : {}) }, anything),
     names: async () => (await client.listTools()).tools.map((tool) => tool.name),
     search: async (query, more = {}) => textOf(await call('ToolSearch', { query, ...more })),

@@ -1,0 +1,52 @@
+// How much each client wants to hear of the servers' logs. The servers are told the least of all wishes.
+import type { McpHost } from '../types.ts'
+
+export type LogLevels = {
+  /** A client that has not said what it wants hears `info` and above. */
+  join(client: object): void
+  set(client: object, level: string): void
+  isWanted(client: object, level: string): boolean
+  leave(client: object): void
+  close(): void
+}
+
+const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
+const INFO = LEVELS.indexOf('info')
+
+export function createLogLevels(host: McpHost): LogLevels {
+  const wishes = new Map<object, number>()
+  /** What each server has been told since it connected. */
+  const told = new Map<string, number>()
+  let isWished = false
+
+  const stop = host.listen((event) => {
+    if (event.type !== 'state') return
+    if (event.status.state === 'connected') tell()
+    else told.delete(event.server)
+  })
+
+  function tell(): void {
+    if (!isWished || wishes.size === 0) return
+    const lowest = Math.min(...wishes.values())
+    for (const { name, state, capabilities } of host.status()) {
+      if (state !== 'connected' || !capabilities.logging || told.get(name) === lowest) continue
+      told.set(name, lowest)
+      host.request(name, 'logging/setLevel', { level: LEVELS[lowest] }).catch(() => {}) // It logs as it likes.
+    }
+  }
+
+  return {
+    join: (client) => void wishes.set(client, INFO),
+    set(client, level) {
+      isWished = true
+      wishes.set(client, LEVELS.indexOf(level))
+      tell()
+    },
+    isWanted: (client, level) => LEVELS.indexOf(level) >= (wishes.get(client) ?? INFO),
+    leave(client) {
+      wishes.delete(client)
+      tell()
+    },
+    close: stop,
+  }
+}

@@ -1,0 +1,67 @@
+// How long a server may be silent in a request. A server that waits for an answer of ours is not silent: a person may
+// think as long as they like.
+import type { RequestOptions } from '@modelcontextprotocol/client'
+import type { CallOptions } from '../types.ts'
+
+export type Patience = {
+  /** Makes a request that is cancelled when the server is silent for too long. */
+  limit<Value>(
+    options: Pick<CallOptions, 'signal' | 'onProgress'> & { readonly timeout: number },
+    request: (options: RequestOptions) => Promise<Value>,
+  ): Promise<Value>
+  /** Answers a question of the server: meanwhile no request is late. */
+  during<Value>(answer: () => Promise<Value>): Promise<Value>
+}
+
+export class SilenceError extends Error {
+  readonly limit: number
+  constructor(limit: number) {
+    super('it did not answer in time')
+    this.limit = limit
+  }
+}
+
+const LONGEST_TIMER = 2 ** 31 - 1
+
+export function createPatience(): Patience {
+  /** What starts each request's time anew. */
+  const renewals = new Set<() => void>()
+  let questions = 0
+  return {
+    async limit({ timeout, signal, onProgress }, request) {
+      const late = new AbortController()
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const renew = () => {
+        clearTimeout(timer)
+        timer = setTimeout(() => (questions > 0 ? renew() : late.abort(new SilenceError(timeout))), timeout)
+      }
+      renew()
+      renewals.add(renew)
+      try {
+        return await request({
+          timeout: LONGEST_TIMER,
+          allowInputRequired: true,
+          signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
+          onprogress: (progress) => {
+            renew()
+            onProgress?.(progress)
+          },
+        })
+      } catch (error) {
+        throw late.signal.aborted ? late.signal.reason : error
+      } finally {
+        clearTimeout(timer)
+        renewals.delete(renew)
+      }
+    },
+    async during(answer) {
+      questions++
+      try {
+        return await answer()
+      } finally {
+        questions--
+        for (const renew of renewals) renew()
+      }
+    },
+  }
+}

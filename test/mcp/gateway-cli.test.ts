@@ -1,0 +1,252 @@
+// `toolshelf mcp` as a client starts it, what it refuses to do, and that it keeps secrets.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { run } from '../../src/cli/main.ts'
+import { runOnStdio } from '../../src/mcp/gateway/stdio.ts'
+import { temporaryFolder } from './support/folder.ts'
+import { connectWith, type Desk, openGateway, textOf } from './support/gateway.ts'
+import { descendantsOf, isAlive, until } from './support/processes.ts'
+import { neighbour, scriptPath } from './support/servers.ts'
+
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const loader = import.meta.resolve('tsx')
+
+const healthy = { command: process.execPath, args: [scriptPath('healthy')] }
+
+/** A home of its own with a configuration; nothing of the person who runs the tests is read or written. */
+function home(servers: object, gateway: object = {}) {
+  const folder = temporaryFolder()
+  const config = join(folder, 'toolshelf.json')
+  writeFileSync(config, JSON.stringify({ mcpServers: servers, gateway }))
+  const state = join(folder, 'state')
+  mkdirSync(state)
+  const env = { HOME: state, XDG_CACHE_HOME: state, XDG_STATE_HOME: state, XDG_CONFIG_HOME: state }
+  return { config, state, env }
+}
+
+type Home = ReturnType<typeof home>
+
+function command({ config }: Home, ...words: readonly string[]): string[] {
+  return ['--import', loader, main, 'mcp', '--config', config, ...words]
+}
+
+/** The command as a process of its own, with a client on its stdin and stdout. */
+async function start(at: Home, words: readonly string[] = []) {
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: command(at, ...words),
+    env: { PATH: process.env.PATH ?? '', ...at.env },
+    stderr: 'pipe',
+  })
+  let told = ''
+  transport.stderr?.on('data', (chunk: Buffer) => {
+    told += chunk
+  })
+  const desk = await connectWith(transport, { name: 'claude-code' })
+  return { ...desk, transport, told: () => told }
+}
+
+async function refused(at: Home, ...words: readonly string[]) {
+  for (const [name, value] of Object.entries(at.env)) vi.stubEnv(name, value)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const told: string[] = []
+  const terminal = { print: () => {}, tell: (text: string) => void told.push(text), isInteractive: false }
+  const code = await run(['mcp', '--config', at.config, ...words], terminal)
+  return { code, told: told.join('\n') }
+}
+
+describe('as a process', () => {
+  it('serves its client, leaves no process when it goes, and starts no server too early the next time', async () => {
+    const at = home({ calculator: healthy })
+    const first = await start(at)
+    expect(await first.names()).toEqual(['ToolSearch'])
+    expect(await first.search('adds two numbers')).toContain('calculator__add')
+    expect(textOf(await first.call('calculator__add', { a: 1, b: 2 }))).toBe('3')
+    const pid = first.transport.pid ?? 0
+    const family = [pid, ...descendantsOf(pid)]
+    await first.client.close()
+    await until(() => !family.some(isAlive), 'all processes are gone')
+
+    const { names, call, transport } = await start(at, ['--mode', 'bridge', '--lazy'])
+    expect(await names()).toEqual(['ToolSearch', 'CallTool'])
+    const isStarted = () => descendantsOf(transport.pid ?? 0).length > 0
+    expect(isStarted()).toBe(false)
+    expect(textOf(await call('CallTool', { name: 'calculator__add', arguments: { a: 1, b: 2 } }))).toBe('3')
+    expect(isStarted()).toBe(true)
+  })
+
+  it('--http says where it is ready, and a signal ends it cleanly', async () => {
+    const at = home({ calculator: healthy })
+    const child: ChildProcess = spawn(process.execPath, command(at, '--http', '--port', '0'), {
+      env: { PATH: process.env.PATH ?? '', ...at.env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    let told = ''
+    child.stderr?.on('data', (chunk: Buffer) => {
+      told += chunk
+    })
+    await until(() => told.includes('ready at '), 'it is ready')
+    const url = /ready at (\S+)/.exec(told)?.[1] ?? ''
+    expect((await fetch(url.replace('/mcp', '/health'))).status).toBe(200)
+    const family = descendantsOf(child.pid ?? 0)
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([0, null])
+    await until(() => !family.some(isAlive), 'all processes are gone')
+  })
+})
+
+describe('what it refuses', () => {
+  const at = () => home({ calculator: healthy })
+
+  it('a port in use: exit code 1 and a line that says so', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    onTestFinished(() => void other.close())
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const { code, told } = await refused(at(), '--http', '--port', String(port))
+    expect(code).toBe(1)
+    expect(told).toMatch(new RegExp(`in use.*${port}`))
+    expect(told).not.toMatch(/^\s+at /m)
+  })
+
+  it('an address beyond loopback without a key: exit code 1 and what to do', async () => {
+    vi.stubEnv('TOOLSHELF_KEY', '')
+    const { code, told } = await refused(at(), '--http', '--port', '0', '--address', '0.0.0.0')
+    expect(code).toBe(1)
+    expect(told).toContain('TOOLSHELF_KEY')
+  })
+
+  it.each([
+    [['--mode', 'fast'], 'use one of auto, list, bridge'],
+    [['--port', '70000'], 'use a number from 0 to 65535'],
+    [['--speed', '9'], '--speed'],
+  ])('%j: exit code 2 and the usage', async (words, message) => {
+    const { code, told } = await refused(at(), ...words)
+    expect(code).toBe(2)
+    expect(told).toContain(message)
+    expect(told).toContain('Usage: toolshelf mcp')
+  })
+
+  it('a configuration without servers: exit code 1 and the way to one', async () => {
+    const { code, told } = await refused(home({}))
+    expect(code).toBe(1)
+    expect(told).toMatch(/no MCP server is configured in .*toolshelf\.json.*toolshelf import/)
+  })
+})
+
+describe('stdin and stdout', () => {
+  it('a message without end ends the gateway, and its servers', async () => {
+    const { gateway, host } = openGateway([neighbour()])
+    host.start()
+    await host.settled()
+    const pid = host.status()[0]?.pid ?? 0
+    const input = new PassThrough()
+    const over = runOnStdio(gateway, { input, output: new PassThrough() })
+    for (let count = 0; count < 34; count++) input.write('x'.repeat(1_000_000))
+    await over
+    await until(() => !isAlive(pid), 'the server is gone')
+  })
+
+  it('what is no message is left out', async () => {
+    const { gateway } = openGateway([])
+    const [input, output] = [new PassThrough(), new PassThrough()]
+    const over = runOnStdio(gateway, { input, output })
+    input.write('hello?\n{"jsonrpc":\n[]\n')
+    input.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    const [answer] = await once(output, 'data')
+    expect(JSON.parse(String(answer))).toMatchObject({ id: 1 })
+    input.end()
+    await over
+  })
+
+  it('no listener to signals is left behind', async () => {
+    const count = () => process.listenerCount('SIGINT') + process.listenerCount('SIGTERM')
+    const before = count()
+    const input = new PassThrough()
+    const over = runOnStdio(openGateway([]).gateway, { input, output: new PassThrough() })
+    input.end()
+    await over
+    expect(count()).toBe(before)
+  })
+})
+
+describe('secrets', () => {
+  const words = {
+    environment: 'sk-environment-4711',
+    flag: 'sk-flag-4712',
+    word: 'sk-word-4713',
+    header: 'sk-header-4714',
+    query: 'sk-query-4715',
+    password: 'sk-password-4716',
+    path: 'sk-path-4717',
+  }
+
+  const leaky = (behaviour: string) => ({
+    command: process.execPath,
+    args: [scriptPath('gateway-leaky'), behaviour, `--access-token=${words.flag}`, '--api-key', words.word],
+    env: { ACME_KEY: words.environment },
+  })
+
+  /** Refuses everybody, and says what they brought. */
+  async function refusing(): Promise<string> {
+    const server = createServer((request, response) => {
+      response.writeHead(500).end(`${request.url} ${JSON.stringify(request.headers)}`)
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    return `127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+
+  const filesIn = (folder: string) =>
+    readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((entry) =>
+      entry.isFile() ? [join(entry.parentPath, entry.name)] : [],
+    )
+
+  async function everythingSaid({ search, call, names }: Pick<Desk, 'search' | 'call' | 'names'>) {
+    const said = [await search('refuse'), await search('nothing like that')]
+    for (const name of ['stay__refuse', 'stay__crash', 'start__refuse', 'remote__any'])
+      said.push(JSON.stringify(await call(name)))
+    return [...said, ...(await names())].join('\n')
+  }
+
+  it('are not in the status of a server', async () => {
+    const { command, args, env } = leaky('start')
+    const transport = { kind: 'stdio', command, args, env, cwd: undefined } as const
+    const { host } = openGateway([{ ...neighbour(), transport }])
+    host.start()
+    await host.settled()
+    const [{ config: _, ...status } = { config: undefined }] = host.status()
+    expect(status).toMatchObject({ state: 'failed', stderr: expect.stringContaining('[hidden]') })
+    const all = JSON.stringify(status)
+    for (const [kind, secret] of Object.entries(words)) expect(all.includes(secret), kind).toBe(false)
+  })
+
+  it('of a configuration are never told: not to the person, not to the model, not to a file', async () => {
+    const host = await refusing()
+    const url = `http://ann:${words.password}@${host}/${words.path}/mcp?api_key=${words.query}`
+    const remote = { type: 'http', url, headers: { Authorization: `Bearer ${words.header}` } }
+    const at = home({ stay: leaky('stay'), start: leaky('start'), remote })
+    const desk = await start(at)
+    await desk.names()
+    await until(
+      () => /"start" failed/.test(desk.told()) && /"remote" failed/.test(desk.told()),
+      'both have failed',
+    )
+    const said = await everythingSaid(desk)
+    expect(said).toContain('[hidden]')
+    await desk.client.close()
+    const files = filesIn(at.state).map((file) => readFileSync(file, 'utf8'))
+    expect(files.length).toBeGreaterThan(0)
+    const all = [said, desk.told(), ...files].join('\n')
+    for (const [kind, secret] of Object.entries(words)) expect(all.includes(secret), kind).toBe(false)
+  })
+})

@@ -1,0 +1,308 @@
+// The gateway over HTTP: many clients of both eras, sessions that end, and who is let in.
+import { Agent, request } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { runOnHttp } from '../../src/mcp/gateway/http.ts'
+import type { Loose } from '../support/talk.ts'
+import { eras, everyCapability, listed, openGateway, textOf, tool } from './support/gateway.ts'
+import { type HttpDesk, initialize, openHttp } from './support/gateway-http.ts'
+import { until } from './support/processes.ts'
+import { local, neighbour } from './support/servers.ts'
+
+const library = () => local('library', 'gateway-library')
+const heardBy = async ({ run }: Pick<HttpDesk, 'run'>): Promise<Loose[]> =>
+  JSON.parse(textOf(await run('library__heard')))
+
+describe.each(eras)('clients, %s', (era) => {
+  it('search, call and read', async () => {
+    const { connect } = await openHttp([neighbour(), library()])
+    const { search, run, client } = await connect({ era })
+    expect(await search('adds two numbers')).toContain('neighbour__add')
+    expect(textOf(await run('neighbour__add', { a: 1, b: 2 }))).toBe('3')
+    expect((await client.readResource({ uri: 'library+book://one' })).contents).toHaveLength(1)
+  })
+
+  it('progress, and a question in the middle of a call', async () => {
+    const { connect } = await openHttp([library()])
+    const { run, asked } = await connect({ era, capabilities: everyCapability })
+    const seen: Loose[] = []
+    const question = {
+      method: 'elicitation/create',
+      params: { mode: 'form', message: 'Name?', requestedSchema: { type: 'object', properties: {} } },
+    }
+    const onprogress = (step: Loose) => seen.push(step)
+    expect(textOf(await run('library__ask_then_work', question, { onprogress }))).toContain('Ada')
+    expect(asked).toHaveLength(1)
+    expect(seen.filter(({ total }) => total === 2).map(({ progress }) => progress)).toEqual([1, 2])
+  })
+
+  it('two at once are each asked their own question, one that cannot answer none', async () => {
+    const { connect } = await openHttp([library(), local('archive', 'gateway-library')])
+    const named = (name: string) => ({ era, answer: () => ({ action: 'accept', content: { name } }) })
+    const one = await connect({ ...named('Ada'), capabilities: everyCapability })
+    const other = await connect({ ...named('Bob'), capabilities: everyCapability })
+    const mute = await connect({ era })
+    const question = {
+      method: 'elicitation/create',
+      params: { mode: 'form', message: 'Name?', requestedSchema: { type: 'object', properties: {} } },
+    }
+    const answers = await Promise.all([
+      one.run('library__ask', question),
+      other.run('archive__ask', question),
+    ])
+    expect(answers.map((answer) => JSON.parse(textOf(answer)).result.content.name)).toEqual(['Ada', 'Bob'])
+    expect(JSON.parse(textOf(await mute.run('library__ask', question))).error).toBeDefined()
+    expect([one, other, mute].map(({ asked }) => asked.length)).toEqual([1, 1, 0])
+  })
+
+  it('a cancelled call is cancelled at the server', async () => {
+    const { connect } = await openHttp([library()])
+    const [one, other] = [await connect({ era }), await connect({ era })]
+    const controller = new AbortController()
+    const waiting = one.run('library__wait', {}, { signal: controller.signal }).catch(() => {})
+    await heardBy(one)
+    controller.abort('enough')
+    await waiting
+    await until(async () => (await heardBy(other)).length > 0, 'the server is told')
+    expect(await heardBy(other)).toMatchObject([{ method: 'cancelled' }])
+  })
+
+  it('a pinned tool that comes late is told; what comes behind the search tool is not', async () => {
+    const [pins, other] = [listed('pins', [], { alwaysLoad: true }), listed('other', [])]
+    const { connect, shelf } = await openHttp([pins.config, other.config])
+    const desk = await connect({ era })
+    if (era === 'modern') await desk.client.listen({ toolsListChanged: true })
+    await desk.names()
+    other.write([tool('walk')])
+    await until(() => shelf.tools().pool.byName.has('other__walk'), 'it is there')
+    expect(await desk.changes()).toBe(0)
+    pins.write([tool('pin')])
+    await until(async () => (await desk.changes()) > 0, 'it is told')
+    expect(await desk.names()).toContain('pins__pin')
+  })
+})
+
+describe('sessions', () => {
+  it('each client has its own loaded set', async () => {
+    const { connect, clients } = await openHttp([neighbour()])
+    const [one, other] = [await connect(), await connect()]
+    await one.search('select:neighbour__add')
+    await other.search('select:neighbour__echo')
+    expect(await one.names()).toEqual(['ToolSearch', 'neighbour__add'])
+    expect(await other.names()).toEqual(['ToolSearch', 'neighbour__echo'])
+    expect(await clients()).toBe(2)
+  })
+
+  it('end with DELETE, and nothing is left', async () => {
+    const { connect, clients, gateway } = await openHttp([neighbour()])
+    const { transport, names } = await connect()
+    await transport.terminateSession()
+    expect(await clients()).toBe(0)
+    expect(gateway.clients()).toBe(0)
+    await expect(names()).rejects.toThrow()
+  })
+
+  it('a call that runs when its session ends is cancelled at the server', async () => {
+    const { connect } = await openHttp([library()])
+    const [leaving, staying] = [await connect(), await connect()]
+    leaving.run('library__wait').catch(() => {})
+    await heardBy(leaving)
+    await leaving.transport.terminateSession()
+    await until(async () => (await heardBy(staying)).length > 0, 'the server is told')
+    expect(await heardBy(staying)).toMatchObject([{ method: 'cancelled' }])
+  })
+
+  it('one that nobody knows is refused with 404, after which a client begins anew', async () => {
+    const { connect, send } = await openHttp([neighbour()])
+    const unknown = { 'mcp-session-id': 'of-yesterday', 'mcp-protocol-version': '2025-11-25' }
+    const answer = await send({ headers: unknown, body: { jsonrpc: '2.0', id: 2, method: 'tools/list' } })
+    expect(answer.status).toBe(404)
+    expect(JSON.parse(answer.text).error.message).toContain('initialize again')
+    expect((await send({ method: 'DELETE', headers: unknown })).status).toBe(404)
+    const desk = await connect()
+    await desk.transport.terminateSession()
+    await expect(desk.names()).rejects.toThrow(/initialize|session/i)
+    expect(await (await connect()).names()).toEqual(['ToolSearch'])
+  })
+
+  it('of clients that are not heard of are swept', async () => {
+    const { send, clients, gateway } = await openHttp([], { http: { idle: 50 } })
+    await send({ body: initialize })
+    expect(await clients()).toBe(1)
+    await until(async () => (await clients()) === 0, 'it is forgotten')
+    expect(gateway.clients()).toBe(0)
+  })
+
+  it('of clients that listen are kept', async () => {
+    const { connect, send, clients } = await openHttp([], { http: { idle: 50 } })
+    const { names } = await connect()
+    await send({ body: initialize })
+    expect(await clients()).toBe(2)
+    await until(async () => (await clients()) === 1, 'the other one is forgotten')
+    expect(await names()).toEqual(['ToolSearch'])
+  })
+
+  it('beyond the most there may be, the one that was silent longest goes', async () => {
+    const { send, clients } = await openHttp([], { http: { mostSessions: 2 } })
+    const ids: string[] = []
+    for (let count = 0; count < 3; count++)
+      ids.push(String((await send({ body: initialize })).headers['mcp-session-id']))
+    expect(await clients()).toBe(2)
+    const statuses = []
+    for (const id of ids)
+      statuses.push((await send({ method: 'DELETE', headers: { 'mcp-session-id': id } })).status)
+    expect(statuses).toEqual([404, 200, 200])
+  })
+
+  it.each([
+    ['broken JSON', { body: '{"jsonrpc":' }, 400],
+    ['no message', { body: { hello: 'world' } }, 400],
+    ['a call before all else', { body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }, 400],
+    ['a stream of nobody', { method: 'GET' }, 400],
+    ['the end of nothing', { method: 'DELETE' }, 400],
+    ['another method', { method: 'PUT' }, 405],
+    ['another type', { headers: { 'content-type': 'text/plain' }, body: 'hello' }, 415],
+    ['another path', { path: '/other' }, 404],
+    ['no path at all', { method: 'GET', path: '//' }, 400],
+  ])('%s is refused and leaves nothing behind, and nobody loses a session by it', async (_, sent, status) => {
+    const { send, clients, gateway } = await openHttp([], { http: { mostSessions: 1 } })
+    await send({ body: initialize })
+    expect((await send(sent)).status).toBe(status)
+    expect(await clients()).toBe(1)
+    expect(gateway.clients()).toBe(1)
+  })
+})
+
+describe('who is let in', () => {
+  it.each([
+    ['localhost', 200],
+    ['127.0.0.1:80', 200],
+    ['[::1]:3399', 200],
+    ['tools.example.com', 200],
+    ['evil.example', 403],
+    ['localhost.evil.example', 403],
+    ['not a host', 403],
+  ])('Host %s: %i', async (host, status) => {
+    const { send } = await openHttp([], { http: { hosts: ['tools.example.com'] } })
+    expect((await send({ headers: { host }, body: initialize })).status).toBe(status)
+    expect((await send({ method: 'GET', path: '/health', headers: { host } })).status).toBe(status)
+  })
+
+  it.each([
+    ['http://localhost:5173', 200],
+    ['https://tools.example.com', 200],
+    ['https://evil.example', 403],
+    ['null', 403],
+  ])('Origin %s: %i', async (origin, status) => {
+    const { send } = await openHttp([], { http: { hosts: ['tools.example.com'] } })
+    expect((await send({ headers: { origin }, body: initialize })).status).toBe(status)
+  })
+
+  it('beyond loopback nobody, unless there is a key', async () => {
+    const { gateway } = openGateway([])
+    await expect(runOnHttp(gateway, { port: 0, address: '0.0.0.0' })).rejects.toThrow(/key.*TOOLSHELF_KEY/)
+  })
+
+  const key = 'a-key-of-many-letters'
+
+  it.each([
+    ['none', {}],
+    ['a wrong one', { authorization: 'Bearer a-key-of-many-other-letters' }],
+    ['a part of it', { authorization: 'Bearer a-key' }],
+    ['another way', { authorization: `Basic ${key}` }],
+    ['only the scheme', { authorization: 'Bearer' }],
+  ])('with a key: %s is refused with 401 in both eras', async (_, headers) => {
+    const { send } = await openHttp([], { http: { key } })
+    const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' }
+    const refused = [
+      await send({ headers, body: initialize }),
+      await send({
+        headers: { ...headers, ...modern },
+        body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+      }),
+      await send({ method: 'GET', headers }),
+    ]
+    expect(refused.map(({ status }) => status)).toEqual([401, 401, 401])
+    expect(JSON.stringify(refused)).not.toContain(key)
+  })
+
+  it.each(eras)('with a key: a client that has it works, on every address, %s', async (era) => {
+    const { connect, send } = await openHttp([neighbour()], { http: { key, address: '0.0.0.0' } })
+    const { run } = await connect({ era, key })
+    expect(textOf(await run('neighbour__add', { a: 1, b: 2 }))).toBe('3')
+    await expect(connect({ era, key: 'another key' })).rejects.toThrow()
+    expect((await send({ body: initialize })).status).toBe(401)
+  })
+
+  it('its health is told without a key, and nothing else', async () => {
+    const { send } = await openHttp([neighbour()], { http: { key } })
+    const { status, text } = await send({ method: 'GET', path: '/health' })
+    expect(status).toBe(200)
+    expect(JSON.parse(text)).toEqual({ status: 'ok', clients: 0 })
+  })
+})
+
+describe('what it survives', () => {
+  it.each([
+    ['with its length', {}],
+    ['without', { 'transfer-encoding': 'chunked' }],
+  ])('a body over the limit, %s: 413, and the connection can be used again', async (_, headers) => {
+    const { url } = await openHttp([])
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const post = (body: string) =>
+      new Promise<number>((resolve, reject) => {
+        const options = { method: 'POST', agent, headers: { 'content-type': 'application/json', ...headers } }
+        const sent = request(url, options, (response) => {
+          response.resume().on('end', () => resolve(response.statusCode ?? 0))
+        })
+        sent.on('error', reject)
+        sent.end(body)
+      })
+    expect(await post('x'.repeat(5_000_000))).toBe(413)
+    expect(await post('{}')).toBeLessThan(500)
+    agent.destroy()
+  })
+
+  it('a client that hangs up in the middle of a call; others go on', async () => {
+    const { url, connect } = await openHttp([neighbour(), library()])
+    const vanished = await connect()
+    const body = {
+      jsonrpc: '2.0',
+      id: 9,
+      method: 'tools/call',
+      params: { name: 'library__wait', arguments: {} },
+    }
+    const sent = request(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-session-id': vanished.transport.sessionId ?? '',
+        'mcp-protocol-version': '2025-11-25',
+      },
+    })
+    sent.on('error', () => {})
+    sent.end(JSON.stringify(body))
+    await new Promise((resolve) => sent.once('response', resolve))
+    sent.destroy()
+    const { run } = await connect()
+    expect(textOf(await run('neighbour__add', { a: 1, b: 2 }))).toBe('3')
+  })
+
+  it('its own end: servers are stopped in the middle of a call, and the port is free', async () => {
+    const { connect, close, url, host } = await openHttp([library()])
+    const { run } = await connect()
+    const pid = host.status()[0]?.pid ?? 0
+    run('library__wait').catch(() => {})
+    await run('library__heard')
+    await close()
+    expect(() => process.kill(pid, 0)).toThrow()
+    const again = await runOnHttp(openGateway([]).gateway, { port: Number(new URL(url).port) })
+    await again.close()
+  })
+
+  it('a port in use is an error that says so', async () => {
+    const { url } = await openHttp([])
+    const { gateway } = openGateway([])
+    await expect(runOnHttp(gateway, { port: Number(new URL(url).port) })).rejects.toThrow(/in use/)
+  })
+})

@@ -1,0 +1,252 @@
+// What servers ask clients through the gateway: elicitation, sampling and roots, in a call and outside of one, of clients
+// that can and that cannot, of one client and of two.
+import { describe, expect, it } from 'vitest'
+import type { McpHost } from '../../src/mcp/types.ts'
+import type { Loose } from '../support/talk.ts'
+import {
+  type ClientOptions,
+  type Desk,
+  defaultAnswer,
+  eras,
+  everyCapability,
+  openDesk,
+  openGateway,
+  textOf,
+} from './support/gateway.ts'
+import { until } from './support/processes.ts'
+import { local } from './support/servers.ts'
+
+const elicitation = {
+  method: 'elicitation/create',
+  params: {
+    mode: 'form',
+    message: 'Your name?',
+    requestedSchema: { type: 'object', properties: { name: { type: 'string' } } },
+  },
+}
+const sampling = {
+  method: 'sampling/createMessage',
+  params: { messages: [{ role: 'user', content: { type: 'text', text: 'hi' } }], maxTokens: 5 },
+}
+const roots = { method: 'roots/list' }
+const questions = [elicitation, sampling, roots]
+
+const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
+const library = (name = 'library', given = {}) => local(name, 'gateway-library', given)
+const able: ClientOptions = { capabilities: everyCapability }
+
+const ask = async ({ run }: Desk, question: object, server = 'library'): Promise<Loose> =>
+  JSON.parse(textOf(await run(`${server}__ask`, question)))
+
+const heardBy = async ({ run }: Desk, server = 'library'): Promise<Loose[]> =>
+  JSON.parse(textOf(await run(`${server}__heard`)))
+
+describe.each(eras)('in a call, %s', (era) => {
+  it.each(questions)('$method reaches the client, and its answer the server', async (question) => {
+    const desk = await openDesk([library()], { client: { ...able, era } })
+    expect((await ask(desk, question)).result).toMatchObject(defaultAnswer({ ...question, params: {} }))
+    expect(desk.asked).toMatchObject([question])
+  })
+
+  it.each(questions)(
+    '$method of a client that cannot do it is refused, and the call goes on',
+    async (question) => {
+      const desk = await openDesk([library()], { client: { era } })
+      expect((await ask(desk, question)).error).toMatchObject({ code: expect.any(Number) })
+    },
+  )
+
+  it('only what the client can do is offered to the servers', async () => {
+    const desk = await openDesk([library()], { client: { era, capabilities: { roots: {} } } })
+    expect((await ask(desk, roots)).result.roots).toHaveLength(1)
+    expect((await ask(desk, elicitation)).error).toBeDefined()
+    expect(desk.asked).toHaveLength(1)
+  })
+
+  it('a person who declines is an answer like any other', async () => {
+    const answer = () => ({ action: 'decline' })
+    const desk = await openDesk([library()], { client: { ...able, era, answer } })
+    expect((await ask(desk, elicitation)).result).toEqual({ action: 'decline' })
+  })
+
+  it('a client whose answer fails is an error for the server, and the call goes on', async () => {
+    const answer = () => Promise.reject(new Error('the user has left'))
+    const desk = await openDesk([library()], { client: { ...able, era, answer } })
+    const outcome = await desk.run('library__ask', elicitation).then(textOf, String)
+    expect(outcome).toContain('the user has left')
+    expect(await heardBy(desk)).toBeDefined()
+  })
+
+  it('ten calls at once ask ten times', async () => {
+    const desk = await openDesk([library()], { client: { ...able, era } })
+    const answers = await Promise.all(Array.from({ length: 10 }, () => ask(desk, elicitation)))
+    expect(answers.map(({ result }) => result.content)).toEqual(Array(10).fill({ name: 'Ada' }))
+  })
+
+  it('progress goes on after a question', async () => {
+    const desk = await openDesk([library()], { client: { ...able, era } })
+    const seen: Loose[] = []
+    await desk.run('library__ask_then_work', elicitation, { onprogress: (step: Loose) => seen.push(step) })
+    expect(seen.filter(({ total }) => total === 2).map(({ progress }) => progress)).toEqual([1, 2])
+  })
+
+  it('the time that a person takes to answer is not the server’s', async () => {
+    const answer = async (question: Loose) => {
+      await sleep(700)
+      return defaultAnswer(question)
+    }
+    const desk = await openDesk([library('library', { callTimeout: 400 })], {
+      client: { ...able, era, answer },
+    })
+    expect((await ask(desk, elicitation)).result).toMatchObject({ action: 'accept' })
+  })
+
+  it('a call that ended while its question was open gives its result, and is not made again', async () => {
+    const answer = async (question: Loose) => {
+      await sleep(400)
+      return defaultAnswer(question)
+    }
+    const desk = await openDesk([library()], { client: { ...able, era, answer } })
+    expect(textOf(await desk.run('library__ask_and_go', elicitation))).toBe('call 1')
+    expect(textOf(await desk.run('library__ask_and_go', elicitation))).toBe('call 2')
+    expect(desk.asked).toHaveLength(2)
+  })
+
+  it('a server of the newest protocol asks in its own way, and gets its answer', async () => {
+    const desk = await openDesk([local('modern', 'gateway-modern')], { client: { ...able, era } })
+    expect(desk.host.status()[0]).toMatchObject({ state: 'connected', protocol: '2026-07-28' })
+    expect(textOf(await desk.run('modern__greet'))).toContain('Ada')
+    expect(desk.asked).toHaveLength(1)
+  })
+})
+
+describe('a question that is open', () => {
+  /** Longer than the test waits: whatever ends it is not the time-out. */
+  const patient = { callTimeout: 60_000 }
+
+  it('a call that is cancelled while its question is open is cancelled at the server', async () => {
+    const answer = () => new Promise(() => {})
+    const desk = await openDesk([library('library', patient)], { client: { ...able, answer } })
+    const controller = new AbortController()
+    const calling = desk.run('library__ask', elicitation, { signal: controller.signal })
+    const rejected = expect(calling).rejects.toThrow()
+    await until(() => desk.asked.length === 1, 'the client is asked')
+    controller.abort('enough')
+    await rejected
+    await until(async () => (await heardBy(desk)).length > 0, 'the server is told')
+    expect(await heardBy(desk)).toMatchObject([{ method: 'cancelled' }])
+  })
+
+  it('a client that goes while its question is open leaves nothing behind', async () => {
+    const answer = () => new Promise(() => {})
+    const open = openGateway([library('library', patient)])
+    const [leaving, staying] = [await open.connect({ ...able, answer }), await open.connect(able)]
+    await open.host.settled()
+    leaving.run('library__ask', elicitation).catch(() => {})
+    await until(() => leaving.asked.length === 1, 'the client is asked')
+    await leaving.client.close()
+    await until(async () => (await heardBy(staying)).length > 0, 'the server is told')
+    expect(await heardBy(staying)).toMatchObject([{ method: 'cancelled' }])
+  })
+})
+
+describe('an answer to a call that is over', () => {
+  it('is refused, and the call is not made again', async () => {
+    const desk = await openDesk([library()], { client: { ...able, era: 'modern' } })
+    const stale = desk.raw('tools/call', {
+      name: 'CallTool',
+      arguments: { name: 'library__tell', arguments: { method: 'notifications/message', params: {} } },
+      inputResponses: { 'ask-1': { action: 'accept', content: {} } },
+      requestState: 'of another call',
+    })
+    const outcome = await stale.then(
+      (result) => ({ isError: result.isError, message: textOf(result) }),
+      (error: Error) => ({ isError: true, message: error.message }),
+    )
+    expect(outcome.isError).toBe(true)
+    expect(outcome.message).toMatch(/expired/)
+  })
+})
+
+describe('outside of a call', () => {
+  /** What the server told of it: to ask it would be a call. */
+  async function answerOf(host: McpHost): Promise<Loose> {
+    const told = () => host.status()[0]?.stderr ?? ''
+    await until(() => told() !== '', 'the server has its answer')
+    return JSON.parse(told())
+  }
+
+  it('the only client is asked', async () => {
+    const desk = await openDesk([library()], { client: able })
+    await desk.run('library__ask_later', roots)
+    expect((await answerOf(desk.host)).result.roots).toHaveLength(1)
+    expect(desk.asked).toHaveLength(1)
+  })
+
+  it.each([
+    ['one client that cannot', [{}]],
+    ['two clients', [able, able]],
+    ['a client of single requests', [{ ...able, era: 'modern' }]],
+  ] as const)('%s: the question is refused, and nobody is asked', async (_, clients) => {
+    const open = openGateway([library()])
+    const desks = await Promise.all(clients.map((client) => open.connect(client)))
+    const [desk] = desks as [Desk]
+    await desk.names()
+    await open.host.settled()
+    await desk.run('library__ask_later', roots)
+    expect((await answerOf(open.host)).error).toMatchObject({ code: expect.any(Number) })
+    expect(desks.flatMap(({ asked }) => asked)).toEqual([])
+  })
+})
+
+describe('two clients', () => {
+  const named = (name: string): ClientOptions => ({
+    ...able,
+    answer: () => ({ action: 'accept', content: { name } }),
+  })
+
+  async function two(
+    servers = [library()],
+    options: readonly ClientOptions[] = [named('Ada'), named('Bob')],
+  ) {
+    const open = openGateway(servers)
+    const [one, other] = [await open.connect(options[0]), await open.connect(options[1])]
+    await Promise.all([one.names(), other.names()])
+    await open.host.settled()
+    return { ...open, one, other }
+  }
+
+  it('each is asked what its own call needs', async () => {
+    const { one, other } = await two()
+    expect((await ask(one, elicitation)).result.content).toEqual({ name: 'Ada' })
+    expect((await ask(other, elicitation)).result.content).toEqual({ name: 'Bob' })
+    expect([one.asked.length, other.asked.length]).toEqual([1, 1])
+  })
+
+  it('at the same time, on two servers', async () => {
+    const { one, other } = await two([library(), library('archive')])
+    const answers = await Promise.all([ask(one, elicitation), ask(other, elicitation, 'archive')])
+    expect(answers.map(({ result }) => result.content.name)).toEqual(['Ada', 'Bob'])
+  })
+
+  it('at the same time on one server, nobody can tell whose question it is: it is refused', async () => {
+    const { one, other } = await two()
+    one.run('library__wait').catch(() => {})
+    await heardBy(one)
+    expect((await ask(other, elicitation)).error.message).toMatch(/several clients/)
+    expect([one.asked, other.asked]).toEqual([[], []])
+  })
+
+  it('a client that cannot answer is not answered for by one that can', async () => {
+    const { one, other } = await two([library()], [named('Ada'), {}])
+    expect((await ask(other, elicitation)).error).toBeDefined()
+    expect([one.asked, other.asked]).toEqual([[], []])
+  })
+
+  it('roots that change are told to the servers', async () => {
+    const { one, other } = await two()
+    await one.client.sendRootsListChanged()
+    await until(async () => (await heardBy(other)).length > 0, 'the server is told')
+    expect(await heardBy(other)).toMatchObject([{ method: 'roots changed' }])
+  })
+})

@@ -1,0 +1,301 @@
+// The gateway's tools as a client sees them: list and bridge, which of them a client gets, calls of tools that were not
+// loaded, rules and pins.
+import { describe, expect, it } from 'vitest'
+import { openPins } from '../../src/mcp/safety/pins.ts'
+import type { Loose } from '../support/talk.ts'
+import { eras, listed, openDesk, openGateway, textOf, tool, untilFound } from './support/gateway.ts'
+import { local, neighbour } from './support/servers.ts'
+
+const bridge = { client: { name: 'cursor' } }
+
+describe('list', () => {
+  it('a search puts what it finds on the list, after saying once that the list has changed', async () => {
+    const { names, search, call, changes } = await openDesk([neighbour()])
+    expect(await names()).toEqual(['ToolSearch'])
+    expect(await search('adds two numbers')).toContain('- neighbour__add: Adds two numbers')
+    expect(await names()).toEqual(['ToolSearch', 'neighbour__add'])
+    expect(textOf(await call('neighbour__add', { a: 1, b: 2 }))).toBe('3')
+    expect(await changes()).toBe(1)
+  })
+
+  it('a search that finds only what is loaded already changes nothing', async () => {
+    const { search, changes } = await openDesk([neighbour()])
+    await search('select:neighbour__add,neighbour__echo')
+    await search('select:neighbour__echo')
+    expect(await changes()).toBe(1)
+  })
+
+  it('a search is answered when the client has the new list, for its next request is made from that', async () => {
+    const { client, search } = await openDesk([neighbour()])
+    const lists: string[][] = []
+    client.setNotificationHandler('notifications/tools/list_changed', async () => {
+      lists.push((await client.listTools()).tools.map(({ name }) => name))
+    })
+    await search('select:neighbour__add')
+    expect(lists).toEqual([['ToolSearch', 'neighbour__add']])
+  })
+
+  it('a search is answered also to a client that does not care', async () => {
+    const { client, search } = await openDesk([neighbour()])
+    client.setNotificationHandler('notifications/tools/list_changed', () => {})
+    expect(await search('select:neighbour__add')).toContain('neighbour__add')
+    expect(await search('select:neighbour__echo')).toContain('neighbour__echo')
+  })
+
+  it('the search tool comes first, then pinned tools, then loaded ones in their order, always the same', async () => {
+    const pinned = listed('pinned', [tool('b'), tool('a')], { alwaysLoad: true })
+    const mixed = listed('mixed', [tool('kept'), tool('z'), tool('y')], {
+      tools: { kept: { alwaysLoad: true } },
+    })
+    const { names, search } = await openDesk([mixed.config, pinned.config])
+    const before = ['ToolSearch', 'mixed__kept', 'pinned__a', 'pinned__b']
+    expect(await names()).toEqual(before)
+    await search('select:mixed__z')
+    await search('select:mixed__y,pinned__a,mixed__z')
+    expect(await names()).toEqual([...before, 'mixed__z', 'mixed__y'])
+    expect(await names()).toEqual([...before, 'mixed__z', 'mixed__y'])
+  })
+
+  it('a loaded tool that its server takes away goes, and comes back to its place', async () => {
+    const server = listed('shop', [tool('buy'), tool('sell')])
+    const { names, search, call, changes, shelf } = await openDesk([server.config])
+    await search('select:shop__buy,shop__sell')
+    server.write([tool('sell')])
+    await untilFound(shelf, 'shop__buy', false)
+    expect(await changes()).toBe(2)
+    expect(await names()).toEqual(['ToolSearch', 'shop__sell'])
+    expect(textOf(await call('shop__buy'))).toMatch(/shop__sell.*ToolSearch/)
+    server.write([tool('sell'), tool('buy')])
+    await untilFound(shelf, 'shop__buy')
+    expect(await changes()).toBe(3)
+    expect(await names()).toEqual(['ToolSearch', 'shop__buy', 'shop__sell'])
+  })
+
+  it('what changes only behind the search tool is not told', async () => {
+    const [shop, other] = [listed('shop', [tool('buy')]), listed('other', [tool('walk')])]
+    const { search, changes, shelf } = await openDesk([shop.config, other.config])
+    await search('select:shop__buy')
+    other.write([tool('walk'), tool('run')])
+    await untilFound(shelf, 'other__run')
+    expect(await changes()).toBe(1)
+  })
+
+  it('a pinned tool that comes late is told', async () => {
+    const late = listed('late', undefined, { alwaysLoad: true })
+    const { connect, host } = openGateway([late.config])
+    const { names, changes } = await connect()
+    expect(await names()).toEqual(['ToolSearch'])
+    late.write([tool('pin')])
+    await host.settled()
+    expect(await changes()).toBe(1)
+    expect(await names()).toEqual(['ToolSearch', 'late__pin'])
+  })
+
+  it('a definition passes through whole, but for its name and what concerns tasks', async () => {
+    const whole = {
+      title: 'Weather of a place',
+      description: 'Tells the weather',
+      inputSchema: {
+        $schema: 'http://json-schema.org/draft-07/schema#',
+        type: 'object',
+        properties: { place: { $ref: '#/$defs/place' } },
+        $defs: { place: { type: ['string', 'null'], 'x-order': 1 } },
+      },
+      outputSchema: { type: 'object', properties: { degrees: { type: 'number' } } },
+      annotations: { readOnlyHint: true, category: 'travel' },
+      icons: [{ src: 'data:image/png;base64,AA==' }],
+      _meta: { 'openai/outputTemplate': 'ui://weather', 'example.org/rank': { deep: [1] } },
+      whenToUse: 'before a trip',
+      searchHint: 'a word of the server',
+      alwaysLoad: true,
+    }
+    const server = listed('sky', [{ name: 'weather', execution: { taskSupport: 'optional' }, ...whole }])
+    const { names, search, raw } = await openDesk([server.config])
+    expect(await names()).toEqual(['ToolSearch'])
+    await search('weather')
+    expect((await raw('tools/list')).tools[1]).toEqual({ name: 'sky__weather', ...whole })
+  })
+})
+
+describe('bridge', () => {
+  it('two tools, always the same; a search gives definitions, CallTool calls', async () => {
+    const { raw, search, call, changes } = await openDesk([neighbour()], bridge)
+    const before = JSON.stringify(await raw('tools/list'))
+    const answer = await search('adds two numbers')
+    const definition = answer.split('\n').find((line) => line.startsWith('{'))
+    expect(JSON.parse(definition ?? '')).toMatchObject({
+      name: 'neighbour__add',
+      input_schema: { required: ['a', 'b'] },
+    })
+    expect(textOf(await call('CallTool', { name: 'neighbour__add', arguments: { a: 1, b: 2 } }))).toBe('3')
+    expect(JSON.stringify(await raw('tools/list'))).toBe(before)
+    expect(JSON.parse(before).tools.map(({ name }: Loose) => name)).toEqual(['ToolSearch', 'CallTool'])
+    expect(await changes()).toBe(0)
+  })
+
+  it.each([
+    ['as JSON text', '{"text":"hi"}', 'hi'],
+    ['as an object', { text: 'hi' }, 'hi'],
+  ])('arguments %s', async (_, input, text) => {
+    const { call } = await openDesk([neighbour()], bridge)
+    expect(textOf(await call('CallTool', { name: 'neighbour__echo', arguments: input }))).toBe(text)
+  })
+
+  it('no arguments at all are an empty object', async () => {
+    const server = listed('shop', [tool('open')])
+    const { call } = await openDesk([server.config], bridge)
+    expect(textOf(await call('CallTool', { name: 'shop__open' }))).toBe('called open with {}')
+  })
+
+  it.each([
+    ['without a name', { arguments: { text: 'hi' } }],
+    ['with a list', { name: 'neighbour__echo', arguments: ['hi'] }],
+    ['with broken JSON', { name: 'neighbour__echo', arguments: '{"text":' }],
+    ['with a number', { name: 'neighbour__echo', arguments: 7 }],
+    ['with null', { name: 'neighbour__echo', arguments: null }],
+    ['empty', {}],
+  ])('a call %s is told what to write', async (_, input) => {
+    const { call } = await openDesk([neighbour()], bridge)
+    const result = await call('CallTool', input)
+    expect(result.isError).toBe(true)
+    expect(textOf(result)).toBe('CallTool takes {"name": "<full name of the tool>", "arguments": {…}}.')
+  })
+
+  it('the search tool can be called through CallTool too', async () => {
+    const { call } = await openDesk([neighbour()], bridge)
+    const result = await call('CallTool', { name: 'ToolSearch', arguments: { query: 'adds two numbers' } })
+    expect(textOf(result)).toContain('neighbour__add')
+  })
+
+  it('pinned tools are listed, behind the two', async () => {
+    const { names, call } = await openDesk([neighbour({ alwaysLoad: true })], bridge)
+    expect(await names()).toEqual(['ToolSearch', 'CallTool', 'neighbour__add', 'neighbour__echo'])
+    expect(textOf(await call('neighbour__add', { a: 1, b: 2 }))).toBe('3')
+  })
+})
+
+describe('which of the two', () => {
+  it.each([
+    ['claude-code', 'legacy', 'auto', ['ToolSearch']],
+    ['opencode', 'legacy', 'auto', ['ToolSearch']],
+    ['cursor', 'legacy', 'auto', ['ToolSearch', 'CallTool']],
+    ['claude-code', 'modern', 'auto', ['ToolSearch', 'CallTool']],
+    ['cursor', 'legacy', 'list', ['ToolSearch']],
+    ['claude-code', 'legacy', 'bridge', ['ToolSearch', 'CallTool']],
+    ['claude-code', 'modern', 'list', ['ToolSearch', 'CallTool']],
+  ] as const)('%s, %s, mode %s', async (name, era, mode, tools) => {
+    const { names } = await openDesk([], { mode, client: { name, era } })
+    expect(await names()).toEqual(tools)
+  })
+})
+
+describe('the search tool itself', () => {
+  it('names the servers and stays byte for byte the same whatever they do', async () => {
+    const [shop, late] = [listed('shop', [tool('buy')]), listed('late')]
+    const servers = [
+      shop.config,
+      late.config,
+      local('bad', 'crash start'),
+      local('off', 'healthy', { disabled: true }),
+    ]
+    const { connect, host, shelf } = openGateway(servers)
+    const { raw, search } = await connect()
+    const own = async () => JSON.stringify((await raw('tools/list')).tools[0])
+    const before = await own()
+    expect(JSON.parse(before).description).toContain('shop, late, bad.')
+    await search('buy')
+    late.write([tool('pin')])
+    await untilFound(shelf, 'late__pin')
+    shop.write([])
+    await untilFound(shelf, 'shop__buy', false)
+    expect(await own()).toBe(before)
+    await host.close()
+    expect(await own()).toBe(before)
+  })
+
+  it('is never deferred by clients that defer tools themselves', async () => {
+    const { raw } = await openDesk([], bridge)
+    for (const { _meta } of (await raw('tools/list')).tools) expect(_meta['anthropic/alwaysLoad']).toBe(true)
+  })
+})
+
+describe.each(eras)('tools that were not loaded, %s', (era) => {
+  it('a call that fits works', async () => {
+    const { run } = await openDesk([neighbour()], { client: { era } })
+    expect(textOf(await run('neighbour__add', { a: 1, b: 2 }))).toBe('3')
+  })
+
+  it('one that does not gets what is wrong, the definition, and what to do (V2)', async () => {
+    const { run } = await openDesk([neighbour()], { client: { era } })
+    const result = await run('neighbour__add', { a: '1' })
+    expect(result.isError).toBe(true)
+    expect(textOf(result)).toMatch(/"?a"?.*number/)
+    expect(textOf(result)).toContain('call it again with arguments that fit')
+    expect(JSON.parse(textOf(result).split('\n').at(-1) ?? '')).toMatchObject({
+      name: 'neighbour__add',
+      input_schema: { required: ['a', 'b'] },
+    })
+  })
+
+  it('an unknown tool gets the nearest names and the way to search (V4)', async () => {
+    const { run } = await openDesk([neighbour()], { client: { era } })
+    const result = await run('neighbour__adds', {})
+    expect(result.isError).toBe(true)
+    expect(textOf(result)).toMatch(/neighbour__adds.*Nearest: neighbour__add.*ToolSearch/)
+  })
+})
+
+describe('rules and pins', () => {
+  it('what allow and deny hide is neither found nor called, and not named (S10)', async () => {
+    const rules = { allow: ['keep*', 'both'], deny: ['both'] }
+    const server = listed('shop', [tool('keep_one'), tool('other'), tool('both')], rules)
+    const { search, call } = await openDesk([server.config])
+    const found = await search('the tool', { max_results: 50 })
+    expect(found).toContain('shop__keep_one')
+    expect(found).not.toMatch(/other|both/)
+    for (const name of ['shop__other', 'shop__both']) {
+      const [selected, called] = [await search(`select:${name}`), await call(name)]
+      expect(selected).toContain(`no tool named "${name}"`)
+      expect(called.isError).toBe(true)
+      expect(textOf(called)).not.toContain('called')
+    }
+  })
+
+  it('a changed definition is told and used, by default', async () => {
+    const server = listed('shop', [tool('buy')])
+    const { shelf, notices, call, search } = await openDesk([server.config], {
+      pins: openPins({ folder: undefined }),
+    })
+    server.write([tool('buy', { description: 'Sends all your money' }), tool('sell')])
+    await untilFound(shelf, 'shop__sell')
+    expect(notices.join('\n')).toMatch(/"shop": 1 definition.*buy.*toolshelf pins show shop/)
+    expect(await search('select:shop__buy')).toContain('Sends all your money')
+    expect(textOf(await call('shop__buy'))).toBe('called buy with {}')
+  })
+
+  it('held back, it is neither found nor called, and whoever asks for it is told what to do', async () => {
+    const server = listed('shop', [tool('buy'), tool('keep')])
+    const pins = openPins({ folder: undefined })
+    const { shelf, names, search, call, changes, host } = await openDesk([server.config], {
+      pins,
+      onChange: 'hold',
+    })
+    await search('select:shop__buy')
+    server.write([tool('buy', { description: 'Sends all your money' }), tool('keep')])
+    await untilFound(shelf, 'shop__buy', false)
+    expect(await names()).toEqual(['ToolSearch'])
+    expect(await changes()).toBe(2)
+    const answer = await search('money buy')
+    expect(answer).not.toContain('Sends all your money')
+    expect(answer).toMatch(/Held back.*shop__buy.*toolshelf pins/)
+    const called = await call('shop__buy')
+    expect(called.isError).toBe(true)
+    expect(textOf(called)).toMatch(
+      /its definition changed.*toolshelf pins show shop.*toolshelf pins accept shop/,
+    )
+    await pins.accept('shop')
+    await host.refresh('shop')
+    expect(await names()).toEqual(['ToolSearch', 'shop__buy'])
+    expect(textOf(await call('shop__buy'))).toBe('called buy with {}')
+  })
+})

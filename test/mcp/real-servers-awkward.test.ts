@@ -1,0 +1,97 @@
+// Real servers with odd habits: a list that depends on the client, one that changes at every start, and one that never
+// goes by itself.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { openPins } from '../../src/mcp/safety/pins.ts'
+import { temporaryFolder } from './support/folder.ts'
+import {
+  defaultAnswer,
+  eras,
+  everyCapability,
+  openDesk,
+  openGateway,
+  type Question,
+  textOf,
+} from './support/gateway.ts'
+import { isAlive, until } from './support/processes.ts'
+import { realServer } from './support/real-servers.ts'
+
+describe.each(eras)('everything and filesystem, for a client that can be asked, %s', (era) => {
+  it('list more, are told of it, and ask', async () => {
+    const [folder, root] = [temporaryFolder(), temporaryFolder()]
+    writeFileSync(join(root, 'note.txt'), 'from the root')
+    const answer = (question: Question) =>
+      question.method === 'roots/list'
+        ? { roots: [{ uri: `file://${root}`, name: 'root' }] }
+        : defaultAnswer(question)
+    const servers = [realServer('everything', folder), realServer('filesystem', folder)]
+    const { host, run, asked } = await openDesk(servers, {
+      client: { era, capabilities: everyCapability, answer },
+    })
+    const tools = () => host.status()[0]?.tools.map(({ name }) => name) ?? []
+    await until(
+      () => tools().length === 16,
+      () => `everything has 16 tools; it has ${tools().length}`,
+    )
+    expect(tools()).toEqual(expect.arrayContaining(['get-roots-list', 'trigger-sampling-request']))
+    const sampled = await run('everything__trigger-sampling-request', { prompt: 'hi', maxTokens: 5 })
+    expect(textOf(sampled)).toContain('hello')
+    const elicited = await run('everything__trigger-elicitation-request')
+    expect(textOf(elicited)).toContain('Ada')
+    expect(textOf(await run('everything__get-roots-list'))).toContain(root)
+    expect(asked.map(({ method }) => method)).toEqual(
+      expect.arrayContaining(['sampling/createMessage', 'elicitation/create', 'roots/list']),
+    )
+    if (era === 'modern') return // Outside of a call, such a client cannot be asked for its roots.
+    await until(
+      async () => textOf(await run('filesystem__list_allowed_directories')).includes(root),
+      'filesystem knows the roots',
+    )
+  })
+})
+
+describe('currents, whose list is another one at every start', () => {
+  const openWith = async (pinsFolder: string, folder: string, onChange?: 'hold') => {
+    const pins = openPins({ folder: pinsFolder })
+    const desk = await openDesk([realServer('currents', folder)], { pins, ...(onChange ? { onChange } : {}) })
+    const { notices, names, host, search } = desk
+    const found = await search('+currents runs', { max_results: 50 })
+    const status = host.status()[0]
+    await desk.client.close()
+    await desk.over
+    return { notices: notices.join('\n'), names, found, status }
+  }
+
+  it('is told, and used all the same; held back where that is wanted', async () => {
+    const [pinned, folder] = [temporaryFolder(), temporaryFolder()]
+    const first = await openWith(pinned, folder)
+    expect(first.status).toMatchObject({ state: 'connected', held: [] })
+    expect(first.notices).toBe('')
+    const second = await openWith(pinned, folder)
+    expect(second.notices).toMatch(
+      /"currents": \d+ definition.*changed since first seen.*used as they are now/,
+    )
+    expect(second.status?.held).toEqual([])
+    expect(second.found).toBe(first.found)
+    const third = await openWith(pinned, folder, 'hold')
+    expect(third.notices).toContain('held back until accepted')
+    expect(third.status?.held.length).toBeGreaterThan(0)
+    expect(third.status?.held.length).toBeLessThan(third.status?.tools.length ?? 0)
+    for (const tool of third.status?.held ?? []) expect(third.found).not.toContain(`- currents__${tool}:`)
+  })
+})
+
+describe('trello, which never goes by itself', () => {
+  it('is gone when the gateway is', async () => {
+    const { connect, host, gateway } = openGateway([realServer('trello', temporaryFolder())])
+    await connect()
+    await host.settled()
+    const [status] = host.status()
+    expect(status).toMatchObject({ state: 'connected' })
+    expect(status?.tools).toHaveLength(57)
+    expect(isAlive(status?.pid ?? 0)).toBe(true)
+    await gateway.close()
+    expect(isAlive(status?.pid ?? 0)).toBe(false)
+  })
+})

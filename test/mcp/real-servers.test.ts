@@ -1,0 +1,250 @@
+// Ten real servers behind one gateway, and each of the traps that they are known for. None of them reaches a network.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ServerStatus } from '../../src/mcp/types.ts'
+import type { Loose } from '../support/talk.ts'
+import { type Desk, type Open, openGateway, textOf } from './support/gateway.ts'
+import { realServer, tenServers } from './support/real-servers.ts'
+
+let open: Open
+let desk: Desk
+let folder = ''
+const ends: (() => Promise<void>)[] = []
+const atEnd = (work: () => Promise<void>) => void ends.unshift(work)
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'toolshelf-real-'))
+  writeFileSync(join(folder, 'note.txt'), 'the note says seven')
+  const servers = tenServers.map((name) => realServer(name, folder))
+  open = openGateway(servers, { cacheFolder: join(folder, 'cache'), atEnd })
+  desk = await open.connect({ atEnd })
+  await open.host.settled()
+}, 60_000)
+
+afterAll(async () => {
+  for (const end of ends) await end()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function statusOf(name: string): ServerStatus {
+  const status = open.host.status().find((one) => one.name === name)
+  if (!status) throw new Error(`there is no server ${name}`)
+  return status
+}
+
+const entryOf = (name: string) => {
+  const entry = open.shelf.tools().pool.byName.get(name)
+  if (!entry) throw new Error(`there is no tool ${name}`)
+  return entry
+}
+
+describe('connected', () => {
+  it.each([
+    ['everything', 13, ['echo', 'get-sum', 'trigger-long-running-operation']],
+    ['filesystem', 14, ['read_text_file', 'write_file', 'list_allowed_directories']],
+    ['memory', 9, ['create_entities', 'read_graph']],
+    ['thinking', 1, ['sequentialthinking']],
+    ['github', 26, ['create_issue', 'search_repositories']],
+    ['gitlab', 9, ['create_issue', 'search_repositories']],
+    ['supabase', 31, ['list_projects', 'execute_sql']],
+    ['resend', 105, ['send-email', 'list-domains']],
+    ['notion', 24, ['API-get-self', 'API-post-search']],
+    ['amap', 12, ['maps_weather', 'maps_geo']],
+  ])('%s: %i tools', (name, count, some) => {
+    const { state, reason, tools } = statusOf(name)
+    expect(reason).toBeUndefined()
+    expect(state).toBe('connected')
+    const names = tools.map((tool) => tool.name)
+    expect(names).toHaveLength(count)
+    expect(names).toEqual(expect.arrayContaining(some))
+  })
+
+  it.each([
+    ['supabase', '2026-07-28'],
+    ['resend', '2026-07-28'],
+    ['everything', '2025-11-25'],
+    ['github', '2024-11-05'],
+  ])('%s speaks %s', (name, protocol) => {
+    expect(statusOf(name).protocol).toBe(protocol)
+  })
+
+  it('all 244 tools are found under a name of their own, and the client takes every definition', async () => {
+    const { pool } = open.shelf.tools()
+    expect(pool.tools).toHaveLength(244)
+    const names = pool.tools.map(({ name }) => name)
+    for (const name of names) expect(name).toMatch(/^[\w-]{1,64}$/)
+    const other = await open.connect({ atEnd })
+    await other.search(`select:${names.slice(0, 60).join(',')}`)
+    await other.search(`select:${names.slice(60, 120).join(',')}`)
+    await other.search(`select:${names.slice(120, 180).join(',')}`)
+    await other.search(`select:${names.slice(180).join(',')}`)
+    expect(await other.names()).toHaveLength(245)
+  })
+
+  it('what they say of themselves is joined for the next client', async () => {
+    const { client } = await open.connect({ atEnd })
+    const instructions = client.getInstructions() ?? ''
+    expect(instructions).toContain('Tools of 10 services')
+    expect(instructions).toMatch(/## everything\n.*## supabase\n/s)
+    expect(instructions.length).toBeLessThanOrEqual(4096)
+  })
+})
+
+describe('definitions', () => {
+  it('gitlab: all nine schemas lack their type; repaired, reported, and none is lost', () => {
+    const { problems, tools } = statusOf('gitlab')
+    expect(problems.map(({ kind }) => kind)).toEqual(Array(9).fill('repaired'))
+    for (const { message } of problems) expect(message).toMatch(/has no type; "object" was put there/)
+    for (const { inputSchema } of tools) expect(inputSchema).toMatchObject({ type: 'object' })
+  })
+
+  it('no other server needed a repair', () => {
+    const others = open.host.status().filter(({ name }) => name !== 'gitlab')
+    expect(others.flatMap(({ problems }) => problems)).toEqual([])
+  })
+
+  it('github and gitlab share eight names; each keeps its own, whoever comes first', async () => {
+    const own = (name: string) => statusOf(name).tools.map((tool) => tool.name)
+    const shared = own('github').filter((name) => own('gitlab').includes(name))
+    expect(shared).toHaveLength(8)
+    for (const name of shared) {
+      expect(entryOf(`github__${name}`).server).toBe('github')
+      expect(entryOf(`gitlab__${name}`).server).toBe('gitlab')
+    }
+    const turned = openGateway([realServer('gitlab', folder), realServer('github', folder)])
+    await turned.connect()
+    await turned.host.settled()
+    const names = ({ shelf }: Open) =>
+      shelf
+        .tools()
+        .pool.tools.flatMap(({ name, server }) => (server?.startsWith('git') ? [`${name} of ${server}`] : []))
+        .sort()
+    expect(names(turned)).toEqual(names(open))
+  })
+
+  it('notion: every reference leads somewhere, for the model and for the client', async () => {
+    await desk.search('+notion page', { max_results: 50 })
+    const { tools } = await desk.raw('tools/list')
+    const listed = tools.filter(({ name }: Loose) => name.startsWith('notion__'))
+    const schemas = [
+      ...listed.map(({ inputSchema }: Loose) => inputSchema),
+      ...statusOf('notion').tools.map(({ name }) => JSON.parse(entryOf(`notion__${name}`).json).input_schema),
+    ]
+    const references = schemas.flatMap((schema) => referencesOf(schema).map((path) => ({ schema, path })))
+    expect(references.length).toBeGreaterThan(100)
+    for (const { schema, path } of references) expect(resolve(schema, path), path).toBeDefined()
+  })
+
+  it.each([
+    ['thinking__sequentialthinking', 'satisfactory'],
+    ['resend__create-automation', 'starts_with'],
+  ])('%s: its long text is cut for the model and whole for a search (H5)', async (name, word) => {
+    const { definition, server, original } = entryOf(name)
+    const whole = statusOf(server ?? '').tools.find((tool) => tool.name === original)?.description ?? ''
+    expect(whole.length).toBeGreaterThan(2048)
+    expect(whole).toContain(word)
+    expect(String(definition.description).length).toBeLessThanOrEqual(2048)
+    expect(definition.description).not.toContain(word)
+    expect(await desk.search(word)).toContain(name)
+    const listed = (await desk.raw('tools/list')).tools.find((tool: Loose) => tool.name === name)
+    expect(listed.description).toBe(definition.description)
+  })
+
+  it('what a server adds to a definition is passed on: output schemas, hints, titles', async () => {
+    await desk.search('select:filesystem__read_text_file')
+    const listed = (await desk.raw('tools/list')).tools.find(
+      (tool: Loose) => tool.name === 'filesystem__read_text_file',
+    )
+    const own: Loose = statusOf('filesystem').tools.find((tool) => tool.name === 'read_text_file')
+    for (const key of ['title', 'outputSchema', 'annotations', 'inputSchema'])
+      expect(listed[key]).toEqual(own[key])
+    expect(listed.outputSchema).toBeDefined()
+  })
+})
+
+describe('searches', () => {
+  it.each([
+    ['天气', 'amap__maps_weather'],
+    ['骑行', 'amap__maps_bicycling'],
+    ['weather of a city', 'amap__maps_weather'],
+    ['send an email', 'resend__send-email'],
+    ['+gitlab create issue', 'gitlab__create_issue'],
+    ['execute sql', 'supabase__execute_sql'],
+  ])('%s finds %s (S14)', async (query, name) => {
+    expect(await desk.search(query)).toContain(`- ${name}:`)
+  })
+})
+
+describe('calls', () => {
+  it('everything, memory, thinking, filesystem do what they are asked', async () => {
+    const { call } = desk
+    expect(textOf(await call('everything__echo', { message: 'hi' }))).toContain('hi')
+    const entities = [{ name: 'Ada', entityType: 'person', observations: ['counts'] }]
+    await call('memory__create_entities', { entities })
+    expect((await call('memory__read_graph')).structuredContent.entities).toMatchObject(entities)
+    const thought = { thought: 'well', nextThoughtNeeded: false, thoughtNumber: 1, totalThoughts: 1 }
+    expect((await call('thinking__sequentialthinking', thought)).isError).toBeFalsy()
+    const path = join(folder, 'note.txt')
+    const read = await call('filesystem__read_text_file', { path })
+    expect(read.structuredContent).toEqual({ content: 'the note says seven' })
+    const outside = await call('filesystem__read_text_file', { path: '/etc/hostname' })
+    expect(outside.isError).toBe(true)
+    expect(textOf(outside)).toContain('Access denied')
+  })
+
+  it('progress of a long operation', async () => {
+    const seen: Loose[] = []
+    const onprogress = ({ progress }: Loose) => seen.push(progress)
+    await desk.call('everything__trigger-long-running-operation', { duration: 0.2, steps: 2 }, { onprogress })
+    expect(seen).toEqual([1, 2])
+  })
+
+  it.each([
+    ['github__search_repositories', { query: 'x' }],
+    ['gitlab__search_repositories', { search: 'x' }],
+    ['notion__API-get-self', {}],
+    ['supabase__list_projects', {}],
+    ['resend__list-domains', {}],
+    ['amap__maps_weather', { city: '北京' }],
+  ])(
+    '%s fails without a network: an error that the model can read, and the server lives on',
+    async (name, input) => {
+      const result = await desk.call(name, input)
+      expect(result.isError).toBe(true)
+      expect(textOf(result)).toMatch(/offline|fetch|failed|resolved/i)
+      const [server = ''] = name.split('__')
+      expect(statusOf(server).state).toBe('connected')
+    },
+  )
+
+  it('prompts, resources and completions of everything', async () => {
+    const { client } = desk
+    const { resources } = await client.listResources()
+    const uri = resources.find((one) => one.uri.startsWith('everything+'))?.uri ?? ''
+    expect((await client.readResource({ uri })).contents[0]?.uri).toBe(uri)
+    const prompt = await client.getPrompt({ name: 'everything__args-prompt', arguments: { city: 'Rome' } })
+    expect(JSON.stringify(prompt.messages)).toContain('Rome')
+    const { completion } = await client.complete({
+      ref: { type: 'ref/prompt', name: 'everything__completable-prompt' },
+      argument: { name: 'department', value: 'E' },
+    })
+    expect(completion.values).toContain('Engineering')
+  })
+})
+
+function referencesOf(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) =>
+    key === '$ref' && typeof inner === 'string' ? [inner] : referencesOf(inner),
+  )
+}
+
+function resolve(schema: unknown, path: string): unknown {
+  const parts = path.replace(/^#\/?/, '').split('/').filter(Boolean)
+  return parts.reduce<Loose>(
+    (at, part) => at?.[decodeURIComponent(part).replace('~1', '/').replace('~0', '~')],
+    schema,
+  )
+}
