@@ -18,7 +18,7 @@ export { validate } from './validate/index.ts'
 /** As in core, with rankers by name; `model` is the default. */
 export type ShelfOptions = Omit<PureOptions, 'rank'> & { readonly rank?: Rank | RankerName }
 
-export function createShelf(options: ShelfOptions): Shelf {
+export function createShelf(options: ShelfOptions = {}): Shelf {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const { rank = 'model' } = options
   return createPureShelf({

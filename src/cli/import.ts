@@ -145,7 +145,7 @@ async function write({ file, text }: Target, servers: readonly PlannedServer[]):
 
 function tellNextSteps({ file }: Target, isWritten: boolean, machine: Machine, terminal: Terminal): void {
   const config = file === ownConfigFile(machine) ? [] : ['--config', file]
-  const client = { command: 'npx', args: ['-y', 'toolshelf', 'mcp', ...config] }
+  const client = { command: 'toolshelf', args: ['mcp', ...config] }
   terminal.print(isWritten ? `Written to ${file}.` : `There is nothing new for ${file}.`)
   terminal.print('Put this into a client’s configuration, in place of the servers above:\n')
   terminal.print(JSON.stringify({ mcpServers: { toolshelf: client } }, null, 2))

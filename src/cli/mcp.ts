@@ -62,6 +62,7 @@ export const mcp: Command = {
     const config = await readFiles(input, terminal)
     const gateway = openGateway(config, { mode, isLazy: input.isSet('lazy') }, terminal)
     if (!input.isSet('http')) {
+      if (process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
       await runOnStdio(gateway)
       return 0
     }
@@ -82,6 +83,9 @@ export const mcp: Command = {
     return 0
   },
 }
+
+const FOR_CLIENTS = `toolshelf mcp: waiting for an MCP client on stdin; Ctrl-C ends it.
+It belongs into a client's configuration: { "command": "toolshelf", "args": ["mcp"] }`
 
 function readMode(input: Input): (typeof MODES)[number] | undefined {
   const given = input.text('mode')
@@ -105,6 +109,8 @@ async function readFiles(input: Input, terminal: Terminal): Promise<Config> {
   for (const { file, server, message } of config.problems)
     terminal.tell(`toolshelf mcp: ${file}${server ? `, server "${server}"` : ''}: ${message}`)
   if (config.servers.length > 0) return config
+  if (config.problems.length > 0 && input.text('config') !== undefined)
+    throw new CommandError('no server is left to start; mend what is named above.')
   throw new CommandError(
     `no MCP server is configured in ${files.join(', ')}. Run "toolshelf import" to take over those of your clients into ${ownConfigFile(machine)}, or name a file with --config.`,
   )

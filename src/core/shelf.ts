@@ -86,7 +86,7 @@ export type Shelf = {
   state(): State
 }
 
-export function createShelf(options: ShelfOptions): Shelf {
+export function createShelf(options: ShelfOptions = {}): Shelf {
   const { state } = options
   const isGood = state === undefined || (Array.isArray(state?.betas) && Array.isArray(state.kept))
   if (!isGood) throw wrong('state', state, 'what shelf.state() returned, or leave it out')

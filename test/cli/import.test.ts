@@ -125,7 +125,7 @@ describe('toolshelf import', () => {
     expect(statSync(own).mode & 0o777).toBe(0o600)
     expect(readdirSync(dirname(own))).toEqual(['toolshelf.json'])
     expect(printed).toContain(
-      '"toolshelf": {\n      "command": "npx",\n      "args": [\n        "-y",\n        "toolshelf",\n        "mcp"\n',
+      '"toolshelf": {\n      "command": "toolshelf",\n      "args": [\n        "mcp"\n',
     )
     expect(printed).not.toContain('sk-')
     const { servers, problems } = await readConfig([own], { DOCS_KEY: 'a', THE_KEY: 'b' }, { home: root })

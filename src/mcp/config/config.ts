@@ -21,12 +21,12 @@ export type Config = {
 
 /** Of servers with one name, and of settings, the first file's count. Never rejects. */
 export async function readConfig(
-  files: readonly string[],
+  files: string | readonly string[],
   environment: Environment = process.env,
   where: Partial<Machine> = {},
 ): Promise<Config> {
   const machine = { ...thisMachine(), ...where, environment }
-  const read = await Promise.all(files.map((file) => readEntries(file, machine)))
+  const read = await Promise.all([files].flat().map((file) => readEntries(file, machine)))
   const problems = read.flatMap((file) => file.problems)
   const chosen = chooseServers(read, machine, (problem) => problems.push(problem))
   const settings = Object.assign({}, gatewayDefaults, ...read.map((file) => file.settings).reverse())

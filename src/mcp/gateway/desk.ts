@@ -1,5 +1,4 @@
 // One client's desk: which tools lie on it, and what becomes of its calls.
-
 import { cut } from '../../core/errors.ts'
 import { mcpName, type PoolTool, type Shelf } from '../../core/index.ts'
 import type { ShelvedTool } from '../host/shelved-tool.ts'
@@ -23,15 +22,18 @@ export type DeskOptions = {
   readonly addresses: Addresses
   readonly mode: () => Mode
   readonly servers: readonly string[]
+  /** Until the servers of a first start had their chance. */
+  readonly patience: () => Promise<void>
   /** The list has grown by what a search found; resolves when the client knows. */
   readonly onLoad: () => Promise<void>
 }
 
-export function createDesk({ shelf, host, addresses, mode, servers, onLoad }: DeskOptions): Desk {
+export function createDesk({ shelf, host, addresses, mode, servers, patience, onLoad }: DeskOptions): Desk {
   const loaded = new Set<string>()
   const seen = new Set<string>()
 
   async function search(input: unknown): Promise<CallOutput> {
+    await patience()
     const { tools, remark: said, isRefused } = await shelf.search(input)
     if (isRefused) return failure(said)
     const remark = [said, aboutHeld(heldTools(host))].filter(Boolean).join(' ')

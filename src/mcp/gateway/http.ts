@@ -64,7 +64,8 @@ export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise
     if (rejected) return rejected
     const { pathname } = new URL(request.url)
     if (pathname === '/health') return Response.json({ status: 'ok', clients: clients.size })
-    if (key && !isKey(request.headers.get('authorization'), key)) return refusal(401, 'a key is needed')
+    if (key && !isKey(request.headers.get('authorization'), key))
+      return refusal(401, 'a key is needed, as "Authorization: Bearer <key>"')
     if (pathname !== PATH) return refusal(404, `there is nothing at ${pathname}; the gateway is at ${PATH}`)
     return (await isLegacyRequest(request)) ? handleSession(request) : stateless.fetch(request)
   }
@@ -134,7 +135,9 @@ export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise
 
   const server = createServer((incoming, outgoing) => void answerNode(incoming, outgoing, handle))
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(error.code === 'EADDRINUSE' ? new Error(`port ${port} is in use; choose another one`) : error),
+    )
     server.listen(port, address, resolve)
   })
   const bound = server.address() as AddressInfo
@@ -162,7 +165,8 @@ function isKey(header: string | null, key: string): boolean {
 }
 
 function refusal(status: number, message: string): Response {
-  return Response.json({ jsonrpc: '2.0', id: null, error: { code: -32000, message } }, { status })
+  const headers = new Headers(status === 401 ? { 'www-authenticate': 'Bearer' } : {})
+  return Response.json({ jsonrpc: '2.0', id: null, error: { code: -32000, message } }, { status, headers })
 }
 
 /** The same response; tells when its body has been sent, or its reader has gone. */

@@ -58,6 +58,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { shelf, ready, mode: forced = 'auto', version = '0.1.0', instructions: budget = 4096 } = options
   const connected = new Set<Server>()
   const exchanges = createExchanges()
+  let searchedAt: number | undefined
   const host = options.makeHost({ ask: askTheOnly })
   const servers = host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
   const addresses = createAddresses(servers)
@@ -71,6 +72,14 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (!only || others.length > 0 || !canAnswer(capabilitiesOf(only), method))
       throw new Error(`no client can do ${method}`)
     return (await only.request({ method, params } as never, { timeout: LONGEST_ANSWER })) as Fields
+  }
+
+  /** Of a server never seen before nobody knows the tools: a weak match elsewhere must not be all that a search finds. */
+  async function patience(): Promise<void> {
+    searchedAt ??= performance.now()
+    const left = FIRST_PATIENCE - (performance.now() - searchedAt)
+    const isNew = host.status().some(({ state, tools }) => state === 'pending' && tools.length === 0)
+    if (left > 0 && isNew) await host.settled({ timeout: left })
   }
 
   function serve({ isStateless, isLasting = false }: ClientKind): Server {
@@ -93,7 +102,15 @@ export function createGateway(options: GatewayOptions): Gateway {
       () => JSON.stringify(desk.tools()),
       () => server.sendToolListChanged().catch(() => {}),
     )
-    const desk = createDesk({ shelf, host, addresses, servers, mode, onLoad: () => relisting.announce() })
+    const desk = createDesk({
+      shelf,
+      host,
+      addresses,
+      servers,
+      mode,
+      patience,
+      onLoad: () => relisting.announce(),
+    })
     answerRequests({
       server,
       isStateless,
@@ -150,6 +167,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
   }
 }
+
+/** Milliseconds from the first search on. */
+const FIRST_PATIENCE = 2000
 
 /** A person may have to think. */
 const LONGEST_ANSWER = 600_000

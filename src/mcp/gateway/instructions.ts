@@ -10,7 +10,7 @@ export type Described = {
 const CUT = '… [cut]'
 
 export function joinInstructions(servers: readonly Described[], budget: number): string {
-  const head = `Tools of ${servers.length} services are behind ${SEARCH}: ${servers.map(line).join(', ')}. Search there for what a task needs, before you say that it cannot be done.`
+  const head = `The tools of these services are behind ${SEARCH}: ${servers.map(line).join(', ')}. Search there for what a task needs, before you say that it cannot be done.`
   const speaking = servers.filter(({ instructions }) => instructions?.trim())
   const parts = [cut(head, budget)]
   let left = budget - parts[0]!.length

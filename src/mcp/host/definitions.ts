@@ -37,12 +37,18 @@ export function readTools(listed: readonly unknown[], mirrorsArguments = false):
       })
     } else {
       names.add(tool.name)
-      const fault = mirrorsArguments ? headerFault(tool.inputSchema) : undefined
+      const fault = taskFault(tool) ?? (mirrorsArguments ? headerFault(tool.inputSchema) : undefined)
       if (fault) problems.push({ tool: tool.name, kind: 'dropped', message: fault })
       else tools.push(mend(tool as ListedTool, length, (problem) => problems.push(problem)))
     }
   })
   return { tools, problems, listed: readable.map(({ entry }) => entry) }
+}
+
+/** Tasks are an agreement between a client and one server, which is not ours to make. */
+function taskFault({ execution }: Partial<ListedTool>): string | undefined {
+  const isTask = (execution as { taskSupport?: unknown } | undefined)?.taskSupport === 'required'
+  return isTask ? 'it runs only as a task, which cannot be passed through' : undefined
 }
 
 /** Of its JSON. Some are nested deeper than that can be written, by servers that mean harm. */

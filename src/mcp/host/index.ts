@@ -66,6 +66,8 @@ const CORE_STATE: { readonly [state in ServerState]: Server['state'] } = {
 }
 
 export function createMcpHost(options: McpHostOptions): McpHost {
+  if (!Array.isArray(options.servers) || options.servers.some((server) => !server?.transport?.kind))
+    throw new TypeError('createMcpHost takes the `servers` that readConfig() returns')
   const { shelf, pins, onChange = 'report', concurrency = 4, cacheFolder, notify = () => {} } = options
   const cache =
     cacheFolder === false ? undefined : openDefinitionCache(cacheFolder ?? defaultCacheFolder(), notify)

@@ -56,6 +56,8 @@ export function withLastWords(reason: string, stderr: string): string {
 
 /** What a person would look for: below a trace stand only its frames and the version of Node. */
 function lastLine(text: string): string {
-  const lines = text.split('\n').filter((line) => /\S/.test(line) && !/^\s+at |^Node\.js v/.test(line))
+  const lines = text
+    .split('\n')
+    .filter((line) => /\S/.test(line) && !/^\s+at |^Node\.js v|complete log of this run/.test(line))
   return lines.at(-1)?.trim().slice(0, 300) ?? ''
 }
