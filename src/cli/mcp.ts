@@ -171,10 +171,10 @@ function openShelf(notify: (message: string) => void) {
   const ready = async () => {
     validator ??= await validating()
   }
-  /** While nobody waits: a first search reads the table, and sets the encoder to work in the background. */
+  /** While nobody waits. The encoder, which is heavy, waits for a search that somebody makes. */
   const warm = async () => {
     await ready()
-    await (await searching()).rankers.model(shelf.tools().deferred, 'tools', 1)
+    await (await searching()).rankers.hybrid(shelf.tools().deferred, 'tools', 1)
   }
   return { shelf, ready, warm }
 }

@@ -103,6 +103,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   let idleTimer: ReturnType<typeof setTimeout> | undefined
   let retryTimer: ReturnType<typeof setTimeout> | undefined
   let stopping: Promise<void> | undefined
+  let writing: Promise<unknown> = Promise.resolve()
 
   const set = (change: Partial<ConnectionView>) => {
     view = { ...view, ...change }
@@ -212,7 +213,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   function remember(opened: Session, listed: readonly unknown[]): void {
     const { info, capabilities, instructions, isLegacy } = opened
     const server: CachedServer = { tools: listed, info, capabilities, instructions, isLegacy }
-    void cache?.write(config, server)
+    writing = Promise.all([writing, cache?.write(config, server)])
   }
 
   /** The connection is gone. A lazy server may rest; others are tried again. */
@@ -369,7 +370,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       timers.clear()
       const open = session
       session = undefined
-      await Promise.allSettled([open?.close(), stopping, connecting])
+      await Promise.allSettled([open?.close(), stopping, connecting, writing])
     },
   }
 }
