@@ -227,7 +227,7 @@ describe('instructions', () => {
       shop: 'Ask for the price before you buy. '.repeat(5),
       mute: undefined,
     })
-    expect(before).toMatch(/Tools of 2 services are behind ToolSearch: shop, mute\./)
+    expect(before).toContain('behind ToolSearch: shop, mute.')
     expect(before).not.toContain('price')
     expect(text).toContain('## shop\nAsk for the price before you buy.')
     expect(text).not.toContain('## mute')

@@ -1,8 +1,11 @@
 // What servers ask clients through the gateway: elicitation, sampling and roots, in a call and outside of one, of clients
 // that can and that cannot, of one client and of two.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { McpHost } from '../../src/mcp/types.ts'
 import type { Loose } from '../support/talk.ts'
+import { temporaryFolder } from './support/folder.ts'
 import {
   type ClientOptions,
   type Desk,
@@ -169,8 +172,11 @@ describe('an answer to a call that is over', () => {
 })
 
 describe('outside of a call', () => {
-  /** What the server told of it: to ask it would be a call. */
-  async function answerOf(host: McpHost): Promise<Loose> {
+  /** Lets the server ask when the call is over; its answer is read from what it tells, for to ask it would be a call. */
+  async function askOutside({ run }: Desk, host: McpHost): Promise<Loose> {
+    const file = join(temporaryFolder(), 'now')
+    await run('library__ask_later', { ...roots, file })
+    writeFileSync(file, '')
     const told = () => host.status()[0]?.stderr ?? ''
     await until(() => told() !== '', 'the server has its answer')
     return JSON.parse(told())
@@ -178,8 +184,7 @@ describe('outside of a call', () => {
 
   it('the only client is asked', async () => {
     const desk = await openDesk([library()], { client: able })
-    await desk.run('library__ask_later', roots)
-    expect((await answerOf(desk.host)).result.roots).toHaveLength(1)
+    expect((await askOutside(desk, desk.host)).result.roots).toHaveLength(1)
     expect(desk.asked).toHaveLength(1)
   })
 
@@ -193,8 +198,7 @@ describe('outside of a call', () => {
     const [desk] = desks as [Desk]
     await desk.names()
     await open.host.settled()
-    await desk.run('library__ask_later', roots)
-    expect((await answerOf(open.host)).error).toMatchObject({ code: expect.any(Number) })
+    expect((await askOutside(desk, open.host)).error).toMatchObject({ code: expect.any(Number) })
     expect(desks.flatMap(({ asked }) => asked)).toEqual([])
   })
 })

@@ -110,7 +110,19 @@ describe('waiting for servers', () => {
     expect(asked).toEqual([5000])
   })
 
-  it('a search that matches waits for nobody', async () => {
+  it('a first search gives servers that were never seen a chance, even if something matches', async () => {
+    const late = listed('late')
+    const { connect, shelf } = opened([neighbour(), late.config])
+    const { search, names } = await connect()
+    await names()
+    await untilFound(shelf, 'neighbour__add')
+    const searching = search('add')
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    late.write([tool('add')])
+    expect(await searching).toContain('- late__add')
+  })
+
+  it('a search that matches waits for nobody, apart from that', async () => {
     const { asked, connect, shelf } = opened([neighbour(), listed('late').config])
     const { search, names } = await connect()
     await names()

@@ -42,7 +42,7 @@ const entryOf = (name: string) => {
 
 describe('connected', () => {
   it.each([
-    ['everything', 13, ['echo', 'get-sum', 'trigger-long-running-operation']],
+    ['everything', 12, ['echo', 'get-sum', 'trigger-long-running-operation']],
     ['filesystem', 14, ['read_text_file', 'write_file', 'list_allowed_directories']],
     ['memory', 9, ['create_entities', 'read_graph']],
     ['thinking', 1, ['sequentialthinking']],
@@ -70,9 +70,9 @@ describe('connected', () => {
     expect(statusOf(name).protocol).toBe(protocol)
   })
 
-  it('all 244 tools are found under a name of their own, and the client takes every definition', async () => {
+  it('all 243 tools are found under a name of their own, and the client takes every definition', async () => {
     const { pool } = open.shelf.tools()
-    expect(pool.tools).toHaveLength(244)
+    expect(pool.tools).toHaveLength(243)
     const names = pool.tools.map(({ name }) => name)
     for (const name of names) expect(name).toMatch(/^[\w-]{1,64}$/)
     const other = await open.connect({ atEnd })
@@ -80,13 +80,13 @@ describe('connected', () => {
     await other.search(`select:${names.slice(60, 120).join(',')}`)
     await other.search(`select:${names.slice(120, 180).join(',')}`)
     await other.search(`select:${names.slice(180).join(',')}`)
-    expect(await other.names()).toHaveLength(245)
+    expect(await other.names()).toHaveLength(244)
   })
 
   it('what they say of themselves is joined for the next client', async () => {
     const { client } = await open.connect({ atEnd })
     const instructions = client.getInstructions() ?? ''
-    expect(instructions).toContain('Tools of 10 services')
+    expect(instructions).toContain('behind ToolSearch: everything, filesystem, memory')
     expect(instructions).toMatch(/## everything\n.*## supabase\n/s)
     expect(instructions.length).toBeLessThanOrEqual(4096)
   })
@@ -100,8 +100,14 @@ describe('definitions', () => {
     for (const { inputSchema } of tools) expect(inputSchema).toMatchObject({ type: 'object' })
   })
 
-  it('no other server needed a repair', () => {
-    const others = open.host.status().filter(({ name }) => name !== 'gitlab')
+  it('everything: a tool that runs only as a task is left out, and reported', () => {
+    const { problems, tools } = statusOf('everything')
+    expect(problems).toMatchObject([{ tool: 'simulate-research-query', kind: 'dropped' }])
+    expect(tools.map(({ name }) => name)).not.toContain('simulate-research-query')
+  })
+
+  it('no other server has a problem', () => {
+    const others = open.host.status().filter(({ name }) => !['gitlab', 'everything'].includes(name))
     expect(others.flatMap(({ problems }) => problems)).toEqual([])
   })
 

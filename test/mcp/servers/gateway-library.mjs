@@ -1,7 +1,8 @@
 // Offers all there is besides tools: resources, templates, prompts, completions, logging, subscriptions. Its tools make
-// it speak: `tell` sends a notification, `ask` asks the client and gives the whole answer, `ask_later` asks when the call
-// is over and tells the answer on stderr, `ask_then_work` asks and then tells its progress, `ask_and_go`
-// does not wait for the answer and tells how many times it was called, `wait` never ends, `heard` gives what was heard.
+// it speak: `tell` sends a notification, `ask` asks the client and gives the whole answer, `ask_later` asks once there
+// is a file and tells the answer on stderr, `ask_then_work` asks and then tells its progress, `ask_and_go` does not wait
+// for the answer and tells how many times it was called, `wait` never ends, `heard` gives what was heard.
+import { existsSync } from 'node:fs'
 import { ask, initialized, noAnswer, notify, serve, sleep, text, tool } from './wire.mjs'
 
 const heard = []
@@ -37,6 +38,11 @@ function promptOf({ name, arguments: input }) {
   return { description: 'made for you', messages: [told, shown] }
 }
 
+async function askOnceThereIs(file, method, params) {
+  while (!existsSync(file)) await sleep(20)
+  process.stderr.write(`${JSON.stringify(await ask(method, params))}\n`)
+}
+
 async function work({ method, params }, token) {
   const answer = await ask(method, params)
   for (const step of [1, 2]) {
@@ -53,8 +59,8 @@ const calls = {
     return text('told')
   },
   ask: async ({ method, params }) => text(JSON.stringify(await ask(method, params))),
-  ask_later({ method, params }) {
-    sleep(50).then(async () => process.stderr.write(`${JSON.stringify(await ask(method, params))}\n`))
+  ask_later({ method, params, file }) {
+    askOnceThereIs(file, method, params)
     return text('later')
   },
   async ask_and_go({ method, params }) {

@@ -1,0 +1,20 @@
+// Ways to do the same, taken in turns, so that whatever else the machine does meets all of them alike.
+
+export type Ways<Result> = ReadonlyMap<string, () => Promise<Result>>
+
+/** The results of each way; each round begins with another one. */
+export async function takeTurns<Result>(ways: Ways<Result>, rounds: number): Promise<Map<string, Result[]>> {
+  const results = new Map([...ways.keys()].map((name) => [name, [] as Result[]]))
+  const entries = [...ways]
+  for (let round = 0; round < rounds; round++) {
+    for (let turn = 0; turn < entries.length; turn++) {
+      const [name, run] = entries[(round + turn) % entries.length]!
+      results.get(name)!.push(await run())
+    }
+  }
+  return results
+}
+
+export function ratio(value: number, base: number): string {
+  return `${(value / base).toFixed(2)}×`
+}

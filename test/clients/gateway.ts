@@ -1,0 +1,125 @@
+// The gateway as a client starts it: a command with real servers behind it, in a home of its own.
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const require = createRequire(import.meta.url)
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+
+export type Home = {
+  readonly folder: string
+  /** Nothing of the person who runs the tests is read or written. */
+  readonly environment: { readonly [name: string]: string }
+  /** The gateway's configuration: three real servers. */
+  readonly config: string
+  /** What the filesystem server may read. */
+  readonly files: string
+  write(name: string, content: unknown): string
+  remove(): void
+}
+
+export function makeHome(): Home {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'toolshelf-clients-')))
+  const files = join(folder, 'files')
+  mkdirSync(files)
+  const write = (name: string, content: unknown) => {
+    const path = join(folder, name)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content, null, 2))
+    return path
+  }
+  write('files/note.txt', 'the note says seven')
+  const config = write('toolshelf.json', {
+    mcpServers: {
+      everything: server('@modelcontextprotocol/server-everything/dist/index.js'),
+      memory: {
+        ...server('@modelcontextprotocol/server-memory/dist/index.js'),
+        env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') },
+      },
+      files: server('@modelcontextprotocol/server-filesystem/dist/index.js', files),
+    },
+  })
+  const environment = {
+    PATH: process.env.PATH ?? '',
+    HOME: folder,
+    MCP_INSPECTOR_SECRET_STORE: 'memory',
+    XDG_CONFIG_HOME: join(folder, 'config'),
+    XDG_DATA_HOME: join(folder, 'data'),
+    XDG_STATE_HOME: join(folder, 'state'),
+    XDG_CACHE_HOME: join(folder, 'cache'),
+  }
+  return {
+    folder,
+    environment,
+    config,
+    files,
+    write,
+    remove: () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }),
+  }
+}
+
+function server(path: string, ...args: readonly string[]) {
+  return { command: process.execPath, args: [require.resolve(path), ...args] }
+}
+
+/** What stands in a client's configuration: our sources, which a new Node runs as they are. */
+export function gatewayCommand(node: string, config: string, ...options: readonly string[]) {
+  return { command: node, args: [main, 'mcp', '--config', config, ...options] }
+}
+
+export type HttpGateway = { readonly url: string; stop(): Promise<void> }
+
+export async function startHttpGateway(
+  node: string,
+  { config, folder: cwd, environment: env }: Pick<Home, 'config' | 'folder' | 'environment'>,
+  ...options: readonly string[]
+): Promise<HttpGateway> {
+  const { command, args } = gatewayCommand(node, config, '--http', '--port', '0', ...options)
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'inherit', 'pipe'] })
+  const ended = once(child, 'exit')
+  const url = await new Promise<string>((resolve, reject) => {
+    let told = ''
+    child.stderr.on('data', (chunk: Buffer) => {
+      told += chunk
+      const ready = /ready at (\S+)/.exec(told)
+      if (ready?.[1]) resolve(ready[1])
+    })
+    child.once('error', reject)
+    child.once('exit', () => reject(new Error(`the gateway ended: ${told}`)))
+  })
+  return {
+    url,
+    async stop() {
+      child.kill()
+      await ended
+    },
+  }
+}
+
+export type Output = { readonly code: number | null; readonly out: string; readonly told: string }
+
+/** Runs to the end; what it has said is in the error if that takes too long. */
+export function run(
+  command: string,
+  args: readonly string[],
+  options: { readonly cwd: string; readonly env: { readonly [name: string]: string } },
+): Promise<Output> {
+  return new Promise((resolve, reject) => {
+    const child: ChildProcess = execFile(
+      command,
+      args,
+      { ...options, timeout: LONGEST_RUN, maxBuffer: 64 * 1024 * 1024 },
+      (error, out, told) => {
+        if (error?.killed) reject(new Error(`${command} did not end.\n${out}\n${told}`))
+        else resolve({ code: child.exitCode, out, told })
+      },
+    )
+    child.stdin?.end()
+  })
+}
+
+const LONGEST_RUN = 100_000

@@ -1,0 +1,125 @@
+// Installs the real clients of this folder's lock file on the first test that wants one. They are too big for the
+// project's own dependencies, and most need a newer Node than the project does.
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+const folder = fileURLToPath(new URL('.', import.meta.url))
+const modules = join(folder, 'node_modules')
+const stamp = join(modules, '.lock-file-installed')
+const lock = join(folder, 'installing')
+const failure = join(folder, 'installing-failed')
+
+const LONGEST_INSTALLATION = 300_000
+/** For so long nobody tries again what has failed. */
+const ONE_MINUTE = 60_000
+const NEEDED_NODE = 24
+
+export type Clients = {
+  /** Why there are none, in one line; undefined if they are here. */
+  readonly missing: string | undefined
+  /** A Node that all of them run on. */
+  readonly node: string
+  /** A file of an installed package. */
+  readonly file: (path: string) => string
+}
+
+/** `needed`: files of packages that not every platform has. */
+export async function prepareClients(needed: readonly string[] = []): Promise<Clients> {
+  const file = (path: string) => join(modules, path)
+  const node = ownNodeIsNew() ? process.execPath : file(`node-${process.platform}-${process.arch}/bin/node`)
+  const missing = (await install()) ?? lacking([node, ...needed.map(file)])
+  if (missing !== undefined) process.stderr.write(`Skipped: ${missing}\n`)
+  return { missing, node, file }
+}
+
+function ownNodeIsNew(): boolean {
+  return Number(process.versions.node.split('.')[0]) >= NEEDED_NODE
+}
+
+function lacking(files: readonly string[]): string | undefined {
+  const absent = files.find((path) => !existsSync(path))
+  if (absent === undefined) return undefined
+  return `npm has no ${absent.slice(modules.length + 1).split('/')[0]} for ${process.platform} on ${process.arch}.`
+}
+
+/** Test files run side by side: one installs, the others wait for it. */
+async function install(): Promise<string | undefined> {
+  const wanted = createHash('sha256')
+    .update(await readFile(join(folder, 'package-lock.json')))
+    .digest('hex')
+  for (;;) {
+    if ((await textOf(stamp)) === wanted) return undefined
+    if (await isYounger(failure, ONE_MINUTE)) return textOf(failure)
+    if (await begins()) break
+    await pause(200)
+  }
+  try {
+    await runNpm()
+    await writeFile(stamp, wanted)
+    return undefined
+  } catch (error) {
+    const reason = `the clients could not be installed: ${(error as Error).message}`
+    await writeFile(failure, reason)
+    return reason
+  } finally {
+    await rm(lock, { recursive: true, force: true })
+  }
+}
+
+/** A lock that is older than any installation belongs to a process that was ended. */
+async function begins(): Promise<boolean> {
+  if (existsSync(lock) && !(await isYounger(lock, LONGEST_INSTALLATION)))
+    await rm(lock, { recursive: true, force: true })
+  try {
+    await mkdir(lock)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** Not `npm ci`: that wants every optional package in the lock file, also those that a registry does not have. */
+function runNpm(): Promise<void> {
+  const words = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  const patience = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=3000']
+  const npm = spawn('npm', [...words, ...patience], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    timeout: LONGEST_INSTALLATION - 10_000,
+    shell: process.platform === 'win32',
+  })
+  let said = ''
+  npm.stderr.on('data', (chunk: Buffer) => {
+    said += chunk
+  })
+  return new Promise((resolve, reject) => {
+    npm.once('error', reject)
+    npm.once('close', (code, signal) => {
+      if (code === 0) resolve()
+      else reject(new Error(firstWords(said) || `npm ended with ${code ?? signal}.`))
+    })
+  })
+}
+
+function firstWords(said: string): string {
+  const lines = said.replaceAll('npm error', '').trim().split('\n')
+  return lines
+    .slice(0, 4)
+    .map((line) => line.trim())
+    .join(', ')
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch(() => undefined)
+}
+
+async function isYounger(path: string, age: number): Promise<boolean> {
+  const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: 0 }))
+  return Date.now() - mtimeMs < age
+}

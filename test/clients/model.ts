@@ -1,0 +1,80 @@
+// A model that does what a test says, behind the chat completions API on loopback: what an agent talks to in these tests.
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** What the agent sent: the tools that it offers, and the last message's text. */
+export type Turn = { readonly tools: readonly string[]; readonly last: string }
+
+/** The model's next step: a call, or words, with which it is done. */
+export type Step = { readonly call: string; readonly input: object } | { readonly say: string }
+
+export type Model = { readonly url: string; readonly turns: Turn[]; close(): Promise<void> }
+
+type Body = {
+  readonly stream?: boolean
+  readonly tools?: readonly { readonly function: { readonly name: string } }[]
+  readonly messages: readonly { readonly content: unknown }[]
+}
+
+/** Requests without tools are chores, such as a title: they are answered and not counted. */
+export async function startModel(decide: (turn: Turn, index: number) => Step): Promise<Model> {
+  const turns: Turn[] = []
+  const server = createServer(async (request, response) => {
+    const body = JSON.parse(await textOf(request)) as Body
+    const step = body.tools?.length ? next(body) : { say: 'A title' }
+    const isStream = body.stream === true
+    response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
+    response.end(isStream ? streamed(step) : JSON.stringify(completion(step, 'message')))
+  })
+
+  function next(body: Body): Step {
+    const tools = (body.tools ?? []).map(({ function: { name } }) => name)
+    const { content } = body.messages.at(-1) ?? { content: '' }
+    const turn = { tools, last: typeof content === 'string' ? content : JSON.stringify(content) }
+    turns.push(turn)
+    return decide(turn, turns.length - 1)
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/v1`,
+    turns,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
+  }
+}
+
+function completion(step: Step, part: 'message' | 'delta') {
+  const message =
+    'say' in step
+      ? { role: 'assistant', content: step.say }
+      : { role: 'assistant', content: null, tool_calls: [toolCall(step)] }
+  return {
+    id: 'completion',
+    object: part === 'delta' ? 'chat.completion.chunk' : 'chat.completion',
+    created: 0,
+    model: 'scripted',
+    choices: [{ index: 0, [part]: message, finish_reason: 'say' in step ? 'stop' : 'tool_calls' }],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+  }
+}
+
+let calls = 0
+function toolCall({ call, input }: { readonly call: string; readonly input: object }) {
+  const id = `call_${++calls}`
+  return { index: 0, id, type: 'function', function: { name: call, arguments: JSON.stringify(input) } }
+}
+
+function streamed(step: Step): string {
+  return `data: ${JSON.stringify(completion(step, 'delta'))}\n\ndata: [DONE]\n\n`
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}

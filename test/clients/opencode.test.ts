@@ -1,0 +1,82 @@
+// A real agent, opencode, with the gateway as its only MCP server and a scripted model: it searches, loads and calls.
+import { join } from 'node:path'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { gatewayCommand, makeHome, run } from './gateway.ts'
+import { prepareClients } from './install.ts'
+import { type Model, type Step, startModel, type Turn } from './model.ts'
+
+const opencode = `opencode-${process.platform}-${process.arch}/bin/opencode`
+const clients = await prepareClients([opencode])
+
+const home = makeHome()
+let model: Model
+afterEach(() => model?.close())
+afterAll(home.remove)
+
+/** opencode puts the name of the server before the name of a tool. */
+const shelf = (name: string) => `shelf_${name}`
+
+async function talk(mode: string, decide: (turn: Turn, index: number) => Step): Promise<readonly Turn[]> {
+  model = await startModel(decide)
+  const { command, args } = gatewayCommand(clients.node, home.config, '--mode', mode)
+  home.write(`${mode}/opencode.json`, {
+    model: 'scripted/model',
+    small_model: 'scripted/model',
+    autoupdate: false,
+    share: 'disabled',
+    permission: 'allow',
+    provider: {
+      scripted: {
+        npm: '@ai-sdk/openai-compatible',
+        options: { baseURL: model.url, apiKey: 'none' },
+        models: { model: { name: 'model', tool_call: true } },
+      },
+    },
+    mcp: { shelf: { type: 'local', command: [command, ...args], environment: home.environment } },
+  })
+  const env = { ...home.environment, OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1' }
+  const output = await run(clients.file(opencode), ['run', 'go'], { cwd: join(home.folder, mode), env })
+  if (output.code !== 0) throw new Error(`${output.out}\n${output.told}`)
+  return model.turns
+}
+
+const done: Step = { say: 'done' }
+const search: Step = { call: shelf('ToolSearch'), input: { query: 'select:everything__echo' } }
+
+/** Searches, again while servers are still starting, then calls what it found, once. */
+function searchThen(call: Step, isFound: (answer: string) => boolean) {
+  let isCalled = false
+  return ({ last }: Turn, index: number): Step => {
+    if (isCalled) return done
+    if (index === 0 || last.includes('still connecting')) return search
+    isCalled = isFound(last)
+    return isCalled ? call : done
+  }
+}
+
+describe.skipIf(clients.missing)('opencode', { timeout: 120_000 }, () => {
+  it.each(['list', 'auto'])('mode %s: a found tool is in the very next request, and works', async (mode) => {
+    const echo: Step = { call: shelf('everything__echo'), input: { message: 'seven' } }
+    const turns = await talk(
+      mode,
+      searchThen(echo, (answer) => answer.includes('In your tool list now')),
+    )
+
+    expect(turns[0]?.tools).toContain(shelf('ToolSearch'))
+    expect(turns[0]?.tools).not.toContain(shelf('everything__echo'))
+    expect(turns.at(-2)?.tools).toContain(shelf('everything__echo'))
+    expect(turns.at(-1)?.last).toContain('Echo: seven')
+  })
+
+  it('mode bridge: the tools stay the same, and the search shows what CallTool takes', async () => {
+    const input = { name: 'everything__echo', arguments: { message: 'seven' } }
+    const echo: Step = { call: shelf('CallTool'), input }
+    const turns = await talk(
+      'bridge',
+      searchThen(echo, (answer) => answer.includes('message')),
+    )
+
+    expect(turns.at(-1)?.last).toContain('Echo: seven')
+    for (const { tools } of turns) expect(tools).toEqual(turns[0]?.tools)
+  })
+})
