@@ -280,6 +280,7 @@ async function listenForChanges(client: Client): Promise<void> {
 const MOST_LISTENS = 6
 const MOST_PAGES = 1000
 const MOST_ENTRIES = 50_000
+const MOST_CHARACTERS = 64_000_000
 
 async function listAll(
   ask: (params: Fields | undefined) => Promise<Fields>,
@@ -289,12 +290,16 @@ async function listAll(
   const entries: unknown[] = []
   const seen = new Set<unknown>()
   let cursor: unknown
+  let size = 0
+  let isLate = false
+  const hasRoom = () => !isLate && entries.length < MOST_ENTRIES && size < MOST_CHARACTERS
   const walk = async () => {
-    for (let page = 0; page < MOST_PAGES && entries.length < MOST_ENTRIES; page++) {
+    for (let page = 0; page < MOST_PAGES && hasRoom(); page++) {
       const result = await ask(cursor === undefined ? undefined : { cursor })
       const found = result?.[field]
       if (!Array.isArray(found)) throw new Error(`its answer holds no list of ${field}`)
       for (const entry of found) entries.push(entry)
+      size += sizeOf(found)
       cursor = result.nextCursor
       if (typeof cursor !== 'string' || seen.has(cursor)) return false
       seen.add(cursor)
@@ -303,9 +308,19 @@ async function listAll(
   }
   const late = `it did not list its ${field} within ${seconds(timeout)}`
   const isCut = await within(walk(), timeout, late).catch((error: Error) => {
+    isLate = true
     throw error.cause instanceof SilenceError ? new Error(late, { cause: error }) : error
   })
   return { entries, isCut }
+}
+
+/** What cannot be written for its depth is left out later on, and counts as if it filled a page. */
+function sizeOf(entries: unknown): number {
+  try {
+    return JSON.stringify(entries).length
+  } catch {
+    return MOST_CHARACTERS / 8
+  }
 }
 
 function isCode(error: unknown, code: SdkErrorCode): boolean {
