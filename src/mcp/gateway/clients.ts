@@ -3,7 +3,7 @@
 import type { Mode } from './own-tools.ts'
 
 /** By the name that a client gives itself. */
-const TAKES_NEW_TOOLS: ReadonlySet<string> = new Set(['claude-code', 'opencode'])
+const TAKES_NEW_TOOLS: ReadonlySet<string> = new Set(['claude-code', 'gemini-cli-mcp-client', 'opencode'])
 
 export function modeFor(clientName: string | undefined, forced: Mode | 'auto', isStateless: boolean): Mode {
   if (forced !== 'auto') return isStateless ? 'bridge' : forced
