@@ -44,11 +44,11 @@ export async function callText(
   return text
 }
 
-/** Until a gateway in list mode finds this tool. A search waits for servers that connect, but not for ever. */
+/** Until a gateway in bridge mode finds this tool. A search waits for servers that connect, but not for ever. */
 export async function untilFound(client: Client, tool: string): Promise<void> {
   for (let attempt = 0; attempt < 30; attempt++) {
     const text = await callText(client, 'ToolSearch', { query: `select:${tool}` })
-    if (text.includes(`- ${tool}: `)) return
+    if (text.includes(`"name":"${tool}"`)) return
   }
   throw new Error(`bench mcp: the gateway never found ${tool}`)
 }

@@ -32,7 +32,7 @@ export async function measureAlone(home: string, servers: Servers): Promise<Alon
 
 /** Leaves a home whose caches know all servers, and tells the seconds of CPU that the gateway itself took for it. */
 export async function warmUp(home: string, servers: Servers, alone: readonly Alone[]): Promise<number> {
-  const gateway = await start(gatewayCommand(home, servers, '--mode', 'list'))
+  const gateway = await start(gatewayCommand(home, servers))
   for (const tool of lastTools(alone)) await untilFound(gateway.client, tool)
   await callText(gateway.client, 'ToolSearch', { query: 'create issue' })
   await quiet([gateway.pid])
@@ -92,12 +92,9 @@ export async function measureSearchable(
   const tools = lastTools(alone)
   const ways: Ways<number> = new Map([
     ['no gateway: the official client lists all at once', () => allListed(warm, servers)],
-    ['gateway, cold cache', () => allFound(gatewayCommand(cold(), servers, '--mode', 'list'), tools)],
-    ['gateway, warm cache', () => allFound(gatewayCommand(warm, servers, '--mode', 'list'), tools)],
-    [
-      'gateway, warm cache, `--lazy`',
-      () => allFound(gatewayCommand(warm, servers, '--mode', 'list', '--lazy'), tools),
-    ],
+    ['gateway, cold cache', () => allFound(gatewayCommand(cold(), servers), tools)],
+    ['gateway, warm cache', () => allFound(gatewayCommand(warm, servers), tools)],
+    ['gateway, warm cache, `--lazy`', () => allFound(gatewayCommand(warm, servers, '--lazy'), tools)],
   ])
   const times = [...(await takeTurns(ways, 5))].map(([name, all]) => [name, median(all)] as const)
   const rows = times.map(([name, time]) => [name, time.toFixed(0), ratio(time, times[0]![1])])

@@ -143,7 +143,9 @@ export type HostEvent =
 
 /** Many servers, connected in the background, feeding one shelf. */
 export type McpHost = {
-  /** Puts on the shelf what earlier runs learned of the servers; `start` does it too. */
+  /** Recalls what earlier runs learned of the servers, and the tools of those always loaded: this takes no time. */
+  recall(): Promise<void>
+  /** Puts all their tools on the shelf, one server after another; `start` does it too. */
   prime(): Promise<void>
   /** Begins to connect; a second call does nothing. `capabilities` are what the client behind us can do. */
   start(capabilities?: { readonly [name: string]: unknown }): void

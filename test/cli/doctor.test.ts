@@ -38,6 +38,7 @@ function fakeHost(servers: readonly ServerConfig[], outcomes: { readonly [name: 
   const statuses = new Map(servers.map((config) => [config.name, pendingOf(config)]))
   const none = () => Promise.reject(new Error('not in this test'))
   const host: McpHost = {
+    recall: async () => {},
     prime: async () => {},
     start() {
       started.push(...servers)

@@ -44,7 +44,7 @@ export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise
   if (!LOOPBACK.has(address) && !key)
     throw new Error(`listening on ${address} needs a key: set TOOLSHELF_KEY, or listen on 127.0.0.1`)
   const clients = new Map<string, Client>()
-  await gateway.host.prime()
+  await gateway.host.recall()
   gateway.host.start(EVERY_CAPABILITY)
 
   const stateless = createMcpHandler(() => gateway.serve({ isStateless: true }), { legacy: 'reject' })

@@ -12,7 +12,7 @@ export async function runOnStdio(
   gateway: Gateway,
   { input = process.stdin, output = process.stdout }: { input?: Readable; output?: Writable } = {},
 ): Promise<void> {
-  await gateway.host.prime()
+  await gateway.host.recall()
   let end = () => {}
   const gone = new Promise<void>((resolve) => {
     end = resolve

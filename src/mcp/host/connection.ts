@@ -13,6 +13,7 @@ import type {
 import { createAskers } from './askers.ts'
 import type { CachedServer, DefinitionCache } from './definition-cache.ts'
 import { readTools } from './definitions.ts'
+import { watchHealth } from './health.ts'
 import type { Limiter } from './limiter.ts'
 import { createPace } from './pace.ts'
 import { withLastWords } from './reasons.ts'
@@ -24,7 +25,9 @@ import type { Times } from './times.ts'
 
 export type Connection = {
   readonly view: () => ConnectionView
-  /** Takes what an earlier run learned. */
+  /** Takes what an earlier run learned of the server, but for its tools. */
+  recall(): Promise<unknown>
+  /** And its tools. */
   prime(): Promise<void>
   start(): Promise<void>
   call(tool: string, input: Fields | undefined, options: CallOptions): Promise<CallOutput>
@@ -90,6 +93,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     pid: undefined,
     stderr: '',
   }
+  let recalling: Promise<CachedServer | undefined> | undefined
   let priming: Promise<void> | undefined
   let session: Session | undefined
   let connecting: Promise<Session> | undefined
@@ -130,17 +134,28 @@ export function createConnection(options: ConnectionOptions): Connection {
     return listed
   }
 
-  function prime(): Promise<void> {
-    priming ??= readCache()
-    return priming
+  function recall(): Promise<CachedServer | undefined> {
+    recalling ??= readCache()
+    return recalling
   }
 
-  async function readCache(): Promise<void> {
+  async function readCache(): Promise<CachedServer | undefined> {
     const cached = config.disabled ? undefined : await cache?.read(config)
-    if (!cached || isClosed) return
+    if (!cached || isClosed) return undefined
     isKnownLegacy = cached.isLegacy && cached.age < LEGACY_IS_FRESH
     const { info, capabilities, instructions } = cached
     view = { ...view, info, capabilities, instructions }
+    return cached
+  }
+
+  function prime(): Promise<void> {
+    priming ??= showCached()
+    return priming
+  }
+
+  async function showCached(): Promise<void> {
+    const cached = await recall()
+    if (!cached || isClosed) return
     await setTools({ entries: cached.tools, isCut: false }, true)
     if (config.lazy) set({ state: 'idle' })
   }
@@ -206,7 +221,17 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (session !== opened) return
     set({ state: 'connected', reason: undefined })
     remember(opened, kept)
-    watchHealth(opened)
+    const isOver = () => session !== opened || isClosed
+    watchHealth({
+      session: opened,
+      times,
+      later,
+      isBusy: () => running > 0,
+      isOver,
+      onSilence: () => {
+        if (!isOver()) end('it no longer answers', redact(opened.stderr()))
+      },
+    })
     rest()
   }
 
@@ -298,29 +323,6 @@ export function createConnection(options: ConnectionOptions): Connection {
     }, times.idle)
   }
 
-  function watchHealth(open: Session): void {
-    if (!open.isLegacy) return
-    let misses = 0
-    const look = async () => {
-      if (session !== open || isClosed) return
-      if (running === 0) {
-        const isWell = await open.request('ping', undefined, { timeout: times.ping }).then(
-          () => true,
-          (error: Error) => !/did not answer/.test(error.message),
-        )
-        misses = isWell ? 0 : misses + 1
-      }
-      if (session !== open || isClosed) return
-      if (misses < 2) {
-        later(look, times.health)
-        return
-      }
-      await open.close()
-      if (session === open) end('it no longer answers', redact(open.stderr()))
-    }
-    later(look, times.health)
-  }
-
   function whoever(asker = options.asker) {
     return asker ? { asker } : {}
   }
@@ -345,6 +347,7 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   return {
     view: () => (session ? { ...view, stderr: redact(session.stderr()) } : view),
+    recall,
     prime,
     start,
     call: (tool, input, { timeout = config.callTimeout, asker, ...rest }) =>

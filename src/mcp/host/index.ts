@@ -214,17 +214,29 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     return member.connection.call(tool, input, callOptions)
   }
 
-  const prime = async () => {
-    await Promise.all([...members.values()].map(({ connection }) => connection.prime()))
+  /** Thousands of definitions take a while: who answers clients meanwhile gets a turn after each server. */
+  async function eachInTurn(task: (connection: Connection) => unknown): Promise<void> {
+    for (const { connection } of [...members.values()].sort(pinnedFirst)) {
+      await connection.prime()
+      task(connection)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
   }
 
+  const prime = () => eachInTurn(() => {})
+
   return {
+    async recall() {
+      const all = [...members.values()]
+      await Promise.all(all.map(({ connection }) => connection.recall()))
+      await Promise.all(all.filter(isPinned).map(({ connection }) => connection.prime()))
+    },
     prime,
     start(given = {}) {
       if (isStarted) return
       isStarted = true
       capabilities = given
-      for (const { connection } of [...members.values()].sort(pinnedFirst)) void connection.start()
+      void eachInTurn((connection) => void connection.start())
     },
     status: () => [...members.values()].map(statusOf),
     async run(used, callOptions: CallOptions = {}) {
@@ -299,5 +311,9 @@ function whyNot({ config, hidden }: Member, tool: string): string {
 }
 
 function pinnedFirst(a: Member, b: Member): number {
-  return Number(b.config.alwaysLoad === true) - Number(a.config.alwaysLoad === true)
+  return Number(isPinned(b)) - Number(isPinned(a))
+}
+
+function isPinned({ config: { alwaysLoad, tools } }: Member): boolean {
+  return alwaysLoad === true || Object.values(tools).some((tool) => tool.alwaysLoad === true)
 }

@@ -10,7 +10,7 @@ export type Watchdog = {
 }
 
 const SCRIPT = `
-groups=""
+groups="$*"
 while read -r word group; do
   case "$word" in
     +) groups="$groups $group" ;;
@@ -43,7 +43,8 @@ export const watchdog: Watchdog = {
 }
 
 function begin(): void {
-  const started = spawn('/bin/sh', ['-c', SCRIPT], {
+  // The groups come with the start: were they written, we could end in between.
+  const started = spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...[...groups].map(String)], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
     env: { PATH: process.env.PATH ?? '/usr/bin:/bin' },
@@ -61,7 +62,6 @@ function begin(): void {
   }
   started.once('error', isGone)
   started.once('exit', isGone)
-  for (const group of groups) input.write(`+ ${group}\n`)
 }
 
 /** Nothing is left to guard: the shell ends with its input. */

@@ -1,0 +1,37 @@
+// Whether a quiet server still answers. Servers of the newer protocol have no word for it.
+import type { Session } from './session.ts'
+import type { Times } from './times.ts'
+
+export type HealthOptions = {
+  readonly session: Session
+  readonly times: Times
+  readonly later: (task: () => unknown, milliseconds: number) => unknown
+  /** A call runs: its time-out tells. */
+  readonly isBusy: () => boolean
+  readonly isOver: () => boolean
+  readonly onSilence: () => void
+}
+
+const MOST_MISSES = 2
+
+export function watchHealth({ session, times, later, isBusy, isOver, onSilence }: HealthOptions): void {
+  if (!session.isLegacy) return
+  let misses = 0
+  const look = async () => {
+    if (isOver()) return
+    if (!isBusy()) misses = (await answers()) ? 0 : misses + 1
+    if (isOver()) return
+    if (misses < MOST_MISSES) {
+      later(look, times.health)
+      return
+    }
+    await session.close()
+    onSilence()
+  }
+  const answers = () =>
+    session.request('ping', undefined, { timeout: times.ping }).then(
+      () => true,
+      (error: Error) => !/did not answer/.test(error.message),
+    )
+  later(look, times.health)
+}
