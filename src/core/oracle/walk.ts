@@ -10,7 +10,14 @@ export type Segment = {
   readonly text: string
 }
 
-export type Step = Placed & { readonly segments: readonly Segment[] }
+export type Step = Placed & {
+  readonly segments: readonly Segment[]
+  /** Tools that come into sight at this block, each with its definition as JSON, and those that leave it. */
+  readonly revealed: readonly Revealed[]
+  readonly removed: readonly string[]
+}
+
+export type Revealed = { readonly name: string; readonly definition: string }
 
 export type Walk = {
   readonly tools: readonly Segment[]
@@ -29,7 +36,7 @@ export function walk(request: unknown): Walk {
   const view = viewOf(entries, immediate)
   const cleared = clearedMessages(messages)
   const placed = turnsOf(messages).flatMap((turn) => turn.blocks)
-  const steps = placed.map((place) => ({ ...place, segments: segmentsOf(place, view) }))
+  const steps = placed.map((place) => stepAt(place, view))
   return {
     tools: immediate.map((entry) => ({ kind: 'tools', text: asFunction(entry.definition) })),
     scaffold: entries.length > immediate.length ? [{ kind: 'tools', text: SCAFFOLD }] : [],
@@ -42,11 +49,29 @@ export function walk(request: unknown): Walk {
 const SCAFFOLD = 'Further tools can be loaded while the conversation runs.'
 
 /** What is defined and what can be seen, at one point of the conversation. */
-type View = { readonly definitions: Map<string, string>; readonly visible: Map<string, string> }
+type View = {
+  readonly definitions: Map<string, string>
+  readonly visible: Map<string, string>
+  /** What the block being read has changed. */
+  revealed: Revealed[]
+  removed: string[]
+}
 
 function viewOf(entries: readonly Entry[], immediate: readonly Entry[]): View {
   const pair = (entry: Entry): [string, string] => [entry.name, entry.definition]
-  return { definitions: new Map(entries.map(pair)), visible: new Map(immediate.map(pair)) }
+  return {
+    definitions: new Map(entries.map(pair)),
+    visible: new Map(immediate.map(pair)),
+    revealed: [],
+    removed: [],
+  }
+}
+
+function stepAt(place: Placed, view: View): Step {
+  view.revealed = []
+  view.removed = []
+  const segments = segmentsOf(place, view)
+  return { ...place, segments, revealed: view.revealed, removed: view.removed }
 }
 
 function segmentsOf({ role, block }: Placed, view: View): Segment[] {
@@ -94,6 +119,7 @@ function changeSegments(change: Change | undefined, view: View): Segment[] {
   if (!change) return []
   if (change.kind === 'removal') {
     if (!view.visible.delete(change.name)) return []
+    view.removed.push(change.name)
     return [{ kind: 'removal', text: `The tool ${change.name} is no longer available.` }]
   }
   if (change.definition) view.definitions.set(change.name, entryOf(change.definition).definition)
@@ -105,6 +131,7 @@ function reveal(name: string, view: View): Segment[] {
   const definition = view.definitions.get(name)
   if (definition === undefined || view.visible.get(name) === definition) return []
   view.visible.set(name, definition)
+  view.revealed.push({ name, definition })
   return [{ kind: 'functions', text: `<functions>\n${asFunction(definition)}\n</functions>` }]
 }
 
