@@ -39,6 +39,8 @@ export async function answer(
 
 export type SearchOutcome = {
   readonly tools: readonly PoolTool[]
+  /** How many more matched. */
+  readonly left: number
   /** What else the model should know: why nothing was found, what was left out, what was not searched (S8, S13). */
   readonly remark: string
   /** The input was no query. */
@@ -49,13 +51,13 @@ export type SearchOutcome = {
 export async function search(live: LiveHost, input: unknown): Promise<SearchOutcome> {
   const { settings } = live.host
   const { typed, query, limit } = readInput(input, settings)
-  if (query === '') return { tools: [], remark: emptyQuery(settings), isRefused: true }
+  if (query === '') return { tools: [], left: 0, remark: emptyQuery(settings), isRefused: true }
   const found = await findOrWait(query, limit, live)
   const tools = await allow(found.tools, query, settings)
   settings.trace({ type: 'searched', query, found: tools.map(({ name }) => name), matched: found.matched })
   const remarks = remarksOn(found, tools, query, live.host)
   if (isTooLong(typed)) remarks.push(`Only the first ${LONGEST_QUERY} characters of the query were searched.`)
-  return { tools, remark: remarks.join(' '), isRefused: false }
+  return { tools, left: found.matched - found.tools.length, remark: remarks.join(' '), isRefused: false }
 }
 
 /** How the last request let the model search; undefined when it did not. */

@@ -1,0 +1,29 @@
+// Does a request use deferral, in any of the ways that the API has for it?
+import { isDeferred } from '../core/oracle/catalogue.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../core/oracle/json.ts'
+import { isChange, referencesIn } from '../core/oracle/references.ts'
+import { blocksOf } from '../core/oracle/turns.ts'
+import { variantOf } from './hosted/tools.ts'
+import type { MessagesRequest } from './types.ts'
+
+export function usesDeferral({ tools, messages }: MessagesRequest): boolean {
+  return listOf(tools).map(fieldsOf).some(isDeferring) || listOf(messages).map(fieldsOf).some(loadsOrSearches)
+}
+
+function isDeferring(tool: Fields): boolean {
+  return isDeferred(tool) || variantOf(tool) !== undefined || 'defer_loading' in tool
+}
+
+function loadsOrSearches({ content }: Fields): boolean {
+  return (
+    Array.isArray(content) &&
+    blocksOf(content).some(
+      (block) =>
+        referencesIn(block).length > 0 ||
+        isChange(block) ||
+        textOf(block.type).startsWith('tool_search_tool_') ||
+        listOf(block.tool_changes).length > 0 ||
+        (block.type === 'server_tool_use' && textOf(block.name).startsWith('tool_search_tool_')),
+    )
+  )
+}

@@ -1,0 +1,40 @@
+// Errors in the API's own envelope.
+import { randomUUID } from 'node:crypto'
+import type { Answer } from './types.ts'
+
+/** A request that ends here, with the answer that says why. */
+export class Refusal extends Error {
+  readonly answer: Answer
+  constructor(answer: Answer) {
+    super(`answered with status ${answer.status}`)
+    this.answer = answer
+  }
+}
+
+export type ErrorType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'permission_error'
+  | 'not_found_error'
+  | 'request_too_large'
+  | 'timeout_error'
+  | 'api_error'
+
+export function refuse(status: number, type: ErrorType, message: string, code?: string): Refusal {
+  return new Refusal(errorAnswer(status, type, message, code))
+}
+
+export function errorAnswer(status: number, type: ErrorType, message: string, code?: string): Answer {
+  const id = newRequestId()
+  const details = code === undefined ? {} : { details: { error_code: code } }
+  const body = { type: 'error', error: { type, message, ...details }, request_id: id }
+  return {
+    status,
+    headers: { 'content-type': 'application/json', 'request-id': id },
+    body: JSON.stringify(body),
+  }
+}
+
+export function newRequestId(): string {
+  return `req_toolshelf_${randomUUID().replaceAll('-', '').slice(0, 20)}`
+}

@@ -1,0 +1,144 @@
+// THE MAIN PATH of the Messages gateway: a client's request in, a reply out; one step a line.
+
+import { estimateTokens, type Rank } from '../core/index.ts'
+import { validate } from '../core/oracle/index.ts'
+import { countTokens, visibleTools } from '../core/oracle/render.ts'
+import { startTimer } from '../timer.ts'
+import { refuse } from './errors.ts'
+import { startHosted } from './hosted/searching.ts'
+import type { HostedRankers } from './hosted/tools.ts'
+import { type Mode, type Plan, planFor, type Setting } from './plan.ts'
+import { converse } from './rounds.ts'
+import type { Searching } from './searching.ts'
+import { createLift } from './shelve/lift.ts'
+import { createMemory } from './shelve/memory.ts'
+import { startHidden } from './shelve/searching.ts'
+import type { Answer, Call, MessagesRequest, Sampled, Upstream, Wire } from './types.ts'
+import { lower, withEverythingLoaded } from './wire/lower.ts'
+
+export type GatewayOptions = {
+  readonly upstream: Upstream
+  readonly rankers: HostedRankers & { readonly own: Rank }
+  /** Patterns of tools that are never shelved. */
+  readonly keep: readonly string[]
+  readonly notify: (message: string) => void
+}
+
+/** What was done with a request, for the log and the metrics. */
+export type Deed = {
+  mode: Mode
+  wire: Wire | undefined
+  why: string
+  toolsGiven: number
+  toolsVisible: number
+  loaded: string[]
+  searches: number
+  rounds: number
+  tokensSaved: number
+}
+
+export type Asked = { readonly setting: Setting; readonly call: Call; readonly owner: string }
+
+/** A reply, or undefined where the request is to be forwarded as it came. */
+export type Reply = { readonly deed: Deed; readonly sampled: Sampled | undefined }
+
+export type Gateway = {
+  readonly upstream: Upstream
+  readonly reply: (request: MessagesRequest, asked: Asked) => Promise<Reply>
+  readonly count: (
+    request: MessagesRequest,
+    asked: Asked,
+  ) => Promise<{ deed: Deed; answer: Answer | undefined }>
+}
+
+export function createGateway({ upstream, rankers, keep, notify }: GatewayOptions): Gateway {
+  const memory = createMemory()
+  const lift = createLift({ rank: rankers.own, keep, timer: startTimer, notify })
+
+  async function start(request: MessagesRequest, { setting, call, owner }: Asked) {
+    // 1. Pass, emulate, shelve or off, and why
+    const plan = await planFor(request, { setting, upstream, lift, memory, owner })
+    const deed = newDeed(plan, request)
+    if (plan.mode === 'pass') return { plan, deed, contract: request }
+    refuseThreads(request)
+    // 2. What the API itself would refuse
+    if (plan.mode === 'emulate') refuseInvalid(request, call)
+    // 3. The request of the contract: the client's own, or one made for it
+    const contract = plan.mode === 'off' ? withEverythingLoaded(request) : request
+    return { plan, deed, contract }
+  }
+
+  function searchingFor(plan: Plan, contract: MessagesRequest, deed: Deed, owner: string) {
+    const onSearch = (names: readonly string[]) => {
+      deed.searches++
+      deed.loaded.push(...names)
+    }
+    if (!plan.shelved) return startHosted(contract, rankers, onSearch)
+    const remember: Parameters<typeof startHidden>[3] = (messages, searches) =>
+      memory.remember(owner, messages, searches)
+    return startHidden(contract, plan.shelved, onSearch, remember)
+  }
+
+  return {
+    upstream,
+    async reply(request, asked) {
+      const { plan, deed, contract } = await start(request, asked)
+      if (plan.mode === 'pass') return { deed, sampled: undefined }
+      // 4. The searches of this reply, shown or hidden
+      const searching: Searching = await searchingFor(plan, contract, deed, asked.owner)
+      // 5. Samplings until the model has what it needs
+      const onRound = (round: MessagesRequest) => {
+        if (deed.rounds++ === 0) measure(deed, request, round)
+      }
+      const wire = plan.wire ?? 'append'
+      const sampled = await converse({ upstream, wire, call: asked.call, searching, onRound })
+      return { deed, sampled }
+    },
+
+    async count(request, asked) {
+      const { plan, deed, contract } = await start(request, asked)
+      if (plan.mode === 'pass') return { deed, answer: undefined }
+      const searching = await searchingFor(plan, contract, deed, asked.owner)
+      const whole = await searching.request()
+      measure(deed, request, whole)
+      const { stream: _, max_tokens: __, ...counted } = lower(whole, plan.wire ?? 'append')
+      const answer = await upstream.countTokens(counted as MessagesRequest, asked.call)
+      return { deed, answer: answer ?? estimated(whole) }
+    },
+  }
+}
+
+function newDeed({ mode, wire, why }: Plan, { tools = [] }: MessagesRequest): Deed {
+  const nothing = { toolsVisible: tools.length, searches: 0, rounds: 0, tokensSaved: 0 }
+  return { mode, wire, why, toolsGiven: tools.length, ...nothing, loaded: [] }
+}
+
+function measure(deed: Deed, { tools = [] }: MessagesRequest, contract: MessagesRequest): void {
+  const visible = new Set(visibleTools(contract))
+  const hidden = tools.filter(({ name }) => typeof name === 'string' && !visible.has(name))
+  deed.toolsVisible = visible.size
+  deed.tokensSaved = estimateTokens(hidden.map((tool) => JSON.stringify(tool)).join(''))
+}
+
+/** Says that it is an estimate, and how it was made. */
+function estimated(request: MessagesRequest): Answer {
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json', 'x-toolshelf-estimate': 'characters / 2.9' },
+    body: JSON.stringify({ input_tokens: countTokens(request) }),
+  }
+}
+
+function refuseThreads({ thread }: MessagesRequest): void {
+  if (thread === undefined || thread === null) return
+  const message = 'thread: this gateway keeps no threads. Send the whole conversation.'
+  throw refuse(400, 'invalid_request_error', message, 'thread_unsupported_request')
+}
+
+function refuseInvalid(request: MessagesRequest, { headers }: Call): void {
+  const betas = (headers['anthropic-beta'] ?? '').split(',').map((beta) => beta.trim())
+  const error = validate(request, { betas: betas.filter((beta) => beta !== '') })
+  if (!error) return
+  const { message, details } = error.body.error
+  throw refuse(error.status, 'invalid_request_error', message, details?.error_code)
+}

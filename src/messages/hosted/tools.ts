@@ -1,0 +1,121 @@
+// The API's own search tools, run here: what the model is told of them where the upstream does not know them, and
+// what a search finds, with the API's limits and its four error codes (wire 17–23).
+import { createHash } from 'node:crypto'
+import type { PoolTool, Rank } from '../../core/index.ts'
+import { isDeferred, nameOf } from '../../core/oracle/catalogue.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../core/oracle/json.ts'
+import { changeIn } from '../../core/oracle/references.ts'
+import { buildPool } from '../../core/tools/pool.ts'
+import { createRecent } from '../recent.ts'
+import type { MessagesRequest } from '../types.ts'
+
+const TYPE = /^tool_search_tool_(regex|bm25)(?:_20251119)?$/
+
+export type Variant = 'regex' | 'bm25'
+
+/** Which of the two an entry of `tools` is; undefined for any other tool. */
+export function variantOf(tool: Fields): Variant | undefined {
+  return TYPE.exec(textOf(tool.type))?.[1] as Variant | undefined
+}
+
+/** The names under which a request offers hosted searches, deferred ones included. */
+export function hostedNames({ tools = [] }: MessagesRequest): ReadonlySet<string> {
+  return new Set(tools.filter((tool) => variantOf(tool) !== undefined).map(nameOf))
+}
+
+const RESULTS = 5
+const MOST_RESULTS = 10_000
+const LONGEST = { regex: 200, bm25: 500 }
+const MOST_CORPORA = 16
+const KEY = { regex: 'pattern', bm25: 'query' }
+
+/** A search tool as a plain one. */
+export function plainSearchTool(variant: Variant): Fields {
+  const about = {
+    regex: 'A Python regular expression, matched without case, such as "get_.*_data" or "weather|forecast".',
+    bm25: 'Words for the service, the action and the object, such as "slack send message".',
+  }
+  return {
+    name: `tool_search_tool_${variant}`,
+    description: `Finds tools that are not in your list yet and loads them, so that they can be called. Searches the names, descriptions and arguments of all available tools. Search before you say that something cannot be done.`,
+    input_schema: {
+      type: 'object',
+      properties: {
+        [KEY[variant]]: {
+          type: 'string',
+          description: `${about[variant]} At most ${LONGEST[variant]} characters.`,
+        },
+        limit: { type: 'integer', description: `How many tools at most; ${RESULTS} if left out.` },
+      },
+      required: [KEY[variant]],
+    },
+  }
+}
+
+export type ErrorCode = 'invalid_tool_input' | 'unavailable' | 'too_many_requests' | 'execution_time_exceeded'
+
+/** The content of a `tool_search_tool_result`. */
+export type SearchContent =
+  | {
+      type: 'tool_search_tool_search_result'
+      tool_references: { type: 'tool_reference'; tool_name: string }[]
+    }
+  | { type: 'tool_search_tool_result_error'; error_code: ErrorCode; error_message: string }
+
+export type HostedRankers = { readonly [variant in Variant]: Rank }
+
+/** Runs a hosted search over the deferred tools of a request. Never throws. */
+export async function searchHosted(
+  request: MessagesRequest,
+  name: string,
+  input: Fields,
+  rankers: HostedRankers,
+): Promise<SearchContent> {
+  const variant: Variant = name.endsWith('regex') ? 'regex' : 'bm25'
+  const text = input[KEY[variant]]
+  const { limit = RESULTS } = input
+  if (typeof text !== 'string' || text.trim() === '')
+    return invalid(`${KEY[variant]}: a non-empty string is required`)
+  if (text.length > LONGEST[variant])
+    return invalid(
+      `${KEY[variant]}: at most ${LONGEST[variant]} characters are taken, but it has ${text.length}`,
+    )
+  if (!Number.isInteger(limit) || Number(limit) < 1 || Number(limit) > MOST_RESULTS)
+    return invalid(`limit: an integer from 1 to ${MOST_RESULTS} is required`)
+  try {
+    const { hits } = await rankers[variant](corpusOf(request), text, Number(limit))
+    const references = hits.map(({ tool }) => ({ type: 'tool_reference' as const, tool_name: tool.name }))
+    return { type: 'tool_search_tool_search_result', tool_references: references }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return variant === 'regex'
+      ? invalid(`Invalid regular expression pattern: ${reason}`)
+      : { type: 'tool_search_tool_result_error', error_code: 'unavailable', error_message: reason }
+  }
+}
+
+function invalid(message: string): SearchContent {
+  return { type: 'tool_search_tool_result_error', error_code: 'invalid_tool_input', error_message: message }
+}
+
+const corpora = createRecent<readonly PoolTool[]>(MOST_CORPORA)
+
+/** Deferred tools of the request, and those that were added by value; the same ones are the same list. */
+function corpusOf({ tools = [], messages }: MessagesRequest): readonly PoolTool[] {
+  const added = messages.flatMap(addedByValue)
+  const searchable = [...tools.filter((tool) => isDeferred(tool) && !variantOf(tool)), ...added]
+  const key = createHash('sha1').update(JSON.stringify(searchable)).digest('base64')
+  let corpus = corpora.get(key)
+  if (!corpus) {
+    const named = new Map(searchable.map((tool) => [nameOf(tool), { ...tool, name: nameOf(tool) }]))
+    corpus = buildPool([...named.values()], { descriptionLimit: 1, reserved: [], warn: () => {} }).tools
+    corpora.set(key, corpus)
+  }
+  return corpus
+}
+
+function addedByValue({ role, content }: Fields): Fields[] {
+  if (role !== 'system') return []
+  const definitions = listOf(content).map((block) => changeIn(fieldsOf(block))?.definition)
+  return definitions.filter((definition) => definition !== undefined)
+}

@@ -1,0 +1,47 @@
+// What a hidden search loaded, carried by the client itself: in the id of the call that follows it. The history alone
+// then tells what was loaded and where, to this process, to the next one and to every replica.
+import { hash } from '../../core/hash.ts'
+
+/** A search that the client never saw: before which block of the reply it ran, what it loaded, how many it left out. */
+export type Search = { readonly at: number; readonly names: readonly string[]; readonly left: number }
+
+const MARK = '__shelf_'
+
+/** The id of a call that follows these searches. */
+export function carry(id: string, searches: readonly Search[]): string {
+  if (searches.length === 0) return id
+  const codes = searches.map(({ at, left, names }) =>
+    [at.toString(36), left.toString(36), ...names.map(codeOf)].join('_'),
+  )
+  return `${id}${MARK}${codes.join('-')}`
+}
+
+/** The id as the model gave it. */
+export function withoutCarried(id: string): string {
+  const mark = id.lastIndexOf(MARK)
+  return mark < 0 ? id : id.slice(0, mark)
+}
+
+/** The searches that an id carries; tools that are gone are left out. */
+export function carriedBy(id: string, names: CodedNames): Search[] {
+  const mark = id.lastIndexOf(MARK)
+  if (mark < 0) return []
+  return id
+    .slice(mark + MARK.length)
+    .split('-')
+    .map((code) => {
+      const [at = '', left = '', ...codes] = code.split('_')
+      const known = codes.flatMap((one) => names.get(one) ?? [])
+      return { at: Number.parseInt(at, 36) || 0, left: Number.parseInt(left, 36) || 0, names: known }
+    })
+}
+
+export type CodedNames = ReadonlyMap<string, string>
+
+export function codeNames(names: Iterable<string>): CodedNames {
+  return new Map([...names].map((name) => [codeOf(name), name]))
+}
+
+function codeOf(name: string): string {
+  return hash(name).slice(-7)
+}

@@ -1,0 +1,48 @@
+// Hidden searches that no id carries, because no call followed them: remembered by everything said up to that reply.
+// Losing them costs a search, not a tool.
+import { createHash } from 'node:crypto'
+import { type Fields, textOf } from '../../core/oracle/json.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+import { createRecent } from '../recent.ts'
+import type { Search } from './carry.ts'
+
+export type Memory = {
+  /** The searches of a reply, which is the last of these messages. */
+  readonly remember: (owner: string, messages: readonly Fields[], searches: readonly Search[]) => void
+  /** What is remembered of a conversation, by the place of the reply. */
+  readonly recall: (owner: string, messages: readonly Fields[]) => (message: number) => readonly Search[]
+}
+
+const MOST_REPLIES = 10_000
+
+export function createMemory(): Memory {
+  const known = createRecent<readonly Search[]>(MOST_REPLIES)
+  let isEmpty = true
+  return {
+    remember(owner, messages, searches) {
+      const key = keysOf(owner, messages).at(-1)
+      if (key === undefined || searches.length === 0) return
+      known.set(key, searches)
+      isEmpty = false
+    },
+    recall(owner, messages) {
+      if (isEmpty) return () => []
+      const keys = keysOf(owner, messages)
+      return (message) => known.get(keys[message] ?? '') ?? []
+    },
+  }
+}
+
+/** For each message, a hash of all that was said up to it. Breakpoints and thinking may come and go. */
+function keysOf(owner: string, messages: readonly Fields[]): string[] {
+  let key = owner
+  return messages.map(({ role, content }) => {
+    const said = blocksOf(content).map(({ type, text, id, tool_use_id: of }) =>
+      type === 'thinking' || type === 'redacted_thinking' ? '' : [type, textOf(text), id, of].join('\n'),
+    )
+    key = createHash('sha256')
+      .update(JSON.stringify([key, role, said]))
+      .digest('base64')
+    return key
+  })
+}

@@ -1,0 +1,67 @@
+// The vocabulary of the Messages gateway. Inside it, every model speaks the Messages API: requests and stream events
+// have Anthropic's shapes, of which only what we read is named here; whatever else they hold passes through.
+import type { Fields } from '../core/oracle/json.ts'
+
+export type { Fields }
+
+/** A request of the Messages API. */
+export type MessagesRequest = {
+  readonly model: string
+  readonly messages: readonly Fields[]
+  readonly tools?: readonly Fields[]
+  readonly stream?: boolean
+  readonly [field: string]: unknown
+}
+
+/** An event of a streamed reply, as the API spells it. */
+export type StreamEvent = { readonly type: string; readonly [field: string]: unknown }
+
+/** What comes with a request to an upstream. */
+export type Call = {
+  /** The client's headers, as far as they are the upstream's business; names in lower case. */
+  readonly headers: Headers
+  /** The client went away, or the gateway ends. */
+  readonly signal: AbortSignal
+}
+
+export type Headers = { readonly [name: string]: string }
+
+/** A whole answer: an upstream's error, relayed as it is, or a document. */
+export type Answer = { readonly status: number; readonly headers: Headers; readonly body: string }
+
+/** What a sampling gives: the events of one reply, or the upstream's refusal. */
+export type Sampled =
+  | { readonly events: AsyncIterable<StreamEvent>; readonly headers: Headers }
+  | { readonly refused: Answer }
+
+/** How an upstream is told of tools that join: by reference, at the end of the tools, or as text behind one call. */
+export const wires = ['native', 'append', 'bridge'] as const
+export type Wire = (typeof wires)[number]
+
+export type ChosenWire = { readonly wire: Wire; readonly why: string }
+
+/** A model behind the gateway. */
+export type Upstream = {
+  /** For logs and headers; holds no secret. */
+  readonly name: string
+  /** How this model is told of tools. */
+  wireFor(model: string): ChosenWire
+  /**
+   * One reply to one request, which holds only what the wire allows: on `native` the whole contract of deferral, else
+   * plain tools and messages. Where the upstream does not run hosted searches itself, a call of one is a `tool_use`.
+   */
+  sample(request: MessagesRequest, call: Call): Promise<Sampled>
+  /** The upstream's own count; undefined where it has none. */
+  countTokens(request: MessagesRequest, call: Call): Promise<Answer | undefined>
+  /** As `GET /v1/models` answers. */
+  models(call: Call): Promise<Answer>
+  /** Where requests can be forwarded byte for byte; missing where the upstream speaks another language. */
+  readonly origin?: Origin
+}
+
+/** An address that speaks the Messages API. */
+export type Origin = {
+  readonly url: URL
+  /** The client's headers with the credentials for this upstream. */
+  readonly credentials: (headers: Headers) => Headers
+}

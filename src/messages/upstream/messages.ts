@@ -1,0 +1,130 @@
+// An upstream that speaks the Messages API: Anthropic's own, or any address that is compatible with it.
+
+import { isKnownHost, searchBetas } from '../../core/gate/capabilities.ts'
+import { capabilities, capabilityOf } from '../../core/index.ts'
+import { fieldsOf, isFields } from '../../core/oracle/json.ts'
+import { eventsOf } from '../stream/events.ts'
+import { readEvents } from '../stream/sse.ts'
+import type {
+  Answer,
+  Call,
+  Headers,
+  MessagesRequest,
+  Sampled,
+  StreamEvent,
+  Upstream,
+  Wire,
+} from '../types.ts'
+import { ask, open, readWhole, relayed, UpstreamError } from './http.ts'
+
+export type MessagesOptions = {
+  /** What stands before `/v1/messages`. */
+  readonly url: URL
+  /** Sent in place of the client's own credentials. */
+  readonly key?: string | undefined
+  /** Forces a wire. */
+  readonly wire?: Wire | undefined
+}
+
+export const ANTHROPIC = new URL('https://api.anthropic.com')
+
+export function createMessagesUpstream({ url, key, wire }: MessagesOptions): Upstream {
+  const credentials = (headers: Headers): Headers =>
+    key === undefined ? headers : withKey(headers, key, url)
+  const headersFor = ({ headers }: Call, isNative: boolean): Headers => ({
+    ...credentials(isNative ? headers : withoutSearchBetas(headers)),
+    'content-type': 'application/json',
+    'accept-encoding': 'identity',
+  })
+  const wireFor: Upstream['wireFor'] = (model) => (wire ? { wire, why: 'forced' } : wireOf(model, url))
+
+  const post = (path: string, request: MessagesRequest, call: Call) => ({
+    address: below(url, path),
+    outgoing: {
+      method: 'POST',
+      headers: headersFor(call, wireFor(request.model).wire === 'native'),
+      body: JSON.stringify(request),
+      signal: call.signal,
+    },
+  })
+
+  return {
+    name: url.host,
+    origin: { url, credentials },
+    wireFor,
+    async sample(request, call): Promise<Sampled> {
+      const { address, outgoing } = post('/v1/messages', request, call)
+      const incoming = await open(address, outgoing)
+      if (incoming.statusCode !== 200) return { refused: await readWhole(incoming) }
+      const isStream = String(incoming.headers['content-type']).startsWith('text/event-stream')
+      return {
+        headers: relayed(incoming),
+        events: isStream ? streamed(incoming) : whole(await readWhole(incoming)),
+      }
+    },
+    async countTokens(request, call): Promise<Answer | undefined> {
+      const { address, outgoing } = post('/v1/messages/count_tokens', request, call)
+      const answer = await ask(address, outgoing)
+      return answer.status === 404 || answer.status === 405 ? undefined : answer
+    },
+    models: (call) =>
+      ask(below(url, '/v1/models'), { method: 'GET', headers: headersFor(call, true), signal: call.signal }),
+  }
+}
+
+/** An address below a base, whatever the base ends with. */
+export function below(base: URL, path: string): URL {
+  const address = new URL(base)
+  const [pathname = '', search = ''] = path.split(/(?=\?)/)
+  address.pathname = base.pathname.replace(/\/+$/, '') + pathname
+  address.search = search
+  return address
+}
+
+function wireOf(model: string, url: URL): { wire: Wire; why: string } {
+  const capability = capabilityOf(model, 'anthropic', capabilities)
+  if (!isKnownHost(url.href, capability.provider))
+    return {
+      wire: 'append',
+      why: `${url.host} is not known to understand references; --wire native if it does`,
+    }
+  if (!capability.modelTakesReferences)
+    return { wire: 'append', why: `${model} does not understand references` }
+  return { wire: 'native', why: `${url.host} understands references` }
+}
+
+function withKey(headers: Headers, key: string, url: URL): Headers {
+  const { authorization: _, 'x-api-key': __, ...rest } = headers
+  const isAnthropic = url.host === ANTHROPIC.host
+  return { ...rest, 'x-api-key': key, ...(isAnthropic ? {} : { authorization: `Bearer ${key}` }) }
+}
+
+/** Betas that an upstream without tool search would refuse. */
+function withoutSearchBetas(headers: Headers): Headers {
+  const { 'anthropic-beta': given, ...rest } = headers
+  if (given === undefined) return headers
+  const ours = searchBetas(capabilities)
+  const kept = given.split(',').filter((beta) => !ours.has(beta.trim()))
+  return kept.length > 0 ? { ...rest, 'anthropic-beta': kept.join(',') } : rest
+}
+
+async function* streamed(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamEvent> {
+  for await (const { data } of readEvents(chunks)) {
+    const event = parsed(data)
+    if (typeof event.type === 'string') yield event as StreamEvent
+  }
+}
+
+async function* whole({ body }: Answer): AsyncGenerator<StreamEvent> {
+  yield* eventsOf(parsed(body))
+}
+
+function parsed(json: string) {
+  try {
+    const value: unknown = JSON.parse(json)
+    if (isFields(value)) return fieldsOf(value)
+  } catch {
+    // Told below, like any other text that is no object.
+  }
+  throw new UpstreamError('the upstream answered with something that is no JSON object.')
+}
