@@ -1,5 +1,6 @@
 // What a command of the command line is, and how its words are read.
 import { parseArgs } from 'node:util'
+import { nearest } from '../core/tools/names.ts'
 
 /** Where a command reads and writes: the process's own streams, or a test's. */
 export type Terminal = {
@@ -60,10 +61,16 @@ export function readInput(command: Command, words: readonly string[]): Input {
       isSet: (option) => values[option] === true,
     }
   } catch (error) {
-    throw new UsageError(
-      error instanceof Error ? (error.message.split('. To specify')[0] ?? '') : String(error),
-    )
+    const message = (error as Error).message.split('. To specify')[0] ?? ''
+    const unknown = /^Unknown option '--([^']+)'/.exec(message)?.[1]
+    throw new UsageError(message + (unknown ? didYouMean(unknown, Object.keys(options), '--') : ''))
   }
+}
+
+/** The nearest name as a question, if one is near. */
+export function didYouMean(wanted: string, names: readonly string[], prefix = ''): string {
+  const [near] = nearest(wanted, names, 1)
+  return near === undefined ? '' : `; did you mean ${prefix}${near}?`
 }
 
 export const help: Option = { type: 'boolean', short: 'h', about: 'show this' }

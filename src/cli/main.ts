@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import {
   type Command,
   CommandError,
+  didYouMean,
   type ExitCode,
   helpFor,
   readInput,
@@ -61,6 +62,7 @@ const commands: readonly Entry[] = [
 
 export async function run(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const [name, ...rest] = words
+  if (name === 'help' && rest[0] !== undefined) return run([rest[0], '--help'], terminal)
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
     terminal.print(overview())
     return name === undefined ? 2 : 0
@@ -71,7 +73,9 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
   }
   const command = commands.find((one) => one.name === name)
   if (!command) {
-    terminal.tell(`toolshelf: there is no command "${name}". ${known()}`)
+    const names = commands.map((one) => one.name)
+    const near = didYouMean(name, names) || '.'
+    terminal.tell(`toolshelf: there is no command "${name}"${near} Commands: ${names.join(', ')}.`)
     return 2
   }
   return runCommand(await command.load(), rest, terminal)
@@ -107,10 +111,6 @@ function overview(): string {
     ...commands.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}`),
     '\nEach command explains itself with --help. Exit codes: 0 done, 1 failed, 2 the call was wrong.',
   ].join('\n')
-}
-
-function known(): string {
-  return `Commands: ${commands.map(({ name }) => name).join(', ')}.`
 }
 
 function isEntry(): boolean {

@@ -61,7 +61,10 @@ describe('toolshelf search', () => {
     [['search', 'x', '--catalog', tools, '--limit', '0'], 2, '--limit is "0"'],
     [['search', 'x', '--catalog', 'nowhere.jsonl'], 1, 'cannot read nowhere.jsonl (ENOENT)'],
     [['search', 'x', '--colour'], 2, "Unknown option '--colour'"],
-    [['find', 'x'], 2, 'there is no command "find"'],
+    [['search', 'x', '--catalogue', tools], 2, "Unknown option '--catalogue'; did you mean --catalog?"],
+    [['find', 'x'], 2, 'there is no command "find". Commands: mcp, '],
+    [['serach', 'x'], 2, 'there is no command "serach"; did you mean search? Commands: mcp, '],
+    [['help', 'serach'], 2, 'there is no command "serach"; did you mean search?'],
   ])('says what is wrong: %j', async (words, code, message) => {
     const result = await cli(...words)
     expect(result.code).toBe(code)
@@ -99,6 +102,13 @@ describe('toolshelf eval', () => {
     expect(out).toMatch(/ranker +kind +n +R1/)
     expect(out).toContain('95 % bootstrap interval')
   })
+})
+
+it('helps with a command in both ways', async () => {
+  const asked = await cli('help', 'mcp')
+  expect(asked).toEqual(await cli('mcp', '--help'))
+  expect(asked).toMatchObject({ code: 0, out: expect.stringContaining('Usage: toolshelf mcp') })
+  expect(await cli('help')).toEqual(await cli('--help'))
 })
 
 describe('the binary', () => {
