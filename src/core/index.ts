@@ -1,5 +1,12 @@
 // The public surface of core, name by name.
-export { answer, type LiveHost, type SearchOutcome, search } from './calls/answer.ts'
+export {
+  answer,
+  type LiveHost,
+  type SearchOptions,
+  type SearchOutcome,
+  search,
+  type UnsearchedServer,
+} from './calls/answer.ts'
 export { check, type ResolvedCall } from './calls/check.ts'
 export { classic } from './calls/classic.ts'
 export type { Hit, Rank, Ranking } from './calls/rank.ts'

@@ -1,6 +1,6 @@
 // The shelf: the pool and its servers, and one conversation on them. Everything it does is a function of core; it
 // only holds what they need between two calls.
-import { answer, type SearchOutcome, search } from './calls/answer.ts'
+import { answer, type SearchOptions, type SearchOutcome, search } from './calls/answer.ts'
 import { check, type ResolvedCall, resolveCall } from './calls/check.ts'
 import { type Content, toolResult } from './calls/result.ts'
 import { quote, ShelfError } from './errors.ts'
@@ -38,7 +38,7 @@ export type Shelf = {
   /** A search call → its tool_result; any other call → undefined. */
   answer(call: ToolUse): Promise<ToolResult | undefined>
   /** What a search with this input finds, for hosts that show it their own way. Loads nothing. */
-  search(input: unknown): Promise<SearchOutcome>
+  search(input: unknown, options?: SearchOptions): Promise<SearchOutcome>
   /** A call that cannot be run → a tool_result that tells the model what to do; otherwise undefined. */
   check(call: ToolUse, messages?: readonly MessageLike[]): ToolResult | undefined
   /** What to run for a call: the real name and input, and the tool's server with its own name there. */
@@ -120,7 +120,7 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
       return prepare(store.host, conversation, request)
     },
     answer: (call) => answer(store, conversation, call),
-    search: (input) => search(store, input),
+    search: (input, options) => search(store, input, options),
     check(call, messages) {
       const { facts } = messages ? read(messages) : (memory.history ?? read([]))
       return check(store.host, conversation, call, facts.loaded)

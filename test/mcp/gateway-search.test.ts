@@ -47,6 +47,19 @@ describe('what a search says', () => {
     expect(answer).toContain('disabled: off')
   })
 
+  it('why a server was not searched is told a client once, and again where nothing is found (S8, S13)', async () => {
+    const servers = [neighbour(), local('bad', 'crash start'), local('off', 'healthy', { disabled: true })]
+    const { search, gateway } = await openDesk(servers)
+    const why = /failed to connect: bad \(.*\)/
+    expect(await search('adds two numbers')).toMatch(why)
+    const second = await search('adds two numbers')
+    expect(second).toContain('Still not searched, as told before: bad, off.')
+    expect(second).not.toMatch(why)
+    expect(second).not.toContain('disabled')
+    expect(await search('spaceship')).toMatch(why)
+    expect(gateway.clients()).toBe(1)
+  })
+
   it('a broken server tells its last words, so that a person can mend it', async () => {
     const { notices: _, host, ...desk } = await openDesk([local('bad', 'crash start')])
     expect(host.status()[0]).toMatchObject({

@@ -10,7 +10,7 @@ import type { Wire } from '../request/wire/wire.ts'
 import { keepFound } from '../request/working.ts'
 import type { Conversation, Host, State } from '../state.ts'
 import { shelve } from '../tools/policy.ts'
-import type { PoolTool, Server, Servers, Shelving, ToolResult, ToolUse } from '../types.ts'
+import type { PoolTool, Server, Shelving, ToolResult, ToolUse } from '../types.ts'
 import { cleanQuery, type Found, find, isTooLong, LONGEST_QUERY } from './query.ts'
 
 /** A host whose tools may change while a search waits. */
@@ -43,21 +43,42 @@ export type SearchOutcome = {
   readonly left: number
   /** What else the model should know: why nothing was found, what was left out, what was not searched (S8, S13). */
   readonly remark: string
+  /** The servers that were not searched. */
+  readonly unsearched: readonly UnsearchedServer[]
   /** The input was no query. */
   readonly isRefused: boolean
 }
 
+export type UnsearchedServer = Server & { readonly name: string }
+
+export type SearchOptions = {
+  /** The model knows already why this server cannot be searched: in an answer with tools its name will do. */
+  readonly isTold?: (server: UnsearchedServer) => boolean
+}
+
 /** The input of a search call → what it finds. Loads nothing. */
-export async function search(live: LiveHost, input: unknown): Promise<SearchOutcome> {
+export async function search(
+  live: LiveHost,
+  input: unknown,
+  { isTold = () => false }: SearchOptions = {},
+): Promise<SearchOutcome> {
   const { settings } = live.host
   const { typed, query, limit } = readInput(input, settings)
-  if (query === '') return { tools: [], left: 0, remark: emptyQuery(settings), isRefused: true }
+  if (query === '')
+    return { tools: [], left: 0, remark: emptyQuery(settings), unsearched: [], isRefused: true }
   const found = await findOrWait(query, limit, live)
   const tools = await allow(found.tools, query, settings)
   settings.trace({ type: 'searched', query, found: tools.map(({ name }) => name), matched: found.matched })
-  const remarks = remarksOn(found, tools, query, live.host)
+  const unsearched = unsearchedIn(live.host)
+  const remarks = [
+    ...(found.tools.length === 0 ? [nothing(query, shelvingOf(live.host))] : []),
+    ...aboutNames(found),
+    ...aboutRest(found, tools),
+    ...aboutServers(unsearched, tools.length > 0 ? isTold : () => false),
+  ]
   if (isTooLong(typed)) remarks.push(`Only the first ${LONGEST_QUERY} characters of the query were searched.`)
-  return { tools, left: found.matched - found.tools.length, remark: remarks.join(' '), isRefused: false }
+  const left = found.matched - found.tools.length
+  return { tools, left, remark: remarks.join(' '), unsearched, isRefused: false }
 }
 
 /** How the last request let the model search; undefined when it did not. */
@@ -68,16 +89,6 @@ export function searchWire(host: Host, state: State): Wire | undefined {
     name &&
     makeWire(name, { settings, capability: capabilityOf('', settings.provider, settings.capabilities) })
   )
-}
-
-function remarksOn(found: Found, allowed: readonly PoolTool[], query: string, host: Host): string[] {
-  const shelving = shelvingOf(host)
-  return [
-    ...(found.tools.length === 0 ? [nothing(query, shelving)] : []),
-    ...aboutNames(found),
-    ...aboutRest(found, allowed),
-    ...aboutServers(host.servers, shelving),
-  ]
 }
 
 function shelvingOf({ pool, servers, settings }: Host): Shelving {
@@ -161,14 +172,28 @@ function aboutRest(found: Found, allowed: readonly PoolTool[]): string[] {
   ]
 }
 
-/** Servers that were not searched, and why; one whose last good tools are in the pool was. */
-function aboutServers(servers: Servers, { pool }: Shelving): string[] {
-  const searched = new Set(pool.tools.map(({ server }) => server))
-  const missed = [...servers].filter(([name]) => !searched.has(name))
-  const named = (state: Server['state'], why: (server: Server) => string = () => '') =>
-    missed
-      .flatMap(([name, server]) => (server.state === state ? [oneLine(name, 60) + why(server)] : []))
-      .join(', ')
+/** A server whose last good tools are in the pool was searched. */
+function unsearchedIn(host: Host): UnsearchedServer[] {
+  const searched = new Set(shelvingOf(host).pool.tools.map(({ server }) => server))
+  return [...host.servers].flatMap(([name, server]) =>
+    searched.has(name) || server.state === 'connected' ? [] : [{ ...server, name }],
+  )
+}
+
+/** Servers that were not searched, and why, or that it was told before. */
+function aboutServers(
+  unsearched: readonly UnsearchedServer[],
+  isTold: (server: UnsearchedServer) => boolean,
+): string[] {
+  const known = unsearched.filter(isTold)
+  const news = unsearched.filter((server) => !known.includes(server))
+  const namesOf = (servers: readonly UnsearchedServer[], why: (server: Server) => string = () => '') =>
+    servers.map((server) => oneLine(server.name, 60) + why(server)).join(', ')
+  const named = (state: Server['state'], why?: (server: Server) => string) =>
+    namesOf(
+      news.filter((server) => server.state === state),
+      why,
+    )
   const waiting = named('pending')
   const failed = named('failed', ({ error }) => ` (${oneLine(error ?? 'no reason given', 200)})`)
   const disabled = named('disabled')
@@ -176,5 +201,6 @@ function aboutServers(servers: Servers, { pool }: Shelving): string[] {
     ...(waiting ? [`Not searched, still connecting: ${waiting}; try again shortly.`] : []),
     ...(failed ? [`Not searched, failed to connect: ${failed}.`] : []),
     ...(disabled ? [`Not searched, disabled: ${disabled}.`] : []),
+    ...(known.length > 0 ? [`Still not searched, as told before: ${namesOf(known)}.`] : []),
   ]
 }

@@ -1,6 +1,6 @@
 // One client's desk: which tools lie on it, and what becomes of its calls.
 import { cut } from '../../core/errors.ts'
-import { mcpName, type PoolTool, type Shelf } from '../../core/index.ts'
+import { mcpName, type PoolTool, type Shelf, type UnsearchedServer } from '../../core/index.ts'
 import type { ShelvedTool } from '../host/shelved-tool.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { type Addresses, addressBlocks } from './addresses.ts'
@@ -31,11 +31,17 @@ export type DeskOptions = {
 export function createDesk({ shelf, host, addresses, mode, servers, patience, onLoad }: DeskOptions): Desk {
   const loaded = new Set<string>()
   const seen = new Set<string>()
+  /** Why servers could not be searched, as the last search said it. */
+  const told = new Map<string, string>()
 
   async function search(input: unknown): Promise<CallOutput> {
     await patience()
-    const { tools, remark: said, isRefused } = await shelf.search(input)
+    const isTold = (server: UnsearchedServer) =>
+      server.state !== 'pending' && told.get(server.name) === stateOf(server)
+    const { tools, remark: said, unsearched, isRefused } = await shelf.search(input, { isTold })
     if (isRefused) return failure(said)
+    told.clear()
+    for (const server of unsearched) told.set(server.name, stateOf(server))
     const remark = [said, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
     if (tools.length === 0) return say(remark)
     const isNew = tools.some(({ name }) => !loaded.has(name))
@@ -96,6 +102,10 @@ export function createDesk({ shelf, host, addresses, mode, servers, patience, on
 
 /** It is the client's to know, not the model's, that it must declare what it can do. */
 const MISSING_CAPABILITY = -32021
+
+function stateOf({ state, error = '' }: UnsearchedServer): string {
+  return `${state} ${error}`
+}
 
 type Held = { readonly name: string; readonly server: string; readonly tool: string }
 
