@@ -12,10 +12,12 @@ import { defaultPinsFolder, openPins } from '../mcp/safety/pins.ts'
 import { startTimer } from '../timer.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
 import { storedLogins } from './logins.ts'
+import { tellOfServers } from './notices.ts'
 import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const
 const PORT = '3399'
+const OF_HTTP = ['port', 'address', 'allow']
 /** A gateway behind a gateway is fine, a chain of them is a mistake. */
 const MOST_DEPTH = 2
 
@@ -99,6 +101,8 @@ function readPort(input: Input): number {
   const given = input.text('port') ?? PORT
   if (!/^\d{1,5}$/.test(given) || Number(given) > 65_535)
     throw new UsageError(`--port is "${given}"; use a number from 0 to 65535.`)
+  const stray = OF_HTTP.find((option) => input.text(option) !== undefined)
+  if (stray && !input.isSet('http')) throw new UsageError(`--${stray} means something only with --http.`)
   return Number(given)
 }
 
@@ -143,7 +147,7 @@ function openGateway(
         clientInfo: { name: 'toolshelf', version: version() },
       }),
   })
-  tellFailures(gateway, tell)
+  tellOfServers(gateway.host, tell)
   void gateway.host
     .settled()
     .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
@@ -177,16 +181,4 @@ function openShelf(notify: (message: string) => void) {
     await (await searching()).rankers.hybrid(shelf.tools().deferred, 'tools', 1)
   }
   return { shelf, ready, warm }
-}
-
-/** Each failure once, not each attempt. */
-function tellFailures({ host }: Gateway, tell: (message: string) => void): void {
-  const told = new Map<string, string | undefined>()
-  host.listen((event) => {
-    if (event.type !== 'state') return
-    const { state, reason } = event.status
-    if (state === 'failed' && told.get(event.server) !== reason)
-      tell(`server "${event.server}" failed: ${reason}`)
-    if (state === 'failed' || state === 'connected') told.set(event.server, reason)
-  })
 }

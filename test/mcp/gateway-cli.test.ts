@@ -83,6 +83,21 @@ describe('as a process', () => {
     expect(isStarted()).toBe(true)
   })
 
+  it('tells once of rules that no tool has, with the name that may be meant', async () => {
+    const tools = { ad: { alwaysLoad: true }, add: { hint: 'sum' } }
+    const at = home({ calculator: { ...healthy, deny: ['delete_*'], allow: ['*'], tools } })
+    const desk = await start(at)
+    expect(await desk.search('adds two numbers')).toContain('calculator__add')
+    const lines = desk
+      .told()
+      .split('\n')
+      .filter((line) => line.includes('has no tool for the rule'))
+    expect(lines).toEqual([
+      'toolshelf mcp: server "calculator" has no tool for the rule "deny" "delete_*"',
+      'toolshelf mcp: server "calculator" has no tool for the rule "tools" "ad"; did you mean "add"?',
+    ])
+  })
+
   it('--http says where it is ready, and a signal ends it cleanly', async () => {
     const at = home({ calculator: healthy })
     const child: ChildProcess = spawn(process.execPath, command(at, '--http', '--port', '0'), {
@@ -128,6 +143,9 @@ describe('what it refuses', () => {
   it.each([
     [['--mode', 'fast'], 'use one of auto, list, bridge'],
     [['--port', '70000'], 'use a number from 0 to 65535'],
+    [['--port', '3000'], '--port means something only with --http'],
+    [['--address', '0.0.0.0'], '--address means something only with --http'],
+    [['--allow', 'example.com'], '--allow means something only with --http'],
     [['--speed', '9'], '--speed'],
   ])('%j: exit code 2 and the usage', async (words, message) => {
     const { code, told } = await refused(at(), ...words)

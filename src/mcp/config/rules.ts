@@ -1,0 +1,24 @@
+// Rules of a configuration that apply to none of a server's tools: a slip of the pen, or a tool that is gone.
+import { nearest } from '../../core/tools/names.ts'
+import { isAllowed } from '../host/definitions.ts'
+import type { ServerStatus } from '../types.ts'
+
+/** Each with the name that may have been meant. None while a server's tools are not known. */
+export function idleRules({ config, tools, hidden }: ServerStatus): readonly string[] {
+  const names = [...tools.map(({ name }) => name), ...hidden]
+  if (names.length === 0) return []
+  const isIdle = (pattern: string) => !names.some((name) => isAllowed(name, { allow: [pattern], deny: [] }))
+  const told = (key: string, rule: string) => `${key} ${JSON.stringify(rule)}${meant(rule, names)}`
+  return [
+    ...config.allow.filter(isIdle).map((rule) => told('"allow"', rule)),
+    ...config.deny.filter(isIdle).map((rule) => told('"deny"', rule)),
+    ...Object.keys(config.tools)
+      .filter((name) => !names.includes(name))
+      .map((rule) => told('"tools"', rule)),
+  ]
+}
+
+function meant(rule: string, names: readonly string[]): string {
+  const [near] = nearest(rule.replaceAll('*', ' '), names, 1)
+  return near === undefined ? '' : `; did you mean ${JSON.stringify(near)}?`
+}
