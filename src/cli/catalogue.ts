@@ -1,6 +1,8 @@
-// Catalogues and queries from files, one JSON object a line. A broken line is reported with file and line, and skipped.
+// Catalogues and queries in files, one JSON object a line. A broken line is reported with file and line, and skipped.
 import { readFile } from 'node:fs/promises'
 import type { Tool } from '../core/index.ts'
+import { toShelvedTool } from '../mcp/host/shelved-tool.ts'
+import type { ServerStatus } from '../mcp/types.ts'
 import type { EvaluationQuery } from '../search/index.ts'
 import { CommandError, type Terminal } from './command.ts'
 
@@ -19,6 +21,17 @@ export async function readTools(path: string, terminal: Terminal): Promise<Tool[
     seen.add(key)
     return tool
   })
+}
+
+/** The servers' tools as `readTools` reads them. */
+export function catalogueOf(statuses: readonly ServerStatus[]): string {
+  const lines = statuses.flatMap(({ config, tools }) =>
+    tools.map((listed) => {
+      const { name, server, description, inputSchema, searchHint } = toShelvedTool(listed, config)
+      return `${JSON.stringify({ name, server, description, input_schema: inputSchema, searchHint })}\n`
+    }),
+  )
+  return lines.join('')
 }
 
 export async function readQueries(path: string, terminal: Terminal): Promise<EvaluationQuery[]> {

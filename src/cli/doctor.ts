@@ -16,15 +16,22 @@ import { createPen, type Pen } from '../mcp/doctor/pen.ts'
 import { arrivalLine, progressLine } from '../mcp/doctor/progress.ts'
 import { makeReport, type Report } from '../mcp/doctor/report.ts'
 import { terminalView } from '../mcp/doctor/terminal.ts'
-import { createMcpHost } from '../mcp/host/index.ts'
+import { createMcpHost, type McpHostOptions } from '../mcp/host/index.ts'
+import { defaultPinsFolder, openPins, type Pins } from '../mcp/safety/pins.ts'
 import type { McpHost, ServerConfig } from '../mcp/types.ts'
+import { catalogueOf } from './catalogue.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
 import { storedLogins } from './logins.ts'
 import { version } from './version.ts'
 
 export type DoctorSurroundings = {
   readonly machine: () => Machine
-  readonly createHost: (config: Config, notify: (message: string) => void) => McpHost
+  readonly createHost: (
+    config: Config,
+    options: Required<Pick<McpHostOptions, 'notify'>> & Pick<McpHostOptions, 'pins'>,
+  ) => McpHost
+  /** What the gateway has pinned. */
+  readonly pins: (notify: (message: string) => void) => Pins | undefined
   /** Of the terminal that is printed to; undefined when it is none. */
   readonly columns: () => number | undefined
   readonly now: () => Date
@@ -40,7 +47,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
   return {
     name: 'doctor',
     summary: 'Starts your MCP servers and shows what their tools cost.',
-    words: '[--config <files>] [--json] [--html <file>] [--timeout <seconds>]',
+    words: '[--config <files>] [--json] [--html <file>] [--catalog <file>] [--timeout <seconds>]',
     options: {
       config: {
         type: 'string',
@@ -52,29 +59,47 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
         about: 'print {"servers": [{"name", "state", "tools", "tokens", …}], "total": {…}}',
       },
       html: { type: 'string', value: 'file', about: 'also write a page to open in a browser' },
+      catalog: {
+        type: 'string',
+        value: 'file',
+        about: 'also write all tools, for toolshelf search and eval',
+      },
       timeout: { type: 'string', value: 'seconds', about: 'how long a server may take to start' },
     },
     examples: [
       'toolshelf doctor',
       'toolshelf doctor --config ~/.cursor/mcp.json --html doctor.html',
       'toolshelf doctor --json --timeout 10',
+      'toolshelf doctor --catalog tools.jsonl',
     ],
     async run(input, terminal) {
-      const { files, timeout, page } = readWords(input)
+      const { files, timeout, page, catalog } = readWords(input)
       const machine = surroundings.machine()
       const config = await findServers(files, machine)
       const notices: string[] = []
       const servers = config.servers.map((server) => toStart(server, timeout))
-      const host = surroundings.createHost({ ...config, servers }, (message) => notices.push(message))
+      const notify = (message: string) => void notices.push(message)
+      const watched = watch(surroundings.pins(notify))
+      const host = surroundings.createHost({ ...config, servers }, { notify, ...watched })
       try {
         await settle(host, terminal, surroundings, machine)
         for (const notice of notices) terminal.tell(oneLine(notice))
-        const report = makeReport(host.status(), { configProblems: config.problems })
+        const report = makeReport(host.status(), {
+          configProblems: config.problems,
+          changed: watched.changed,
+          onChange: config.settings.onChange,
+        })
         const next = nextCommand(config)
         if (input.isSet('json')) terminal.print(toJson(report))
         else terminal.print(terminalView(report, { ...look(surroundings, machine), next }))
-        if (page !== undefined)
-          await writePage(page, htmlView(report, { next, date: dated(surroundings.now()) }), terminal)
+        if (page !== undefined) {
+          await writeTo(page, htmlView(report, { next, date: dated(surroundings.now()) }))
+          terminal.tell(`The page is in ${page}.`)
+        }
+        if (catalog !== undefined) {
+          await writeTo(catalog, catalogueOf(host.status()))
+          terminal.tell(`The tools are in ${catalog}: toolshelf search "<query>" --catalog ${catalog}`)
+        }
         return report.total.failed > 0 ? 1 : 0
       } finally {
         await host.close()
@@ -85,7 +110,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
 
 export const doctor: Command = createDoctor({
   machine: thisMachine,
-  createHost: ({ servers, settings }, notify) =>
+  createHost: ({ servers, settings }, { notify, pins }) =>
     createMcpHost({
       shelf: createShelf({}),
       servers,
@@ -93,9 +118,14 @@ export const doctor: Command = createDoctor({
       cacheFolder: false,
       authorize: storedLogins(notify),
       notify,
+      ...(pins ? { pins } : {}),
       clientInfo: { name: 'toolshelf', version: version() },
       times: ONE_ATTEMPT,
     }),
+  pins: (notify) => {
+    const folder = defaultPinsFolder()
+    return folder === undefined ? undefined : openPins({ folder, notify })
+  },
   columns: () => (process.stdout.isTTY ? process.stdout.columns : undefined),
   now: () => new Date(),
   onInterrupt: (listener) => {
@@ -118,7 +148,9 @@ function readWords({ words, text }: Input) {
   if (files?.length === 0) throw new UsageError('--config names no file.')
   const page = text('html')
   if (page === '') throw new UsageError('--html names no file.')
-  return { files, timeout, page }
+  const catalog = text('catalog')
+  if (catalog === '') throw new UsageError('--catalog names no file.')
+  return { files, timeout, page, catalog }
 }
 
 async function findServers(named: readonly string[] | undefined, machine: Machine): Promise<Config> {
@@ -143,6 +175,24 @@ async function whatToDo(machine: Machine): Promise<string> {
 /** Lazy ones too: the doctor wants to see them all. */
 function toStart(server: ServerConfig, timeout: number | undefined): ServerConfig {
   return { ...server, lazy: false, connectTimeout: timeout ?? server.connectTimeout }
+}
+
+/** Notes which pinned tools have changed. To pin a server for the first time is left to the gateway. */
+function watch(pins: Pins | undefined) {
+  const changed = new Map<string, readonly string[]>()
+  if (!pins) return { changed }
+  const pinned = pins.list().then((servers) => new Set(servers.map(({ server }) => server)))
+  const judge: NonNullable<McpHostOptions['pins']>['judge'] = async (server, tools) => {
+    if ((await pinned).has(server)) {
+      const verdict = await pins.judge(server, tools)
+      changed.set(
+        server,
+        verdict.changed.map(({ tool }) => tool),
+      )
+    }
+    return { changed: [] }
+  }
+  return { changed, pins: { judge } }
 }
 
 /** Until no server is starting, or the person has waited enough. */
@@ -196,8 +246,12 @@ function tellArrivals(host: McpHost, terminal: Terminal): () => void {
 
 function look({ columns }: DoctorSurroundings, { environment }: Machine) {
   const given = columns()
-  const isPlain = given === undefined || Boolean(environment.NO_COLOR) || environment.TERM === 'dumb'
-  return { isPlain, width: Math.min(100, Math.max(60, given ?? 80)) }
+  const isPlain = given === undefined || environment.TERM === 'dumb'
+  return {
+    isPlain,
+    isColoured: !isPlain && !environment.NO_COLOR,
+    width: Math.min(100, Math.max(60, given ?? 80)),
+  }
 }
 
 /** Characters that could steer a terminal are escaped; JSON itself escapes only some of them. */
@@ -216,12 +270,11 @@ function dated(date: Date): string {
   return date.toLocaleString('en-GB', { dateStyle: 'long', timeStyle: 'short' })
 }
 
-async function writePage(file: string, page: string, terminal: Terminal): Promise<void> {
+async function writeTo(file: string, text: string): Promise<void> {
   try {
-    await writeFile(file, page)
+    await writeFile(file, text)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new CommandError(`cannot write ${file} (${code}). Name a file in a folder that can be written to.`)
   }
-  terminal.tell(`The page is in ${file}.`)
 }

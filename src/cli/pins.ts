@@ -93,7 +93,8 @@ async function show(call: Call): Promise<ExitCode> {
   if (isJson) terminal.print(JSON.stringify({ server: found.server, changed: changes.map(asJson) }))
   else if (changes.length === 0) terminal.print(unchanged(found))
   else {
-    for (const change of changes) terminal.print(readable(change, terminal.isInteractive))
+    for (const change of changes)
+      terminal.print(readable(change, terminal.isInteractive && !process.env.NO_COLOR))
     terminal.print(`If this is as it should be: toolshelf pins accept ${visible(found.server)}`)
   }
   return 0

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references as files hold them
 // `toolshelf doctor` through its own door: with a host that says what the test wants, and with real servers.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -7,6 +8,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { CommandError, readInput, UsageError } from '../../src/cli/command.ts'
 import { createDoctor, type DoctorSurroundings, doctor } from '../../src/cli/doctor.ts'
 import { run } from '../../src/cli/main.ts'
+import type { McpHostOptions } from '../../src/mcp/host/index.ts'
+import { openPins, type Pins } from '../../src/mcp/safety/pins.ts'
 import type { HostEvent, McpHost, ServerConfig, ServerStatus } from '../../src/mcp/types.ts'
 
 function temporaryFolder(): string {
@@ -31,7 +34,11 @@ const fakeTools = Array.from({ length: 30 }, (_, index) => ({
 type Outcome = Partial<ServerStatus>
 
 /** Each server comes to the state that the test names, one after the other; one that stays pending never settles. */
-function fakeHost(servers: readonly ServerConfig[], outcomes: { readonly [name: string]: Outcome }) {
+function fakeHost(
+  servers: readonly ServerConfig[],
+  outcomes: { readonly [name: string]: Outcome },
+  pins?: McpHostOptions['pins'],
+) {
   const started: ServerConfig[] = []
   let isClosed = false
   const listeners = new Set<(event: HostEvent) => void>()
@@ -55,6 +62,7 @@ function fakeHost(servers: readonly ServerConfig[], outcomes: { readonly [name: 
           startMilliseconds: 90,
         }
         if (outcome.state === 'pending') await new Promise(() => {})
+        await pins?.judge(server, outcome.tools ?? [])
         statuses.set(server, { ...status, ...outcome })
         const event = { type: 'state', server, status: { ...status, ...outcome } } as const
         for (const listener of listeners) listener(event)
@@ -99,6 +107,7 @@ type Scene = {
   readonly outcomes?: { readonly [name: string]: Outcome }
   readonly columns?: number
   readonly isInteractive?: boolean
+  readonly pins?: Pins
   readonly environment?: NodeJS.ProcessEnv
   readonly onInterrupt?: DoctorSurroundings['onInterrupt']
   /** Gets what is printed, also when the command fails in the end. */
@@ -112,10 +121,11 @@ async function examine(words: readonly string[], scene: Scene = {}) {
   let fake: ReturnType<typeof fakeHost> | undefined
   const command = createDoctor({
     machine: () => ({ home: folder, folder, platform: 'linux', environment: scene.environment ?? {} }),
-    createHost: ({ servers }) => {
-      fake = fakeHost(servers, outcomes)
+    createHost: ({ servers }, { pins }) => {
+      fake = fakeHost(servers, outcomes, pins)
       return fake.host
     },
+    pins: () => scene.pins,
     columns: () => scene.columns,
     now: () => new Date('2026-11-16T12:00:00'),
     onInterrupt: scene.onInterrupt ?? (() => () => {}),
@@ -174,13 +184,63 @@ describe('toolshelf doctor', () => {
     const folder = configured({ a: { command: 'a' }, off: { command: 'off', disabled: true } })
     const { code, out } = await examine([], { folder, outcomes: { off: { state: 'disabled' } } })
     expect(code).toBe(0)
-    expect(out).toContain('2 servers, 1 connected, 30 tools')
+    expect(out).toContain('2 servers, 1 connected, 1 disabled, 30 tools')
   })
 
-  it('draws for a terminal, and writes plainly elsewhere, without colour where NO_COLOR says so', async () => {
-    expect((await examine([], { columns: 80 })).out).toContain('█')
-    const plainly = [await examine([]), await examine([], { columns: 80, environment: { NO_COLOR: '1' } })]
+  it('counts servers that cannot be started among those left out', async () => {
+    const folder = configured({ a: { command: 'a' }, odd: { args: [] }, unset: { command: '${NOT_SET}' } })
+    expect((await examine([], { folder })).out).toContain('3 servers, 1 connected, 2 left out, 30 tools')
+  })
+
+  it('draws for a terminal, and writes plainly elsewhere; NO_COLOR takes the colours alone', async () => {
+    const drawn = await examine([], { columns: 80 })
+    expect(drawn.out).toContain('█')
+    const colourless = await examine([], { columns: 80, environment: { NO_COLOR: '1' } })
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are taken away
+    expect(colourless.out).toBe(drawn.out.replace(/\u001b\[\d+m/g, ''))
+    const plainly = [await examine([]), await examine([], { columns: 80, environment: { TERM: 'dumb' } })]
     for (const { out } of plainly) expect(out).toMatch(/^[\n -~]*$/)
+  })
+
+  it.each([
+    ['report', 'uses them as they are now', []],
+    ['hold', 'holds them back', ['tool1']],
+  ])(
+    'tells which pinned tools have changed, where the gateway would %s them',
+    async (onChange, outcome, held) => {
+      const pins = openPins({ folder: undefined })
+      const [first, second, ...rest] = fakeTools
+      await pins.judge('a', [first!, { ...second!, description: 'As it was.' }, ...rest])
+      const folder = temporaryFolder()
+      const mcpServers = { a: { command: 'a' }, b: { command: 'b' } }
+      writeFileSync(join(folder, 'toolshelf.json'), JSON.stringify({ mcpServers, gateway: { onChange } }))
+      const outcomes = {
+        a: { state: 'connected', tools: fakeTools },
+        b: { state: 'connected', tools: fakeTools },
+      } as const
+      const { out } = await examine([], { folder, pins, outcomes })
+      expect(out.replace(/\s+/g, ' ')).toContain(
+        `a changed 1 tool since first seen; toolshelf mcp ${outcome} tool1`,
+      )
+      expect(out).toContain('toolshelf pins show <server>')
+      const { servers } = JSON.parse((await examine(['--json'], { folder, pins, outcomes })).out)
+      expect(servers[0]).toMatchObject({ changed: ['tool1'], held })
+      expect(servers[1]).toMatchObject({ changed: [], held: [] })
+      expect((await pins.list()).map(({ server }) => server)).toEqual(['a'])
+    },
+  )
+
+  it('writes the tools as a catalogue that search reads', async () => {
+    const file = join(temporaryFolder(), 'tools.jsonl')
+    const folder = configured({ a: { command: 'a', tools: { send: { hint: 'telegram' } } } })
+    const send = { name: 'send', description: 'Sends a message', inputSchema: { type: 'object' } }
+    const outcomes = { a: { state: 'connected', tools: [...fakeTools, send] } } as const
+    const { told } = await examine(['--catalog', file], { folder, outcomes })
+    expect(told.at(-1)).toContain(`The tools are in ${file}`)
+    const out: string[] = []
+    const terminal = { print: (text: string) => void out.push(text), tell: () => {}, isInteractive: false }
+    expect(await run(['search', 'telegram', '--catalog', file, '--json'], terminal)).toBe(0)
+    expect(JSON.parse(out.join()).hits[0]).toMatchObject({ name: 'send', server: 'a' })
   })
 
   it('rewrites one line of progress on a terminal', async () => {
@@ -262,6 +322,7 @@ describe('toolshelf doctor', () => {
     [['--timeout', 'soon'], '--timeout is "soon"'],
     [['--timeout', '0'], '--timeout is "0"'],
     [['--config', ','], '--config names no file'],
+    [['--catalog', ''], '--catalog names no file'],
     [['mcp.json'], '"mcp.json" is one word too many'],
     [['--colour'], "Unknown option '--colour'"],
   ])('wrong words: %j', async (words, message) => {

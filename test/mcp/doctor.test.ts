@@ -6,6 +6,7 @@ import { htmlView } from '../../src/mcp/doctor/html.ts'
 import { arrivalLine, progressLine } from '../../src/mcp/doctor/progress.ts'
 import { makeReport, type ReportOptions } from '../../src/mcp/doctor/report.ts'
 import { terminalView } from '../../src/mcp/doctor/terminal.ts'
+import { callTool, searchTool } from '../../src/mcp/gateway/own-tools.ts'
 import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/types.ts'
 
 type Given = Partial<Omit<ServerStatus, 'config'>> & { readonly config?: Partial<ServerConfig> }
@@ -124,30 +125,49 @@ describe('what deferral saves', () => {
 
   it('is a turn’s definitions without the search tool, the names, and what is always loaded', () => {
     expect(total.alwaysLoaded).toBe(always + tokensOf('mcp__c__t0', 100))
-    expect(total.searchTool).toBeGreaterThan(200)
-    expect(total.names).toBeGreaterThan(33 * 3)
-    expect(total.withDeferral).toBe(total.alwaysLoaded + total.searchTool + total.names)
+    expect(total.ownTools).toBe(
+      [searchTool('bridge', ['a', 'b', 'c']), callTool]
+        .map(({ name, description, inputSchema }) =>
+          estimateTokens(JSON.stringify({ name, description, input_schema: inputSchema })),
+        )
+        .reduce((a, b) => a + b),
+    )
+    expect(total.serverNames).toBeGreaterThan(30)
+    expect(total.withDeferral).toBe(total.alwaysLoaded + total.ownTools + total.serverNames)
     expect(total.savedPerTurn).toBe(total.tokens - total.withDeferral)
   })
 
   it('over 20 turns bears one search whose five tools stay', () => {
+    expect(arithmetic).toContain(`− ${total.serverNames} (names of the servers)`)
     const deferred = total.tokens - total.alwaysLoaded
     const loaded = 200 + 5 * Math.round(deferred / 33)
     expect(total.savedPer20Turns).toBe(20 * total.savedPerTurn - 19 * loaded)
-    expect(arithmetic).toContain(`− ${total.searchTool} (search tool)`)
+    expect(arithmetic).toContain(`− ${total.ownTools} (ToolSearch and CallTool)`)
     expect(arithmetic).toContain(`5 × ${Math.round(deferred / 33)}`)
   })
 
   it('per server adds up to the total', () => {
     const sum = servers.reduce((all, server) => all + server.savedPerTurn, 0)
-    expect(Math.abs(sum - total.searchTool - total.savedPerTurn)).toBeLessThan(servers.length)
+    expect(sum - total.ownTools - total.serverNames).toBe(total.savedPerTurn)
     expect(servers[1]).toMatchObject({ savedPerTurn: 0, alwaysLoaded: always })
     expect(servers[0]?.savedPer20Turns).toBe(20 * (servers[0]?.savedPerTurn ?? 0))
   })
 
+  it('through the gateway carries no names of tools; with the library it does', () => {
+    const named = (length: number) =>
+      makeReport([
+        status('a', { tools: tools(20, 500).map((one) => ({ ...one, name: one.name.padEnd(length, 'x') })) }),
+      ]).total
+    const [short, long] = [named(3), named(30)]
+    expect(long.withDeferral).toBe(short.withDeferral)
+    expect(long.withLibrary).toBeGreaterThan(short.withLibrary + 20 * 5)
+    const view = plainView([status('a', { tools: tools(20, 500) })])
+    expect(view).toMatch(/through toolshelf mcp +[\d,]+ .*\n +with the library +[\d,]+ /)
+  })
+
   it('is nothing where nothing can be deferred, and is said not to pay where it does not', () => {
     const pinned = makeReport([status('a', { tools: tools(3, 10), config: { alwaysLoad: true } })])
-    expect(pinned.total).toMatchObject({ searchTool: 0, names: 0, savedPerTurn: 0, savedPer20Turns: 0 })
+    expect(pinned.total).toMatchObject({ ownTools: 0, serverNames: 0, savedPerTurn: 0, savedPer20Turns: 0 })
     expect(findingsOf(pinned)).toEqual([])
     const few = makeReport([status('a', { tools: tools(3, 10) })])
     expect(few.total.savedPerTurn).toBeLessThan(0)
@@ -210,12 +230,12 @@ describe('findings', () => {
       status('good', {
         tools: tools(40, 300),
         problems: [{ tool: 't1', kind: 'repaired', message: 'it has no input schema' }],
-        held: ['t2'],
       }),
       status('bad', { state: 'failed', reason: 'the command "bad" was not found', stderr: 'one\n\ntwo\n' }),
     ]
     const report = makeReport(statuses, {
       configProblems: [{ file: 'f.json', server: 'x', message: 'it has no "url"' }],
+      changed: new Map([['good', ['t2']]]),
     })
     const found = findingsOf(report)
     expect(found.map(({ level, server }) => [level, server])).toEqual([
@@ -228,6 +248,33 @@ describe('findings', () => {
     expect(found[1]?.remedy).toContain('toolshelf pins')
     expect(found[2]).toMatchObject({ title: '1 problem in f.json', details: ['x: it has no "url"'] })
     for (const { remedy } of found) expect(remedy).not.toBe('')
+  })
+
+  it('say what is to be done for several once', () => {
+    const failed = { state: 'failed', reason: 'gone' } as const
+    const found = findingsOf(makeReport([status('a', failed), status('b', failed), status('c', failed)]))
+    expect(found.map(({ server, remedy }) => [server, remedy])).toEqual([
+      ['a', undefined],
+      ['b', undefined],
+      ['c', expect.stringMatching(/^All 3: Run the command by hand/)],
+    ])
+  })
+
+  it('name rules that no tool has, with the name that may be meant', () => {
+    const config = {
+      allow: ['read_*', 'wriet_file'],
+      deny: ['delete_*', 'secret'],
+      tools: { read_fiel: { hint: 'x' }, write_file: { alwaysLoad: true } },
+    }
+    const given = { tools: [tool('read_file'), tool('write_file')], hidden: ['secret'] }
+    const { idleRules } = only(status('a', { ...given, config }))
+    expect(idleRules).toEqual([
+      '"allow" "wriet_file"; did you mean "write_file"?',
+      '"deny" "delete_*"',
+      '"tools" "read_fiel"; did you mean "read_file"?',
+    ])
+    expect(plainView([status('a', { ...given, config })])).toContain('! a has no tool for 3 rules')
+    expect(only(status('a', { state: 'failed', config })).idleRules).toEqual([])
   })
 
   it('tells suspicious texts in full, and counts those that honest servers have too', () => {
@@ -282,7 +329,7 @@ describe('in the terminal', () => {
     const view = plainView(statuses)
     expect(view.replace(/\p{Script=Han}/gu, '')).toMatch(/^[\n -~]*$/)
     for (const line of view.split('\n')) expect(columnsOf(line), line).toBeLessThanOrEqual(80)
-    expect(view).toContain('5 servers, 3 connected, 1 failed, 65 tools')
+    expect(view).toContain('5 servers, 3 connected, 1 failed, 1 disabled, 65 tools')
     expect(view).toMatch(/^\+ a-server-with-quite-\.\. +1\.2 s +60 +[\d,]+ +\d+\.\d % +#{10,}$/m)
     expect(view).toMatch(/^x missing +failed: the command was not found/m)
     expect(view).toMatch(/^o off +disabled$/m)
@@ -330,7 +377,6 @@ describe('as a page', () => {
   const hostile = [
     status(evil, {
       tools: [{ ...tool(evil, 3000), description: evil }],
-      held: [evil],
       hidden: [evil],
       info: { name: evil, version: evil },
       protocol: evil,
@@ -341,7 +387,11 @@ describe('as a page', () => {
   ]
 
   it('escapes hostile names and texts', () => {
-    const written = page(hostile, { configProblems: [{ file: evil, server: evil, message: evil }] })
+    const written = page(hostile, {
+      configProblems: [{ file: evil, server: evil, message: evil }],
+      changed: new Map([[evil, [evil]]]),
+      onChange: 'hold',
+    })
     expect(written).not.toContain('<script')
     expect(written).not.toContain('<img')
     expect(written).not.toContain("onerror='")
@@ -358,12 +408,13 @@ describe('as a page', () => {
   })
 
   it('holds what the terminal shows: figures, servers, the heaviest tools, findings', () => {
-    const written = page([
+    const statuses = [
       status('good', { tools: tools(30, 500) }),
       status('bad', { state: 'failed', reason: 'gone' }),
-    ])
-    const { total } = makeReport([status('good', { tools: tools(30, 500) })])
-    for (const figure of [total.tokens, total.savedPerTurn, total.savedPer20Turns, total.withDeferral])
+    ]
+    const written = page(statuses)
+    const { tokens, savedPerTurn, savedPer20Turns, withDeferral, withLibrary } = makeReport(statuses).total
+    for (const figure of [tokens, savedPerTurn, savedPer20Turns, withDeferral, withLibrary])
       expect(written).toContain(figure.toLocaleString('en-US'))
     expect(written.match(/<details class="server/g)).toHaveLength(2)
     expect(written).toContain('failed: gone')

@@ -10,22 +10,34 @@ export type Finding = {
   readonly server: string | undefined
   readonly title: string
   readonly details: readonly string[]
-  readonly remedy: string
+  /** Missing where that of a later finding goes for this one, too. */
+  readonly remedy?: string
 }
 
 const MOST_STDERR = 6
 
-/** Errors first, then warnings, then notes; each in the order of the servers. */
+/** Errors first, then warnings, then notes; those that have a remedy in common stand together, and tell it once. */
 export function findingsOf(report: Report): readonly Finding[] {
   const all = [...report.servers.flatMap(findingsOfServer), ...findingsOfAll(report)]
-  return (['error', 'warning', 'note'] as const).flatMap((level) => all.filter((one) => one.level === level))
+  return (['error', 'warning', 'note'] as const).flatMap((level) => {
+    const ofLevel = all.filter((one) => one.level === level)
+    return [...groupBy(ofLevel, ({ remedy }) => remedy).values()].flatMap(remedyOnce)
+  })
+}
+
+function remedyOnce(findings: readonly Finding[]): Finding[] {
+  return findings.map(({ remedy, ...finding }, index) => {
+    if (index < findings.length - 1) return finding
+    return { ...finding, remedy: `${findings.length > 1 ? `All ${findings.length}: ` : ''}${remedy}` }
+  })
 }
 
 function findingsOfServer(server: ServerReport): Finding[] {
   return [
     notConnected(server),
     suspicious(server),
-    held(server),
+    changed(server),
+    idle(server),
     ...problemsOf(server),
     worthPinning(server),
   ].filter((one) => one !== undefined)
@@ -49,7 +61,7 @@ function misconfigured({ configProblems }: Report): Finding[] {
   }))
 }
 
-function notConnected({ name, state, reason, stderr, source }: ServerReport): Finding | undefined {
+function notConnected({ name, state, reason, stderr, source, transport }: ServerReport): Finding | undefined {
   if (state !== 'failed' && state !== 'pending') return undefined
   const lines = linesOf(stderr).slice(-MOST_STDERR)
   return {
@@ -57,7 +69,10 @@ function notConnected({ name, state, reason, stderr, source }: ServerReport): Fi
     server: name,
     title: state === 'pending' ? 'was still starting' : `did not connect: ${reason ?? 'no reason given'}`,
     details: lines.map((line) => `stderr: ${line}`),
-    remedy: `Run its command by hand, give it longer with --timeout, or mend its entry in ${source}.`,
+    remedy:
+      transport === 'stdio'
+        ? `Run the command by hand, give it longer with --timeout, or mend the entry in ${source}.`
+        : `Look at the address and the key in ${source}, or give it longer with --timeout.`,
   }
 }
 
@@ -82,14 +97,26 @@ function textOf({ where, message, excerpt }: Suspicion): string {
   return `${where}: ${message}${excerpt === '' ? '' : `: "${excerpt}"`}`
 }
 
-function held({ name, held }: ServerReport): Finding | undefined {
-  if (held.length === 0) return undefined
+function changed({ name, changed, held }: ServerReport): Finding | undefined {
+  if (changed.length === 0) return undefined
+  const outcome = held.length > 0 ? 'holds them back' : 'uses them as they are now'
   return {
     level: 'warning',
     server: name,
-    title: `changed ${counted(held.length, 'tool')} since they were first seen; held back`,
-    details: held,
-    remedy: 'Look at the changes and accept them: toolshelf pins.',
+    title: `changed ${counted(changed.length, 'tool')} since first seen; toolshelf mcp ${outcome}`,
+    details: [changed.join(', ')],
+    remedy: 'See it with "toolshelf pins show <server>", take it with "toolshelf pins accept <server>".',
+  }
+}
+
+function idle({ name, idleRules, source }: ServerReport): Finding | undefined {
+  if (idleRules.length === 0) return undefined
+  return {
+    level: 'warning',
+    server: name,
+    title: `has no tool for ${counted(idleRules.length, 'rule')}`,
+    details: idleRules,
+    remedy: `Mend or remove what is named, in ${source}.`,
   }
 }
 
@@ -197,7 +224,7 @@ function shared({ sharedNames }: Report): Finding | undefined {
 }
 
 function notWorthIt({ total }: Report): Finding | undefined {
-  if (total.searchTool === 0 || total.savedPer20Turns > 0) return undefined
+  if (total.ownTools === 0 || total.savedPer20Turns > 0) return undefined
   return {
     level: 'note',
     server: undefined,

@@ -44,7 +44,7 @@ ${findings(findingsOf(shown))}
 }
 
 function heading(total: Total, date: string): Markup {
-  const { tools, tokens, share, window, failed, connected, savedPerTurn, savedPer20Turns } = total
+  const { tools, tokens, share, window, savedPerTurn, savedPer20Turns } = total
   const claim =
     tools === 0
       ? 'No server has given any tools.'
@@ -55,7 +55,7 @@ function heading(total: Total, date: string): Markup {
 <h1>${claim}</h1>
 ${tools === 0 ? '' : html`<p class="lead">${lead}</p>`}
 <dl class="figures">
-${figure('Servers', count(total.servers), failed > 0 ? html`${connected} connected, <a class="bad" href="#findings">${failed} failed</a>` : html`${connected} connected`)}
+${figure('Servers', count(total.servers + total.leftOut), statesOf(total))}
 ${figure('Tools', count(tools), html`${count(tools === 0 ? 0 : Math.round(tokens / tools))} tokens on average`)}
 ${figure('Saved per turn', count(savedPerTurn), html`tokens, by deferral`)}
 ${figure('Saved in 20 turns', count(savedPer20Turns), html`tokens, one search made`)}
@@ -63,13 +63,22 @@ ${figure('Saved in 20 turns', count(savedPer20Turns), html`tokens, one search ma
 </header>`
 }
 
+function statesOf({ connected, failed, disabled, leftOut }: Total): Markup {
+  const bad = html`, <a class="bad" href="#findings">${failed} failed</a>`
+  const rest = [
+    disabled > 0 ? `, ${disabled} disabled` : '',
+    leftOut > 0 ? `, ${leftOut} left out` : '',
+  ].join('')
+  return html`${connected} connected${failed > 0 ? bad : ''}${rest}`
+}
+
 function figure(title: string, value: string, remark: Markup): Markup {
   return html`<div><dt>${title}</dt><dd>${value} <small>${remark}</small></dd></div>`
 }
 
 function comparison({ total, arithmetic }: Report): Markup {
-  const { tokens, withDeferral, share, window } = total
-  const most = Math.max(tokens, withDeferral)
+  const { tokens, withDeferral, withLibrary, share, window } = total
+  const most = Math.max(tokens, withDeferral, withLibrary)
   const row = (title: string, value: number, part: number) => html`<div>
 <span>${title}</span>
 ${bar(value / most, 'tall')}
@@ -79,7 +88,7 @@ ${bar(value / most, 'tall')}
 `
   return html`<section>
 <h2>What every turn carries</h2>
-<div class="versus">${row('All definitions sent', tokens, share)}${row('Deferred by Toolshelf', withDeferral, withDeferral / window)}
+<div class="versus">${row('All definitions sent', tokens, share)}${row('Through toolshelf mcp', withDeferral, withDeferral / window)}${row('With the library', withLibrary, withLibrary / window)}
 </div>
 <p class="fine">${arithmetic}</p>
 </section>`
@@ -125,7 +134,7 @@ ${server.heaviest.length > 0 ? html`<h3>Heaviest tools</h3>\n${toolTable(server.
 }
 
 function facts(server: ServerReport): Markup[] {
-  const { state, reason, pin, held, hidden } = server
+  const { state, reason, pin, changed, held, hidden } = server
   const rows: (readonly [string, string | null])[] = [
     ['State', reason === null ? state : `${state}: ${reason}`],
     ['Started in', duration(server.startMilliseconds)],
@@ -141,6 +150,7 @@ function facts(server: ServerReport): Markup[] {
     ],
     ['Worth pinning', pin && `${pin.tools.join(', ')}: ${pin.reason}`],
     ['Hidden by rules', hidden.join(', ')],
+    ['Changed', changed.join(', ')],
     ['Held back', held.join(', ')],
   ]
   return rows
@@ -190,7 +200,7 @@ function finding({ level, server, title, details, remedy }: Finding): Markup {
   return html`<li class="${level}">
 <p><span class="level">${levelNames[level]}</span> ${server === undefined ? '' : html`<strong class="name">${server}</strong> `}${title}</p>
 ${details.length === 0 ? '' : isShort ? list : folded}
-<p class="remedy">${remedy}</p>
+${remedy === undefined ? '' : html`<p class="remedy">${remedy}</p>`}
 </li>
 `
 }

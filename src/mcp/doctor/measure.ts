@@ -3,6 +3,8 @@ import { availableList } from '../../core/history/announce.ts'
 import { createShelf, estimateTokens, type PoolTool, type Tool } from '../../core/index.ts'
 import { resolveOptions } from '../../core/options.ts'
 import { searchTool } from '../../core/request/search-tool.ts'
+import { joinInstructions } from '../gateway/instructions.ts'
+import { callTool, searchTool as gatewaySearch, type OwnTool } from '../gateway/own-tools.ts'
 import { toShelvedTool } from '../host/shelved-tool.ts'
 import type { ServerStatus } from '../types.ts'
 
@@ -24,9 +26,11 @@ export type MeasuredTool = {
 
 export type Measured = {
   readonly tools: readonly MeasuredTool[]
-  /** What deferral puts in place of definitions: the search tool, and the names that can be searched for. */
-  readonly searchTool: number
-  readonly names: number
+  /** What the gateway puts in place of definitions: its own two tools, and the line that names the servers. */
+  readonly ownTools: number
+  readonly serverNames: number
+  /** What the library puts there: its search tool, and the announced names of all tools. */
+  readonly library: number
 }
 
 export function measure(statuses: readonly ServerStatus[], window: number): Measured {
@@ -41,7 +45,8 @@ export function measure(statuses: readonly ServerStatus[], window: number): Meas
   })
   const shelving = shelf.tools()
   const tools = shelving.pool.tools.map((entry) => measured(entry, shelving.deferredNames.has(entry.name)))
-  if (shelving.deferred.length === 0) return { tools, searchTool: 0, names: 0 }
+  if (shelving.deferred.length === 0) return { tools, ownTools: 0, serverNames: 0, library: 0 }
+  const enabled = statuses.filter(({ state }) => state !== 'disabled').map(describe)
   const announced = availableList({
     shelving,
     servers: shelf.servers(),
@@ -53,9 +58,26 @@ export function measure(statuses: readonly ServerStatus[], window: number): Meas
   })
   return {
     tools,
-    searchTool: estimateTokens(JSON.stringify(searchTool(settings))),
-    names: estimateTokens(announced.text),
+    ownTools:
+      tokensOf(
+        gatewaySearch(
+          'bridge',
+          enabled.map(({ name }) => name),
+        ),
+      ) + tokensOf(callTool),
+    serverNames: estimateTokens(joinInstructions(enabled, Number.POSITIVE_INFINITY)),
+    library: estimateTokens(JSON.stringify(searchTool(settings))) + estimateTokens(announced.text),
   }
+}
+
+/** Without its own instructions: it would give those to any client. */
+function describe({ name, config: { description } }: ServerStatus) {
+  return { name, description, instructions: undefined }
+}
+
+/** As a client sends it. */
+function tokensOf({ name, description, inputSchema }: OwnTool): number {
+  return estimateTokens(JSON.stringify({ name, description, input_schema: inputSchema }))
 }
 
 /** As the host hands them to its shelf: whatever a tool holds passes through. */

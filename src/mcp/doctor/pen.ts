@@ -28,10 +28,16 @@ export type Marks = {
   readonly about: string
 }
 
-/** `isPlain`: no colours, and nothing of ours beyond ASCII. */
-export function createPen({ width, isPlain }: { readonly width: number; readonly isPlain: boolean }): Pen {
+export type Look = {
+  readonly width: number
+  /** No colours, and nothing of ours beyond ASCII. */
+  readonly isPlain: boolean
+  readonly isColoured?: boolean
+}
+
+export function createPen({ width, isPlain, isColoured = !isPlain }: Look): Pen {
   const paint = (code: number): Paint =>
-    isPlain ? (text) => text : (text) => (text === '' ? '' : `\u001b[${code}m${text}\u001b[0m`)
+    isColoured ? (text) => (text === '' ? '' : `\u001b[${code}m${text}\u001b[0m`) : (text) => text
   return {
     width,
     bold: paint(1),
@@ -81,7 +87,8 @@ function plainBar(value: number, most: number, columns: number): string {
   return '#'.repeat(Math.max(1, Math.round(Math.min(1, value / most) * columns)))
 }
 
-function fit(text: string, columns: number, end: string): string {
+/** The text in at most so many columns, with `end` where it was cut. */
+export function fit(text: string, columns: number, end = '…'): string {
   if (columnsOf(text) <= columns) return text
   const room = columns - end.length
   let cut = ''

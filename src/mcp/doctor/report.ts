@@ -1,4 +1,6 @@
 // What the doctor measured: plain data, the same for the terminal, the page and `--json`.
+import type { GatewaySettings } from '../config/keys.ts'
+import { idleRules } from '../config/rules.ts'
 import { scan, scanText, type Finding as TextFinding } from '../safety/scan.ts'
 import type { ConfigProblem, ServerState, ServerStatus, ToolProblem } from '../types.ts'
 import { count } from './format.ts'
@@ -43,8 +45,12 @@ export type ServerReport = {
   readonly pin: Pin | null
   readonly problems: readonly ReportedProblem[]
   readonly suspicions: readonly Suspicion[]
-  /** Own names of tools that rules hide, and of those held back because they changed. */
+  /** Own names of tools that rules hide. */
   readonly hidden: readonly string[]
+  /** Rules that apply to no tool. */
+  readonly idleRules: readonly string[]
+  /** Own names of tools that changed since they were pinned, and of those that the gateway holds back for it. */
+  readonly changed: readonly string[]
   readonly held: readonly string[]
 }
 
@@ -71,15 +77,20 @@ export type Total = {
   readonly servers: number
   readonly connected: number
   readonly failed: number
+  readonly disabled: number
+  /** Configured, but so that they cannot be started. */
+  readonly leftOut: number
   readonly tools: number
   readonly tokens: number
   readonly share: number
   readonly window: number
   readonly alwaysLoaded: number
-  readonly searchTool: number
-  readonly names: number
-  /** What a request carries with deferral, before anything is searched for. */
+  readonly ownTools: number
+  readonly serverNames: number
+  /** What a request carries through the gateway, before anything is searched for. */
   readonly withDeferral: number
+  /** The same with the library, which announces the names of all tools. */
+  readonly withLibrary: number
   readonly savedPerTurn: number
   readonly savedPer20Turns: number
 }
@@ -89,6 +100,9 @@ export type ReportOptions = {
   readonly window?: number
   /** What was wrong with the configuration. */
   readonly configProblems?: readonly ConfigProblem[]
+  /** By server: tools that changed since they were pinned. */
+  readonly changed?: ReadonlyMap<string, readonly string[]>
+  readonly onChange?: GatewaySettings['onChange']
 }
 
 const WINDOW = 200_000
@@ -99,18 +113,18 @@ const TOOLS_PER_SEARCH = 5
 const MOST_HEAVIEST = 5
 
 export function makeReport(statuses: readonly ServerStatus[], options: ReportOptions = {}): Report {
-  const { window = WINDOW, configProblems = [] } = options
+  const { window = WINDOW, configProblems = [], onChange } = options
   const measured = measure(statuses, window)
   const tools = groupBy(measured.tools, ({ server }) => server)
   const problems = groupBy(nameProblems(measured.tools), ({ server }) => server)
-  const namesOf = shareOfNames(measured)
   const servers = statuses.map((status): ServerReport => {
     const own = tools.get(status.name) ?? []
     const suspicions = suspicionsOf(status)
     const isTrusted = suspicions.every(({ level }) => level !== 'warn')
+    const changed = options.changed?.get(status.name) ?? []
     return {
       ...identityOf(status),
-      ...costOf(own, namesOf(own), window),
+      ...costOf(own, window),
       heaviest: heaviestOf(own, window),
       pin: isTrusted ? pinFor(own) : null,
       problems: [...status.problems, ...(problems.get(status.name) ?? [])].map(({ tool, kind, message }) => ({
@@ -119,9 +133,12 @@ export function makeReport(statuses: readonly ServerStatus[], options: ReportOpt
         message,
       })),
       suspicions,
+      idleRules: idleRules(status),
+      changed,
+      held: onChange === 'hold' ? changed : [],
     }
   })
-  const total = totalOf(servers, measured, window)
+  const total = totalOf(servers, measured, configProblems, window)
   return {
     servers,
     total,
@@ -139,7 +156,7 @@ const METHOD =
   'No tokenizer was asked.'
 
 function identityOf(status: ServerStatus) {
-  const { name, state, reason, config, info, hidden, held } = status
+  const { name, state, reason, config, info, hidden } = status
   return {
     name,
     state,
@@ -151,7 +168,6 @@ function identityOf(status: ServerStatus) {
     software: info ? `${info.name} ${info.version}` : null,
     protocol: status.protocol ?? null,
     hidden,
-    held,
   }
 }
 
@@ -160,7 +176,7 @@ function suspicionsOf({ tools, instructions = '' }: ServerStatus): Suspicion[] {
   return [...ofServer, ...tools.flatMap(scan)]
 }
 
-function costOf(tools: readonly MeasuredTool[], names: number, window: number) {
+function costOf(tools: readonly MeasuredTool[], window: number) {
   const tokens = tokensOf(tools)
   const deferred = tokensOf(tools.filter(({ isDeferred }) => isDeferred))
   return {
@@ -168,52 +184,54 @@ function costOf(tools: readonly MeasuredTool[], names: number, window: number) {
     tokens,
     share: tokens / window,
     alwaysLoaded: tokens - deferred,
-    savedPerTurn: deferred - names,
-    savedPer20Turns: TURNS * (deferred - names),
+    savedPerTurn: deferred,
+    savedPer20Turns: TURNS * deferred,
   }
 }
 
-/** A server's part of the announcement, by the length of its names. */
-function shareOfNames({ tools, names }: Measured): (tools: readonly MeasuredTool[]) => number {
-  const lengthOf = (some: readonly MeasuredTool[]) =>
-    some.reduce((sum, { name, isDeferred }) => sum + (isDeferred ? name.length : 0), 0)
-  const all = lengthOf(tools)
-  return (some) => (all === 0 ? 0 : Math.round((names * lengthOf(some)) / all))
-}
-
-function totalOf(servers: readonly ServerReport[], measured: Measured, window: number): Total {
-  const { tools, searchTool, names } = measured
+function totalOf(
+  servers: readonly ServerReport[],
+  { tools, ownTools, serverNames, library }: Measured,
+  problems: readonly ConfigProblem[],
+  window: number,
+): Total {
+  const started = new Set(servers.map(({ name }) => name))
+  const named = new Set(problems.flatMap(({ server }) => server ?? []))
   const tokens = tokensOf(tools)
   const alwaysLoaded = tokensOf(tools.filter(({ isDeferred }) => !isDeferred))
-  const withDeferral = alwaysLoaded + searchTool + names
+  const withDeferral = alwaysLoaded + ownTools + serverNames
   const savedPerTurn = tokens - withDeferral
   const loaded = SEARCH_TOKENS + foundBySearch(tools) * meanOfDeferred(tools)
   return {
     servers: servers.length,
     connected: servers.filter(({ state }) => state === 'connected').length,
     failed: servers.filter(({ state }) => state === 'failed' || state === 'pending').length,
+    disabled: servers.filter(({ state }) => state === 'disabled').length,
+    leftOut: [...named].filter((name) => !started.has(name)).length,
     tools: tools.length,
     tokens,
     share: tokens / window,
     window,
     alwaysLoaded,
-    searchTool,
-    names,
+    ownTools,
+    serverNames,
     withDeferral,
+    withLibrary: alwaysLoaded + library,
     savedPerTurn,
-    savedPer20Turns: searchTool === 0 ? 0 : TURNS * savedPerTurn - (TURNS - 1) * loaded,
+    savedPer20Turns: ownTools === 0 ? 0 : TURNS * savedPerTurn - (TURNS - 1) * loaded,
   }
 }
 
 function arithmeticOf(total: Total, tools: readonly MeasuredTool[]): string {
-  if (total.searchTool === 0) return 'There is nothing to defer.'
+  if (total.ownTools === 0) return 'There is nothing to defer.'
   const found = foundBySearch(tools)
   const pinned = total.alwaysLoaded > 0 ? ` − ${count(total.alwaysLoaded)} (always loaded)` : ''
   return (
-    `A turn: ${count(total.tokens)}${pinned} − ${count(total.searchTool)} (search tool) − ` +
-    `${count(total.names)} (names) = ${count(total.savedPerTurn)}. ` +
+    `A turn: ${count(total.tokens)}${pinned} − ${count(total.ownTools)} (ToolSearch and CallTool) − ` +
+    `${count(total.serverNames)} (names of the servers) = ${count(total.savedPerTurn)}. ` +
     `In ${TURNS} turns: ${TURNS} × that, less a search in the first one, which costs ${SEARCH_TOKENS} and ` +
-    `${found} × ${count(meanOfDeferred(tools))} (tools of average size) in each of the other ${TURNS - 1}.`
+    `${found} × ${count(meanOfDeferred(tools))} (tools of average size) in each of the other ${TURNS - 1}. ` +
+    'The library announces the names of all tools, too.'
   )
 }
 

@@ -1,12 +1,10 @@
 // The report for a terminal: servers with bars, what deferral saves, findings, and the one command to do next.
 import { type Finding, findingsOf, type Level } from './findings.ts'
 import { count, counted, duration, harmless, percent } from './format.ts'
-import { columnsOf, createPen, type Pen, padEnd, padStart, wrap } from './pen.ts'
+import { columnsOf, createPen, type Look, type Pen, padEnd, padStart, wrap } from './pen.ts'
 import type { Report, ServerReport, Total } from './report.ts'
 
-export type TerminalOptions = {
-  readonly width: number
-  readonly isPlain: boolean
+export type TerminalOptions = Look & {
   /** The command to do next. */
   readonly next: string
 }
@@ -31,11 +29,13 @@ function inAscii(report: Report): Report {
 }
 
 function headline(total: Total, pen: Pen): string {
-  const { servers, connected, failed, tools, tokens, share, window } = total
+  const { servers, connected, failed, disabled, leftOut, tools, tokens, share, window } = total
   const states = [
-    pen.bold(counted(servers, 'server')),
+    pen.bold(counted(servers + leftOut, 'server')),
     pen.bold(`${connected} connected`),
     ...(failed > 0 ? [pen.red(`${failed} failed`)] : []),
+    ...(disabled > 0 ? [`${disabled} disabled`] : []),
+    ...(leftOut > 0 ? [pen.yellow(`${leftOut} left out`)] : []),
     pen.bold(counted(tools, 'tool')),
   ]
   const weight = `Their definitions take about ${count(tokens)} tokens of every request, ${percent(share)} of a window of ${count(window)}.`
@@ -113,13 +113,17 @@ function stateOf({ state, reason }: ServerReport, pen: Pen, columns: number): st
 }
 
 function comparison({ total, method, arithmetic }: Report, pen: Pen): string {
-  const { tokens, withDeferral, share, window, savedPer20Turns } = total
+  const { tokens, withDeferral, withLibrary, share, window, savedPer20Turns } = total
   const rows = [
     ['all definitions sent', tokens, share],
-    ['deferred by Toolshelf', withDeferral, withDeferral / window],
+    ['through toolshelf mcp', withDeferral, withDeferral / window],
+    ['with the library', withLibrary, withLibrary / window],
   ] as const
-  const most = Math.max(tokens, withDeferral)
-  const columns = widest([count(tokens), count(withDeferral)], 20)
+  const most = Math.max(...rows.map(([, value]) => value))
+  const columns = widest(
+    rows.map(([, value]) => count(value)),
+    20,
+  )
   const lines = rows.map(([title, value, part]) => {
     const start = `${GAP}${padEnd(title, 21)}${GAP}${padStart(count(value), columns)}${GAP}${padStart(percent(part), 7)}${GAP}`
     return start + pen.blue(pen.bar(value, most, Math.min(LONGEST_BAR, pen.width - columnsOf(start))))
@@ -133,8 +137,8 @@ function comparison({ total, method, arithmetic }: Report, pen: Pen): string {
   ].join('\n')
 }
 
-function savings({ searchTool, savedPerTurn, savedPer20Turns }: Total): string {
-  if (searchTool === 0) return 'Everything is always loaded.'
+function savings({ ownTools, savedPerTurn, savedPer20Turns }: Total): string {
+  if (ownTools === 0) return 'Everything is always loaded.'
   if (savedPerTurn <= 0) return `Deferral would cost ${count(-savedPerTurn)} tokens a turn.`
   return savedPer20Turns > 0
     ? `Saves ${count(savedPerTurn)} tokens a turn, about ${count(savedPer20Turns)} in 20 turns.`
@@ -181,7 +185,7 @@ function findingLines({ level, server, title, details, remedy }: Finding, pen: P
     ...(details.length > most ? [`and ${count(details.length - most)} more`] : []),
   ]
   const arrow = `${pen.marks.remedy} `
-  const remedyLines = wrap(remedy, pen.width - 6 - arrow.length)
+  const remedyLines = wrap(remedy ?? '', pen.width - 6 - arrow.length)
   return [
     `${GAP}${paint(pen.marks[level])} ${start}`,
     ...rest.map((line) => `    ${line}`),
