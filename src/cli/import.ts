@@ -10,8 +10,9 @@ import {
   ownConfigFile,
   thisMachine,
 } from '../mcp/config/places.ts'
-import { type ImportPlan, isNews, type PlannedServer, planImport } from '../mcp/config/plan.ts'
+import { findDifferent, type ImportPlan, isNews, type PlannedServer, planImport } from '../mcp/config/plan.ts'
 import { addServers, serverNames, writePrivately } from '../mcp/config/write.ts'
+import { clientEntries } from './client-entry.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
 import { table } from './table.ts'
 
@@ -42,15 +43,16 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
   const from = input.text('from')
   const target = await readTarget(resolve(machine.folder, input.text('to') ?? ownConfigFile(machine)))
   const plan = await makePlan(from, target, machine)
-  const added = plan.servers.filter(({ name }) => !target.names.includes(name))
-  if (!input.isSet('json')) show(plan, target, terminal)
+  const stateOf = await statesIn(plan, target, machine)
+  const added = plan.servers.filter((one) => stateOf(one) === 'new')
+  if (!input.isSet('json')) show(plan, target, stateOf, terminal)
 
   const isWritten = added.length > 0 && (await mayWrite(input, added.length, terminal))
   if (isWritten) await write(target, added)
 
-  if (input.isSet('json')) terminal.print(JSON.stringify(asJson(plan, target, isWritten)))
+  if (input.isSet('json')) terminal.print(JSON.stringify(asJson(plan, target, stateOf, isWritten)))
   else if (isWritten || (added.length === 0 && plan.servers.length > 0))
-    tellNextSteps(target, isWritten, machine, terminal)
+    tellNextSteps(plan, target, isWritten, machine, terminal)
   return from !== undefined && plan.servers.length === 0 ? 1 : 0
 }
 
@@ -95,7 +97,22 @@ function namedPlaces(from: string, known: readonly ConfigPlace[], { folder }: Ma
   })
 }
 
-function show({ servers, problems }: ImportPlan, target: Target, terminal: Terminal): void {
+/** `differs`: the target's own server of this name runs something else, and stays. */
+type StateOf = (server: PlannedServer) => 'new' | 'kept' | 'differs'
+
+async function statesIn(
+  { servers }: ImportPlan,
+  { file, names }: Target,
+  machine: Machine,
+): Promise<StateOf> {
+  const there = servers.filter(({ name }) => names.includes(name))
+  const different = there.length > 0 ? await findDifferent(there, file, machine) : []
+  return (one) => (different.includes(one) ? 'differs' : there.includes(one) ? 'kept' : 'new')
+}
+
+const MOST_COLUMNS = 80
+
+function show({ servers, problems }: ImportPlan, target: Target, stateOf: StateOf, terminal: Terminal): void {
   for (const { file, server, message } of problems)
     terminal.tell(
       printable(`${file}: ${server === undefined ? '' : `${JSON.stringify(server)}: `}${message}`),
@@ -104,20 +121,23 @@ function show({ servers, problems }: ImportPlan, target: Target, terminal: Termi
   const rows = servers.map((one) => [
     printable(one.name),
     printable(one.clients.join(', ')),
-    one.server.transport.kind,
     printable(describeTransport(one.server.transport)),
-    stateOf(one, target) + (one.server.disabled ? ', disabled' : ''),
+    stateOf(one) + (one.server.disabled ? ', disabled' : ''),
   ])
-  terminal.print(table(['server', 'client', 'transport', 'runs', 'state'], rows))
-  for (const { name, unset } of servers.filter((one) => stateOf(one, target) === 'new')) {
+  terminal.print(table(['server', 'client', 'runs', 'state'], rows, MOST_COLUMNS))
+  for (const { name } of servers.filter((one) => stateOf(one) === 'differs')) {
+    const advice = 'that one stays. Delete it there and import again to take the new one.'
+    terminal.tell(printable(`${name} runs something else in ${target.file}: ${advice}`))
+  }
+  for (const { name, unset, boundTo } of servers.filter((one) => stateOf(one) === 'new')) {
+    if (boundTo !== undefined)
+      terminal.tell(printable(`${name} is bound to ${boundTo}, its \${workspaceFolder}.`))
     for (const { variable, input } of unset) {
       const asked = input === undefined ? '' : `, which VS Code asks for as ${JSON.stringify(input)}`
       terminal.tell(printable(`${name} needs the environment variable ${variable}${asked}; it is not set.`))
     }
   }
 }
-
-const stateOf = ({ name }: PlannedServer, { names }: Target) => (names.includes(name) ? 'kept' : 'new')
 
 /** Names come from files that anyone may have written: no control characters reach the terminal. */
 const printable = (text: string) => text.replace(/\p{C}/gu, '?')
@@ -143,15 +163,27 @@ async function write({ file, text }: Target, servers: readonly PlannedServer[]):
   }
 }
 
-function tellNextSteps({ file }: Target, isWritten: boolean, machine: Machine, terminal: Terminal): void {
+function tellNextSteps(
+  { servers }: ImportPlan,
+  { file }: Target,
+  isWritten: boolean,
+  machine: Machine,
+  terminal: Terminal,
+): void {
   const config = file === ownConfigFile(machine) ? [] : ['--config', file]
-  const client = { command: 'toolshelf', args: ['mcp', ...config] }
+  const clients = [...new Set(servers.flatMap((one) => one.clients))]
   terminal.print(isWritten ? `Written to ${file}.` : `There is nothing new for ${file}.`)
-  terminal.print('Put this into a client’s configuration, in place of the servers above:\n')
-  terminal.print(JSON.stringify({ mcpServers: { toolshelf: client } }, null, 2))
+  terminal.print('Put this into your clients’ configurations, in place of the servers above.')
+  for (const entry of clientEntries(clients, ['toolshelf', 'mcp', ...config]))
+    terminal.print(`\n${printable(entry.clients.join(', '))}:\n${entry.text}`)
 }
 
-function asJson({ servers, problems }: ImportPlan, target: Target, isWritten: boolean): object {
+function asJson(
+  { servers, problems }: ImportPlan,
+  target: Target,
+  stateOf: StateOf,
+  isWritten: boolean,
+): object {
   const shown = servers.map((one) => ({
     name: one.name,
     clients: one.clients,
@@ -160,7 +192,7 @@ function asJson({ servers, problems }: ImportPlan, target: Target, isWritten: bo
     runs: describeTransport(one.server.transport),
     disabled: one.server.disabled,
     unset: one.unset.map(({ variable }) => variable),
-    state: stateOf(one, target),
+    state: stateOf(one),
   }))
   return { to: target.file, isWritten, servers: shown, problems }
 }

@@ -1,9 +1,20 @@
 // Tables for people: columns as wide as their longest cell, numbers to the right.
+import { columnsOf, fit, padEnd, padStart } from '../mcp/doctor/pen.ts'
 
-export function table(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+type Row = readonly (string | number)[]
+
+/** `most`: columns of the whole table; the widest of its own are cut until it fits. */
+export function table(
+  header: readonly string[],
+  rows: readonly Row[],
+  most = Number.POSITIVE_INFINITY,
+): string {
   const texts = [header, ...rows].map((row) => row.map(String))
-  const widths = header.map((_, column) =>
-    texts.reduce((most, row) => Math.max(most, widthOf(row[column] ?? '')), 0),
+  const widths = fitting(
+    header.map((_, column) =>
+      texts.reduce((widest, row) => Math.max(widest, columnsOf(row[column] ?? '')), 0),
+    ),
+    most - GAP.length * (header.length - 1),
   )
   const isNumber = header.map(
     (_, column) =>
@@ -12,29 +23,25 @@ export function table(header: readonly string[], rows: readonly (readonly (strin
   )
   const line = (row: readonly string[]) =>
     row
-      .map((cell, column) => pad(cell, widths[column] ?? 0, isNumber[column] ?? false))
-      .join('  ')
+      .map((cell, column) => {
+        const width = widths[column] ?? 0
+        return (isNumber[column] ? padStart : padEnd)(fit(cell, width), width)
+      })
+      .join(GAP)
       .trimEnd()
   return [
     line(texts[0] ?? []),
-    widths.map((width) => '─'.repeat(width)).join('  '),
+    widths.map((width) => '─'.repeat(width)).join(GAP),
     ...texts.slice(1).map(line),
   ].join('\n')
 }
 
-function pad(cell: string, width: number, toRight: boolean): string {
-  const space = ' '.repeat(Math.max(0, width - widthOf(cell)))
-  return toRight ? space + cell : cell + space
-}
+const GAP = '  '
 
-/** Wide characters take two columns. */
-function widthOf(text: string): number {
-  let width = 0
-  for (const character of text)
-    width += /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\uFF00-\uFF60]/u.test(
-      character,
-    )
-      ? 2
-      : 1
-  return width
+function fitting(widths: number[], most: number): number[] {
+  for (let excess = widths.reduce((sum, width) => sum + width, 0) - most; excess > 0; excess--) {
+    const widest = widths.indexOf(Math.max(...widths))
+    widths[widest] = (widths[widest] ?? 0) - 1
+  }
+  return widths
 }

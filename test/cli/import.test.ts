@@ -97,10 +97,10 @@ describe('toolshelf import', () => {
     expect(code).toBe(0)
     const lines = printed.split('\n').map((line) => line.trim().split(/ {2,}/))
     expect(lines.slice(2, 6)).toEqual([
-      ['github', 'Claude Code, Cursor', 'stdio', 'npx @x/github', 'new'],
-      ['docs', 'Claude Code', 'http', 'docs.test', 'new'],
-      ['github-codex', 'Codex', 'stdio', 'github', 'new'],
-      ['here', 'VS Code', 'stdio', 'run', 'new'],
+      ['github', 'Claude Code, Cursor', 'npx @x/github', 'new'],
+      ['docs', 'Claude Code', 'docs.test', 'new'],
+      ['github-codex', 'Codex', 'github', 'new'],
+      ['here', 'VS Code', 'run', 'new'],
     ])
     expect(printed).toContain('Add --yes')
     expect(told).toContain('"toolshelf": it is Toolshelf itself')
@@ -124,9 +124,6 @@ describe('toolshelf import', () => {
     })
     expect(statSync(own).mode & 0o777).toBe(0o600)
     expect(readdirSync(dirname(own))).toEqual(['toolshelf.json'])
-    expect(printed).toContain(
-      '"toolshelf": {\n      "command": "toolshelf",\n      "args": [\n        "mcp"\n',
-    )
     expect(printed).not.toContain('sk-')
     const { servers, problems } = await readConfig([own], { DOCS_KEY: 'a', THE_KEY: 'b' }, { home: root })
     expect(problems).toEqual([])
@@ -154,9 +151,92 @@ describe('toolshelf import', () => {
     expect(text).toContain('// mine\n  "other": [1],')
     expect(text).toContain('"a": { "command": "mine" }')
     expect(text).toMatch(/"b": \{\s+"command": "x"/)
-    expect(printed).toMatch(/^a .* kept$/m)
+    expect(printed).toMatch(/^a .* differs$/m)
     expect(printed).toContain(join(root, 'project/toolshelf.json'))
     expect(printed).toContain('"--config"')
+  })
+
+  it('says which of its servers differ, and how to take the new one; settings of their own are no difference', async () => {
+    write('home/.config/toolshelf/toolshelf.json', {
+      mcpServers: {
+        same: { command: 'x', args: ['${HOME}'], lazy: true, deny: ['delete_*'], callTimeout: 5000 },
+        other: { command: 'x', env: { TOKEN: 'sk-old' } },
+      },
+    })
+    const from = write('from.json', {
+      mcpServers: {
+        same: { command: 'x', args: ['${env:HOME}'] },
+        other: { command: 'x', env: { TOKEN: 'sk-new' } },
+      },
+    })
+    const before = readFileSync(own, 'utf8')
+    const { printed, told } = await run(['--from', from, '--yes'])
+    expect(printed).toMatch(/^same .* kept$/m)
+    expect(printed).toMatch(/^other .* differs$/m)
+    expect(told).toBe(
+      `other runs something else in ${own}: that one stays. Delete it there and import again to take the new one.`,
+    )
+    expect(printed + told).not.toContain('sk-')
+    expect(readFileSync(own, 'utf8')).toBe(before)
+  })
+
+  it('takes one server for two whose time-outs alone differ', async () => {
+    write('home/.cursor/mcp.json', { mcpServers: { a: { command: 'x' } } })
+    write(
+      'home/.codex/config.toml',
+      '[mcp_servers.a]\ncommand = "x"\nstartup_timeout_sec = 20\ntool_timeout_sec = 9\n',
+    )
+    const { servers } = JSON.parse((await run(['--json'])).printed)
+    expect(servers).toMatchObject([{ name: 'a', clients: ['Cursor', 'Codex'] }])
+  })
+
+  it('a user’s ${workspaceFolder} stays a variable; that of a project becomes its folder, and that is told', async () => {
+    const args = ['${workspaceFolder}/src', '${workspaceFolderBasename}']
+    write('home/.cursor/mcp.json', { mcpServers: { everywhere: { command: 'x', args } } })
+    write('project/.vscode/mcp.json', { servers: { here: { command: 'x', args } } })
+    const { told } = await run(['--yes'])
+    const project = join(root, 'project')
+    expect(json(own).mcpServers).toMatchObject({
+      everywhere: { args },
+      here: { args: [join(project, 'src'), 'project'] },
+    })
+    expect(told).toBe(`here is bound to ${project}, its \${workspaceFolder}.`)
+    const { servers } = await readConfig([own], {}, { home: root, folder: '/elsewhere' })
+    expect(servers[0]?.transport).toMatchObject({ args: ['/elsewhere/src', 'elsewhere'] })
+  })
+
+  it('shows the entry of the gateway in the spelling of each client', async () => {
+    write('home/.cursor/mcp.json', { mcpServers: { a: { command: 'x' } } })
+    write('home/.claude.json', { mcpServers: { a: { command: 'x' } } })
+    write('home/.config/Code/User/mcp.json', { servers: { a: { command: 'x' } } })
+    write('home/.codex/config.toml', '[mcp_servers.a]\ncommand = "x"\n')
+    write('home/.config/opencode/opencode.json', { mcp: { a: { type: 'local', command: ['x'] } } })
+    write('home/.config/zed/settings.json', { context_servers: { a: { command: 'x' } } })
+    const { printed } = await run(['--yes'])
+    const entry = '"toolshelf": { "command": "toolshelf", "args": [ "mcp" ] }'
+    expect(printed).toContain(`\nClaude Code, Cursor:\n{ "mcpServers": {\n  ${entry}\n} }\n`)
+    expect(printed).toContain(`\nVS Code:\n{ "servers": {\n  ${entry}\n} }\n`)
+    expect(printed).toContain(`\nZed:\n{ "context_servers": {\n  ${entry}\n} }`)
+    expect(printed).toContain(
+      '\nopencode:\n{ "mcp": {\n  "toolshelf": { "type": "local", "command": [ "toolshelf", "mcp" ] }\n} }\n',
+    )
+    expect(printed).toContain('\nCodex:\n[mcp_servers.toolshelf]\ncommand = "toolshelf"\nargs = [ "mcp" ]\n')
+  })
+
+  it('fits its table into 80 columns', async () => {
+    const name = 'a-server-with-a-very-long-name-that-goes-on'
+    const servers = { [name]: { command: 'npx', args: ['-y', '@somebody/with-a-package-of-a-long-name'] } }
+    for (const file of [
+      '.claude.json',
+      '.cursor/mcp.json',
+      '.codeium/mcp_config.json',
+      '.qwen/settings.json',
+    ])
+      write(`home/${file}`, { mcpServers: servers })
+    const { printed } = await run([])
+    const lines = printed.split('\n')
+    expect(lines[2]).toMatch(/^a-server-with-a-\S*… +Claude Code, Cur.*… +npx @somebody.*… +new$/)
+    for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(80)
   })
 
   it.each([

@@ -82,10 +82,14 @@ function chooseServers(
  * nor whether a client looks for SSE where HTTP is not spoken.
  */
 export function definitionOf(entry: ServerEntry, server: ServerConfig): object {
-  const { transport } = server
+  return { ...server, source: '', transport: programOf(entry, server) }
+}
+
+/** What runs, or where it runs. */
+export function programOf(entry: ServerEntry, { transport }: ServerConfig): object {
   const kind = transport.kind === 'http' ? 'auto' : transport.kind
   const cwd = transport.kind === 'stdio' && entry.fields.cwd ? transport.cwd : undefined
-  return { ...server, source: '', transport: { ...transport, kind, cwd } }
+  return { ...transport, kind, cwd }
 }
 
 function secondOf(first: string, file: string): string {

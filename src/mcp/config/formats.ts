@@ -107,11 +107,11 @@ function readGroup({ key, servers, spelling, project }: Group, file: string, mac
       const base = project ?? dirname(resolve(machine.folder, file))
       entries.push({
         name,
-        ...respellFields(vsCodeKeys.includes(key) ? leavingHttpOpen(translated.fields) : translated.fields, {
+        ...respellFields(
+          vsCodeKeys.includes(key) ? leavingHttpOpen(translated.fields) : translated.fields,
           spelling,
-          workspace: project ?? machine.folder,
-          home: machine.home,
-        }),
+          machine.home,
+        ),
         base,
         project,
       })
@@ -127,15 +127,16 @@ function leavingHttpOpen(fields: Fields): Fields {
   return fields.type === 'http' ? { ...fields, type: 'auto' } : fields
 }
 
-const withReferences = ['command', 'args', 'env', 'cwd', 'url', 'headers']
+export const withReferences: readonly string[] = ['command', 'args', 'env', 'cwd', 'url', 'headers']
 
 function respellFields(
   fields: Fields,
-  { spelling, ...folders }: { spelling: Spelling; workspace: string; home: string },
+  spelling: Spelling,
+  home: string,
 ): { fields: Fields; inputs: ServerEntry['inputs'] } {
   const inputs: [string, string][] = []
   const onText = (text: string) =>
-    respell(text, spelling, folders, (input, variable) => inputs.push([variable, input]))
+    respell(text, spelling, home, (input, variable) => inputs.push([variable, input]))
   const respelled = Object.entries(fields).map(([key, value]) => [
     key,
     withReferences.includes(key) ? mapTexts(value, onText) : value,

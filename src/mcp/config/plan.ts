@@ -1,11 +1,11 @@
 // What an import would take: the servers of many files under names of their own, nothing expanded, nothing written.
 import { isDeepStrictEqual } from 'node:util'
 import type { ConfigProblem, ServerConfig } from '../types.ts'
-import { definitionOf, readEntries } from './config.ts'
+import { definitionOf, programOf, readEntries } from './config.ts'
 import type { Fields } from './fields.ts'
-import { noServers, type ServerEntry } from './formats.ts'
+import { mapTexts, noServers, type ServerEntry, withReferences } from './formats.ts'
 import type { ConfigPlace, Machine } from './places.ts'
-import { expand } from './references.ts'
+import { bindWorkspace, expand, withWorkspace } from './references.ts'
 import { keepReferences, readServer } from './server.ts'
 
 export type PlannedServer = {
@@ -18,6 +18,8 @@ export type PlannedServer = {
   readonly fields: Fields
   /** Variables that it needs and that are not set; what VS Code calls them where it asks for them. */
   readonly unset: readonly { readonly variable: string; readonly input: string | undefined }[]
+  /** The folder that was put in place of `${workspaceFolder}`, because its file belongs to that project alone. */
+  readonly boundTo: string | undefined
 }
 
 export type ImportPlan = {
@@ -32,13 +34,51 @@ export async function planImport(places: readonly ConfigPlace[], machine: Machin
   for (const { client, file } of places) {
     const read = await readEntries(file, machine)
     problems.push(...read.problems)
-    for (const entry of read.entries) {
+    for (const found of read.entries) {
+      const entry = bindToProject(found)
+      const boundTo = entry === found ? undefined : entry.project
       const { server, problems: reasons } = readServer(entry, file, machine, keepReferences)
       problems.push(...reasons.map((message) => ({ file, server: entry.name, message })))
-      if (server) candidates.push({ client, file, server, entry, definition: definitionOf(entry, server) })
+      if (server) candidates.push({ client, file, server, entry, boundTo, definition: coreOf(entry, server) })
     }
   }
   return { servers: nameApart(candidates, machine), problems }
+}
+
+/** Of planned servers whose name a file has already: those that run something else there. */
+export async function findDifferent(
+  servers: readonly PlannedServer[],
+  file: string,
+  machine: Machine,
+): Promise<readonly PlannedServer[]> {
+  const { entries } = await readEntries(file, machine)
+  const programIn = (entry: ServerEntry) => {
+    const { server } = readServer(entry, file, machine, keepReferences)
+    return server && programOf(entry, server)
+  }
+  return servers.filter(({ name, fields }) => {
+    const there = entries.find((entry) => entry.name === name)
+    return there && !isDeepStrictEqual(programIn(there), programIn({ ...there, fields }))
+  })
+}
+
+/** What makes two servers of one name the same: how long each client waits for it does not tell them apart. */
+function coreOf(entry: ServerEntry, server: ServerConfig): object {
+  return { ...definitionOf(entry, server), connectTimeout: 0, callTimeout: 0 }
+}
+
+/** The same entry when there is nothing to fill in, or no project that it belongs to. */
+function bindToProject(entry: ServerEntry): ServerEntry {
+  const { project, fields } = entry
+  if (project === undefined) return entry
+  const bind = (text: string) => bindWorkspace(text, project)
+  const bound = Object.fromEntries(
+    Object.entries(fields).map(([key, value]) => [
+      key,
+      withReferences.includes(key) ? mapTexts(value, bind) : value,
+    ]),
+  )
+  return isDeepStrictEqual(bound, fields) ? entry : { ...entry, fields: bound }
 }
 
 /** Many clients keep other settings in the same file: that one has no servers is no news unless it was asked for. */
@@ -49,6 +89,7 @@ type Candidate = {
   readonly file: string
   readonly server: ServerConfig
   readonly entry: ServerEntry
+  readonly boundTo: string | undefined
   readonly definition: object
 }
 
@@ -63,12 +104,12 @@ function nameApart(candidates: readonly Candidate[], machine: Machine): PlannedS
   return groups.flatMap((twins) => {
     const [first] = twins
     if (!first) return []
-    const { file, server, entry } = first
+    const { file, server, entry, boundTo } = first
     const name = freeName(server.name, first.client, names)
     names.add(name)
     const clients = [...new Set(twins.map(({ client }) => client))]
     const fields = fieldsOf(server, entry)
-    return [{ name, clients, file, server, fields, unset: unsetIn(fields, entry, machine) }]
+    return [{ name, clients, file, server, fields, unset: unsetIn(fields, entry, machine), boundTo }]
   })
 }
 
@@ -88,8 +129,13 @@ function fieldsOf({ transport }: ServerConfig, { fields }: ServerEntry): Fields 
   return { ...fields, command, ...(cwd === undefined ? {} : { cwd }) }
 }
 
-function unsetIn(fields: Fields, { inputs }: ServerEntry, { environment }: Machine): PlannedServer['unset'] {
-  const missing = textsIn(fields).flatMap((text) => expand(text, environment).missing)
+function unsetIn(
+  fields: Fields,
+  { inputs }: ServerEntry,
+  { environment, folder }: Machine,
+): PlannedServer['unset'] {
+  const known = withWorkspace(environment, folder)
+  const missing = textsIn(fields).flatMap((text) => expand(text, known).missing)
   return [...new Set(missing)].map((variable) => ({ variable, input: inputs[variable] }))
 }
 

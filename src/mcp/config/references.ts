@@ -39,17 +39,25 @@ export function expand(text: string, environment: Environment): Expanded {
   return { text: expanded, missing, foreign }
 }
 
+/** With what `${workspaceFolder}` stands for, in VS Code's words. */
+export function withWorkspace(environment: Environment, folder: string): Environment {
+  return { ...environment, workspaceFolder: folder, workspaceFolderBasename: basename(folder) }
+}
+
+/** The text with these two filled in, and nothing else. */
+export function bindWorkspace(text: string, folder: string): string {
+  const values = withWorkspace({}, folder)
+  return text.replace(/(?<!\$)\$\{(workspaceFolder(?:Basename)?)\}/g, (_, name) => values[name] ?? '')
+}
+
 /** How a client spells references, beyond those that are understood everywhere. */
 export type Spelling = 'common' | 'gemini' | 'opencode'
-
-/** What stands for the folders in VS Code's spelling. */
-export type Folders = { readonly workspace: string; readonly home: string }
 
 /** Other clients' references in our spelling. `onInput` hears of what VS Code would ask for, and its variable. */
 export function respell(
   text: string,
   spelling: Spelling,
-  folders: Folders,
+  home: string,
   onInput: (input: string, variable: string) => void,
 ): string {
   return inSpelling(text, spelling)
@@ -59,21 +67,13 @@ export function respell(
       onInput(input, variable)
       return `\${${variable}}`
     })
-    .replace(/\$\{(workspaceFolder|workspaceFolderBasename|userHome|pathSeparator|\/)\}/g, (_, name) =>
-      folderFor(name, folders),
-    )
+    .replace(/\$\{(userHome|pathSeparator|\/)\}/g, (_, name) => (name === 'userHome' ? home : sep))
 }
 
 function inSpelling(text: string, spelling: Spelling): string {
   if (spelling === 'gemini') return text.replace(/\$([A-Z_][A-Z0-9_]*)/g, (_, name) => `\${${name}}`)
   if (spelling === 'opencode') return text.replace(/(?<!\$)\{(?:env|file):[^}]+\}/g, (found) => `$${found}`)
   return text
-}
-
-function folderFor(name: string, { workspace, home }: Folders): string {
-  if (name === 'workspaceFolder') return workspace
-  if (name === 'workspaceFolderBasename') return basename(workspace)
-  return name === 'userHome' ? home : sep
 }
 
 /** The environment variable that takes the place of one of VS Code's inputs. */

@@ -6,7 +6,7 @@ import { fieldsKind, readKeys, recordOf, type Values } from './fields.ts'
 import { mapTexts, type ServerEntry } from './formats.ts'
 import { serverDefaults, serverKeys, toolKeys } from './keys.ts'
 import type { Machine } from './places.ts'
-import { type Expanded, expand } from './references.ts'
+import { type Expanded, expand, withWorkspace } from './references.ts'
 
 type ServerValues = Values<typeof serverKeys>
 
@@ -20,7 +20,7 @@ export function readServer(
   entry: ServerEntry,
   file: string,
   machine: Machine,
-  fill: Fill = (text) => expand(text, machine.environment),
+  fill: Fill = filling(entry, machine),
 ): ReadServer {
   const { values, wrong, problems } = readKeys(serverKeys, entry.fields, { others: foreignKeys, decisive })
   const tools = readTools(values.tools)
@@ -77,6 +77,11 @@ function chooseKind({ type, command, url }: ServerValues): ChosenKind {
 type Made<Value> = { readonly value: Value; readonly problems: readonly string[] }
 
 export type Fill = (text: string) => Expanded
+
+function filling({ project }: ServerEntry, { folder, environment }: Machine): Fill {
+  const known = withWorkspace(environment, project ?? folder)
+  return (text) => expand(text, known)
+}
 
 export const keepReferences: Fill = (text) => ({ text, missing: [], foreign: [] })
 

@@ -1,0 +1,43 @@
+// The gateway as an entry of a client's configuration, each client in its own spelling.
+
+type Spelling = (words: readonly string[]) => string
+
+/** For each spelling that these clients have: whose it is, and the text to put there. */
+export function clientEntries(
+  clients: readonly string[],
+  words: readonly string[],
+): readonly { readonly clients: readonly string[]; readonly text: string }[] {
+  const bySpelling = new Map<Spelling, string[]>()
+  for (const client of clients) {
+    const spelling = spellings.get(client) ?? common
+    bySpelling.set(spelling, [...(bySpelling.get(spelling) ?? []), client])
+  }
+  return [...bySpelling].map(([spelling, clients]) => ({ clients, text: spelling(words) }))
+}
+
+const common = under('mcpServers')
+const vsCode = under('servers')
+
+const spellings: ReadonlyMap<string, Spelling> = new Map([
+  ['VS Code', vsCode],
+  ['VS Code Insiders', vsCode],
+  ['Zed', under('context_servers')],
+  ['opencode', (words) => member('mcp', { type: 'local', command: words })],
+  ['Codex', toml],
+])
+
+function under(key: string): Spelling {
+  return ([command, ...args]) => member(key, { command, args })
+}
+
+function member(key: string, entry: object): string {
+  return `{ "${key}": {\n  "toolshelf": ${onOneLine(entry)}\n} }`
+}
+
+function toml([command, ...args]: readonly string[]): string {
+  return `[mcp_servers.toolshelf]\ncommand = ${onOneLine(command)}\nargs = ${onOneLine(args)}`
+}
+
+function onOneLine(value: unknown): string {
+  return JSON.stringify(value, null, 1).replace(/\n */g, ' ')
+}
