@@ -47,7 +47,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
   return {
     name: 'doctor',
     summary: 'Starts your MCP servers and shows what their tools cost.',
-    words: '[--config <files>] [--json] [--html <file>] [--catalog <file>] [--timeout <seconds>]',
+    words: '[--config <files>] [--json] [options]',
     options: {
       config: {
         type: 'string',

@@ -10,7 +10,14 @@ import {
   ownConfigFile,
   thisMachine,
 } from '../mcp/config/places.ts'
-import { findDifferent, type ImportPlan, isNews, type PlannedServer, planImport } from '../mcp/config/plan.ts'
+import {
+  compareWith,
+  type ImportPlan,
+  type ImportState,
+  isNews,
+  type PlannedServer,
+  planImport,
+} from '../mcp/config/plan.ts'
 import { addServers, serverNames, writePrivately } from '../mcp/config/write.ts'
 import { clientEntries } from './client-entry.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
@@ -43,7 +50,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
   const from = input.text('from')
   const target = await readTarget(resolve(machine.folder, input.text('to') ?? ownConfigFile(machine)))
   const plan = await makePlan(from, target, machine)
-  const stateOf = await statesIn(plan, target, machine)
+  const stateOf = await compareWith(target.file, target.names, machine)
   const added = plan.servers.filter((one) => stateOf(one) === 'new')
   if (!input.isSet('json')) show(plan, target, stateOf, terminal)
 
@@ -97,18 +104,7 @@ function namedPlaces(from: string, known: readonly ConfigPlace[], { folder }: Ma
   })
 }
 
-/** `differs`: the target's own server of this name runs something else, and stays. */
-type StateOf = (server: PlannedServer) => 'new' | 'kept' | 'differs'
-
-async function statesIn(
-  { servers }: ImportPlan,
-  { file, names }: Target,
-  machine: Machine,
-): Promise<StateOf> {
-  const there = servers.filter(({ name }) => names.includes(name))
-  const different = there.length > 0 ? await findDifferent(there, file, machine) : []
-  return (one) => (different.includes(one) ? 'differs' : there.includes(one) ? 'kept' : 'new')
-}
+type StateOf = (server: PlannedServer) => ImportState
 
 const MOST_COLUMNS = 80
 

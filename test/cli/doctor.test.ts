@@ -203,8 +203,8 @@ describe('toolshelf doctor', () => {
   })
 
   it.each([
-    ['report', 'uses them as they are now', []],
-    ['hold', 'holds them back', ['tool1']],
+    ['report', 'used all the same', []],
+    ['hold', 'held back', ['tool1']],
   ])(
     'tells which pinned tools have changed, where the gateway would %s them',
     async (onChange, outcome, held) => {
@@ -220,7 +220,7 @@ describe('toolshelf doctor', () => {
       } as const
       const { out } = await examine([], { folder, pins, outcomes })
       expect(out.replace(/\s+/g, ' ')).toContain(
-        `a changed 1 tool since first seen; toolshelf mcp ${outcome} tool1`,
+        `a changed 1 tool since first seen; ${outcome} by toolshelf mcp tool1`,
       )
       expect(out).toContain('toolshelf pins show <server>')
       const { servers } = JSON.parse((await examine(['--json'], { folder, pins, outcomes })).out)

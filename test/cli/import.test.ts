@@ -190,6 +190,17 @@ describe('toolshelf import', () => {
     expect(servers).toMatchObject([{ name: 'a', clients: ['Cursor', 'Codex'] }])
   })
 
+  it('what was named apart and is there under its own name is not taken again', async () => {
+    write('home/.config/toolshelf/toolshelf.json', { mcpServers: { a: { command: 'old' } } })
+    write('home/.cursor/mcp.json', { mcpServers: { a: { command: 'new' } } })
+    write('home/.codex/config.toml', '[mcp_servers.a]\ncommand = "old"\n')
+    const { servers } = JSON.parse((await run(['--json', '--yes'])).printed)
+    expect(servers).toMatchObject([
+      { name: 'a', state: 'differs' },
+      { name: 'a-codex', state: 'kept' },
+    ])
+  })
+
   it('a user’s ${workspaceFolder} stays a variable; that of a project becomes its folder, and that is told', async () => {
     const args = ['${workspaceFolder}/src', '${workspaceFolderBasename}']
     write('home/.cursor/mcp.json', { mcpServers: { everywhere: { command: 'x', args } } })

@@ -2,7 +2,7 @@
 import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CommandError, helpFor, readInput, UsageError } from '../../src/cli/command.ts'
 import { pins } from '../../src/cli/pins.ts'
 import { openPins } from '../../src/mcp/safety/pins.ts'
@@ -110,6 +110,10 @@ describe('toolshelf pins show', () => {
   })
 
   it('uses colours on a terminal only, and shows the tools that were named', async () => {
+    onTestFinished(() => void vi.unstubAllEnvs())
+    vi.stubEnv('NO_COLOR', '1')
+    expect((await cli(await pinned(), ['show', 'github'], true)).out).not.toContain('\u001b')
+    vi.stubEnv('NO_COLOR', '')
     const { out } = await cli(await pinned(), ['show', 'github', 'list_issues'], true)
     expect(out).toContain('\u001b[31m- Lists.\u001b[0m')
     expect(out).toContain('\u001b[32m+ Lists issues.\u001b[0m')

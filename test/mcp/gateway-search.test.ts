@@ -143,6 +143,7 @@ describe('waiting for servers', () => {
     const answer = await search('adds two numbers')
     expect(answer).toContain('- neighbour__add')
     expect(answer).toContain('still connecting: late')
+    expect(await search('adds two numbers')).toContain('still connecting: late; try again shortly')
     expect(asked).toEqual([])
   })
 

@@ -45,21 +45,29 @@ export async function planImport(places: readonly ConfigPlace[], machine: Machin
   return { servers: nameApart(candidates, machine), problems }
 }
 
-/** Of planned servers whose name a file has already: those that run something else there. */
-export async function findDifferent(
-  servers: readonly PlannedServer[],
+/** `kept`: it is there already. `differs`: what is there under its name runs something else, and stays. */
+export type ImportState = 'new' | 'kept' | 'differs'
+
+/** How planned servers stand to the file that they are meant for; `names` are all that are taken there. */
+export async function compareWith(
   file: string,
+  names: readonly string[],
   machine: Machine,
-): Promise<readonly PlannedServer[]> {
+): Promise<(planned: PlannedServer) => ImportState> {
   const { entries } = await readEntries(file, machine)
   const programIn = (entry: ServerEntry) => {
     const { server } = readServer(entry, file, machine, keepReferences)
     return server && programOf(entry, server)
   }
-  return servers.filter(({ name, fields }) => {
-    const there = entries.find((entry) => entry.name === name)
-    return there && !isDeepStrictEqual(programIn(there), programIn({ ...there, fields }))
-  })
+  const has = (name: string, { fields }: PlannedServer) =>
+    entries.some(
+      (entry) => entry.name === name && isDeepStrictEqual(programIn(entry), programIn({ ...entry, fields })),
+    )
+  return (planned) => {
+    // One that was named apart may have come earlier, under its own name.
+    if (has(planned.name, planned) || has(planned.server.name, planned)) return 'kept'
+    return names.includes(planned.name) ? 'differs' : 'new'
+  }
 }
 
 /** What makes two servers of one name the same: how long each client waits for it does not tell them apart. */

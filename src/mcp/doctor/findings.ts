@@ -99,11 +99,11 @@ function textOf({ where, message, excerpt }: Suspicion): string {
 
 function changed({ name, changed, held }: ServerReport): Finding | undefined {
   if (changed.length === 0) return undefined
-  const outcome = held.length > 0 ? 'holds them back' : 'uses them as they are now'
+  const outcome = held.length > 0 ? 'held back' : 'used all the same'
   return {
     level: 'warning',
     server: name,
-    title: `changed ${counted(changed.length, 'tool')} since first seen; toolshelf mcp ${outcome}`,
+    title: `changed ${counted(changed.length, 'tool')} since first seen; ${outcome} by toolshelf mcp`,
     details: [changed.join(', ')],
     remedy: 'See it with "toolshelf pins show <server>", take it with "toolshelf pins accept <server>".',
   }
