@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CommandError, readInput, UsageError } from '../../src/cli/command.ts'
 import { createDoctor, type DoctorSurroundings, doctor } from '../../src/cli/doctor.ts'
 import { run } from '../../src/cli/main.ts'
@@ -188,7 +188,11 @@ describe('toolshelf doctor', () => {
   })
 
   it('counts servers that cannot be started among those left out', async () => {
-    const folder = configured({ a: { command: 'a' }, odd: { args: [] }, unset: { command: '${NOT_SET}' } })
+    const folder = configured({
+      a: { command: 'a', nope: 1 },
+      odd: { args: [] },
+      unset: { command: '${NOT_SET}' },
+    })
     expect((await examine([], { folder })).out).toContain('3 servers, 1 connected, 2 left out, 30 tools')
   })
 
@@ -351,6 +355,8 @@ describe('with real servers', () => {
   }
 
   async function examineReally(servers: object, ...words: string[]) {
+    vi.stubEnv('XDG_STATE_HOME', temporaryFolder())
+    onTestFinished(() => void vi.unstubAllEnvs())
     const out: string[] = []
     const config = join(configured(servers, 'mcp.json'), 'mcp.json')
     const code = await doctor.run(readInput(doctor, ['--config', config, '--json', ...words]), {
