@@ -24,6 +24,11 @@ const commands: readonly Entry[] = [
     load: async () => (await import('./mcp.ts')).mcp,
   },
   {
+    name: 'serve',
+    summary: 'the Messages API with tool search, before any model',
+    load: async () => (await import('./serve.ts')).serve,
+  },
+  {
     name: 'doctor',
     summary: 'what your MCP servers cost, and how they are',
     load: async () => (await import('./doctor.ts')).doctor,

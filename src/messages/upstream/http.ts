@@ -45,24 +45,33 @@ export async function ask(url: URL, outgoing: Outgoing): Promise<Answer> {
 export async function readWhole(incoming: IncomingMessage): Promise<Answer> {
   return {
     status: incoming.statusCode ?? 502,
-    headers: relayed(incoming),
+    headers: { ...relayed(incoming), 'content-type': incoming.headers['content-type'] ?? 'application/json' },
     body: await text(incoming),
   }
 }
 
-/** Headers that belong to one connection, or to a body that is written anew. */
-const NOT_RELAYED = new Set([
-  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer'],
-  ...['transfer-encoding', 'upgrade', 'content-length', 'content-encoding', 'set-cookie'],
+/** Headers that belong to one connection. */
+const OF_CONNECTION = new Set([
+  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
+  ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
 ])
 
-/** What of an answer's headers is the client's business. */
+/** Headers that belong to bytes which are written anew, or to the upstream's own name. */
+const OF_BODY = new Set(['content-length', 'content-encoding', 'content-type', 'date', 'set-cookie'])
+
+/** An answer's headers for a client that gets the very bytes. */
+export function passedOn({ headers }: IncomingMessage): Headers {
+  return pick(headers, (name) => !OF_CONNECTION.has(name))
+}
+
+/** What of an answer's headers is the client's business when its body is another. */
 export function relayed({ headers }: IncomingMessage): Headers {
-  return Object.fromEntries(
-    Object.entries(headers)
-      .filter(([name]) => !NOT_RELAYED.has(name))
-      .map(([name, value]) => [name, String(value)]),
-  )
+  return pick(headers, (name) => !OF_CONNECTION.has(name) && !OF_BODY.has(name))
+}
+
+function pick(headers: IncomingMessage['headers'], isPicked: (name: string) => boolean): Headers {
+  const picked = Object.entries(headers).filter(([name]) => isPicked(name))
+  return Object.fromEntries(picked.map(([name, value]) => [name, String(value)]))
 }
 
 function unreachable(url: URL, error: NodeJS.ErrnoException): UpstreamError {

@@ -22,15 +22,20 @@ export type MessagesOptions = {
   readonly url: URL
   /** Sent in place of the client's own credentials. */
   readonly key?: string | undefined
+  /** Sent for clients that have no credentials of their own. */
+  readonly keyOtherwise?: string | undefined
   /** Forces a wire. */
   readonly wire?: Wire | undefined
 }
 
 export const ANTHROPIC = new URL('https://api.anthropic.com')
 
-export function createMessagesUpstream({ url, key, wire }: MessagesOptions): Upstream {
-  const credentials = (headers: Headers): Headers =>
-    key === undefined ? headers : withKey(headers, key, url)
+export function createMessagesUpstream({ url, key, keyOtherwise, wire }: MessagesOptions): Upstream {
+  const credentials = (headers: Headers): Headers => {
+    const isOwn = headers['x-api-key'] !== undefined || headers.authorization !== undefined
+    const used = key ?? (isOwn ? undefined : keyOtherwise)
+    return used === undefined ? headers : withKey(headers, used, url)
+  }
   const headersFor = ({ headers }: Call, isNative: boolean): Headers => ({
     ...credentials(isNative ? headers : withoutSearchBetas(headers)),
     'content-type': 'application/json',

@@ -1,0 +1,183 @@
+// `toolshelf serve`: the Messages API with tool search, in front of any model.
+import { createGateway } from '../messages/gateway.ts'
+import type { Key } from '../messages/guard.ts'
+import { createMetrics } from '../messages/metrics.ts'
+import { readSetting, type Setting } from '../messages/plan.ts'
+import { type Done, serve as serveMessages } from '../messages/server.ts'
+import { type Upstream, type Wire, wires } from '../messages/types.ts'
+import { rankers } from '../rankers.ts'
+import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import { openUpstream } from './upstreams.ts'
+
+const PORT = '3388'
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'The Messages API with tool search, in front of any model, for any client.',
+  words: '[--upstream <where>] [--mode auto|pass|emulate|shelve|off] [--port <number>]',
+  options: {
+    upstream: {
+      type: 'string',
+      value: 'where',
+      about: 'anthropic (default), a compatible URL, openai:URL, responses:URL or script:FILE',
+    },
+    mode: {
+      type: 'string',
+      value: 'mode',
+      about: 'auto, auto:N (% of the window), pass, emulate, shelve or off',
+    },
+    wire: {
+      type: 'string',
+      value: 'wire',
+      about: 'native, append or bridge, instead of what the upstream is known for',
+    },
+    keep: {
+      type: 'string',
+      value: 'names',
+      about: 'tools that are never shelved, comma separated, * for anything',
+    },
+    port: { type: 'string', value: 'number', about: `${PORT} if left out, 0 for any free one` },
+    address: { type: 'string', value: 'address', about: '127.0.0.1 if left out; others need a key' },
+    allow: {
+      type: 'string',
+      value: 'names',
+      about: 'further host names that clients may use, comma separated',
+    },
+    key: {
+      type: 'string',
+      value: 'secret',
+      about: 'clients must send it; better: TOOLSHELF_KEY in the environment',
+    },
+    open: { type: 'boolean', about: 'listen beyond loopback without a key' },
+    json: { type: 'boolean', about: 'a line of JSON per request' },
+  },
+  examples: [
+    'toolshelf serve',
+    'ANTHROPIC_BASE_URL=http://127.0.0.1:3388 claude',
+    'toolshelf serve --upstream openai:http://127.0.0.1:11434/v1 --mode shelve',
+    'toolshelf serve --upstream script:examples/script.json --port 0',
+    'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0 --allow tools.example.com',
+  ],
+  async run(input, terminal) {
+    const setting = readMode(input.text('mode') ?? 'auto', '--mode')
+    const port = readPort(input)
+    const keys = readKeys(input, process.env)
+    const upstream = await openUpstream(input.text('upstream') ?? 'anthropic', readWire(input), process.env)
+    if (setting.mode === 'pass' && !upstream.origin)
+      throw new UsageError(
+        `--mode pass needs an upstream that speaks the Messages API; ${upstream.name} does not.`,
+      )
+    const metrics = createMetrics()
+    const gateway = createGateway({
+      upstream,
+      rankers: { own: rankers.model, bm25: rankers.hybrid, regex: rankers.regex },
+      keep: listOf(input, 'keep'),
+      notify: (message) => terminal.tell(`toolshelf serve: ${message}`),
+    })
+    const isJson = input.isSet('json')
+    const served = await serveMessages({
+      gateway,
+      setting,
+      metrics,
+      port,
+      keys,
+      hosts: listOf(input, 'allow'),
+      isOpen: input.isSet('open'),
+      ...(input.text('address') ? { address: input.text('address')! } : {}),
+      onDone: (done) => terminal.print(isJson ? JSON.stringify(inWords(done)) : line(done)),
+    }).catch((error: unknown) => {
+      throw new CommandError((error as Error).message)
+    })
+    terminal.tell(welcome(served.url, upstream, setting))
+    void warnIfUnreachable(upstream, terminal)
+    await new Promise<void>((resolve) => {
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
+    })
+    await served.close()
+    return 0
+  },
+}
+
+function welcome(url: string, upstream: Upstream, setting: Setting): string {
+  const { wire, why } = upstream.wireFor('')
+  const isAuto = setting.mode === 'auto'
+  const mode = isAuto
+    ? `auto: emulates what clients defer, shelves tools from ${setting.share} % of the window on`
+    : setting.mode
+  return [
+    `toolshelf serve: ready at ${url}`,
+    `  upstream  ${upstream.name}`,
+    `  wire      ${wire} (${why})`,
+    `  mode      ${mode}`,
+    `  try it    ANTHROPIC_BASE_URL=${url} <your agent>`,
+    '  health    /health, /metrics · Ctrl-C ends it',
+  ].join('\n')
+}
+
+/** One line a request: what came, what was done, what it saved. */
+function line({ method, path, status, milliseconds, model, deed }: Done): string {
+  const time = `${Math.round(milliseconds)} ms`
+  if (!deed) return `${status} ${method} ${path} ${time}`
+  const tools = deed.toolsGiven > 0 ? ` tools ${deed.toolsVisible}/${deed.toolsGiven}` : ''
+  const searches = deed.searches > 0 ? ` searches ${deed.searches}` : ''
+  const loaded = deed.loaded.length > 0 ? ` loaded ${deed.loaded.join(',')}` : ''
+  const saved = deed.tokensSaved > 0 ? ` saved ~${deed.tokensSaved} tokens` : ''
+  const how = deed.wire ? `${deed.mode}/${deed.wire}` : deed.mode
+  const count = path.endsWith('count_tokens') ? ' count' : ''
+  return `${status} ${model}${count} ${how}${tools}${searches}${loaded}${saved} ${time} (${deed.why})`
+}
+
+function inWords({ deed, milliseconds, ...rest }: Done) {
+  return { ...rest, milliseconds: Math.round(milliseconds * 10) / 10, ...deed }
+}
+
+async function warnIfUnreachable(upstream: Upstream, terminal: Terminal): Promise<void> {
+  if (!upstream.origin && upstream.name.startsWith('script:')) return
+  const signal = AbortSignal.timeout(5000)
+  await upstream.models({ headers: {}, signal }).catch((error: Error) => {
+    const why = signal.aborted ? 'no answer within 5 s' : error.message
+    terminal.tell(
+      `toolshelf serve: ${upstream.name} does not answer yet: ${why} Requests will be tried all the same.`,
+    )
+  })
+}
+
+function readMode(text: string, what: string): Setting {
+  const setting = readSetting(text)
+  if (!setting)
+    throw new UsageError(
+      `${what} is "${text}"; use auto, auto:N with N up to 100, pass, emulate, shelve or off.`,
+    )
+  return setting
+}
+
+function readWire(input: Input): Wire | undefined {
+  const given = input.text('wire')
+  const wire = wires.find((one) => one === given)
+  if (given !== undefined && !wire)
+    throw new UsageError(`--wire is "${given}"; use one of ${wires.join(', ')}.`)
+  return wire
+}
+
+function readPort(input: Input): number {
+  const given = input.text('port') ?? PORT
+  if (!/^\d{1,5}$/.test(given) || Number(given) > 65_535)
+    throw new UsageError(`--port is "${given}"; use a number from 0 to 65535.`)
+  return Number(given)
+}
+
+/** Keys that clients must have: `secret`, or several as `secret=mode,secret=mode`. */
+function readKeys(input: Input, environment: NodeJS.ProcessEnv): Key[] {
+  const given = input.text('key') ?? environment.TOOLSHELF_KEY ?? ''
+  return given
+    .split(',')
+    .filter((entry) => entry !== '')
+    .map((entry) => {
+      const [secret = '', mode] = entry.split('=')
+      return { secret, ...(mode === undefined ? {} : { setting: readMode(mode, 'the mode of a key') }) }
+    })
+}
+
+function listOf(input: Input, option: string): string[] {
+  return (input.text(option) ?? '').split(',').filter((entry) => entry !== '')
+}

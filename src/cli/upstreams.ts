@@ -1,0 +1,68 @@
+// What `--upstream` names: an address and its language, with the credentials that the environment has for it.
+import type { Upstream, Wire } from '../messages/types.ts'
+import { createChatUpstream } from '../messages/upstream/chat.ts'
+import { ANTHROPIC, createMessagesUpstream } from '../messages/upstream/messages.ts'
+import { createResponsesUpstream } from '../messages/upstream/responses.ts'
+import { createScriptUpstream } from '../messages/upstream/script.ts'
+import { loadScript } from '../messages/upstream/script-file.ts'
+import { CommandError, UsageError } from './command.ts'
+
+export type Environment = { readonly [name: string]: string | undefined }
+
+const OPENAI = new URL('https://api.openai.com/v1')
+
+/** `anthropic`, a URL, `openai[:URL]`, `responses[:URL]` or `script:FILE`. */
+export async function openUpstream(
+  given: string,
+  wire: Wire | undefined,
+  environment: Environment,
+): Promise<Upstream> {
+  const [, kind = '', rest = ''] = /^(anthropic|openai|responses|script)(?::(.*))?$/s.exec(given) ?? []
+  const own = environment.TOOLSHELF_UPSTREAM_KEY
+  const openaiKey = own ?? environment.OPENAI_API_KEY
+  try {
+    switch (kind) {
+      case 'anthropic':
+        return createMessagesUpstream({
+          url: rest === '' ? ANTHROPIC : addressOf(rest),
+          key: own,
+          keyOtherwise: environment.ANTHROPIC_API_KEY,
+          wire,
+        })
+      case 'openai':
+        return createChatUpstream(
+          withDefined({ url: rest === '' ? OPENAI : addressOf(rest), key: openaiKey, wire }),
+        )
+      case 'responses':
+        return createResponsesUpstream(
+          withDefined({ url: rest === '' ? OPENAI : addressOf(rest), key: openaiKey, wire }),
+        )
+      case 'script':
+        return createScriptUpstream(
+          withDefined({ script: await loadScript(rest), name: `script:${rest}`, wire }),
+        )
+      default:
+        return createMessagesUpstream({ url: addressOf(given), key: own, wire })
+    }
+  } catch (error) {
+    throw error instanceof UsageError ? error : new CommandError((error as Error).message)
+  }
+}
+
+function addressOf(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') {
+    if (url.username === '' && url.password === '') return url
+    throw new UsageError('--upstream holds a password; give it as TOOLSHELF_UPSTREAM_KEY instead.')
+  }
+  throw new UsageError(
+    `--upstream is "${text}"; use anthropic, an http(s) URL, openai:URL, responses:URL or script:FILE.`,
+  )
+}
+
+function withDefined<Options extends object>(
+  options: Options,
+): { [K in keyof Options]: Exclude<Options[K], undefined> } {
+  const defined = Object.entries(options).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(defined) as { [K in keyof Options]: Exclude<Options[K], undefined> }
+}

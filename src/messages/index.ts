@@ -1,0 +1,11 @@
+// The public surface of `toolshelf/messages`: the Messages gateway and its upstreams.
+export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts'
+export { createMetrics, type Metrics } from './metrics.ts'
+export { type Mode, readSetting, type Setting } from './plan.ts'
+export { type Done, type Served, type ServeOptions, serve } from './server.ts'
+export type { Answer, Call, MessagesRequest, Sampled, StreamEvent, Upstream, Wire } from './types.ts'
+export { createChatUpstream } from './upstream/chat.ts'
+export { createMessagesUpstream } from './upstream/messages.ts'
+export { createResponsesUpstream } from './upstream/responses.ts'
+export { createScriptUpstream } from './upstream/script.ts'
+export { loadScript, readScript, type Script } from './upstream/script-file.ts'

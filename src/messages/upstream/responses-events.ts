@@ -1,0 +1,254 @@
+// The events of a Responses stream → those of a Messages stream. A whole response is a stream of its last event.
+import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../core/oracle/json.ts'
+import type { StreamEvent } from '../types.ts'
+import { UpstreamError } from './http.ts'
+import { messageOf, type Names } from './openai.ts'
+
+export type Asked = {
+  readonly model: string
+  readonly names: Names
+  readonly searchName: string | undefined
+}
+
+export async function* toMessageEvents(
+  events: AsyncIterable<Fields>,
+  asked: Asked,
+): AsyncGenerator<StreamEvent> {
+  const reply = createReply(asked)
+  for await (const event of events) if (!reply.isOver()) yield* reply.read(event)
+  if (!reply.isOver())
+    throw new UpstreamError('the upstream ended its reply before it was complete. Try again.')
+}
+
+/** A content block in the making: it begins as `start`, and all that is known of it so far is `text`. */
+type Piece = { readonly key: string; readonly start: Fields; readonly text: string }
+
+type Reply = { readonly read: (event: Fields) => StreamEvent[]; readonly isOver: () => boolean }
+
+function createReply(asked: Asked): Reply {
+  const blocks = createBlocks()
+  let isStarted = false
+  let isOver = false
+  let isRefused = false
+
+  const start = (response: Fields): StreamEvent[] => {
+    if (isStarted) return []
+    isStarted = true
+    return [messageStart(response, asked.model)]
+  }
+  const finish = (pieces: readonly Piece[]) => pieces.flatMap(blocks.finish)
+
+  const end = (response: Fields): StreamEvent[] => {
+    isOver = true
+    const items = blocks.count() === 0 ? listOf(response.output).map(fieldsOf) : []
+    isRefused ||= items.some(hasRefusal)
+    return [
+      ...start(response),
+      ...finish(items.flatMap((item, index) => piecesOf(item, index, asked))),
+      ...blocks.end(),
+      messageDelta(response, { isRefused, hasCalled: blocks.hasCalled() }),
+      { type: 'message_stop' },
+    ]
+  }
+
+  const read = (event: Fields): StreamEvent[] => {
+    const { output_index: index, content_index: part, delta } = event
+    const item = fieldsOf(event.item)
+    switch (event.type) {
+      case 'response.created':
+        return start(fieldsOf(event.response))
+      case 'response.output_item.added':
+        blocks.forget(index)
+        return [...start({}), ...callPieces(item, index, asked).filter(isCallable).flatMap(blocks.begin)]
+      case 'response.output_text.delta':
+      case 'response.refusal.delta': {
+        isRefused ||= event.type === 'response.refusal.delta'
+        if (textOf(delta) === '') return []
+        const piece = textPiece(index, part, '')
+        return [...start({}), ...blocks.begin(piece), ...blocks.add(piece.key, textOf(delta))]
+      }
+      case 'response.function_call_arguments.delta':
+        return blocks.add(String(index), textOf(delta))
+      case 'response.content_part.done':
+        return [...start({}), ...finish(partPieces(fieldsOf(event.part), index, part))]
+      case 'response.output_item.done':
+        isRefused ||= hasRefusal(item)
+        return [...start({}), ...finish(piecesOf(item, index, asked))]
+      case 'response.completed':
+      case 'response.incomplete':
+        return end(fieldsOf(event.response))
+      case 'error':
+      case 'response.failed':
+        throw new UpstreamError(failureIn(event))
+      default:
+        return []
+    }
+  }
+  return { read, isOver: () => isOver }
+}
+
+type Blocks = {
+  /** Opens a block, unless another one is open: then it comes whole, once it is done. */
+  readonly begin: (piece: Piece) => StreamEvent[]
+  readonly add: (key: string, text: string) => StreamEvent[]
+  /** Ends a block with what its deltas have not said. */
+  readonly finish: (piece: Piece) => StreamEvent[]
+  readonly end: () => StreamEvent[]
+  /** An index that begins anew: not every server counts its items. */
+  readonly forget: (index: unknown) => void
+  readonly count: () => number
+  readonly hasCalled: () => boolean
+}
+
+/** One block after the other, as Anthropic streams them, whatever the order of the items' events. */
+function createBlocks(): Blocks {
+  const told = new Set<string>()
+  const waiting: Piece[] = []
+  let open: Piece | undefined
+  let index = 0
+  let hasCalled = false
+
+  const begin = (piece: Piece): StreamEvent[] => {
+    if (open || told.has(piece.key)) return []
+    open = { ...piece, text: '' }
+    const isCall = piece.start.type === 'tool_use'
+    hasCalled ||= isCall
+    return [
+      { type: 'content_block_start', index, content_block: piece.start },
+      ...(isCall ? [deltaEvent(index, piece, '')] : []),
+    ]
+  }
+  const add = (key: string, text: string): StreamEvent[] => {
+    if (open?.key !== key || text === '') return []
+    open = { ...open, text: open.text + text }
+    return [deltaEvent(index, open, text)]
+  }
+  const close = (): StreamEvent[] => {
+    if (!open) return []
+    told.add(open.key)
+    open = undefined
+    return [{ type: 'content_block_stop', index: index++ }]
+  }
+  const whole = (piece: Piece) => {
+    const said = open?.key === piece.key ? open.text : ''
+    const rest = piece.text.startsWith(said) ? piece.text.slice(said.length) : ''
+    return [...begin(piece), ...add(piece.key, rest), ...close()]
+  }
+  const finish = (piece: Piece): StreamEvent[] => {
+    if (told.has(piece.key)) return []
+    if (open && open.key !== piece.key) {
+      waiting.push(piece)
+      return []
+    }
+    return [...whole(piece), ...waiting.splice(0).flatMap(whole)]
+  }
+  return {
+    begin,
+    add,
+    finish,
+    end: () => [...close(), ...waiting.splice(0).flatMap(whole)],
+    forget(item) {
+      for (const key of told) if (key === String(item) || key.startsWith(`${item}.`)) told.delete(key)
+    },
+    count: () => index + (open ? 1 : 0),
+    hasCalled: () => hasCalled,
+  }
+}
+
+function deltaEvent(index: number, { start }: Piece, text: string): StreamEvent {
+  const delta =
+    start.type === 'text' ? { type: 'text_delta', text } : { type: 'input_json_delta', partial_json: text }
+  return { type: 'content_block_delta', index, delta }
+}
+
+/** The blocks that a whole item is. Reasoning and items of OpenAI's own tools are none. */
+function piecesOf(item: Fields, index: unknown, asked: Asked): Piece[] {
+  if (item.type === 'message')
+    return listOf(item.content).flatMap((part, place) => partPieces(fieldsOf(part), index, place))
+  const calls = callPieces(item, index, asked)
+  if (!calls.every(isCallable)) throw new UpstreamError('the upstream called a tool without a name or an id.')
+  return calls
+}
+
+function partPieces(part: Fields, index: unknown, place: unknown): Piece[] {
+  const text = textOf(part.text) || textOf(part.refusal)
+  return text === '' ? [] : [textPiece(index, place, text)]
+}
+
+function textPiece(index: unknown, place: unknown, text: string): Piece {
+  return { key: `${index}.${place}`, start: { type: 'text', text: '' }, text }
+}
+
+/** Only the finished item of a search has the id and the arguments that count. */
+function callPieces(item: Fields, index: unknown, { names, searchName }: Asked): Piece[] {
+  const { type, status, arguments: input } = item
+  const id = textOf(item.call_id) || textOf(item.id)
+  if (type === 'function_call') {
+    // Names are sent without dots: what stands before one is a namespace.
+    const name = names.long(textOf(item.name).replace(/^.*\./, ''))
+    return [{ key: String(index), start: { type: 'tool_use', id, name, input: {} }, text: json(input) }]
+  }
+  if (type !== 'tool_search_call' || item.execution === 'server' || status === 'in_progress') return []
+  const start = { type: 'tool_use', id, name: searchName ?? 'tool_search', input: {} }
+  return [{ key: String(index), start, text: json(input) }]
+}
+
+function isCallable({ start }: Piece): boolean {
+  return start.id !== '' && start.name !== ''
+}
+
+function json(input: unknown): string {
+  return typeof input === 'string' ? input : toJson(input ?? {})
+}
+
+function hasRefusal({ content }: Fields): boolean {
+  return listOf(content).some((part) => fieldsOf(part).type === 'refusal')
+}
+
+function messageStart({ id, model }: Fields, askedFor: string): StreamEvent {
+  const message = {
+    id: `msg_${textOf(id).replace(/^resp_/, '')}`,
+    type: 'message',
+    role: 'assistant',
+    model: textOf(model) || askedFor,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage: { input_tokens: 0, output_tokens: 0 },
+  }
+  return { type: 'message_start', message }
+}
+
+type Ending = { readonly isRefused: boolean; readonly hasCalled: boolean }
+
+function messageDelta(response: Fields, ending: Ending): StreamEvent {
+  const delta = { stop_reason: stopReason(response, ending), stop_sequence: null }
+  return { type: 'message_delta', delta, usage: usageOf(fieldsOf(response.usage)) }
+}
+
+function stopReason(response: Fields, { isRefused, hasCalled }: Ending): string {
+  const { reason } = fieldsOf(response.incomplete_details)
+  if (reason === 'max_output_tokens') return 'max_tokens'
+  if (reason === 'content_filter' || isRefused) return 'refusal'
+  return hasCalled ? 'tool_use' : 'end_turn'
+}
+
+/** Anthropic counts what came from the cache apart. */
+function usageOf(usage: Fields): Fields {
+  const cached = numberOf(fieldsOf(usage.input_tokens_details).cached_tokens)
+  return {
+    input_tokens: Math.max(0, numberOf(usage.input_tokens) - cached),
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cached,
+    output_tokens: numberOf(usage.output_tokens),
+  }
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === 'number' ? value : 0
+}
+
+function failureIn(event: Fields): string {
+  const said = messageOf(event.response) || messageOf(event)
+  return `the upstream ended its reply with an error${said === '' ? '' : `: ${said}`}`
+}

@@ -1,0 +1,270 @@
+// A request of the Messages API → the body of a Responses request. What a block brings into sight becomes an item at
+// its place, so that `tools` and all earlier items stay as they were (wire 41).
+import { createHash } from 'node:crypto'
+import { isDeferred, kindOf, nameOf } from '../../core/oracle/catalogue.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../core/oracle/json.ts'
+import { isReference, referencesIn } from '../../core/oracle/references.ts'
+import { blocksOf, pathOf } from '../../core/oracle/turns.ts'
+import { type Revealed, type Step, walk } from '../../core/oracle/walk.ts'
+import { plainSearchTool, type Variant, variantOf } from '../hosted/tools.ts'
+import type { MessagesRequest } from '../types.ts'
+import { failedText, loadedText, removedText } from '../wire/notes.ts'
+import { plainTool } from '../wire/plain-tool.ts'
+import { jsonOf, type Names, namesOf } from './openai.ts'
+
+export type Translated = {
+  readonly body: Fields
+  readonly names: Names
+  /** What a `tool_search_call` is called in the Messages API. */
+  readonly searchName: string | undefined
+}
+
+/** The Responses request, or what of this one cannot be said in it. */
+export function toResponses(request: MessagesRequest): Translated | { readonly fault: string } {
+  const { steps } = walk(request)
+  const fault = faultIn(request, steps)
+  if (fault !== undefined) return { fault }
+  const names = namesOf([...(request.tools ?? []), ...steps.flatMap(({ revealed }) => revealed)])
+  const searchTool = request.tools?.find(variantOf)
+  const { model, system, stream } = request
+  const body = {
+    model,
+    instructions: joined(textsIn(system)) || undefined,
+    tools: toolsOf(request, names),
+    input: inputOf(steps, names),
+    store: false,
+    stream: stream === true,
+    ...settingsOf(request, names),
+  }
+  return { body, names, searchName: searchTool && nameOf(searchTool) }
+}
+
+const TOLD = new Set([
+  ...['text', 'thinking', 'redacted_thinking', 'tool_use', 'tool_search_tool_result'],
+  ...['tool_addition', 'tool_removal', 'compaction'],
+])
+
+function faultIn({ tools = [] }: MessagesRequest, steps: readonly Step[]): string | undefined {
+  const definitions = [...tools, ...steps.flatMap(({ revealed }) => revealed.map(definitionOf))]
+  const foreign = definitions.find((tool) => kindOf(tool) !== 'custom' && !variantOf(tool))
+  if (foreign) {
+    const which = `'${nameOf(foreign)}' is of type ${kindOf(foreign)}, which only Anthropic's API runs.`
+    return `tools: ${which} Leave it out, or define a custom tool.`
+  }
+  const untold = steps.find(({ block }) => !isTold(block))
+  return untold && `${pathOf(untold)}: a '${textOf(untold.block.type)}' block cannot be sent to OpenAI.`
+}
+
+function isTold(block: Fields): boolean {
+  if (block.type === 'server_tool_use') return textOf(block.name).startsWith('tool_search_tool_')
+  if (block.type === 'tool_result')
+    return blocksOf(block.content).every((inner) => isReference(inner) || partsOf(inner) !== undefined)
+  return TOLD.has(textOf(block.type)) || partsOf(block) !== undefined
+}
+
+/** Deferred tools are left out, except for one that must be called; OpenAI takes one search, so the first stands. */
+function toolsOf({ tools = [], tool_choice: choice }: MessagesRequest, names: Names): Fields[] | undefined {
+  const forced = textOf(fieldsOf(choice).name)
+  const variant = tools.map(variantOf).find(Boolean)
+  const own = tools.filter((tool) => variantOf(tool) === undefined)
+  const open = own.filter((tool) => !isDeferred(tool))
+  const called = own.filter((tool) => isDeferred(tool) && nameOf(tool) === forced)
+  const functions = [...open, ...called].map((tool) => toFunction(tool, names))
+  const all = [...(variant ? [toolSearch(variant)] : []), ...functions]
+  return all.length > 0 ? all : undefined
+}
+
+function toolSearch(variant: Variant): Fields {
+  const { description, input_schema: parameters } = plainSearchTool(variant)
+  return { type: 'tool_search', execution: 'client', description, parameters }
+}
+
+function toFunction(tool: Fields, names: Names): Fields {
+  const { name, description, input_schema } = plainTool(tool)
+  const schema = isFields(input_schema) ? input_schema : { type: 'object' }
+  return {
+    type: 'function',
+    name: names.short(textOf(name)),
+    description: textOf(description) || undefined,
+    // OpenAI refuses an object that says nothing of its properties.
+    parameters: isFields(schema.properties) ? schema : { ...schema, properties: {} },
+    strict: false,
+  }
+}
+
+const FEWEST_TOKENS = 16
+
+function settingsOf(request: MessagesRequest, names: Names): Fields {
+  const { tool_choice, max_tokens: most, temperature, top_p, metadata, output_config: config } = request
+  const choice = fieldsOf(tool_choice)
+  const user = textOf(fieldsOf(metadata).user_id)
+  const format = fieldsOf(fieldsOf(config).format)
+  return {
+    tool_choice: listOf(request.tools).length > 0 ? choiceOf(choice, request, names) : undefined,
+    parallel_tool_calls: choice.disable_parallel_tool_use === true ? false : undefined,
+    max_output_tokens: typeof most === 'number' ? Math.max(most, FEWEST_TOKENS) : undefined,
+    // 1 is what both APIs take it for; models that reason refuse the field.
+    temperature: temperature === 1 ? undefined : temperature,
+    top_p,
+    safety_identifier: user === '' ? undefined : createHash('sha256').update(user).digest('hex'),
+    text:
+      format.type === 'json_schema'
+        ? { format: { type: 'json_schema', name: 'reply', schema: format.schema, strict: false } }
+        : undefined,
+  }
+}
+
+/** A search cannot be forced by its name. */
+function choiceOf({ type, name }: Fields, { tools = [] }: MessagesRequest, names: Names): unknown {
+  const isSearch = tools.some((tool) => variantOf(tool) && nameOf(tool) === name)
+  if (type === 'tool' && !isSearch) return { type: 'function', name: names.short(textOf(name)) }
+  if (type === 'tool' || type === 'any') return 'required'
+  return type === 'none' ? 'none' : undefined
+}
+
+function inputOf(steps: readonly Step[], names: Names): Fields[] {
+  const loaded = new Set<string>()
+  return steps.flatMap((step) => {
+    const items = itemsOf(step, names, loaded)
+    for (const { name } of step.revealed) loaded.add(name)
+    return items
+  })
+}
+
+function itemsOf(step: Step, names: Names, loaded: ReadonlySet<string>): Fields[] {
+  const { block, role } = step
+  switch (block.type) {
+    case 'text':
+      return step.segments.length === 0 ? [] : message(role, textOf(block.text))
+    case 'tool_use':
+      return [callOf(block, names, loaded)]
+    case 'tool_result':
+      return [resultOf(block, names), ...changesOf(step, names)]
+    case 'server_tool_use':
+      return [{ type: 'tool_search_call', ...searchOf(block.id, names), arguments: fieldsOf(block.input) }]
+    case 'tool_search_tool_result':
+      return foundOf(step, names)
+    case 'tool_addition':
+    case 'tool_removal':
+      return changesOf(step, names)
+    case 'compaction':
+      return [...message(role, textOf(block.content)), ...changesOf(step, names)]
+    default:
+      return message(role, partsOf(block) ?? [])
+  }
+}
+
+function message(role: string, content: string | readonly Fields[]): Fields[] {
+  if (content.length === 0) return []
+  return [{ type: 'message', role: role === 'system' ? 'developer' : role, content }]
+}
+
+/** OpenAI keeps a tool that was loaded on the way in a namespace of its own name, and wants its calls to say so. */
+function callOf({ id, name, input }: Fields, names: Names, loaded: ReadonlySet<string>): Fields {
+  const short = names.short(textOf(name))
+  return {
+    type: 'function_call',
+    call_id: names.short(textOf(id)),
+    name: short,
+    ...(loaded.has(textOf(name)) ? { namespace: short } : {}),
+    arguments: JSON.stringify(input ?? {}),
+  }
+}
+
+function resultOf(block: Fields, names: Names): Fields {
+  const references = namesIn(block, names)
+  const parts = [
+    ...(block.is_error === true ? [inputText('Error:')] : []),
+    ...(references.length > 0 ? [inputText(loadedText(references, [], false))] : []),
+    ...blocksOf(block.content).flatMap((inner) => partsOf(inner) ?? []),
+  ]
+  const isText = parts.every(({ type }) => type === 'input_text')
+  return {
+    type: 'function_call_output',
+    call_id: names.short(textOf(block.tool_use_id)),
+    output: isText ? joined(textsIn(parts)) : parts,
+  }
+}
+
+function searchOf(id: unknown, names: Names): Fields {
+  return { call_id: names.short(textOf(id)), execution: 'client', status: 'completed' }
+}
+
+/** The definitions that this search brings; what else it says has no field, so the developer says it. */
+function foundOf(step: Step, names: Names): Fields[] {
+  const { block, revealed } = step
+  const { type, error_code: code, error_message: reason } = fieldsOf(block.content)
+  const shown = new Set(revealed.map(({ name }) => names.short(name)))
+  const known = namesIn(block, names).filter((name) => !shown.has(name))
+  return [
+    {
+      type: 'tool_search_output',
+      ...searchOf(block.tool_use_id, names),
+      tools: functionsOf(revealed, names),
+    },
+    ...(known.length > 0 ? message('developer', loadedText(known, [], false)) : []),
+    ...(type === 'tool_search_tool_result_error'
+      ? message('developer', failedText(textOf(code), textOf(reason)))
+      : []),
+  ]
+}
+
+function changesOf({ revealed, removed }: Step, names: Names): Fields[] {
+  const tools = functionsOf(revealed, names)
+  return [
+    ...(tools.length > 0 ? [{ type: 'additional_tools', role: 'developer', tools }] : []),
+    ...(removed.length > 0 ? message('developer', removedText(removed.map(names.short))) : []),
+  ]
+}
+
+function functionsOf(revealed: readonly Revealed[], names: Names): Fields[] {
+  return revealed
+    .map(definitionOf)
+    .filter((tool) => variantOf(tool) === undefined)
+    .map((tool) => toFunction(tool, names))
+}
+
+function definitionOf({ name, definition }: Revealed): Fields {
+  return { ...fieldsOf(jsonOf(definition)), name }
+}
+
+function namesIn(block: Fields, names: Names): string[] {
+  return referencesIn(block).map(({ tool_name: name }) => names.short(textOf(name)))
+}
+
+/** What a block shows, as content of a message or a result; undefined where OpenAI has nothing like it. */
+function partsOf(block: Fields): Fields[] | undefined {
+  const source = fieldsOf(block.source)
+  const address = textOf(source.url) || `data:${textOf(source.media_type)};base64,${textOf(source.data)}`
+  switch (`${textOf(block.type)} ${textOf(source.type)}`) {
+    case 'text ':
+      return [inputText(textOf(block.text))]
+    case 'image base64':
+    case 'image url':
+      return [{ type: 'input_image', image_url: address, detail: 'auto' }]
+    case 'document base64':
+      return [{ type: 'input_file', filename: textOf(block.title) || 'document.pdf', file_data: address }]
+    case 'document url':
+      return [{ type: 'input_file', file_url: address }]
+    case 'document text':
+      return [inputText(textOf(source.data))]
+    case 'document content':
+      return blocksOf(source.content).flatMap((inner) => partsOf(inner) ?? [])
+    case 'search_result ':
+      return [inputText(joined([textOf(block.title), textOf(block.source), ...textsIn(block.content)]))]
+    default:
+      return undefined
+  }
+}
+
+function textsIn(content: unknown): string[] {
+  return blocksOf(content).map(({ text }) => textOf(text))
+}
+
+function inputText(text: string): Fields {
+  return { type: 'input_text', text }
+}
+
+function joined(texts: readonly string[]): string {
+  return texts.filter((text) => text !== '').join('\n')
+}

@@ -1,0 +1,85 @@
+// OpenAI's Responses API as an upstream: stateless, and on models that have it with OpenAI's own tool search (wire 41).
+import type { IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { type Fields, fieldsOf, isFields, textOf } from '../../core/oracle/json.ts'
+import { readEvents } from '../stream/sse.ts'
+import type { Call, ChosenWire, MessagesRequest, Sampled, Upstream, Wire } from '../types.ts'
+import { ask, open, readWhole, relayed, UpstreamError } from './http.ts'
+import { addressOf, bearer, errorAnswer, jsonOf, toApiError, toModels } from './openai.ts'
+import { toMessageEvents } from './responses-events.ts'
+import { toResponses } from './responses-request.ts'
+
+export type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wire?: Wire }
+
+export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): Upstream {
+  return {
+    name: `responses ${url.host}`,
+    wireFor: (model) => (wire ? { wire, why: 'it is forced' } : wireOf(model)),
+    sample: (request, call) => sample(url, key, request, call),
+    countTokens: async () => undefined,
+    async models({ headers, signal }) {
+      return toModels(
+        await ask(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal }),
+      )
+    },
+  }
+}
+
+/** One digit of a version: `gpt-35-turbo` is Azure's name for 3.5. */
+const VERSION = /(?:^|[/:])gpt-(\d)(?:\.(\d+))?(?!\d)/
+
+function wireOf(model: string): ChosenWire {
+  const [, major, minor] = VERSION.exec(model) ?? []
+  const isAble = Number(major) > 5 || (Number(major) === 5 && Number(minor) >= 4)
+  return isAble
+    ? { wire: 'native', why: 'has tool_search, as gpt-5.4 and later do' }
+    : { wire: 'append', why: 'tool_search needs gpt-5.4 or later' }
+}
+
+async function sample(
+  url: URL,
+  key: string | undefined,
+  request: MessagesRequest,
+  { headers, signal }: Call,
+): Promise<Sampled> {
+  const translated = toResponses(request)
+  if ('fault' in translated) return { refused: errorAnswer(400, translated.fault) }
+  const { body, names, searchName } = translated
+  const incoming = await open(addressOf(url, 'responses'), {
+    method: 'POST',
+    headers: { ...bearer(headers, key), 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal,
+  })
+  if (incoming.statusCode !== 200) return { refused: toApiError(await readWhole(incoming)) }
+  const events = toMessageEvents(eventsIn(incoming, signal), { model: request.model, names, searchName })
+  return { events, headers: relayed(incoming) }
+}
+
+/** What the answer says, streamed or whole: some servers do the one where the other was asked for. */
+async function* eventsIn(incoming: IncomingMessage, signal: AbortSignal): AsyncGenerator<Fields> {
+  try {
+    if (/\bjson\b/.test(incoming.headers['content-type'] ?? '')) yield lastEvent(parsed(await text(incoming)))
+    else
+      for await (const { event, data } of readEvents(incoming))
+        if (data !== '[DONE]') yield { type: event, ...parsed(data) }
+  } catch (error) {
+    if (signal.aborted || error instanceof UpstreamError) throw error
+    const why = error instanceof Error ? error.message : String(error)
+    throw new UpstreamError(`the upstream cut its reply off (${why}). Try again.`, { cause: error })
+  }
+}
+
+/** The event with which a stream would have ended in this response. */
+function lastEvent(response: Fields): Fields {
+  if (isFields(response.error)) return { type: 'response.failed', response }
+  const status = Array.isArray(response.output) ? textOf(response.status) || 'completed' : 'missing'
+  return { type: `response.${status}`, response }
+}
+
+function parsed(json: string): Fields {
+  const value = jsonOf(json)
+  if (!isFields(value))
+    throw new UpstreamError('the upstream answered with something that is no JSON object.')
+  return fieldsOf(value)
+}
