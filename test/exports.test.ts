@@ -85,6 +85,7 @@ test('toolshelf/oracle', () => {
       "thinkingPrefix",
       "validate",
       "visibleTools",
+      "walk",
     ]
   `)
 })

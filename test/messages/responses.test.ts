@@ -226,7 +226,7 @@ describe('a plain request', () => {
     })
     expect(body).toEqual({
       model: 'gpt-5.4',
-      instructions: 'Be kind.\nBe brief.',
+      instructions: 'Be kind.\n\nBe brief.',
       tools: [{ ...functionOf('read'), description: 'read!\n\nExamples of its input:\n{"city":"Rome"}' }],
       input: [
         { type: 'message', role: 'user', content: 'Look' },

@@ -10,7 +10,7 @@ import { plainSearchTool, type Variant, variantOf } from '../hosted/tools.ts'
 import type { MessagesRequest } from '../types.ts'
 import { failedText, loadedText, removedText } from '../wire/notes.ts'
 import { plainTool } from '../wire/plain-tool.ts'
-import { jsonOf, type Names, namesOf } from './openai.ts'
+import { jsonOf, type Names, namesOf, systemText } from './openai.ts'
 
 export type Translated = {
   readonly body: Fields
@@ -29,7 +29,7 @@ export function toResponses(request: MessagesRequest): Translated | { readonly f
   const { model, system, stream } = request
   const body = {
     model,
-    instructions: joined(textsIn(system)) || undefined,
+    instructions: systemText(system) || undefined,
     tools: toolsOf(request, names),
     input: inputOf(steps, names),
     store: false,

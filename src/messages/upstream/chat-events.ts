@@ -1,0 +1,241 @@
+// The chunks of a chat completion as the events of a Messages reply. Servers differ: calls may lack an id or an index,
+// come whole or in pieces, one after the other or mixed; the reply has its blocks one after the other all the same.
+import { randomUUID } from 'node:crypto'
+import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../core/oracle/json.ts'
+import { inputOf } from '../stream/events.ts'
+import type { MessagesRequest, StreamEvent } from '../types.ts'
+import { UpstreamError } from './http.ts'
+import { messageOf, namesOf } from './openai.ts'
+
+/** A reply in the making. */
+export type Reply = {
+  /** The events that a chunk brings; a whole completion is a single chunk. */
+  add(chunk: unknown): Generator<StreamEvent>
+  /** The events at the end; `told` where the server said that it is one. */
+  end(told: boolean): Generator<StreamEvent>
+}
+
+type Text = { readonly kind: 'text' | 'thinking'; waiting: string; opened: boolean }
+type ToolCall = {
+  readonly kind: 'tool_use'
+  readonly index: unknown
+  readonly id: string
+  name: string
+  json: string
+  waiting: string
+  opened: boolean
+}
+type Block = Text | ToolCall
+
+export function createReply(request: MessagesRequest): Reply {
+  const names = namesOf(request.tools)
+  const newId = idsFor(request)
+  const showsThinking = ['enabled', 'adaptive'].includes(textOf(fieldsOf(request.thinking).type))
+  const calls: ToolCall[] = []
+  /** Blocks that have not ended; only the first one may be open. */
+  const queue: Block[] = []
+  let index = 0
+  let started = false
+  let finish = ''
+  let refusal = ''
+  let stopSequence: string | null = null
+  let usage: Fields = {}
+
+  function* start(chunk: Fields): Generator<StreamEvent> {
+    if (started) return
+    started = true
+    yield {
+      type: 'message_start',
+      message: {
+        id: `msg_${newDigits()}`,
+        type: 'message',
+        role: 'assistant',
+        model: textOf(chunk.model) || request.model,
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: usageOf(usage),
+      },
+    }
+  }
+
+  function say(kind: Text['kind'], text: string): void {
+    if (text === '') return
+    const last = queue.at(-1)
+    if (last?.kind === kind) last.waiting += text
+    else queue.push({ kind, waiting: text, opened: false })
+  }
+
+  function call(piece: Piece): void {
+    const known = callOf(piece, calls)
+    // Some servers say a whole call again at the end.
+    if (known && piece.name !== '' && isWhole(known)) return
+    const call = known ?? { ...piece, kind: 'tool_use', json: '', waiting: '', opened: false }
+    if (!known) {
+      calls.push(call)
+      queue.push(call)
+    }
+    call.name ||= piece.name
+    call.json += piece.json
+    call.waiting += piece.json
+  }
+
+  /** What can be told of the blocks: a block is open until it is whole and another one waits. */
+  function* flush(isEnd: boolean): Generator<StreamEvent> {
+    for (let block = queue[0]; block; block = queue[0]) {
+      const hasEnded = isEnd || (queue.length > 1 && isWhole(block))
+      if (isReady(block)) yield* told(block)
+      if (!hasEnded) return
+      if (block.opened) yield { type: 'content_block_stop', index: index++ }
+      queue.shift()
+    }
+  }
+
+  function* told(block: Block): Generator<StreamEvent> {
+    const delta = (fields: Fields) => ({ type: 'content_block_delta', index, delta: fields })
+    if (!block.opened) {
+      block.opened = true
+      yield { type: 'content_block_start', index, content_block: opening(block) }
+      if (block.kind === 'tool_use') yield delta(fragment(block.kind, ''))
+    }
+    if (block.waiting !== '') yield delta(fragment(block.kind, block.waiting))
+    block.waiting = ''
+  }
+
+  function opening(block: Block): Fields {
+    if (block.kind === 'tool_use')
+      return { type: 'tool_use', id: newId(block.id), name: names.long(block.name), input: {} }
+    return block.kind === 'text'
+      ? { type: 'text', text: '' }
+      : { type: 'thinking', thinking: '', signature: '' }
+  }
+
+  function stopReason(): string {
+    if (finish === 'length') return 'max_tokens'
+    if (finish === 'content_filter' || refusal !== '') return 'refusal'
+    if (calls.length > 0) return 'tool_use'
+    return stopSequence === null ? 'end_turn' : 'stop_sequence'
+  }
+
+  return {
+    *add(value) {
+      const chunk = fieldsOf(value)
+      const choice = fieldsOf(listOf(chunk.choices)[0])
+      throwError(chunk, choice)
+      usage = { ...usage, ...fieldsOf(choice.usage), ...fieldsOf(chunk.usage) }
+      yield* start(chunk)
+      const delta = fieldsOf(choice.delta ?? choice.message)
+      if (showsThinking) say('thinking', textOf(delta.reasoning_content) || textOf(delta.reasoning))
+      say('text', contentText(delta.content))
+      refusal += textOf(delta.refusal)
+      say('text', textOf(delta.refusal))
+      for (const piece of piecesOf(delta)) call(piece)
+      finish = textOf(choice.finish_reason) || finish
+      if (listOf(request.stop_sequences).includes(choice.stop_reason))
+        stopSequence = textOf(choice.stop_reason)
+      yield* flush(false)
+    },
+    *end(told) {
+      if (finish === '' && !told)
+        throw new UpstreamError('the reply of the upstream broke off before its end. Try again.')
+      if (calls.some(({ name }) => name === ''))
+        throw new UpstreamError(
+          'the upstream sent a tool call without a name. Try again, or use another model.',
+        )
+      yield* start({})
+      yield* flush(true)
+      const delta = { stop_reason: stopReason(), stop_sequence: stopSequence }
+      yield { type: 'message_delta', delta, usage: usageOf(usage) }
+      yield { type: 'message_stop' }
+    },
+  }
+}
+
+function throwError(chunk: Fields, choice: Fields): void {
+  const error = chunk.error ?? choice.error ?? (choice.finish_reason === 'error' ? {} : undefined)
+  if (error === undefined || error === null) return
+  throw new UpstreamError(
+    messageOf(error) || 'the upstream ended its reply with an error and no reason. Try again.',
+  )
+}
+
+/** Some servers give a list of parts. */
+function contentText(content: unknown): string {
+  if (typeof content === 'string') return content
+  return listOf(content)
+    .map((part) => textOf(fieldsOf(part).text))
+    .join('')
+}
+
+/** A piece of a call, or a whole one. */
+type Piece = { readonly index: unknown; readonly id: string; readonly name: string; readonly json: string }
+
+function piecesOf({ tool_calls, function_call }: Fields): Piece[] {
+  const pieces = function_call ? [{ function: function_call }] : listOf(tool_calls)
+  return pieces.map(fieldsOf).map(({ index, id, function: called }) => {
+    const { name, arguments: input } = fieldsOf(called)
+    const json = typeof input === 'string' ? input : input ? toJson(input) : ''
+    return { index: index ?? undefined, id: textOf(id), name: textOf(name), json }
+  })
+}
+
+/** The call that a piece belongs to; undefined where it begins one. */
+function callOf(piece: Piece, calls: readonly ToolCall[]): ToolCall | undefined {
+  const { index, id, name, json } = piece
+  const sameIndex = (call: ToolCall) => index === undefined || call.index === index
+  const alike = calls.findLast((call) => sameIndex(call) && (id === '' || call.id === '' || call.id === id))
+  // Without a name it begins nothing, whatever its id and index say.
+  if (name === '') return alike ?? calls.findLast(sameIndex) ?? calls.at(-1)
+  if (!alike || alike.name === '' || (id !== '' && alike.id === id)) return alike
+  // A name again: of the same call by servers that repeat it, of the next one by those that count nothing.
+  const isNext = alike.name !== name || (isWhole(alike) && json.trim() !== '' && json !== alike.json)
+  return isNext ? undefined : alike
+}
+
+/** Nothing can follow in it: a text as soon as another block comes, a call when its input is an object. */
+function isWhole(block: Block): boolean {
+  if (block.kind !== 'tool_use') return true
+  return block.json.trimEnd().endsWith('}') && inputOf(block.json) !== undefined
+}
+
+/** Blank text before calls is no text, and the API would not take it back. */
+function isReady(block: Block): boolean {
+  return block.opened || (block.kind === 'tool_use' ? block.name !== '' : block.waiting.trim() !== '')
+}
+
+function fragment(kind: Block['kind'], text: string): Fields {
+  if (kind === 'text') return { type: 'text_delta', text }
+  if (kind === 'thinking') return { type: 'thinking_delta', thinking: text }
+  return { type: 'input_json_delta', partial_json: text }
+}
+
+/** Ids for calls: the server's own where the Messages API would take it and the conversation has it not yet. */
+function idsFor({ messages }: MessagesRequest): (id: string) => string {
+  const blocks = listOf(messages).flatMap((message) => listOf(fieldsOf(message).content))
+  const taken = new Set(blocks.map((block) => fieldsOf(block).id))
+  return (id) => {
+    const fresh = /^[\w-]+$/.test(id) && !taken.has(id) ? id : `toolu_${newDigits()}`
+    taken.add(fresh)
+    return fresh
+  }
+}
+
+function newDigits(): string {
+  return randomUUID().replaceAll('-', '').slice(0, 24)
+}
+
+/** Chat counts what came from a cache as part of the prompt. */
+function usageOf(usage: Fields): Fields {
+  const details = fieldsOf(usage.prompt_tokens_details)
+  const cached = countOf(details.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens)
+  return {
+    input_tokens: Math.max(0, countOf(usage.prompt_tokens) - cached),
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cached,
+    output_tokens: countOf(usage.completion_tokens),
+  }
+}
+
+function countOf(value: unknown): number {
+  return typeof value === 'number' && value > 0 ? Math.trunc(value) : 0
+}

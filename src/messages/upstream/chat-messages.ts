@@ -1,0 +1,192 @@
+// The messages of a request as Chat Completions wants them: each call answered directly after it, text as one string, and
+// nothing lost that a model could use.
+import { hash } from '../../core/hash.ts'
+import { bare, type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../core/oracle/json.ts'
+import type { MessagesRequest } from '../types.ts'
+import { type Names, systemText } from './openai.ts'
+
+/** What a model understands in messages. */
+export type Speech = {
+  /** Templates of many open models refuse a system message that is not the first. */
+  readonly systemAnywhere: boolean
+  readonly files: boolean
+}
+
+type Context = Speech & { readonly names: Names }
+
+type Turn = { readonly role: string; readonly blocks: readonly Fields[] }
+
+export function toMessages(request: MessagesRequest, names: Names, speech: Speech): Fields[] {
+  const context = { ...speech, names }
+  const system = systemText(request.system)
+  const turns = turnsOf(listOf(request.messages), context)
+  return [
+    ...(system === '' ? [] : [{ role: 'system', content: system }]),
+    ...turns.flatMap((turn, index) => {
+      if (turn.role === 'assistant') return fromAssistant(turn, turns[index + 1], context)
+      if (turn.role === 'system') return [{ role: 'system', content: systemText(turn.blocks) }]
+      return fromUser(turn, turns[index - 1], context)
+    }),
+  ]
+}
+
+/** Messages of one role in a row are one turn, as the Messages API has it; empty ones are none. */
+function turnsOf(messages: readonly unknown[], { systemAnywhere }: Context): Turn[] {
+  const turns: Turn[] = []
+  for (const { role, content } of messages.map(fieldsOf)) {
+    const isNote = role === 'system' && !systemAnywhere
+    const spoken = blocksOf(content).filter(isSpoken)
+    const blocks = role === 'system' ? spoken.filter(isText) : spoken
+    if (blocks.length === 0) continue
+    const told = isNote ? [{ type: 'text', text: `<system>\n${systemText(blocks)}\n</system>` }] : blocks
+    const as = isNote ? 'user' : textOf(role)
+    const last = turns.at(-1)
+    if (last?.role === as) turns.splice(-1, 1, { role: as, blocks: [...last.blocks, ...told] })
+    else turns.push({ role: as, blocks: told })
+  }
+  return turns
+}
+
+function blocksOf(content: unknown): readonly Fields[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content).filter(isFields)
+}
+
+/** Thinking belongs to the model that thought it. */
+function isSpoken({ type, text }: Fields): boolean {
+  return type === 'text' ? textOf(text) !== '' : type !== 'thinking' && type !== 'redacted_thinking'
+}
+
+/** A message with its calls, and directly after it one answer for each. */
+function fromAssistant(turn: Turn, next: Turn | undefined, context: Context): Fields[] {
+  const calls = turn.blocks.filter(isCall)
+  const answers = answersTo(turn, next)
+  const text = textIn(
+    turn.blocks.filter((block) => !isCall(block)).flatMap((block) => toParts(block, context)),
+  )
+  return [
+    {
+      role: 'assistant',
+      content: text || null,
+      ...(calls.length > 0 ? { tool_calls: calls.map((call) => toToolCall(call, context)) } : {}),
+    },
+    ...calls.map(({ id }) => ({
+      role: 'tool',
+      tool_call_id: toCallId(id),
+      content: toResultText(answers.get(id), context),
+    })),
+  ]
+}
+
+function isCall({ type }: Fields): boolean {
+  return type === 'tool_use'
+}
+
+function toToolCall({ id, name, input }: Fields, { names }: Context): Fields {
+  const called = { name: names.short(textOf(name)), arguments: toJson(input ?? {}) }
+  return { id: toCallId(id), type: 'function', function: called }
+}
+
+const LONGEST_ID = 40
+
+/** OpenAI takes 40 characters. */
+function toCallId(id: unknown): string {
+  const text = textOf(id)
+  return text.length <= LONGEST_ID ? text : `call_${hash(text)}`
+}
+
+/** The results by the ids of the calls that they answer, the first of each. */
+function answersTo(turn: Turn | undefined, next: Turn | undefined): ReadonlyMap<unknown, Fields> {
+  const ids = new Set((turn?.blocks ?? []).filter(isCall).map(({ id }) => id))
+  const results = next?.role === 'user' ? next.blocks.filter(({ type }) => type === 'tool_result') : []
+  return new Map(
+    results
+      .filter(({ tool_use_id }) => ids.has(tool_use_id))
+      .reverse()
+      .map((result) => [result.tool_use_id, result]),
+  )
+}
+
+function toResultText(result: Fields | undefined, context: Context): string {
+  if (!result) return '(no result)'
+  const parts = resultParts(result, context)
+  const shown = parts.some(isText) ? textIn(parts) : '(no text)'
+  const media = parts.every(isText) ? '' : '\n\n(images or files of it: in the next message)'
+  return `${result.is_error === true ? 'Error: ' : ''}${shown}${media}`
+}
+
+function resultParts({ content }: Fields, context: Context): Fields[] {
+  return blocksOf(content)
+    .filter(isSpoken)
+    .flatMap((block) => toParts(block, context))
+}
+
+/** What a user says, after what a tool message cannot hold of the results. */
+function fromUser(turn: Turn, before: Turn | undefined, context: Context): Fields[] {
+  const answers = new Set(answersTo(before, turn).values())
+  const [results, rest] = [true, false].map((answer) =>
+    turn.blocks.filter((block) => answers.has(block) === answer),
+  )
+  const media = (results ?? []).flatMap((result) => {
+    const shown = resultParts(result, context).filter((part) => !isText(part))
+    return shown.length > 0 ? [toText(`From the result of ${toCallId(result.tool_use_id)}:`), ...shown] : []
+  })
+  const parts = [...media, ...(rest ?? []).flatMap((block) => toParts(block, context))]
+  if (parts.length === 0) return []
+  return [{ role: 'user', content: parts.every(isText) ? textIn(parts) : parts }]
+}
+
+function toText(text: string): Fields {
+  return { type: 'text', text }
+}
+
+function isText({ type }: Fields): boolean {
+  return type === 'text'
+}
+
+function textIn(parts: readonly Fields[]): string {
+  return parts
+    .filter(isText)
+    .map(({ text }) => textOf(text))
+    .join('\n\n')
+}
+
+/** A block as parts of a chat message; one that we do not know is told as it is. */
+function toParts(block: Fields, context: Context): Fields[] {
+  switch (block.type) {
+    case 'text':
+      return [toText(textOf(block.text))]
+    case 'image':
+      return [toImage(fieldsOf(block.source))]
+    case 'document':
+      return toDocument(block, context)
+    case 'search_result': {
+      const found = blocksOf(block.content).map(({ text }) => textOf(text))
+      return [toText([textOf(block.title), textOf(block.source), ...found].filter(Boolean).join('\n'))]
+    }
+    case 'tool_result':
+      return [toText('The result of an earlier call:'), ...resultParts(block, context)]
+    default:
+      return [toText(toJson(bare(block)))]
+  }
+}
+
+function toImage({ type, media_type, data, url }: Fields): Fields {
+  if (type === 'base64') return { type: 'image_url', image_url: { url: `data:${media_type};base64,${data}` } }
+  if (type === 'url') return { type: 'image_url', image_url: { url } }
+  return toText('(an image that this model cannot be shown)')
+}
+
+function toDocument({ title, source }: Fields, { files }: Context): Fields[] {
+  const { type, media_type, data, content, url } = fieldsOf(source)
+  const name = textOf(title) || 'document'
+  if (type === 'text') return [toText(`${name}:\n${textOf(data)}`)]
+  if (type === 'content') return [toText(`${name}:`), ...blocksOf(content).flatMap(toContentPart)]
+  if (type === 'base64' && files)
+    return [{ type: 'file', file: { filename: name, file_data: `data:${media_type};base64,${data}` } }]
+  return [toText(`(${name}${url ? ` at ${url}` : ''}: a file that this model cannot be shown)`)]
+}
+
+function toContentPart({ type, text, source }: Fields): Fields[] {
+  if (type === 'image') return [toImage(fieldsOf(source))]
+  return textOf(text) === '' ? [] : [toText(textOf(text))]
+}

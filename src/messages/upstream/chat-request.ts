@@ -1,0 +1,89 @@
+// A Messages request as a Chat Completions request: only fields of that API, and few of them, since many servers refuse
+// what they do not know. What grows from turn to turn stands at the end: messages last, tools before them.
+import { hash } from '../../core/hash.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../core/oracle/json.ts'
+import type { MessagesRequest } from '../types.ts'
+import { type Speech, toMessages } from './chat-messages.ts'
+import { type Names, namesOf } from './openai.ts'
+
+/** What a server and a model take. */
+export type Dialect = Speech & {
+  readonly limit: 'max_tokens' | 'max_completion_tokens'
+  readonly temperature: boolean
+  readonly effort: boolean
+}
+
+export function dialectOf({ hostname }: URL, model: string): Dialect {
+  const openai = hostname === 'api.openai.com' || hostname.endsWith('.openai.azure.com')
+  const reasoning = /(^|\/)(o\d|gpt-([5-9]|\d\d))/.test(model)
+  return {
+    limit: openai || reasoning ? 'max_completion_tokens' : 'max_tokens',
+    systemAnywhere: openai,
+    files: openai || hostname === 'openrouter.ai',
+    temperature: !reasoning,
+    effort: reasoning || model.includes('gpt-oss'),
+  }
+}
+
+/** Why the request cannot be told to a server that runs no tools itself; undefined where it can. */
+export function hostedToolFault({ tools }: MessagesRequest): string | undefined {
+  const kinds = listOf(tools).map((tool) => fieldsOf(tool).type ?? 'custom')
+  const index = kinds.findIndex((kind) => kind !== 'custom')
+  if (index < 0) return undefined
+  const name = `tools.${index}: \`${kinds[index]}\``
+  return `${name} is run by Anthropic's API, and this upstream speaks Chat Completions. Leave it out of \`tools\`, or use an upstream that speaks the Messages API.`
+}
+
+export function toChatRequest(request: MessagesRequest, dialect: Dialect): Fields {
+  const names = namesOf(request.tools)
+  const tools = listOf(request.tools).map((tool) => toTool(fieldsOf(tool), names))
+  const stop = listOf(request.stop_sequences)
+  return {
+    model: request.model,
+    [dialect.limit]: request.max_tokens,
+    ...(dialect.temperature ? { temperature: request.temperature, top_p: request.top_p } : {}),
+    ...(stop.length > 0 ? { stop } : {}),
+    ...(dialect.effort ? { reasoning_effort: effortOf(request.output_config) } : {}),
+    response_format: formatOf(request),
+    user: userOf(request.metadata),
+    ...(request.stream === true ? { stream: true, stream_options: { include_usage: true } } : {}),
+    ...(tools.length > 0 ? { ...toToolChoice(fieldsOf(request.tool_choice), names), tools } : {}),
+    messages: toMessages(request, names, dialect),
+  }
+}
+
+function toTool({ name, description, input_schema }: Fields, names: Names): Fields {
+  // OpenAI refuses an object of which no properties are said.
+  const parameters = { type: 'object', properties: {}, ...fieldsOf(input_schema) }
+  return { type: 'function', function: { name: names.short(textOf(name)), description, parameters } }
+}
+
+function toToolChoice({ type, name, disable_parallel_tool_use }: Fields, names: Names): Fields {
+  const choices: Fields = {
+    any: 'required',
+    none: 'none',
+    tool: { type: 'function', function: { name: names.short(textOf(name)) } },
+  }
+  return {
+    tool_choice: choices[textOf(type)],
+    ...(disable_parallel_tool_use === true ? { parallel_tool_calls: false } : {}),
+  }
+}
+
+function effortOf(config: unknown): string | undefined {
+  const effort = textOf(fieldsOf(config).effort)
+  if (effort === 'low' || effort === 'medium') return effort
+  return effort === '' ? undefined : 'high'
+}
+
+function formatOf({ output_config, output_format }: MessagesRequest): Fields | undefined {
+  const { type, schema } = fieldsOf(fieldsOf(output_config).format ?? output_format)
+  return type === 'json_schema' ? { type, json_schema: { name: 'reply', schema } } : undefined
+}
+
+/** Servers limit its length and letters. */
+function userOf(metadata: unknown): string | undefined {
+  const user = textOf(fieldsOf(metadata).user_id)
+  if (user === '') return undefined
+  return /^[\w-]{6,64}$/.test(user) ? user : `user_${hash(user)}`
+}

@@ -1,0 +1,162 @@
+// An upstream that speaks OpenAI's Chat Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, OpenAI and others.
+import type { IncomingMessage } from 'node:http'
+import { type Fields, fieldsOf, listOf, without } from '../../core/oracle/json.ts'
+import { readEvents, type ServerSentEvent } from '../stream/sse.ts'
+import type {
+  Answer,
+  Call,
+  Headers,
+  MessagesRequest,
+  Sampled,
+  StreamEvent,
+  Upstream,
+  Wire,
+} from '../types.ts'
+import { createReply, type Reply } from './chat-events.ts'
+import { dialectOf, hostedToolFault, toChatRequest } from './chat-request.ts'
+import { ask, open, readWhole, relayed, UpstreamError } from './http.ts'
+import { addressOf, bearer, errorAnswer, jsonOf, toApiError, toModels } from './openai.ts'
+
+export type ChatOptions = {
+  /** The base, such as `http://127.0.0.1:11434/v1`. */
+  readonly url: URL
+  readonly key?: string
+  readonly wire?: Wire
+}
+
+export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
+  if (wire === 'native')
+    throw new Error(
+      'Chat Completions cannot speak the native wire. Use append or bridge, or leave the choice to us.',
+    )
+
+  const post = (body: Fields, { headers, signal }: Call) =>
+    open(addressOf(url, 'chat/completions'), {
+      method: 'POST',
+      headers: { ...bearer(headers, key), 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      signal,
+    })
+
+  return {
+    name: `chat ${url.host}`,
+    wireFor: () =>
+      wire
+        ? { wire, why: 'it is forced' }
+        : { wire: 'append', why: 'Chat Completions knows no tool references' },
+    async sample(request, call) {
+      const fault = hostedToolFault(request)
+      if (fault !== undefined) return { refused: errorAnswer(400, fault) }
+      const body = toChatRequest(request, dialectOf(url, request.model))
+      const accepted = await offer(body, (smaller) => post(smaller, call), call.signal)
+      if ('refused' in accepted) return accepted
+      return sampled(accepted.incoming, request, call.signal)
+    },
+    countTokens: async () => undefined,
+    models: async ({ headers, signal }) =>
+      toModels(await ask(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal })),
+  }
+}
+
+/** What a reply can do without. */
+const SPARE = [
+  ...['stream_options', 'user', 'parallel_tool_calls', 'reasoning_effort', 'temperature', 'top_p'],
+  ...['max_tokens', 'max_completion_tokens'],
+]
+
+/** Offers the request until the server takes it or names nothing more that can be spared: no two take the same. */
+async function offer(
+  request: Fields,
+  post: (body: Fields) => Promise<IncomingMessage>,
+  signal: AbortSignal,
+): Promise<{ readonly incoming: IncomingMessage } | { readonly refused: Answer }> {
+  for (let body = request; ; ) {
+    const incoming = await post(body)
+    if (incoming.statusCode === 200) return { incoming }
+    const answer = await explained(() => readWhole(incoming), signal)
+    const named = SPARE.filter((field) => body[field] !== undefined && isRefused(field, answer))
+    if (named.length === 0) return { refused: toApiError(answer) }
+    body = without(body, ...named)
+  }
+}
+
+function isRefused(field: string, { status, body }: Answer): boolean {
+  return (status === 400 || status === 422) && new RegExp(`\\b${field}\\b`).test(body)
+}
+
+async function sampled(
+  incoming: IncomingMessage,
+  request: MessagesRequest,
+  signal: AbortSignal,
+): Promise<Sampled> {
+  const headers = relayed(incoming)
+  const reply = createReply(request)
+  if (request.stream === true && !/json|html/.test(incoming.headers['content-type'] ?? ''))
+    return { events: streamed(incoming, reply, signal), headers }
+  const answer = await explained(() => readWhole(incoming), signal)
+  const completion = fieldsOf(jsonOf(answer.body))
+  if (listOf(completion.choices).length > 0) return { events: whole(completion, reply), headers }
+  return {
+    refused: completion.error
+      ? toApiError({ ...answer, status: statusOf(completion) })
+      : noCompletion(headers),
+  }
+}
+
+/** Gateways tell an error of the model behind them with a status of 200, and the true one inside. */
+function statusOf({ error }: Fields): number {
+  const code = Number(fieldsOf(error).code)
+  return code >= 400 && code < 600 ? code : 502
+}
+
+function noCompletion(headers: Headers): Answer {
+  const message =
+    'the upstream answered with no completion. Does its address end as it should, mostly in /v1?'
+  return errorAnswer(502, message, headers)
+}
+
+async function* whole(completion: Fields, reply: Reply): AsyncGenerator<StreamEvent> {
+  yield* reply.add(completion)
+  yield* reply.end(true)
+}
+
+async function* streamed(
+  incoming: IncomingMessage,
+  reply: Reply,
+  signal: AbortSignal,
+): AsyncGenerator<StreamEvent> {
+  const events = readEvents(incoming.iterator({ destroyOnReturn: false }))
+  let isDone = false
+  try {
+    while (!isDone) {
+      const { value } = await explained(() => events.next(), signal)
+      if (value === undefined) break
+      isDone = value.data.trim() === '[DONE]'
+      if (!isDone && value.data.trim() !== '') yield* reply.add(chunkOf(value))
+    }
+    yield* reply.end(isDone)
+  } finally {
+    // The connection can serve again when its answer is read to the end.
+    if (isDone) incoming.resume()
+    else incoming.destroy()
+  }
+}
+
+function chunkOf({ event, data }: ServerSentEvent): unknown {
+  const chunk = jsonOf(data)
+  if (chunk === undefined)
+    throw new UpstreamError('the upstream streamed an event that is no JSON. Try again.')
+  return event === 'error' ? { error: chunk } : chunk
+}
+
+/** A connection that fails in the middle of an answer, told as such. */
+async function explained<Value>(read: () => Promise<Value>, signal: AbortSignal): Promise<Value> {
+  try {
+    return await read()
+  } catch (error) {
+    if (signal.aborted) throw error
+    throw new UpstreamError(`the reply of the upstream broke off (${(error as Error).message}). Try again.`, {
+      cause: error,
+    })
+  }
+}

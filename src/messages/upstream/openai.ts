@@ -1,0 +1,144 @@
+// What OpenAI's two APIs share, told in the words of the Messages API: errors, models, credentials and names.
+import { hash } from '../../core/hash.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../core/oracle/json.ts'
+import type { Answer, Headers } from '../types.ts'
+
+/** Anthropic's names for what a status means. */
+const ERROR_TYPES: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  408: 'timeout_error',
+  413: 'request_too_large',
+  422: 'invalid_request_error',
+  429: 'rate_limit_error',
+  503: 'overloaded_error',
+  504: 'timeout_error',
+  529: 'overloaded_error',
+}
+
+/** An OpenAI error as the Messages API spells it, with the same status. */
+export function toApiError(answer: Answer): Answer {
+  // A redirect is not followed, so it is an error, too.
+  const status = answer.status >= 400 ? answer.status : 502
+  const message =
+    messageOf(jsonOf(answer.body)) ||
+    plainText(answer) ||
+    `the upstream answered ${answer.status} and no reason`
+  return errorAnswer(status, message, answer.headers)
+}
+
+/** An error of the Messages API. */
+export function errorAnswer(status: number, message: string, headers: Headers = {}): Answer {
+  const type = ERROR_TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error')
+  const requestId = headers['x-request-id'] ?? headers['request-id']
+  const document = {
+    type: 'error',
+    error: { type, message },
+    ...(requestId === undefined ? {} : { request_id: requestId }),
+  }
+  const { location: _, ...rest } = headers
+  return { status, headers: { ...rest, 'content-type': 'application/json' }, body: JSON.stringify(document) }
+}
+
+/** What an error says, in any of the shapes that servers give it; empty where it says nothing. */
+export function messageOf(value: unknown): string {
+  if (!isFields(value)) return textOf(value) || (Array.isArray(value) ? messageOf(value[0]) : '')
+  const said = value.error ?? value.message ?? value.detail
+  return isFields(said) ? messageOf(said) || toJson(said) : textOf(said) || (said ? toJson(said) : '')
+}
+
+/** A listing of models, as the Messages API gives it. */
+export function toModels(answer: Answer): Answer {
+  if (answer.status !== 200) return toApiError(answer)
+  const listing = jsonOf(answer.body)
+  const entries = Array.isArray(listing) ? listing : fieldsOf(listing).data
+  if (!Array.isArray(entries)) {
+    const message = 'the upstream gave no list of models. Does its address end as it should, mostly in /v1?'
+    return errorAnswer(502, message, answer.headers)
+  }
+  const data = entries
+    .map(fieldsOf)
+    .filter(({ id }) => textOf(id) !== '')
+    .map(toModel)
+  const document = { data, has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null }
+  return {
+    status: 200,
+    headers: { ...answer.headers, 'content-type': 'application/json' },
+    body: JSON.stringify(document),
+  }
+}
+
+function toModel({ id, name, created }: Fields): Fields {
+  return { type: 'model', id, display_name: textOf(name) || id, created_at: dateOf(created) }
+}
+
+/** The API says the epoch where a date is unknown. */
+function dateOf(seconds: unknown): string {
+  const date = new Date(typeof seconds === 'number' ? seconds * 1000 : 0)
+  return Number.isNaN(date.getTime()) ? new Date(0).toISOString() : date.toISOString()
+}
+
+/** The credentials for an OpenAI upstream. A key of Anthropic's is of no use there, and none of its business. */
+export function bearer(headers: Headers, key: string | undefined): Headers {
+  const own = headers.authorization ?? (headers['x-api-key'] && `Bearer ${headers['x-api-key']}`)
+  if (key !== undefined) return { authorization: `Bearer ${key}` }
+  return own && !/^bearer sk-ant-/i.test(own) ? { authorization: own } : {}
+}
+
+/** An address below the base, which may end in a slash or not. */
+export function addressOf(base: URL, path: string): URL {
+  const address = new URL(base)
+  address.pathname = `${base.pathname.replace(/\/+$/, '')}/${path}`
+  return address
+}
+
+/** Tool names as OpenAI takes them, and back. */
+export type Names = {
+  readonly short: (name: string) => string
+  readonly long: (short: string) => string
+}
+
+export function namesOf(tools: unknown): Names {
+  const names = listOf(tools).map((tool) => textOf(fieldsOf(tool).name))
+  const long = new Map(names.map((name) => [shortName(name), name]))
+  return { short: shortName, long: (short) => long.get(short) ?? short }
+}
+
+const LONGEST_NAME = 64
+
+/** OpenAI takes 64 letters, digits, `_` and `-`; a name beyond that gets a short one that stays the same. */
+function shortName(name: string): string {
+  if (/^[\w-]*$/.test(name) && name.length <= LONGEST_NAME) return name
+  const digest = hash(name)
+  return `${name.replace(/[^\w-]/g, '_').slice(0, LONGEST_NAME - digest.length - 1)}_${digest}`
+}
+
+/**
+ * The system prompt as text, without the line that Claude Code writes anew for every request and that only its vendor
+ * reads: it would cost every other server its prompt cache.
+ */
+export function systemText(system: unknown): string {
+  const texts =
+    typeof system === 'string' ? [system] : listOf(system).map((block) => textOf(fieldsOf(block).text))
+  return texts
+    .map((text) => text.replace(/^x-anthropic-billing-header:[^\n]*\n*/, ''))
+    .filter(Boolean)
+    .join('\n\n')
+}
+
+/** The value, or undefined where the text is no JSON. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Kept short: a proxy in between may answer with a whole page. */
+function plainText({ body }: Answer): string {
+  return isFields(jsonOf(body)) ? '' : body.trim().slice(0, 500)
+}

@@ -1,0 +1,243 @@
+// A script for the offline model: read from JSON and checked, so that playing it cannot fail. docs/script.md tells it.
+import { readFile } from 'node:fs/promises'
+import { quote } from '../../core/errors.ts'
+import { type Fields, isFields, toJson } from '../../core/oracle/json.ts'
+import { nearest } from '../../core/tools/names.ts'
+import { groupsIn, patternOf, templatesIn } from './script-text.ts'
+
+export type Script = {
+  readonly models: readonly string[]
+  /** The API that it plays: today's, or one from before tool search. */
+  readonly api: (typeof APIS)[number]
+  readonly boundThinking: boolean
+  /** Milliseconds between two events of a reply. */
+  readonly delay: number
+  readonly rules: readonly Rule[]
+  /** Said where no rule fits. */
+  readonly otherwise: string
+}
+
+export type Rule = { readonly when?: RegExp; readonly steps: readonly Step[] }
+
+export type Step =
+  | { readonly kind: 'say'; readonly text: string }
+  | { readonly kind: 'think'; readonly text: string }
+  /** Calls and searches in one reply. */
+  | { readonly kind: 'act'; readonly acts: readonly Act[] }
+  | { readonly kind: 'stop'; readonly reason: string }
+  | { readonly kind: 'fail'; readonly failure: Failure }
+  /** The reply that this stands in breaks off in the middle. */
+  | { readonly kind: 'cut' }
+
+export type Act =
+  | {
+      readonly kind: 'call'
+      readonly name: string
+      readonly input: Fields
+      /** What to search for where the tool is not in sight. */
+      readonly search?: string
+    }
+  | { readonly kind: 'search'; readonly query: string }
+
+export type Failure = {
+  readonly status: number
+  readonly type: string
+  readonly message: string
+  /** How often; missing means whenever this step is reached. */
+  readonly times?: number
+}
+
+/** The script cannot be read, or says something that cannot be played. */
+export class ScriptError extends Error {}
+
+export async function loadScript(path: string): Promise<Script> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new ScriptError(`the script ${path} cannot be read (${error.code}). Is the path right?`)
+  })
+  try {
+    return readScript(JSON.parse(text))
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    if (error instanceof ScriptError) throw new ScriptError(`${path}: ${reason}`)
+    throw new ScriptError(`${path} is not JSON: ${reason}. Comments and trailing commas are not allowed.`)
+  }
+}
+
+/** Throws a ScriptError that says where the first mistake is and what to write instead. */
+export function readScript(value: unknown): Script {
+  const fields = objectAt(value, 'the script', TOP_KEYS)
+  const { model = DEFAULT_MODEL, api = 'current', boundThinking = false, delay = 0, otherwise } = fields
+  return {
+    models: listAt(Array.isArray(model) ? model : [model], 'model').map((name) => textAt(name, 'model')),
+    api: oneOf(api, 'api', APIS),
+    boundThinking:
+      typeof boundThinking === 'boolean'
+        ? boundThinking
+        : wrong('boundThinking', 'true or false', boundThinking),
+    delay: numberAt(delay, 'delay', 0, LONGEST_DELAY),
+    rules: listAt(fields.rules, 'rules').map((rule, index) => readRule(rule, `rules[${index}]`)),
+    otherwise: otherwise === undefined ? DEFAULT_TEXT : templateAt(otherwise, 'otherwise', 0),
+  }
+}
+
+const APIS = ['current', 'old'] as const
+const DEFAULT_MODEL = 'toolshelf-script'
+const DEFAULT_TEXT = 'No rule of the script fits this.'
+const LONGEST_DELAY = 60_000
+const TOP_KEYS = ['model', 'api', 'boundThinking', 'delay', 'rules', 'otherwise']
+const STOPS = ['end_turn', 'max_tokens', 'refusal', 'model_context_window_exceeded']
+const ERROR_TYPES: ReadonlyMap<number, string> = new Map([
+  [400, 'invalid_request_error'],
+  [401, 'authentication_error'],
+  [403, 'permission_error'],
+  [404, 'not_found_error'],
+  [413, 'request_too_large'],
+  [429, 'rate_limit_error'],
+  [529, 'overloaded_error'],
+])
+
+function readRule(value: unknown, place: string): Rule {
+  const { when, do: steps } = objectAt(value, place, ['when', 'do'])
+  const pattern = when === undefined ? undefined : regexAt(textAt(when, `${place}.when`), `${place}.when`)
+  const groups = pattern ? groupsIn(pattern) : 0
+  return {
+    ...(pattern ? { when: pattern } : {}),
+    steps: listAt(steps, `${place}.do`).map((step, index) => readStep(step, `${place}.do[${index}]`, groups)),
+  }
+}
+
+type ReadStep = (value: unknown, place: string, groups: number) => Step
+
+/** A step is an object with one of these keys; a call has further ones beside it. */
+const STEPS: { readonly [key: string]: ReadStep } = {
+  say: (text, place, groups) => ({ kind: 'say', text: templateAt(text, place, groups) }),
+  think: (text, place, groups) => ({ kind: 'think', text: templateAt(text, place, groups) }),
+  calls: (acts, place, groups) => ({
+    kind: 'act',
+    acts: listAt(acts, place).map((act, index) => readAct(act, `${place}[${index}]`, groups)),
+  }),
+  stop: (reason, place) => ({ kind: 'stop', reason: oneOf(reason, place, STOPS) }),
+  fail: (failure, place) => ({ kind: 'fail', failure: readFailure(failure, place) }),
+  cut: (value, place) => (value === true ? { kind: 'cut' } : wrong(place, 'true', value)),
+}
+
+const ACT_KEYS = ['call', 'input', 'search']
+const STEP_KEYS = [...Object.keys(STEPS), ...ACT_KEYS]
+
+function readStep(value: unknown, place: string, groups: number): Step {
+  const fields = objectAt(value, place, STEP_KEYS)
+  const keys = Object.keys(fields)
+  const key = keys.find((name) => Object.hasOwn(STEPS, name))
+  const read = key === undefined ? undefined : STEPS[key]
+  if (!read || key === undefined) return { kind: 'act', acts: [readAct(fields, place, groups)] }
+  const other = keys.find((name) => name !== key)
+  if (other === undefined) return read(fields[key], `${place}.${key}`, groups)
+  throw new ScriptError(`${place}: "${key}" and "${other}" do not belong together. Write two steps.`)
+}
+
+function readAct(value: unknown, place: string, groups: number): Act {
+  const { call, input = {}, search } = objectAt(value, place, ACT_KEYS)
+  const query = search === undefined ? {} : { search: templateAt(search, `${place}.search`, groups) }
+  if (call === undefined) return readSearch(query.search, place)
+  const name = templateAt(call, `${place}.call`, groups)
+  checkPattern(name, `${place}.call`)
+  if (!isFields(input)) return wrong(`${place}.input`, 'an object', input)
+  checkTemplates(toJson(input), `${place}.input`, groups)
+  return { kind: 'call', name, input, ...query }
+}
+
+function readSearch(query: string | undefined, place: string): Act {
+  if (query !== undefined) return { kind: 'search', query }
+  throw new ScriptError(`${place}: what shall it do? Write ${listed(STEP_KEYS.filter(isVerb))}.`)
+}
+
+const isVerb = (key: string) => key !== 'input'
+
+function readFailure(value: unknown, place: string): Failure {
+  const fields = objectAt(value, place, ['status', 'type', 'message', 'times'])
+  const status = numberAt(fields.status, `${place}.status`, 400, 599)
+  const { type = ERROR_TYPES.get(status) ?? 'api_error', message = 'The script fails here.', times } = fields
+  return {
+    status,
+    type: textAt(type, `${place}.type`),
+    message: textAt(message, `${place}.message`),
+    ...(times === undefined ? {} : { times: numberAt(times, `${place}.times`, 1, 1000) }),
+  }
+}
+
+function objectAt(value: unknown, place: string, known: readonly string[]): Fields {
+  if (!isFields(value)) return wrong(place, `an object with ${listed(known)}`, value)
+  const unknown = Object.keys(value).find((key) => !known.includes(key))
+  if (unknown === undefined) return value
+  const [near] = nearest(unknown, known, 1)
+  const remedy = near ? `Did you mean "${near}"?` : `It takes ${listed(known)}.`
+  throw new ScriptError(`${place}: there is no key ${quote(unknown)}. ${remedy}`)
+}
+
+function listAt(value: unknown, place: string): readonly unknown[] {
+  return Array.isArray(value) && value.length > 0
+    ? value
+    : wrong(place, 'a list with at least one entry', value)
+}
+
+function textAt(value: unknown, place: string): string {
+  return typeof value === 'string' && value.trim() !== '' ? value : wrong(place, 'a text', value)
+}
+
+function numberAt(value: unknown, place: string, least: number, most: number): number {
+  return Number.isInteger(value) && Number(value) >= least && Number(value) <= most
+    ? Number(value)
+    : wrong(place, `a whole number from ${least} to ${most}`, value)
+}
+
+function oneOf<Word extends string>(value: unknown, place: string, words: readonly Word[]): Word {
+  return words.find((word) => word === value) ?? wrong(place, `one of ${listed(words)}`, value)
+}
+
+function templateAt(value: unknown, place: string, groups: number): string {
+  const text = textAt(value, place)
+  checkTemplates(text, place, groups)
+  return text
+}
+
+function checkTemplates(text: string, place: string, groups: number): void {
+  const unknown = templatesIn(text).find(
+    (name) => name !== 'user' && name !== 'result' && !(/^\d+$/.test(name) && Number(name) <= groups),
+  )
+  if (unknown === undefined) return
+  const known = `Known are {{user}}, {{result}} and, for each group of "when", its number; there are ${groups}.`
+  throw new ScriptError(`${place}: {{${unknown}}} stands for nothing. ${known}`)
+}
+
+function checkPattern(name: string, place: string): void {
+  try {
+    patternOf(name, () => '')
+  } catch (error) {
+    throw notRegex(place, error)
+  }
+}
+
+function regexAt(source: string, place: string): RegExp {
+  try {
+    return new RegExp(source, 'i')
+  } catch (error) {
+    throw notRegex(place, error)
+  }
+}
+
+function notRegex(place: string, error: unknown): ScriptError {
+  const reason = error instanceof Error ? error.message : String(error)
+  return new ScriptError(`${place}: ${reason}. In JSON each backslash is written twice.`)
+}
+
+function wrong(place: string, expected: string, value: unknown): never {
+  throw new ScriptError(
+    value === undefined
+      ? `${place} is missing: write ${expected}.`
+      : `${place} must be ${expected}, not ${quote(value)}.`,
+  )
+}
+
+function listed(words: readonly string[]): string {
+  return words.map((word) => `"${word}"`).join(', ')
+}

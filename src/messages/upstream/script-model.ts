@@ -1,0 +1,219 @@
+// The offline model: a request and a script give a reply. It has no memory: how far a rule has come is read from the
+// conversation, so that a restart or another replica goes on where it was.
+import { hash } from '../../core/hash.ts'
+import { sign, visibleTools } from '../../core/oracle/index.ts'
+import { type Fields, textOf, toJson } from '../../core/oracle/json.ts'
+import type { MessagesRequest } from '../types.ts'
+import { CALL_TOOL, throughCallTool } from '../wire/call-tool.ts'
+import type { Act, Failure, Rule, Script } from './script-file.ts'
+import { fill, fillFields, type Meaning, type NamePattern, patternOf, wordsOf } from './script-text.ts'
+import { describedTools, type MadeCall, type Round, searchTools, turnOf } from './script-turn.ts'
+
+export type Reply =
+  | {
+      readonly content: readonly Fields[]
+      readonly stop: string
+      /** The stream breaks off in the middle. */
+      readonly isCut: boolean
+    }
+  | { readonly failure: Failure }
+
+/** Ends every turn, so that nobody takes the script for a model. */
+export const OFFLINE_NOTE = "(Toolshelf's offline script, not a model)"
+
+/** `failed` is how often this very request has been answered with a failure before. */
+export function replyTo(request: MessagesRequest, script: Script, failed = 0): Reply {
+  const turn = turnOf(request)
+  const { steps, groups } = ruleFor(script, turn.user)
+  const sight = sightOf(request)
+  const blocks: Fields[] = []
+  let { rounds } = turn
+  let result = turn.earlier
+  let isCut = false
+  let failures = failed
+  const meaning: Meaning = (name) =>
+    name === 'user' ? turn.user : name === 'result' ? result : (groups[Number(name)] ?? '')
+  const ended = (stop: string): Reply => ({ content: finished(blocks, request, script), stop, isCut })
+
+  for (const step of steps) {
+    if (step.kind === 'act') {
+      const wanted = step.acts.map((act) => wantedOf(act, meaning))
+      const progress = progressOf(wanted, rounds)
+      rounds = rounds.slice(progress.used)
+      result = progress.result ?? result
+      if (!progress.isDue) continue
+      const deeds = deedsOf(wanted, sight, progress.used)
+      blocks.push(...deeds)
+      if (deeds.some(({ type }) => type === 'tool_use')) return ended('tool_use')
+      continue
+    }
+    // What stands before a call that was made, or searched for, was part of an earlier reply.
+    if (rounds.length > 0) continue
+    if (step.kind === 'say') blocks.push(said(fill(step.text, meaning)))
+    if (step.kind === 'think') blocks.push({ type: 'thinking', thinking: fill(step.text, meaning) })
+    if (step.kind === 'cut') isCut = true
+    if (step.kind === 'stop') {
+      blocks.push(said(OFFLINE_NOTE))
+      return ended(step.reason)
+    }
+    if (step.kind === 'fail') {
+      failures -= step.failure.times ?? Number.POSITIVE_INFINITY
+      if (failures < 0) return { failure: step.failure }
+    }
+  }
+  blocks.push(said(OFFLINE_NOTE))
+  return ended('end_turn')
+}
+
+function ruleFor(script: Script, user: string): { steps: Rule['steps']; groups: readonly string[] } {
+  for (const { when, steps } of script.rules) {
+    const groups = when ? when.exec(user) : []
+    if (groups) return { steps, groups }
+  }
+  return { steps: [{ kind: 'say', text: script.otherwise }], groups: [] }
+}
+
+/** An act with its templates filled. */
+type Wanted =
+  | {
+      readonly kind: 'call'
+      readonly name: NamePattern
+      readonly input: Fields
+      /** What to search for, one after the other, until the tool is in sight. */
+      readonly searches: readonly Search[]
+    }
+  | { readonly kind: 'search'; readonly search: Search }
+
+/** Words, and how they are joined to a pattern: all in this order, or any. */
+type Search = { readonly query: string; readonly joint: '.*' | '|' }
+
+function wantedOf(act: Act, meaning: Meaning): Wanted {
+  if (act.kind === 'search')
+    return { kind: 'search', search: { query: fill(act.query, meaning), joint: '|' } }
+  const name = patternOf(act.name, meaning)
+  const byWords = (text: string): Search => ({ query: wordsOf(text).join(' '), joint: '.*' })
+  const first =
+    act.search === undefined
+      ? byWords(name.said)
+      : ({ query: fill(act.search, meaning), joint: '|' } as const)
+  const searches = [first, byWords(name.said.split('__').at(-1) ?? '')]
+  return { kind: 'call', name, input: fillFields(act.input, meaning), searches }
+}
+
+type Progress = {
+  /** It is this step's turn. */
+  readonly isDue: boolean
+  /** Rounds that belong to this step. */
+  readonly used: number
+  readonly result?: string
+}
+
+const MOST_SEARCHES = 2
+
+/** How far a step has come. A round that is not its own means that the step found nothing to call and was left. */
+function progressOf(wanted: readonly Wanted[], rounds: readonly Round[]): Progress {
+  const calls = wanted.filter((want) => want.kind === 'call')
+  const isSearching = calls.length < wanted.length
+  const isCalled = ({ names }: MadeCall) => names.some((name) => calls.some((call) => call.name.fits(name)))
+  const isAside = (call: MadeCall) => call.isSearch && !isCalled(call)
+  const other = rounds.findIndex((round) => calls.length === 0 || !round.every(isAside))
+  const searched = Math.min(MOST_SEARCHES, other === -1 ? rounds.length : other)
+  const round = rounds[searched]
+  if (!round) return { isDue: true, used: searched }
+  if (!round.some((call) => isCalled(call) || (call.isSearch && isSearching)))
+    return { isDue: false, used: searched }
+  return { isDue: false, used: searched + 1, result: round.map(({ result }) => result).join('\n') }
+}
+
+/** What the model could call at the end of a request. */
+type Sight = {
+  readonly visible: readonly string[]
+  /** Only through CallTool. */
+  readonly described: readonly string[]
+  readonly search: string | undefined
+}
+
+function sightOf(request: MessagesRequest): Sight {
+  const visible = visibleTools(request)
+  return {
+    visible,
+    described: visible.includes(CALL_TOOL) ? describedTools(request) : [],
+    search: searchTools.find((name) => visible.includes(name)),
+  }
+}
+
+/** The blocks of one reply for a step: searches for what is not in sight, or the calls of what is. */
+function deedsOf(wanted: readonly Wanted[], sight: Sight, searched: number): Fields[] {
+  const hidden = wanted.flatMap((want) =>
+    want.kind === 'call' && !callOf(want.name, want.input, sight) ? [want.searches[searched]] : [],
+  )
+  const searches = hidden.flatMap((search) =>
+    search && sight.search ? [searchOf(search, sight.search)] : [],
+  )
+  return searches.length > 0 ? searches : wanted.map((want) => deedOf(want, sight))
+}
+
+function deedOf(want: Wanted, sight: Sight): Fields {
+  if (want.kind === 'call') {
+    return (
+      callOf(want.name, want.input, sight) ??
+      said(`I cannot see a tool named ${want.name.said}, so I do not call it.`)
+    )
+  }
+  return sight.search === undefined
+    ? said('I cannot see a search tool, so I do not search.')
+    : searchOf(want.search, sight.search)
+}
+
+/** Never a call of what is not in sight. */
+function callOf({ fits }: NamePattern, input: Fields, { visible, described }: Sight): Fields | undefined {
+  const direct = visible.find(fits)
+  if (direct !== undefined) return { type: 'tool_use', name: direct, input }
+  const name = described.find(fits)
+  return name === undefined ? undefined : throughCallTool({ type: 'tool_use', name, input })
+}
+
+const LONGEST_QUERY = 500
+const LONGEST_PATTERN = 200
+
+function searchOf({ query, joint }: Search, name: string): Fields {
+  if (!name.endsWith('_regex'))
+    return { type: 'tool_use', name, input: { query: query.slice(0, LONGEST_QUERY) } }
+  const words = query.match(/[\p{L}\p{N}_]+/gu) ?? []
+  const telling = joint === '|' ? words.filter((word) => word.length > 2) : words
+  const pattern = (telling.length > 0 ? telling : words).join(joint)
+  return { type: 'tool_use', name, input: { pattern: pattern.slice(0, LONGEST_PATTERN) } }
+}
+
+function said(text: string): Fields {
+  return { type: 'text', text }
+}
+
+/** The blocks as the API gives them: texts that follow each other are one, calls have ids, thinking is signed. */
+function finished(blocks: readonly Fields[], request: MessagesRequest, script: Script): Fields[] {
+  const seed = hash(toJson(request.messages))
+  const content: Fields[] = []
+  for (const block of blocks.filter((block) => !isBlank(block))) {
+    const last = content.at(-1)
+    if (block.type === 'thinking') content.push({ ...block, signature: signature(request, script, content) })
+    else if (block.type === 'tool_use') content.push(called(block, hash(`${seed} ${content.length}`), script))
+    else if (last?.type === 'text') content[content.length - 1] = said(`${last.text}\n${block.text}`)
+    else content.push(block)
+  }
+  return content
+}
+
+/** A template may have left nothing, which the API would not take back. */
+function isBlank({ text, thinking }: Fields): boolean {
+  return (text ?? thinking) !== undefined && textOf(text ?? thinking).trim() === ''
+}
+
+function signature(request: MessagesRequest, script: Script, content: readonly Fields[]): string {
+  return script.boundThinking ? sign(request, content) : 'script'
+}
+
+/** The order of the fields is the API's. An API from before tool search does not say who calls. */
+function called({ type, name, input }: Fields, id: string, { api }: Script): Fields {
+  const caller = api === 'current' ? { caller: { type: 'direct' } } : {}
+  return { type, id: `toolu_script_${id}`, name, input, ...caller }
+}

@@ -1,0 +1,59 @@
+// The small language inside a script's texts: {{templates}} and names that are /patterns/.
+import { type Fields, isFields } from '../../core/oracle/json.ts'
+import { splitName } from '../../core/tools/names.ts'
+
+const TEMPLATE = /\{\{\s*([^{}]*?)\s*\}\}/g
+
+/** What a template stands for at this point of the conversation. */
+export type Meaning = (template: string) => string
+
+export function templatesIn(text: string): string[] {
+  return [...text.matchAll(TEMPLATE)].map(([, name]) => name ?? '')
+}
+
+export function fill(text: string, meaning: Meaning): string {
+  return text.replace(TEMPLATE, (_, name: string) => meaning(name))
+}
+
+/** A value with the templates of all its texts filled; keys stay. */
+export function fillAll(value: unknown, meaning: Meaning): unknown {
+  if (typeof value === 'string') return fill(value, meaning)
+  if (Array.isArray(value)) return value.map((item) => fillAll(item, meaning))
+  return isFields(value) ? fillFields(value, meaning) : value
+}
+
+export function fillFields(fields: Fields, meaning: Meaning): Fields {
+  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, fillAll(value, meaning)]))
+}
+
+/** How many groups a regular expression has. */
+export function groupsIn(pattern: RegExp): number {
+  return (new RegExp(`${pattern.source}|`, pattern.flags).exec('')?.length ?? 1) - 1
+}
+
+/** The tools that a name in a script means: one, or all that a `/pattern/` matches. */
+export type NamePattern = {
+  /** As it may stand in a sentence. */
+  readonly said: string
+  readonly fits: (name: string) => boolean
+}
+
+/** Throws where the pattern is no regular expression. */
+export function patternOf(name: string, meaning: Meaning): NamePattern {
+  const source = /^\/(.+)\/$/.exec(name)?.[1]
+  if (source === undefined) {
+    const whole = fill(name, meaning)
+    return { said: whole, fits: (other) => other === whole }
+  }
+  const pattern = new RegExp(fill(source, (template) => escaped(meaning(template))))
+  return { said: `/${pattern.source}/`, fits: (other) => pattern.test(other) }
+}
+
+/** The words of a name or a pattern, as one would search for them. */
+export function wordsOf(name: string): string[] {
+  return splitName(name.replace(/\W+/g, '_').replace(/^_+/, ''))
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+}

@@ -1,0 +1,108 @@
+// What the offline model reads in a request: the newest words of the user, and what was called and found since.
+import { isOurText } from '../../core/history/notes.ts'
+import { type Fields, fieldsOf, isFields, textOf } from '../../core/oracle/json.ts'
+import { referencesIn } from '../../core/oracle/references.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+import type { MessagesRequest } from '../types.ts'
+import { CALL_TOOL, fromCallTool } from '../wire/call-tool.ts'
+
+/** Search tools that the model knows how to use, the one it likes best first. */
+export const searchTools = ['ToolSearch', 'tool_search_tool_bm25', 'tool_search_tool_regex']
+
+/** Everything from the newest words of the user on. */
+export type Turn = {
+  readonly user: string
+  /** The newest result from before these words. */
+  readonly earlier: string
+  readonly rounds: readonly Round[]
+}
+
+/** Calls that were made without seeing each other's results. */
+export type Round = readonly MadeCall[]
+
+export type MadeCall = {
+  /** The name that was called, and behind CallTool the one that was meant. */
+  readonly names: readonly string[]
+  readonly isSearch: boolean
+  readonly result: string
+}
+
+export function turnOf({ messages }: MessagesRequest): Turn {
+  const start = messages.findLastIndex((message) => userText(message) !== '')
+  const earlier = messages.slice(0, start + 1).flatMap(({ content }) => blocksOf(content))
+  return {
+    user: userText(messages[start] ?? {}),
+    earlier: resultText(earlier.findLast(isResult) ?? {}),
+    rounds: roundsOf(messages.slice(start + 1).flatMap(({ content }) => blocksOf(content))),
+  }
+}
+
+/** Tools whose definition stands as a line of JSON in what the user's side said (the bridge). */
+export function describedTools({ messages }: MessagesRequest): string[] {
+  const blocks = messages.filter(({ role }) => role === 'user').flatMap(({ content }) => blocksOf(content))
+  return blocks
+    .flatMap((block) => (block.type === 'text' ? textOf(block.text) : resultText(block)).split('\n'))
+    .filter((line) => line.startsWith('{') && line.includes('"input_schema"'))
+    .map((line) => definedName(line))
+    .filter((name) => name !== '')
+}
+
+function definedName(line: string): string {
+  try {
+    const { name, input_schema: schema } = fieldsOf(JSON.parse(line))
+    return isFields(schema) ? textOf(name) : ''
+  } catch {
+    return ''
+  }
+}
+
+const HOST_TEXT = /<(system-reminder|available-deferred-tools)>[\s\S]*?<\/\1>/g
+
+/** The words of the user without those of the host. */
+function userText({ role, content }: Fields): string {
+  if (role !== 'user') return ''
+  const texts = blocksOf(content).map((block) => (block.type === 'text' ? textOf(block.text) : ''))
+  return texts
+    .filter((text) => !isOurText(text))
+    .map((text) => text.replace(HOST_TEXT, '').trim())
+    .filter((text) => text !== '')
+    .join('\n')
+}
+
+function roundsOf(blocks: readonly Fields[]): Round[] {
+  const results = new Map(blocks.filter(isResult).map((block) => [block.tool_use_id, resultText(block)]))
+  const rounds: MadeCall[][] = []
+  let isOpen = false
+  for (const block of blocks) {
+    if (isResult(block)) isOpen = false
+    if (!isCall(block)) continue
+    if (!isOpen) rounds.push([])
+    isOpen = true
+    rounds.at(-1)?.push(madeCall(block, results.get(block.id) ?? ''))
+  }
+  return rounds
+}
+
+function madeCall(block: Fields, result: string): MadeCall {
+  const name = textOf(block.name)
+  const names = name === CALL_TOOL ? [name, textOf(fromCallTool(block).name)] : [name]
+  return { names, isSearch: searchTools.includes(name), result }
+}
+
+function isCall({ type }: Fields): boolean {
+  return type === 'tool_use' || type === 'server_tool_use'
+}
+
+function isResult({ type }: Fields): boolean {
+  return type === 'tool_result' || type === 'tool_search_tool_result'
+}
+
+/** The text of a result; of a search, the names that it found or why it failed. */
+function resultText(block: Fields): string {
+  const inner = block.type === 'tool_result' ? blocksOf(block.content) : []
+  const texts = inner.map(({ text }) => textOf(text))
+  const names = referencesIn(block).map((reference) => textOf(reference.tool_name))
+  return [...texts, ...names, textOf(fieldsOf(block.content).error_message)]
+    .filter((text) => text !== '')
+    .join('\n')
+}

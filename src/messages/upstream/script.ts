@@ -1,0 +1,195 @@
+// The offline model as an upstream: checks each request as the API would, answers from a script, and streams the
+// answer as recorded traffic does (wire 1.5). Everything happens in this process.
+import { setTimeout as wait } from 'node:timers/promises'
+import { hash } from '../../core/hash.ts'
+import { countTokens, render, type Segment, validate, visibleTools } from '../../core/oracle/index.ts'
+import { type Fields, fieldsOf, textOf, toJson } from '../../core/oracle/json.ts'
+import { estimateTokens } from '../../core/tokens.ts'
+import { createRecent } from '../recent.ts'
+import { eventsOf } from '../stream/events.ts'
+import type { Answer, Call, ChosenWire, MessagesRequest, StreamEvent, Upstream, Wire } from '../types.ts'
+import { UpstreamError } from './http.ts'
+import type { Script } from './script-file.ts'
+import { type Reply, replyTo } from './script-model.ts'
+
+export type ScriptUpstreamOptions = {
+  readonly script: Script
+  readonly name?: string
+  /** Used in place of the wire that fits the script's API. */
+  readonly wire?: Wire
+  readonly onRequest?: (seen: Seen) => void
+}
+
+/** A request as the offline model saw it, and what it did. */
+export type Seen = {
+  readonly request: MessagesRequest
+  readonly visible: readonly string[]
+  readonly segments: readonly Segment[]
+  readonly tokens: number
+  /** In a few words. */
+  readonly deed: string
+  /** Why the API would not have taken the request. */
+  readonly refused?: string
+}
+
+export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
+  const { script, name = 'script', wire, onRequest } = options
+  const failed = createRecent<number>(MOST_FAILURES)
+  const observe = (request: MessagesRequest, deed: string, refused?: string) =>
+    onRequest?.({
+      request,
+      visible: visibleTools(request),
+      segments: render(request),
+      tokens: countTokens(request),
+      deed,
+      ...(refused === undefined ? {} : { refused }),
+    })
+
+  return {
+    name,
+    wireFor: () => chosenWire(script, wire),
+
+    async sample(request, call) {
+      call.signal.throwIfAborted()
+      const seed = hash(toJson(request))
+      const headers = { 'request-id': `req_script_${seed}` }
+      const error = refusal(request, script, call, headers['request-id'])
+      if (error) {
+        observe(request, 'refuses the request', error.body.error.message)
+        return { refused: answer(error.status, error.body, headers) }
+      }
+      const reply = replyTo(request, script, failed.get(seed))
+      observe(request, deedOf(reply))
+      if ('failure' in reply) {
+        const { status, type, message } = reply.failure
+        failed.set(seed, (failed.get(seed) ?? 0) + 1)
+        const body = { type: 'error', error: { type, message }, request_id: headers['request-id'] }
+        return { refused: answer(status, body, headers) }
+      }
+      if (failed.get(seed)) failed.set(seed, 0)
+      const events = [...streamed(messageOf(request, reply, seed))]
+      return { events: paced(events, script.delay, reply.isCut, call.signal), headers }
+    },
+
+    async countTokens(request, call) {
+      const error = refusal(request, script, call)
+      return error ? answer(error.status, error.body) : answer(200, { input_tokens: countTokens(request) })
+    },
+
+    models: async () => answer(200, modelList(script.models)),
+  }
+}
+
+/** Requests whose failures are counted for the `times` of a step: the one thing that no conversation tells. */
+const MOST_FAILURES = 1000
+
+function chosenWire({ api }: Script, forced: Wire | undefined): ChosenWire {
+  if (forced) return { wire: forced, why: 'asked for' }
+  return api === 'current'
+    ? { wire: 'native', why: 'the script plays an API that takes references' }
+    : { wire: 'append', why: 'the script plays an API from before tool search' }
+}
+
+function refusal(
+  request: MessagesRequest,
+  { api, boundThinking }: Script,
+  { headers }: Call,
+  requestId?: string,
+) {
+  const betas = (headers['anthropic-beta'] ?? '').split(',').map((beta) => beta.trim())
+  return validate(request, {
+    betas: betas.filter((beta) => beta !== ''),
+    oldProxy: api === 'old',
+    boundThinking,
+    ...(requestId === undefined ? {} : { requestId }),
+  })
+}
+
+function answer(status: number, body: unknown, headers: Answer['headers'] = {}): Answer {
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
+}
+
+function modelList(models: readonly string[]): Fields {
+  const data = models.map((id) => ({
+    type: 'model',
+    id,
+    display_name: `${id} (offline script)`,
+    created_at: '1970-01-01T00:00:00Z',
+  }))
+  return { data, has_more: false, first_id: models[0], last_id: models.at(-1) }
+}
+
+function deedOf(reply: Reply): string {
+  if ('failure' in reply) return `fails with ${reply.failure.status}`
+  const calls = reply.content.filter(({ type }) => type === 'tool_use').map(({ name }) => textOf(name))
+  const deed = calls.length > 0 ? `calls ${calls.join(', ')}` : `says its piece (${reply.stop})`
+  return reply.isCut ? `${deed}, cut off` : deed
+}
+
+function messageOf(
+  request: MessagesRequest,
+  reply: Exclude<Reply, { failure: unknown }>,
+  seed: string,
+): Fields {
+  const { content, stop } = reply
+  return {
+    id: `msg_script_${seed}`,
+    type: 'message',
+    role: 'assistant',
+    model: request.model,
+    content,
+    stop_reason: stop,
+    stop_sequence: null,
+    usage: {
+      input_tokens: countTokens(request),
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: 0,
+      output_tokens: estimateTokens(toJson(content)),
+    },
+  }
+}
+
+/** The events of a message as a model sends them: bit by bit, with a sign of life at the start. */
+function* streamed(message: Fields): Generator<StreamEvent> {
+  for (const event of eventsOf(message)) {
+    if (event.type === 'message_start') {
+      const started = fieldsOf(event.message)
+      yield { ...event, message: { ...started, usage: { ...fieldsOf(started.usage), output_tokens: 1 } } }
+      yield { type: 'ping' }
+    } else if (event.type === 'content_block_delta') yield* fragments(event)
+    else yield event
+  }
+}
+
+const FRAGMENTED = ['text', 'thinking', 'partial_json']
+
+function* fragments(event: StreamEvent): Generator<StreamEvent> {
+  const delta = fieldsOf(event.delta)
+  const key = FRAGMENTED.find((name) => textOf(delta[name]) !== '')
+  if (key === undefined) yield event
+  else for (const piece of piecesOf(textOf(delta[key]))) yield { ...event, delta: { ...delta, [key]: piece } }
+}
+
+const MOST_PIECES = 64
+
+/** About a word each, but not very many. */
+function piecesOf(text: string): string[] {
+  const words = text.split(/(?<=[\s,:])(?=[^\s,:])/)
+  const size = Math.ceil(words.length / MOST_PIECES)
+  return words.flatMap((_, index) => (index % size === 0 ? [words.slice(index, index + size).join('')] : []))
+}
+
+async function* paced(
+  events: readonly StreamEvent[],
+  delay: number,
+  isCut: boolean,
+  signal: AbortSignal,
+): AsyncGenerator<StreamEvent> {
+  const end = isCut ? Math.ceil(events.length / 2) : events.length
+  for (const [index, event] of events.slice(0, end).entries()) {
+    if (delay > 0 && index > 0) await wait(delay, undefined, { signal })
+    signal.throwIfAborted()
+    yield event
+  }
+  if (isCut) throw new UpstreamError('the script breaks this reply off in the middle ("cut": true).')
+}

@@ -1,0 +1,202 @@
+// The offline model and tools that it cannot see: it searches, loads, and never calls what is not in sight.
+import { describe, expect, test } from 'vitest'
+import type { Fields, MessagesRequest } from '../../src/messages/types.ts'
+import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
+import { callTool } from '../../src/messages/wire/call-tool.ts'
+import { assistant, deferred, found, result, search, text, tool, use, user } from '../oracle/requests.ts'
+import { always, ask, call, finding, lines, messageFrom, play, recorder, talk } from './script-talk.ts'
+
+const ISSUE = 'mcp__github__create_issue'
+const toolSearch = tool('ToolSearch')
+const hosted = (variant: string) => ({
+  type: `tool_search_tool_${variant}_20251119`,
+  name: `tool_search_tool_${variant}`,
+})
+const file = always({ say: 'I file it.' }, { call: ISSUE, input: { title: 'x' } }, { say: 'Filed.' })
+const unseen = (name: string) => `I cannot see a tool named ${name}, so I do not call it.`
+
+describe('a call of a tool that is not in sight', () => {
+  test('searches for its words, then calls it', async () => {
+    expect(await talk(play(file), ask('go', [toolSearch, deferred(ISSUE)]), finding(ISSUE))).toEqual([
+      ['I file it.', 'ToolSearch {"query":"github create issue"}'],
+      [`${ISSUE} {"title":"x"}`],
+      [`Filed.\n${OFFLINE_NOTE}`],
+    ])
+  })
+
+  test('searches for what the script says, then for its own words, and gives up after two', async () => {
+    const upstream = play(
+      always({ call: ISSUE, search: 'file a {{user}}' }, { call: 'Read' }, { say: 'Read: {{result}}.' }),
+    )
+    const tools = [toolSearch, tool('Read'), deferred(ISSUE)]
+    expect(await talk(upstream, ask('bug', tools))).toEqual([
+      ['ToolSearch {"query":"file a bug"}'],
+      ['ToolSearch {"query":"create issue"}'],
+      [unseen(ISSUE), 'Read {}'],
+      [`Read: Read ran.\n${OFFLINE_NOTE}`],
+    ])
+  })
+
+  test('each such step has its own searches', async () => {
+    const upstream = play(always({ call: 'Nowhere' }, { call: ISSUE }))
+    const run = (name: string, input: Fields) =>
+      finding(...(String(input.query).includes('issue') ? [ISSUE] : []))(name, input)
+    expect(await talk(upstream, ask('go', [toolSearch, deferred(ISSUE)]), run)).toEqual([
+      ['ToolSearch {"query":"nowhere"}'],
+      ['ToolSearch {"query":"nowhere"}'],
+      [unseen('Nowhere'), 'ToolSearch {"query":"github create issue"}'],
+      [`${ISSUE} {}`],
+      [OFFLINE_NOTE],
+    ])
+  })
+
+  test('without a search tool, it says so at once', async () => {
+    const upstream = play(always({ call: ISSUE }, { search: 'x' }))
+    expect(await talk(upstream, ask('go', [tool('Read'), deferred(ISSUE)]))).toEqual([
+      [`${unseen(ISSUE)}\nI cannot see a search tool, so I do not search.\n${OFFLINE_NOTE}`],
+    ])
+  })
+
+  test('a pattern means the first visible tool that matches; groups of the user’s words are taken literally', async () => {
+    const upstream = play({ rules: [{ when: 'call (\\S+)', do: [{ call: '/(^|__){{1}}$/' }] }] })
+    const tools = [toolSearch, deferred(ISSUE), tool('mcp__gitlab__create_issue')]
+    expect(await talk(upstream, ask('call create_issue', tools))).toEqual([
+      ['mcp__gitlab__create_issue {}'],
+      [OFFLINE_NOTE],
+    ])
+    expect((await talk(upstream, ask('call .*', tools))).at(-1)).toEqual([
+      `${unseen('/(^|__)\\.\\*$/')}\n${OFFLINE_NOTE}`,
+    ])
+  })
+
+  test('a search that no history shows, because a gateway hides it, is not missed', async () => {
+    const tools = [toolSearch, tool(ISSUE)]
+    const messages = [user(text('go')), assistant(use('a', ISSUE)), user(result('a'))]
+    const { content } = await messageFrom(play(file), { ...ask('go', tools), messages })
+    expect(lines(content)).toEqual([`Filed.\n${OFFLINE_NOTE}`])
+  })
+})
+
+describe('search tools', () => {
+  test('BM25 is asked with words', async () => {
+    const replies = await talk(play(file), ask('go', [hosted('bm25'), deferred(ISSUE)]), finding(ISSUE))
+    expect(replies[0]?.[1]).toBe('tool_search_tool_bm25 {"query":"github create issue"}')
+    expect(replies[1]).toEqual([`${ISSUE} {"title":"x"}`])
+  })
+
+  test('regex is asked with a pattern: of a name all words, of a question any that tells something', async () => {
+    const tools = [hosted('regex'), deferred(ISSUE)]
+    const byName = await talk(play(file), ask('go', tools), finding(ISSUE))
+    expect(byName[0]?.[1]).toBe('tool_search_tool_regex {"pattern":"github.*create.*issue"}')
+    const byWords = await talk(
+      play(always({ search: '{{user}}' })),
+      ask('an issue (new)!', tools),
+      finding(ISSUE),
+    )
+    expect(byWords[0]).toEqual(['tool_search_tool_regex {"pattern":"issue|new"}'])
+  })
+
+  test('a long question is cut to what the search tools take', async () => {
+    const words = 'abcd '.repeat(400)
+    const { content } = await messageFrom(play(always({ search: '{{user}}' })), ask(words, [hosted('regex')]))
+    const [block] = content as { input: { pattern: string } }[]
+    expect(block?.input.pattern).toHaveLength(200)
+  })
+
+  test('a search alone tells what it found', async () => {
+    const upstream = play(always({ search: 'issue' }, { say: 'Found {{result}}.' }))
+    expect(await talk(upstream, ask('go', [toolSearch, deferred(ISSUE)]), finding(ISSUE))).toEqual([
+      ['ToolSearch {"query":"issue"}'],
+      [`Found ${ISSUE}.\n${OFFLINE_NOTE}`],
+    ])
+  })
+
+  test('a search tool can be called like any other', async () => {
+    const upstream = play(
+      always({ call: 'ToolSearch', input: { query: `select:${ISSUE}` } }, { call: ISSUE }),
+    )
+    expect(await talk(upstream, ask('go', [toolSearch, deferred(ISSUE)]), finding(ISSUE))).toEqual([
+      [`ToolSearch {"query":"select:${ISSUE}"}`],
+      [`${ISSUE} {}`],
+      [OFFLINE_NOTE],
+    ])
+  })
+
+  test('wire 28: a call and a search in one reply', async () => {
+    const upstream = play(always({ calls: [{ call: 'Read' }, { search: 'issue' }] }, { call: ISSUE }))
+    const tools = [hosted('bm25'), tool('Read'), deferred(ISSUE)]
+    expect(await talk(upstream, ask('go', tools), finding(ISSUE))).toEqual([
+      ['Read {}', 'tool_search_tool_bm25 {"query":"issue"}'],
+      [`${ISSUE} {}`],
+      [OFFLINE_NOTE],
+    ])
+  })
+
+  test('parallel calls wait until all that can be found is found', async () => {
+    const upstream = play(always({ calls: [{ call: 'Read' }, { call: ISSUE }, { call: 'Nowhere' }] }))
+    const tools = [toolSearch, tool('Read'), deferred(ISSUE)]
+    expect(await talk(upstream, ask('go', tools), finding(ISSUE))).toEqual([
+      ['ToolSearch {"query":"github create issue"}', 'ToolSearch {"query":"nowhere"}'],
+      ['ToolSearch {"query":"nowhere"}'],
+      ['Read {}', `${ISSUE} {}`, unseen('Nowhere')],
+      [OFFLINE_NOTE],
+    ])
+  })
+
+  test('wire 28, 30: the API’s own searches in the history are searches, answered at once or late', async () => {
+    const tools = [hosted('regex'), tool('Read'), deferred(ISSUE)]
+    const last = async (script: object, ...messages: object[]) => {
+      const request = { ...ask('go', tools), messages: [user(text('go')), ...messages] } as MessagesRequest
+      return lines((await messageFrom(play(script), request)).content)
+    }
+    expect(
+      await last(file, assistant(text('I file it.'), search('srvtoolu_1'), found('srvtoolu_1', ISSUE))),
+    ).toEqual([`${ISSUE} {"title":"x"}`])
+    const both = always({ calls: [{ call: 'Read' }, { search: 'issue' }] }, { call: ISSUE }, { say: 'End.' })
+    const early = [assistant(use('a', 'Read'), search('srvtoolu_1')), user(result('a'))]
+    const late = [assistant(found('srvtoolu_1', ISSUE), use('b', ISSUE)), user(result('b'))]
+    expect(await last(both, ...early, ...late)).toEqual([`End.\n${OFFLINE_NOTE}`])
+  })
+})
+
+describe('the bridge', () => {
+  const tools = [toolSearch, callTool as Fields]
+  const describing = (name: string) =>
+    name === 'ToolSearch'
+      ? `Call them with CallTool. Their definitions:\n${JSON.stringify(tool(ISSUE))}`
+      : 'done'
+
+  test('a tool whose definition was told is called through CallTool', async () => {
+    const { seen, onRequest } = recorder()
+    expect(await talk(play(file, { onRequest }), ask('go', tools), describing)).toEqual([
+      ['I file it.', 'ToolSearch {"query":"github create issue"}'],
+      [`CallTool {"name":"${ISSUE}","arguments":{"title":"x"}}`],
+      [`Filed.\n${OFFLINE_NOTE}`],
+    ])
+    expect(seen.map(({ deed }) => deed)).toEqual([
+      'calls ToolSearch',
+      'calls CallTool',
+      'says its piece (end_turn)',
+    ])
+  })
+
+  test('a name alone is not a definition', async () => {
+    const replies = await talk(play(file), ask('go', tools), () => `{"name":"${ISSUE}"}\n{"input_schema"`)
+    expect(replies.at(-1)?.[0]).toContain(unseen(ISSUE))
+  })
+
+  test('a definition without CallTool cannot be called', async () => {
+    const replies = await talk(play(file), ask('go', [toolSearch]), describing)
+    expect(replies.at(-1)?.[0]).toContain(unseen(ISSUE))
+  })
+})
+
+test('a request with ten thousand tools and a long history is answered', async () => {
+  const tools = [toolSearch, ...Array.from({ length: 9_999 }, (_, index) => deferred(`tool_${index}`))]
+  const rounds = Array.from({ length: 2_000 }, (_, index) => [
+    assistant(use(`a${index}`, 'Read')),
+    user(result(`a${index}`)),
+  ])
+  const request = { ...ask('go', tools), messages: [user(text('go')), ...rounds.flat()] } as MessagesRequest
+  expect(await play(file).sample(request, call())).toHaveProperty('events')
+})
