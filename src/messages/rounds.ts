@@ -48,108 +48,126 @@ async function* rounds(job: Job, first: AsyncIterable<StreamEvent>): AsyncGenera
   let events = first
   for (let round = 1; ; round++) {
     const sampling = yield* passOn(events, reply, job)
-    if (sampling.isBroken) return
-    const isSearch = sampling.searches > 0 && sampling.calls === 0 && sampling.stopReason === 'tool_use'
-    if (!isSearch) return yield* end(reply, searching, sampling.end)
+    if (!sampling) return
+    const { end: event, searches, calls } = sampling
+    const isSearch = searches > 0 && calls === 0 && fieldsOf(event.delta).stop_reason === 'tool_use'
+    if (!isSearch) return yield* end(reply, searching, event)
     for (const result of await searching.answer(reply.shown.length)) yield* show(result, reply)
-    if (round === MOST_ROUNDS)
-      return yield* end(reply, searching, stopped(sampling.end, searching.stopReason))
+    if (round === MOST_ROUNDS) return yield* end(reply, searching, stopped(event, searching.stopReason))
     const next = await sample(job)
     if ('refused' in next) throw new RefusedMidway(next.refused)
     events = next.events
   }
 }
 
-type Sampling = {
-  readonly end: StreamEvent
-  readonly stopReason: unknown
-  readonly searches: number
-  readonly calls: number
-  /** The upstream has said in its stream that it failed. */
-  readonly isBroken: boolean
-}
-
-/** The events of one sampling as the client is to see them. */
+/** The events of one sampling as the client is to see them; what it came to, unless it broke off. */
 async function* passOn(
   events: AsyncIterable<StreamEvent>,
   reply: Reply,
-  { searching, wire }: Job,
-): AsyncGenerator<StreamEvent, Sampling> {
-  const making = new Map<unknown, BlockInMaking & { readonly at: number | undefined }>()
-  let end: StreamEvent | undefined
-  let searches = 0
-  let calls = 0
+  job: Job,
+): AsyncGenerator<StreamEvent, (Sampling & { end: StreamEvent }) | undefined> {
+  const sampling: Sampling = { making: new Map(), end: undefined, searches: 0, calls: 0, isBroken: false }
   for await (const event of events) {
-    switch (event.type) {
-      case 'message_start':
-        reply.usages.push(fieldsOf(fieldsOf(event.message).usage))
-        if (reply.usages.length > 1) break
-        yield event
-        for (const block of searching.opening) yield* show(block, reply)
-        break
-      case 'content_block_start': {
-        const block = fieldsOf(event.content_block)
-        const name = block.type === 'tool_use' ? textOf(block.name) : ''
-        const isHeld = name !== '' && (searching.isSearch(name) || (wire === 'bridge' && name === CALL_TOOL))
-        const at = isHeld ? undefined : reply.shown.length
-        making.set(event.index, { block, json: '', at })
-        if (at === undefined) break
-        if (block.type === 'tool_use') calls++
-        const shown = asShown(block, at, searching)
-        reply.shown.push(shown)
-        yield { ...event, index: at, content_block: shown }
-        break
-      }
-      case 'content_block_delta': {
-        const open = making.get(event.index)
-        grow(open, fieldsOf(event.delta))
-        if (open?.at !== undefined) yield { ...event, index: open.at }
-        break
-      }
-      case 'content_block_stop': {
-        const open = making.get(event.index)
-        if (!open) break
-        const block = finished(open)
-        if (open.at !== undefined) {
-          reply.shown[open.at] = { ...reply.shown[open.at], ...without(block, 'id', 'caller') }
-          searching.said(block)
-          yield { ...event, index: open.at }
-        } else if (searching.isSearch(textOf(block.name))) {
-          if (inputOf(open.json) === undefined && open.json !== '') break
-          searches++
-          const { id, name, input } = block
-          const shown = await searching.shown({ id: textOf(id), name: textOf(name), input: fieldsOf(input) })
-          if (!shown) break
-          searching.said(shown)
-          yield* show(shown, reply)
-        } else {
-          calls++
-          const call = fromCallTool(block)
-          searching.said(call)
-          yield* show(asShown(call, reply.shown.length, searching), reply)
-        }
-        break
-      }
-      case 'message_delta':
-        end = event
-        reply.usages.push({ ...reply.usages.pop(), ...fieldsOf(event.usage) })
-        break
-      case 'message_stop':
-        break
-      case 'error':
-        yield event
-        return { end: event, stopReason: undefined, searches, calls, isBroken: true }
-      default:
-        yield event
-    }
+    yield* await seen(event, sampling, reply, job)
+    if (sampling.isBroken) return undefined
   }
+  const { end } = sampling
   if (!end) throw new UpstreamError('the stream of the upstream ended before its reply did.')
-  return { end, stopReason: fieldsOf(end.delta).stop_reason, searches, calls, isBroken: false }
+  return { ...sampling, end }
 }
 
-async function* show(block: Fields, reply: Reply): AsyncGenerator<StreamEvent> {
-  yield* blockEvents(block, reply.shown.length)
+/** One sampling as far as it has come. */
+type Sampling = {
+  readonly making: Map<unknown, Making>
+  end: StreamEvent | undefined
+  searches: number
+  calls: number
+  /** The upstream has said in its stream that it failed. */
+  isBroken: boolean
+}
+
+/** A block that is being written; one that is held back has no place in the reply yet. */
+type Making = BlockInMaking & { readonly at: number | undefined }
+
+async function seen(
+  event: StreamEvent,
+  sampling: Sampling,
+  reply: Reply,
+  job: Job,
+): Promise<Iterable<StreamEvent>> {
+  const open = sampling.making.get(event.index)
+  switch (event.type) {
+    case 'message_start':
+      reply.usages.push(fieldsOf(fieldsOf(event.message).usage))
+      if (reply.usages.length > 1) return []
+      return [event, ...job.searching.opening.flatMap((block) => show(block, reply))]
+    case 'content_block_start':
+      return startBlock(event, sampling, reply, job)
+    case 'content_block_delta':
+      grow(open, fieldsOf(event.delta))
+      return open?.at === undefined ? [] : [{ ...event, index: open.at }]
+    case 'content_block_stop':
+      if (!open) return []
+      return open.at === undefined
+        ? showHeld(open, sampling, reply, job)
+        : [finish(open, open.at, event, reply, job)]
+    case 'message_delta':
+      sampling.end = event
+      reply.usages.push({ ...reply.usages.pop(), ...fieldsOf(event.usage) })
+      return []
+    case 'message_stop':
+      return []
+    case 'error':
+      sampling.isBroken = true
+      return [event]
+    default:
+      return [event]
+  }
+}
+
+/** Searches, and calls through the bridge, are held back until they are whole. */
+function startBlock(event: StreamEvent, sampling: Sampling, reply: Reply, { searching, wire }: Job) {
+  const block = fieldsOf(event.content_block)
+  const name = block.type === 'tool_use' ? textOf(block.name) : ''
+  const isHeld = name !== '' && (searching.isSearch(name) || (wire === 'bridge' && name === CALL_TOOL))
+  const at = isHeld ? undefined : reply.shown.length
+  sampling.making.set(event.index, { block, json: '', at })
+  if (at === undefined) return []
+  if (block.type === 'tool_use') sampling.calls++
+  const shown = asShown(block, at, searching)
+  reply.shown.push(shown)
+  return [{ ...event, index: at, content_block: shown }]
+}
+
+function finish(open: Making, at: number, event: StreamEvent, reply: Reply, { searching }: Job): StreamEvent {
+  const block = finished(open)
+  reply.shown[at] = { ...reply.shown[at], ...without(block, 'id', 'caller') }
+  searching.said(block)
+  return { ...event, index: at }
+}
+
+async function showHeld(open: Making, sampling: Sampling, reply: Reply, { searching }: Job) {
+  const block = finished(open)
+  if (!searching.isSearch(textOf(block.name))) {
+    sampling.calls++
+    const call = fromCallTool(block)
+    searching.said(call)
+    return show(asShown(call, reply.shown.length, searching), reply)
+  }
+  const isCutOff = inputOf(open.json) === undefined
+  if (isCutOff) return []
+  sampling.searches++
+  const { id, name, input } = block
+  const shown = await searching.shown({ id: textOf(id), name: textOf(name), input: fieldsOf(input) })
+  if (!shown) return []
+  searching.said(shown)
+  return show(shown, reply)
+}
+
+function show(block: Fields, reply: Reply): StreamEvent[] {
+  const events = [...blockEvents(block, reply.shown.length)]
   reply.shown.push(block)
+  return events
 }
 
 /** A call under the id that the client is to use, and said to come from the model itself (wire 25). */
