@@ -1,8 +1,9 @@
 // The vocabulary of the Messages gateway. Inside it, every model speaks the Messages API: requests and stream events
 // have Anthropic's shapes, of which only what we read is named here; whatever else they hold passes through.
 import type { Fields } from '../core/oracle/json.ts'
+import type { StreamEvent } from '../reply.ts'
 
-export type { Fields }
+export type { Fields, StreamEvent }
 
 /** A request of the Messages API. */
 export type MessagesRequest = {
@@ -12,9 +13,6 @@ export type MessagesRequest = {
   readonly stream?: boolean
   readonly [field: string]: unknown
 }
-
-/** An event of a streamed reply, as the API spells it. */
-export type StreamEvent = { readonly type: string; readonly [field: string]: unknown }
 
 /** What comes with a request to an upstream. */
 export type Call = {

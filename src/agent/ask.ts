@@ -1,0 +1,118 @@
+// One call of the model: prepared by the shelf, sent, read as a stream or whole, and made again where that may help.
+import type { Prepared, RequestLike, Shelf } from '../core/index.ts'
+import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
+import { createCollector, eventsOf, type StreamEvent } from '../reply.ts'
+import type { AgentEvent, Client } from './types.ts'
+
+export type Asking = {
+  readonly client: Client
+  readonly shelf: Shelf
+  readonly retries: number
+  readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<void>
+}
+
+/** What came of it. `messages` is the history as it was sent, with the shelf's notes. */
+export type Asked =
+  | { readonly reply: Fields; readonly messages: Prepared['messages'] }
+  | { readonly error: ModelError; readonly said: string }
+
+export type ModelError = { readonly kind: 'stopped' | 'too-long' | 'failed'; readonly message: string }
+
+export async function* ask(
+  request: RequestLike,
+  { client, shelf, retries, wait }: Asking,
+  signal: AbortSignal,
+): AsyncGenerator<AgentEvent, Asked> {
+  let prepared = await shelf.prepare(request)
+  let isRecovered = false
+  for (let attempt = 1; ; attempt++) {
+    yield {
+      type: 'request',
+      sent: { request: prepared.request, decision: prepared.decision, loaded: prepared.loaded },
+    }
+    const collector = createCollector()
+    try {
+      const options = { headers: prepared.headers, signal }
+      const answer = await client.messages.create({ ...prepared.request, stream: true } as never, options)
+      for await (const event of eventsFrom(answer)) {
+        collector.add(event)
+        const piece = pieceOf(event)
+        if (piece) yield piece
+      }
+      const reply = collector.message()
+      if (textOf(reply.stop_reason) !== '') return { reply, messages: prepared.messages }
+      throw new Error('the reply broke off')
+    } catch (error) {
+      const said = spoken(collector.message())
+      if (signal.aborted) return { error: { kind: 'stopped', message: 'stopped' }, said }
+      const again = isRecovered ? undefined : await shelf.recover(error, request, prepared)
+      if (again) {
+        isRecovered = true
+        prepared = again
+        continue
+      }
+      const fault = describe(error)
+      if (!fault.isPassing || attempt > retries) return { error: fault, said }
+      const milliseconds = fault.retryAfter ?? Math.min(30_000, 500 * 2 ** (attempt - 1))
+      yield { type: 'retry', reason: fault.message, attempt, milliseconds }
+      await wait(milliseconds, signal).catch(() => {})
+      if (signal.aborted) return { error: { kind: 'stopped', message: 'stopped' }, said }
+    }
+  }
+}
+
+/** A stream of events, or a whole message. */
+async function* eventsFrom(answer: unknown): AsyncGenerator<StreamEvent> {
+  if (isStream(answer)) {
+    for await (const event of answer) {
+      if (event.type === 'error')
+        throw Object.assign(new Error(textOf(fieldsOf(event.error).message)), { error: event })
+      yield event
+    }
+  } else yield* eventsOf(fieldsOf(answer))
+}
+
+function isStream(value: unknown): value is AsyncIterable<StreamEvent> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+}
+
+function pieceOf({ type, delta }: StreamEvent): AgentEvent | undefined {
+  const { type: kind, text, thinking } = fieldsOf(delta)
+  if (type !== 'content_block_delta') return undefined
+  if (kind === 'text_delta') return { type: 'text', text: textOf(text) }
+  return kind === 'thinking_delta' ? { type: 'thinking', text: textOf(thinking) } : undefined
+}
+
+function spoken({ content }: Fields): string {
+  const blocks = Array.isArray(content) ? content.map(fieldsOf) : []
+  return blocks.map(({ text }) => textOf(text)).join('')
+}
+
+const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 529])
+
+type Fault = ModelError & { readonly isPassing: boolean; readonly retryAfter: number | undefined }
+
+/** What an SDK's error says. One without a status never reached the model. */
+function describe(error: unknown): Fault {
+  const { status, headers, message, error: body } = fieldsOf(error)
+  const inner = textOf(fieldsOf(fieldsOf(body).error).message)
+  const text = inner || textOf(message) || String(error)
+  const code = typeof status === 'number' ? status : undefined
+  const isTooLong =
+    (code === 400 || code === 413) && /too long|too large|context (length|window)|maximum context/i.test(text)
+  const isPassing = code === undefined ? !(error instanceof TypeError) : PASSING.has(code)
+  return {
+    kind: isTooLong ? 'too-long' : 'failed',
+    message: code === undefined ? text : `${text} (status ${code})`,
+    isPassing: isPassing && !isTooLong,
+    retryAfter: retryAfter(headers),
+  }
+}
+
+function retryAfter(headers: unknown): number | undefined {
+  const get = fieldsOf(headers).get
+  const given =
+    typeof get === 'function' ? get.call(headers, 'retry-after') : fieldsOf(headers)['retry-after']
+  const seconds = Number(given ?? Number.NaN)
+  return seconds >= 0 && seconds <= 120 ? seconds * 1000 : undefined
+}

@@ -1,0 +1,32 @@
+// Events of many who speak at once, in the order in which they are said, for one who listens.
+
+export type Channel<Item> = AsyncIterable<Item> & {
+  readonly push: (item: Item) => void
+  readonly close: () => void
+}
+
+export function createChannel<Item>(): Channel<Item> {
+  const items: Item[] = []
+  let isClosed = false
+  let wake = () => {}
+  return {
+    push(item) {
+      items.push(item)
+      wake()
+    },
+    close() {
+      isClosed = true
+      wake()
+    },
+    async *[Symbol.asyncIterator]() {
+      while (true) {
+        yield* items.splice(0)
+        if (items.length > 0) continue
+        if (isClosed) return
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      }
+    },
+  }
+}

@@ -1,0 +1,42 @@
+// The tool `Agent`: a task for an agent of its own, with the same tools, a conversation of its own, and one answer (U1).
+import { createAgent } from './agent.ts'
+import type { AgentOptions, AgentTool } from './types.ts'
+
+/** What a sub-agent shares with the agent that calls it. */
+export type Shared = Omit<AgentOptions, 'messages' | 'onHistory' | 'tools' | 'enrich'> & {
+  readonly tools: readonly AgentTool[]
+}
+
+const AGENT = 'Agent'
+
+/** `shared` is asked at each call, because the model may have been changed in between. */
+export function agentTool(shared: () => Shared): AgentTool {
+  return {
+    name: AGENT,
+    description:
+      'Gives a task to an agent of its own, which has the same tools and sees nothing of this conversation: say all it must know. Answers with its last words. Good for searching widely without filling this conversation; several can run at once.',
+    input_schema: {
+      type: 'object',
+      properties: {
+        description: { type: 'string', description: 'The task in three to five words.' },
+        prompt: { type: 'string', description: 'The whole task.' },
+      },
+      required: ['description', 'prompt'],
+    },
+    isReadOnly: true,
+    async run({ prompt }, { signal, tell }) {
+      const { tools, shelf, ...rest } = shared()
+      const own = tools.filter(({ name }) => name !== AGENT)
+      const agent = createAgent({ ...rest, shelf: shelf.fork(), tools: own })
+      let said = ''
+      for await (const event of agent.send(String(prompt), { signal })) {
+        tell(event)
+        if (event.type === 'request' || event.type === 'retry') said = ''
+        if (event.type === 'text') said += event.text
+        if (event.type === 'end' && event.reason !== 'done')
+          throw new Error(`the sub-agent ended (${event.reason}): ${event.error ?? 'no reason given'}`)
+      }
+      return said === '' ? 'The sub-agent said nothing.' : said
+    },
+  }
+}

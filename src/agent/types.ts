@@ -1,0 +1,139 @@
+// The vocabulary of the agent. The loop tells what happens as events; a failure is an event too, never a throw.
+import type { Content, Decision, Message, Shelf, Tool, ToolResult, ToolUse } from '../core/index.ts'
+
+/** What the agent asks a model with: the Anthropic SDK's client, or anything with its shape. */
+export type Client = {
+  readonly messages: {
+    create(
+      request: never,
+      options?: { readonly headers?: object; readonly signal?: AbortSignal },
+    ): PromiseLike<unknown>
+  }
+}
+
+/** A tool that the agent runs itself. */
+export type AgentTool = Tool & {
+  /** What it throws, the model reads as an error. */
+  readonly run: (input: Input, context: ToolContext) => Content | Promise<Content>
+  /** Changes nothing, so nobody need be asked. */
+  readonly isReadOnly?: boolean
+}
+
+export type Input = { readonly [name: string]: unknown }
+
+export type ToolContext = {
+  readonly call: ToolUse
+  readonly signal: AbortSignal
+  /** Tells of what a tool's own agent does. */
+  readonly tell: (event: AgentEvent) => void
+}
+
+/** Runs the tools of MCP servers; an `McpHost` is one. */
+export type Runner = { run(call: ToolUse, options?: { readonly signal?: AbortSignal }): Promise<ToolResult> }
+
+/** Asked before a tool runs that may change something. A text is a refusal, with its reason for the model. */
+export type Permission = (asked: {
+  readonly call: ToolUse
+  readonly server: string | undefined
+  readonly signal: AbortSignal
+}) => Promise<true | string> | true | string
+
+export type AgentEvent =
+  /** A piece of what the model says or thinks. */
+  | { readonly type: 'text' | 'thinking'; readonly text: string }
+  /** What was sent, before the reply comes. */
+  | { readonly type: 'request'; readonly sent: Sent }
+  /** The whole reply. */
+  | {
+      readonly type: 'reply'
+      readonly content: readonly Message[]
+      readonly usage: Usage
+      readonly stopReason: string
+    }
+  /** A call is about to run. */
+  | { readonly type: 'call'; readonly call: ToolUse }
+  /** What a call came to; `loaded` are the tools that a search loaded. */
+  | {
+      readonly type: 'result'
+      readonly call: ToolUse
+      readonly result: ToolResult
+      readonly loaded: readonly string[]
+    }
+  /** The model could not be asked; it will be again, and what it had said so far is void. */
+  | {
+      readonly type: 'retry'
+      readonly reason: string
+      readonly attempt: number
+      readonly milliseconds: number
+    }
+  | { readonly type: 'compacted'; readonly before: number; readonly after: number }
+  /** Something a person should know. */
+  | { readonly type: 'notice'; readonly text: string }
+  /** What happens inside a sub-agent. */
+  | { readonly type: 'inside'; readonly call: ToolUse; readonly event: AgentEvent }
+  | { readonly type: 'end'; readonly reason: EndReason; readonly error?: string }
+
+export type EndReason = 'done' | 'stopped' | 'failed' | 'limit' | 'refused'
+
+export type Usage = {
+  readonly input: number
+  readonly cached: number
+  readonly output: number
+}
+
+/** A request as it went out, for whoever keeps a ledger. */
+export type Sent = {
+  readonly request: { readonly model: string; readonly [field: string]: unknown }
+  readonly decision: Decision
+  readonly loaded: readonly string[]
+}
+
+export type AgentOptions = {
+  readonly client: Client
+  readonly model: string
+  readonly shelf: Shelf
+  /** The agent's own tools; they are put on the shelf. */
+  readonly tools?: readonly AgentTool[]
+  /** Runs tools of MCP servers. */
+  readonly runner?: Runner
+  readonly system?: string
+  /** Without it, everything may run. */
+  readonly permission?: Permission
+  /** From an earlier session. */
+  readonly messages?: readonly Message[]
+  /** Told of every change of the history: what to append to it, or what takes its place. */
+  readonly onHistory?: (change: HistoryChange) => void
+  /** What a user message is given on its way, such as the skills that fit it. */
+  readonly enrich?: (
+    text: string,
+    agent: { readonly messages: readonly Message[] },
+  ) => Promise<readonly string[]>
+  readonly maxTokens?: number
+  /** In tokens. */
+  readonly contextWindow?: number
+  /** The share of the window from which on the history is compacted. */
+  readonly compactAt?: number
+  /** Model calls for one message of the user, at most. */
+  readonly maxSteps?: number
+  /** How often a model call that failed for a passing reason is made again. */
+  readonly retries?: number
+  /** Waits; a test waits less. */
+  readonly wait?: (milliseconds: number, signal: AbortSignal) => Promise<void>
+}
+
+export type HistoryChange =
+  | { readonly type: 'append'; readonly messages: readonly Message[] }
+  | { readonly type: 'replace'; readonly messages: readonly Message[] }
+
+export type Agent = {
+  /** One message of the user, until the model is done with it. One at a time. */
+  send(text: string, options?: { readonly signal?: AbortSignal }): AsyncGenerator<AgentEvent>
+  /** Summarises the history now. */
+  compact(options?: { readonly signal?: AbortSignal }): AsyncGenerator<AgentEvent>
+  readonly messages: readonly Message[]
+  readonly shelf: Shelf
+  model: string
+  /** Tokens that the last request and its reply took. */
+  readonly used: number
+  readonly contextWindow: number
+}
