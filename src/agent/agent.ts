@@ -4,7 +4,7 @@ import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
 import { type Asked, ask } from './ask.ts'
 import { compactMessages } from './compaction.ts'
-import { runCalls } from './run-calls.ts'
+import { loadedBy, runCalls } from './run-calls.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason, Usage } from './types.ts'
 
 const MAX_TOKENS = 8192
@@ -12,11 +12,12 @@ const MAX_STEPS = 200
 const RETRIES = 4
 const COMPACT_AT = 0.8
 const CONTEXT_WINDOW = 200_000
+const SEARCH_TOOL = 'ToolSearch'
 
 export function createAgent(options: AgentOptions): Agent {
   const { client, shelf, tools = [], runner, permission, system, enrich, onHistory = () => {} } = options
   const { maxTokens = MAX_TOKENS, maxSteps = MAX_STEPS, retries = RETRIES, wait = sleep } = options
-  const { contextWindow = CONTEXT_WINDOW, compactAt = COMPACT_AT } = options
+  const { preload = () => [], contextWindow = CONTEXT_WINDOW, compactAt = COMPACT_AT } = options
   const own = new Map(tools.map((tool): [string, AgentTool] => [tool.name, tool]))
   const { byName } = shelf.tools().pool
   const missing = tools.filter((tool) => byName.get(tool.name)?.tool !== tool)
@@ -61,6 +62,23 @@ export function createAgent(options: AgentOptions): Agent {
     used = 0
     yield { type: 'compacted', before, after: messages.length }
     return true
+  }
+
+  /** Loads tools as if the model had searched for them. */
+  async function* load(names: readonly string[]): AsyncGenerator<AgentEvent> {
+    if (names.length === 0) return
+    const call = {
+      id: `toolu_preload_${messages.length}`,
+      name: SEARCH_TOOL,
+      input: { query: `select:${names.join(',')}` },
+    }
+    const result = await shelf.answer(call)
+    if (!result || result.is_error) return
+    yield { type: 'result', call, result, loaded: loadedBy(result) }
+    append(
+      { role: 'assistant', content: [{ type: 'tool_use', ...call }] },
+      { role: 'user', content: [result] },
+    )
   }
 
   async function* steps(signal: AbortSignal): AsyncGenerator<AgentEvent, End> {
@@ -112,6 +130,7 @@ export function createAgent(options: AgentOptions): Agent {
         const added = (await enrich?.(text, { messages })) ?? []
         const blocks = [...added, text].map((one) => ({ type: 'text', text: one }))
         append({ role: 'user', content: added.length === 0 ? text : blocks })
+        yield* load(preload(text))
         yield { type: 'end', ...(yield* steps(signal)) }
       } catch (error) {
         yield { type: 'end', reason: 'failed', error: (error as Error).message }

@@ -80,7 +80,8 @@ function whenAborted(signal: AbortSignal): Promise<never> {
   })
 }
 
-function loadedBy({ content }: ToolResult): string[] {
+/** The tools that a search loaded. */
+export function loadedBy({ content }: ToolResult): string[] {
   return content.flatMap((block) => (block.type === 'tool_reference' ? [block.tool_name] : []))
 }
 

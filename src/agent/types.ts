@@ -108,6 +108,8 @@ export type AgentOptions = {
     text: string,
     agent: { readonly messages: readonly Message[] },
   ) => Promise<readonly string[]>
+  /** Deferred tools that a user message needs, by exact name: they are loaded before the model is asked. */
+  readonly preload?: (text: string) => readonly string[]
   readonly maxTokens?: number
   /** In tokens. */
   readonly contextWindow?: number
