@@ -37,8 +37,8 @@ export type Input = {
   readonly isSet: (option: string) => boolean
 }
 
-/** 0 done · 1 it ran and failed · 2 the words of the call are wrong. */
-export type ExitCode = 0 | 1 | 2
+/** 0 done · 1 it ran and failed · 2 the words of the call are wrong · 3 the model stopped early · 130 interrupted. */
+export type ExitCode = 0 | 1 | 2 | 3 | 130
 
 /** The words of a call are wrong: told with the command's usage, exit code 2. */
 export class UsageError extends Error {}

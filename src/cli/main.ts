@@ -19,6 +19,11 @@ type Entry = { readonly name: string; readonly summary: string; readonly load: (
 /** Loaded when called for: a gateway must not wait for what only an evaluation needs. */
 const commands: readonly Entry[] = [
   {
+    name: 'demo',
+    summary: 'what is saved, on real servers, without a key',
+    load: async () => (await import('./demo.ts')).demo,
+  },
+  {
     name: 'mcp',
     summary: 'the gateway: all your MCP servers behind one',
     load: async () => (await import('./mcp.ts')).mcp,

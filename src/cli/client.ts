@@ -1,0 +1,75 @@
+// The model that chat, run and demo speak to: an API with a key, any compatible address, or a script in its place.
+import Anthropic from '@anthropic-ai/sdk'
+import { createGateway } from '../messages/gateway.ts'
+import { createMetrics } from '../messages/metrics.ts'
+import { serve } from '../messages/server.ts'
+import { createScriptUpstream } from '../messages/upstream/script.ts'
+import { loadScript, type Script } from '../messages/upstream/script-file.ts'
+import { rankers } from '../rankers.ts'
+import { CommandError, type Input, type Option } from './command.ts'
+
+export const MODEL = 'claude-sonnet-5-5'
+
+export type OpenedClient = {
+  readonly client: Anthropic
+  readonly model: string
+  /** In a few words, for the person. */
+  readonly about: string
+  readonly isScript: boolean
+  close(): Promise<void>
+}
+
+/** The options that choose a model, for every command that has one. */
+export const modelOptions: { readonly [name: string]: Option } = {
+  model: { type: 'string', value: 'id', about: `${MODEL} or ANTHROPIC_MODEL if left out` },
+  'base-url': { type: 'string', value: 'url', about: 'of a compatible API, such as `toolshelf serve`' },
+  script: { type: 'string', value: 'file', about: 'no model: answers from a script (docs/script.md)' },
+}
+
+export async function openClient(input: Input, environment: NodeJS.ProcessEnv): Promise<OpenedClient> {
+  const file = input.text('script')
+  if (file !== undefined) return openScript(await readScriptFile(file), `the script ${file}, no model`)
+  const baseURL = input.text('base-url') ?? environment.ANTHROPIC_BASE_URL
+  const apiKey = environment.ANTHROPIC_API_KEY
+  const authToken = environment.ANTHROPIC_AUTH_TOKEN
+  if (!apiKey && !authToken && !baseURL)
+    throw new CommandError(
+      'there is no model to speak to. Set ANTHROPIC_API_KEY, name a compatible API with --base-url (for a local model: "toolshelf serve --upstream openai:URL"), or play a script with --script.',
+    )
+  const model = input.text('model') ?? environment.ANTHROPIC_MODEL ?? MODEL
+  const client = new Anthropic({
+    apiKey: apiKey ?? (authToken ? null : 'none'),
+    ...(authToken ? { authToken } : {}),
+    ...(baseURL ? { baseURL } : {}),
+    maxRetries: 0,
+  })
+  return {
+    client,
+    model,
+    about: baseURL ? `${model} at ${baseURL}` : model,
+    isScript: false,
+    close: async () => {},
+  }
+}
+
+/** A script behind a real Messages API on loopback: what is sent is what would be sent to a model. */
+export async function openScript(script: Script, about: string): Promise<OpenedClient> {
+  const gateway = createGateway({
+    upstream: createScriptUpstream({ script }),
+    rankers: { own: rankers.hybrid, bm25: rankers.hybrid, regex: rankers.regex },
+    keep: [],
+    notify: () => {},
+  })
+  const setting = { mode: 'emulate', share: 100 } as const
+  const served = await serve({ gateway, setting, metrics: createMetrics(), port: 0 })
+  const client = new Anthropic({ apiKey: 'none', baseURL: served.url, maxRetries: 0 })
+  return { client, model: 'toolshelf-script', about, isScript: true, close: served.close }
+}
+
+async function readScriptFile(file: string): Promise<Script> {
+  try {
+    return await loadScript(file)
+  } catch (error) {
+    throw new CommandError((error as Error).message)
+  }
+}

@@ -1,0 +1,120 @@
+// What definitions cost, from the requests that were really sent: with Toolshelf, and what they would have cost without.
+import { estimateTokens } from '../../core/index.ts'
+import { extendsPrefix, render, type Segment } from '../../core/oracle/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../core/oracle/json.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+
+export type LedgerTurn = {
+  readonly prompt: string
+  /** All definitions in every request that would have been sent; requests that only searched would not. */
+  readonly tokensWithout: number
+  /** Definitions, names and searches in every request that was sent. */
+  readonly tokensWith: number
+  readonly loaded: readonly string[]
+  readonly searches: number
+  readonly requests: number
+  /** Requests that began with all of the one before: what a prompt cache keeps. */
+  readonly prefixKept: number
+}
+
+export type LedgerTotal = Omit<LedgerTurn, 'prompt' | 'loaded'> & {
+  readonly saved: number
+  /** A part of a hundred. */
+  readonly savedShare: number
+  readonly tools: number
+  readonly method: string
+}
+
+export type Ledger = {
+  /** A message of the person begins a turn. */
+  begin(prompt: string): void
+  /** A request as it is sent. */
+  send(request: object): void
+  /** The reply to it. */
+  reply(content: readonly Fields[]): void
+  /** Tools that a search loaded. */
+  load(names: readonly string[]): void
+  readonly turns: readonly LedgerTurn[]
+  total(): LedgerTotal
+}
+
+/** `definitions` are those of every tool there is now, as JSON. */
+export function createLedger(definitions: () => readonly string[]): Ledger {
+  const turns: { -readonly [Field in keyof LedgerTurn]: LedgerTurn[Field] }[] = []
+  let last: readonly Segment[] | undefined
+  return {
+    turns,
+    begin(prompt) {
+      turns.push({
+        prompt,
+        tokensWithout: 0,
+        tokensWith: 0,
+        loaded: [],
+        searches: 0,
+        requests: 0,
+        prefixKept: 0,
+      })
+    },
+    send(request) {
+      const turn = turns.at(-1)
+      if (!turn) return
+      const segments = render(request)
+      turn.requests++
+      if (last === undefined || extendsPrefix(last, segments).extends) turn.prefixKept++
+      last = segments
+      turn.tokensWith += shelfTokens(segments, request)
+      turn.tokensWithout += allTokens(definitions())
+    },
+    reply(content) {
+      const turn = turns.at(-1)
+      const calls = content.filter(({ type }) => type === 'tool_use')
+      const searches = calls.filter(({ name }) => name === 'ToolSearch').length
+      if (!turn || searches === 0) return
+      turn.searches += searches
+      if (searches === calls.length) turn.tokensWithout -= allTokens(definitions())
+    },
+    load(names) {
+      const turn = turns.at(-1)
+      if (turn) turn.loaded = [...turn.loaded, ...names]
+    },
+    total() {
+      const sum = (field: 'tokensWithout' | 'tokensWith' | 'searches' | 'requests' | 'prefixKept') =>
+        turns.reduce((total, turn) => total + turn[field], 0)
+      const tokensWithout = sum('tokensWithout')
+      const tokensWith = sum('tokensWith')
+      return {
+        tokensWithout,
+        tokensWith,
+        saved: tokensWithout - tokensWith,
+        savedShare:
+          tokensWithout === 0 ? 0 : Math.round((1000 * (tokensWithout - tokensWith)) / tokensWithout) / 10,
+        searches: sum('searches'),
+        requests: sum('requests'),
+        prefixKept: sum('prefixKept'),
+        tools: definitions().length,
+        method: 'characters / 2.9, an estimate',
+      }
+    },
+  }
+}
+
+function allTokens(definitions: readonly string[]): number {
+  return estimateTokens(definitions.join(''))
+}
+
+/** What a request holds because of tools and of searching for them. */
+function shelfTokens(segments: readonly Segment[], request: object): number {
+  const shown = segments
+    .filter(({ kind }) => kind === 'tools' || kind === 'functions')
+    .map(({ text }) => text)
+  const blocks = listOf(fieldsOf(request).messages).flatMap((message) => blocksOf(fieldsOf(message).content))
+  const notes = blocks
+    .filter(
+      ({ type, text }) =>
+        type === 'text' && /^<(system-reminder|available-deferred-tools)>/.test(textOf(text)),
+    )
+    .map(({ text }) => textOf(text))
+  const searches = new Set(blocks.filter(({ name }) => name === 'ToolSearch').map(({ id }) => id))
+  const calls = blocks.filter((block) => searches.has(block.id) || searches.has(block.tool_use_id))
+  return estimateTokens([...shown, ...notes, ...calls.map((block) => JSON.stringify(block))].join(''))
+}

@@ -1,0 +1,79 @@
+// The demo as lines, for pipes and for those who like it so.
+import type { Ledger, LedgerTurn } from './ledger.ts'
+import type { DemoEvent } from './play.ts'
+
+export function plainLines(event: DemoEvent, live: string | undefined): string[] {
+  switch (event.type) {
+    case 'servers':
+      return event.isSettled
+        ? [
+            heading(live),
+            `Servers: ${event.servers.map(({ name, tools, state }) => `${name} ${state === 'connected' ? tools : state}`).join(', ')} (tools)`,
+          ]
+        : []
+    case 'prompt':
+      return ['', `> ${event.text}`]
+    case 'agent':
+      return agentLines(event)
+    case 'turn':
+      return [turnLine(event.ledger.turns.at(-1))]
+    case 'done':
+      return ['', ...finalWords(event.ledger, event.missing)]
+  }
+}
+
+export function heading(live: string | undefined): string {
+  return live === undefined
+    ? 'Toolshelf demo: real MCP servers and real calls; a script speaks in place of a model.'
+    : `Toolshelf demo: real MCP servers, real calls, a real model (${live}).`
+}
+
+function agentLines({ event }: Extract<DemoEvent, { type: 'agent' }>): string[] {
+  if (event.type === 'reply') {
+    const said = event.content.filter(({ type }) => type === 'text').map(({ text }) => String(text).trim())
+    return said.filter((text) => text !== '').flatMap((text) => text.split('\n').map((line) => `  ${line}`))
+  }
+  if (event.type !== 'result') return []
+  const { name, input } = event.call
+  if (name === 'ToolSearch')
+    return [
+      `  search ${JSON.stringify((input as { query?: unknown }).query)} → ${event.loaded.join(', ') || 'nothing'}`,
+    ]
+  return [`  call   ${name}${event.result.is_error ? ' (failed)' : ''}`]
+}
+
+function turnLine(turn: LedgerTurn | undefined): string {
+  if (!turn) return ''
+  return `  definitions: ${number(turn.tokensWithout)} tokens without Toolshelf, ${number(turn.tokensWith)} with it`
+}
+
+export function finalWords(ledger: Ledger, missing: readonly string[]): string[] {
+  const { turns } = ledger
+  const total = ledger.total()
+  const most = Math.max(...turns.map(({ tokensWithout }) => tokensWithout), 1)
+  const rows = turns.flatMap((turn, index) => [
+    `  turn ${index + 1}  without ${bar(turn.tokensWithout, most)} ${number(turn.tokensWithout)}`,
+    `          with    ${bar(turn.tokensWith, most)} ${number(turn.tokensWith)}`,
+  ])
+  return [
+    `Tokens of tool definitions, ${total.tools} tools (${total.method}):`,
+    ...rows,
+    `  total   ${number(total.tokensWithout)} without, ${number(total.tokensWith)} with: ${total.savedShare} % saved`,
+    `  ${total.searches} searches; cached prefix kept in ${total.prefixKept} of ${total.requests} requests`,
+    ...(missing.length > 0 ? [`  not installed, so left out: ${missing.join(', ')}`] : []),
+    '',
+    'With your own servers:  toolshelf doctor    what they cost',
+    '                        toolshelf mcp       all of them behind one, in any MCP client',
+    '                        toolshelf chat      an agent that uses them',
+  ]
+}
+
+const WIDTH = 40
+
+function bar(value: number, most: number): string {
+  return '█'.repeat(Math.max(value > 0 ? 1 : 0, Math.round((WIDTH * value) / most))).padEnd(WIDTH)
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en-US')
+}

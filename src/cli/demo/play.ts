@@ -1,0 +1,104 @@
+// The demo as it runs: servers start, the person's messages are sent, the ledger grows. Told as events, shown elsewhere.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createAgent } from '../../agent/agent.ts'
+import { createChannel } from '../../agent/channel.ts'
+import type { AgentEvent } from '../../agent/types.ts'
+import { createShelf } from '../../index.ts'
+import { readConfig } from '../../mcp/config/config.ts'
+import { createMcpHost } from '../../mcp/host/index.ts'
+import type { McpHost } from '../../mcp/types.ts'
+import { type OpenedClient, openScript } from '../client.ts'
+import { CommandError } from '../command.ts'
+import { version } from '../version.ts'
+import { createLedger, type Ledger } from './ledger.ts'
+import { demoConfig } from './servers.ts'
+import { demoScript, PROMPTS } from './task.ts'
+
+export type DemoEvent =
+  | {
+      readonly type: 'servers'
+      readonly isSettled: boolean
+      readonly servers: readonly { readonly name: string; readonly tools: number; readonly state: string }[]
+    }
+  | { readonly type: 'prompt'; readonly text: string }
+  | { readonly type: 'agent'; readonly event: AgentEvent }
+  | { readonly type: 'turn'; readonly ledger: Ledger }
+  | { readonly type: 'done'; readonly ledger: Ledger; readonly missing: readonly string[] }
+
+export type DemoOptions = {
+  /** A real model; the script if left out. */
+  readonly live: OpenedClient | undefined
+  readonly notify: (message: string) => void
+}
+
+export async function* playDemo({ live, notify }: DemoOptions): AsyncGenerator<DemoEvent> {
+  const folder = await mkdtemp(join(tmpdir(), 'toolshelf-demo-'))
+  const { mcpServers, missing } = demoConfig(folder)
+  const shelf = createShelf({ notify, toolSearch: true, rank: 'hybrid' })
+  const file = join(folder, 'mcp.json')
+  await writeFile(file, JSON.stringify({ mcpServers }))
+  const { servers } = await readConfig([file])
+  if (servers.length < 3)
+    throw new CommandError(
+      'the demo needs MCP servers that only a clone of the project installs. Clone it, and run "npm start".',
+    )
+  const host = createMcpHost({
+    shelf,
+    servers,
+    notify,
+    cacheFolder: join(folder, 'cache'),
+    clientInfo: { name: 'toolshelf', version: version() },
+  })
+  const opened = live ?? (await openScript(demoScript(folder), 'a script'))
+  try {
+    host.start()
+    yield* connecting(host)
+    const ledger = createLedger(() => shelf.tools().pool.tools.map(({ json }) => json))
+    const agent = createAgent({
+      client: opened.client as never,
+      model: opened.model,
+      shelf,
+      runner: host,
+      system: `You work in ${folder}. Use the tools you have; load further ones with ToolSearch.`,
+    })
+    for (const prompt of PROMPTS) {
+      yield { type: 'prompt', text: prompt }
+      ledger.begin(prompt)
+      for await (const event of agent.send(prompt)) {
+        if (event.type === 'request') ledger.send(event.sent.request)
+        if (event.type === 'reply') ledger.reply(event.content)
+        if (event.type === 'result') ledger.load(event.loaded)
+        yield { type: 'agent', event }
+        if (event.type === 'end' && event.reason !== 'done')
+          throw new CommandError(`the demo's agent ended (${event.reason}): ${event.error ?? ''}`)
+      }
+      yield { type: 'turn', ledger }
+    }
+    yield { type: 'done', ledger, missing }
+  } finally {
+    await host.close()
+    await opened.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** How the servers are, at each change, until none is pending. */
+async function* connecting(host: McpHost): AsyncGenerator<DemoEvent> {
+  const changes = createChannel<DemoEvent>()
+  const tell = (isSettled = false) =>
+    changes.push({
+      type: 'servers',
+      isSettled,
+      servers: host.status().map(({ name, state, tools }) => ({ name, state, tools: tools.length })),
+    })
+  const stop = host.listen(() => tell())
+  tell()
+  void host.settled({ timeout: 45_000 }).finally(() => {
+    tell(true)
+    stop()
+    changes.close()
+  })
+  yield* changes
+}
