@@ -24,6 +24,16 @@ const commands: readonly Entry[] = [
     load: async () => (await import('./demo.ts')).demo,
   },
   {
+    name: 'chat',
+    summary: 'an agent with your MCP servers, in the terminal',
+    load: async () => (await import('./chat.ts')).chat,
+  },
+  {
+    name: 'run',
+    summary: 'one prompt to that agent, for scripts and pipes',
+    load: async () => (await import('./run.ts')).run,
+  },
+  {
     name: 'mcp',
     summary: 'the gateway: all your MCP servers behind one',
     load: async () => (await import('./mcp.ts')).mcp,
@@ -68,7 +78,21 @@ const commands: readonly Entry[] = [
     summary: 'how well rankers find the right tools',
     load: async () => (await import('./eval.ts')).evaluation,
   },
+  {
+    name: 'config',
+    summary: 'checks your configuration files',
+    load: async () => (await import('./config.ts')).config,
+  },
+  {
+    name: 'completion',
+    summary: 'for your shell',
+    load: async () => (await import('./completion.ts')).completionOf(everyCommand),
+  },
 ]
+
+function everyCommand(): Promise<Command[]> {
+  return Promise.all(commands.filter(({ name }) => name !== 'completion').map(({ load }) => load()))
+}
 
 export async function run(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const [name, ...rest] = words
@@ -119,7 +143,7 @@ function overview(): string {
     'Toolshelf keeps an agent’s tools on the shelf until the model reaches for them.\n',
     'Usage: toolshelf <command> [options]\n',
     ...commands.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}`),
-    '\nEach command explains itself with --help. Exit codes: 0 done, 1 failed, 2 the call was wrong.',
+    '\nEach command explains itself with --help. Exit codes: 0 done, 1 failed, 2 the call was wrong,\n3 the model stopped early, 130 interrupted.',
   ].join('\n')
 }
 

@@ -1,0 +1,47 @@
+// `toolshelf config check`: are the files that configure Toolshelf in order, without starting anything.
+import { existsSync } from 'node:fs'
+import { readConfig } from '../mcp/config/config.ts'
+import { defaultConfigFiles, ownConfigFile, thisMachine } from '../mcp/config/places.ts'
+import type { ConfigProblem } from '../mcp/types.ts'
+import { type Command, UsageError } from './command.ts'
+
+export const config: Command = {
+  name: 'config',
+  summary: 'Checks the files that configure Toolshelf, without starting anything.',
+  words: 'check [<file> …] [--json]',
+  options: { json: { type: 'boolean', about: 'the findings as one JSON document' } },
+  examples: [
+    'toolshelf config check',
+    'toolshelf config check .mcp.json ~/.codex/config.toml',
+    'toolshelf config check --json',
+  ],
+  async run({ words, isSet }, terminal) {
+    const [verb, ...given] = words
+    if (verb !== 'check') throw new UsageError('say what to do with the configuration: check.')
+    const machine = thisMachine()
+    const files = given.length > 0 ? given : (await defaultConfigFiles(machine, 'doctor')).filter(existsSync)
+    const { servers, problems } = await readConfig(files)
+    if (isSet('json')) {
+      const found = servers.map(({ name, source, disabled }) => ({ name, source, disabled }))
+      terminal.print(JSON.stringify({ files, servers: found, problems }))
+    } else if (files.length === 0) {
+      terminal.print(
+        `There is no configuration yet. "toolshelf import" makes ${ownConfigFile(machine)} from those of your clients.`,
+      )
+    } else for (const file of files) for (const line of linesOf(file, servers, problems)) terminal.print(line)
+    return problems.length > 0 ? 1 : 0
+  },
+}
+
+function linesOf(
+  file: string,
+  servers: readonly { readonly name: string; readonly source: string }[],
+  problems: readonly ConfigProblem[],
+): string[] {
+  const own = servers.filter(({ source }) => source === file).map(({ name }) => name)
+  const wrong = problems.filter((problem) => problem.file === file)
+  return [
+    `${wrong.length === 0 ? 'ok     ' : 'mend   '} ${file}: ${own.length === 0 ? 'no servers' : own.join(', ')}`,
+    ...wrong.map(({ server, message }) => `        ${server ? `server "${server}": ` : ''}${message}`),
+  ]
+}
