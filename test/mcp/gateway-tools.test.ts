@@ -1,9 +1,19 @@
 // The gateway's tools as a client sees them: list and bridge, which of them a client gets, calls of tools that were not
 // loaded, rules and pins.
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
 import { describe, expect, it } from 'vitest'
 import { openPins } from '../../src/mcp/safety/pins.ts'
 import type { Loose } from '../support/talk.ts'
-import { eras, listed, openDesk, openGateway, textOf, tool, untilFound } from './support/gateway.ts'
+import {
+  type Desk,
+  eras,
+  listed,
+  openDesk,
+  openGateway,
+  textOf,
+  tool,
+  untilFound,
+} from './support/gateway.ts'
 import { local, neighbour } from './support/servers.ts'
 
 const bridge = { client: { name: 'cursor' } }
@@ -114,6 +124,60 @@ describe('list', () => {
     expect(await names()).toEqual(['ToolSearch'])
     await search('weather')
     expect((await raw('tools/list')).tools[1]).toEqual({ name: 'sky__weather', ...whole })
+  })
+
+  /** As clients read it that lose the whole list by one definition. */
+  async function readStrictly({ client }: Pick<Desk, 'client'>): Promise<Loose[]> {
+    const { tools } = await client.listTools()
+    for (const { inputSchema, outputSchema } of tools as Loose[]) {
+      if (outputSchema) new AjvJsonSchemaValidator().getValidator(outputSchema)
+      for (const { type, properties = {} } of outputSchema ? [inputSchema, outputSchema] : [inputSchema]) {
+        expect(type).toBe('object')
+        for (const property of Object.values(properties)) expect(property).toEqual(expect.any(Object))
+      }
+    }
+    return tools
+  }
+
+  const output = (properties: object, more: object = {}) => ({
+    outputSchema: { type: 'object', properties, ...more },
+  })
+
+  it.each<[string, object]>([
+    ['a title that is none', { title: 5 }],
+    ['annotations and icons that are none', { annotations: 'none', icons: 3 }],
+    ['an output schema of no object', { outputSchema: { type: 'string' } }],
+    ['a property that is true', { inputSchema: { type: 'object', properties: { a: true, b: null } } }],
+    ['a property that is false', output({ a: false })],
+    ['an unknown type', output({ a: { type: 'nonsense' } })],
+    ['a pattern that is none', output({ a: { type: 'string', pattern: '(' } })],
+    ['a reference to nowhere', output({ a: { $ref: '#/$defs/nowhere' } })],
+    ['a reference to what is no schema', output({ a: { $ref: '#/default' } }, { default: { type: 'no' } })],
+    ['a reference to somewhere else', output({ a: { $ref: 'https://example.com/schema.json' } })],
+    ['a reference that is none', output({ a: { $ref: { toString: 1 } } })],
+  ])('H6 %s costs a strict client neither the list nor the tool', async (_, odd) => {
+    const server = listed('odd', [tool('one', odd)], { alwaysLoad: true })
+    const fine = listed('fine', [tool('two', output({ a: { type: 'number' } }))], { alwaysLoad: true })
+    const desk = await openDesk([server.config, fine.config])
+    expect(await readStrictly(desk)).toMatchObject([
+      { name: 'ToolSearch' },
+      { name: 'fine__two', ...output({ a: { type: 'number' } }) },
+      { name: 'odd__one', description: 'The tool one', inputSchema: { type: 'object' } },
+    ])
+    expect(await desk.raw('tools/call', { name: 'odd__one', arguments: {} })).toMatchObject({
+      content: [{ text: 'called one with {}' }],
+    })
+  })
+
+  it('H6 a definition is nested no deeper than the readers of all languages go', async () => {
+    const nested = (depth: number): object => (depth > 0 ? { type: 'object', not: nested(depth - 1) } : {})
+    const tools = [40, 70].map((depth) => tool(`deep_${depth}`, { inputSchema: nested(depth) }))
+    const desk = await openDesk([listed('odd', tools, { alwaysLoad: true }).config])
+    const { tools: shown } = await desk.raw('tools/list')
+    expect(shown.slice(1).map(({ inputSchema }: Loose) => inputSchema)).toEqual([
+      nested(40),
+      { type: 'object' },
+    ])
   })
 })
 

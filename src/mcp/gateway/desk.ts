@@ -4,6 +4,7 @@ import { mcpName, type PoolTool, type Shelf, type UnsearchedServer } from '../..
 import type { ShelvedTool } from '../host/shelved-tool.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { type Addresses, addressBlocks } from './addresses.ts'
+import { listableTool } from './listable.ts'
 import { CALL, callTool, type Mode, SEARCH, searchTool } from './own-tools.ts'
 
 type Fields = { readonly [name: string]: unknown }
@@ -129,7 +130,7 @@ function aboutHeld(held: readonly Held[]): string {
 
 /** The server's own definition under the gateway's name; tasks are a matter between a client and one server. */
 function asListed({ name, tool, definition }: PoolTool): Fields {
-  const { execution: _, ...own } = (tool as ShelvedTool).listed
+  const { execution: _, ...own } = listableTool((tool as ShelvedTool).listed)
   return { ...own, name, ...(definition.description ? { description: definition.description } : {}) }
 }
 

@@ -1,0 +1,61 @@
+// Entries of many servers in one answer: a client that reads strictly refuses all of it for one that is odd, and every
+// server would lose its own. What the protocol's schemas refuse is cut down to what every client takes.
+import { isSpecType } from '@modelcontextprotocol/server'
+import { isFields, isPlainSchema } from './plain-schema.ts'
+
+type Fields = { readonly [name: string]: unknown }
+
+/** Some languages' readers give up at 64 levels of a whole message. */
+const MOST_DEPTH = 50
+
+const known = new WeakMap<object, Fields>()
+
+/** Remembered by identity: definitions are listed again and again. */
+export function listableTool(tool: Fields): Fields {
+  const before = known.get(tool)
+  if (before) return before
+  const { outputSchema, ...rest } = tool
+  const output = withObjects(outputSchema)
+  const isPlain = isShallow(output) && isPlainSchema(output)
+  const whole = {
+    ...rest,
+    inputSchema: withObjects(tool.inputSchema),
+    ...(isPlain ? { outputSchema: output } : {}),
+  }
+  const listable = isShallow(whole) && isSpecType.Tool(whole) ? whole : plainTool(whole)
+  known.set(tool, listable)
+  return listable
+}
+
+/** Older clients know no properties that are `true` or `false`, as some languages write them. */
+function withObjects(schema: unknown): unknown {
+  const { properties } = (schema ?? {}) as Fields
+  if (!isFields(properties) || Object.values(properties).every(isFields)) return schema
+  const entries = Object.entries(properties)
+  const asObject = (value: unknown) => (isFields(value) ? value : value === false ? { not: {} } : {})
+  return {
+    ...(schema as Fields),
+    properties: Object.fromEntries(entries.map(([name, value]) => [name, asObject(value)])),
+  }
+}
+
+function plainTool({ name, description, inputSchema }: Fields): Fields {
+  const isUsable = isShallow(inputSchema) && isSpecType.Tool({ name: 'any', inputSchema })
+  return {
+    name,
+    ...(typeof description === 'string' ? { description } : {}),
+    inputSchema: isUsable ? inputSchema : { type: 'object' },
+  }
+}
+
+function isShallow(value: unknown): boolean {
+  let level = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MOST_DEPTH) return false
+    const inner: unknown[] = []
+    for (const one of level)
+      if (typeof one === 'object' && one !== null) for (const item of Object.values(one)) inner.push(item)
+    level = inner
+  }
+  return true
+}
