@@ -34,12 +34,16 @@ export function createAddresses(servers: readonly string[]): Addresses {
   }
 }
 
-/** `<server>__<prompt>`, unique among all. */
+/** `<server>__<prompt>`, unique among all. Of those that a server lists twice the first is taken. */
 export function nameAll<Item extends { readonly server: string; readonly own: string }>(
   items: readonly Item[],
 ): Map<string, Item> {
   const named = new Map<string, Item>()
+  const seen = new Set<string>()
   for (const item of items) {
+    const key = JSON.stringify([item.server, item.own])
+    if (seen.has(key)) continue
+    seen.add(key)
     const plain = mcpName(item.server, item.own, '')
     const name = named.has(plain) ? clashName(item.server, item.own, '', (taken) => named.has(taken)) : plain
     named.set(name, item)

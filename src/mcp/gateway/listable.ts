@@ -41,11 +41,25 @@ function withObjects(schema: unknown): unknown {
 
 function plainTool({ name, description, inputSchema }: Fields): Fields {
   const isUsable = isShallow(inputSchema) && isSpecType.Tool({ name: 'any', inputSchema })
-  return {
-    name,
-    ...(typeof description === 'string' ? { description } : {}),
-    inputSchema: isUsable ? inputSchema : { type: 'object' },
+  return { name, ...described(description), inputSchema: isUsable ? inputSchema : { type: 'object' } }
+}
+
+export const listablePrompt = listable(isSpecType.Prompt, 'name')
+export const listableResource = listable(isSpecType.Resource, 'uri')
+export const listableTemplate = listable(isSpecType.ResourceTemplate, 'uriTemplate')
+
+/** Reads an entry that is known by its `key`; none for one without. */
+function listable(isRight: (entry: unknown) => boolean, key: string): (entry: unknown) => Fields[] {
+  return (entry) => {
+    if (isShallow(entry) && isRight(entry)) return [entry as Fields]
+    const { [key]: own, name, description } = (entry ?? {}) as Fields
+    if (typeof own !== 'string') return []
+    return [{ name: typeof name === 'string' ? name : own, [key]: own, ...described(description) }]
   }
+}
+
+function described(description: unknown): Fields {
+  return typeof description === 'string' ? { description } : {}
 }
 
 function isShallow(value: unknown): boolean {

@@ -2,9 +2,16 @@
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
 import type { CallOptions, McpHost, ServerStatus } from '../types.ts'
 import { type Addresses, addressBlock, nameAll } from './addresses.ts'
+import { listablePrompt, listableResource, listableTemplate } from './listable.ts'
 
 type Fields = { readonly [name: string]: unknown }
 type Entry = { readonly server: string; readonly own: string; readonly entry: Fields }
+type Kind = {
+  readonly capability: string
+  readonly method: string
+  readonly field: string
+  readonly listable: (entry: unknown) => Fields[]
+}
 
 export type Offers = {
   resources(): Promise<Fields[]>
@@ -16,6 +23,25 @@ export type Offers = {
   getPrompt(params: Fields, options: CallOptions): Promise<Fields>
   complete(params: Fields, signal: AbortSignal): Promise<Fields>
   close(): void
+}
+
+const PROMPTS: Kind = {
+  capability: 'prompts',
+  method: 'prompts/list',
+  field: 'prompts',
+  listable: listablePrompt,
+}
+const RESOURCES: Kind = {
+  capability: 'resources',
+  method: 'resources/list',
+  field: 'resources',
+  listable: listableResource,
+}
+const TEMPLATES: Kind = {
+  capability: 'resources',
+  method: 'resources/templates/list',
+  field: 'resourceTemplates',
+  listable: listableTemplate,
 }
 
 /** One slow server must not hold up the others' lists. */
@@ -33,13 +59,13 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
   })
 
   /** Entries of one kind from every server that runs and has them. */
-  async function collect(capability: string, method: string, field: string): Promise<Entry[]> {
+  async function collect(kind: Kind): Promise<Entry[]> {
     await host.settled({ timeout: LONGEST_WAIT })
-    const servers = host.status().filter((status) => isAble(status, capability))
+    const servers = host.status().filter((status) => isAble(status, kind.capability))
     const found = await Promise.all(
       servers.map(async ({ name: server }) => {
-        const key = `${method}\n${server}`
-        if (!lists.has(key)) lists.set(key, listAll(server, method, field))
+        const key = `${kind.method}\n${server}`
+        if (!lists.has(key)) lists.set(key, listAll(server, kind))
         const entries = await lists.get(key)!.catch(() => {
           // Some declare what they do not have; the others' lists are still good.
           lists.delete(key)
@@ -51,13 +77,14 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
     return found.flat()
   }
 
-  async function listAll(server: string, method: string, field: string): Promise<Fields[]> {
+  async function listAll(server: string, { method, field, listable }: Kind): Promise<Fields[]> {
     const entries: Fields[] = []
     let cursor: unknown
     for (let page = 0; page < MOST_PAGES; page++) {
       const params = cursor === undefined ? undefined : { cursor }
       const result = await host.request(server, method, params, { timeout: LIST_TIMEOUT })
-      if (Array.isArray(result[field])) entries.push(...(result[field] as Fields[]))
+      const found = result[field]
+      if (Array.isArray(found)) for (const one of found) entries.push(...listable(one))
       if (typeof result.nextCursor !== 'string' || result.nextCursor === cursor) break
       cursor = result.nextCursor
     }
@@ -65,7 +92,7 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
   }
 
   async function prompts(): Promise<Map<string, Entry>> {
-    return nameAll(await collect('prompts', 'prompts/list', 'prompts'))
+    return nameAll(await collect(PROMPTS))
   }
 
   async function promptFor(name: unknown): Promise<Entry> {
@@ -82,7 +109,7 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
   async function ownerOf(uri: string): Promise<{ server: string; uri: string }> {
     const named = addresses.uriBack(uri)
     if (named) return named
-    const listed = await collect('resources', 'resources/list', 'resources')
+    const listed = await collect(RESOURCES)
     const owner = listed.find(({ entry }) => entry.uri === uri)
     if (owner) return { server: owner.server, uri }
     for (const { name: server } of host.status().filter((status) => isAble(status, 'resources'))) {
@@ -99,14 +126,15 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
 
   return {
     resources: async () =>
-      (await collect('resources', 'resources/list', 'resources')).map(({ server, entry }) => ({
+      (await collect(RESOURCES)).map(({ server, entry }) => ({
         ...entry,
         uri: addresses.uri(server, String(entry.uri)),
       })),
     templates: async () =>
-      (await collect('resources', 'resources/templates/list', 'resourceTemplates')).map(
-        ({ server, entry }) => ({ ...entry, uriTemplate: addresses.uri(server, String(entry.uriTemplate)) }),
-      ),
+      (await collect(TEMPLATES)).map(({ server, entry }) => ({
+        ...entry,
+        uriTemplate: addresses.uri(server, String(entry.uriTemplate)),
+      })),
     prompts: async () => [...(await prompts())].map(([name, { entry }]) => ({ ...entry, name })),
     async readResource(given, options) {
       const { server, uri } = await ownerOf(given)

@@ -1,0 +1,36 @@
+// Servers whose prompts and resources are odd, endless or late, behind a gateway beside a good one: they cost only
+// themselves.
+import { describe, expect, it } from 'vitest'
+import { eras, openDesk } from './support/gateway.ts'
+import { local } from './support/servers.ts'
+
+const library = local('library', 'gateway-library')
+
+describe.each(eras)('H6 odd prompts and resources, %s', (era) => {
+  const open = (behaviour: string) =>
+    openDesk([local('bad', `offers ${behaviour}`), library], { client: { era } })
+
+  it('what has a name is listed as far as it is right, and can be used; the others lose nothing', async () => {
+    const { client } = await open('odd')
+    const { prompts } = await client.listPrompts()
+    expect(prompts.slice(0, 2)).toEqual([
+      { name: 'bad__plain', description: 'What is right is kept' },
+      { name: 'bad__deep' },
+    ])
+    expect(prompts.slice(2).map(({ name }) => name)).toEqual(['library__review', 'library__two_words'])
+    const { resources } = await client.listResources()
+    expect(resources[0]).toEqual({ uri: 'bad+odd://one', name: 'odd://one' })
+    expect(resources.slice(1).map(({ uri }) => uri)).toEqual(['library+book://one', 'library+book://two'])
+    const { resourceTemplates } = await client.listResourceTemplates()
+    expect(resourceTemplates[0]).toEqual({ uriTemplate: 'bad+odd://{name}', name: 'odd://{name}' })
+    expect(resourceTemplates).toHaveLength(2)
+    expect((await client.getPrompt({ name: 'bad__plain' })).messages).toHaveLength(1)
+    expect((await client.readResource({ uri: 'bad+odd://one' })).contents).toHaveLength(1)
+  })
+
+  it('a prompt that is listed many times is there once', async () => {
+    const { client } = await open('twins')
+    const { prompts } = await client.listPrompts()
+    expect(prompts.map(({ name }) => name)).toEqual(['bad__twin', 'library__review', 'library__two_words'])
+  })
+})

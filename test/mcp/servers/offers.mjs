@@ -1,0 +1,42 @@
+// Offers prompts and resources in odd ways: odd (null, without names, of the wrong types, nested deeply) | twins (500
+// prompts of one name).
+import { behaviour, initialized, serve, text, tool } from './wire.mjs'
+
+function nested(depth) {
+  return depth > 0 ? { a: nested(depth - 1) } : {}
+}
+
+const offers = {
+  odd: {
+    prompts: () => ({
+      prompts: [
+        null,
+        7,
+        {},
+        { name: 5 },
+        { name: 'plain', arguments: 'none', description: 'What is right is kept', icons: 3 },
+        { name: 'deep', _meta: nested(70) },
+      ],
+    }),
+    resources: () => ({
+      resources: [null, {}, { uri: 5, name: 'number' }, { uri: 'odd://one', name: 7, size: 'large' }],
+    }),
+    templates: () => ({
+      resourceTemplates: [null, {}, { uriTemplate: 'odd://{name}', mimeType: 5 }],
+    }),
+  },
+  twins: { prompts: () => ({ prompts: Array.from({ length: 500 }, () => ({ name: 'twin' })) }) },
+}
+
+const { prompts, resources, templates } = offers[behaviour]
+
+serve({
+  initialize: (params) => initialized(params, { prompts: {}, resources: {} }),
+  'tools/list': () => ({ tools: [tool('nothing')] }),
+  'tools/call': () => text('nothing'),
+  ...(prompts ? { 'prompts/list': prompts } : {}),
+  ...(resources ? { 'resources/list': resources } : {}),
+  ...(templates ? { 'resources/templates/list': templates } : {}),
+  'prompts/get': ({ name }) => ({ messages: [{ role: 'user', content: { type: 'text', text: name } }] }),
+  'resources/read': ({ uri }) => ({ contents: [{ uri, text: `read ${uri}` }] }),
+})
