@@ -45,6 +45,7 @@ describe('H6 servers that flood', () => {
     'flood newlines',
     'flood braces',
     'flood requests',
+    'flood answers',
     'flood notifications',
     'flood notifications at-once',
     'flood stderr',
@@ -76,6 +77,14 @@ describe('H6 servers that flood', () => {
     const [answer] = await Promise.allSettled([all.host.call('bad', 'big', {}), expectWholeNeighbour(all)])
     expect(String((answer as PromiseRejectedResult).reason)).toMatch(/more than \d+ MB/)
     expect(textOf(await all.host.call('bad', 'small', {}))).toBe('still here')
+  })
+
+  it('answers to nothing are output that nobody asked for: what comes behind 8 MB of them comes late', async () => {
+    const all = open('flood answer', { callTimeout: 5000 })
+    await untilState(all.host, 'bad', 'connected')
+    const late = expect(all.host.call('bad', 'behind', {})).rejects.toThrow('did not answer within 5 s')
+    await expectWholeNeighbour(all)
+    await late
   })
 
   it('close ends a server that floods', async () => {

@@ -37,6 +37,8 @@ export function createStdioTransport(
 ): StdioTransport {
   const tail = createTail()
   const reader = createLineReader(longestLine)
+  /** Requests of ours that wait for an answer. */
+  const asked = new Set<unknown>()
   let child: ChildProcess | undefined
   let ending: string | undefined
   let isOver = false
@@ -88,7 +90,10 @@ export function createStdioTransport(
         const input = child?.stdin
         if (isOver || !input?.writable) reject(new Error(`the process ${ending ?? 'is not running'}`))
         else if (input.writableLength > longestLine) reject(stop('it no longer reads what it is sent'))
-        else input.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()))
+        else {
+          input.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()))
+          note(message)
+        }
       }),
     close: () => {
       closing ??= end()
@@ -96,12 +101,19 @@ export function createStdioTransport(
     },
   }
 
-  /** Reads messages; returns how many bytes nobody asked for. */
+  function note(message: JSONRPCMessage): void {
+    if (!('method' in message)) return
+    if ('id' in message) asked.add(message.id)
+    else if (message.method === 'notifications/cancelled') asked.delete(message.params?.requestId)
+  }
+
+  /** Reads messages; returns how many bytes nobody asked for, answers to nothing among them. */
   function readOutput(chunk: Buffer): number {
     let unasked = 0
     try {
       for (const { bytes, message, isAnswer } of reader.read(chunk)) {
-        if (!isAnswer) unasked += bytes
+        const { id } = (message ?? {}) as { id?: unknown }
+        if (!isAnswer || !asked.delete(id)) unasked += bytes
         if (message) deliver(message, isAnswer)
       }
     } catch (error) {
