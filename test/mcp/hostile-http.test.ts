@@ -65,18 +65,30 @@ describe('H6 servers over HTTP', () => {
     await expectWholeNeighbour(all)
   })
 
-  it.each(['endless', 'endless-events'])('%s: what it sends does not fill the memory', async (behaviour) => {
-    const before = process.memoryUsage.rss()
-    let highest = before
-    const watch = setInterval(() => {
-      highest = Math.max(highest, process.memoryUsage.rss())
-    }, 20)
-    const all = await open(behaviour, { connectTimeout: 4000 })
+  it.each(['endless', 'endless-events', 'endless-event'])(
+    '%s: what it sends does not fill the memory',
+    async (behaviour) => {
+      const before = process.memoryUsage.rss()
+      let highest = before
+      const watch = setInterval(() => {
+        highest = Math.max(highest, process.memoryUsage.rss())
+      }, 20)
+      const all = await open(behaviour, { connectTimeout: 4000 })
+      await expectWholeNeighbour(all)
+      await untilState(all.host, 'bad', 'failed')
+      clearInterval(watch)
+      expect(statusOf(all.host, 'bad').reason).toBeTruthy()
+      expect(highest - before).toBeLessThan(300 * 2 ** 20)
+      await expectWholeNeighbour(all)
+    },
+  )
+
+  it('behind-events: a flood of events is listened to with pauses, and what comes behind it comes late', async () => {
+    const all = await open('behind-events', { callTimeout: 4000 })
+    await untilState(all.host, 'bad', 'connected')
+    const late = expect(all.host.call('bad', 'fetch_page', {})).rejects.toThrow('did not answer within 4 s')
     await expectWholeNeighbour(all)
-    await untilState(all.host, 'bad', 'failed')
-    clearInterval(watch)
-    expect(statusOf(all.host, 'bad').reason).toBeTruthy()
-    expect(highest - before).toBeLessThan(300 * 2 ** 20)
+    await late
     await expectWholeNeighbour(all)
   })
 

@@ -1,4 +1,6 @@
-// fetch with an end: a server that sends one message without end must not fill our memory.
+// fetch with an end: a server that sends one message without end must not fill our memory, and one that sends events
+// without end is listened to less.
+import { createBudget } from './throttle.ts'
 
 export function boundedFetch(longest: number): typeof fetch {
   return async (input, init) => {
@@ -6,22 +8,71 @@ export function boundedFetch(longest: number): typeof fetch {
     if (!response.body) return response
     const isEvents = response.headers.get('content-type')?.includes('text/event-stream') ?? false
     const { status, statusText, headers } = response
-    return new Response(response.body.pipeThrough(meter(longest, isEvents)), { status, statusText, headers })
+    const body = response.body.pipeThrough(isEvents ? eventMeter(longest) : meter(longest))
+    return new Response(body, { status, statusText, headers })
   }
 }
 
-const NEWLINE = 10
+type Meter = TransformStream<Uint8Array, Uint8Array>
 
-/** Event streams may last as long as they like: there a line is what must not be too long. */
-function meter(longest: number, isEvents: boolean): TransformStream<Uint8Array, Uint8Array> {
+function meter(longest: number): Meter {
   let size = 0
   return new TransformStream({
     transform(chunk, controller) {
-      const end = isEvents ? chunk.lastIndexOf(NEWLINE) : -1
-      size = end < 0 ? size + chunk.length : chunk.length - end - 1
-      if (size > longest)
-        throw new Error(`it sent a message of more than ${Math.round(longest / 1_000_000)} MB`)
+      size += chunk.length
+      if (size > longest) throw tooLong(longest)
       controller.enqueue(chunk)
     },
   })
+}
+
+const BURST = 2000
+/** Events; a long one counts as one for each so many bytes. */
+const PER_MILLISECOND = 0.2
+const BYTES_OF_ONE = 16_384
+const LONGEST_PAUSE = 5000
+
+/** A stream may last as long as it likes: an event is what must not be too long. */
+function eventMeter(longest: number): Meter {
+  const spend = createBudget(BURST, PER_MILLISECOND)
+  let size = 0
+  let isLineEmpty = true
+  let before = 0
+  let last = performance.now()
+
+  /** Counts the bytes since the last empty line; returns how many events have ended. */
+  function read(chunk: Uint8Array): number {
+    let events = 0
+    for (const byte of chunk) {
+      size++
+      if (byte === RETURN || (byte === NEWLINE && before !== RETURN)) {
+        if (isLineEmpty) {
+          events++
+          size = 0
+        }
+        isLineEmpty = true
+      } else if (byte !== NEWLINE) isLineEmpty = false
+      before = byte
+    }
+    return events
+  }
+
+  return new TransformStream({
+    async transform(chunk, controller) {
+      const events = read(chunk)
+      if (size > longest) throw tooLong(longest)
+      controller.enqueue(chunk)
+      const now = performance.now()
+      const pause = spend(now - last, events + chunk.length / BYTES_OF_ONE)
+      last = now
+      if (pause > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(pause, LONGEST_PAUSE)))
+    },
+  })
+}
+
+const NEWLINE = 10
+const RETURN = 13
+
+function tooLong(longest: number): Error {
+  return new Error(`it sent a message of more than ${Math.round(longest / 1_000_000)} MB`)
 }

@@ -27,7 +27,7 @@ export function createThrottle(now: () => number): Throttle {
 }
 
 /** Fills up as time passes; returns the milliseconds until it is no longer overdrawn. */
-function createBudget(most: number, refill: number): (passed: number, spent: number) => number {
+export function createBudget(most: number, refill: number): (passed: number, spent: number) => number {
   let left = most
   return (passed, spent) => {
     left = Math.min(most, left + passed * refill) - spent

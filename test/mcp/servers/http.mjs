@@ -1,6 +1,7 @@
 // A server over HTTP at /mcp on loopback; prints its address. Right: healthy | events (answers as event streams).
 // Wrong: hang | hang-body | hang-call | html | error | missing | unauthorized | redirects | broken | drop | drop-call |
-// forgets (its session, after each call) | endless (a body without end) | endless-events.
+// forgets (its session, after each call) | endless (a body without end) | endless-events | endless-event (of many lines)
+// | behind-events (answers calls after 20,000 notifications).
 import { createServer } from 'node:http'
 import { behaviour, initialized, text, tool } from './wire.mjs'
 
@@ -25,6 +26,7 @@ const replies = {
   drop: (_, response) => response.socket.destroy(),
   endless: (_, response) => pour(response.writeHead(200, json), 'x'.repeat(2 ** 16)),
   'endless-events': (_, response) => pour(response.writeHead(200, events), endlessEvent.repeat(500)),
+  'endless-event': (_, response) => pour(response.writeHead(200, events), 'data: more\n'.repeat(5000)),
 }
 
 const json = { 'content-type': 'application/json' }
@@ -47,6 +49,8 @@ function reply({ id, method, params = {} }, request, response) {
   const result = results[method]?.(params)
   const message = result ? { id, result } : { id, error: { code: -32601, message: `no method ${method}` } }
   const headers = behaviour === 'forgets' ? { 'mcp-session-id': String(session) } : {}
+  if (behaviour === 'behind-events' && isCall)
+    return response.writeHead(200, events).end(endlessEvent.repeat(20_000) + event(message))
   if (behaviour === 'events') response.writeHead(200, events).end(event(message))
   else response.writeHead(200, { ...json, ...headers }).end(JSON.stringify({ jsonrpc: '2.0', ...message }))
   if (behaviour === 'forgets' && isCall) session += 1
