@@ -325,6 +325,29 @@ describe('rules and pins', () => {
     }
   })
 
+  it.each([
+    ['*', ['get', 'get_all', 'all_get_all', 'g.t']],
+    ['get', ['get']],
+    ['get*', ['get', 'get_all']],
+    ['*get_*', ['get_all', 'all_get_all']],
+    ['*all', ['get_all', 'all_get_all']],
+    ['all*all', ['all_get_all']],
+    ['*ll*ll', ['all_get_all']],
+    ['get_all*get_all', []],
+    ['**g*t*', ['get', 'get_all', 'all_get_all', 'g.t']],
+    ['g.t', ['g.t']],
+  ])('a star stands for anything, and nothing else does: %s', async (pattern, shown) => {
+    const tools = ['get', 'get_all', 'all_get_all', 'g.t'].map((name) => tool(name))
+    const { host } = await openDesk([listed('shop', tools, { allow: [pattern] }).config])
+    expect(host.status()[0]?.tools.map(({ name }) => name)).toEqual(shown)
+  })
+
+  it('H6 a name cannot keep a rule busy', async () => {
+    const server = listed('shop', [tool('a'.repeat(300_000)), tool('buy')], { deny: ['*a*b*'] })
+    const { call } = await openDesk([server.config])
+    expect(textOf(await call('shop__buy'))).toBe('called buy with {}')
+  })
+
   it('a changed definition is told and used, by default', async () => {
     const server = listed('shop', [tool('buy')])
     const { shelf, notices, call, search } = await openDesk([server.config], {
