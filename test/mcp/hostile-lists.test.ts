@@ -41,6 +41,13 @@ describe('H6 lists without measure', () => {
     await expectWholeNeighbour(all)
   })
 
+  it('ten thousand tools of which all but one are hidden do not make every look at them long', async () => {
+    const all = await connected('lists many', { allow: ['item_7'] })
+    for (let look = 0; look < 1000; look += 1) expect(toolsOf(all.host, 'bad')).toEqual(['item_7'])
+    expect(statusOf(all.host, 'bad').hidden).toHaveLength(9999)
+    await expect(all.host.call('bad', 'item_8', {})).rejects.toThrow('not allowed')
+  })
+
   it('a cursor that comes again ends the list; its tools are there once', async () => {
     const all = await connected('lists same-cursor')
     expect(toolsOf(all.host, 'bad')).toEqual(['again'])

@@ -52,8 +52,8 @@ type Member = {
   readonly connection: Connection
   /** What the shelf has: unchanged definitions stay the same objects, so that nothing is computed anew. */
   shelved: ReadonlyMap<string, Tool>
-  hidden: readonly string[]
-  held: readonly string[]
+  hidden: ReadonlySet<string>
+  held: ReadonlySet<string>
   publishing: Promise<void>
 }
 
@@ -110,8 +110,8 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       config,
       connection,
       shelved: new Map(),
-      hidden: [],
-      held: [],
+      hidden: new Set(),
+      held: new Set(),
       publishing: Promise.resolve(),
     }
     tellShelf(member)
@@ -131,8 +131,8 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     const isSame =
       shelved.size === member.shelved.size &&
       [...shelved].every(([name, tool]) => member.shelved.get(name) === tool)
-    member.hidden = listed.flatMap(({ name }) => (isAllowed(name, config) ? [] : [name]))
-    member.held = [...held]
+    member.hidden = new Set(listed.flatMap(({ name }) => (isAllowed(name, config) ? [] : [name])))
+    member.held = held
     member.shelved = shelved
     if (!isSame) {
       shelf.replace(config.name, [...shelved.values()])
@@ -210,7 +210,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
 
   const call: McpHost['call'] = async (server, tool, input, callOptions = {}) => {
     const member = memberFor(server)
-    if (member.hidden.includes(tool) || member.held.includes(tool)) throw new Error(whyNot(member, tool))
+    if (member.hidden.has(tool) || member.held.has(tool)) throw new Error(whyNot(member, tool))
     return member.connection.call(tool, input, callOptions)
   }
 
@@ -301,12 +301,12 @@ export function createMcpHost(options: McpHostOptions): McpHost {
 
 function statusOf({ config, connection, hidden, held }: Member): ServerStatus {
   const view = connection.view()
-  const shown = view.tools.filter(({ name }) => !hidden.includes(name))
-  return { name: config.name, config, ...view, tools: shown, hidden, held }
+  const shown = view.tools.filter(({ name }) => !hidden.has(name))
+  return { name: config.name, config, ...view, tools: shown, hidden: [...hidden], held: [...held] }
 }
 
 function whyNot({ config, hidden }: Member, tool: string): string {
-  if (hidden.includes(tool)) return `"${tool}" of "${config.name}" is not allowed by ${config.source}`
+  if (hidden.has(tool)) return `"${tool}" of "${config.name}" is not allowed by ${config.source}`
   return `"${tool}" of "${config.name}" is held back: its definition changed since it was first seen. Look at it with "toolshelf pins show ${config.name}" and allow it with "toolshelf pins accept ${config.name}".`
 }
 
