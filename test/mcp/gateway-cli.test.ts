@@ -206,12 +206,16 @@ describe('secrets', () => {
     query: 'sk-query-4715',
     password: 'sk-password-4716',
     path: 'sk-path-4717',
+    line: 'sk-line-of-a-key-4718',
   }
 
   const leaky = (behaviour: string) => ({
     command: process.execPath,
     args: [scriptPath('gateway-leaky'), behaviour, `--access-token=${words.flag}`, '--api-key', words.word],
-    env: { ACME_KEY: words.environment },
+    env: {
+      ACME_KEY: words.environment,
+      ACME_PRIVATE_KEY: `-----BEGIN KEY-----\n${words.line}\n-----END KEY-----`,
+    },
   })
 
   /** Refuses everybody, and says what they brought. */
@@ -229,8 +233,17 @@ describe('secrets', () => {
       entry.isFile() ? [join(entry.parentPath, entry.name)] : [],
     )
 
-  async function everythingSaid({ search, call, names }: Pick<Desk, 'search' | 'call' | 'names'>) {
-    const said = [await search('refuse'), await search('nothing like that')]
+  const refusal = (answer: Promise<unknown>) =>
+    answer.then(String, ({ message, data }) => JSON.stringify([message, data]))
+
+  async function everythingSaid({ search, call, names, client }: Omit<Desk, 'told'>) {
+    const said = [
+      await search('refuse'),
+      await search('nothing like that'),
+      await refusal(client.getPrompt({ name: 'stay__refuse' })),
+      await refusal(client.readResource({ uri: 'stay+leak://one' })),
+    ]
+    for (const answer of said.slice(2)) expect(answer).toMatch(/refused: \[hidden\].*"why":\["\[hidden\]/)
     for (const name of ['stay__refuse', 'stay__crash', 'start__refuse', 'remote__any'])
       said.push(JSON.stringify(await call(name)))
     return [...said, ...(await names())].join('\n')

@@ -17,7 +17,7 @@ import { watchHealth } from './health.ts'
 import type { Limiter } from './limiter.ts'
 import { createPace } from './pace.ts'
 import { withLastWords } from './reasons.ts'
-import { redactor } from './redact.ts'
+import { redactor, withoutSecrets } from './redact.ts'
 import type { Fields, Listed, Session } from './session.ts'
 import { SessionError } from './session-error.ts'
 import type { StdioLimits } from './stdio.ts'
@@ -293,7 +293,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         return await work(await ready())
       }
     } catch (error) {
-      throw new CallError(complaint(error, open), error)
+      throw new CallError(complaint(error, open), withoutSecrets(error, redact))
     } finally {
       running--
       leave()

@@ -3,6 +3,7 @@
 import type { ServerConfig } from '../types.ts'
 
 const SHORTEST_SECRET = 6
+const SHORTEST_LINE = 16
 
 export function redactor({ transport }: ServerConfig): (text: string) => string {
   const given =
@@ -10,10 +11,34 @@ export function redactor({ transport }: ServerConfig): (text: string) => string 
       ? [...Object.values(transport.env), ...transport.args.flatMap(secretsIn)]
       : [...Object.values(transport.headers), ...secretsOf(transport.url, [transport.url])]
   const secrets = given
-    .flatMap((value) => [value, value.replace(/^(?:Bearer|Basic|Token)\s+/i, '')])
+    .flatMap((value) => [value, value.replace(/^(?:Bearer|Basic|Token)\s+/i, ''), ...longLines(value)])
     .filter((value) => value.length >= SHORTEST_SECRET)
     .sort((a, b) => b.length - a.length)
   return (text) => secrets.reduce((shown, secret) => shown.replaceAll(secret, '[hidden]'), text)
+}
+
+/** A private key is told line by line. */
+function longLines(value: string): string[] {
+  const lines = value.split(/\s*\n\s*/)
+  return lines.length > 1 ? lines.filter((line) => line.length >= SHORTEST_LINE) : []
+}
+
+/** The same error: clients are shown the server's own, and what it holds besides its message. */
+export function withoutSecrets(error: unknown, redact: (text: string) => string): unknown {
+  const own = error as { message: string; data?: unknown }
+  const message = redact(own.message)
+  // That of some errors cannot be written.
+  if (message !== own.message) own.message = message
+  if (own.data !== undefined) own.data = redactData(own.data, redact)
+  return error
+}
+
+function redactData(data: unknown, redact: (text: string) => string): unknown {
+  try {
+    return JSON.parse(JSON.stringify(data), (_, value) => (typeof value === 'string' ? redact(value) : value))
+  } catch {
+    return undefined // Nested too deeply to be passed on.
+  }
 }
 
 const SECRET_NAME = /key|token|secret|passw|credential|auth/i

@@ -1,8 +1,10 @@
-// Tells its secrets wherever it can: start (on stderr, and ends) | stay (in the errors of its calls, and on stderr when it
-// crashes in one).
-import { behaviour, serve, tool } from './wire.mjs'
+// Tells its secrets wherever it can: start (on stderr, and ends) | stay (in the errors of its calls, prompts and resources,
+// and on stderr when it crashes in a call).
+import { behaviour, initialized, serve, tool } from './wire.mjs'
 
-const secrets = () => `${process.env.ACME_KEY} and ${process.argv.slice(3).join(' ')}`
+const lineOf = (key = '') => key.split('\n')[1]
+const secrets = () =>
+  `${process.env.ACME_KEY} and ${lineOf(process.env.ACME_PRIVATE_KEY)} and ${process.argv.slice(3).join(' ')}`
 
 function crash() {
   process.stderr.write(`refused: ${secrets()}\n`)
@@ -11,10 +13,18 @@ function crash() {
 
 if (behaviour === 'start') crash()
 
+function refuse() {
+  throw Object.assign(new Error(`refused: ${secrets()}`), { data: { uri: 'leak://one', why: [secrets()] } })
+}
+
 serve({
+  initialize: (params) => initialized(params, { prompts: {}, resources: {} }),
   'tools/list': () => ({ tools: [tool('refuse'), tool('crash')] }),
   'tools/call'({ name }) {
     if (name === 'crash') return crash()
-    throw new Error(`refused: ${secrets()}`)
+    return refuse()
   },
+  'prompts/list': () => ({ prompts: [{ name: 'refuse' }] }),
+  'prompts/get': refuse,
+  'resources/read': refuse,
 })

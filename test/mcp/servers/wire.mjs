@@ -62,6 +62,6 @@ async function receive(message, handlers) {
     const result = await handler(params, message)
     if (result !== noAnswer) answer(id, result)
   } catch (error) {
-    send({ id, error: { code: error.code ?? -32603, message: error.message } })
+    send({ id, error: { code: error.code ?? -32603, message: error.message, data: error.data } })
   }
 }
