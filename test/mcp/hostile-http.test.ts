@@ -100,6 +100,18 @@ describe('H6 servers over HTTP', () => {
     await rejected
   })
 
+  it.each([
+    ['files:read mail.send', 'run "toolshelf login bad --scope "files:read mail.send""'],
+    ['$(touch owned)', 'run "toolshelf login bad"'],
+    ['read; touch owned', 'run "toolshelf login bad"'],
+    ['`touch owned`', 'run "toolshelf login bad"'],
+    ['a'.repeat(501), 'run "toolshelf login bad"'],
+  ])('scope %s: no command holds what a shell would run', async (text, command) => {
+    const all = await open('scope')
+    await untilState(all.host, 'bad', 'connected')
+    await expect(all.host.call('bad', 'fetch_page', { text })).rejects.toThrow(command)
+  })
+
   it('a server that forgets its session is asked for a new one: the next call works (H4)', async () => {
     const all = await open('forgets')
     await untilState(all.host, 'bad', 'connected')

@@ -45,8 +45,10 @@ export function isUnauthorized(error: unknown): boolean {
   return name === 'UnauthorizedError' || status === 401
 }
 
-export function moreRights(server: string, scope: string | undefined): string {
-  return `It needs more rights: run "toolshelf login ${server}${scope ? ` --scope "${scope}"` : ''}"`
+/** The server names the scope, and people and models run what they read: one that a shell would run is left out. */
+export function moreRights(server: string, scope = ''): string {
+  const isHarmless = /^[\w.:/,+ -]{1,500}$/.test(scope)
+  return `It needs more rights: run "toolshelf login ${server}${isHarmless ? ` --scope "${scope}"` : ''}"`
 }
 
 export function withLastWords(reason: string, stderr: string): string {

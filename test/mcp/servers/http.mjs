@@ -1,7 +1,7 @@
 // A server over HTTP at /mcp on loopback; prints its address. Right: healthy | events (answers as event streams).
 // Wrong: hang | hang-body | hang-call | html | error | missing | unauthorized | redirects | broken | drop | drop-call |
 // forgets (its session, after each call) | endless (a body without end) | endless-events | endless-event (of many lines)
-// | behind-events (answers calls after 20,000 notifications).
+// | behind-events (answers calls after 20,000 notifications) | scope (wants the right that it is called with).
 import { createServer } from 'node:http'
 import { behaviour, initialized, text, tool } from './wire.mjs'
 
@@ -34,6 +34,8 @@ const events = { 'content-type': 'text/event-stream' }
 const event = (message) => `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`
 const endlessEvent = event({ method: 'notifications/message', params: { level: 'info', data: 'again' } })
 
+const wanting = (scope) => `Bearer error="insufficient_scope", scope="${scope}"`
+
 function pour(response, chunk) {
   while (!response.destroyed && response.write(chunk)) {}
   if (!response.destroyed) response.once('drain', () => setImmediate(pour, response, chunk))
@@ -43,6 +45,8 @@ function reply({ id, method, params = {} }, request, response) {
   const isCall = method === 'tools/call'
   if (behaviour === 'hang-call' && isCall) return
   if (behaviour === 'drop-call' && isCall) return response.socket.destroy()
+  if (behaviour === 'scope' && isCall)
+    return response.writeHead(403, { 'www-authenticate': wanting(params.arguments.text) }).end()
   const given = request.headers['mcp-session-id']
   if (behaviour === 'forgets' && method === 'initialize') session += 1
   if (behaviour === 'forgets' && given && given !== String(session)) return replies.missing(request, response)
