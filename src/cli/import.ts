@@ -21,6 +21,7 @@ import {
 import { addServers, serverNames, writePrivately } from '../mcp/config/write.ts'
 import { clientEntries } from './client-entry.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import { printable } from './printable.ts'
 import { table } from './table.ts'
 
 export const importServers: Command = importCommand(thisMachine)
@@ -134,9 +135,6 @@ function show({ servers, problems }: ImportPlan, target: Target, stateOf: StateO
     }
   }
 }
-
-/** Names come from files that anyone may have written: no control characters reach the terminal. */
-const printable = (text: string) => text.replace(/\p{C}/gu, '?')
 
 async function mayWrite(input: Input, count: number, terminal: Terminal): Promise<boolean> {
   if (input.isSet('yes')) return true

@@ -12,6 +12,7 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
+import { printable } from './printable.ts'
 import { version } from './version.ts'
 
 type Entry = { readonly name: string; readonly summary: string; readonly load: () => Promise<Command> }
@@ -132,7 +133,9 @@ async function runCommand(command: Command, words: readonly string[], terminal: 
     }
     const isKnown = error instanceof CommandError
     terminal.tell(
-      `toolshelf ${command.name}: ${isKnown ? error.message : ((error as Error).stack ?? String(error))}`,
+      printable(
+        `toolshelf ${command.name}: ${isKnown ? error.message : ((error as Error).stack ?? String(error))}`,
+      ),
     )
     return 1
   }

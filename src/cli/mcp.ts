@@ -13,6 +13,7 @@ import { startTimer } from '../timer.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
 import { storedLogins } from './logins.ts'
 import { tellOfServers } from './notices.ts'
+import { printable } from './printable.ts'
 import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const
@@ -111,7 +112,7 @@ async function readFiles(input: Input, terminal: Terminal): Promise<Config> {
   const files = input.text('config')?.split(',') ?? (await defaultConfigFiles(machine, 'gateway'))
   const config = await readConfig(files)
   for (const { file, server, message } of config.problems)
-    terminal.tell(`toolshelf mcp: ${file}${server ? `, server "${server}"` : ''}: ${message}`)
+    terminal.tell(printable(`toolshelf mcp: ${file}${server ? `, server "${server}"` : ''}: ${message}`))
   if (config.servers.length > 0) return config
   if (config.problems.length > 0 && input.text('config') !== undefined)
     throw new CommandError('no server is left to start; mend what is named above.')
@@ -125,7 +126,7 @@ function openGateway(
   { mode = settings.mode, isLazy }: { mode?: (typeof MODES)[number] | undefined; isLazy: boolean },
   terminal: Terminal,
 ): Gateway {
-  const tell = (message: string) => terminal.tell(`toolshelf mcp: ${message}`)
+  const tell = (message: string) => terminal.tell(printable(`toolshelf mcp: ${message}`))
   const { shelf, ready, warm } = openShelf(tell)
   const folder = defaultPinsFolder()
   const gateway = createGateway({

@@ -48,6 +48,13 @@ describe('toolshelf search', () => {
     expect(told).toContain('tools.jsonl:4: a tool needs a "name"; the line is skipped.')
   })
 
+  it('what is named in an error cannot steer the terminal', async () => {
+    const { code, told } = await cli('search', 'x', '--catalog', '/no/such\u001b[2Jfile.jsonl')
+    expect(code).toBe(1)
+    expect(told).toContain('/no/such?[2Jfile.jsonl')
+    expect(told).not.toContain('\u001b')
+  })
+
   it('S3 S4 takes the query forms, and explains', async () => {
     const { out } = await cli('search', '+github issue', '--catalog', tools, '--explain')
     expect(out).toMatch(/create_issue.*issue in name/)

@@ -98,6 +98,17 @@ describe('as a process', () => {
     ])
   })
 
+  it('what a server says, and what its file is called, cannot steer the terminal', async () => {
+    const words = 'process.stderr.write("\\u001b]0;owned\\u0007\\u009b2Jbye\\n"); process.exit(1)'
+    const desk = await start(home({ 'rude\u001b[2J': { command: process.execPath, args: ['-e', words] } }))
+    await desk.names()
+    await until(() => /failed.*bye/.test(desk.told()), 'it has failed')
+    expect(desk.told()).not.toMatch(/[^\P{C}\n]/u)
+    const { told } = await refused({ ...home({}), config: '/no/such\u001b[2Jfile.json' })
+    expect(told).toMatch(/no\/such\?\[2Jfile/)
+    expect(told).not.toContain('\u001b')
+  })
+
   it('--http says where it is ready, and a signal ends it cleanly', async () => {
     const at = home({ calculator: healthy })
     const child: ChildProcess = spawn(process.execPath, command(at, '--http', '--port', '0'), {
