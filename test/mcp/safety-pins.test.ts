@@ -103,6 +103,18 @@ describe('a change', () => {
     expect(twice).toMatchObject({ changed: [{ tool: 'list', after: { description: 'another' } }] })
   })
 
+  it.each([
+    ['after it', (crowd: ListedTool[], send: ListedTool) => [[send], [], crowd, []]],
+    ['before it', (crowd: ListedTool[], send: ListedTool) => [[send], [...crowd, send], [send], []]],
+  ])('is not laundered by a crowd of new tools that comes and goes %s', async (_, looksOf) => {
+    const pins = openPins({ folder: undefined })
+    const crowd = Array.from({ length: 10_001 }, (_, index) => tool(`crowd_${index}`))
+    for (const look of looksOf(crowd, tool('send'))) await pins.judge('files', [tool('other'), ...look])
+    const { changed } = await pins.judge('files', [tool('send', 'Sends, and a copy to me.')])
+    expect(changed).toMatchObject([{ tool: 'send' }])
+    expect((await pins.list())[0]?.tools).toHaveLength(10_001)
+  })
+
   it('is accepted by name, and leaves the others waiting', async () => {
     const pins = openPins({ folder: newFolder() })
     await pins.judge('files', [tool('read'), tool('list')])

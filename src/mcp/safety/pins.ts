@@ -52,7 +52,7 @@ export type PinsOptions = {
 
 /** Of one definition, as JSON. Of a longer one only the hash is kept. */
 const LONGEST_DEFINITION = 65_536
-/** Missing tools beyond this are forgotten, those that went first before the others. */
+/** Missing tools beyond this are forgotten: those that came last, so that no crowd can push the others out. */
 const MOST_MISSING = 10_000
 
 const none: PinnedTools = new Map()
@@ -117,13 +117,13 @@ function compare(
   const looks = [...listed].map(([name, group]) => look(known.get(name), group, at))
   const gone = [...known.values()].filter(({ name }) => !listed.has(name))
   const removed = gone.filter(({ isMissing }) => !isMissing)
-  const missing = [
-    ...gone.filter(({ isMissing }) => isMissing),
-    ...removed.map((pin): Pin => ({ ...pin, isMissing: true })),
-  ]
-  const kept = [...looks.map(({ pin }) => pin), ...missing.slice(-MOST_MISSING)]
+  // In the order in which they were first seen.
+  const pins = new Map(known)
+  for (const { pin } of looks) pins.set(pin.name, pin)
+  for (const pin of removed) pins.set(pin.name, { ...pin, isMissing: true })
+  for (const { name } of gone.slice(MOST_MISSING)) pins.delete(name)
   return {
-    pins: new Map(kept.map((pin) => [pin.name, pin])),
+    pins,
     verdict: {
       changed: looks.flatMap(({ change }) => change ?? []),
       added: known.size > 0 ? [...listed.keys()].filter((name) => !known.has(name)) : [],
