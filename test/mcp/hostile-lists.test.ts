@@ -65,6 +65,15 @@ describe('H6 lists without measure', () => {
     await expectWholeNeighbour(all)
   })
 
+  it('cursors that are long and never end are not all kept', async () => {
+    const all = await connected('lists long-cursor')
+    expect(toolsOf(all.host, 'bad').length).toBeLessThan(10)
+    expect(statusOf(all.host, 'bad').problems).toMatchObject([
+      { message: expect.stringMatching(/too large/) },
+    ])
+    await expectWholeNeighbour(all)
+  })
+
   it('a cursor of the wrong type costs nothing that was listed', async () => {
     const all = open('lists odd-cursor')
     await all.host.settled()
@@ -156,6 +165,16 @@ describe('H6 definitions that are wrong', () => {
     expect(await found(all.shelf, 'select:mcp__bad__good')).toEqual(['mcp__bad__good'])
     const isDropped = statusOf(all.host, 'bad').problems.some(({ tool }) => tool === deep)
     expect(toolsOf(all.host, 'bad').includes(deep) || isDropped).toBe(true)
+    await expectWholeNeighbour(all)
+  })
+
+  it('a definition of 3 MB is dropped, and told by a name that can be read', async () => {
+    const all = await connected('definitions huge')
+    expect(toolsOf(all.host, 'bad')).toEqual(['good'])
+    const { problems } = statusOf(all.host, 'bad')
+    expect(problems).toHaveLength(3)
+    for (const { message } of problems) expect(message).toBe('its definition is too large')
+    expect(JSON.stringify(problems).length).toBeLessThan(1000)
     await expectWholeNeighbour(all)
   })
 

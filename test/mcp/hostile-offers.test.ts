@@ -34,3 +34,22 @@ describe.each(eras)('H6 odd prompts and resources, %s', (era) => {
     expect(prompts.map(({ name }) => name)).toEqual(['bad__twin', 'library__review', 'library__two_words'])
   })
 })
+
+describe('H6 prompts without measure', () => {
+  const open = (behaviour: string) => openDesk([local('bad', `offers ${behaviour}`), library])
+
+  it('are listed up to a size that every client reads', async () => {
+    const { client } = await open('large')
+    const { prompts } = await client.listPrompts()
+    expect(JSON.stringify(prompts).length).toBeLessThan(3_000_000)
+    const names = prompts.map(({ name }) => name)
+    expect(names).toEqual(expect.arrayContaining(['bad__prompt_0', 'library__review', 'library__two_words']))
+    expect((await client.getPrompt({ name: 'library__review' })).messages).toHaveLength(2)
+  })
+
+  it('of pages that come slowly and never end are waited for only so long', async () => {
+    const { client } = await open('slow')
+    const { prompts } = await client.listPrompts()
+    expect(prompts.map(({ name }) => name)).toEqual(['library__review', 'library__two_words'])
+  })
+})

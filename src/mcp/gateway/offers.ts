@@ -1,5 +1,6 @@
 // What else the servers offer: resources, templates and prompts, joined under names that lead back.
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
+import { listAll } from '../host/listing.ts'
 import type { CallOptions, McpHost, ServerStatus } from '../types.ts'
 import { type Addresses, addressBlock, nameAll } from './addresses.ts'
 import { listablePrompt, listableResource, listableTemplate } from './listable.ts'
@@ -45,8 +46,10 @@ const TEMPLATES: Kind = {
 }
 
 /** One slow server must not hold up the others' lists. */
-const LIST_TIMEOUT = 5000
-const MOST_PAGES = 50
+const PAGE_TIMEOUT = 5000
+const LIST_TIMEOUT = 10_000
+/** Of one server. All servers' are one message, and some clients end the connection at one of more than 10 MB. */
+const MOST_CHARACTERS = 2_000_000
 /** For servers still connecting: many clients ask for these lists only once. */
 const LONGEST_WAIT = 3000
 
@@ -65,7 +68,7 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
     const found = await Promise.all(
       servers.map(async ({ name: server }) => {
         const key = `${kind.method}\n${server}`
-        if (!lists.has(key)) lists.set(key, listAll(server, kind))
+        if (!lists.has(key)) lists.set(key, list(server, kind))
         const entries = await lists.get(key)!.catch(() => {
           // Some declare what they do not have; the others' lists are still good.
           lists.delete(key)
@@ -77,18 +80,14 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
     return found.flat()
   }
 
-  async function listAll(server: string, { method, field, listable }: Kind): Promise<Fields[]> {
-    const entries: Fields[] = []
-    let cursor: unknown
-    for (let page = 0; page < MOST_PAGES; page++) {
-      const params = cursor === undefined ? undefined : { cursor }
-      const result = await host.request(server, method, params, { timeout: LIST_TIMEOUT })
-      const found = result[field]
-      if (Array.isArray(found)) for (const one of found) entries.push(...listable(one))
-      if (typeof result.nextCursor !== 'string' || result.nextCursor === cursor) break
-      cursor = result.nextCursor
-    }
-    return entries
+  async function list(server: string, { method, field, listable }: Kind): Promise<Fields[]> {
+    const ask = (params?: Fields) => host.request(server, method, params, { timeout: PAGE_TIMEOUT })
+    const { entries } = await listAll(ask, field, LIST_TIMEOUT)
+    let size = 0
+    return entries.flatMap(listable).filter((entry) => {
+      size += JSON.stringify(entry).length
+      return size <= MOST_CHARACTERS
+    })
   }
 
   async function prompts(): Promise<Map<string, Entry>> {
@@ -114,7 +113,7 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
     if (owner) return { server: owner.server, uri }
     for (const { name: server } of host.status().filter((status) => isAble(status, 'resources'))) {
       const isReadable = await host
-        .request(server, 'resources/read', { uri }, { timeout: LIST_TIMEOUT })
+        .request(server, 'resources/read', { uri }, { timeout: PAGE_TIMEOUT })
         .then(
           () => true,
           () => false,

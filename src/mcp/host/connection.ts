@@ -15,10 +15,11 @@ import type { CachedServer, DefinitionCache } from './definition-cache.ts'
 import { readTools } from './definitions.ts'
 import { watchHealth } from './health.ts'
 import type { Limiter } from './limiter.ts'
+import type { Listed } from './listing.ts'
 import { createPace } from './pace.ts'
 import { withLastWords } from './reasons.ts'
 import { redactor, withoutSecrets } from './redact.ts'
-import type { Fields, Listed, Session } from './session.ts'
+import type { Fields, Session } from './session.ts'
 import { SessionError } from './session-error.ts'
 import type { StdioLimits } from './stdio.ts'
 import type { Times } from './times.ts'
@@ -392,6 +393,6 @@ function isUndelivered(error: unknown): boolean {
 }
 
 function endless(count: number): ToolProblem {
-  const message = `its list does not end; what came after the first ${count} was left out`
+  const message = `its list does not end, or is too large; what came after the first ${count} was left out`
   return { tool: 'all', kind: 'dropped', message }
 }

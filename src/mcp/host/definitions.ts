@@ -1,4 +1,5 @@
 // What a server lists → its tools, one by one: a definition that is wrong costs only itself.
+import { cut } from '../../core/errors.ts'
 import { estimateTokens } from '../../core/index.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 import { headerFault } from './param-headers.ts'
@@ -11,6 +12,9 @@ export type ReadTools = {
 }
 
 const LARGE_TOKENS = 20_000
+/** A search reads every word of it. */
+const LONGEST_DEFINITION = 2_000_000
+const LONGEST_NAME = 200
 
 /** `mirrorsArguments`: over this connection some arguments travel as headers, too. */
 export function readTools(listed: readonly unknown[], mirrorsArguments = false): ReadTools {
@@ -19,10 +23,11 @@ export function readTools(listed: readonly unknown[], mirrorsArguments = false):
   const names = new Set<string>()
   const readable = listed.flatMap((entry, index) => {
     const length = lengthOf(entry)
-    if (length !== undefined) return [{ entry, length }]
+    if (length !== undefined && length <= LONGEST_DEFINITION) return [{ entry, length }]
     const { name } = entry as Partial<ListedTool>
-    const message = 'its definition is nested too deeply'
-    problems.push({ tool: typeof name === 'string' ? name : `number ${index + 1}`, kind: 'dropped', message })
+    const message = `its definition is ${length === undefined ? 'nested too deeply' : 'too large'}`
+    const shown = typeof name === 'string' ? cut(name, LONGEST_NAME) : `number ${index + 1}`
+    problems.push({ tool: shown, kind: 'dropped', message })
     return []
   })
   readable.forEach(({ entry, length }, index) => {

@@ -15,12 +15,14 @@ import {
 } from '@modelcontextprotocol/client'
 import type { CallOptions, CallOutput, ListedTool, RemoteConfig, ServerConfig } from '../types.ts'
 import { boundedFetch } from './bounded-fetch.ts'
+import { type Listed, listAll } from './listing.ts'
 import { createModern } from './modern.ts'
 import { readOutput } from './output.ts'
 import { createPatience, SilenceError } from './patience.ts'
 import { ENDED, moreRights, reasonFor } from './reasons.ts'
 import { SessionError } from './session-error.ts'
 import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
+import { seconds, TimeoutError, within } from './within.ts'
 
 export type Session = {
   readonly info: { readonly name: string; readonly version: string } | undefined
@@ -40,8 +42,6 @@ export type Session = {
   notify(method: string): Promise<void>
   close(): Promise<void>
 }
-
-export type Listed = { readonly entries: readonly unknown[]; readonly isCut: boolean }
 
 export type SessionCallOptions = CallOptions & {
   readonly timeout: number
@@ -278,74 +278,7 @@ async function listenForChanges(client: Client): Promise<void> {
 }
 
 const MOST_LISTENS = 6
-const MOST_PAGES = 1000
-const MOST_ENTRIES = 50_000
-const MOST_CHARACTERS = 64_000_000
-
-async function listAll(
-  ask: (params: Fields | undefined) => Promise<Fields>,
-  field: string,
-  timeout: number,
-): Promise<Listed> {
-  const entries: unknown[] = []
-  const seen = new Set<unknown>()
-  let cursor: unknown
-  let size = 0
-  let isLate = false
-  const hasRoom = () => !isLate && entries.length < MOST_ENTRIES && size < MOST_CHARACTERS
-  const walk = async () => {
-    for (let page = 0; page < MOST_PAGES && hasRoom(); page++) {
-      const result = await ask(cursor === undefined ? undefined : { cursor })
-      const found = result?.[field]
-      if (!Array.isArray(found)) throw new Error(`its answer holds no list of ${field}`)
-      for (const entry of found) entries.push(entry)
-      size += sizeOf(found)
-      cursor = result.nextCursor
-      if (typeof cursor !== 'string' || seen.has(cursor)) return false
-      seen.add(cursor)
-    }
-    return true
-  }
-  const late = `it did not list its ${field} within ${seconds(timeout)}`
-  const isCut = await within(walk(), timeout, late).catch((error: Error) => {
-    isLate = true
-    throw error.cause instanceof SilenceError ? new Error(late, { cause: error }) : error
-  })
-  return { entries, isCut }
-}
-
-/** What cannot be written for its depth is left out later on, and counts as if it filled a page. */
-function sizeOf(entries: unknown): number {
-  try {
-    return JSON.stringify(entries).length
-  } catch {
-    return MOST_CHARACTERS / 8
-  }
-}
 
 function isCode(error: unknown, code: SdkErrorCode): boolean {
   return error instanceof SdkError && error.code === code
-}
-
-function seconds(milliseconds: number): string {
-  return `${Number((milliseconds / 1000).toFixed(1))} s`
-}
-
-class TimeoutError extends Error {}
-
-export async function within<Value>(
-  work: Promise<Value>,
-  milliseconds: number,
-  complaint: string,
-): Promise<Value> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const over = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TimeoutError(complaint)), milliseconds)
-  })
-  try {
-    return await Promise.race([work, over])
-  } finally {
-    clearTimeout(timer)
-    work.catch(() => {})
-  }
 }

@@ -1,4 +1,4 @@
-// Defines tools in odd ways, beside one that is right: shapes | cyclic | deep | large | names | twins | long-names |
+// Defines tools in odd ways, beside one that is right: shapes | cyclic | deep | large | huge | names | twins | long-names |
 // prototype | abyss (nested 50,000 deep).
 import { behaviour, serve, text, tool } from './wire.mjs'
 
@@ -71,6 +71,11 @@ const kinds = {
       ),
     }),
     tool('large_description', { description: 'words and more words about it. '.repeat(35_000) }),
+  ],
+  huge: () => [
+    tool('huge', { description: 'x'.repeat(3_000_000) }),
+    tool('x'.repeat(3_000_000)),
+    tool('huge_meta', { _meta: { more: 'x'.repeat(3_000_000) } }),
   ],
   names: () =>
     [

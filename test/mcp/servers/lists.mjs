@@ -1,5 +1,5 @@
 // Lists tools in odd ways: many (10,000 in pages of 500) | paged (3 pages) | same-cursor | new-cursor (without end) |
-// odd-cursor (a number) | growing | changing (every 50 ms) | storm (1,000 list_changed a second) | failing (after the
+// long-cursor (10 MB, without end) | odd-cursor (a number) | growing | changing (every 50 ms) | storm (1,000 list_changed a second) | failing (after the
 // first) | tearing (an error on the second page, after the first whole list).
 import { behaviour, notify, serve, text, tool } from './wire.mjs'
 
@@ -15,6 +15,7 @@ const kinds = {
     tools: Array.from({ length: 10 }, (_, index) => tool(`endless_${cursor}_${index}`)),
     nextCursor: String(Number(cursor) + 1),
   }),
+  'long-cursor': () => ({ tools: [tool(`page_${lists}`)], nextCursor: `${lists}${'x'.repeat(10_000_000)}` }),
   'odd-cursor': () => ({ tools: [tool('single')], nextCursor: 7 }),
   growing: () => ({
     tools: [...basic(), ...Array.from({ length: grown }, (_, index) => tool(`grown_${index}`))],

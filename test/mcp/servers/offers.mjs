@@ -1,6 +1,8 @@
 // Offers prompts and resources in odd ways: odd (null, without names, of the wrong types, nested deeply) | twins (500
-// prompts of one name).
-import { behaviour, initialized, serve, text, tool } from './wire.mjs'
+// prompts of one name) | large (20 MB of them) | slow (a page every two seconds, without end).
+import { behaviour, initialized, serve, sleep, text, tool } from './wire.mjs'
+
+let pages = 0
 
 function nested(depth) {
   return depth > 0 ? { a: nested(depth - 1) } : {}
@@ -26,6 +28,21 @@ const offers = {
     }),
   },
   twins: { prompts: () => ({ prompts: Array.from({ length: 500 }, () => ({ name: 'twin' })) }) },
+  large: {
+    prompts: () => ({
+      prompts: Array.from({ length: 200 }, (_, index) => ({
+        name: `prompt_${index}`,
+        description: 'x'.repeat(100_000),
+      })),
+    }),
+  },
+  slow: {
+    prompts: async () => {
+      await sleep(2000)
+      pages += 1
+      return { prompts: [{ name: `prompt_${pages}` }], nextCursor: String(pages) }
+    },
+  },
 }
 
 const { prompts, resources, templates } = offers[behaviour]

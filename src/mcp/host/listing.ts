@@ -1,0 +1,58 @@
+// What a server lists, page by page, as far as it has an end: in pages, in size and in time.
+import { SilenceError } from './patience.ts'
+import { seconds, within } from './within.ts'
+
+type Fields = { readonly [name: string]: unknown }
+
+export type Listed = {
+  readonly entries: readonly unknown[]
+  /** There was more than is taken. */
+  readonly isCut: boolean
+}
+
+const MOST_PAGES = 1000
+const MOST_ENTRIES = 50_000
+const MOST_CHARACTERS = 64_000_000
+
+/** `ask` gets one page. */
+export async function listAll(
+  ask: (params: Fields | undefined) => Promise<Fields>,
+  field: string,
+  timeout: number,
+): Promise<Listed> {
+  const entries: unknown[] = []
+  const seen = new Set<unknown>()
+  let cursor: unknown
+  let size = 0
+  let isLate = false
+  const hasRoom = () => !isLate && entries.length < MOST_ENTRIES && size < MOST_CHARACTERS
+  const walk = async () => {
+    for (let page = 0; page < MOST_PAGES && hasRoom(); page++) {
+      const result = await ask(cursor === undefined ? undefined : { cursor })
+      const found = result?.[field]
+      if (!Array.isArray(found)) throw new Error(`its answer holds no list of ${field}`)
+      for (const entry of found) entries.push(entry)
+      size += sizeOf(found)
+      cursor = result.nextCursor
+      if (typeof cursor !== 'string' || seen.has(cursor)) return false
+      seen.add(cursor)
+      size += cursor.length
+    }
+    return true
+  }
+  const late = `it did not list its ${field} within ${seconds(timeout)}`
+  const isCut = await within(walk(), timeout, late).catch((error: Error) => {
+    isLate = true
+    throw error.cause instanceof SilenceError ? new Error(late, { cause: error }) : error
+  })
+  return { entries, isCut }
+}
+
+/** What cannot be written for its depth is left out later on, and counts as if it filled a page. */
+function sizeOf(entries: unknown): number {
+  try {
+    return JSON.stringify(entries).length
+  } catch {
+    return MOST_CHARACTERS / 8
+  }
+}
