@@ -241,6 +241,51 @@ describe('two clients', () => {
     expect([one.asked, other.asked]).toEqual([[], []])
   })
 
+  /** A call that asks only once there is the file; given up before. */
+  async function giveUp(desk: Desk, question: object) {
+    const file = join(temporaryFolder(), 'now')
+    const controller = new AbortController()
+    const call = desk.run('library__ask_at', { ...question, file }, { signal: controller.signal })
+    await heardBy(desk)
+    controller.abort()
+    await expect(call).rejects.toThrow()
+    return () => writeFileSync(file, '')
+  }
+
+  const toldBy = async (host: McpHost): Promise<Loose> => {
+    const told = () => host.status()[0]?.stderr ?? ''
+    await until(() => told() !== '', 'the server has its answer')
+    return JSON.parse(told())
+  }
+
+  it('what a server asks about a call that was given up is asked of nobody else who calls', async () => {
+    const { one, other, host } = await two()
+    const goOn = await giveUp(one, elicitation)
+    other.run('library__wait').catch(() => {})
+    await heardBy(other)
+    goOn()
+    expect((await toldBy(host)).error.message).toMatch(/several clients/)
+    expect([one.asked, other.asked]).toEqual([[], []])
+  })
+
+  it('nor of the one who is left when its client has gone', async () => {
+    const { one, other, host } = await two()
+    const goOn = await giveUp(one, elicitation)
+    await one.client.close()
+    goOn()
+    expect((await toldBy(host)).error).toBeDefined()
+    expect(other.asked).toEqual([])
+  })
+
+  it('an only client is asked also after it has given up a call', async () => {
+    const desk = await openDesk([library()], { client: able })
+    const goOn = await giveUp(desk, elicitation)
+    expect((await ask(desk, elicitation)).result).toBeDefined()
+    goOn()
+    expect((await toldBy(desk.host)).result).toBeDefined()
+    expect(desk.asked).toHaveLength(2)
+  })
+
   it('a client that cannot answer is not answered for by one that can', async () => {
     const { one, other } = await two([library()], [named('Ada'), {}])
     expect((await ask(other, elicitation)).error).toBeDefined()

@@ -59,7 +59,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   const connected = new Set<Server>()
   const exchanges = createExchanges()
   let searchedAt: number | undefined
-  const host = options.makeHost({ ask: askTheOnly })
+  const host = options.makeHost({
+    ask: askTheOnly,
+    get client() {
+      return theOnly()
+    },
+  })
   const servers = host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
   const addresses = createAddresses(servers)
   const offers = createOffers(host, addresses)
@@ -67,10 +72,14 @@ export function createGateway(options: GatewayOptions): Gateway {
   const logLevels = createLogLevels(host)
 
   /** Outside of a call only a single client can be meant. */
-  async function askTheOnly(method: string, params: Fields): Promise<Fields> {
+  function theOnly(): Server | undefined {
     const [only, ...others] = connected
-    if (!only || others.length > 0 || !canAnswer(capabilitiesOf(only), method))
-      throw new Error(`no client can do ${method}`)
+    return others.length === 0 ? only : undefined
+  }
+
+  async function askTheOnly(method: string, params: Fields): Promise<Fields> {
+    const only = theOnly()
+    if (!only || !canAnswer(capabilitiesOf(only), method)) throw new Error(`no client can do ${method}`)
     return (await only.request({ method, params } as never, { timeout: LONGEST_ANSWER })) as Fields
   }
 

@@ -11,6 +11,7 @@ import type {
   ToolProblem,
 } from '../types.ts'
 import { createAskers } from './askers.ts'
+import { CallError, isAnswer, isUndelivered } from './call-error.ts'
 import type { CachedServer, DefinitionCache } from './definition-cache.ts'
 import { readTools } from './definitions.ts'
 import { watchHealth } from './health.ts'
@@ -280,6 +281,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     running++
     clearTimeout(idleTimer)
     const leave = askers.enter(asker)
+    let isGivenUp = false
     let open: Session | undefined
     try {
       open = await ready()
@@ -294,10 +296,11 @@ export function createConnection(options: ConnectionOptions): Connection {
         return await work(await ready())
       }
     } catch (error) {
+      isGivenUp = session !== undefined && !isAnswer(error)
       throw new CallError(complaint(error, open), withoutSecrets(error, redact))
     } finally {
       running--
-      leave()
+      leave(isGivenUp)
       rest()
     }
   }
@@ -377,19 +380,6 @@ export function createConnection(options: ConnectionOptions): Connection {
       await Promise.allSettled([open?.close(), stopping, connecting, writing])
     },
   }
-}
-
-/** A request failed; the message is for the model and for people, `cause` holds the server's own error. */
-export class CallError extends Error {
-  constructor(message: string, cause: unknown) {
-    super(message, { cause })
-  }
-}
-
-/** The request never reached the server, so that it may be sent once more. */
-function isUndelivered(error: unknown): boolean {
-  const { status, cause } = error as { status?: number; cause?: { code?: string } }
-  return status === 404 || cause?.code === 'ECONNREFUSED'
 }
 
 function endless(count: number): ToolProblem {

@@ -1,6 +1,6 @@
 // Offers all there is besides tools: resources, templates, prompts, completions, logging, subscriptions. Its tools make
 // it speak: `tell` sends a notification, `ask` asks the client and gives the whole answer, `ask_later` asks once there
-// is a file and tells the answer on stderr, `ask_then_work` asks and then tells its progress, `ask_and_go` does not wait
+// is a file and tells the answer on stderr, `ask_at` does so before the call ends, `ask_then_work` asks and then tells its progress, `ask_and_go` does not wait
 // for the answer and tells how many times it was called, `wait` never ends, `heard` gives what was heard.
 import { existsSync } from 'node:fs'
 import { ask, initialized, noAnswer, notify, serve, sleep, text, tool } from './wire.mjs'
@@ -62,6 +62,10 @@ const calls = {
   ask_later({ method, params, file }) {
     askOnceThereIs(file, method, params)
     return text('later')
+  },
+  async ask_at({ method, params, file }) {
+    await askOnceThereIs(file, method, params)
+    return text('asked')
   },
   async ask_and_go({ method, params }) {
     made += 1
