@@ -1,5 +1,6 @@
 // Logins to remote servers: through a browser that follows redirects, from a file that several share, and never silently.
 import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -381,6 +382,22 @@ describe('a stored login in the background, H2', () => {
     server.breakRefresh(undefined)
     expect(await tools()).toHaveLength(2)
     expectNoSecrets(server, [message, ...said])
+  })
+
+  test('an authorization server that answers without end is heard only up to a size', async () => {
+    const server = await startAuthServer()
+    const { logIn, tools } = desk(server)
+    await logIn()
+    server.expire()
+    const spaces = Buffer.alloc(2 ** 20, 32)
+    const pour = (response: ServerResponse) => {
+      while (!response.destroyed && response.write(spaces)) {}
+      if (!response.destroyed) response.once('drain', () => pour(response))
+    }
+    server.breakRefresh((_, response) =>
+      pour(response.writeHead(200, { 'content-type': 'application/json' })),
+    )
+    expect(await messageOf(tools())).toMatch(/could not be renewed.*more than 32 MB/)
   })
 
   test('a lock that a killed process left behind does not last', async () => {

@@ -17,7 +17,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { oneLine } from '../../core/errors.ts'
 import type { ServerConfig } from '../types.ts'
-import { boundedFetch, createOAuth, describe } from './oauth.ts'
+import { briefFetch, createOAuth, describe } from './oauth.ts'
 import { listenForCallback } from './oauth-callback.ts'
 import { type CredentialFile, openCredentials } from './oauth-credentials.ts'
 import { openSession, type SessionOptions } from './session.ts'
@@ -90,7 +90,7 @@ async function knock(options: LoginOptions): Promise<Asked> {
 /** Some servers let everyone list their tools and want a login only for calls. */
 async function hasLogin(url: string): Promise<boolean> {
   try {
-    const found = await discoverOAuthServerInfo(url, { fetchFn: boundedFetch })
+    const found = await discoverOAuthServerInfo(url, { fetchFn: briefFetch })
     return found.authorizationServerMetadata !== undefined
   } catch {
     // It has let us in; what it says of logins is not needed.
@@ -109,7 +109,7 @@ async function authorize(
   const callback = await listenForCallback({ state, port, timeout, signal })
   try {
     const provider = createLoginProvider(options, callback.url, state, file)
-    const fetchFn: typeof fetch = (input, init) => boundedFetch(input, { signal, ...init })
+    const fetchFn: typeof fetch = (input, init) => briefFetch(input, { signal, ...init })
     const scope = computeScopeUnion(asked.scope, options.scope)
     await auth(provider, { serverUrl, fetchFn, scope, resourceMetadataUrl: asked.resourceMetadataUrl })
     const answer = await callback.answer

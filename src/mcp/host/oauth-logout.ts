@@ -4,7 +4,7 @@ import {
   type OAuthMetadata,
   selectClientAuthMethod,
 } from '@modelcontextprotocol/client'
-import { boundedFetch, describe } from './oauth.ts'
+import { briefFetch, describe } from './oauth.ts'
 import { type Credentials, loggedInAddresses, openCredentials } from './oauth-credentials.ts'
 
 export type LogoutOptions = {
@@ -47,7 +47,7 @@ async function revoke({ tokens, client, discovery }: Credentials): Promise<void>
     const body = new URLSearchParams({ token, token_type_hint: kind })
     if (method !== 'client_secret_basic') body.set('client_id', client.client_id)
     if (method === 'client_secret_post') body.set('client_secret', secret)
-    const response = await boundedFetch(url, { method: 'POST', body, headers, redirect: 'error' })
+    const response = await briefFetch(url, { method: 'POST', body, headers, redirect: 'error' })
     if (!response.ok) throw new Error(`it answered with HTTP ${response.status}`)
   }
 }

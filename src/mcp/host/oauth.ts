@@ -9,6 +9,7 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 import { oneLine } from '../../core/errors.ts'
+import { boundedFetch } from './bounded-fetch.ts'
 import { type CredentialOptions, type Credentials, openCredentials } from './oauth-credentials.ts'
 
 /** Not the SDK's own flow: that one refreshes once per failed request, and servers that rotate tokens take it for theft. */
@@ -64,7 +65,7 @@ async function refresh(stored: Credentials): Promise<StoredOAuthTokens> {
       refreshToken: tokens.refresh_token,
       metadata: authorizationServerMetadata,
       resource: resourceMetadata?.resource,
-      fetchFn: boundedFetch,
+      fetchFn: briefFetch,
     })
     return { ...tokens, ...fresh, refresh_token: fresh.refresh_token || tokens.refresh_token }
   } catch (error) {
@@ -88,13 +89,14 @@ export function needsLogin(server: string, why?: string): UnauthorizedError {
   return new UnauthorizedError(`needs a login${why ? ` (${why})` : ''}: run "toolshelf login ${server}"`)
 }
 
-/** An answer that never comes must not hold up the others who wait for the same tokens. */
-export const boundedFetch: typeof fetch = (input, init) => {
-  const bound = AbortSignal.timeout(LONGEST_REQUEST)
-  return fetch(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, bound]) : bound })
-}
-
 const LONGEST_REQUEST = 20_000
+const fetchUpTo = boundedFetch(32_000_000)
+
+/** An answer that never comes, or never ends, must not hold up the others who wait for the same tokens. */
+export const briefFetch: typeof fetch = (input, init) => {
+  const bound = AbortSignal.timeout(LONGEST_REQUEST)
+  return fetchUpTo(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, bound]) : bound })
+}
 
 /** What went wrong, on one line, without the secrets that a server may have sent back. */
 export function describe(error: unknown, stored?: Credentials): string {
