@@ -1,4 +1,5 @@
 // `toolshelf import`: takes the servers that other clients have into one file of our own.
+import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { describeTransport } from '../mcp/config/describe.ts'
@@ -56,7 +57,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
   if (!input.isSet('json')) show(plan, target, stateOf, terminal)
 
   const isWritten = added.length > 0 && (await mayWrite(input, added.length, terminal))
-  if (isWritten) await write(target, added)
+  if (isWritten) await write(target.file, added)
 
   if (input.isSet('json')) terminal.print(JSON.stringify(asJson(plan, target, stateOf, isWritten)))
   else if (isWritten || (added.length === 0 && plan.servers.length > 0))
@@ -68,12 +69,15 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
 type Target = { readonly file: string; readonly text: string; readonly names: readonly string[] }
 
 async function readTarget(file: string): Promise<Target> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return ''
+  const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return Buffer.alloc(0)
     throw new CommandError(`${file} cannot be read (${error.code}).`)
   })
-  const given = text.trim() === '' ? '{}\n' : text
-  return { file, text: given, names: mendable(file, () => serverNames(given)) }
+  return mendable(file, () => {
+    if (!isUtf8(bytes)) throw new Error('it is not written in UTF-8')
+    const text = bytes.toString().trim() === '' ? '{}\n' : bytes.toString()
+    return { file, text, names: serverNames(text) }
+  })
 }
 
 /** Nothing may be lost from a file that we cannot read. */
@@ -147,8 +151,12 @@ async function mayWrite(input: Input, count: number, terminal: Terminal): Promis
   return /^y(?:es)?$/i.test(answer.trim())
 }
 
-async function write({ file, text }: Target, servers: readonly PlannedServer[]): Promise<void> {
-  const members = servers.map(({ name, fields }) => [name, fields] as const)
+/** Read anew: the file may have changed while a person was thinking. */
+async function write(file: string, servers: readonly PlannedServer[]): Promise<void> {
+  const { text, names } = await readTarget(file)
+  const members = servers
+    .filter(({ name }) => !names.includes(name))
+    .map(({ name, fields }) => [name, fields] as const)
   const changed = mendable(file, () => addServers(text, members))
   try {
     await writePrivately(file, changed)

@@ -34,7 +34,11 @@ function write(path: string, content: object | string): string {
 
 const json = (file: string) => JSON.parse(readFileSync(file, 'utf8'))
 
-async function run(words: readonly string[], answer?: string, environment: { [name: string]: string } = {}) {
+async function run(
+  words: readonly string[],
+  answer?: string | (() => string),
+  environment: { [name: string]: string } = {},
+) {
   const machine = {
     home: join(root, 'home'),
     folder: join(root, 'project'),
@@ -48,7 +52,7 @@ async function run(words: readonly string[], answer?: string, environment: { [na
     print: (text: string) => void printed.push(text),
     tell: (text: string) => void told.push(text),
     isInteractive: false,
-    ...(answer === undefined ? {} : { ask: async () => answer }),
+    ...(answer === undefined ? {} : { ask: async () => (typeof answer === 'string' ? answer : answer()) }),
   }
   const code = await command.run(readInput(command, words), terminal)
   return { code, printed: printed.join('\n'), told: told.join('\n') }
@@ -296,6 +300,24 @@ describe('toolshelf import', () => {
     const from = write('from.json', { mcpServers: { 'a\u001b[2J': { command: 'x', args: [], nope: 1 } } })
     const { printed, told } = await run(['--from', from])
     expect(printed + told).not.toContain('\u001b')
+  })
+
+  it('loses nothing that comes into the file while a person is asked', async () => {
+    const from = write('from.json', { mcpServers: { one: { command: 'one' }, two: { command: 'two' } } })
+    const { printed } = await run(['--from', from], () => {
+      write('home/.config/toolshelf/toolshelf.json', { mcpServers: { two: { command: 'mine' } }, rest: 1 })
+      return 'y'
+    })
+    expect(printed).toContain('Written')
+    expect(json(own)).toEqual({ mcpServers: { two: { command: 'mine' }, one: { command: 'one' } }, rest: 1 })
+  })
+
+  it('leaves a target alone whose letters it would change', async () => {
+    const from = write('from.json', { mcpServers: { one: { command: 'one' } } })
+    const bytes = Buffer.from('{ "mcpServers": { "caf\u00e9": { "command": "x" } } }', 'latin1')
+    writeFileSync(write('to.json', ''), bytes)
+    await expect(run(['--from', from, '--to', join(root, 'to.json'), '--yes'])).rejects.toThrow(/UTF-8/)
+    expect(readFileSync(join(root, 'to.json'))).toEqual(bytes)
   })
 
   it('leaves a target alone that it cannot read', async () => {
