@@ -192,6 +192,7 @@ describe('outside of a call', () => {
     ['one client that cannot', [{}]],
     ['two clients', [able, able]],
     ['a client of single requests', [{ ...able, era: 'modern' }]],
+    ['a client of single requests beside another', [{ ...able, era: 'modern' }, able]],
   ] as const)('%s: the question is refused, and nobody is asked', async (_, clients) => {
     const open = openGateway([library()])
     const desks = await Promise.all(clients.map((client) => open.connect(client)))

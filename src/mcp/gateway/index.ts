@@ -58,6 +58,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { shelf, ready, mode: forced = 'auto', version = '0.1.0', instructions: budget = 4096 } = options
   const connected = new Set<Server>()
   const exchanges = createExchanges()
+  let hadStateless = false
   let searchedAt: number | undefined
   const host = options.makeHost({
     ask: askTheOnly,
@@ -71,10 +72,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const subscriptions = createSubscriptions(host)
   const logLevels = createLogLevels(host)
 
-  /** Outside of a call only a single client can be meant. */
+  /** Outside of a call only a single client can be meant, and one without a session might be, however long ago it called. */
   function theOnly(): Server | undefined {
     const [only, ...others] = connected
-    return others.length === 0 ? only : undefined
+    return others.length === 0 && !hadStateless ? only : undefined
   }
 
   async function askTheOnly(method: string, params: Fields): Promise<Fields> {
@@ -92,6 +93,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   function serve({ isStateless, isLasting = false }: ClientKind): Server {
+    hadStateless ||= isStateless
     const server = new Server(
       { name: 'toolshelf', title: 'Toolshelf', version },
       {
