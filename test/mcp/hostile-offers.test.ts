@@ -1,7 +1,7 @@
 // Servers whose prompts and resources are odd, endless or late, behind a gateway beside a good one: they cost only
 // themselves.
 import { describe, expect, it } from 'vitest'
-import { eras, openDesk } from './support/gateway.ts'
+import { eras, openDesk, textOf } from './support/gateway.ts'
 import { local } from './support/servers.ts'
 
 const library = local('library', 'gateway-library')
@@ -45,6 +45,13 @@ describe('H6 prompts without measure', () => {
     const names = prompts.map(({ name }) => name)
     expect(names).toEqual(expect.arrayContaining(['bad__prompt_0', 'library__review', 'library__two_words']))
     expect((await client.getPrompt({ name: 'library__review' })).messages).toHaveLength(2)
+  })
+
+  it('that never come are not waited for with every request', async () => {
+    const { client, run } = await open('mute')
+    for (let time = 0; time < 2; time += 1) expect((await client.listPrompts()).prompts).toHaveLength(2)
+    expect((await client.getPrompt({ name: 'library__review' })).messages).toHaveLength(2)
+    expect(textOf(await run('bad__nothing'))).toBe('1')
   })
 
   it('of pages that come slowly and never end are waited for only so long', async () => {

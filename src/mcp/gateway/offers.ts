@@ -48,6 +48,7 @@ const TEMPLATES: Kind = {
 /** One slow server must not hold up the others' lists. */
 const PAGE_TIMEOUT = 5000
 const LIST_TIMEOUT = 10_000
+const LONGEST_FAILURE = 30_000
 /** Of one server. All servers' are one message, and some clients end the connection at one of more than 10 MB. */
 const MOST_CHARACTERS = 2_000_000
 /** For servers still connecting: many clients ask for these lists only once. */
@@ -68,16 +69,20 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
     const found = await Promise.all(
       servers.map(async ({ name: server }) => {
         const key = `${kind.method}\n${server}`
-        if (!lists.has(key)) lists.set(key, list(server, kind))
-        const entries = await lists.get(key)!.catch(() => {
-          // Some declare what they do not have; the others' lists are still good.
-          lists.delete(key)
-          return []
-        })
+        if (!lists.has(key)) remember(key, list(server, kind))
+        // Some declare what they do not have; the others' lists are still good.
+        const entries = await lists.get(key)!.catch(() => [])
         return entries.map((entry) => ({ server, own: String(entry.name ?? ''), entry }))
       }),
     )
     return found.flat()
+  }
+
+  /** One that failed, too, for a while: else a server that hangs would hold up whatever needs a list. */
+  function remember(key: string, listing: Promise<Fields[]>): void {
+    lists.set(key, listing)
+    const forget = () => lists.get(key) === listing && lists.delete(key)
+    listing.catch(() => setTimeout(forget, LONGEST_FAILURE).unref())
   }
 
   async function list(server: string, { method, field, listable }: Kind): Promise<Fields[]> {

@@ -1,6 +1,7 @@
 // Offers prompts and resources in odd ways: odd (null, without names, of the wrong types, nested deeply) | twins (500
-// prompts of one name) | large (20 MB of them) | slow (a page every two seconds, without end).
-import { behaviour, initialized, serve, sleep, text, tool } from './wire.mjs'
+// prompts of one name) | large (20 MB of them) | slow (a page every two seconds, without end)
+// | mute (never answers; its tool tells how often it was asked).
+import { behaviour, initialized, noAnswer, serve, sleep, text, tool } from './wire.mjs'
 
 let pages = 0
 
@@ -36,6 +37,12 @@ const offers = {
       })),
     }),
   },
+  mute: {
+    prompts: () => {
+      pages += 1
+      return noAnswer
+    },
+  },
   slow: {
     prompts: async () => {
       await sleep(2000)
@@ -50,7 +57,7 @@ const { prompts, resources, templates } = offers[behaviour]
 serve({
   initialize: (params) => initialized(params, { prompts: {}, resources: {} }),
   'tools/list': () => ({ tools: [tool('nothing')] }),
-  'tools/call': () => text('nothing'),
+  'tools/call': () => text(pages),
   ...(prompts ? { 'prompts/list': prompts } : {}),
   ...(resources ? { 'resources/list': resources } : {}),
   ...(templates ? { 'resources/templates/list': templates } : {}),
