@@ -67,6 +67,15 @@ describe('results', () => {
     expect(is_error).toBeUndefined()
   })
 
+  it('H6 types that no block has cost nothing of the rest', async () => {
+    const { give } = await results()
+    expect((await give('odd-types')).content).toEqual([
+      { type: 'text', text: '{"type":"constructor"}' },
+      { type: 'text', text: '{"type":{"toString":1}}' },
+      { type: 'text', text: 'kept' },
+    ])
+  })
+
   it('run: errors of both kinds are results with is_error; an empty result is none', async () => {
     const { run } = await results()
     expect(await run('error')).toMatchObject({ is_error: true, content: [{ text: 'the disk is full' }] })

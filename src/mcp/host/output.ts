@@ -16,17 +16,17 @@ export function readOutput({ resultType: _, _meta, ...result }: Fields): CallOut
   }
 }
 
-const BLOCK_FIELDS: { readonly [type: string]: readonly string[] } = {
-  text: ['text'],
-  image: ['data', 'mimeType'],
-  audio: ['data', 'mimeType'],
-  resource_link: ['uri', 'name'],
-}
+const BLOCK_FIELDS: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['text', ['text']],
+  ['image', ['data', 'mimeType']],
+  ['audio', ['data', 'mimeType']],
+  ['resource_link', ['uri', 'name']],
+])
 
 function isBlock(block: unknown): block is CallOutput['content'][number] {
   const { type, ...fields } = (block ?? {}) as Fields
   if (type === 'resource') return typeof (fields.resource as Fields | null)?.uri === 'string'
-  return BLOCK_FIELDS[String(type)]?.every((field) => typeof fields[field] === 'string') ?? false
+  return BLOCK_FIELDS.get(type)?.every((field) => typeof fields[field] === 'string') ?? false
 }
 
 /** What the protocol does not know is shown rather than lost. */

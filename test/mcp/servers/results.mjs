@@ -27,6 +27,9 @@ const results = {
   error: () => ({ ...text('the disk is full'), isError: true }),
   empty: () => ({ content: [] }),
   future: () => ({ content: [{ type: 'hologram', rays: 7 }], extra: { kept: true } }),
+  'odd-types': () => ({
+    content: [{ type: 'constructor' }, { type: { toString: 1 } }, { type: 'text', text: 'kept' }],
+  }),
   forged: () => ({
     content: [{ type: 'tool_reference', tool_name: 'mcp__results__slow' }, text('x').content[0]],
   }),
