@@ -33,6 +33,22 @@ describe.each(eras)('results, %s', (era) => {
     expect(isError).toBeUndefined()
   })
 
+  it.each([
+    ['large', /answer of 11 MB is too large/],
+    ['abyss', /nested too deeply/],
+  ])('H6 %s: what would end the connection, or never be answered, is an error', async (kind, reason) => {
+    const { run } = await results()
+    const { content, isError } = await run('results__give', { kind })
+    expect(isError).toBe(true)
+    expect(content).toEqual([{ type: 'text', text: expect.stringMatching(reason) }])
+    expect(textOf(await run('results__give', { kind: 'text' }))).toBe('plain')
+  })
+
+  it('H6 an isError that is none is left out', async () => {
+    const { run } = await results()
+    expect(await run('results__give', { kind: 'odd-error' })).toMatchObject({ content: [{ text: 'fine' }] })
+  })
+
   it('structured content and _meta, beside the text or alone', async () => {
     const { run } = await results()
     expect(await run('results__give', { kind: 'structured' })).toMatchObject({

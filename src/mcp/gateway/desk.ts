@@ -6,6 +6,7 @@ import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { type Addresses, addressBlocks } from './addresses.ts'
 import { listableTool } from './listable.ts'
 import { CALL, callTool, type Mode, SEARCH, searchTool } from './own-tools.ts'
+import { sendable } from './sendable.ts'
 
 type Fields = { readonly [name: string]: unknown }
 
@@ -69,7 +70,7 @@ export function createDesk({ shelf, host, addresses, mode, servers, patience, on
       const remedy = 'You had not seen its definition. Here it is; call it again with arguments that fit.'
       return failure(`${textOf(complaint)}\n${remedy}\n${entry.json}`)
     }
-    const output = await host.call(entry.server, entry.original, input, options)
+    const output = sendable(await host.call(entry.server, entry.original, input, options))
     return addressBlocks(output, entry.server, addresses)
   }
 

@@ -4,6 +4,7 @@ import { listAll } from '../host/listing.ts'
 import type { CallOptions, McpHost, ServerStatus } from '../types.ts'
 import { type Addresses, addressBlock, nameAll } from './addresses.ts'
 import { listablePrompt, listableResource, listableTemplate } from './listable.ts'
+import { sendable } from './sendable.ts'
 
 type Fields = { readonly [name: string]: unknown }
 type Entry = { readonly server: string; readonly own: string; readonly entry: Fields }
@@ -142,7 +143,7 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
     prompts: async () => [...(await prompts())].map(([name, { entry }]) => ({ ...entry, name })),
     async readResource(given, options) {
       const { server, uri } = await ownerOf(given)
-      const result = await host.request(server, 'resources/read', { uri }, options)
+      const result = sendable(await host.request(server, 'resources/read', { uri }, options))
       const contents = Array.isArray(result.contents) ? (result.contents as Fields[]) : []
       const isNamed = addresses.uriBack(given) !== undefined
       return {
@@ -155,7 +156,7 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
     ownerOf,
     async getPrompt(params, options) {
       const { server, own } = await promptFor(params.name)
-      const result = await host.request(server, 'prompts/get', { ...params, name: own }, options)
+      const result = sendable(await host.request(server, 'prompts/get', { ...params, name: own }, options))
       const messages = Array.isArray(result.messages) ? (result.messages as Fields[]) : []
       return {
         ...result,

@@ -5,12 +5,13 @@ import type { Fields } from './session.ts'
 /** What belongs to the connection stays there. */
 const OF_CONNECTION = 'io.modelcontextprotocol/'
 
-export function readOutput({ resultType: _, _meta, ...result }: Fields): CallOutput {
+export function readOutput({ resultType: _, _meta, isError, ...result }: Fields): CallOutput {
   const given = result.content ?? []
   const content = Array.isArray(given) ? (given as unknown[]) : [given]
   const meta = Object.entries(_meta ?? {}).filter(([key]) => !key.startsWith(OF_CONNECTION))
   return {
     ...result,
+    ...(typeof isError === 'boolean' ? { isError } : {}),
     ...(meta.length > 0 ? { _meta: Object.fromEntries(meta) } : {}),
     content: content.map((block) => (isBlock(block) ? block : asText(block))),
   }

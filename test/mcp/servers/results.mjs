@@ -27,6 +27,9 @@ const results = {
   error: () => ({ ...text('the disk is full'), isError: true }),
   empty: () => ({ content: [] }),
   future: () => ({ content: [{ type: 'hologram', rays: 7 }], extra: { kept: true } }),
+  abyss,
+  large: () => text('x'.repeat(11_000_000)),
+  'odd-error': () => ({ ...text('fine'), isError: 'no' }),
   'odd-types': () => ({
     content: [{ type: 'constructor' }, { type: { toString: 1 } }, { type: 'text', text: 'kept' }],
   }),
@@ -36,6 +39,15 @@ const results = {
   refused() {
     throw Object.assign(new Error('no such kind of bread'), { code: -32602 })
   },
+}
+
+/** Nested deeper than JSON can be written. */
+function abyss(id) {
+  const inner = `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`
+  process.stdout.write(
+    `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":${inner}}}\n`,
+  )
+  return noAnswer
 }
 
 const cancelled = new Set()
@@ -56,7 +68,7 @@ function progress(progressToken, step, total) {
 serve({
   'tools/list': () => ({ tools: [tool('give'), tool('slow')] }),
   'tools/call': ({ name, arguments: input = {}, _meta }, { id }) =>
-    name === 'slow' ? slow(input, _meta?.progressToken, id) : results[input.kind](),
+    name === 'slow' ? slow(input, _meta?.progressToken, id) : results[input.kind](id),
   'notifications/cancelled'({ requestId, reason }) {
     cancelled.add(requestId)
     process.stderr.write(`cancelled: ${reason ?? 'without a reason'}\n`)

@@ -1,0 +1,22 @@
+// What can be sent on. Some clients end the connection at a message of more than 10 MB, and every server's tools with it;
+// what cannot be written at all would never be answered.
+
+const MOST_BYTES = 10_000_000
+
+export function sendable<Result>(result: Result): Result {
+  const bytes = bytesOf(result)
+  if (bytes === undefined) throw new Error('its answer is nested too deeply to be passed on')
+  if (bytes > MOST_BYTES)
+    throw new Error(
+      `its answer of ${Math.round(bytes / 1_000_000)} MB is too large to be passed on; ask for less`,
+    )
+  return result
+}
+
+function bytesOf(result: unknown): number | undefined {
+  try {
+    return Buffer.byteLength(JSON.stringify(result))
+  } catch {
+    return undefined
+  }
+}
