@@ -34,7 +34,7 @@ describe.each(eras)('results, %s', (era) => {
   })
 
   it.each([
-    ['large', /answer of 11 MB is too large/],
+    ['large', /message of 11 MB is too large/],
     ['abyss', /nested too deeply/],
   ])('H6 %s: what would end the connection, or never be answered, is an error', async (kind, reason) => {
     const { run } = await results()

@@ -185,6 +185,13 @@ describe('logging', () => {
     expect(await heardBy(desk)).toMatchObject([{ method: 'setLevel', params: { level: 'warning' } }])
   })
 
+  it('H6 a message too large to be sent is left out, and the client stays', async () => {
+    const desk = await openDesk([library()])
+    await tell(desk, 'notifications/message', { level: 'error', data: 'x'.repeat(11_000_000) })
+    await log(desk, 'error')
+    expect(await logged(desk)).toEqual([{ level: 'error', logger: 'library', data: { said: 'error' } }])
+  })
+
   it('without a wish, info and above', async () => {
     const desk = await openDesk([library()])
     await log(desk, 'debug')

@@ -59,6 +59,13 @@ describe.each(eras)('in a call, %s', (era) => {
     },
   )
 
+  it('H6 one too large to be sent is refused, and the client stays', async () => {
+    const desk = await openDesk([library()], { client: { ...able, era } })
+    const params = { ...elicitation.params, message: 'x'.repeat(11_000_000) }
+    expect((await ask(desk, { ...elicitation, params })).error.message).toMatch(/11 MB is too large/)
+    expect((await ask(desk, elicitation)).result).toBeDefined()
+  })
+
   it('only what the client can do is offered to the servers', async () => {
     const desk = await openDesk([library()], { client: { era, capabilities: { roots: {} } } })
     expect((await ask(desk, roots)).result.roots).toHaveLength(1)

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { inputRequired, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import type { Asker, Progress } from '../types.ts'
+import { sendable } from './sendable.ts'
 
 type Fields = { readonly [name: string]: unknown }
 
@@ -83,10 +84,11 @@ export function createExchanges(): Exchanges {
     const asker: Asker = {
       client,
       capabilities,
-      ask: (method, params, _signal, name = '') => {
-        if (!canAnswer(method)) return Promise.reject(new Error(`the client cannot do ${method}`))
+      ask: async (method, params, _signal, name = '') => {
+        if (!canAnswer(method)) throw new Error(`the client cannot do ${method}`)
+        sendable(params)
         // A client that knows the question may have brought the answer with the call.
-        if (name in early) return Promise.resolve(early[name] as Fields)
+        if (Object.hasOwn(early, name)) return early[name] as Fields
         const isFree = name !== '' && exchange.asked.every(({ key }) => key !== name)
         return new Promise((answer, refuse) => {
           exchange.asked.push({ key: isFree ? name : `ask-${++count}`, method, params, answer, refuse })

@@ -13,6 +13,7 @@ import { createOffers } from './offers.ts'
 import type { Mode } from './own-tools.ts'
 import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
+import { sendable } from './sendable.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { keepInformed, tellChanges } from './updates.ts'
 
@@ -81,7 +82,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   async function askTheOnly(method: string, params: Fields): Promise<Fields> {
     const only = theOnly()
     if (!only || !canAnswer(capabilitiesOf(only), method)) throw new Error(`no client can do ${method}`)
-    return (await only.request({ method, params } as never, { timeout: LONGEST_ANSWER })) as Fields
+    return (await only.request(sendable({ method, params }) as never, { timeout: LONGEST_ANSWER })) as Fields
   }
 
   /** Of a server never seen before nobody knows the tools: a weak match elsewhere must not be all that a search finds. */

@@ -6,6 +6,7 @@ import type { Desk } from './desk.ts'
 import type { Exchanges, Work } from './exchanges.ts'
 import type { Offers } from './offers.ts'
 import type { Relisting } from './relisting.ts'
+import { sendable } from './sendable.ts'
 
 type Fields = { readonly [name: string]: unknown }
 type Request = ServerContext['mcpReq']
@@ -85,10 +86,10 @@ export function answerRequests(options: RequestOptions): void {
 
 function progressFor({ _meta, notify }: Request): (progress: Progress) => void {
   const progressToken = _meta?.progressToken
+  const send = async (params: object) =>
+    notify(sendable({ method: 'notifications/progress', params }) as never)
   return (progress) => {
-    if (progressToken === undefined) return
-    const params = { ...progress, progressToken }
-    notify({ method: 'notifications/progress', params } as never).catch(() => {})
+    if (progressToken !== undefined) send({ ...progress, progressToken }).catch(() => {})
   }
 }
 

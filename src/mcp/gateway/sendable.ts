@@ -5,10 +5,10 @@ const MOST_BYTES = 10_000_000
 
 export function sendable<Result>(result: Result): Result {
   const bytes = bytesOf(result)
-  if (bytes === undefined) throw new Error('its answer is nested too deeply to be passed on')
+  if (bytes === undefined) throw new Error('a message is nested too deeply to be passed on')
   if (bytes > MOST_BYTES)
     throw new Error(
-      `its answer of ${Math.round(bytes / 1_000_000)} MB is too large to be passed on; ask for less`,
+      `a message of ${Math.round(bytes / 1_000_000)} MB is too large to be passed on; ask for less`,
     )
   return result
 }

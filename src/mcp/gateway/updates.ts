@@ -5,6 +5,7 @@ import type { Addresses } from './addresses.ts'
 import type { LogLevels } from './log-levels.ts'
 import type { Offers } from './offers.ts'
 import type { Relisting } from './relisting.ts'
+import { sendable } from './sendable.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 export type UpdateOptions = {
@@ -52,6 +53,9 @@ export function keepInformed(options: UpdateOptions): () => void {
     host.notify('notifications/roots/list_changed'),
   )
 
+  const sendLog = async (params: object) =>
+    server.notification(sendable({ method: 'notifications/message', params }) as never)
+
   logLevels.join(server)
   const stopTelling = tellChanges(options)
   const stop = host.listen((event) => {
@@ -60,7 +64,7 @@ export function keepInformed(options: UpdateOptions): () => void {
     if (event.type === 'log' && logLevels.isWanted(server, event.level)) {
       const logger = event.logger ? `${event.server}/${event.logger}` : event.server
       const params = { level: event.level, logger, data: event.data }
-      tell(server.notification({ method: 'notifications/message', params } as never))
+      tell(sendLog(params))
     }
   })
   return () => {
