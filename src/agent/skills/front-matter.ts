@@ -1,0 +1,79 @@
+// SKILL.md → its fields and its body. What is wrong is said in a sentence that ends with what to do.
+import { parse } from 'yaml'
+import { cut, oneLine } from '../../core/errors.ts'
+import { type Fields, fieldsOf, isFields } from '../../core/oracle/json.ts'
+
+export type SkillText = {
+  readonly name: string
+  readonly description: string
+  readonly license?: string
+  readonly allowedTools?: readonly string[]
+  readonly metadata?: Fields
+  /** Some are for the user to start, never for the model. */
+  readonly isForUserOnly: boolean
+}
+
+/** In characters, as the open layout has it. */
+const LONGEST_DESCRIPTION = 1024
+
+const FRONT_MATTER = /^\uFEFF?---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?---[ \t]*(?:\r?\n|$)/
+const NAME = /^[\p{L}\p{N}_.-]{1,64}$/u
+
+/** Throws an error that says what is wrong. */
+export function readSkillText(text: string): SkillText {
+  const fields = frontMatter(text)
+  const { license, metadata } = fields
+  const allowed = fields['allowed-tools']
+  return {
+    name: checkedName(required(fields, 'name')),
+    description: checkedDescription(required(fields, 'description')),
+    ...(typeof license === 'string' ? { license } : {}),
+    ...(allowed === undefined ? {} : { allowedTools: toolNames(allowed) }),
+    ...(isFields(metadata) ? { metadata } : {}),
+    isForUserOnly: fields['disable-model-invocation'] === true,
+  }
+}
+
+/** A skill's text without its front matter. */
+export function bodyOf(text: string): string {
+  return text.replace(FRONT_MATTER, '').trim()
+}
+
+export function checkedName(name: string): string {
+  if (NAME.test(name)) return name
+  const shown = oneLine(name, 80)
+  throw new Error(`the name "${shown}" cannot be used; take up to 64 letters, digits, "-", "_" and "."`)
+}
+
+export function checkedDescription(description: string): string {
+  return cut(description.toWellFormed().replace(/\s+/gu, ' ').trim(), LONGEST_DESCRIPTION)
+}
+
+function frontMatter(text: string): Fields {
+  const found = FRONT_MATTER.exec(text)
+  if (!found)
+    throw new Error('it has no front matter; begin it with a line "---", name, description and a line "---"')
+  return fieldsOf(parsed(found[1] ?? ''))
+}
+
+function parsed(yaml: string): unknown {
+  try {
+    return parse(yaml, { logLevel: 'error' })
+  } catch (error) {
+    const reason = oneLine((error as Error).message.split('\n')[0], 200).replace(/:$/, '')
+    throw new Error(`its front matter is no YAML (${reason}); put values that hold ": " or "#" in quotes`)
+  }
+}
+
+function required(fields: Fields, field: string): string {
+  const value = fields[field]
+  const text = typeof value === 'string' || typeof value === 'number' ? String(value).trim() : ''
+  if (text === '') throw new Error(`its front matter has no ${field}; add a line "${field}: …"`)
+  return text
+}
+
+/** A list, or names with spaces or commas between them; `Bash(git *)` is one name. */
+function toolNames(value: unknown): string[] {
+  if (Array.isArray(value)) return value.map(String)
+  return typeof value === 'string' ? (value.match(/[^\s,(]+(?:\([^)]*\))?/g) ?? []) : []
+}

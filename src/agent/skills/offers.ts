@@ -1,0 +1,41 @@
+// Skills as the model is told of them, and read back from a history: what was told there counts as discovered.
+import { oneLine } from '../../core/errors.ts'
+import type { Message } from '../../core/index.ts'
+import { textOf } from '../../core/oracle/json.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+
+export const DISCOVER = 'DiscoverSkills'
+const OFFER = 'Skills relevant to your task:'
+
+/** In characters: enough to choose by. */
+const LONGEST_LINE = 240
+
+type Told = { readonly name: string; readonly description: string }
+
+export function offerText(skills: readonly Told[]): string {
+  return `${OFFER}\n${linesOf(skills)}`
+}
+
+export function linesOf(skills: readonly Told[]): string {
+  return skills.map(({ name, description }) => `- ${name}: ${oneLine(description, LONGEST_LINE)}`).join('\n')
+}
+
+/** Names from offers and from answers to DiscoverSkills. Other tools' output cannot make a skill discovered. */
+export function discoveredIn(messages: readonly Message[]): Set<string> {
+  const names = new Set<string>()
+  const searches = new Set<unknown>()
+  for (const { role, content } of messages) {
+    for (const { type, name, id, text, tool_use_id: call, content: answer } of blocksOf(content)) {
+      if (role === 'assistant' && type === 'tool_use' && name === DISCOVER) searches.add(id)
+      if (role !== 'user') continue
+      if (type === 'text' && textOf(text).startsWith(OFFER)) addNames(names, textOf(text))
+      if (type === 'tool_result' && searches.has(call))
+        for (const block of blocksOf(answer)) addNames(names, textOf(block.text))
+    }
+  }
+  return names
+}
+
+function addNames(names: Set<string>, text: string): void {
+  for (const [, name] of text.matchAll(/^- ([^\s:]+): /gm)) if (name) names.add(name)
+}

@@ -1,0 +1,100 @@
+// Skills from an index over HTTP: `{"skills": [{"name", "description", "url"}]}`, each a SKILL.md of the same origin.
+import { fieldsOf, isFields, textOf } from '../../core/oracle/json.ts'
+import { bodyOf, checkedDescription, checkedName } from './front-matter.ts'
+import type { Notify, Skill } from './types.ts'
+
+const MOST_BYTES = 1_000_000
+const MOST_SKILLS = 5000
+const PATIENCE = 10_000
+
+/** The skills of an index, fetched once. A failure is told, costs only these skills, and is tried again when asked. */
+export function remoteSkills(
+  index: URL | string,
+  fetchUrl: typeof fetch,
+  notify: Notify,
+): () => Promise<readonly Skill[]> {
+  let running: Promise<readonly Skill[]> | undefined
+  const fetched = async () => {
+    try {
+      return await fetchIndex(new URL(index), fetchUrl, notify)
+    } catch (error) {
+      running = undefined
+      notify(
+        `the index of skills ${index} cannot be used: ${reasonOf(error)}. Local skills work all the same.`,
+      )
+      return []
+    }
+  }
+  return () => {
+    running ??= fetched()
+    return running
+  }
+}
+
+/** An entry that cannot be used is told and left out. */
+async function fetchIndex(index: URL, fetchUrl: typeof fetch, notify: Notify): Promise<Skill[]> {
+  const { skills } = fieldsOf(parsed(await fetchText(index, fetchUrl)))
+  if (!Array.isArray(skills)) throw new Error('it has no list "skills"')
+  if (skills.length > MOST_SKILLS)
+    notify(`${index} lists ${skills.length} skills; the first ${MOST_SKILLS} are used.`)
+  return skills.slice(0, MOST_SKILLS).flatMap((entry, position) => {
+    try {
+      return [toSkill(entry, index, fetchUrl)]
+    } catch (error) {
+      notify(`skill ${position + 1} of ${index} is left out: ${(error as Error).message}.`)
+      return []
+    }
+  })
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Error('it is no JSON')
+  }
+}
+
+function toSkill(entry: unknown, index: URL, fetchUrl: typeof fetch): Skill {
+  if (!isFields(entry)) throw new Error('it is no object')
+  const description = checkedDescription(textOf(entry.description))
+  if (description === '') throw new Error('it has no description')
+  const url = addressOf(textOf(entry.url), index)
+  return {
+    name: checkedName(textOf(entry.name)),
+    description,
+    place: url.href,
+    isRemote: true,
+    read: async () => bodyOf(await fetchText(url, fetchUrl)),
+  }
+}
+
+function addressOf(given: string, index: URL): URL {
+  if (given === '' || !URL.canParse(given, index.href)) throw new Error(`its url "${given}" is no address`)
+  const url = new URL(given, index)
+  if (url.origin !== index.origin) throw new Error(`its url ${url.href} is not of ${index.origin}`)
+  return url
+}
+
+/** Redirects could lead to another origin, so none is followed. */
+async function fetchText(url: URL, fetchUrl: typeof fetch): Promise<string> {
+  const response = await fetchUrl(url, { redirect: 'error', signal: AbortSignal.timeout(PATIENCE) })
+  if (!response.ok) {
+    await response.body?.cancel()
+    throw new Error(`it answered with status ${response.status}`)
+  }
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > MOST_BYTES) throw new Error(`it has more than ${MOST_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** `fetch` says why only in the cause. */
+function reasonOf(error: unknown): string {
+  const { message, cause } = fieldsOf(error)
+  return [message ?? error, fieldsOf(cause).message].filter((part) => part !== undefined).join(', ')
+}

@@ -1,0 +1,64 @@
+// Skills through the search engine of tools: each is an entry as a tool is, so that one search can cover both.
+import { cleanQuery } from '../../core/calls/query.ts'
+import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
+import { rankers } from '../../rankers.ts'
+import { catalogueEntries } from '../../search/index.ts'
+import type { Skill } from './types.ts'
+
+/** A deferred tool or a skill. */
+export type FoundThing = {
+  readonly kind: 'tool' | 'skill'
+  readonly name: string
+  readonly description: string
+}
+
+export type FoundThings = {
+  /** Tools and skills in one order, best first. */
+  readonly found: readonly FoundThing[]
+  /** How many matched in all. */
+  readonly matched: number
+}
+
+const MOST_FOUND = 10
+
+/** Deferred tools and skills ranked together. */
+export async function searchBoth(
+  shelf: Shelf | undefined,
+  skills: readonly Skill[],
+  query: string,
+  { most = MOST_FOUND, rank = rankers.hybrid }: { readonly most?: number; readonly rank?: Rank } = {},
+): Promise<FoundThings> {
+  const own = skillEntries(skills)
+  const entries = shelf ? together(shelf.tools().deferred, own) : own
+  const text = cleanQuery(query)
+  const { hits, matched } = text === '' ? { hits: [], matched: 0 } : await rank(entries, text, most)
+  const isSkill = new Set(own)
+  const found = hits.map(({ tool }) => ({
+    kind: isSkill.has(tool) ? ('skill' as const) : ('tool' as const),
+    name: tool.name,
+    description: tool.tool.description ?? '',
+  }))
+  return { found, matched }
+}
+
+const entriesOf = new WeakMap<readonly Skill[], readonly PoolTool[]>()
+
+/** The same list gives the same entries, whose index the ranker remembers. */
+export function skillEntries(skills: readonly Skill[]): readonly PoolTool[] {
+  let entries = entriesOf.get(skills)
+  if (!entries) {
+    entries = catalogueEntries(skills.map(({ name, description }) => ({ name, description })))
+    entriesOf.set(skills, entries)
+  }
+  return entries
+}
+
+const joined = new WeakMap<readonly PoolTool[], { own: readonly PoolTool[]; all: readonly PoolTool[] }>()
+
+function together(tools: readonly PoolTool[], own: readonly PoolTool[]): readonly PoolTool[] {
+  const known = joined.get(tools)
+  if (known?.own === own) return known.all
+  const all = [...tools, ...own]
+  joined.set(tools, { own, all })
+  return all
+}

@@ -1,0 +1,120 @@
+// The skills of one conversation: what is offered with each message, and the tools DiscoverSkills and Skill (U2, U3).
+import type { Message, Rank, Shelf } from '../../core/index.ts'
+import type { AgentTool } from '../types.ts'
+import { fitting } from '../using/fitting.ts'
+import { discoveredIn, offerText } from './offers.ts'
+import { remoteSkills } from './remote.ts'
+import { skillEntries } from './search.ts'
+import { discoverTool, skillTool } from './tools.ts'
+import type { Notify, Skill, SkillDiscovery, UsedSkill } from './types.ts'
+
+export type SkillsOptions = {
+  /** Of remote skills. */
+  readonly index?: URL | string
+  readonly fetch?: typeof fetch
+  readonly notify?: Notify
+  /** With it DiscoverSkills also names deferred tools that fit. */
+  readonly shelf?: Shelf
+  /** Of a conversation that goes on: what was discovered there stays so. */
+  readonly messages?: readonly Message[]
+  /** Must score on the scale of `hybrid`, the default. */
+  readonly rank?: Rank
+}
+
+export type Skills = {
+  /** None where there are no skills. */
+  readonly tools: readonly AgentTool[]
+  /** What goes with a message of the user: one text or none. Never waits for the network, never throws. */
+  offer(text: string): Promise<string[]>
+  /** Does ahead what the next offer needs; all of it if that comes with the same text. */
+  prefetch(text: string): void
+  readonly used: readonly UsedSkill[]
+  readonly discoveries: readonly SkillDiscovery[]
+  /** Remote ones too, as far as their index has come. */
+  list(): readonly Skill[]
+}
+
+const MOST_OFFERED = 5
+/** So many messages pass before a skill is offered again. */
+const PAUSE = 5
+
+export function createSkills(local: readonly Skill[], options: SkillsOptions = {}): Skills {
+  const { notify = () => {}, messages = [], shelf, rank } = options
+  const discovered = discoveredIn(messages)
+  const discoveries: SkillDiscovery[] = []
+  const used: UsedSkill[] = []
+  const offeredAt = new Map<string, number>()
+  let all = local
+  let turn = 0
+  let ahead: { readonly text: string; readonly names: Promise<readonly string[]> } | undefined
+
+  const remote =
+    options.index === undefined ? undefined : remoteSkills(options.index, options.fetch ?? fetch, notify)
+  const whole = async () => {
+    const found = (await remote?.()) ?? []
+    if (found.length > 0 && all === local) all = withRemote(local, found, notify)
+    return all
+  }
+  void whole()
+
+  const discover = (found: readonly Skill[]) => {
+    if (found.length === 0) return
+    for (const { name } of found) discovered.add(name)
+    discoveries.push({
+      type: 'skill_discovery',
+      skills: found.map(({ name, description }) => ({ name, description })),
+    })
+  }
+  const namesFor = async (text: string) => {
+    try {
+      return (await fitting(skillEntries(all), text, MOST_OFFERED, rank)).map(({ name }) => name)
+    } catch (error) {
+      notify(`no skills were offered: ${(error as Error).message}.`)
+      return []
+    }
+  }
+  const isDue = (name: string) => turn - (offeredAt.get(name) ?? Number.NEGATIVE_INFINITY) > PAUSE
+  const source = {
+    now: () => all,
+    whole,
+    shelf,
+    rank,
+    discover,
+    isDiscovered: (name: string) => discovered.has(name),
+    use: (name: string) => {
+      offeredAt.set(name, turn)
+      used.push({ name, was_discovered: discovered.has(name) })
+    },
+  }
+  const isEmpty = local.length === 0 && options.index === undefined
+  return {
+    tools: isEmpty ? [] : [discoverTool(source), skillTool(source, local)],
+    async offer(text) {
+      turn++
+      const names = await (ahead?.text === text ? ahead.names : namesFor(text))
+      ahead = undefined
+      const byName = new Map(all.map((skill) => [skill.name, skill]))
+      const offered = names.filter(isDue).flatMap((name) => byName.get(name) ?? [])
+      for (const { name } of offered) offeredAt.set(name, turn)
+      discover(offered)
+      return offered.length === 0 ? [] : [offerText(offered)]
+    },
+    prefetch(text) {
+      ahead = { text, names: namesFor(text) }
+    },
+    used,
+    discoveries,
+    list: () => all,
+  }
+}
+
+/** A local skill wins over a remote one of the same name. */
+function withRemote(local: readonly Skill[], remote: readonly Skill[], notify: Notify): readonly Skill[] {
+  const skills = new Map(local.map((skill) => [skill.name, skill]))
+  for (const skill of remote) {
+    const other = skills.get(skill.name)
+    if (other) notify(`the skill ${skill.place} is left out: ${other.place} has its name, "${skill.name}".`)
+    else skills.set(skill.name, skill)
+  }
+  return [...skills.values()]
+}

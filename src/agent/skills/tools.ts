@@ -1,0 +1,135 @@
+// The model's two tools for skills: DiscoverSkills finds them, Skill reads one.
+import { cut, oneLine } from '../../core/errors.ts'
+import type { Content, Rank, Shelf } from '../../core/index.ts'
+import { textOf } from '../../core/oracle/json.ts'
+import { nearest } from '../../core/tools/names.ts'
+import type { AgentTool } from '../types.ts'
+import { DISCOVER, linesOf } from './offers.ts'
+import { type FoundThing, searchBoth } from './search.ts'
+import type { Skill } from './types.ts'
+
+/** What the tools need of the conversation's skills. */
+export type SkillSource = {
+  readonly now: () => readonly Skill[]
+  /** With the remote ones, once their index has come or failed. */
+  readonly whole: () => Promise<readonly Skill[]>
+  readonly shelf: Shelf | undefined
+  readonly rank: Rank | undefined
+  readonly discover: (found: readonly Skill[]) => void
+  readonly isDiscovered: (name: string) => boolean
+  readonly use: (name: string) => void
+}
+
+/** Local skills are named in the description of Skill, so that the model knows of them from the start. */
+const MOST_NAMED = 40
+/** A tool is worth naming that is among so many of the best of both. */
+const MOST_WITH_TOOLS = 5
+const LONGEST_BODY = 100_000
+
+export function discoverTool({ whole, shelf, rank, discover }: SkillSource): AgentTool {
+  return {
+    name: DISCOVER,
+    description:
+      'Finds skills: instructions for kinds of tasks, written by people who know how. Skills that fit the user\'s message are offered as "Skills relevant to your task:". Before you do something that those do not cover, search here. Answers with names and descriptions, best first; read one with Skill.',
+    input_schema: {
+      type: 'object',
+      properties: { query: { type: 'string', description: 'The task in a few words.' } },
+      required: ['query'],
+    },
+    isReadOnly: true,
+    async run({ query }) {
+      const skills = await whole()
+      const asked = textOf(query)
+      const options = rank ? { rank } : {}
+      const { found } = await searchBoth(undefined, skills, asked, options)
+      const both = shelf
+        ? await searchBoth(shelf, skills, asked, { ...options, most: MOST_WITH_TOOLS })
+        : { found: [] }
+      const byName = new Map(skills.map((skill) => [skill.name, skill]))
+      const fits = found.flatMap(({ name }) => byName.get(name) ?? [])
+      discover(fits)
+      const about = fits.length > 0 ? linesOf(fits) : nothing(asked, skills)
+      return [about, ...aboutTools(both.found)].join('\n\n')
+    },
+  }
+}
+
+export function skillTool(source: SkillSource, local: readonly Skill[]): AgentTool {
+  return {
+    name: 'Skill',
+    description: `Reads a skill: instructions for a kind of task. Do so before you begin a task that one fits, then follow it.${namesOf(local)}`,
+    input_schema: {
+      type: 'object',
+      properties: { skill: { type: 'string', description: 'Its name.' } },
+      required: ['skill'],
+    },
+    isReadOnly: true,
+    run: async ({ skill }) => runSkill(textOf(skill), source),
+  }
+}
+
+async function runSkill(given: string, { now, whole, isDiscovered, use }: SkillSource): Promise<Content> {
+  const wanted = given.trim().replace(/^\//, '')
+  const skill = named(now(), wanted) ?? named(await whole(), wanted)
+  if (!skill) return refused(unknown(wanted, now()))
+  if (skill.isRemote && !isDiscovered(skill.name))
+    return refused(
+      `The remote skill "${skill.name}" was not discovered in this conversation. Use ${DISCOVER} to find it first.`,
+    )
+  try {
+    const body = await skill.read()
+    use(skill.name)
+    return told(skill, body)
+  } catch (error) {
+    return refused(`The skill "${skill.name}" cannot be read: ${(error as Error).message}.`)
+  }
+}
+
+function told({ name, place, isRemote, allowedTools = [] }: Skill, body: string): string {
+  const where = isRemote ? `It comes from ${place}.` : `Its folder is ${place}; paths in it begin there.`
+  const tools = allowedTools.length > 0 ? ` It is written for these tools: ${allowedTools.join(', ')}.` : ''
+  const text = cut(body, LONGEST_BODY)
+  const rest = text === body ? '' : '\n\nThe rest is too long to be shown here.'
+  return `The skill "${name}". ${where}${tools}\n\n${text}${rest}`
+}
+
+function named(skills: readonly Skill[], wanted: string): Skill | undefined {
+  return (
+    skills.find(({ name }) => name === wanted) ??
+    skills.find(({ name }) => name.toLowerCase() === wanted.toLowerCase())
+  )
+}
+
+function namesOf(skills: readonly Skill[]): string {
+  if (skills.length === 0) return ` Find one with ${DISCOVER}.`
+  const names = skills.slice(0, MOST_NAMED).map(({ name }) => name)
+  const rest = skills.length - names.length
+  return ` There are: ${names.join(', ')}${rest > 0 ? ` and ${rest} more, found with ${DISCOVER}` : ''}.`
+}
+
+function nothing(query: string, skills: readonly Skill[]): string {
+  return `No skill matches "${oneLine(query, 100)}". ${skills.length} skills can be searched; try other words, or go on without one.`
+}
+
+function aboutTools(found: readonly FoundThing[]): string[] {
+  const names = found.filter(({ kind }) => kind === 'tool').map(({ name }) => name)
+  if (names.length === 0) return []
+  const list = names.join(',')
+  return [
+    `Deferred tools that fit too: ${names.join(', ')}. Load them with ToolSearch, {"query": "select:${list}"}.`,
+  ]
+}
+
+function unknown(wanted: string, skills: readonly Skill[]): string {
+  const local = skills.filter(({ isRemote }) => !isRemote)
+  const near = nearest(
+    wanted,
+    local.map(({ name }) => name),
+  )
+  const hint = near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''
+  return `There is no skill named "${oneLine(wanted, 100)}".${hint} Use ${DISCOVER} to find one.`
+}
+
+function refused(text: string): Content {
+  return { content: [{ type: 'text', text }], isError: true }
+}

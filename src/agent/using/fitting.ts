@@ -1,0 +1,32 @@
+// What fits a message of the user: the tools (or skills) that the search engine ranks high enough to be worth a word.
+import { cleanQuery } from '../../core/calls/query.ts'
+import type { PoolTool, Rank } from '../../core/index.ts'
+import { rankers } from '../../rankers.ts'
+import { FILLER_WORDS, STOP_WORDS } from '../../search/filler.ts'
+import { wordsOf } from '../../search/words.ts'
+
+/** On the scale of `hybrid`: nine in ten right answers to real tasks score more, small talk about tools mostly less. */
+const LEAST_SCORE = 5
+/** Of the best one's score. */
+const LEAST_SHARE = 0.6
+/** In fewer words any match looks like a good one: "go on", "continue", "the other one". */
+const LEAST_WORDS = 2
+
+/** Best first; none when the message says too little or nothing is a good match. */
+export async function fitting(
+  entries: readonly PoolTool[],
+  message: string,
+  most: number,
+  rank: Rank = rankers.hybrid,
+): Promise<readonly PoolTool[]> {
+  const query = cleanQuery(message)
+  if (entries.length === 0 || most < 1 || tellingWords(query) < LEAST_WORDS) return []
+  const { hits } = await rank(entries, query, most)
+  const least = Math.max(LEAST_SCORE, (hits[0]?.score ?? 0) * LEAST_SHARE)
+  return hits.filter(({ score }) => score >= least).map(({ tool }) => tool)
+}
+
+function tellingWords(text: string): number {
+  const words = wordsOf(text).filter((word) => /\p{L}/u.test(word))
+  return new Set(words.filter((word) => !STOP_WORDS.has(word) && !FILLER_WORDS.has(word))).size
+}

@@ -1,0 +1,39 @@
+// Which tools stay loaded: those that most of the last sessions called, while that costs less than searching for them.
+import type { LearnedPin, ToolUsed, Usage } from './types.ts'
+
+/** Older sessions are forgotten. */
+export const MOST_SESSIONS = 10
+const LEAST_SESSIONS = 3
+const LEAST_SHARE = 0.6
+
+/** The same history gives the same pins. Being pinned changes no count: a call counts, however its tool came there. */
+export function learnedPins({ sessions, forgotten }: Usage): LearnedPin[] {
+  const last = sessions.slice(-MOST_SESSIONS)
+  if (last.length < LEAST_SESSIONS) return []
+  const turns = average(last.map((session) => session.turns))
+  const search = average(last.map((session) => session.searchTokens))
+  const pins = [...newestOf(last)].flatMap(([name, used]) => {
+    const count = last.filter(({ tools }) => tools.some(({ tool }) => tool === name)).length
+    const share = count / last.length
+    const isWorth = used.tokens * turns < search * share
+    if (share < LEAST_SHARE || !isWorth || forgotten.includes(name)) return []
+    const { tool, server, original, tokens } = used
+    const often = `loaded and called in ${count} of the last ${last.length} sessions`
+    const cost = `${amount(tokens)} tokens a turn over ${amount(turns)} turns against ${amount(search)} for a search`
+    return [{ tool, server, original, reason: `${often}; ${cost}` }]
+  })
+  return pins.sort((a, b) => (a.tool < b.tool ? -1 : 1))
+}
+
+/** Each tool as the last session that called it knew it. */
+function newestOf(sessions: Usage['sessions']): Map<string, ToolUsed> {
+  return new Map(sessions.flatMap(({ tools }) => tools.map((used) => [used.tool, used])))
+}
+
+function average(numbers: readonly number[]): number {
+  return numbers.reduce((sum, one) => sum + one, 0) / numbers.length
+}
+
+function amount(number: number): string {
+  return Math.round(number).toLocaleString('en')
+}

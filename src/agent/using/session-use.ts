@@ -1,0 +1,60 @@
+// What one session used, read from its messages: requests, what a search cost, and which deferred tools were called.
+import { estimateTokens, type Message, type Shelf } from '../../core/index.ts'
+import { textOf, toJson } from '../../core/oracle/json.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+import type { SessionUse, ToolUsed } from './types.ts'
+
+const SEARCH_TOOL = 'ToolSearch'
+/** Searches that the agent wrote itself took no request. */
+const WRITTEN = /^toolu_preload_/
+
+/** Undefined where the model was never asked. Without a search of its own, a session has the usual cost of one. */
+export function sessionUse(
+  messages: readonly Message[],
+  shelf: Shelf,
+  isPinned: (tool: string) => boolean,
+  usualSearch: number | undefined,
+): SessionUse | undefined {
+  const standing = definitionTokens(shelf)
+  const used = new Map<string, ToolUsed>()
+  const searches: number[] = []
+  let turns = 0
+  let sent = standing
+  for (const message of messages) {
+    const calls = message.role === 'assistant' ? callsOf(message) : []
+    const isWritten = calls.length > 0 && calls.every(({ id }) => WRITTEN.test(id))
+    if (message.role === 'assistant' && !isWritten) turns++
+    if (!isWritten && calls.some(({ name }) => name === SEARCH_TOOL)) searches.push(sent)
+    for (const call of calls) {
+      const tool = usedBy(call, shelf, isPinned)
+      if (tool) used.set(tool.tool, tool)
+    }
+    sent += estimateTokens(toJson(message.content))
+  }
+  if (turns === 0) return undefined
+  const mean = searches.reduce((sum, one) => sum + one, 0) / searches.length
+  const searchTokens = searches.length > 0 ? mean : (usualSearch ?? standing)
+  return { turns, searchTokens: Math.round(searchTokens), tools: [...used.values()] }
+}
+
+type Call = { readonly id: string; readonly name: string; readonly input: unknown }
+
+function callsOf({ content }: Message): Call[] {
+  return blocksOf(content)
+    .filter(({ type }) => type === 'tool_use')
+    .map(({ id, name, input }) => ({ id: textOf(id), name: textOf(name), input }))
+}
+
+/** Built-in tools are the host's to mark, and what is always loaded by configuration needs no pin. */
+function usedBy(call: Call, shelf: Shelf, isPinned: (tool: string) => boolean): ToolUsed | undefined {
+  const { name, server, original } = shelf.resolve(call)
+  const { deferredNames, pool } = shelf.tools()
+  const entry = pool.byName.get(name)
+  if (server === undefined || !entry || !(deferredNames.has(name) || isPinned(name))) return undefined
+  return { tool: name, server, original, tokens: estimateTokens(entry.json) }
+}
+
+/** What every request holds before its first message. */
+function definitionTokens(shelf: Shelf): number {
+  return shelf.tools().immediate.reduce((sum, { json }) => sum + estimateTokens(json), 0)
+}

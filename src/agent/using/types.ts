@@ -1,0 +1,67 @@
+// The vocabulary of using what is deferred: three ways to keep models from forgetting tools that they cannot see.
+import type { Message } from '../../core/index.ts'
+
+export type UsingOptions = {
+  /** How many deferred tools are named with each message; 0 names none. */
+  readonly remind: number
+  /** Load at once what a message names. */
+  readonly preload: boolean
+  /** Keep tools loaded that most sessions need. */
+  readonly learn: boolean
+}
+
+/** A server's configuration as far as pins touch it. */
+export type ServerLike = {
+  readonly name: string
+  readonly tools: { readonly [tool: string]: { readonly alwaysLoad?: boolean; readonly hint?: string } }
+}
+
+/** A tool that stays loaded because of what was learned. */
+export type LearnedPin = {
+  /** As the model calls it. */
+  readonly tool: string
+  readonly server: string
+  /** Its own name at its server. */
+  readonly original: string
+  readonly reason: string
+}
+
+export type Using = {
+  /** What goes with a message of the user: one text or none. Never throws. */
+  remind(text: string): Promise<string[]>
+  /** The deferred tools that a message names exactly and that are not loaded yet. */
+  preload(text: string): string[]
+  /** The same servers, with what was learned always loaded. What a configuration says of a tool stays. */
+  withPins<Server extends ServerLike>(servers: readonly Server[]): Server[]
+  pins(): readonly LearnedPin[]
+  /** Lets a tool go, by its full name, and pins it no more. */
+  forget(tool: string): void
+  /** Lets a forgotten tool be pinned again. */
+  remember(tool: string): void
+  /** Records what this session used; `messages` are those of this session alone. Once. */
+  close(messages: readonly Message[]): void
+}
+
+/** What is remembered of one session. */
+export type SessionUse = {
+  /** Requests to the model. */
+  readonly turns: number
+  /** Tokens of a request made only to search. */
+  readonly searchTokens: number
+  readonly tools: readonly ToolUsed[]
+}
+
+/** A tool that was loaded and called. */
+export type ToolUsed = {
+  readonly tool: string
+  readonly server: string
+  readonly original: string
+  /** Of its definition. */
+  readonly tokens: number
+}
+
+export type Usage = {
+  /** Newest last. */
+  readonly sessions: readonly SessionUse[]
+  readonly forgotten: readonly string[]
+}

@@ -1,0 +1,102 @@
+// What was learned, on disk: `usage.json`, replaced as a whole. A file that cannot be read is put aside, never lost.
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../core/oracle/json.ts'
+import { MOST_SESSIONS } from './pins.ts'
+import type { SessionUse, ToolUsed, Usage } from './types.ts'
+
+const VERSION = 1
+const MOST_BYTES = 2_000_000
+const MOST_TOOLS = 200
+const MOST_FORGOTTEN = 500
+const NOTHING: Usage = { sessions: [], forgotten: [] }
+
+export type UsageFile = {
+  readonly read: () => Usage
+  readonly change: (change: (usage: Usage) => Usage) => void
+}
+
+export function usageFile(file: string, notify: (message: string) => void): UsageFile {
+  const read = () => {
+    try {
+      return readUsage(file)
+    } catch (error) {
+      notify(`${file} cannot be used, so learning starts anew: ${(error as Error).message}. ${aside(file)}`)
+      return NOTHING
+    }
+  }
+  return {
+    read,
+    change(change) {
+      try {
+        replaceFile(file, `${JSON.stringify({ version: VERSION, ...bounded(change(read())) }, null, 1)}\n`)
+      } catch (error) {
+        notify(`what this session used is not remembered: ${(error as Error).message}`)
+      }
+    },
+  }
+}
+
+function readUsage(file: string): Usage {
+  const size = statSync(file, { throwIfNoEntry: false })?.size
+  if (size === undefined) return NOTHING
+  if (size > MOST_BYTES) throw new Error(`it has ${size} bytes, more than ${MOST_BYTES}`)
+  const saved: unknown = JSON.parse(readFileSync(file, 'utf8'))
+  const { version, sessions, forgotten } = fieldsOf(saved)
+  if (version !== VERSION || !Array.isArray(sessions)) throw new Error('it is not a file of this version')
+  return bounded({
+    sessions: sessions.filter(isFields).map(toSession),
+    forgotten: listOf(forgotten)
+      .map(textOf)
+      .filter((name) => name !== ''),
+  })
+}
+
+function toSession({ turns, searchTokens, tools }: Fields): SessionUse {
+  return {
+    turns: count(turns),
+    searchTokens: count(searchTokens),
+    tools: listOf(tools)
+      .map((one) => toTool(fieldsOf(one)))
+      .filter(({ tool, server, original }) => tool !== '' && server !== '' && original !== ''),
+  }
+}
+
+function toTool({ tool, server, original, tokens }: Fields): ToolUsed {
+  return { tool: textOf(tool), server: textOf(server), original: textOf(original), tokens: count(tokens) }
+}
+
+function count(value: unknown): number {
+  return typeof value === 'number' && value > 0 && Number.isFinite(value) ? value : 0
+}
+
+function bounded({ sessions, forgotten }: Usage): Usage {
+  return {
+    sessions: sessions
+      .slice(-MOST_SESSIONS)
+      .map((session) => ({ ...session, tools: session.tools.slice(0, MOST_TOOLS) })),
+    forgotten: forgotten.slice(-MOST_FORGOTTEN),
+  }
+}
+
+function aside(file: string): string {
+  try {
+    renameSync(file, `${file}.broken`)
+    return `The old one is now ${file}.broken.`
+  } catch {
+    return 'The old one stays where it is until the end of this session.'
+  }
+}
+
+function replaceFile(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const temporary = `${file}.${randomUUID()}`
+  try {
+    writeFileSync(temporary, text, { mode: 0o600 })
+    renameSync(temporary, file)
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw error
+  }
+}

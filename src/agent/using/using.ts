@@ -1,0 +1,103 @@
+// Using what is deferred: reminders, loading what a message names, and pins learned from use. Each by its own option.
+import { join } from 'node:path'
+import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
+import { splitName } from '../../core/tools/names.ts'
+import { fitting } from './fitting.ts'
+import { learnedPins } from './pins.ts'
+import { sessionUse } from './session-use.ts'
+import type { LearnedPin, ServerLike, Usage, Using, UsingOptions } from './types.ts'
+import { usageFile } from './usage-file.ts'
+
+export type UsingParts = {
+  readonly shelf: Shelf
+  readonly options: UsingOptions
+  /** Where `usage.json` is kept. */
+  readonly folder: string
+  readonly notify: (message: string) => void
+  /** Must score on the scale of `hybrid`, the default. */
+  readonly rank?: Rank
+}
+
+/** In characters: names stand in what people type, not in what they paste. */
+const LONGEST_TEXT = 20_000
+const MOST_PRELOADED = 10
+
+export function createUsing({ shelf, options, folder, notify, rank }: UsingParts): Using {
+  const file = usageFile(join(folder, 'usage.json'), notify)
+  let usage: Usage = options.learn ? file.read() : { sessions: [], forgotten: [] }
+  let isClosed = false
+  /** Forgotten tools leave the list at once; nothing joins it within a session. */
+  let pins = learnedPins(usage)
+  const change = (next: (usage: Usage) => Usage) => {
+    if (!options.learn) return
+    file.change((saved) => {
+      usage = next(saved)
+      return usage
+    })
+    pins = pins.filter(({ tool }) => !usage.forgotten.includes(tool))
+  }
+  return {
+    async remind(text) {
+      try {
+        if (options.remind < 1) return []
+        const most = options.remind + loadedNames(shelf).size
+        const found = waiting(shelf, await fitting(shelf.tools().deferred, text, most, rank))
+        const names = found.slice(0, options.remind).map(({ name }) => name)
+        if (names.length === 0) return []
+        return [`Deferred tools that may fit this: ${names.join(', ')}. Load them with ToolSearch.`]
+      } catch (error) {
+        notify(`no deferred tools were named: ${(error as Error).message}`)
+        return []
+      }
+    },
+    preload: (text) => (options.preload ? waiting(shelf, named(shelf, text)).map(({ name }) => name) : []),
+    withPins: (servers) => servers.map((server) => withPins(server, pins)),
+    pins: () => pins,
+    forget: (tool) => change((saved) => ({ ...saved, forgotten: [...without(saved.forgotten, tool), tool] })),
+    remember: (tool) => change((saved) => ({ ...saved, forgotten: without(saved.forgotten, tool) })),
+    close(messages) {
+      if (isClosed || !options.learn) return
+      isClosed = true
+      const isPinned = (name: string) => pins.some(({ tool }) => tool === name)
+      const session = sessionUse(messages, shelf, isPinned, usage.sessions.at(-1)?.searchTokens)
+      if (session) change((saved) => ({ ...saved, sessions: [...saved.sessions, session] }))
+    },
+  }
+}
+
+function without(names: readonly string[], name: string): string[] {
+  return names.filter((one) => one !== name)
+}
+
+/** Those not loaded yet; none where tool search is off, because then everything is. */
+function waiting(shelf: Shelf, tools: readonly PoolTool[]): PoolTool[] {
+  if (shelf.state().search === 'off') return []
+  const loaded = loadedNames(shelf)
+  return tools.filter(({ name }) => !loaded.has(name))
+}
+
+function loadedNames(shelf: Shelf): Set<string> {
+  const loaded = shelf.state().kept.filter(({ place }) => place === 'deferred')
+  return new Set(loaded.map(({ definition }) => definition.name))
+}
+
+/** Deferred tools by their full names, or by their own of two parts or more where just one tool has it. */
+function named(shelf: Shelf, text: string): PoolTool[] {
+  const { deferred } = shelf.tools()
+  const words = text.slice(0, LONGEST_TEXT).match(/[\p{L}\p{N}_][\p{L}\p{N}_./-]*/gu) ?? []
+  const said = new Set(words.flatMap((word) => [word, word.replace(/[./-]+$/, '')]))
+  const isOnly = ({ original }: PoolTool) => deferred.filter((one) => one.original === original).length === 1
+  const isNamed = (entry: PoolTool) =>
+    said.has(entry.name) ||
+    (said.has(entry.original) && splitName(entry.original).length >= 2 && isOnly(entry))
+  return deferred.filter(isNamed).slice(0, MOST_PRELOADED)
+}
+
+function withPins<Server extends ServerLike>(server: Server, pins: readonly LearnedPin[]): Server {
+  const own = pins.filter(({ server: name }) => name === server.name)
+  const learned = own.map(({ original }) => {
+    const configured = server.tools[original]
+    return [original, { ...configured, alwaysLoad: configured?.alwaysLoad ?? true }]
+  })
+  return { ...server, tools: { ...server.tools, ...Object.fromEntries(learned) } }
+}

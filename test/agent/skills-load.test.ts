@@ -1,0 +1,207 @@
+// Skills from folders: the open layout, and a clear sentence for each that cannot be used.
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { loadSkills, skillFolders } from '../../src/agent/skills/index.ts'
+
+const newFolder = () => mkdtempSync(join(tmpdir(), 'skills-'))
+
+function write(folder: string, name: string, text: string | Buffer): string {
+  mkdirSync(join(folder, name), { recursive: true })
+  writeFileSync(join(folder, name, 'SKILL.md'), text)
+  return join(folder, name)
+}
+
+const plain = (name: string, more = '') =>
+  `---\nname: ${name}\ndescription: Does ${name}.\n${more}---\n# Body\n`
+
+async function load(...folders: string[]) {
+  const notices: string[] = []
+  const skills = await loadSkills(folders, (message) => notices.push(message))
+  return { skills, names: skills.map(({ name }) => name), notices }
+}
+
+describe('folders', () => {
+  test('of the project before those at home, none twice', () => {
+    expect(skillFolders('/project', '/home')).toEqual([
+      '/project/.agents/skills',
+      '/project/.claude/skills',
+      '/project/.toolshelf/skills',
+      '/home/.agents/skills',
+      '/home/.claude/skills',
+      '/home/.config/toolshelf/skills',
+    ])
+    expect(skillFolders('/home', '/home')).toHaveLength(4)
+  })
+
+  test('one that is missing, or holds no skills, is nothing to tell', async () => {
+    const folder = newFolder()
+    mkdirSync(join(folder, 'empty'))
+    writeFileSync(join(folder, 'README.md'), 'hello')
+    expect(await load(folder, join(folder, 'missing'))).toEqual({ skills: [], names: [], notices: [] })
+  })
+})
+
+describe('SKILL.md', () => {
+  test('every field of the layout', async () => {
+    const folder = newFolder()
+    const more = 'license: MIT\nallowed-tools: Read Bash(git *)\nmetadata:\n  version: "1.0"\n'
+    const place = write(folder, 'a', plain('a', more))
+    const { skills, notices } = await load(folder)
+    expect(skills).toMatchObject([
+      {
+        name: 'a',
+        description: 'Does a.',
+        license: 'MIT',
+        allowedTools: ['Read', 'Bash(git *)'],
+        metadata: { version: '1.0' },
+        place,
+        isRemote: false,
+      },
+    ])
+    expect(await skills[0]?.read()).toBe('# Body')
+    expect(notices).toEqual([])
+  })
+
+  test('Windows line ends, a byte order mark, dashes in values, a folded description, no body', async () => {
+    const folder = newFolder()
+    write(folder, 'a', '\uFEFF---\r\nname: a\r\ndescription: one---two\r\n---\r\nBody\r\n')
+    write(folder, 'b', '---\nname: b\ndescription: >\n  folded\n  text\n---')
+    const { skills, notices } = await load(folder)
+    expect(skills.map(({ description }) => description)).toEqual(['one---two', 'folded text'])
+    expect(await Promise.all(skills.map(({ read }) => read()))).toEqual(['Body', ''])
+    expect(notices).toEqual([])
+  })
+
+  test.each([
+    ['description: a: b', 'its front matter is no YAML'],
+    ['description: [', 'its front matter is no YAML'],
+    ['license: MIT', 'its front matter has no description; add a line "description: …"'],
+    ['description: ""', 'its front matter has no description'],
+    ['description: {a: 1}', 'its front matter has no description'],
+  ])('%s is told, and the others load', async (line, sentence) => {
+    const folder = newFolder()
+    const place = write(folder, 'bad', `---\nname: bad\n${line}\n---\nBody`)
+    write(folder, 'good', plain('good'))
+    const { names, notices } = await load(folder)
+    expect(names).toEqual(['good'])
+    expect(notices).toHaveLength(1)
+    expect(notices[0]).toContain(`the skill in ${place} is left out: ${sentence}`)
+    expect(notices[0]).not.toContain('\n')
+  })
+
+  test.each([
+    ['no front matter', 'Body', 'it has no front matter'],
+    ['front matter without end', '---\nname: bad\ndescription: x\n', 'it has no front matter'],
+    ['empty front matter', '---\n---\n', 'it has no name'],
+    ['a list', '---\n- name\n---\n', 'has no name'],
+    [
+      'a name that no one can call',
+      '---\nname: "a b:c"\ndescription: x\n---\n',
+      'the name "a b:c" cannot be used',
+    ],
+    [
+      'aliases without end',
+      `---\na: &a [x]\n${'bcdefghij'
+        .split('')
+        .map((key, index, all) => `${key}: &${key} [${`*${all[index - 1] ?? 'a'},`.repeat(9)}]`)
+        .join('\n')}\nname: bad\n---\n`,
+      'no YAML',
+    ],
+    ['too long', Buffer.alloc(1_000_001, 'x'), 'SKILL.md has 1000001 bytes'],
+  ])('%s is told', async (_, text, sentence) => {
+    const folder = newFolder()
+    write(folder, 'bad', text)
+    const { names, notices } = await load(folder)
+    expect(names).toEqual([])
+    expect(notices[0]).toContain(sentence.replace('it has no name', 'has no name'))
+  })
+
+  test('a file that is not one', async () => {
+    const folder = newFolder()
+    mkdirSync(join(folder, 'bad', 'SKILL.md'), { recursive: true })
+    expect((await load(folder)).notices[0]).toContain('SKILL.md is not a plain file')
+  })
+
+  test.skipIf(process.getuid?.() === 0)('a file that may not be read', async () => {
+    const folder = newFolder()
+    chmodSync(join(write(folder, 'bad', plain('bad')), 'SKILL.md'), 0)
+    expect((await load(folder)).notices[0]).toContain('permission denied')
+  })
+
+  test('another name than its folder is told; the skill loads', async () => {
+    const folder = newFolder()
+    const place = write(folder, 'folder', plain('other'))
+    const { names, notices } = await load(folder)
+    expect(names).toEqual(['other'])
+    expect(notices).toEqual([
+      `the skill in ${place} is called "other" in its SKILL.md; name the folder so too.`,
+    ])
+  })
+
+  test('of two with one name the project wins', async () => {
+    const [project, home] = [newFolder(), newFolder()]
+    const kept = write(project, 'a', plain('a'))
+    const left = write(home, 'a', plain('a'))
+    const { skills, notices } = await load(project, home)
+    expect(skills.map(({ place }) => place)).toEqual([kept])
+    expect(notices).toEqual([`the skill "a" in ${left} is left out: ${kept} has one of that name.`])
+  })
+
+  test('links are followed, and the same skill by two ways is one', async () => {
+    const [project, home, away] = [newFolder(), newFolder(), newFolder()]
+    symlinkSync(write(away, 'a', plain('a')), join(project, 'a'))
+    symlinkSync(join(away, 'a'), join(home, 'a'))
+    symlinkSync(join(away, 'gone'), join(home, 'gone'))
+    expect(await load(project, home)).toMatchObject({ names: ['a'], notices: [] })
+  })
+
+  test('what is for the user alone is not given to the model', async () => {
+    const folder = newFolder()
+    write(folder, 'a', plain('a', 'disable-model-invocation: true\n'))
+    expect(await load(folder)).toMatchObject({ names: [], notices: [] })
+  })
+
+  test('is read anew each time it is run', async () => {
+    const folder = newFolder()
+    const place = write(folder, 'a', plain('a'))
+    const { skills } = await load(folder)
+    writeFileSync(join(place, 'SKILL.md'), `${plain('a')}more`)
+    expect(await skills[0]?.read()).toBe('# Body\nmore')
+    rmSync(place, { recursive: true })
+    await expect(skills[0]?.read()).rejects.toThrow('ENOENT')
+  })
+
+  test('any text is a skill or one sentence, never a throw', async () => {
+    const piece = fc.constantFrom(
+      '---',
+      '\n',
+      '\r\n',
+      'name: a',
+      'description: b',
+      ': ',
+      '- ',
+      '&x ',
+      '*x',
+      '"',
+      '\u0000',
+      '{',
+      '#',
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.oneof(piece, fc.string({ maxLength: 5 })), { maxLength: 14 }),
+        async (pieces) => {
+          const folder = newFolder()
+          write(folder, 'a', pieces.join(''))
+          const { names, notices } = await load(folder)
+          expect(names.length + notices.length).toBeGreaterThanOrEqual(1)
+          expect(notices.every((notice) => !notice.includes('\n'))).toBe(true)
+        },
+      ),
+      { numRuns: 100 },
+    )
+  })
+})
