@@ -10,10 +10,17 @@ import { fileURLToPath } from 'node:url'
 const require = createRequire(import.meta.url)
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
+export type Server = {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env?: { readonly [name: string]: string }
+}
+
 export type Home = {
   readonly folder: string
   /** Nothing of the person who runs the tests is read or written. */
   readonly environment: { readonly [name: string]: string }
+  readonly servers: { readonly [name: string]: Server }
   /** The gateway's configuration: three real servers. */
   readonly config: string
   /** What the filesystem server may read. */
@@ -33,16 +40,15 @@ export function makeHome(): Home {
     return path
   }
   write('files/note.txt', 'the note says seven')
-  const config = write('toolshelf.json', {
-    mcpServers: {
-      everything: server('@modelcontextprotocol/server-everything/dist/index.js'),
-      memory: {
-        ...server('@modelcontextprotocol/server-memory/dist/index.js'),
-        env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') },
-      },
-      files: server('@modelcontextprotocol/server-filesystem/dist/index.js', files),
+  const servers = {
+    everything: server('@modelcontextprotocol/server-everything/dist/index.js'),
+    memory: {
+      ...server('@modelcontextprotocol/server-memory/dist/index.js'),
+      env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') },
     },
-  })
+    files: server('@modelcontextprotocol/server-filesystem/dist/index.js', files),
+  }
+  const config = write('toolshelf.json', { mcpServers: servers })
   const environment = {
     PATH: process.env.PATH ?? '',
     HOME: folder,
@@ -55,6 +61,7 @@ export function makeHome(): Home {
   return {
     folder,
     environment,
+    servers,
     config,
     files,
     write,

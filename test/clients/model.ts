@@ -20,6 +20,7 @@ type Body = {
 export async function startModel(decide: (turn: Turn, index: number) => Step): Promise<Model> {
   const turns: Turn[] = []
   const server = createServer(async (request, response) => {
+    if (request.method === 'GET') return void response.end('{"data":[]}')
     const body = JSON.parse(await textOf(request)) as Body
     const step = body.tools?.length ? next(body) : { say: 'A title' }
     const isStream = body.stream === true

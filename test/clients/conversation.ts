@@ -1,0 +1,117 @@
+// One long conversation that every agent of these tests has with the offline model: it needs tools of three servers,
+// finds them by search, uses them again later, and survives an overloaded model and a new gateway in the middle.
+import { expect } from 'vitest'
+import type { Entry, Serving } from './serving.ts'
+
+const said = { say: 'It said: {{result}}' }
+const entities = [{ name: 'Ada', entityType: 'person', observations: ['wrote the first program'] }]
+
+/** Agents put different things before the names of tools. */
+const script = {
+  rules: [
+    { when: 'say hello', do: [{ say: 'Hello.' }] },
+    {
+      when: 'echo (\\w+)',
+      do: [
+        { think: 'An echo is wanted.' },
+        { say: 'I look for an echo.' },
+        { call: '/echo$/', input: { message: '{{1}}' }, search: 'echo a message back' },
+        { think: 'There it is.' },
+        said,
+      ],
+    },
+    {
+      when: 'add three and four',
+      do: [{ call: '/get-sum$/', input: { a: 3, b: 4 }, search: 'sum of two numbers' }, said],
+    },
+    { when: 'remember ada', do: [{ call: '/create_entities$/', input: { entities } }, said] },
+    { when: 'who is ada', do: [{ call: '/search_nodes$/', input: { query: 'Ada' } }, said] },
+    { when: 'read (\\S+)', do: [{ call: '/read_text_file$/', input: { path: '{{1}}' } }, said] },
+    { when: 'find (.+)', do: [{ search: '{{1}}' }, { say: 'Found: {{result}}' }] },
+    {
+      when: 'list (\\S+) and all entities',
+      do: [
+        {
+          calls: [{ call: '/list_directory$/', input: { path: '{{1}}' } }, { call: '/read_graph$/' }],
+        },
+        said,
+      ],
+    },
+    {
+      when: 'search twice',
+      do: [
+        { think: 'Weather comes as structured content.' },
+        { search: 'structured content' },
+        { think: 'One more.' },
+        { say: 'I look for more.' },
+        { search: 'subscriber updates' },
+        { call: '/get-structured-content$/', input: { location: 'Chicago' } },
+        said,
+      ],
+    },
+    {
+      when: 'stumble',
+      do: [{ call: '/get-tiny-image$/' }, { fail: { status: 529, times: 1 } }, said],
+    },
+  ],
+  otherwise: 'A title',
+}
+
+export const scriptWith = (options: object) => ({ ...script, ...options })
+
+/** Says something to the agent; the answer is its last words. */
+export type Ask = (text: string) => Promise<string>
+
+type Turn = readonly [text: string, ...answer: string[]]
+
+export async function converse(ask: Ask, { restart }: Serving, files: string): Promise<void> {
+  const before: Turn[] = [
+    ['say hello', 'Hello.'],
+    ['echo seven', 'Echo: seven'],
+    ['add three and four', 'The sum of 3 and 4 is 7'],
+    ['remember ada', 'wrote the first program'],
+    [`read ${files}/note.txt`, 'the note says seven'],
+  ]
+  const after: Turn[] = [
+    ['who is ada', 'wrote the first program'],
+    ['echo eight', 'Echo: eight'],
+    ['find compress gzip', 'gzip-file-as-resource'],
+    [`list ${files} and all entities`, 'note.txt', 'Ada'],
+    ['search twice', '"conditions"'],
+    ['stumble', 'the image'],
+    ['find zzqqxxyy'],
+    ['echo nine', 'Echo: nine'],
+  ]
+  const take = async ([text, ...parts]: Turn) => {
+    const answer = await ask(text)
+    expect(answer, text).toContain('offline script')
+    for (const part of parts) expect(answer, text).toContain(part)
+  }
+  for (const turn of before) await take(turn)
+  await restart()
+  for (const turn of after) await take(turn)
+}
+
+/** What holds of every conversation, whoever searches. */
+export function checkLog(log: readonly Entry[], expected: Partial<Entry>): void {
+  const refused = log.filter(({ status }) => status !== 200)
+  expect(refused.map(({ status }) => status)).toEqual([529])
+  for (const entry of log) expect(entry).toMatchObject(expected)
+  const visible = log.map(({ toolsVisible }) => toolsVisible)
+  expect(visible, 'nothing that was loaded is lost').toEqual([...visible].sort((a, b) => a - b))
+  for (const { toolsGiven, toolsVisible, tokensSaved } of log) {
+    expect(toolsVisible).toBeLessThan(toolsGiven)
+    expect(tokensSaved).toBeGreaterThan(0)
+  }
+}
+
+/** What searches of the gateway loaded, from all three servers. */
+export function checkLoaded(log: readonly Entry[]): string[] {
+  const loaded = log.flatMap((entry) => entry.loaded)
+  for (const name of ['echo', 'create_entities', 'read_text_file', 'list_directory', 'read_graph'])
+    expect(
+      loaded.some((one) => one.endsWith(name)),
+      name,
+    ).toBe(true)
+  return loaded
+}

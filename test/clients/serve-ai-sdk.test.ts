@@ -1,0 +1,163 @@
+// The AI SDK's agent loop with Anthropic's own search over the tools of three servers, all of them deferred: the
+// gateway runs the search for models that have none.
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './conversation.ts'
+import { type Home, makeHome } from './gateway.ts'
+import { prepareClients } from './install.ts'
+import { type Model, type Step, startModel, type Turn } from './model.ts'
+import { type Serving, startServing } from './serving.ts'
+
+const modules = {
+  ai: 'ai/dist/index.mjs',
+  anthropic: '@ai-sdk/anthropic/dist/index.mjs',
+  mcp: '@ai-sdk/mcp/dist/index.mjs',
+  stdio: '@ai-sdk/mcp/dist/mcp-stdio/index.mjs',
+}
+const clients = await prepareClients(Object.values(modules))
+const load = (module: keyof typeof modules) => import(pathToFileURL(clients.file(modules[module])).href)
+
+type Part = { readonly type: string; readonly toolName?: string }
+type Message = { readonly role: string; readonly content: string | readonly Part[] }
+
+async function connect(home: Home) {
+  const [{ createMCPClient }, { Experimental_StdioMCPTransport: Transport }] = [
+    await load('mcp'),
+    await load('stdio'),
+  ]
+  const tools: { [name: string]: object } = {}
+  const open: { close(): Promise<void> }[] = []
+  for (const [server, given] of Object.entries(home.servers)) {
+    const client = await createMCPClient({ transport: new Transport({ ...given, stderr: 'ignore' }) })
+    open.push(client)
+    for (const [name, tool] of Object.entries<object>(await client.tools()))
+      tools[`${server}__${name}`] = { ...tool, providerOptions: { anthropic: { deferLoading: true } } }
+  }
+  return { tools, close: () => Promise.all(open.map((client) => client.close())) }
+}
+
+async function startAgent(home: Home, url: string, isStream: boolean) {
+  const { generateText, stepCountIs, streamText } = await load('ai')
+  const { createAnthropic } = await load('anthropic')
+  const anthropic = createAnthropic({ baseURL: `${url}/v1`, apiKey: 'none' })
+  const { tools, close } = await connect(home)
+  const messages: Message[] = []
+  const ask: Ask = async (text) => {
+    messages.push({ role: 'user', content: text })
+    const asked = {
+      model: anthropic('script'),
+      tools: { tool_search_tool_bm25: anthropic.tools.toolSearchBm25_20251119(), ...tools },
+      messages,
+      maxOutputTokens: 4096,
+      stopWhen: stepCountIs(8),
+    }
+    const failures: unknown[] = []
+    const onError = ({ error }: { error: unknown }) => failures.push(error)
+    const reply = isStream ? streamText({ ...asked, onError }) : await generateText(asked)
+    const answer = await reply.text
+    if (failures.length > 0) throw failures[0]
+    messages.push(...(await reply.response).messages)
+    return answer
+  }
+  return { ask, messages, close }
+}
+
+const old = { api: 'old' }
+const bound = { boundThinking: true }
+
+describe.skipIf(clients.missing).each([
+  { wire: 'append', isStream: true, options: old },
+  { wire: 'bridge', isStream: false, options: old },
+  { wire: 'native', isStream: true, options: bound },
+])('the AI SDK, emulated, wire $wire', { timeout: 240_000 }, ({ wire, isStream, options }) => {
+  let home: Home
+  let serving: Serving
+  let agent: Awaited<ReturnType<typeof startAgent>>
+  beforeAll(async () => {
+    home = makeHome()
+    const upstream = `script:${home.write('script.json', scriptWith(options))}`
+    serving = await startServing(clients.node, home, '--upstream', upstream, '--wire', wire)
+    agent = await startAgent(home, serving.url, isStream)
+  }, 60_000)
+  afterAll(async () => {
+    await agent?.close()
+    await serving?.stop()
+    home?.remove()
+  })
+
+  it('holds a long conversation in which the model sees a tool only after it searched', async () => {
+    await converse(agent.ask, serving, home.files)
+    checkLog(serving.log, { mode: 'emulate', wire })
+    checkLoaded(serving.log)
+  })
+
+  it('sees each search and its result, and keeps both', () => {
+    const parts = agent.messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content))
+    const searches = parts.filter(({ toolName }) => toolName === 'tool_search_tool_bm25')
+    const count = (type: string) => searches.filter((part) => part.type === type).length
+    expect(count('tool-call')).toBeGreaterThan(7)
+    expect(count('tool-result')).toBe(count('tool-call'))
+  })
+})
+
+/** Calls what it is asked to use, after a search where it cannot see it. */
+function obedient() {
+  let wanted: { readonly name: string; readonly input: object } | undefined
+  return ({ tools, last }: Turn): Step => {
+    const [, named, input = '{}'] = /^use (\S+) (.+)$/.exec(last) ?? []
+    if (named) wanted = { name: named, input: JSON.parse(input) }
+    if (!wanted) return { say: `It said: ${last}` }
+    const { name } = wanted
+    const tool = tools.find((one) => one.endsWith(`__${name}`))
+    if (!tool) return { call: 'tool_search_tool_bm25', input: { query: name.replaceAll(/[_-]/g, ' ') } }
+    const call = { call: tool, input: wanted.input }
+    wanted = undefined
+    return call
+  }
+}
+
+describe.skipIf(clients.missing)('the AI SDK, emulated, chat completions', { timeout: 240_000 }, () => {
+  let home: Home
+  let model: Model
+  let serving: Serving
+  let agent: Awaited<ReturnType<typeof startAgent>>
+  beforeAll(async () => {
+    home = makeHome()
+    model = await startModel(obedient())
+    serving = await startServing(clients.node, home, '--upstream', `openai:${model.url}`)
+    agent = await startAgent(home, serving.url, true)
+  }, 60_000)
+  afterAll(async () => {
+    await agent?.close()
+    await serving?.stop()
+    await model?.close()
+    home?.remove()
+  })
+
+  it('searches and calls tools of three servers, before and after a restart', async () => {
+    const entities = [{ name: 'Ada', entityType: 'person', observations: ['wrote the first program'] }]
+    const use = (name: string, input: object) => agent.ask(`use ${name} ${JSON.stringify(input)}`)
+    expect(await agent.ask('hello')).toContain('It said: hello')
+    expect(await use('echo', { message: 'seven' })).toContain('Echo: seven')
+    expect(await use('create_entities', { entities })).toContain('Ada')
+    expect(await use('read_text_file', { path: `${home.files}/note.txt` })).toContain('the note says seven')
+    await serving.restart()
+    expect(await use('echo', { message: 'eight' })).toContain('Echo: eight')
+    expect(await use('search_nodes', { query: 'Ada' })).toContain('wrote the first program')
+    expect(await use('get-sum', { a: 3, b: 4 })).toContain('7')
+    expect(await use('list_directory', { path: home.files })).toContain('note.txt')
+    expect(await use('read_graph', {})).toContain('Ada')
+    expect(await use('create_entities', { entities })).toContain('It said: []')
+
+    const visible = serving.log.map(({ toolsVisible }) => toolsVisible)
+    expect(visible).toEqual([...visible].sort((a, b) => a - b))
+    for (const entry of serving.log) {
+      expect(entry).toMatchObject({ status: 200, mode: 'emulate' })
+      expect(entry.tokensSaved).toBeGreaterThan(0)
+    }
+    const loaded = serving.log.flatMap((entry) => entry.loaded)
+    expect(loaded).toEqual(expect.arrayContaining(['everything__echo', 'memory__create_entities']))
+    expect(model.turns[0]?.tools).toEqual(['tool_search_tool_bm25'])
+    expect(model.turns.at(-1)?.tools).toEqual(expect.arrayContaining(loaded))
+  })
+})

@@ -1,0 +1,59 @@
+// `toolshelf serve` as people start it, with its log in our hands; it can be ended and started again at the same
+// address.
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { Home } from './gateway.ts'
+import { startProcess } from './process.ts'
+
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+
+/** What the log says of a request. */
+export type Entry = {
+  readonly status: number
+  readonly mode: string
+  readonly wire: string
+  readonly toolsGiven: number
+  readonly toolsVisible: number
+  readonly loaded: readonly string[]
+  readonly searches: number
+  readonly tokensSaved: number
+}
+
+export type Serving = {
+  readonly url: string
+  /** Of all requests that had tools or failed, also those from before a restart. */
+  readonly log: readonly Entry[]
+  /** Ends the process and starts another at the same port. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+export async function startServing(
+  node: string,
+  { folder: cwd, environment: env }: Pick<Home, 'folder' | 'environment'>,
+  ...options: readonly string[]
+): Promise<Serving> {
+  const log: Entry[] = []
+
+  async function start(port: string) {
+    const words = [main, 'serve', ...options, '--port', port, '--json']
+    const started = await startProcess(node, words, { cwd, env }, /ready at (\S+)/)
+    createInterface(started.child.stdout).on('line', (line) => {
+      const entry = JSON.parse(line) as Entry
+      if (entry.toolsGiven > 0 || entry.status !== 200) log.push(entry)
+    })
+    return started
+  }
+
+  let running = await start('0')
+  const { url } = running
+  return {
+    url,
+    log,
+    async restart() {
+      await running.stop()
+      running = await start(new URL(url).port)
+    },
+    stop: () => running.stop(),
+  }
+}
