@@ -1,32 +1,38 @@
 // The agent: asks the model, runs what it calls, asks again. One loop, told as events.
-import type { Message, ToolResult, ToolUse } from '../core/index.ts'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { foldHistory, type Message, type Tool, type ToolResult, type ToolUse } from '../core/index.ts'
 import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
 import { type Asked, ask } from './ask.ts'
 import { compactMessages } from './compaction.ts'
-import { loadedBy, runCalls } from './run-calls.ts'
+import { asMessages, loadedBy, runCalls, SEARCH_TOOL, unanswered } from './run-calls.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason, Usage } from './types.ts'
 
 const MAX_TOKENS = 8192
 const MAX_STEPS = 200
 const RETRIES = 4
 const COMPACT_AT = 0.8
+/** The newest messages that a compaction leaves as they are; fewer where that is still too much. */
+const KEPT = 4
 const CONTEXT_WINDOW = 200_000
-const SEARCH_TOOL = 'ToolSearch'
 
 export function createAgent(options: AgentOptions): Agent {
   const { client, shelf, tools = [], runner, permission, system, enrich, onHistory = () => {} } = options
-  const { maxTokens = MAX_TOKENS, maxSteps = MAX_STEPS, retries = RETRIES, wait = sleep } = options
+  const { maxTokens = MAX_TOKENS, maxSteps = MAX_STEPS, retries = RETRIES, wait = pause } = options
   const { preload = () => [], contextWindow = CONTEXT_WINDOW, compactAt = COMPACT_AT } = options
   const own = new Map(tools.map((tool): [string, AgentTool] => [tool.name, tool]))
   const { byName } = shelf.tools().pool
-  const missing = tools.filter((tool) => byName.get(tool.name)?.tool !== tool)
+  const missing = tools.map(onShelf).filter((tool) => byName.get(tool.name)?.tool !== tool)
   if (missing.length > 0) shelf.add(missing)
   let { model } = options
   let messages: Message[] = [...(options.messages ?? [])]
   let used = 0
+  /** The user's message that is being worked on. */
+  let task: Message | undefined
 
   const append = (...added: Message[]) => {
+    if (added.length === 0) return
     messages = [...messages, ...added]
     onHistory({ type: 'append', messages: added })
   }
@@ -48,11 +54,17 @@ export function createAgent(options: AgentOptions): Agent {
     return yield* ask(request as never, { client, shelf, retries, wait }, signal)
   }
 
-  async function* compact(signal: AbortSignal): AsyncGenerator<AgentEvent, boolean> {
+  async function* compact(
+    trigger: 'auto' | 'manual',
+    signal: AbortSignal,
+    keep = KEPT,
+  ): AsyncGenerator<AgentEvent, boolean> {
     const before = messages.length
+    const asking = { client, shelf, model, maxTokens, contextWindow, trigger, keep, task }
     try {
-      replace(await compactMessages(messages, { client, shelf, model, maxTokens }, signal))
+      replace(await compactMessages(messages, asking, signal))
     } catch (error) {
+      if (signal.aborted) return false
       yield {
         type: 'notice',
         text: `The history could not be summarised, so it stays as it is: ${(error as Error).message}`,
@@ -64,58 +76,64 @@ export function createAgent(options: AgentOptions): Agent {
     return true
   }
 
-  /** Loads tools as if the model had searched for them. */
-  async function* load(names: readonly string[]): AsyncGenerator<AgentEvent> {
-    if (names.length === 0) return
-    const call = {
-      id: `toolu_preload_${messages.length}`,
-      name: SEARCH_TOOL,
-      input: { query: `select:${names.join(',')}` },
+  /** What would be good to have, but is no reason to lose the message. */
+  async function* helped<Help>(
+    help: () => readonly Help[] | Promise<readonly Help[]>,
+  ): AsyncGenerator<AgentEvent, readonly Help[]> {
+    try {
+      return await help()
+    } catch (error) {
+      yield { type: 'notice', text: `The message goes out as it is: ${(error as Error).message}` }
+      return []
     }
+  }
+
+  /** Loads tools as if the model had searched for them. */
+  async function* load(wanted: readonly string[]): AsyncGenerator<AgentEvent> {
+    const { deferredNames } = shelf.tools()
+    const { loaded } = foldHistory(messages, SEARCH_TOOL)
+    const names = wanted.filter((name) => deferredNames.has(name) && !loaded.has(name))
+    if (names.length === 0) return
+    const id = `toolu_${randomUUID().replaceAll('-', '')}`
+    const call = { id, name: SEARCH_TOOL, input: { query: `select:${names.join(',')}` } }
     const result = await shelf.answer(call)
-    if (!result || result.is_error) return
-    yield { type: 'result', call, result, loaded: loadedBy(result) }
-    append(
-      { role: 'assistant', content: [{ type: 'tool_use', ...call }] },
-      { role: 'user', content: [result] },
-    )
+    const found = result ? loadedBy(call, result) : []
+    if (!result || found.length === 0) return
+    append(...asMessages(call, result))
+    yield { type: 'result', call, result, loaded: found }
   }
 
   async function* steps(signal: AbortSignal): AsyncGenerator<AgentEvent, End> {
-    let isShortened = false
+    const keeps = [KEPT, 1, 0]
     for (let step = 1; step <= maxSteps; step++) {
-      if (used > contextWindow * compactAt) yield* compact(signal)
+      if (used > contextWindow * compactAt) yield* compact('auto', signal)
       const asked = yield* askModel(signal)
       if ('error' in asked) {
         const { kind, message } = asked.error
-        if (kind === 'too-long' && !isShortened && (yield* compact(signal))) {
-          isShortened = true
-          continue
-        }
-        if (asked.said !== '') append({ role: 'assistant', content: [{ type: 'text', text: asked.said }] })
+        const keep = kind === 'too-long' ? keeps.shift() : undefined
+        if (keep !== undefined && (yield* compact('auto', signal, keep))) continue
+        if (asked.said.trim() !== '')
+          append({ role: 'assistant', content: [{ type: 'text', text: asked.said }] })
         return kind === 'stopped' ? { reason: 'stopped' } : { reason: 'failed', error: message }
       }
       const { reply } = asked
       adopt(asked.messages as readonly Message[])
-      const content = blocksOf(reply.content)
+      const content = blocksOf(reply.content).filter(isSomething)
       const usage = usageOf(reply)
       used = usage.input + usage.cached + usage.output
       const stopReason = textOf(reply.stop_reason)
+      if (content.length > 0) append({ role: 'assistant', content })
       yield { type: 'reply', content, usage, stopReason }
       const calls = content.filter(({ type }) => type === 'tool_use').map(toCall)
-      if (content.length > 0) append({ role: 'assistant', content })
       if (calls.length > 0) {
-        const results: ToolResult[] = yield* runCalls(
-          calls,
-          messages,
-          { shelf, tools: own, runner, permission },
-          signal,
-        )
+        const running = { shelf, tools: own, runner, permission }
+        const results: ToolResult[] = CUT_SHORT.has(stopReason)
+          ? calls.map((call) => shelf.result(call, NOT_RUN, { isError: true }))
+          : yield* runCalls(calls, messages, running, signal)
         append({ role: 'user', content: results })
         if (signal.aborted) return { reason: 'stopped' }
-        continue
       }
-      if (stopReason === 'pause_turn') continue
+      if (stopReason === 'pause_turn' || (calls.length > 0 && stopReason !== 'refusal')) continue
       return endOf(stopReason)
     }
     return {
@@ -126,19 +144,27 @@ export function createAgent(options: AgentOptions): Agent {
 
   return {
     async *send(text, { signal = new AbortController().signal } = {}) {
+      if (text.trim() === '') {
+        yield { type: 'end', reason: 'failed', error: 'The message is empty, so nothing was sent.' }
+        return
+      }
       try {
-        const added = (await enrich?.(text, { messages })) ?? []
-        const blocks = [...added, text].map((one) => ({ type: 'text', text: one }))
-        append({ role: 'user', content: added.length === 0 ? text : blocks })
-        yield* load(preload(text))
+        append(...unanswered(messages.at(-1)))
+        const added = yield* helped(async () => (await enrich?.(text, { messages })) ?? [])
+        const blocks = [...added, text].map((one) => ({ type: 'text', text: one })).filter(isSomething)
+        task = { role: 'user', content: blocks.length === 1 ? text : blocks }
+        append(task)
+        yield* load(yield* helped(() => preload(text)))
         yield { type: 'end', ...(yield* steps(signal)) }
       } catch (error) {
         yield { type: 'end', reason: 'failed', error: (error as Error).message }
+      } finally {
+        task = undefined
       }
     },
     async *compact({ signal = new AbortController().signal } = {}) {
       if (messages.length === 0) yield { type: 'notice', text: 'There is nothing to summarise yet.' }
-      else yield* compact(signal)
+      else yield* compact('manual', signal)
     },
     get messages() {
       return messages
@@ -156,6 +182,10 @@ export function createAgent(options: AgentOptions): Agent {
     contextWindow,
   }
 }
+
+/** Replies that end in the middle: of their last call nobody knows whether it is whole. */
+const CUT_SHORT = new Set(['max_tokens', 'model_context_window_exceeded', 'refusal'])
+const NOT_RUN = 'This call was not run, because the reply it stands in was cut short. Make shorter calls.'
 
 type End = { readonly reason: EndReason; readonly error?: string }
 
@@ -179,16 +209,21 @@ function usageOf({ usage }: Fields): Usage {
   }
 }
 
-function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds)
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer)
-        resolve()
-      },
-      { once: true },
-    )
-  })
+const shelved = new WeakMap<AgentTool, Tool>()
+
+/** A tool without what is only for the agent: a definition holds whatever its tool does. */
+function onShelf(tool: AgentTool): Tool {
+  const { run: _, isReadOnly: __, ...plain } = tool
+  const known = shelved.get(tool) ?? plain
+  shelved.set(tool, known)
+  return known
+}
+
+/** The API takes no text of nothing but space, not even its own. */
+function isSomething({ type, text }: Fields): boolean {
+  return type !== 'text' || textOf(text).trim() !== ''
+}
+
+async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await sleep(milliseconds, undefined, { signal })
 }

@@ -51,7 +51,7 @@ export async function* ask(
         prepared = again
         continue
       }
-      const fault = describe(error)
+      const fault = faultOf(error)
       if (!fault.isPassing || attempt > retries) return { error: fault, said }
       const milliseconds = fault.retryAfter ?? Math.min(30_000, 500 * 2 ** (attempt - 1))
       yield { type: 'retry', reason: fault.message, attempt, milliseconds }
@@ -90,23 +90,34 @@ function spoken({ content }: Fields): string {
 
 const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 529])
 
+const REMEDIES: { readonly [status: number]: string } = {
+  401: '. The key was refused: check ANTHROPIC_API_KEY, then send the message again.',
+  403: '. The key may not do this: check what it is allowed to, or use another one.',
+  404: '. Check the name of the model and the address of the API.',
+}
+
 type Fault = ModelError & { readonly isPassing: boolean; readonly retryAfter: number | undefined }
 
 /** What an SDK's error says. One without a status never reached the model. */
-function describe(error: unknown): Fault {
+export function faultOf(error: unknown): Fault {
   const { status, headers, message, error: body } = fieldsOf(error)
   const inner = textOf(fieldsOf(fieldsOf(body).error).message)
   const text = inner || textOf(message) || String(error)
   const code = typeof status === 'number' ? status : undefined
   const isTooLong =
     (code === 400 || code === 413) && /too long|too large|context (length|window)|maximum context/i.test(text)
-  const isPassing = code === undefined ? !(error instanceof TypeError) : PASSING.has(code)
+  const isPassing = code === undefined ? !isOurs(error, text) : PASSING.has(code)
   return {
     kind: isTooLong ? 'too-long' : 'failed',
-    message: code === undefined ? text : `${text} (status ${code})`,
+    message: code === undefined ? text : `${text} (status ${code})${REMEDIES[code] ?? ''}`,
     isPassing: isPassing && !isTooLong,
     retryAfter: retryAfter(headers),
   }
+}
+
+/** A mistake on this side, which no waiting mends: a wrong call of the client, or a client without a key. */
+function isOurs(error: unknown, text: string): boolean {
+  return error instanceof TypeError || /authentication method/i.test(text)
 }
 
 function retryAfter(headers: unknown): number | undefined {

@@ -1,7 +1,9 @@
 // The history made shorter: its oldest part becomes a summary that the model writes; what was loaded stays loaded.
 import type { Message, Shelf } from '../core/index.ts'
-import { fieldsOf, listOf, textOf } from '../core/oracle/json.ts'
+import { type Fields, fieldsOf, listOf, textOf, toJson } from '../core/oracle/json.ts'
+import { blocksOf } from '../core/oracle/turns.ts'
 import type { StreamEvent } from '../reply.ts'
+import { faultOf } from './ask.ts'
 import type { Client } from './types.ts'
 
 export type Compacting = {
@@ -9,35 +11,87 @@ export type Compacting = {
   readonly shelf: Shelf
   readonly model: string
   readonly maxTokens: number
+  readonly contextWindow: number
+  readonly trigger: 'auto' | 'manual'
+  /** How many of the newest messages stay as they are, at most. */
+  readonly keep: number
+  /** The user's message that is being worked on: its words are kept. */
+  readonly task: Message | undefined
 }
-
-/** The newest messages that stay as they are. */
-const KEPT = 4
 
 const INSTRUCTION = `Summarise this conversation for yourself: you will go on from the summary alone. Keep what was asked for, decided, found out and done, exact names, paths, ids and figures, what failed and why, and what is still to do. No preamble.`
 
 export async function compactMessages(
   messages: readonly Message[],
-  { client, shelf, model, maxTokens }: Compacting,
+  compacting: Compacting,
   signal: AbortSignal,
 ): Promise<Message[]> {
+  const { shelf, trigger, task } = compacting
+  const keep = Math.min(compacting.keep, Math.max(0, messages.length - 2))
+  const isTold = task === undefined || messages.slice(messages.length - keep).includes(task)
   const summarize = async (gone: readonly Message[]) => {
-    const request = {
-      model,
-      max_tokens: maxTokens,
-      messages: [...gone, { role: 'user', content: INSTRUCTION }],
-    }
-    const text = await textFrom(await client.messages.create(request as never, { signal }))
+    const text = await summaryOf(gone.map(written).join('\n\n'), compacting, signal)
     if (text.trim() === '') throw new Error('the model wrote no summary')
-    return `Summary of the conversation so far:\n${text}`
+    const words = isTold ? '' : `\n\nThe user's newest message, which you are working on:\n${wordsOf(task)}`
+    return `Summary of the conversation so far:\n${text}${words}`
   }
-  const keep = Math.min(KEPT, Math.max(0, messages.length - 2))
   const compacted = await shelf.compact(messages as never[], {
     summarize: summarize as never,
     keep,
-    trigger: 'auto',
+    trigger,
   })
   return compacted as Message[]
+}
+
+function wordsOf({ content }: Message): string {
+  return blocksOf(content).map(partOf).join('\n')
+}
+
+/** A token has about so many characters, at the least. */
+const CHARACTERS_PER_TOKEN = 2.5
+const FEWEST_CHARACTERS = 4000
+
+/** A conversation may be too long even to be summarised: then its middle is left out, more each time. */
+async function summaryOf(
+  conversation: string,
+  { client, model, maxTokens, contextWindow }: Compacting,
+  signal: AbortSignal,
+): Promise<string> {
+  const room = Math.floor(Math.max(0, contextWindow - maxTokens) * CHARACTERS_PER_TOKEN)
+  for (let most = Math.max(FEWEST_CHARACTERS, room); ; most = Math.floor(most / 2)) {
+    const told = [
+      { role: 'user', content: `A conversation between a user and you:\n\n${cut(conversation, most)}` },
+      { role: 'assistant', content: 'I have read it.' },
+      { role: 'user', content: INSTRUCTION },
+    ]
+    try {
+      const request = { model, max_tokens: maxTokens, messages: told }
+      return await textFrom(await client.messages.create(request as never, { signal }))
+    } catch (error) {
+      if (faultOf(error).kind !== 'too-long' || most <= FEWEST_CHARACTERS) throw error
+    }
+  }
+}
+
+const LONGEST_PART = 4000
+
+/** A message as text: calls and results need no tools then, and any back-end takes it. */
+function written({ role, content }: Message): string {
+  const parts = blocksOf(content).map((block) => cut(partOf(block), LONGEST_PART))
+  return `${String(role)}:\n${parts.filter((part) => part !== '').join('\n')}`
+}
+
+function partOf({ type, text, name, input, content }: Fields): string {
+  if (type === 'text') return textOf(text)
+  if (type === 'tool_use') return `(calls ${textOf(name)} with ${toJson(input)})`
+  if (type === 'tool_result') return `(result: ${blocksOf(content).map(partOf).join('\n')})`
+  return type === 'thinking' || type === 'redacted_thinking' ? '' : `(${textOf(type)})`
+}
+
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text
+  const half = Math.floor(most / 2)
+  return `${text.slice(0, half)}\n… (${text.length - 2 * half} characters left out) …\n${text.slice(-half)}`
 }
 
 async function textFrom(answer: unknown): Promise<string> {

@@ -1,6 +1,14 @@
 // The calls of one reply, all at once: searches are answered, wrong calls explained, the rest run. Always a result.
-import type { Message, MessageLike, Shelf, ToolResult, ToolUse } from '../core/index.ts'
+import {
+  foldHistory,
+  type Message,
+  type MessageLike,
+  type Shelf,
+  type ToolResult,
+  type ToolUse,
+} from '../core/index.ts'
 import { fieldsOf, textOf } from '../core/oracle/json.ts'
+import { blocksOf } from '../core/oracle/turns.ts'
 import { createChannel } from './channel.ts'
 import type { AgentEvent, AgentTool, Permission, Runner } from './types.ts'
 
@@ -22,7 +30,7 @@ export async function* runCalls(
     calls.map(async (call) => {
       events.push({ type: 'call', call })
       const result = await resultOf(call, messages, running, signal, events.push)
-      events.push({ type: 'result', call, result, loaded: loadedBy(result) })
+      events.push({ type: 'result', call, result, loaded: loadedBy(call, result) })
       return result
     }),
   ).finally(events.close)
@@ -40,11 +48,15 @@ async function resultOf(
 ): Promise<ToolResult> {
   const { shelf } = running
   const refuse = (text: string) => shelf.result(call, text, { isError: true })
+  const stop = whenAborted(signal)
   try {
+    signal.throwIfAborted()
     const work = execute(call, messages, running, signal, (event) => tell({ type: 'inside', call, event }))
-    return await Promise.race([work, whenAborted(signal)])
+    return await Promise.race([work, stop.happened])
   } catch (error) {
     return refuse(signal.aborted ? STOPPED : `The tool failed: ${messageOf(error)}`)
+  } finally {
+    stop.forget()
   }
 }
 
@@ -63,26 +75,55 @@ async function execute(
     const allowed = await permission({ call: { ...call, name, input }, server, signal })
     if (allowed !== true)
       return shelf.result(call, allowed || 'The user refused this call.', { isError: true })
+    signal.throwIfAborted()
   }
   if (server !== undefined && runner) return runner.run(call, { signal })
-  if (!tool) return shelf.result(call, `There is nobody to run "${name}".`, { isError: true })
+  if (!tool) return shelf.result(call, `"${name}" cannot be run here. Use another tool.`, { isError: true })
   return shelf.result(call, await tool.run(fieldsOf(input), { call, signal, tell }))
 }
 
 /** What the model reads of a call that a person stopped. */
 export const STOPPED = 'The user stopped this call. Nothing is known of what it did.'
 
-function whenAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const stop = () => reject(new Error(STOPPED))
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
+function whenAborted(signal: AbortSignal): { happened: Promise<never>; forget: () => void } {
+  let stop = () => {}
+  const happened = new Promise<never>((_, reject) => {
+    stop = () => reject(new Error(STOPPED))
   })
+  signal.addEventListener('abort', stop, { once: true })
+  return { happened, forget: () => signal.removeEventListener('abort', stop) }
 }
 
-/** The tools that a search loaded. */
-export function loadedBy({ content }: ToolResult): string[] {
-  return content.flatMap((block) => (block.type === 'tool_reference' ? [block.tool_name] : []))
+/** The results of calls that a session ended in the middle of, as a message; none where nothing is open. */
+export function unanswered(
+  message: Message | undefined,
+  answered: (id: unknown) => boolean = () => false,
+): Message[] {
+  const blocks = message?.role === 'assistant' ? blocksOf(message.content) : []
+  const results = blocks
+    .filter(({ type, id }) => type === 'tool_use' && !answered(id))
+    .map(({ id }) => ({
+      type: 'tool_result',
+      tool_use_id: id,
+      content: [{ type: 'text', text: STOPPED }],
+      is_error: true,
+    }))
+  return results.length === 0 ? [] : [{ role: 'user', content: results }]
+}
+
+export const SEARCH_TOOL = 'ToolSearch'
+
+/** The tools that a search loaded, whatever the words in which the back-end is told. */
+export function loadedBy(call: ToolUse, result: ToolResult): string[] {
+  return [...foldHistory(asMessages(call, result), SEARCH_TOOL).loaded]
+}
+
+/** A call and its result as they stand in a history. */
+export function asMessages(call: ToolUse, result: ToolResult): [Message, Message] {
+  return [
+    { role: 'assistant', content: [{ type: 'tool_use', ...call }] },
+    { role: 'user', content: [result] },
+  ]
 }
 
 function messageOf(error: unknown): string {

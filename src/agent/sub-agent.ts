@@ -1,6 +1,6 @@
 // The tool `Agent`: a task for an agent of its own, with the same tools, a conversation of its own, and one answer (U1).
 import { createAgent } from './agent.ts'
-import type { AgentOptions, AgentTool } from './types.ts'
+import type { AgentOptions, AgentTool, EndReason } from './types.ts'
 
 /** What a sub-agent shares with the agent that calls it. */
 export type Shared = Omit<AgentOptions, 'messages' | 'onHistory' | 'tools' | 'enrich'> & {
@@ -34,9 +34,14 @@ export function agentTool(shared: () => Shared): AgentTool {
         if (event.type === 'request' || event.type === 'retry') said = ''
         if (event.type === 'text') said += event.text
         if (event.type === 'end' && event.reason !== 'done')
-          throw new Error(`the sub-agent ended (${event.reason}): ${event.error ?? 'no reason given'}`)
+          throw new Error(endedEarly(event.reason, event.error, said))
       }
       return said === '' ? 'The sub-agent said nothing.' : said
     },
   }
+}
+
+/** What it had said by then may be of use. */
+function endedEarly(reason: EndReason, error: string | undefined, said: string): string {
+  return `the sub-agent ended (${reason}): ${error ?? 'no reason given'}${said === '' ? '' : `\nIt had said so far: ${said}`}`
 }

@@ -1,10 +1,10 @@
 // A conversation on disk, a line of JSON for each change, so that a crash costs at most the line being written.
-import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Message, State } from '../core/index.ts'
-import { isFields } from '../core/oracle/json.ts'
+import { type Fields, isFields } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
-import { STOPPED } from './run-calls.ts'
+import { unanswered } from './run-calls.ts'
 import type { HistoryChange } from './types.ts'
 
 /** What a line may say beside a change of the history. */
@@ -37,7 +37,11 @@ export function openTranscript(file: string, notify: (message: string) => void):
   attempt(() => mkdirSync(dirname(file), { recursive: true, mode: 0o700 }))
   return {
     file,
-    write: (entry) => attempt(() => appendFileSync(file, `${JSON.stringify(entry)}\n`, { mode: 0o600 })),
+    write(entry) {
+      // What a failed write left of a line must not cost the next one.
+      const start = isBroken ? '\n' : ''
+      attempt(() => appendFileSync(file, `${start}${JSON.stringify(entry)}\n`, { mode: 0o600 }))
+    },
   }
 }
 
@@ -54,13 +58,13 @@ export function readTranscript(file: string): Saved {
     else if (entry?.type === 'state') state = entry.state as State
     else lost++
   }
-  return { messages: withResults(messages), state, lost }
+  return { messages: mended(messages), state, lost }
 }
 
 /** After a crash the next line begins on its own. */
 export function mendTranscript(file: string): void {
   const text = readFileSync(file, 'utf8')
-  if (text !== '' && !text.endsWith('\n')) writeFileSync(file, `${text}\n`, { mode: 0o600 })
+  if (text !== '' && !text.endsWith('\n')) appendFileSync(file, '\n')
 }
 
 function parsed(line: string): { readonly [field: string]: unknown } | undefined {
@@ -74,17 +78,23 @@ function parsed(line: string): { readonly [field: string]: unknown } | undefined
   }
 }
 
-/** Calls at the end that nobody answered, because the session ended there, get a result that says so. */
-function withResults(messages: readonly Message[]): Message[] {
-  const last = messages.at(-1)
-  const open =
-    last?.role === 'assistant' ? blocksOf(last.content).filter(({ type }) => type === 'tool_use') : []
-  if (open.length === 0) return [...messages]
-  const results = open.map(({ id }) => ({
-    type: 'tool_result',
-    tool_use_id: id,
-    content: [{ type: 'text', text: STOPPED }],
-    is_error: true,
-  }))
-  return [...messages, { role: 'user', content: results }]
+/** As the API takes it, whatever lines are lost: calls without a result get one, results without a call are gone. */
+function mended(messages: readonly Message[]): Message[] {
+  const whole: Message[] = []
+  let reply: Message | undefined
+  for (const message of messages.filter(isFields)) {
+    const blocks = blocksOf(message.content)
+    const isCalled = ({ type, tool_use_id }: Fields) =>
+      type !== 'tool_result' || blocksOf(reply?.content).some(({ id }) => id === tool_use_id)
+    const isAnswered = (called: unknown) => blocks.some(({ tool_use_id }) => tool_use_id === called)
+    whole.push(...unanswered(reply, isAnswered))
+    if (whole.length === 0 && message.role === 'assistant') whole.push({ role: 'user', content: LOST })
+    const kept = blocks.filter(isCalled)
+    if (kept.length === blocks.length) whole.push(message)
+    else if (kept.length > 0) whole.push({ ...message, content: kept })
+    reply = message.role === 'assistant' ? message : undefined
+  }
+  return [...whole, ...unanswered(reply)]
 }
+
+const LOST = '(The beginning of this conversation is lost.)'

@@ -6,7 +6,7 @@ export type Client = {
   readonly messages: {
     create(
       request: never,
-      options?: { readonly headers?: object; readonly signal?: AbortSignal },
+      options?: { readonly headers?: Record<string, string>; readonly signal?: AbortSignal },
     ): PromiseLike<unknown>
   }
 }

@@ -1,4 +1,6 @@
 // `toolshelf serve`: the Messages API with tool search, in front of any model.
+
+import { oneLine } from '../core/errors.ts'
 import { createGateway } from '../messages/gateway.ts'
 import type { Key } from '../messages/guard.ts'
 import { createMetrics } from '../messages/metrics.ts'
@@ -59,20 +61,22 @@ export const serve: Command = {
     'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0 --allow tools.example.com',
   ],
   async run(input, terminal) {
+    if (input.words.length > 0) throw new UsageError('the model behind it is named by --upstream.')
     const setting = readMode(input.text('mode') ?? 'auto', '--mode')
     const port = readPort(input)
     const keys = readKeys(input, process.env)
     const upstream = await openUpstream(input.text('upstream') ?? 'anthropic', readWire(input), process.env)
-    if (setting.mode === 'pass' && !upstream.origin)
+    const isPassing = [setting, ...keys.map((key) => key.setting)].some((one) => one?.mode === 'pass')
+    if (isPassing && !upstream.origin)
       throw new UsageError(
-        `--mode pass needs an upstream that speaks the Messages API; ${upstream.name} does not.`,
+        `the mode pass needs an upstream that speaks the Messages API; ${upstream.name} does not.`,
       )
     const metrics = createMetrics()
     const gateway = createGateway({
       upstream,
       rankers: { own: rankers.model, bm25: rankers.hybrid, regex: rankers.regex },
       keep: listOf(input, 'keep'),
-      notify: (message) => terminal.tell(`toolshelf serve: ${message}`),
+      notify: (message) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`),
     })
     const isJson = input.isSet('json')
     const served = await serveMessages({
@@ -84,15 +88,17 @@ export const serve: Command = {
       hosts: listOf(input, 'allow'),
       isOpen: input.isSet('open'),
       ...(input.text('address') ? { address: input.text('address')! } : {}),
-      onDone: (done) => terminal.print(isJson ? JSON.stringify(inWords(done)) : line(done)),
+      onDone: (done) => terminal.print(isJson ? inJson(done) : oneLine(line(done), LONGEST_LINE)),
     }).catch((error: unknown) => {
       throw new CommandError((error as Error).message)
     })
     terminal.tell(welcome(served.url, upstream, setting))
-    void warnIfUnreachable(upstream, terminal)
+    const ending = new AbortController()
+    void warnIfUnreachable(upstream, terminal, ending.signal)
     await new Promise<void>((resolve) => {
       for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
     })
+    ending.abort()
     await served.close()
     return 0
   },
@@ -124,17 +130,29 @@ function line({ method, path, status, milliseconds, model, deed }: Done): string
   const saved = deed.tokensSaved > 0 ? ` saved ~${deed.tokensSaved} tokens` : ''
   const how = deed.wire ? `${deed.mode}/${deed.wire}` : deed.mode
   const count = path.endsWith('count_tokens') ? ' count' : ''
-  return `${status} ${model}${count} ${how}${tools}${searches}${loaded}${saved} ${time} (${deed.why})`
+  return `${status} ${oneLine(model, LONGEST_NAME)}${count} ${how}${tools}${searches}${loaded}${saved} ${time} (${deed.why})`
 }
 
-function inWords({ deed, milliseconds, ...rest }: Done) {
-  return { ...rest, milliseconds: Math.round(milliseconds * 10) / 10, ...deed }
+/** Clients name models and tools: what they write must neither end a line nor move the cursor. */
+const LONGEST_LINE = 2000
+const LONGEST_NAME = 200
+
+function inJson({ deed, milliseconds, model, ...rest }: Done): string {
+  const words = { ...rest, milliseconds: Math.round(milliseconds * 10) / 10, ...deed }
+  const named = model === undefined ? words : { model: model.slice(0, LONGEST_NAME), ...words }
+  return JSON.stringify(named).replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Cf}]/gu, escaped)
 }
 
-async function warnIfUnreachable(upstream: Upstream, terminal: Terminal): Promise<void> {
+function escaped(text: string): string {
+  const codes = text.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'))
+  return codes.map((code) => `\\u${code}`).join('')
+}
+
+async function warnIfUnreachable(upstream: Upstream, terminal: Terminal, ended: AbortSignal): Promise<void> {
   if (!upstream.origin && upstream.name.startsWith('script:')) return
-  const signal = AbortSignal.timeout(5000)
+  const signal = AbortSignal.any([ended, AbortSignal.timeout(5000)])
   await upstream.models({ headers: {}, signal }).catch((error: Error) => {
+    if (ended.aborted) return
     const why = signal.aborted ? 'no answer within 5 s' : error.message
     terminal.tell(
       `toolshelf serve: ${upstream.name} does not answer yet: ${why} Requests will be tried all the same.`,
@@ -173,8 +191,13 @@ function readKeys(input: Input, environment: NodeJS.ProcessEnv): Key[] {
     .split(',')
     .filter((entry) => entry !== '')
     .map((entry) => {
-      const [secret = '', mode] = entry.split('=')
-      return { secret, ...(mode === undefined ? {} : { setting: readMode(mode, 'the mode of a key') }) }
+      // Secrets may end in `=`.
+      const [, secret, mode] = /^([^=].*?)(?:=([^=]+))?$/s.exec(entry) ?? []
+      const setting = mode === undefined ? undefined : readSetting(mode)
+      if (secret !== undefined && (mode === undefined || setting)) return { secret, setting }
+      throw new UsageError(
+        'a key is not as it should be; write secret or secret=mode, several with commas between them, and as mode auto, auto:N, pass, emulate, shelve or off.',
+      )
     })
 }
 

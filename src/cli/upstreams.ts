@@ -52,8 +52,9 @@ export async function openUpstream(
 function addressOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol === 'http:' || url?.protocol === 'https:') {
-    if (url.username === '' && url.password === '') return url
-    throw new UsageError('--upstream holds a password; give it as TOOLSHELF_UPSTREAM_KEY instead.')
+    const isSecret = [...url.searchParams.keys()].some((name) => /key|token|secret|password|auth/i.test(name))
+    if (url.username === '' && url.password === '' && !isSecret) return url
+    throw new UsageError('--upstream holds a password or a key; give it as TOOLSHELF_UPSTREAM_KEY instead.')
   }
   throw new UsageError(
     `--upstream is "${text}"; use anthropic, an http(s) URL, openai:URL, responses:URL or script:FILE.`,

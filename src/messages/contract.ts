@@ -1,5 +1,4 @@
 // Does a request use deferral, in any of the ways that the API has for it?
-import { isDeferred } from '../core/oracle/catalogue.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../core/oracle/json.ts'
 import { isChange, referencesIn } from '../core/oracle/references.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
@@ -11,7 +10,8 @@ export function usesDeferral({ tools, messages }: MessagesRequest): boolean {
 }
 
 function isDeferring(tool: Fields): boolean {
-  return isDeferred(tool) || variantOf(tool) !== undefined || 'defer_loading' in tool
+  const members = [tool.default_config, ...Object.values(fieldsOf(tool.configs))]
+  return variantOf(tool) !== undefined || [tool, ...members].some((one) => 'defer_loading' in fieldsOf(one))
 }
 
 function loadsOrSearches({ content }: Fields): boolean {

@@ -2,6 +2,7 @@
 
 import { estimateTokens, type Rank } from '../core/index.ts'
 import { validate } from '../core/oracle/index.ts'
+import { withoutUnknown } from '../core/oracle/known.ts'
 import { countTokens, visibleTools } from '../core/oracle/render.ts'
 import { startTimer } from '../timer.ts'
 import { refuse } from './errors.ts'
@@ -13,7 +14,9 @@ import type { Searching } from './searching.ts'
 import { createLift } from './shelve/lift.ts'
 import { createMemory } from './shelve/memory.ts'
 import { startHidden } from './shelve/searching.ts'
+import { isBound, withBindingBeta } from './shelve/thinking.ts'
 import type { Answer, Call, MessagesRequest, Sampled, Upstream, Wire } from './types.ts'
+import { withoutSearchBetas } from './upstream/messages.ts'
 import { lower, withEverythingLoaded } from './wire/lower.ts'
 
 export type GatewayOptions = {
@@ -59,8 +62,8 @@ export function createGateway({ upstream, rankers, keep, notify }: GatewayOption
     // 1. Pass, emulate, shelve or off, and why
     const plan = await planFor(request, { setting, upstream, lift, memory, owner })
     const deed = newDeed(plan, request)
+    if (!isTheirs(plan, request, setting)) refuseThreads(request)
     if (plan.mode === 'pass') return { plan, deed, contract: request }
-    refuseThreads(request)
     // 2. What the API itself would refuse
     if (plan.mode === 'emulate') refuseInvalid(request, call)
     // 3. The request of the contract: the client's own, or one made for it
@@ -79,6 +82,19 @@ export function createGateway({ upstream, rankers, keep, notify }: GatewayOption
     return startHidden(contract, plan.shelved, onSearch, remember)
   }
 
+  /** Threads are the upstream's business where it is asked as it is, or known to speak today's API. */
+  function isTheirs({ mode }: Plan, { model }: MessagesRequest, setting: Setting): boolean {
+    return mode === 'pass' && (setting.mode === 'pass' || upstream.wireFor(model).wire === 'native')
+  }
+
+  /** Betas of tool search stay here, unless the upstream knows it. */
+  function callFor({ mode }: Plan, request: MessagesRequest, call: Call): Call {
+    const isNative = upstream.wireFor(request.model).wire === 'native'
+    if (!isNative) return { ...call, headers: withoutSearchBetas(call.headers) }
+    const isLoose = mode === 'shelve' && isBound(request)
+    return isLoose ? { ...call, headers: withBindingBeta(call.headers) } : call
+  }
+
   return {
     upstream,
     async reply(request, asked) {
@@ -91,7 +107,8 @@ export function createGateway({ upstream, rankers, keep, notify }: GatewayOption
         if (deed.rounds++ === 0) measure(deed, request, round)
       }
       const wire = plan.wire ?? 'append'
-      const sampled = await converse({ upstream, wire, call: asked.call, searching, onRound })
+      const call = callFor(plan, request, asked.call)
+      const sampled = await converse({ upstream, wire, call, searching, onRound })
       return { deed, sampled }
     },
 
@@ -102,13 +119,16 @@ export function createGateway({ upstream, rankers, keep, notify }: GatewayOption
       const whole = await searching.request()
       measure(deed, request, whole)
       const { stream: _, max_tokens: __, ...counted } = lower(whole, plan.wire ?? 'append')
-      const answer = await upstream.countTokens(counted as MessagesRequest, asked.call)
+      const answer = await upstream.countTokens(
+        counted as MessagesRequest,
+        callFor(plan, request, asked.call),
+      )
       return { deed, answer: answer ?? estimated(whole) }
     },
   }
 }
 
-function newDeed({ mode, wire, why }: Plan, { tools = [] }: MessagesRequest): Deed {
+export function newDeed({ mode, wire, why }: Plan, { tools = [] }: Pick<MessagesRequest, 'tools'>): Deed {
   const nothing = { toolsVisible: tools.length, searches: 0, rounds: 0, tokensSaved: 0 }
   return { mode, wire, why, toolsGiven: tools.length, ...nothing, loaded: [] }
 }
@@ -137,7 +157,7 @@ function refuseThreads({ thread }: MessagesRequest): void {
 
 function refuseInvalid(request: MessagesRequest, { headers }: Call): void {
   const betas = (headers['anthropic-beta'] ?? '').split(',').map((beta) => beta.trim())
-  const error = validate(request, { betas: betas.filter((beta) => beta !== '') })
+  const error = validate(withoutUnknown(request), { betas: betas.filter((beta) => beta !== '') })
   if (!error) return
   const { message, details } = error.body.error
   throw refuse(error.status, 'invalid_request_error', message, details?.error_code)

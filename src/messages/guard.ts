@@ -26,7 +26,7 @@ export type Guest = {
 /** Lets a request in, or throws a refusal. */
 export function admit(incoming: IncomingMessage, { address, keys, hosts }: GuardOptions): Guest {
   const isAnyHost = !LOOPBACK.has(address) && hosts.length === 0
-  const names = new Set([...LOOPBACK, address, ...hosts])
+  const names = new Set([...LOOPBACK, address, ...hosts].map((name) => name.toLowerCase()))
   const host = hostName(incoming.headers.host ?? '')
   if (!isAnyHost && !names.has(host))
     throw refuse(
@@ -54,7 +54,6 @@ function unlock(headers: Headers, keys: readonly Key[]): Guest {
       'authentication_error',
       'this gateway needs its key, as x-api-key, as a bearer token or as x-toolshelf-key',
     )
-  if (holder[0]) return { headers: rest, key }
   const { 'x-api-key': _, authorization: __, ...others } = rest
   const kept = {
     ...(rest['x-api-key'] !== undefined && !holder[1] ? { 'x-api-key': rest['x-api-key'] } : {}),

@@ -1,8 +1,11 @@
 // What is done with a request, decided for each: passed on, emulated, shelved, or sent with everything loaded.
+import { ShelfError } from '../core/index.ts'
 import { usesDeferral } from './contract.ts'
 import { type Lift, SEARCH_TOOL, type Shelved } from './shelve/lift.ts'
 import type { Memory } from './shelve/memory.ts'
-import type { MessagesRequest, Upstream, Wire } from './types.ts'
+import { isBound, withDroppedThinking } from './shelve/thinking.ts'
+import type { ChosenWire, MessagesRequest, Upstream, Wire } from './types.ts'
+import { CALL_TOOL } from './wire/call-tool.ts'
 
 export const modes = ['pass', 'emulate', 'shelve', 'off'] as const
 export type Mode = (typeof modes)[number]
@@ -40,7 +43,7 @@ export type Planning = {
 
 export async function planFor(request: MessagesRequest, planning: Planning): Promise<Plan> {
   const { setting, upstream } = planning
-  const { wire, why } = upstream.wireFor(request.model)
+  const { wire, why } = wireFor(request, upstream)
   const isPassable = upstream.origin !== undefined
   if (setting.mode === 'pass') return { mode: 'pass', wire: undefined, why: 'asked for' }
   const isDeferring = usesDeferral(request)
@@ -49,10 +52,18 @@ export async function planFor(request: MessagesRequest, planning: Planning): Pro
     const isPassed = wire === 'native' && isPassable && setting.mode !== 'emulate'
     return { mode: isPassed ? 'pass' : 'emulate', wire, why }
   }
-  const shelved = setting.mode === 'emulate' ? 'the client defers nothing' : await shelve(request, planning)
+  const lifted = wire === 'native' && isBound(request) ? withDroppedThinking(request) : request
+  const shelved = setting.mode === 'emulate' ? 'the client defers nothing' : await shelve(lifted, planning)
   if (typeof shelved !== 'string')
     return { mode: 'shelve', wire, why: `${shelved.why}; ${why}`, shelved: shelved.shelved }
   return { mode: isPassable ? 'pass' : 'off', wire: undefined, why: shelved }
+}
+
+/** The bridge needs a name that is not the client's. */
+function wireFor({ model, tools = [] }: MessagesRequest, upstream: Upstream): ChosenWire {
+  const chosen = upstream.wireFor(model)
+  if (chosen.wire !== 'bridge' || !tools.some(({ name }) => name === CALL_TOOL)) return chosen
+  return { wire: 'append', why: `the client has its own ${CALL_TOOL}` }
 }
 
 /** The client's tools on the shelf, or why they are not. */
@@ -64,11 +75,18 @@ async function shelve(
   if (tools.length === 0) return 'there are no tools'
   if (tools.some(({ name }) => name === SEARCH_TOOL)) return `the client has its own ${SEARCH_TOOL}`
   const toolSearch = setting.mode === 'shelve' ? true : `auto:${setting.share}`
-  const shelved = await lift(request, { toolSearch, owner, memory })
+  const shelved = await lift(request, { toolSearch, owner, memory }).catch(whyNot)
+  if (typeof shelved === 'string') return shelved
   const { open, reason } = shelved.decision
   if (!open) return REASONS[reason] ?? reason
   const why = setting.mode === 'shelve' ? 'asked for' : `tools take ${setting.share} % of the window or more`
   return { shelved, why }
+}
+
+/** What cannot be shelved is the upstream's to take or to refuse. */
+function whyNot(error: unknown): string {
+  if (error instanceof ShelfError) return `the tools cannot be shelved: ${error.message}`
+  throw error
 }
 
 const REASONS: { readonly [reason: string]: string } = {

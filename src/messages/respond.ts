@@ -15,7 +15,14 @@ export function sendAnswer(
 ): void {
   if (outgoing.destroyed) return
   outgoing.writeHead(status, { ...headers, ...ours, 'content-length': String(Buffer.byteLength(body)) })
-  outgoing.end(body)
+  const { req: incoming } = outgoing
+  if (incoming.complete) {
+    outgoing.end(body)
+    return
+  }
+  // A connection that is closed before all was read takes the answer with it.
+  outgoing.write(body)
+  incoming.once('end', () => outgoing.end()).resume()
 }
 
 /** The upstream's bytes as they come; one that breaks off breaks the client's connection off, too. */
@@ -24,7 +31,9 @@ export function sendOn(outgoing: ServerResponse, incoming: IncomingMessage, ours
     outgoing.once('close', resolve)
     if (outgoing.destroyed) return resolve()
     outgoing.writeHead(incoming.statusCode ?? 502, { ...passedOn(incoming), ...ours })
-    outgoing.flushHeaders()
+    // Bytes that come with the head go out with it; a model that thinks first shows at least the head.
+    const head = setImmediate(() => outgoing.flushHeaders())
+    for (const begun of ['data', 'end', 'close']) incoming.once(begun, () => clearImmediate(head))
     incoming.once('error', () => outgoing.destroy())
     incoming.once('aborted', () => outgoing.destroy())
     incoming.pipe(outgoing)
@@ -113,21 +122,22 @@ function asEvent({ body }: Answer): StreamEvent {
   return { type: 'error', error: { type: 'api_error', message: body.slice(0, 2000) } }
 }
 
-const STATUS: { readonly [type: string]: number } = {
-  invalid_request_error: 400,
-  authentication_error: 401,
-  permission_error: 403,
-  not_found_error: 404,
-  rate_limit_error: 429,
-  overloaded_error: 529,
-}
+const STATUS: ReadonlyMap<unknown, number> = new Map([
+  ['invalid_request_error', 400],
+  ['authentication_error', 401],
+  ['permission_error', 403],
+  ['not_found_error', 404],
+  ['rate_limit_error', 429],
+  ['overloaded_error', 529],
+])
 
 function statusOf(event: StreamEvent): number {
-  return STATUS[String(fieldsOf(event.error).type)] ?? 502
+  return STATUS.get(fieldsOf(event.error).type) ?? 502
 }
 
 function drained(outgoing: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
+    if (outgoing.destroyed) return resolve()
     const done = () => {
       outgoing.off('drain', done)
       outgoing.off('close', done)

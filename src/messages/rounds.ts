@@ -50,9 +50,10 @@ async function* rounds(job: Job, first: AsyncIterable<StreamEvent>): AsyncGenera
     const sampling = yield* passOn(events, reply, job)
     if (!sampling) return
     const { end: event, searches, calls } = sampling
-    const isSearch = searches > 0 && calls === 0 && fieldsOf(event.delta).stop_reason === 'tool_use'
-    if (!isSearch) return yield* end(reply, searching, event)
-    for (const result of await searching.answer(reply.shown.length)) yield* show(result, reply)
+    const isSearch = searches > 0 && calls === 0
+    if (isSearch) for (const result of await searching.answer(reply.shown.length)) yield* show(result, reply)
+    const goesOn = isSearch && fieldsOf(event.delta).stop_reason === 'tool_use'
+    if (!goesOn) return yield* end(reply, searching, event)
     if (round === MOST_ROUNDS) return yield* end(reply, searching, stopped(event, searching.stopReason))
     const next = await sample(job)
     if ('refused' in next) throw new RefusedMidway(next.refused)
@@ -66,7 +67,8 @@ async function* passOn(
   reply: Reply,
   job: Job,
 ): AsyncGenerator<StreamEvent, (Sampling & { end: StreamEvent }) | undefined> {
-  const sampling: Sampling = { making: new Map(), end: undefined, searches: 0, calls: 0, isBroken: false }
+  const nothing = { end: undefined, searches: 0, calls: 0, isBroken: false }
+  const sampling: Sampling = { making: new Map(), unread: [], ...nothing }
   for await (const event of events) {
     yield* await seen(event, sampling, reply, job)
     if (sampling.isBroken) return undefined
@@ -79,6 +81,8 @@ async function* passOn(
 /** One sampling as far as it has come. */
 type Sampling = {
   readonly making: Map<unknown, Making>
+  /** Searches whose input is no JSON. */
+  readonly unread: Fields[]
   end: StreamEvent | undefined
   searches: number
   calls: number
@@ -95,6 +99,8 @@ async function seen(
   reply: Reply,
   job: Job,
 ): Promise<Iterable<StreamEvent>> {
+  if (reply.usages.length === 0 && (event.type === 'message_delta' || event.type === 'content_block_start'))
+    throw new UpstreamError('the stream of the upstream does not start with a message.')
   const open = sampling.making.get(event.index)
   switch (event.type) {
     case 'message_start':
@@ -114,7 +120,7 @@ async function seen(
     case 'message_delta':
       sampling.end = event
       reply.usages.push({ ...reply.usages.pop(), ...fieldsOf(event.usage) })
-      return []
+      return fieldsOf(event.delta).stop_reason === 'tool_use' ? showUnread(sampling, reply, job) : []
     case 'message_stop':
       return []
     case 'error':
@@ -146,22 +152,34 @@ function finish(open: Making, at: number, event: StreamEvent, reply: Reply, { se
   return { ...event, index: at }
 }
 
-async function showHeld(open: Making, sampling: Sampling, reply: Reply, { searching }: Job) {
-  const block = finished(open)
+async function showHeld(open: Making, sampling: Sampling, reply: Reply, job: Job) {
+  const { searching } = job
+  const isSearch = searching.isSearch(textOf(open.block.name))
+  const block = isSearch ? finished(open) : fromCallTool(finished(open))
   if (!searching.isSearch(textOf(block.name))) {
     sampling.calls++
-    const call = fromCallTool(block)
-    searching.said(call)
-    return show(asShown(call, reply.shown.length, searching), reply)
+    searching.said(block)
+    return show(asShown(block, reply.shown.length, searching), reply)
   }
-  const isCutOff = inputOf(open.json) === undefined
-  if (isCutOff) return []
+  if (inputOf(open.json) !== undefined) return showSearch(block, sampling, reply, job)
+  sampling.unread.push(block)
+  return []
+}
+
+async function showSearch(block: Fields, sampling: Sampling, reply: Reply, { searching }: Job) {
   sampling.searches++
   const { id, name, input } = block
   const shown = await searching.shown({ id: textOf(id), name: textOf(name), input: fieldsOf(input) })
   if (!shown) return []
   searching.said(shown)
   return show(shown, reply)
+}
+
+/** Searches whose input cannot be read, in a sampling that was not cut off: the model is told, and may try again. */
+async function showUnread(sampling: Sampling, reply: Reply, job: Job) {
+  const events: StreamEvent[] = []
+  for (const block of sampling.unread) events.push(...(await showSearch(block, sampling, reply, job)))
+  return events
 }
 
 function show(block: Fields, reply: Reply): StreamEvent[] {
@@ -188,9 +206,13 @@ function sum(usages: readonly Fields[]): Fields {
   const total: Record<string, unknown> = {}
   for (const usage of usages) {
     for (const [name, value] of Object.entries(usage))
-      total[name] = typeof value === 'number' ? Number(total[name] ?? 0) + value : value
+      total[name] = typeof value === 'number' ? countOf(total[name]) + value : (value ?? total[name])
   }
   return total
+}
+
+function countOf(value: unknown): number {
+  return typeof value === 'number' ? value : 0
 }
 
 function stopped(event: StreamEvent, reason: string): StreamEvent {

@@ -2,16 +2,18 @@
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { cut } from '../core/errors.ts'
+import { isFields } from '../core/oracle/json.ts'
 import { parseBody, readBody } from './body.ts'
 import { newRequestId, refuse } from './errors.ts'
-import type { Asked, Deed, Gateway } from './gateway.ts'
+import { type Asked, type Deed, type Gateway, newDeed } from './gateway.ts'
 import { admit, type Guest, type Key, LOOPBACK } from './guard.ts'
 import type { Metrics } from './metrics.ts'
 import { readSetting, type Setting } from './plan.ts'
 import { sendAnswer, sendFailure, sendMessage, sendOn, sendStream } from './respond.ts'
 import type { Answer, Call, Fields, Headers, MessagesRequest, Origin } from './types.ts'
 import { open } from './upstream/http.ts'
-import { below } from './upstream/messages.ts'
+import { below, withoutSearchBetas } from './upstream/messages.ts'
 
 export type ServeOptions = {
   readonly gateway: Gateway
@@ -28,6 +30,8 @@ export type ServeOptions = {
   readonly mostBody?: number
   /** Milliseconds without an event after which a stream gets a ping. */
   readonly silence?: number
+  /** Milliseconds within which a request must have come whole; its headers within a minute. */
+  readonly patience?: number
   /** Told of each request when it is over. */
   readonly onDone?: (done: Done) => void
 }
@@ -45,10 +49,14 @@ export type Served = { readonly url: string; close(): Promise<void> }
 
 const MOST_BODY = 32_000_000
 const SILENCE = 15_000
+const PATIENCE = 300_000
+/** The status of a request whose client went away before it was answered. */
+const UNANSWERED = 499
 
 export async function serve(options: ServeOptions): Promise<Served> {
   const { gateway, setting, metrics, port, address = '127.0.0.1', keys = [], hosts = [] } = options
   const { mostBody = MOST_BODY, silence = SILENCE, isOpen = false, onDone = () => {} } = options
+  const { patience = PATIENCE } = options
   if (!LOOPBACK.has(address) && keys.length === 0 && !isOpen)
     throw new Error(
       `listening on ${address} needs a key: set TOOLSHELF_KEY, listen on 127.0.0.1, or say --open if anyone may use it`,
@@ -57,6 +65,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
 
   async function answer(visit: Visit): Promise<void> {
     const { incoming, path } = visit
+    if (!visit.address) throw refuse(400, 'invalid_request_error', 'this is no address')
     const guest =
       path === '/health' || path === '/api/hello' ? undefined : admit(incoming, { address, keys, hosts })
     const endpoint = endpoints[`${incoming.method} ${path}`]
@@ -83,28 +92,35 @@ export async function serve(options: ServeOptions): Promise<Served> {
 
   async function messages(visit: Visit, guest: Guest): Promise<void> {
     const { outgoing } = visit
+    if (settingFor(visit, guest).mode === 'pass') return passUnread(visit, guest)
     const { body, request, asked } = await read(visit, guest)
     if (!isMessages(request)) return passMistake(visit, guest, body)
     visit.model = request.model
     const { deed, sampled } = await gateway.reply(request, asked)
     visit.deed = deed
-    if (!sampled) return forward(visit, originOf(), asked.call, body)
-    const headers = { ...ours(deed), 'request-id': newRequestId() }
+    if (!sampled) return forward(visit, originOf(), passedCall(request, asked), body)
     if ('refused' in sampled) return sendAnswer(outgoing, sampled.refused, ours(deed))
-    const all = { ...headers, ...sampled.headers }
+    const all = { 'request-id': newRequestId(), ...sampled.headers, ...ours(deed) }
     return request.stream === true
       ? sendStream(outgoing, sampled.events, all, silence)
       : sendMessage(outgoing, sampled.events, all)
   }
 
   async function counting(visit: Visit, guest: Guest): Promise<void> {
+    if (settingFor(visit, guest).mode === 'pass') return passUnread(visit, guest)
     const { body, request, asked } = await read(visit, guest)
     if (!isMessages(request)) return passMistake(visit, guest, body)
     visit.model = request.model
     const { deed, answer } = await gateway.count(request, asked)
     visit.deed = deed
     if (answer) return sendAnswer(visit.outgoing, answer, ours(deed))
-    return forward(visit, originOf(), asked.call, body)
+    return forward(visit, originOf(), passedCall(request, asked), body)
+  }
+
+  /** Betas of tool search stay here, unless the upstream knows it or is to be asked as it is. */
+  function passedCall({ model }: MessagesRequest, { setting, call }: Asked): Call {
+    const takesAll = setting.mode === 'pass' || upstream.wireFor(model).wire === 'native'
+    return takesAll ? call : { ...call, headers: withoutSearchBetas(call.headers) }
   }
 
   async function listing(visit: Visit, guest: Guest): Promise<void> {
@@ -144,7 +160,19 @@ export async function serve(options: ServeOptions): Promise<Served> {
   /** What is no request at all is the upstream's to refuse, where it speaks the same language. */
   async function passMistake(visit: Visit, guest: Guest, body: Buffer): Promise<void> {
     if (upstream.origin) return forward(visit, upstream.origin, callFor(visit, guest), body)
-    throw refuse(400, 'invalid_request_error', 'a request needs "model", a string, and "messages", a list')
+    throw refuse(
+      400,
+      'invalid_request_error',
+      'a request needs "model", a string, and "messages", a list of objects; "tools" is one, too',
+    )
+  }
+
+  /** Asked to pass on whatever comes. For the record the body is read too, but when the answer has begun. */
+  async function passUnread(visit: Visit, guest: Guest): Promise<void> {
+    const body = await readBody(visit.incoming, mostBody)
+    visit.deed = newDeed({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
+    visit.unread = body
+    await forward(visit, originOf(), callFor(visit, guest), body)
   }
 
   async function passThrough(visit: Visit, guest: Guest, origin: Origin): Promise<void> {
@@ -153,22 +181,39 @@ export async function serve(options: ServeOptions): Promise<Served> {
     return forward(visit, origin, callFor(visit, guest), body)
   }
 
-  const server = createServer((incoming, outgoing) => void visited(incoming, outgoing))
+  const limits = { requestTimeout: patience, headersTimeout: Math.min(patience, 60_000) }
+  const often = { connectionsCheckingInterval: Math.min(patience, 30_000) }
+  const server = createServer(
+    { ...limits, ...often },
+    (incoming, outgoing) => void visited(incoming, outgoing),
+  )
   async function visited(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const started = performance.now()
-    const path = new URL(incoming.url ?? '/', 'http://gateway').pathname
+    const address = addressOf(incoming)
+    const path = address?.pathname ?? ''
     const gone = new AbortController()
-    const visit: Visit = { incoming, outgoing, path, gone: gone.signal, model: undefined, deed: undefined }
+    const visit: Visit = {
+      incoming,
+      outgoing,
+      address,
+      path,
+      gone: gone.signal,
+      model: undefined,
+      deed: undefined,
+      unread: undefined,
+    }
     const over = metrics.begin()
     outgoing.once('close', () => {
       gone.abort(new Error('the client went away'))
       over()
+      readLate(visit)
       const milliseconds = performance.now() - started
-      record(metrics, visit, outgoing.statusCode, milliseconds)
+      const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
+      record(metrics, visit, status, milliseconds)
       onDone({
         method: incoming.method ?? '',
         path,
-        status: outgoing.statusCode,
+        status,
         milliseconds,
         model: visit.model,
         deed: visit.deed,
@@ -179,7 +224,6 @@ export async function serve(options: ServeOptions): Promise<Served> {
     } catch (error) {
       if (!gone.signal.aborted) sendFailure(outgoing, error, visit.deed ? ours(visit.deed) : {})
     }
-    if (!incoming.complete) incoming.destroy()
   }
 
   await new Promise<void>((resolve, reject) => {
@@ -205,10 +249,14 @@ export async function serve(options: ServeOptions): Promise<Served> {
 type Visit = {
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
+  /** Undefined where the client names none. */
+  readonly address: URL | undefined
   readonly path: string
   readonly gone: AbortSignal
   model: string | undefined
   deed: Deed | undefined
+  /** What was passed on and is still to be read for the record. */
+  unread: Buffer | undefined
 }
 
 const NOBODY: Guest = { headers: {}, key: undefined }
@@ -219,15 +267,30 @@ async function forward(
   call: Call,
   body: Buffer | undefined,
 ): Promise<void> {
-  const { incoming, outgoing, path, deed } = visit
-  const query = new URL(incoming.url ?? '/', 'http://gateway').search
-  const answer = await open(below(url, path + query), {
+  const { incoming, outgoing, address, path, deed } = visit
+  const answer = await open(below(url, path + (address?.search ?? '')), {
     method: incoming.method ?? 'GET',
     headers: credentials(call.headers),
     ...(body === undefined ? {} : { body }),
     signal: call.signal,
   })
-  await sendOn(outgoing, answer, deed ? ours(deed) : {})
+  const sent = sendOn(outgoing, answer, deed ? ours(deed) : {})
+  if (visit.unread) setImmediate(() => readLate(visit))
+  await sent
+}
+
+/** The model and the number of tools of what was passed on, if it says so. */
+function readLate(visit: Visit): void {
+  const { unread, deed } = visit
+  if (!unread || !deed) return
+  visit.unread = undefined
+  try {
+    const { model, tools } = parseBody(unread)
+    if (typeof model === 'string') visit.model = model
+    if (Array.isArray(tools)) deed.toolsGiven = deed.toolsVisible = tools.length
+  } catch {
+    // The upstream has told the client what it thinks of it.
+  }
 }
 
 function callFor({ gone }: Visit, { headers }: Guest): Call {
@@ -236,7 +299,15 @@ function callFor({ gone }: Visit, { headers }: Guest): Call {
 
 function isMessages(request: Fields): request is MessagesRequest {
   const { model, messages, tools } = request
-  return typeof model === 'string' && Array.isArray(messages) && (tools === undefined || Array.isArray(tools))
+  return typeof model === 'string' && areFields(messages) && (tools === undefined || areFields(tools))
+}
+
+function areFields(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isFields)
+}
+
+function addressOf({ url = '/' }: IncomingMessage): URL | undefined {
+  return URL.canParse(url, 'http://gateway') ? new URL(url, 'http://gateway') : undefined
 }
 
 /** Conversations of different clients are kept apart, whatever they say. */
@@ -248,7 +319,7 @@ function ownerOf({ headers }: Call): string {
 function ours({ mode, wire, why, toolsGiven, toolsVisible }: Deed): Headers {
   return {
     'x-toolshelf-mode': mode,
-    'x-toolshelf-why': why.replace(/[^\x20-\x7e]/g, '?'),
+    'x-toolshelf-why': cut(why.replace(/[^\x20-\x7e]/g, '?'), 300).replace('…', '...'),
     ...(wire ? { 'x-toolshelf-wire': wire, 'x-toolshelf-tools': `${toolsVisible}/${toolsGiven}` } : {}),
   }
 }

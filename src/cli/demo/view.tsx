@@ -1,3 +1,4 @@
+/** @jsxRuntime automatic */
 // The demo in a terminal: the conversation, and beside it what it costs with and without Toolshelf.
 import { Box, render, Static, Text, useStdout } from 'ink'
 import type { LedgerTurn } from './ledger.ts'

@@ -24,8 +24,14 @@ export function sign(request: unknown, reply: readonly unknown[] = []): string {
   return SIGNED + thinkingPrefix(answered, messages.length, reply.length)
 }
 
+/** With this beta a request may ask that thinking of another conversation is dropped instead of refused. */
+export const THINKING_BINDING = 'thinking-binding-controls-2026-08-01'
+
 /** Refuses thinking that `sign` bound to another conversation; signatures of other origin are not judged. */
-export function checkBoundThinking(request: unknown): Refusal | undefined {
+export function checkBoundThinking(request: unknown, betas: readonly string[]): Refusal | undefined {
+  const { block_binding: binding } = fieldsOf(fieldsOf(request).thinking)
+  const isDropped = fieldsOf(binding).prefix_mismatch_behavior === 'drop_block'
+  if (isDropped && betas.includes(THINKING_BINDING)) return undefined
   const broken = chain(request).before.find(({ step, prefix }) => {
     const signature = textOf(step.block.signature)
     return step.block.type === 'thinking' && signature.startsWith(SIGNED) && signature !== SIGNED + prefix

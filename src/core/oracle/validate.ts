@@ -41,6 +41,6 @@ function check(request: unknown, options: ValidateOptions): Refusal | undefined 
     checkSystemTurns(turns, betas) ??
     checkPairing(turns) ??
     checkReferences(tools, turns) ??
-    (options.boundThinking ? checkBoundThinking(request) : undefined)
+    (options.boundThinking ? checkBoundThinking(request, betas) : undefined)
   )
 }

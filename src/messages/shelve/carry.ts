@@ -6,10 +6,11 @@ import { hash } from '../../core/hash.ts'
 export type Search = { readonly at: number; readonly names: readonly string[]; readonly left: number }
 
 const MARK = '__shelf_'
+const CODES = /^(?:[0-9a-z]+_[0-9a-z]+(?:_[0-9a-z]{7})*(?:-(?!$)|$))*$/
 
-/** The id of a call that follows these searches. */
+/** The id of a call that follows these searches; one that holds our mark by chance gets another, to be read back. */
 export function carry(id: string, searches: readonly Search[]): string {
-  if (searches.length === 0) return id
+  if (searches.length === 0 && !id.includes(MARK)) return id
   const codes = searches.map(({ at, left, names }) =>
     [at.toString(36), left.toString(36), ...names.map(codeOf)].join('_'),
   )
@@ -18,22 +19,24 @@ export function carry(id: string, searches: readonly Search[]): string {
 
 /** The id as the model gave it. */
 export function withoutCarried(id: string): string {
-  const mark = id.lastIndexOf(MARK)
-  return mark < 0 ? id : id.slice(0, mark)
+  return divided(id).plain
 }
 
 /** The searches that an id carries; tools that are gone are left out. */
 export function carriedBy(id: string, names: CodedNames): Search[] {
+  return divided(id).codes.map((code) => {
+    const [at = '', left = '', ...codes] = code.split('_')
+    const known = codes.flatMap((one) => names.get(one) ?? [])
+    return { at: Number.parseInt(at, 36), left: Number.parseInt(left, 36), names: known }
+  })
+}
+
+/** An id and what it carries; a mark that nothing of ours follows is part of the id. */
+function divided(id: string): { plain: string; codes: readonly string[] } {
   const mark = id.lastIndexOf(MARK)
-  if (mark < 0) return []
-  return id
-    .slice(mark + MARK.length)
-    .split('-')
-    .map((code) => {
-      const [at = '', left = '', ...codes] = code.split('_')
-      const known = codes.flatMap((one) => names.get(one) ?? [])
-      return { at: Number.parseInt(at, 36) || 0, left: Number.parseInt(left, 36) || 0, names: known }
-    })
+  const codes = id.slice(mark + MARK.length)
+  if (mark < 0 || !CODES.test(codes)) return { plain: id, codes: [] }
+  return { plain: id.slice(0, mark), codes: codes === '' ? [] : codes.split('-') }
 }
 
 export type CodedNames = ReadonlyMap<string, string>

@@ -37,9 +37,9 @@ export function createMemory(): Memory {
 function keysOf(owner: string, messages: readonly Fields[]): string[] {
   let key = owner
   return messages.map(({ role, content }) => {
-    const said = blocksOf(content).map(({ type, text, id, tool_use_id: of }) =>
-      type === 'thinking' || type === 'redacted_thinking' ? '' : [type, textOf(text), id, of].join('\n'),
-    )
+    const said = blocksOf(content)
+      .filter(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
+      .map(({ type, text, id, tool_use_id: of }) => [type, textOf(text), id, of])
     key = createHash('sha256')
       .update(JSON.stringify([key, role, said]))
       .digest('base64')

@@ -1,5 +1,6 @@
 // The history of a client that knows nothing of searches → the same with the searches it never saw, each in the one
 // form that can be told from the history alone. A tool that was called was loaded.
+import { searchNote, withRemark } from '../../core/history/notes.ts'
 import { type Fields, textOf } from '../../core/oracle/json.ts'
 import { blocksOf } from '../../core/oracle/turns.ts'
 import { type CodedNames, carriedBy, type Search, withoutCarried } from './carry.ts'
@@ -17,6 +18,8 @@ export function restore(messages: readonly Fields[], restoring: Restoring): Fiel
   const loaded = new Set<string>()
   return messages.flatMap((message, index) => {
     if (message.role !== 'assistant') return [withPlainIds(message)]
+    // A model that only searched has said nothing, which no API takes back.
+    if (blocksOf(message.content).length === 0 && index < messages.length - 1) return []
     const searches = searchesIn(message, index, loaded, restoring)
     const plain = withPlainIds(message)
     return searches.length === 0 ? [plain] : split(plain, index, searches, restoring.searchTool)
@@ -29,12 +32,14 @@ export function searchTurn(
   id: string,
   searchTool: string,
 ): { call: Fields; result: Fields } {
-  const note =
-    left > 0 ? { note: `${left} more tools matched; search with more specific words for those.` } : {}
+  const more = `${left} more tools matched; search with more specific words for those.`
   const references = names.map((name) => ({ type: 'tool_reference', tool_name: name }))
   return {
     call: { type: 'tool_use', id, name: searchTool, input: { query: `select:${names.join(',')}` } },
-    result: { type: 'tool_result', tool_use_id: id, content: references, ...note },
+    result: withRemark(
+      { type: 'tool_result', tool_use_id: id, content: references },
+      left > 0 ? searchNote(more) : undefined,
+    ),
   }
 }
 
@@ -85,13 +90,12 @@ function split(message: Fields, index: number, searches: readonly Search[], sear
 
 function withPlainIds(message: Fields): Fields {
   if (!Array.isArray(message.content)) return message
-  const content = blocksOf(message.content).map((block) => {
+  const blocks = blocksOf(message.content)
+  const content = blocks.map((block) => {
     const field = block.type === 'tool_use' ? 'id' : block.type === 'tool_result' ? 'tool_use_id' : undefined
     const id = field && textOf(block[field])
     const plain = id && withoutCarried(id)
     return field && plain !== id ? { ...block, [field]: plain } : block
   })
-  return content.every((block, index) => block === blocksOf(message.content)[index])
-    ? message
-    : { ...message, content }
+  return content.every((block, index) => block === blocks[index]) ? message : { ...message, content }
 }

@@ -1,4 +1,5 @@
 // Server-sent events, read and written.
+import { UpstreamError } from '../upstream/http.ts'
 
 export type ServerSentEvent = { readonly event: string; readonly data: string }
 
@@ -11,10 +12,19 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
   let rest = ''
   let event = ''
   let data: string[] = []
+  let size = 0
+  let isHalf = false
   for await (const chunk of chunks) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split(/\r\n|\n|\r(?!$)/)
+    const text = decoder.decode(chunk, { stream: true })
+    size += text.length
+    if (size > LONGEST_EVENT) throw new UpstreamError('an event of the stream of the upstream is too long.')
+    if (!isHalf && !/[\r\n]/.test(text)) {
+      rest += text
+      continue
+    }
+    const lines = (rest + text).split(/\r\n|\n|\r(?!$)/)
     rest = lines.pop() ?? ''
-    if (rest.length > LONGEST_EVENT) throw new Error('an event of the stream is too long')
+    isHalf = rest.endsWith('\r')
     for (const line of lines) {
       if (line !== '') {
         const [, field = '', value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? []
@@ -22,6 +32,7 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
         if (field === 'data') data.push(value)
         continue
       }
+      size = rest.length
       if (data.length > 0) yield { event, data: data.join('\n') }
       event = ''
       data = []

@@ -105,8 +105,9 @@ async function sampled(
 
 /** Gateways tell an error of the model behind them with a status of 200, and the true one inside. */
 function statusOf({ error }: Fields): number {
-  const code = Number(fieldsOf(error).code)
-  return code >= 400 && code < 600 ? code : 502
+  const { code } = fieldsOf(error)
+  const status = typeof code === 'object' ? 502 : Number(code)
+  return status >= 400 && status < 600 ? status : 502
 }
 
 function noCompletion(headers: Headers): Answer {

@@ -1,7 +1,6 @@
 // Requests to upstreams: kept-alive connections, no redirect followed, the answer as it comes.
 import { type IncomingMessage, Agent as PlainAgent, request as plain, type RequestOptions } from 'node:http'
 import { Agent as SecureAgent, request as secure } from 'node:https'
-import { text } from 'node:stream/consumers'
 import type { Answer, Headers } from '../types.ts'
 
 export type Outgoing = {
@@ -20,7 +19,8 @@ const agents = {
 }
 
 /** The head of the answer; its body is still to be read. */
-export function open(url: URL, { method, headers, body, signal }: Outgoing): Promise<IncomingMessage> {
+export function open(url: URL, request: Outgoing): Promise<IncomingMessage> {
+  const { method, headers, body, signal } = request
   const options: RequestOptions = {
     method,
     headers: {
@@ -31,11 +31,23 @@ export function open(url: URL, { method, headers, body, signal }: Outgoing): Pro
     signal,
   }
   return new Promise((resolve, reject) => {
-    const outgoing = (url.protocol === 'https:' ? secure : plain)(url, options, resolve)
-    outgoing.once('error', (error) => reject(signal.aborted ? error : unreachable(url, error)))
+    let isAnswered = false
+    const outgoing = (url.protocol === 'https:' ? secure : plain)(url, options, (incoming) => {
+      isAnswered = true
+      resolve(incoming)
+    })
+    outgoing.on('error', (error: NodeJS.ErrnoException) => {
+      if (isAnswered || signal.aborted) reject(error)
+      else if (outgoing.reusedSocket && CLOSED.has(error.code ?? '')) resolve(open(url, request))
+      else reject(unreachable(url, error))
+    })
+    outgoing.once('close', () => reject(unreachable(url, new Error('it changed the protocol'))))
     outgoing.end(body)
   })
 }
+
+/** A kept connection that the upstream had closed meanwhile; another one is tried. */
+const CLOSED = new Set(['ECONNRESET', 'EPIPE'])
 
 /** The whole answer. */
 export async function ask(url: URL, outgoing: Outgoing): Promise<Answer> {
@@ -46,8 +58,35 @@ export async function readWhole(incoming: IncomingMessage): Promise<Answer> {
   return {
     status: incoming.statusCode ?? 502,
     headers: { ...relayed(incoming), 'content-type': incoming.headers['content-type'] ?? 'application/json' },
-    body: await text(incoming),
+    body: await textOf(incoming),
   }
+}
+
+/** Bytes that an answer may have which is read whole: one without an end must not fill the memory. */
+const LONGEST_ANSWER = 64_000_000
+
+async function textOf(incoming: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of incoming as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > LONGEST_ANSWER) throw new UpstreamError('the answer of the upstream is too long.')
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw brokenOff(error)
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks))
+}
+
+/** A connection that fails in the middle of an answer, told as such. */
+export function brokenOff(error: unknown): UpstreamError {
+  if (error instanceof UpstreamError) return error
+  const { code, message } = error as NodeJS.ErrnoException
+  return new UpstreamError(`the answer of the upstream broke off (${code ?? message}). Try again.`, {
+    cause: error,
+  })
 }
 
 /** Headers that belong to one connection. */

@@ -15,7 +15,7 @@ import type {
   Upstream,
   Wire,
 } from '../types.ts'
-import { ask, open, readWhole, relayed, UpstreamError } from './http.ts'
+import { ask, brokenOff, open, readWhole, relayed, UpstreamError } from './http.ts'
 
 export type MessagesOptions = {
   /** What stands before `/v1/messages`. */
@@ -36,8 +36,8 @@ export function createMessagesUpstream({ url, key, keyOtherwise, wire }: Message
     const used = key ?? (isOwn ? undefined : keyOtherwise)
     return used === undefined ? headers : withKey(headers, used, url)
   }
-  const headersFor = ({ headers }: Call, isNative: boolean): Headers => ({
-    ...credentials(isNative ? headers : withoutSearchBetas(headers)),
+  const headersFor = ({ headers }: Call): Headers => ({
+    ...credentials(headers),
     'content-type': 'application/json',
     'accept-encoding': 'identity',
   })
@@ -47,7 +47,7 @@ export function createMessagesUpstream({ url, key, keyOtherwise, wire }: Message
     address: below(url, path),
     outgoing: {
       method: 'POST',
-      headers: headersFor(call, wireFor(request.model).wire === 'native'),
+      headers: headersFor(call),
       body: JSON.stringify(request),
       signal: call.signal,
     },
@@ -73,7 +73,7 @@ export function createMessagesUpstream({ url, key, keyOtherwise, wire }: Message
       return answer.status === 404 || answer.status === 405 ? undefined : answer
     },
     models: (call) =>
-      ask(below(url, '/v1/models'), { method: 'GET', headers: headersFor(call, true), signal: call.signal }),
+      ask(below(url, '/v1/models'), { method: 'GET', headers: headersFor(call), signal: call.signal }),
   }
 }
 
@@ -90,7 +90,8 @@ function wireOf(model: string, url: URL): { wire: Wire; why: string } {
   const capability = capabilityOf(model, 'anthropic', capabilities)
   if (!isKnownHost(url.href, capability.provider))
     return {
-      wire: 'append',
+      // Where thinking is bound to what came before it, a tool that joins the list would make it void.
+      wire: capability.boundThinking ? 'bridge' : 'append',
       why: `${url.host} is not known to understand references; --wire native if it does`,
     }
   if (!capability.modelTakesReferences)
@@ -104,24 +105,33 @@ function withKey(headers: Headers, key: string, url: URL): Headers {
   return { ...rest, 'x-api-key': key, ...(isAnthropic ? {} : { authorization: `Bearer ${key}` }) }
 }
 
-/** Betas that an upstream without tool search would refuse. */
-function withoutSearchBetas(headers: Headers): Headers {
+/** Betas of what lowering takes out: an upstream that does not know them would refuse the request. */
+export function withoutSearchBetas(headers: Headers): Headers {
   const { 'anthropic-beta': given, ...rest } = headers
   if (given === undefined) return headers
-  const ours = searchBetas(capabilities)
+  const ours = new Set([...searchBetas(capabilities), DIRECTIVES])
   const kept = given.split(',').filter((beta) => !ours.has(beta.trim()))
   return kept.length > 0 ? { ...rest, 'anthropic-beta': kept.join(',') } : rest
 }
 
+const DIRECTIVES = 'mid-conversation-output-config-2026-07-01'
+
 async function* streamed(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamEvent> {
-  for await (const { data } of readEvents(chunks)) {
-    const event = parsed(data)
-    if (typeof event.type === 'string') yield event as StreamEvent
+  try {
+    for await (const { data } of readEvents(chunks)) {
+      const event = parsed(data)
+      if (typeof event.type === 'string') yield event as StreamEvent
+    }
+  } catch (error) {
+    throw brokenOff(error)
   }
 }
 
 async function* whole({ body }: Answer): AsyncGenerator<StreamEvent> {
-  yield* eventsOf(parsed(body))
+  const message = parsed(body)
+  if (!Array.isArray(message.content))
+    throw new UpstreamError('the upstream answered with a document that is no message.')
+  yield* eventsOf(message)
 }
 
 function parsed(json: string) {

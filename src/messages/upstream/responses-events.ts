@@ -52,7 +52,9 @@ function createReply(asked: Asked): Reply {
   }
 
   const read = (event: Fields): StreamEvent[] => {
-    const { output_index: index, content_index: part, delta } = event
+    const { delta } = event
+    const index = toJson(event.output_index)
+    const part = toJson(event.content_index)
     const item = fieldsOf(event.item)
     switch (event.type) {
       case 'response.created':

@@ -24,41 +24,63 @@ export function lowerMessages({ steps }: Walk, messages: readonly Fields[], call
   return lowered
 }
 
-/** A reply with searches in it is several turns: each result ends one, as a result of the user's. */
-function addReply(lowered: Fields[], message: Fields, steps: readonly Step[], calling: Calling): void {
-  const part: Step[] = []
-  const flush = () => {
-    if (part.length > 0) lowered.push(withBlocks(message, part.splice(0), (step) => fromReply(step, calling)))
-  }
-  const isSearched = steps.some(({ block }) => block.type === 'tool_search_tool_result')
-  if (!isSearched) {
-    lowered.push(withBlocks(message, steps, (step) => fromReply(step, calling)))
-    return
-  }
-  for (const step of steps) {
-    if (step.block.type !== 'tool_search_tool_result') {
+/** A reply with searches in it is several turns: its results end one, as results of the user's. */
+function addReply(lowered: Fields[], message: Fields, own: readonly Step[], calling: Calling): void {
+  const steps = own.slice(addSummary(lowered, own, calling))
+  if (steps.length === 0 && own.length > 0) return
+  const add = (part: readonly Step[]) =>
+    lowered.push(withBlocks(message, part, (step) => fromReply(step, calling)))
+  if (!steps.some(isResult)) return void add(steps)
+  let part: Step[] = []
+  for (const [index, step] of steps.entries()) {
+    if (!isResult(step)) {
       part.push(step)
       continue
     }
-    flush()
+    const held = part.filter((one) => waitsLonger(one, steps, index))
+    const ended = part.filter((one) => !held.includes(one))
+    if (ended.length > 0) add(ended)
     addResult(lowered, searchResult(step, calling))
+    part = held
   }
-  flush()
+  if (part.length > 0) add(part)
+}
+
+/** What the API has compacted is told by the user: a conversation may start with it. How many steps that is. */
+function addSummary(lowered: Fields[], steps: readonly Step[], calling: Calling): number {
+  const rest = steps.findIndex(({ block }) => block.type !== 'compaction')
+  const count = rest < 0 ? steps.length : rest
+  const content = steps.slice(0, count).map((step) => fromReply(step, calling))
+  if (count > 0) lowered.push({ role: 'user', content })
+  return count
+}
+
+function isResult({ block }: Step): boolean {
+  return block.type === 'tool_search_tool_result'
+}
+
+/** A call that the results from here on do not answer: it stands where its own result follows. */
+function waitsLonger({ block }: Step, steps: readonly Step[], from: number): boolean {
+  if (block.type === 'tool_use') return true
+  if (block.type !== 'server_tool_use') return false
+  const end = steps.findIndex((step, index) => index > from && !isResult(step))
+  return end >= 0 && steps.slice(end).some((step) => isResult(step) && step.block.tool_use_id === block.id)
 }
 
 /** The result of a search that ran beside the client's calls joins theirs, which must come first (wire 28). */
 function addResult(lowered: Fields[], result: Fields): void {
-  const last = lowered.at(-1)
-  if (last?.role !== 'user') {
+  const turn = lowered.findLastIndex(({ role }) => role !== 'user') + 1
+  if (turn === lowered.length) {
     lowered.push({ role: 'user', content: [result] })
     return
   }
-  const blocks = blocksOf(last.content)
-  const other = blocks.findIndex((block) => block.type !== 'tool_result')
-  lowered[lowered.length - 1] = {
-    ...last,
-    content: blocks.toSpliced(other < 0 ? blocks.length : other, 0, result),
-  }
+  const isMixed = ({ content }: Fields) => blocksOf(content).some(({ type }) => type !== 'tool_result')
+  const mixed = lowered.findIndex((message, index) => index >= turn && isMixed(message))
+  const place = mixed < 0 ? lowered.length - 1 : mixed
+  const blocks = blocksOf(lowered[place]?.content)
+  const other = blocks.findIndex(({ type }) => type !== 'tool_result')
+  const content = blocks.toSpliced(other < 0 ? blocks.length : other, 0, result)
+  lowered[place] = { ...lowered[place], content }
 }
 
 /** The message itself where no block changes. */

@@ -5,7 +5,7 @@ import { type Fields, fieldsOf, textOf, without } from '../../core/oracle/json.t
 import { type Walk, walk } from '../../core/oracle/walk.ts'
 import { plainSearchTool, variantOf } from '../hosted/tools.ts'
 import type { MessagesRequest, Wire } from '../types.ts'
-import { CALL_TOOL, callTool } from './call-tool.ts'
+import { callTool } from './call-tool.ts'
 import { lowerMessages } from './lower-messages.ts'
 import { plainTool } from './plain-tool.ts'
 
@@ -13,11 +13,11 @@ export function lower(request: MessagesRequest, wire: Wire): MessagesRequest {
   if (wire === 'native') return request
   const walked = walk(request)
   const bridged = wire === 'bridge' ? joined(request, walked) : new Set<string>()
-  const { tools, tool_choice: choice, messages, ...rest } = request
+  const { tools: given, messages, ...rest } = request
+  const tools = lowerTools(request, walked, bridged)
   return {
     ...rest,
-    ...(tools === undefined ? {} : { tools: lowerTools(request, walked, bridged) }),
-    ...(choice === undefined ? {} : { tool_choice: lowerChoice(fieldsOf(choice), bridged) }),
+    ...(given === undefined && tools.length === 0 ? {} : { tools }),
     messages: lowerMessages(walked, messages, { isBridge: wire === 'bridge', bridged }),
   }
 }
@@ -50,12 +50,14 @@ export function undeferred(tool: Fields): Fields {
   }
 }
 
-/** What is visible in its order: what always was, then what joined; a forced tool that nothing loaded comes last. */
+/** What is visible in its order: what always was, then what joined; a forced tool that is not among it comes last. */
 function lowerTools(request: MessagesRequest, { visible }: Walk, bridged: ReadonlySet<string>): Fields[] {
   const given = new Map((request.tools ?? []).map((tool) => [nameOf(tool), tool]))
   const seen = [...visible].filter(([name]) => !bridged.has(name))
   const forced = textOf(fieldsOf(request.tool_choice).name)
-  const missing = visible.has(forced) || bridged.has(forced) ? undefined : given.get(forced)
+  const isSeen = visible.has(forced) && !bridged.has(forced)
+  const added = visible.get(forced)
+  const missing = isSeen ? undefined : (given.get(forced) ?? (added && (JSON.parse(added) as Fields)))
   return [
     ...(bridged.size > 0 ? [callTool] : []),
     ...seen.map(([name, json]) => plain(JSON.parse(json) as Fields, given.get(name))),
@@ -75,8 +77,4 @@ function plain(definition: Fields, given: Fields | undefined): Fields {
 function joined({ tools = [] }: MessagesRequest, { visible }: Walk): ReadonlySet<string> {
   const always = new Set(tools.filter((tool) => !isDeferred(tool)).map(nameOf))
   return new Set([...tools.map(nameOf), ...visible.keys()].filter((name) => !always.has(name)))
-}
-
-function lowerChoice(choice: Fields, bridged: ReadonlySet<string>): Fields {
-  return bridged.has(textOf(choice.name)) ? { ...choice, name: CALL_TOOL } : choice
 }

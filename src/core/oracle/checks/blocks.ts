@@ -57,7 +57,7 @@ const OWNERS: ReadonlyMap<string, Role> = new Map([
 const SYSTEM_TYPES = new Set(['text', 'tool_addition', 'tool_removal'])
 
 /** The fields of the blocks we write or rewrite; other types are an open list. */
-const FIELDS: ReadonlyMap<unknown, readonly string[]> = new Map([
+export const BLOCK_FIELDS: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['text', ['text', 'citations']],
   ['tool_use', ['id', 'name', 'input', 'caller', 'toolset_name']],
   ['server_tool_use', ['id', 'name', 'input', 'caller']],
@@ -67,6 +67,8 @@ const FIELDS: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['tool_addition', ['tool']],
   ['tool_removal', ['tool']],
 ])
+
+export const COMMON_FIELDS: readonly string[] = ['type', 'cache_control']
 
 const ID = /^[a-zA-Z0-9_-]+$/
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/
@@ -78,8 +80,8 @@ function checkShape(block: unknown, place: string): Refusal | undefined {
   if (typeof block.type !== 'string') {
     return { message: `${place}: Unable to extract tag using discriminator 'type'` }
   }
-  const fields = FIELDS.get(block.type)
-  const isKnown = (field: string) => field === 'type' || field === 'cache_control' || fields?.includes(field)
+  const fields = BLOCK_FIELDS.get(block.type)
+  const isKnown = (field: string) => COMMON_FIELDS.includes(field) || fields?.includes(field)
   const extra = fields && Object.keys(block).find((field) => !isKnown(field))
   if (extra === undefined) return undefined
   return { message: `${place}.${block.type}.${extra}: Extra inputs are not permitted` }

@@ -28,6 +28,10 @@ const ROLES: readonly unknown[] = ['user', 'assistant', 'system']
 const FIELDS: readonly string[] = ['role', 'content']
 const SYSTEM_FIELDS: readonly string[] = [...FIELDS, 'clear_at', 'output_config']
 
+export function messageFields(role: unknown): readonly string[] {
+  return role === 'system' ? SYSTEM_FIELDS : FIELDS
+}
+
 function checkMessage(message: unknown, path: string, isLast: boolean): Refusal | undefined {
   if (!isFields(message)) {
     return { message: `${path}: Input should be a valid dictionary or object to extract fields from` }
@@ -36,7 +40,7 @@ function checkMessage(message: unknown, path: string, isLast: boolean): Refusal 
   if (!ROLES.includes(role)) {
     return { message: `${path}.role: Input should be 'user', 'assistant' or 'system'` }
   }
-  const known = role === 'system' ? SYSTEM_FIELDS : FIELDS
+  const known = messageFields(role)
   const extra = Object.keys(message).find((field) => !known.includes(field))
   if (extra !== undefined) return { message: `${path}.${extra}: Extra inputs are not permitted` }
   if (isDirective(message)) return undefined

@@ -30,7 +30,7 @@ export function checkTool(tool: unknown, path: string): Refusal | undefined {
 const MOST_DEFERRED = 10_000
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/
 const SEARCH_TYPE = /^(tool_search_tool_(?:regex|bm25))(?:_20251119)?$/
-const CUSTOM_FIELDS = new Set([
+export const CUSTOM_FIELDS: ReadonlySet<string> = new Set([
   ...['name', 'description', 'input_schema', 'type', 'cache_control', 'defer_loading'],
   ...['allowed_callers', 'eager_input_streaming', 'input_examples', 'strict'],
 ])

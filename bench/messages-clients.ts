@@ -1,0 +1,120 @@
+// The clients of the Messages bench, in a process of their own: they take jobs from the bench and answer with figures.
+import { Agent, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createReader, now } from './messages-events.ts'
+
+export type Job = {
+  readonly url: string
+  readonly body: string
+  readonly streams: number
+  /** Of each stream. */
+  readonly events: number
+  /** Milliseconds between two events of a stream; 0 for as fast as it can. */
+  readonly pause: number
+  /** While the streams run, one more client asks for the first byte of short replies, again and again. */
+  readonly isProbing: boolean
+}
+
+export type Figures = {
+  readonly received: number
+  /** From the first request to the last end. */
+  readonly seconds: number
+  readonly lag: Spread
+  readonly firstByte: Spread
+}
+
+export type Spread = {
+  readonly p50: number
+  readonly p95: number
+  readonly worst: number
+  readonly count: number
+}
+
+/** Requests start within so many milliseconds, so that events of different streams do not come in step. */
+const START = 1000
+/** Milliseconds from one short reply to the next request. */
+const REST = 10
+
+process.on('message', ({ id, job }: { id: number; job: Job }) => {
+  perform(job).then(
+    (figures) => process.send?.({ id, figures }),
+    (error: unknown) => process.send?.({ id, error: `bench messages: ${job.url}: ${error}` }),
+  )
+})
+process.once('disconnect', () => process.exit())
+process.send?.({ url: '' })
+
+async function perform(job: Job): Promise<Figures> {
+  const agent = new Agent({ keepAlive: true })
+  const lags: number[] = []
+  const firsts: number[] = []
+  const started = now()
+  const pacedBy = job.pause > 0 ? START : 0
+  let isOver = false
+  const streams = Array.from({ length: job.streams }, async () => {
+    await sleep(Math.random() * pacedBy)
+    const first = await stream(job, agent, (lag) => lags.push(lag))
+    if (!job.isProbing) firsts.push(first)
+  })
+  const all = Promise.all(streams).finally(() => {
+    isOver = true
+  })
+  const probes = job.isProbing ? probe(job, agent, () => isOver, started) : []
+  await all
+  firsts.push(...(await probes))
+  const seconds = (now() - started) / 1000
+  agent.destroy()
+  return { received: lags.length, seconds, lag: spread(lags), firstByte: spread(firsts) }
+}
+
+/** Without streams: as long as one would have run. */
+async function probe(job: Job, agent: Agent, isOver: () => boolean, started: number): Promise<number[]> {
+  const end = started + START + job.events * job.pause
+  const times: number[] = []
+  await sleep(START)
+  while (job.streams > 0 ? !isOver() : now() < end) {
+    times.push(await stream({ ...job, events: 1, pause: 0 }, agent, () => {}))
+    await sleep(REST)
+  }
+  return times
+}
+
+/** Reads one reply to its end; the milliseconds to its first byte. */
+function stream(
+  { url, body, events, pause }: Job,
+  agent: Agent,
+  onLag: (lag: number) => void,
+): Promise<number> {
+  const asked = now()
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    'x-api-key': 'bench',
+    'x-events': events,
+    'x-pause': pause,
+  }
+  return new Promise((resolve, reject) => {
+    const outgoing = request(`${url}/v1/messages`, { method: 'POST', agent, headers }, (incoming) => {
+      if (incoming.statusCode !== 200)
+        return void text(incoming).then((said) => reject(new Error(said)), reject)
+      const reader = createReader()
+      let first = 0
+      incoming.on('data', (chunk: Buffer) => {
+        const seen = now()
+        if (first === 0) first = seen - asked
+        reader.read(chunk, (sent) => onLag(seen - sent))
+      })
+      incoming.once('error', reject)
+      incoming.once('end', () => resolve(first))
+    })
+    outgoing.once('error', reject)
+    outgoing.end(body)
+  })
+}
+
+function spread(values: number[]): Spread {
+  values.sort((a, b) => a - b)
+  const at = (share: number) => values[Math.floor(values.length * share)] ?? 0
+  return { p50: at(0.5), p95: at(0.95), worst: values.at(-1) ?? 0, count: values.length }
+}

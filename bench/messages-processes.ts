@@ -1,0 +1,142 @@
+// Processes of the Messages bench: the built gateway, the proxy, the upstream and the clients, with their CPU and memory.
+import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Figures, Job } from './messages-clients.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const MAIN = join(ROOT, 'dist/cli/main.js')
+
+export type Running = { readonly pid: number; readonly url: string; readonly end: () => Promise<void> }
+
+export type Clients = Running & { readonly perform: (job: Job) => Promise<Figures> }
+
+/** Those that have not ended yet. */
+const running = new Set<Running>()
+
+/** The gateway as users run it; its lines about requests go nowhere. */
+export async function startGateway(folder: string, ...options: string[]): Promise<Running> {
+  const env = {
+    ...process.env,
+    HOME: folder,
+    XDG_CACHE_HOME: join(folder, 'cache'),
+    XDG_STATE_HOME: join(folder, 'state'),
+  }
+  const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', ...options], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const url = await new Promise<string>((resolve, reject) => {
+    let said = ''
+    child.stderr.on('data', (chunk: Buffer) => {
+      said = (said + String(chunk)).slice(-4000)
+      const ready = /ready at (\S+)/.exec(said)?.[1]
+      if (ready) resolve(ready)
+    })
+    child.once('exit', () => reject(new Error(`bench messages: the gateway did not start.\n${said}`)))
+  })
+  return kept(child, url)
+}
+
+export function startUpstream(): Promise<Running> {
+  return forked('messages-upstream.ts')
+}
+
+export function startProxy(target: string): Promise<Running> {
+  return forked('messages-proxy.mjs', target)
+}
+
+export async function startClients(): Promise<Clients> {
+  const { child, running: started } = await forkedChild('messages-clients.ts')
+  let last = 0
+  const perform = (job: Job) => {
+    const id = ++last
+    return new Promise<Figures>((resolve, reject) => {
+      const listen = (answer: { id: number; figures?: Figures; error?: string }) => {
+        if (answer.id !== id) return
+        child.off('message', listen)
+        if (answer.figures) resolve(answer.figures)
+        else reject(new Error(answer.error))
+      }
+      child.on('message', listen)
+      child.send({ id, job })
+    })
+  }
+  return { ...started, perform }
+}
+
+async function forked(file: string, ...args: string[]): Promise<Running> {
+  return (await forkedChild(file, ...args)).running
+}
+
+async function forkedChild(file: string, ...args: string[]) {
+  const execArgv = file.endsWith('.ts') ? ['--import', 'tsx'] : []
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, { execArgv })
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('message', (ready: { url: string }) => resolve(ready.url))
+    child.once('exit', () => reject(new Error(`bench messages: ${file} did not start.`)))
+  })
+  return { child, running: kept(child, url) }
+}
+
+function kept(child: ChildProcess, url: string): Running {
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const one: Running = {
+    pid: child.pid!,
+    url,
+    async end() {
+      child.kill()
+      await gone
+      running.delete(one)
+    },
+  }
+  running.add(one)
+  return one
+}
+
+/** However the bench ends, nothing that it started goes on. */
+export function endAllOnSignal(): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void endAll().then(() => process.exit(1)))
+}
+
+export async function endAll(): Promise<void> {
+  await Promise.all([...running].map((one) => one.end()))
+}
+
+/** Milliseconds of CPU since its start, in all threads: `stat` has steps of 10, `schedstat` has none. */
+export function cpuOf(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  return threads.reduce(
+    (sum, thread) => sum + Number(readProc(pid, `task/${thread}/schedstat`).split(' ')[0]) / 1_000_000,
+    0,
+  )
+}
+
+/** Megabytes resident. */
+export function residentOf(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readProc(pid, 'status'))?.[1] ?? 0) / 1024
+}
+
+export function openFilesOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length
+}
+
+/** Empty for a thread that has just ended. */
+function readProc(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** `BENCH_BUILT=1` where dist is what it should be. */
+export function build(): void {
+  if (process.platform !== 'linux')
+    throw new Error('bench messages: CPU and memory are read from /proc, which only Linux has.')
+  if (process.env.BENCH_BUILT) return
+  const { status } = spawnSync('npm', ['run', '-s', 'build'], { cwd: ROOT, stdio: 'inherit' })
+  if (status !== 0) throw new Error('bench messages: the gateway could not be built; see the lines above.')
+}

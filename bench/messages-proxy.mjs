@@ -1,0 +1,21 @@
+// What a proxy in Node costs at least, in a process of its own: requests and answers are piped, nothing is read.
+// Plain JavaScript, so that nothing else is loaded.
+import { Agent, createServer, request } from 'node:http'
+
+const target = new URL(process.argv[2])
+const agent = new Agent({ keepAlive: true, maxSockets: 4096 })
+
+const server = createServer((incoming, outgoing) => {
+  const { method, url: path, headers } = incoming
+  const options = { hostname: target.hostname, port: target.port, method, path, headers, agent }
+  const onward = request(options, (answer) => {
+    outgoing.writeHead(answer.statusCode, answer.headers)
+    answer.pipe(outgoing)
+    answer.once('error', () => outgoing.destroy())
+  })
+  onward.once('error', () => outgoing.destroy())
+  outgoing.once('close', () => onward.destroy())
+  incoming.pipe(onward)
+})
+server.listen(0, '127.0.0.1', () => process.send?.({ url: `http://127.0.0.1:${server.address().port}` }))
+process.once('disconnect', () => process.exit())

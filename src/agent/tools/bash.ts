@@ -1,0 +1,131 @@
+// The tool `Bash`: a command in a shell, with its output and exit code. Whatever it started ends with it.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import type { Content } from '../../core/index.ts'
+import type { AgentTool } from '../types.ts'
+import { createMiddleCut } from './middle-cut.ts'
+
+const SECONDS = 120
+const MOST_SECONDS = 600
+const MOST_BYTES = 30_000
+/** How long a command may take to end by itself once it was told to. */
+const GRACE = 2000
+/** How long output may still come when the command is over. */
+const LINGER = 250
+
+export function bashTool(directory: string, environment: NodeJS.ProcessEnv): AgentTool {
+  return {
+    name: 'Bash',
+    description: `Runs a command in bash in the working folder and answers with its output and exit code. There is no input to it. It is stopped after ${SECONDS} seconds unless \`timeout\` says otherwise, and what it leaves in the background is stopped when it ends. To read, find, search or change files use Read, Glob, Grep, Write and Edit.`,
+    input_schema: {
+      type: 'object',
+      properties: {
+        command: { type: 'string', minLength: 1, description: 'The command.' },
+        timeout: {
+          type: 'number',
+          exclusiveMinimum: 0,
+          maximum: MOST_SECONDS,
+          description: `Seconds; ${SECONDS} if left out.`,
+        },
+      },
+      required: ['command'],
+      additionalProperties: false,
+    },
+    async run({ command, timeout = SECONDS }, { signal }) {
+      signal.throwIfAborted()
+      return told(await runCommand(String(command), Number(timeout), { directory, environment, signal }))
+    },
+  }
+}
+
+type Place = {
+  readonly directory: string
+  readonly environment: NodeJS.ProcessEnv
+  readonly signal: AbortSignal
+}
+
+type Outcome = { readonly output: string; readonly ending: string; readonly isGood: boolean }
+
+function runCommand(
+  command: string,
+  seconds: number,
+  { directory, environment, signal }: Place,
+): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(shell(), ['-c', command], {
+      cwd: directory,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    })
+    const output = createMiddleCut(MOST_BYTES)
+    child.stdout.on('data', output.add)
+    child.stderr.on('data', output.add)
+    let isLate = false
+    const stop = () => endGroup(child)
+    const clock = setTimeout(() => {
+      isLate = true
+      stop()
+    }, seconds * 1000)
+    signal.addEventListener('abort', stop, { once: true })
+    const settle = () => {
+      clearTimeout(clock)
+      signal.removeEventListener('abort', stop)
+    }
+    child.once('error', (error) => {
+      settle()
+      reject(new Error(`The shell could not be started in ${directory}: ${error.message}`))
+    })
+    child.once('exit', async (code, killed) => {
+      settle()
+      await allSaid(child)
+      kill(child, 'SIGKILL')
+      child.stdout.destroy()
+      child.stderr.destroy()
+      const ending = isLate
+        ? `Stopped after ${seconds} seconds; give a longer timeout.`
+        : endingOf(code, killed)
+      resolve({ output: output.text(), ending, isGood: !isLate && code === 0 })
+    })
+  })
+}
+
+function shell(): string {
+  return existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
+}
+
+function endingOf(code: number | null, signal: NodeJS.Signals | null): string {
+  return code === null ? `Ended by ${signal}.` : code === 0 ? '' : `Exit code ${code}.`
+}
+
+/** The pipes stay open as long as a background process holds them, so nobody waits for that for long. */
+function allSaid(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, LINGER)
+    child.once('close', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
+function endGroup(child: ChildProcess): void {
+  kill(child, 'SIGTERM')
+  const timer = setTimeout(() => kill(child, 'SIGKILL'), GRACE)
+  child.once('exit', () => clearTimeout(timer))
+}
+
+/** All processes of the command; none may be left. */
+function kill({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, signal)
+  } catch {
+    // They have ended already.
+  }
+}
+
+function told({ output, ending, isGood }: Outcome): Content {
+  const text = [output.trimEnd(), ending].filter((part) => part !== '').join('\n') || '(No output.)'
+  return { content: [{ type: 'text', text }], isError: !isGood }
+}

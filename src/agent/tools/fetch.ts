@@ -1,0 +1,119 @@
+// The tool `Fetch`: a page of the web as text. It asks first; what it may reach is what the person agreed to.
+import type { Content } from '../../core/index.ts'
+import type { AgentTool } from '../types.ts'
+import { readableText } from './html.ts'
+import { imageBlock } from './image.ts'
+
+const MOST_BYTES = 3_750_000
+const MOST_CHARACTERS = 40_000
+const MILLISECONDS = 30_000
+const MOST_REDIRECTS = 5
+
+export function fetchTool(get: typeof fetch): AgentTool {
+  return {
+    name: 'Fetch',
+    description:
+      'Gets a page of the web, or of a server on this machine, by its http or https address. Pages of HTML come as readable text, images as images. A redirect to another host is told, not followed.',
+    searchHint: 'download open web page url http website documentation online',
+    shouldDefer: true,
+    input_schema: {
+      type: 'object',
+      properties: {
+        url: { type: 'string', minLength: 1, description: 'The whole address.' },
+        offset: {
+          type: 'integer',
+          minimum: 0,
+          description: 'The character to begin at, to read on in a long page.',
+        },
+      },
+      required: ['url'],
+      additionalProperties: false,
+    },
+    async run({ url, offset = 0 }, { signal }) {
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(MILLISECONDS)])
+      const address = addressOf(String(url))
+      const answer = await follow(address, get, patience).catch((error: unknown) => {
+        throw signal.aborted ? error : new Error(unreachable(String(url), error))
+      })
+      return typeof answer === 'string' ? answer : contentOf(answer, Number(offset))
+    },
+  }
+}
+
+function addressOf(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url) throw new Error(`"${text}" is no address. Give it whole, such as https://example.com/page.`)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new Error(`Only http and https addresses can be fetched, not ${url.protocol} Read files with Read.`)
+  if (url.username !== '' || url.password !== '')
+    throw new Error('An address with a name or password in it is not fetched. Leave them out.')
+  return url
+}
+
+/** The answer, or where another host would have to be asked for it. */
+async function follow(start: URL, get: typeof fetch, signal: AbortSignal): Promise<Response | string> {
+  let url = start
+  for (let hop = 0; hop <= MOST_REDIRECTS; hop++) {
+    const headers = { accept: 'text/html, text/*, application/json, */*;q=0.5' }
+    const answer = await get(url, { redirect: 'manual', signal, headers })
+    const location = answer.headers.get('location')
+    if (answer.status < 300 || answer.status >= 400 || location === null) return answer
+    await answer.body?.cancel()
+    const next = new URL(location, url)
+    if (next.host !== url.host || !/^https?:$/.test(next.protocol))
+      return `${url} sends you on to ${next}, which is another host. Fetch that address if you want it.`
+    url = next
+  }
+  return `${start} redirects more than ${MOST_REDIRECTS} times, so it was given up.`
+}
+
+function unreachable(url: string, error: unknown): string {
+  const { message, name, cause } = error as Error
+  if (name === 'TimeoutError') return `${url} did not answer within ${MILLISECONDS / 1000} seconds.`
+  const why = (cause as Error | undefined)?.message || message
+  return `${url} could not be reached: ${why}`
+}
+
+async function contentOf(answer: Response, offset: number): Promise<Content> {
+  const type = answer.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? ''
+  const { bytes, isCut } = await bodyOf(answer)
+  const image = type.startsWith('image/') && !isCut ? imageBlock(bytes, 'The image') : undefined
+  if (image) return [image]
+  if (!isText(type))
+    throw new Error(`The answer is ${type}, not text. Save it with Bash (curl -o) if you need it.`)
+  const said = bytes.toString('utf8')
+  const text = type.includes('html') ? readableText(said) : said
+  const page = text.slice(offset, offset + MOST_CHARACTERS)
+  const end = offset + page.length
+  const notes = [
+    ...(answer.ok ? [] : [`The server answered with status ${answer.status}.`]),
+    page,
+    ...(page === '' ? [`(Nothing there: the text has ${text.length} characters.)`] : []),
+    ...(end < text.length
+      ? [`(Characters ${offset} to ${end} of ${text.length}. Read on with offset ${end}.)`]
+      : []),
+    ...(isCut ? [`(Only the first ${MOST_BYTES} bytes were read.)`] : []),
+  ]
+  return {
+    content: [{ type: 'text', text: notes.filter((note) => note !== '').join('\n') }],
+    isError: !answer.ok,
+  }
+}
+
+function isText(type: string): boolean {
+  return (
+    type === '' || type.startsWith('text/') || /\b(json|xml|html|javascript|yaml|toml|x-www-form)/.test(type)
+  )
+}
+
+async function bodyOf({ body }: Response): Promise<{ bytes: Buffer; isCut: boolean }> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  if (body)
+    for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size > MOST_BYTES) break
+    }
+  return { bytes: Buffer.concat(chunks).subarray(0, MOST_BYTES), isCut: size > MOST_BYTES }
+}

@@ -1,0 +1,151 @@
+// Files as the tools see them: paths below the working folder, what was read in this session, and one change at a time.
+import { isUtf8 } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import { lstat, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, relative, resolve } from 'node:path'
+import { nearest } from '../../core/tools/names.ts'
+
+export type Files = {
+  readonly directory: string
+  readonly resolve: (path: unknown) => string
+  /** A path as people and models read it: below the folder without it. */
+  readonly shown: (path: string) => string
+  /** The bytes of a regular file; anything else is explained. From now on it counts as read. */
+  readonly read: (path: string) => Promise<Buffer>
+  /** The text of a file that was read and has not changed since. */
+  readonly fresh: (path: string) => Promise<string>
+  readonly write: (path: string, text: string) => Promise<void>
+  /** Takes its turn: calls of one reply run at once, and two edits of a file must not undo each other. */
+  readonly inTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
+}
+
+const LARGEST = 50_000_000
+
+export function createFiles(directory: string): Files {
+  const read = new Map<string, string>()
+  let last: Promise<unknown> = Promise.resolve()
+  const shown = (path: string) => {
+    const below = relative(directory, path)
+    return below === '' ? '.' : below.startsWith('..') ? path : below
+  }
+  const load = async (path: string) => {
+    const { size } = await regularFile(path, shown)
+    if (size > LARGEST)
+      throw new Error(
+        `${shown(path)} has ${size} bytes, too many to read at once. Use Grep, or Bash with head.`,
+      )
+    return readFile(path)
+  }
+  return {
+    directory,
+    resolve: (path) => resolve(directory, String(path)),
+    shown,
+    async read(path) {
+      const bytes = await load(path)
+      read.set(path, printOf(bytes))
+      return bytes
+    },
+    async fresh(path) {
+      const bytes = await load(path)
+      const known = read.get(path)
+      if (known === undefined)
+        throw new Error(`${shown(path)} exists and was not read in this session. Read it first.`)
+      if (known !== printOf(bytes))
+        throw new Error(
+          `${shown(path)} has changed since it was read. Read it again, then repeat the change.`,
+        )
+      return textIn(bytes, shown(path))
+    },
+    async write(path, text) {
+      await mkdir(dirname(path), { recursive: true })
+      await replaceFile(path, text)
+      read.set(path, printOf(Buffer.from(text)))
+    },
+    inTurn(work) {
+      const turn = last.then(work)
+      last = turn.catch(() => {})
+      return turn
+    },
+  }
+}
+
+/** Whether anything is there, a broken link included. */
+export async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Text that can be written back as it was. */
+export function textIn(bytes: Buffer, name: string): string {
+  if (isBinary(bytes))
+    throw new Error(
+      `${name} is not text in UTF-8 (${bytes.length} bytes). Look at it with Bash, e.g. file or xxd.`,
+    )
+  return bytes.toString('utf8')
+}
+
+const PROBE = 8192
+
+export function isBinary(bytes: Buffer): boolean {
+  return bytes.subarray(0, PROBE).includes(0) || !isUtf8(bytes)
+}
+
+function printOf(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('base64')
+}
+
+async function regularFile(path: string, shown: (path: string) => string): Promise<{ size: number }> {
+  const found = await stat(path).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error
+    throw new Error(await missing(path, shown))
+  })
+  if (found.isDirectory()) throw new Error(await listing(path, shown))
+  if (!found.isFile()) throw new Error(`${shown(path)} is neither a file nor a folder, so it is not read.`)
+  return found
+}
+
+/** Says what there is instead: similar names beside it, or the folder that is missing. */
+export async function missing(
+  path: string,
+  shown: (path: string) => string,
+  kind: 'file' | 'folder' = 'file',
+): Promise<string> {
+  const folder = dirname(path)
+  const names = await readdir(folder).catch(() => undefined)
+  if (!names) {
+    const why = folder === path ? '' : ` ${shown(folder)} is no folder.`
+    return `There is no ${kind} ${shown(path)}.${why} Find it with Glob.`
+  }
+  const near = nearest(basename(path), names).map((name) => shown(resolve(folder, name)))
+  return `There is no ${kind} ${shown(path)}.${near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ' Find it with Glob.'}`
+}
+
+const MOST_LISTED = 100
+
+async function listing(path: string, shown: (path: string) => string): Promise<string> {
+  const entries = (await readdir(path, { withFileTypes: true }))
+    .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
+    .sort()
+  const rest = entries.length - MOST_LISTED
+  const more = rest > 0 ? `\n(${rest} more; list them with Glob)` : ''
+  return `${shown(path)} is a folder. It holds:\n${entries.slice(0, MOST_LISTED).join('\n')}${more}`
+}
+
+/** A file is replaced whole or not at all, whatever happens meanwhile; its mode and links to it stay. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  const target = await realpath(path).catch(() => path)
+  const mode = await stat(target).then(
+    (found) => found.mode,
+    () => undefined,
+  )
+  const draft = `${target}.${process.pid}.draft`
+  try {
+    await writeFile(draft, text, mode === undefined ? {} : { mode })
+    await rename(draft, target)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+}

@@ -1,0 +1,73 @@
+// The tool `Glob`: files by the pattern of their path, the newest first.
+import { stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import type { AgentTool } from '../types.ts'
+import { type Files, missing } from './files.ts'
+import { globMatcher, walk } from './walk.ts'
+
+const MOST_FILES = 200
+
+export function globTool(files: Files): AgentTool {
+  return {
+    name: 'Glob',
+    description: `Finds files by a pattern of their path, such as **/*.ts or src/{a,b}/*.json; the newest come first, at most ${MOST_FILES}. A pattern without a slash fits names in every folder. Leaves out .git and node_modules unless the pattern names them.`,
+    input_schema: {
+      type: 'object',
+      properties: {
+        pattern: { type: 'string', minLength: 1, description: 'The pattern.' },
+        path: { type: 'string', description: 'The folder to look in; the working folder if left out.' },
+      },
+      required: ['pattern'],
+      additionalProperties: false,
+    },
+    isReadOnly: true,
+    async run({ pattern, path = '.' }, { signal }) {
+      const { fixed, rest } = splitPattern(String(pattern))
+      const folder = resolve(files.resolve(path), fixed)
+      const found = await stat(folder).catch(() => undefined)
+      if (!found?.isDirectory()) throw new Error(await missing(folder, files.shown, 'folder'))
+      const { files: all, isCut } = await walk(folder, signal, String(pattern))
+      const fits = globMatcher(rest)
+      const matches = await newestFirst(folder, all.filter(fits))
+      if (matches.length === 0)
+        return `No file fits ${pattern} in ${files.shown(folder)}.${isCut ? TOO_MANY : ''}`
+      const shown = matches.slice(0, MOST_FILES).map((name) => files.shown(join(folder, name)))
+      const more = matches.length - shown.length
+      const notes = [
+        ...(more > 0 ? [`(${more} older ones are left out; use a narrower pattern or a path.)`] : []),
+        ...(isCut ? [TOO_MANY.trim()] : []),
+      ]
+      return [...shown, ...notes].join('\n')
+    },
+  }
+}
+
+export const TOO_MANY = ' (There are too many files to look at all; give a folder as path.)'
+
+/** The folders in front that are no pattern: the search begins there. */
+function splitPattern(pattern: string): { fixed: string; rest: string } {
+  const parts = pattern.split('/')
+  const first = parts.findIndex((part) => /[*?[{]/.test(part))
+  const split = Math.max(0, first === -1 ? parts.length - 1 : first)
+  const fixed = parts.slice(0, split).join('/')
+  const isAbsolute = pattern.startsWith('/')
+  const rest = parts.slice(split).join('/')
+  return {
+    fixed: isAbsolute && fixed === '' ? '/' : fixed,
+    rest: split > 0 && !rest.includes('/') ? `./${rest}` : rest,
+  }
+}
+
+async function newestFirst(folder: string, names: readonly string[]): Promise<string[]> {
+  const times = await Promise.all(
+    names.map(async (name) => ({
+      name,
+      time: await stat(join(folder, name)).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => 0,
+      ),
+    })),
+  )
+  times.sort((one, other) => other.time - one.time || (one.name < other.name ? -1 : 1))
+  return times.map(({ name }) => name)
+}

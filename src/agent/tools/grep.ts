@@ -1,0 +1,147 @@
+// The tool `Grep`: lines that match a regular expression, in time linear in the text whatever the expression (RE2).
+import { readFile, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { RE2JS } from 're2js'
+import type { AgentTool } from '../types.ts'
+import { type Files, isBinary, missing } from './files.ts'
+import { TOO_MANY } from './glob.ts'
+import { globMatcher, walk } from './walk.ts'
+
+const MOST_MATCHES = 200
+const MOST_CHARACTERS = 40_000
+const LONGEST_LINE = 400
+const LARGEST_FILE = 5_000_000
+
+export function grepTool(files: Files): AgentTool {
+  return {
+    name: 'Grep',
+    description: `Searches the text of files for a regular expression (RE2: no look-around, no back-references), line by line. Answers with path:line:text, at most ${MOST_MATCHES} matches. Leaves out binary files, files over 5 MB, .git and node_modules.`,
+    input_schema: {
+      type: 'object',
+      properties: {
+        pattern: { type: 'string', minLength: 1, description: 'The regular expression.' },
+        path: {
+          type: 'string',
+          description: 'The file or folder to search; the working folder if left out.',
+        },
+        glob: {
+          type: 'string',
+          minLength: 1,
+          description: 'Only files whose path fits, such as *.ts or src/**/*.md.',
+        },
+        context: {
+          type: 'integer',
+          minimum: 0,
+          maximum: 20,
+          description: 'Lines to show around each match.',
+        },
+        ignoreCase: { type: 'boolean', description: 'Upper and lower case are the same.' },
+      },
+      required: ['pattern'],
+      additionalProperties: false,
+    },
+    isReadOnly: true,
+    async run({ pattern, path = '.', glob, context = 0, ignoreCase = false }, { signal }) {
+      const expression = compile(String(pattern), ignoreCase === true)
+      const place = files.resolve(path)
+      const { folder, names, isCut } = await candidates(place, files, signal, glob)
+      const found = newFindings()
+      for (const name of names) {
+        signal.throwIfAborted()
+        const text = await textOf(join(folder, name), found)
+        if (text !== undefined)
+          searchText(text, files.shown(join(folder, name)), expression, Number(context), found)
+        if (isFull(found)) break
+      }
+      return report(found, isCut)
+    },
+  }
+}
+
+function compile(pattern: string, ignoreCase: boolean): RE2JS {
+  try {
+    return RE2JS.compile(pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
+  } catch (error) {
+    const { message } = error as Error
+    throw new Error(
+      `"${pattern}" is no regular expression that can be used here: ${message}. Look-around and back-references do not exist; escape ( [ { . * + ? | with a backslash to find them as they are.`,
+    )
+  }
+}
+
+async function candidates(place: string, files: Files, signal: AbortSignal, glob: unknown) {
+  const found = await stat(place).catch(() => undefined)
+  if (!found) throw new Error(await missing(place, files.shown))
+  if (!found.isDirectory()) return { folder: dirname(place), names: [basename(place)], isCut: false }
+  const { files: all, isCut } = await walk(place, signal, glob === undefined ? '' : String(glob))
+  return { folder: place, names: glob === undefined ? all : all.filter(globMatcher(String(glob))), isCut }
+}
+
+type Findings = { readonly lines: string[]; matches: number; size: number; skipped: number }
+
+function newFindings(): Findings {
+  return { lines: [], matches: 0, size: 0, skipped: 0 }
+}
+
+function isFull({ matches, size }: Findings): boolean {
+  return matches >= MOST_MATCHES || size >= MOST_CHARACTERS
+}
+
+/** Nothing for what is no text; a file that may not be read, or is too large, is counted. */
+async function textOf(file: string, found: Findings): Promise<string | undefined> {
+  try {
+    const about = await stat(file)
+    if (!about.isFile()) return undefined
+    if (about.size > LARGEST_FILE) throw new Error('too large')
+    const bytes = await readFile(file)
+    return isBinary(bytes) ? undefined : bytes.toString('utf8')
+  } catch {
+    found.skipped++
+    return undefined
+  }
+}
+
+function searchText(text: string, name: string, expression: RE2JS, context: number, found: Findings): void {
+  const lines = text.split(/\r?\n/)
+  let shown = -1
+  const show = (index: number, mark: ':' | '-') => {
+    const line = `${name}${mark}${index + 1}${mark}${cut(lines[index] ?? '')}`
+    found.lines.push(line)
+    found.size += line.length + 1
+    shown = index
+  }
+  for (const [index, line] of lines.entries()) {
+    if (!expression.matcher(line).find()) continue
+    if (isFull(found)) return
+    const first = Math.max(shown + 1, index - context)
+    if (context > 0 && found.lines.length > 0 && (shown === -1 || first > shown + 1)) found.lines.push('--')
+    for (let before = first; before < index; before++) show(before, '-')
+    if (shown < index) show(index, ':')
+    else markMatch(found.lines, name, index)
+    found.matches++
+    const last = Math.min(lines.length - 1, index + context)
+    for (let after = index + 1; after <= last; after++) show(after, '-')
+  }
+}
+
+/** A line that was shown as context turns out to match itself. */
+function markMatch(lines: string[], name: string, index: number): void {
+  const prefix = `${name}-${index + 1}-`
+  const at = lines.findLastIndex((line) => line.startsWith(prefix))
+  if (at >= 0) lines[at] = `${name}:${index + 1}:${lines[at]?.slice(prefix.length)}`
+}
+
+function cut(line: string): string {
+  return line.length <= LONGEST_LINE ? line : `${line.slice(0, LONGEST_LINE)}… (${line.length} characters)`
+}
+
+function report(found: Findings, isCut: boolean): string {
+  const notes = [
+    ...(isFull(found)
+      ? [`(Stopped after ${found.matches} matches; use a narrower pattern, path or glob.)`]
+      : []),
+    ...(found.skipped > 0 ? [`(${found.skipped} files were too large or could not be read.)`] : []),
+    ...(isCut ? [TOO_MANY.trim()] : []),
+  ]
+  return [...(found.matches === 0 ? ['No line matches.'] : found.lines), ...notes].join('\n')
+}

@@ -1,0 +1,21 @@
+// Bytes that are an image the model can see → its block.
+
+/** The API's limit, on the bytes before they are written in base64. */
+const LARGEST_IMAGE = 3_750_000
+
+const STARTS: readonly (readonly [string, number, string])[] = [
+  ['image/png', 0, '\x89PNG\r\n\x1a\n'],
+  ['image/jpeg', 0, '\xff\xd8\xff'],
+  ['image/gif', 0, 'GIF8'],
+  ['image/webp', 8, 'WEBP'],
+]
+
+export function imageBlock(bytes: Buffer, name: string): object | undefined {
+  const type = STARTS.find(([, at, start]) => bytes.toString('latin1', at, at + start.length) === start)?.[0]
+  if (type === undefined) return undefined
+  if (bytes.length > LARGEST_IMAGE)
+    throw new Error(
+      `${name} is an image of ${bytes.length} bytes, more than can be shown. Make it smaller first.`,
+    )
+  return { type: 'image', source: { type: 'base64', media_type: type, data: bytes.toString('base64') } }
+}

@@ -1,0 +1,44 @@
+// The agent's built-in tools: few and real. Those rarely needed are deferred until the model looks for them.
+import { resolve } from 'node:path'
+import { type Kind, readKind, searchKind } from '../../core/index.ts'
+import type { AgentTool } from '../types.ts'
+import { bashTool } from './bash.ts'
+import { fetchTool } from './fetch.ts'
+import { createFiles } from './files.ts'
+import { globTool } from './glob.ts'
+import { grepTool } from './grep.ts'
+import { moveTool, removeTool } from './move-remove.ts'
+import { readTool } from './read.ts'
+import { editTool, writeTool } from './write.ts'
+
+export type BuiltInOptions = {
+  /** Relative paths start here, and commands run here. */
+  readonly directory: string
+  readonly fetch?: typeof fetch
+  readonly environment?: NodeJS.ProcessEnv
+}
+
+/** Reading asks nobody; all else does where the agent has a `permission`. What was read is remembered per list. */
+export function builtInTools(options: BuiltInOptions): AgentTool[] {
+  const { fetch: get = fetch, environment = process.env } = options
+  const directory = resolve(options.directory)
+  const files = createFiles(directory)
+  return [
+    readTool(files),
+    writeTool(files),
+    editTool(files),
+    globTool(files),
+    grepTool(files),
+    bashTool(directory, environment),
+    fetchTool(get),
+    moveTool(files),
+    removeTool(files),
+  ]
+}
+
+/** What a person sees of them, for `present`. */
+export const kinds: { readonly [name: string]: Kind } = {
+  Read: readKind,
+  Grep: searchKind,
+  Glob: searchKind,
+}

@@ -1,0 +1,37 @@
+// Where in a file a text most likely stands that is not there exactly: the place whose lines differ least.
+
+export type Place = { readonly line: number; readonly text: string }
+
+const MOST_SHOWN = 20
+
+export function likeliest(text: string, wanted: string): Place | undefined {
+  const lines = text.split('\n')
+  const asked = wanted.replace(/^\n+|\n+$/g, '').split('\n')
+  const scores = scoresOf(lines, asked)
+  const best = scores.reduce((found, score, start) => (score > (scores[found] ?? 0) ? start : found), 0)
+  if ((scores[best] ?? 0) < 1) return undefined
+  const shown = lines.slice(best, best + Math.min(asked.length, MOST_SHOWN))
+  return { line: best + 1, text: shown.map((line) => line.replace(/\r$/, '')).join('\n') }
+}
+
+/** For each line of the text, how many of the wanted lines follow it in their order: 2 for the same words, 1 for most. */
+function scoresOf(lines: readonly string[], asked: readonly string[]): number[] {
+  const words = lines.map(wordsIn)
+  const wanted = asked.slice(0, MOST_SHOWN).map(wordsIn)
+  return words.map((_, start) =>
+    wanted.reduce((sum, line, offset) => sum + alike(line, words[start + offset] ?? EMPTY), 0),
+  )
+}
+
+const EMPTY: ReadonlySet<string> = new Set()
+
+function wordsIn(line: string): ReadonlySet<string> {
+  return new Set(line.match(/[\p{L}\p{N}_]+/gu))
+}
+
+function alike(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
+  if (one.size === 0) return 0
+  const shared = [...one].filter((word) => other.has(word)).length
+  const share = (2 * shared) / (one.size + other.size)
+  return share === 1 ? 2 : share > 0.5 ? 1 : 0
+}

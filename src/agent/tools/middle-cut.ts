@@ -1,0 +1,28 @@
+// Output of any length in a bounded place: its beginning and its end, and how much is missing between them.
+
+export type MiddleCut = {
+  readonly add: (bytes: Buffer) => void
+  readonly text: () => string
+}
+
+export function createMiddleCut(most: number): MiddleCut {
+  const half = Math.floor(most / 2)
+  let head = Buffer.alloc(0)
+  let tail = Buffer.alloc(0)
+  let left = 0
+  return {
+    add(bytes) {
+      const room = Math.max(0, half - head.length)
+      head = Buffer.concat([head, bytes.subarray(0, room)])
+      const joined = Buffer.concat([tail, bytes.subarray(room)])
+      const extra = Math.max(0, joined.length - half)
+      left += extra
+      tail = joined.subarray(extra)
+    },
+    text() {
+      if (left === 0) return Buffer.concat([head, tail]).toString('utf8')
+      const note = `\n… (${left} bytes left out here; send the output to a file and read that to see them) …\n`
+      return head.toString('utf8') + note + tail.toString('utf8')
+    },
+  }
+}

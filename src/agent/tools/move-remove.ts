@@ -1,0 +1,70 @@
+// The rarely needed tools `Move` and `Remove`. Nothing is overwritten, and the working folder itself stays.
+import { lstat, mkdir, rename, rm } from 'node:fs/promises'
+import { dirname, relative } from 'node:path'
+import type { AgentTool } from '../types.ts'
+import { exists, type Files, missing } from './files.ts'
+
+export function moveTool(files: Files): AgentTool {
+  return {
+    name: 'Move',
+    description:
+      'Moves or renames a file or folder, and creates the folders it needs. Never overwrites anything.',
+    searchHint: 'rename move file folder mv',
+    shouldDefer: true,
+    input_schema: {
+      type: 'object',
+      properties: {
+        from: { type: 'string', minLength: 1, description: 'What is moved.' },
+        to: { type: 'string', minLength: 1, description: 'Its new path, name included.' },
+      },
+      required: ['from', 'to'],
+      additionalProperties: false,
+    },
+    run: (input) =>
+      files.inTurn(async () => {
+        const [from, to] = [files.resolve(input.from), files.resolve(input.to)]
+        await movable(from, files)
+        if (await exists(to)) throw new Error(`${files.shown(to)} exists already. Choose another name.`)
+        await mkdir(dirname(to), { recursive: true })
+        await rename(from, to)
+        return `Moved ${files.shown(from)} to ${files.shown(to)}.`
+      }),
+  }
+}
+
+export function removeTool(files: Files): AgentTool {
+  return {
+    name: 'Remove',
+    description: 'Deletes a file for good, or a folder with all it holds if `recursive` is true.',
+    searchHint: 'delete remove file folder rm unlink',
+    shouldDefer: true,
+    input_schema: {
+      type: 'object',
+      properties: {
+        path: { type: 'string', minLength: 1, description: 'What is deleted.' },
+        recursive: { type: 'boolean', description: 'Needed for a folder.' },
+      },
+      required: ['path'],
+      additionalProperties: false,
+    },
+    run: ({ path, recursive }) =>
+      files.inTurn(async () => {
+        const place = files.resolve(path)
+        await movable(place, files)
+        if ((await lstat(place)).isDirectory() && recursive !== true)
+          throw new Error(
+            `${files.shown(place)} is a folder. To delete it with all it holds, set recursive: true.`,
+          )
+        await rm(place, { recursive: recursive === true })
+        return `Deleted ${files.shown(place)}.`
+      }),
+  }
+}
+
+/** There, and not the working folder or one that holds it. */
+async function movable(path: string, files: Files): Promise<void> {
+  const below = relative(path, files.directory)
+  if (below === '' || !below.startsWith('..'))
+    throw new Error(`${path} holds the working folder, so it stays where it is.`)
+  if (!(await exists(path))) throw new Error(await missing(path, files.shown))
+}

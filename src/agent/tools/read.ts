@@ -1,0 +1,65 @@
+// The tool `Read`: a file's lines with their numbers, or an image as an image.
+import type { Content } from '../../core/index.ts'
+import type { AgentTool } from '../types.ts'
+import { type Files, textIn } from './files.ts'
+import { imageBlock } from './image.ts'
+
+const MOST_LINES = 2000
+const LONGEST_LINE = 2000
+const MOST_CHARACTERS = 60_000
+
+export function readTool(files: Files): AgentTool {
+  return {
+    name: 'Read',
+    description: `Reads a file and shows its lines with their numbers, at most ${MOST_LINES} at once; images are shown as images. Read a file before you change it.`,
+    input_schema: {
+      type: 'object',
+      properties: {
+        path: { type: 'string', minLength: 1, description: 'The file, from the working folder or absolute.' },
+        offset: {
+          type: 'integer',
+          minimum: 1,
+          description: 'The number of the first line to show; 1 if left out.',
+        },
+        limit: { type: 'integer', minimum: 1, maximum: MOST_LINES, description: 'How many lines to show.' },
+      },
+      required: ['path'],
+      additionalProperties: false,
+    },
+    isReadOnly: true,
+    run: ({ path, offset = 1, limit = MOST_LINES }) =>
+      files.inTurn(async (): Promise<Content> => {
+        const file = files.resolve(path)
+        const bytes = await files.read(file)
+        const image = imageBlock(bytes, files.shown(file))
+        return image ? [image] : page(textIn(bytes, files.shown(file)), Number(offset), Number(limit))
+      }),
+  }
+}
+
+function page(text: string, offset: number, limit: number): string {
+  if (text === '') return '(The file is empty.)'
+  const lines = text.split('\n')
+  if (lines.at(-1) === '') lines.pop()
+  if (offset > lines.length)
+    throw new Error(
+      `The file has ${lines.length} lines, so there is no line ${offset}. Use a smaller offset.`,
+    )
+  const shown: string[] = []
+  let size = 0
+  for (const [index, line] of lines.slice(offset - 1, offset - 1 + limit).entries()) {
+    const numbered = `${offset + index}\t${cut(line.replace(/\r$/, ''))}`
+    size += numbered.length + 1
+    if (size > MOST_CHARACTERS && shown.length > 0) break
+    shown.push(numbered)
+  }
+  const end = offset + shown.length - 1
+  const isWhole = offset === 1 && end === lines.length
+  const rest = end < lines.length ? ` Read on with offset ${end + 1}.` : ''
+  return shown.join('\n') + (isWhole ? '' : `\n(Lines ${offset} to ${end} of ${lines.length}.${rest})`)
+}
+
+function cut(line: string): string {
+  if (line.length <= LONGEST_LINE) return line
+  return `${line.slice(0, LONGEST_LINE)}… (${line.length - LONGEST_LINE} more characters; see them with Bash, e.g. cut -c)`
+}

@@ -1,0 +1,60 @@
+// The files below a folder, and the patterns that choose among them.
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RE2JS } from 're2js'
+
+/** Folders that hold nothing a person wrote. */
+const IGNORED = ['.git', 'node_modules']
+const MOST_ENTRIES = 200_000
+
+export type Walked = { readonly files: readonly string[]; readonly isCut: boolean }
+
+/** Paths from `root`, in the order of their names; links to folders are not followed. */
+export async function walk(root: string, signal: AbortSignal, pattern = ''): Promise<Walked> {
+  const ignored = new Set(IGNORED.filter((name) => !pattern.includes(name)))
+  const files: string[] = []
+  const folders = ['']
+  let entries = 0
+  while (folders.length > 0 && entries <= MOST_ENTRIES) {
+    signal.throwIfAborted()
+    const folder = folders.pop() ?? ''
+    // A folder that may not be read holds nothing for us.
+    const found = await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])
+    found.sort((one, other) => (one.name < other.name ? -1 : 1))
+    entries += found.length
+    for (const entry of found.toReversed())
+      if (entry.isDirectory() && !ignored.has(entry.name)) folders.push(join(folder, entry.name))
+    for (const entry of found) if (!entry.isDirectory()) files.push(join(folder, entry.name))
+  }
+  return { files, isCut: entries > MOST_ENTRIES }
+}
+
+/** `*`, `?`, `[…]`, `{a,b}`, and `**` for any folders. A pattern without a slash fits names in every folder. */
+export function globMatcher(pattern: string): (path: string) => boolean {
+  const whole = pattern.includes('/') ? pattern.replace(/^\.?\//, '') : `**/${pattern}`
+  const compiled = RE2JS.compile(`^${patternOf(whole)}$`)
+  return (path) => compiled.matches(path.replaceAll('\\', '/'))
+}
+
+const TOKENS = /\*\*\/|\*\*|\*|\?|\[[!^]?[^\]/]+\]|[{},]|[^*?[{},]+|\[/g
+
+function patternOf(glob: string): string {
+  let depth = 0
+  const parts = (glob.match(TOKENS) ?? []).map((token) => {
+    if (token === '**/') return '(?:[^/]+/)*'
+    if (token === '**') return '.*'
+    if (token === '*') return '[^/]*'
+    if (token === '?') return '[^/]'
+    if (token.startsWith('[') && token.length > 1)
+      return `[${token.slice(1, -1).replace(/^!/, '^').replace(/[\\[]/g, '\\$&')}]`
+    if (token === '{') depth++
+    if (token === '{') return '(?:'
+    if (token === ',' && depth > 0) return '|'
+    if (token === '}' && depth > 0) {
+      depth--
+      return ')'
+    }
+    return RE2JS.quote(token)
+  })
+  return parts.join('') + ')'.repeat(depth)
+}

@@ -1,0 +1,91 @@
+// The tools `Write` and `Edit`. A file that nobody looked at, or that changed since, is never overwritten.
+import type { AgentTool } from '../types.ts'
+import { exists, type Files } from './files.ts'
+import { likeliest } from './likeliest.ts'
+
+export function writeTool(files: Files): AgentTool {
+  return {
+    name: 'Write',
+    description:
+      'Writes a whole file and creates its folders. An existing file must have been read before; to change a part of it use Edit.',
+    input_schema: {
+      type: 'object',
+      properties: {
+        path: { type: 'string', minLength: 1, description: 'The file, from the working folder or absolute.' },
+        content: { type: 'string', description: 'All of its text.' },
+      },
+      required: ['path', 'content'],
+      additionalProperties: false,
+    },
+    run: ({ path, content }) =>
+      files.inTurn(async () => {
+        const file = files.resolve(path)
+        const isNew = !(await exists(file))
+        if (!isNew) await files.fresh(file)
+        await files.write(file, String(content))
+        const lines = String(content).split('\n').length
+        return `${isNew ? 'Created' : 'Replaced'} ${files.shown(file)} (${lines} ${lines === 1 ? 'line' : 'lines'}).`
+      }),
+  }
+}
+
+export function editTool(files: Files): AgentTool {
+  return {
+    name: 'Edit',
+    description:
+      'Replaces text in a file that was read before. `old` must be in the file exactly once, spaces included and without line numbers; give enough lines around the place, or set `all`.',
+    input_schema: {
+      type: 'object',
+      properties: {
+        path: { type: 'string', minLength: 1, description: 'The file, from the working folder or absolute.' },
+        old: { type: 'string', minLength: 1, description: 'The text to replace.' },
+        new: { type: 'string', description: 'What takes its place.' },
+        all: { type: 'boolean', description: 'Replaces every place where `old` stands.' },
+      },
+      required: ['path', 'old', 'new'],
+      additionalProperties: false,
+    },
+    run: (input) =>
+      files.inTurn(async () => {
+        const file = files.resolve(input.path)
+        const text = await files.fresh(file)
+        const [old, next] = inLineEndings(text, String(input.old), String(input.new))
+        const places = placesOf(text, old)
+        if (places.length === 0) throw new Error(notFound(text, old, files.shown(file)))
+        if (old === next) throw new Error('`old` and `new` are the same, so there is nothing to change.')
+        if (places.length > 1 && input.all !== true)
+          throw new Error(
+            `\`old\` is in ${files.shown(file)} ${places.length} times (lines ${linesOf(text, places)}). Give more of the text around the one you mean, or set all: true.`,
+          )
+        await files.write(file, text.split(old).join(next))
+        return `Changed ${files.shown(file)} (${places.length === 1 ? 'line' : 'lines'} ${linesOf(text, places)}).`
+      }),
+  }
+}
+
+/** Models write plain line ends; a file that has others keeps them. */
+function inLineEndings(text: string, old: string, next: string): [string, string] {
+  if (!text.includes('\r\n') || old.includes('\r') || text.includes(old)) return [old, next]
+  return [old.replaceAll('\n', '\r\n'), next.replaceAll(/\r?\n/g, '\r\n')]
+}
+
+function placesOf(text: string, old: string): number[] {
+  const places: number[] = []
+  for (let at = text.indexOf(old); at >= 0; at = text.indexOf(old, at + old.length)) places.push(at)
+  return places
+}
+
+const MOST_PLACES = 20
+
+function linesOf(text: string, places: readonly number[]): string {
+  const lines = places.slice(0, MOST_PLACES).map((place) => text.slice(0, place).split('\n').length)
+  return lines.join(', ') + (places.length > MOST_PLACES ? ', …' : '')
+}
+
+function notFound(text: string, old: string, name: string): string {
+  const near = likeliest(text, old)
+  const hint = near
+    ? ` The nearest is at line ${near.line}:\n${near.text}\nCopy it exactly, spaces included.`
+    : ' Nothing in the file is like it: read the file again.'
+  return `\`old\` is not in ${name}.${hint}`
+}

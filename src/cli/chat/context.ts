@@ -1,0 +1,56 @@
+// What fills the context window, from the last request: a row per part, and a bar. Deferred tools stand apart.
+import { estimateTokens, type Shelf } from '../../core/index.ts'
+import { render } from '../../core/oracle/index.ts'
+
+export type ContextPart = { readonly label: string; readonly tokens: number; readonly mark: string }
+
+export type ContextReport = {
+  readonly parts: readonly ContextPart[]
+  readonly window: number
+  readonly deferred: { readonly tools: number; readonly tokens: number }
+}
+
+const LABELS = [
+  { label: 'system prompt', mark: '▓', kinds: ['system'] },
+  { label: 'tools always there', mark: '█', kinds: ['tools'] },
+  { label: 'tools loaded by search', mark: '▆', kinds: ['functions'] },
+  { label: 'conversation', mark: '▒', kinds: ['user', 'assistant', 'thinking', 'removal'] },
+] as const
+
+/** Estimates, by length. */
+export function contextReport(
+  request: object,
+  shelf: Shelf,
+  loaded: readonly string[],
+  window: number,
+): ContextReport {
+  const segments = render(request)
+  const parts = LABELS.map(({ label, mark, kinds }) => ({
+    label,
+    mark,
+    tokens: estimateTokens(
+      segments
+        .filter(({ kind }) => (kinds as readonly string[]).includes(kind))
+        .map(({ text }) => text)
+        .join(''),
+    ),
+  }))
+  const hidden = shelf.tools().deferred.filter(({ name }) => !loaded.includes(name))
+  const tokens = estimateTokens(hidden.map(({ json }) => json).join(''))
+  return { parts, window, deferred: { tools: hidden.length, tokens } }
+}
+
+const WIDTH = 60
+
+export function contextLines({ parts, window, deferred }: ContextReport): string[] {
+  const used = parts.reduce((sum, { tokens }) => sum + tokens, 0)
+  const cells = parts.map(({ mark, tokens }) => mark.repeat(Math.ceil((WIDTH * tokens) / window))).join('')
+  const count = (tokens: number) => tokens.toLocaleString('en-US').padStart(9)
+  const share = (tokens: number) => `${((100 * tokens) / window).toFixed(1)} %`.padStart(7)
+  return [
+    `${cells.slice(0, WIDTH).padEnd(WIDTH, '░')}  ${share(used).trim()} of ${window.toLocaleString('en-US')} tokens (estimate)`,
+    ...parts.map(({ label, mark, tokens }) => `${mark} ${label.padEnd(24)}${count(tokens)} ${share(tokens)}`),
+    `░ ${'free'.padEnd(24)}${count(window - used)} ${share(window - used)}`,
+    `  ${'deferred, not in it'.padEnd(24)}${count(deferred.tokens)}         ${deferred.tools} tools on the shelf`,
+  ]
+}

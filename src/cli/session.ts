@@ -1,0 +1,143 @@
+// A session of the agent: the user's MCP servers, built-in tools, skills and a transcript, put together for chat and run.
+import { randomUUID } from 'node:crypto'
+import { existsSync, readdirSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
+import { createAgent } from '../agent/agent.ts'
+import { createSkills, loadSkills, type Skills, skillFolders } from '../agent/skills/index.ts'
+import { agentTool } from '../agent/sub-agent.ts'
+import { builtInTools } from '../agent/tools/index.ts'
+import { mendTranscript, openTranscript, readTranscript, type Saved } from '../agent/transcript.ts'
+import type { Agent, AgentTool, Client, Permission } from '../agent/types.ts'
+import { createUsing, type Using, type UsingOptions } from '../agent/using/index.ts'
+import { createShelf, type Shelf } from '../index.ts'
+import { readConfig } from '../mcp/config/config.ts'
+import { defaultConfigFiles, thisMachine } from '../mcp/config/places.ts'
+import { createMcpHost } from '../mcp/host/index.ts'
+import type { McpHost } from '../mcp/types.ts'
+import { CommandError } from './command.ts'
+import { storedLogins } from './logins.ts'
+import { version } from './version.ts'
+
+export type SessionOptions = {
+  readonly client: Client
+  readonly model: string
+  readonly directory: string
+  /** Of MCP servers; those of the project and the user if left out. */
+  readonly configFiles: readonly string[] | undefined
+  readonly permission: Permission
+  /** A transcript to go on from: its file, or `last`. */
+  readonly resume: string | undefined
+  readonly using: UsingOptions
+  readonly contextWindow: number | undefined
+  readonly notify: (message: string) => void
+}
+
+export type Session = {
+  readonly agent: Agent
+  readonly shelf: Shelf
+  readonly host: McpHost
+  readonly skills: Skills
+  readonly using: Using
+  /** The transcript. */
+  readonly file: string
+  close(): Promise<void>
+}
+
+export async function openSession(options: SessionOptions): Promise<Session> {
+  const { client, model, directory, permission, notify, contextWindow } = options
+  const saved = options.resume === undefined ? undefined : resume(options.resume, notify)
+  const shelf = createShelf({ notify, ...(saved?.state ? { state: saved.state } : {}) })
+  const files = options.configFiles ?? (await defaultConfigFiles(thisMachine(), 'doctor'))
+  const config = await readConfig(files)
+  for (const { file, server, message } of config.problems)
+    notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
+  const using = createUsing({ shelf, options: options.using, folder: dataFolder(), notify })
+  const host = createMcpHost({
+    shelf,
+    servers: using.withPins(config.servers),
+    authorize: storedLogins(notify),
+    notify,
+    clientInfo: { name: 'toolshelf', version: version() },
+  })
+  const skills = createSkills(await loadSkills(skillFolders(directory), notify), {
+    shelf,
+    notify,
+    messages: saved?.messages ?? [],
+  })
+  const own: AgentTool[] = [...builtInTools({ directory }), ...skills.tools]
+  const shared = { client, shelf, runner: host, permission, system: systemPrompt(directory) }
+  const tools: AgentTool[] = [...own, agentTool(() => ({ ...shared, model: agent.model, tools }))]
+  const transcript = openTranscript(saved?.file ?? newFile(), notify)
+  const agent: Agent = createAgent({
+    ...shared,
+    model,
+    tools,
+    messages: saved?.messages ?? [],
+    ...(contextWindow === undefined ? {} : { contextWindow }),
+    onHistory: (change) => {
+      transcript.write(change)
+      transcript.write({ type: 'state', state: shelf.state() })
+    },
+    enrich: async (text) => {
+      const added = [...(await skills.offer(text)), ...(await using.remind(text))]
+      skills.prefetch(text)
+      return added
+    },
+    preload: using.preload,
+  })
+  host.start()
+  return {
+    agent,
+    shelf,
+    host,
+    skills,
+    using,
+    file: transcript.file,
+    async close() {
+      using.close(agent.messages.slice(saved?.messages.length ?? 0))
+      await host.close()
+    },
+  }
+}
+
+/** Where sessions are kept. */
+export function sessionsFolder(): string {
+  return join(dataFolder(), 'sessions')
+}
+
+function dataFolder(): string {
+  const { XDG_DATA_HOME: data } = process.env
+  return join(data && isAbsolute(data) ? data : join(homedir(), '.local', 'share'), 'toolshelf')
+}
+
+/** Names sort by time. */
+function newFile(): string {
+  const time = new Date().toISOString().slice(0, 19).replaceAll(/[:T]/g, '-')
+  return join(sessionsFolder(), `${time}-${randomUUID().slice(0, 8)}.jsonl`)
+}
+
+function resume(given: string, notify: (message: string) => void): Saved & { readonly file: string } {
+  const file = given === 'last' ? lastSession() : resolve(given)
+  try {
+    const saved = readTranscript(file)
+    mendTranscript(file)
+    if (saved.lost > 0)
+      notify(`${file}: ${saved.lost} unreadable ${saved.lost === 1 ? 'line was' : 'lines were'} left out`)
+    return { ...saved, file }
+  } catch (error) {
+    throw new CommandError(`the session ${file} cannot be read: ${(error as Error).message}`)
+  }
+}
+
+function lastSession(): string {
+  const folder = sessionsFolder()
+  const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.jsonl')) : []
+  const last = names.sort().at(-1)
+  if (last === undefined) throw new CommandError(`there is no session to go on from in ${folder}.`)
+  return join(folder, last)
+}
+
+function systemPrompt(directory: string): string {
+  return `You are an agent that works in a terminal for the person who runs it. You work in ${directory} on ${process.platform}. Do what is asked with the tools you have, look before you change anything, and say briefly what you did and found. Tools that are not in your list can be loaded with ToolSearch: search before you say that something cannot be done.`
+}

@@ -1,0 +1,230 @@
+// What goes wrong around the loop: it is told, nothing is lost, and the next message works.
+import { expect, test } from 'vitest'
+import type { Upstream } from '../../src/messages/types.ts'
+import {
+  echo,
+  endOf,
+  heard,
+  lines,
+  type Model,
+  over,
+  refusals,
+  SUMMARY,
+  said,
+  scripted,
+  served,
+  shelfWith,
+  talking,
+  whole,
+} from './support.ts'
+
+const rolesOf = (messages: readonly { role?: unknown }[]) => messages.map(({ role }) => role).join(' ')
+
+test('stopping while the model speaks keeps what it said, and the next message works', async () => {
+  const talk = await talking({
+    ...scripted(
+      { when: 'long', do: [{ say: 'a long story that goes on and on and on' }] },
+      { do: [{ say: 'ok' }] },
+    ),
+    delay: 5,
+  })
+  const stop = new AbortController()
+  const events = []
+  for await (const event of talk.agent.send('long', { signal: stop.signal })) {
+    events.push(event)
+    if (event.type === 'text') stop.abort()
+  }
+  expect(endOf(events)).toEqual({ type: 'end', reason: 'stopped' })
+  expect(talk.agent.messages[1]).toMatchObject({
+    role: 'assistant',
+    content: [{ text: expect.stringMatching(/^a/) }],
+  })
+  expect(endOf(await said(talk.agent, 'next')).reason).toBe('done')
+  expect(rolesOf(talk.agent.messages)).toBe('user assistant user assistant')
+  expect(refusals(talk)).toEqual([])
+})
+
+test('stopping while tools run gives each call a result, and the next message works', async () => {
+  const stop = new AbortController()
+  const hang = () => {
+    stop.abort()
+    return new Promise<never>(() => {})
+  }
+  const tools = [echo('Quick'), echo('Hang', { run: hang })]
+  const rule = { when: 'go', do: [{ calls: [{ call: 'Quick' }, { call: 'Hang' }] }, { say: 'never' }] }
+  const talk = await talking(scripted(rule, { do: [{ say: 'ok' }] }), { tools })
+  const told = lines(await said(talk.agent, 'go', stop.signal))
+  expect(told).toContain('result Hang: The user stopped this call. Nothing is known of what it did.')
+  expect(told.at(-1)).toBe('end stopped')
+  expect(endOf(await said(talk.agent, 'next')).reason).toBe('done')
+  expect(refusals(talk)).toEqual([])
+})
+
+test('no tool starts once it was stopped, not even one that was allowed meanwhile', async () => {
+  const stop = new AbortController()
+  let runs = 0
+  const tools = [echo('Write', { run: () => `${++runs}` })]
+  const permission = async () => {
+    stop.abort()
+    return true as const
+  }
+  const talk = await talking(scripted({ do: [{ call: 'Write' }] }), { tools, permission })
+  expect(endOf(await said(talk.agent, 'go', stop.signal)).reason).toBe('stopped')
+  await new Promise((done) => setImmediate(done))
+  expect(runs).toBe(0)
+})
+
+test('a message that is stopped before it began is kept', async () => {
+  const talk = await talking(scripted({ do: [{ say: 'ok' }] }))
+  expect(endOf(await said(talk.agent, 'one', AbortSignal.abort())).reason).toBe('stopped')
+  expect(endOf(await said(talk.agent, 'two')).reason).toBe('done')
+  expect(rolesOf(talk.agent.messages)).toBe('user user assistant')
+})
+
+/** Refuses the first requests with these answers. */
+const failing =
+  (...answers: { status: number; headers?: Record<string, string>; message?: string }[]) =>
+  (upstream: Upstream): Upstream => ({
+    ...upstream,
+    async sample(request, call) {
+      const answer = answers.shift()
+      if (!answer) return upstream.sample(request, call)
+      const { status, headers = {}, message = 'not now' } = answer
+      const body = JSON.stringify({ type: 'error', error: { type: 'api_error', message } })
+      return { refused: { status, headers: { 'content-type': 'application/json', ...headers }, body } }
+    },
+  })
+
+const patient = (model: Model, more: object = {}) => {
+  const waits: number[] = []
+  const wait = async (milliseconds: number) => void waits.push(milliseconds)
+  return { ...over(model, { wait, ...more }), waits }
+}
+
+test('what passes is tried again: as long as the server says, else longer each time', async () => {
+  const faults = failing({ status: 429, headers: { 'retry-after': '7' } }, { status: 529 }, { status: 503 })
+  const talk = patient(await served(scripted({ do: [{ say: 'ok' }] }), faults))
+  const told = lines(await said(talk.agent, 'go'))
+  expect(told.filter((line) => line.startsWith('retry'))).toEqual([
+    'retry 1 after 7000',
+    'retry 2 after 1000',
+    'retry 3 after 2000',
+  ])
+  expect(told.at(-1)).toBe('end done')
+  expect(talk.waits).toEqual([7000, 1000, 2000])
+})
+
+test('a stream that breaks off is asked for again, and what it said so far is void', async () => {
+  const talk = patient(await served(scripted({ do: [{ cut: true }, { say: 'half of a sentence only' }] })), {
+    retries: 2,
+  })
+  const told = lines(await said(talk.agent, 'go'))
+  expect(told.filter((line) => line.startsWith('retry'))).toHaveLength(2)
+  expect(told.at(-1)).toMatch(/^end failed: /)
+  expect(talk.seen).toHaveLength(3)
+  expect(refusals(talk)).toEqual([])
+})
+
+test('stopping while waiting to try again stops', async () => {
+  const stop = new AbortController()
+  const wait = async () => stop.abort()
+  const model = await served(scripted({ do: [{ say: 'ok' }] }), failing({ status: 529 }))
+  const { agent, seen } = over(model, { wait })
+  expect(endOf(await said(agent, 'go', stop.signal)).reason).toBe('stopped')
+  expect(seen).toHaveLength(0)
+})
+
+test.each([
+  [401, /invalid x-api-key \(status 401\)\. The key was refused: check ANTHROPIC_API_KEY/],
+  [404, /\(status 404\)\. Check the name of the model/],
+])(
+  'status %i ends with a sentence that helps, at once, and the history is kept',
+  async (status, sentence) => {
+    const model = await served(
+      scripted({ do: [{ say: 'ok' }] }),
+      failing({ status, message: 'invalid x-api-key' }),
+    )
+    const talk = patient(model)
+    expect(endOf(await said(talk.agent, 'go'))).toMatchObject({
+      reason: 'failed',
+      error: expect.stringMatching(sentence),
+    })
+    expect(talk.waits).toEqual([])
+    expect(talk.agent.messages).toEqual([{ role: 'user', content: 'go' }])
+    expect(endOf(await said(talk.agent, 'again')).reason).toBe('done')
+  },
+)
+
+test('a client without a key says so at once', async () => {
+  const create = async () => {
+    throw new Error('Could not resolve authentication method. Expected one of apiKey, …')
+  }
+  const talk = patient({ client: { messages: { create } }, seen: [] })
+  expect(endOf(await said(talk.agent, 'go'))).toMatchObject({
+    error: expect.stringMatching(/authentication/),
+  })
+  expect(talk.waits).toEqual([])
+})
+
+/** An API that takes no more characters than this. */
+const narrow = (model: Model, most: number): Model => ({
+  ...model,
+  client: {
+    messages: {
+      async create(request: never, options) {
+        if (JSON.stringify(request).length > most) {
+          const message = 'prompt is too long: 210000 tokens > 200000 maximum'
+          throw Object.assign(new Error(message), { status: 400, error: { error: { message } } })
+        }
+        return model.client.messages.create(request, options)
+      },
+    },
+  },
+})
+
+const chat = scripted({ when: 'tell (.+)', do: [{ say: 'long {{1}}' }] }, { do: [{ say: 'ok' }] })
+
+test('a history that is too long is summarised, and the message goes on', async () => {
+  const talk = over(narrow(whole(chat), 12_000))
+  const long = 'x'.repeat(3000)
+  const ends = []
+  for (let turn = 0; turn < 6; turn++) ends.push(endOf(await said(talk.agent, `tell ${long}`)).reason)
+  expect(ends).toEqual(Array(6).fill('done'))
+  expect(JSON.stringify(talk.agent.messages[0])).toContain(SUMMARY)
+  expect(refusals(talk)).toEqual([])
+})
+
+test('a history too long even to be summarised loses its middle', async () => {
+  const messages = Array.from({ length: 40 }, (_, index) => ({
+    role: index % 2 ? 'assistant' : 'user',
+    content: `${index} ${'y'.repeat(3000)}`,
+  }))
+  const talk = over(narrow(whole(chat), 30_000), { messages: messages.slice(0, 36) })
+  const events = await said(talk.agent, 'hello')
+  expect(lines(events).at(-1)).toBe('end done')
+  expect(events.some(({ type }) => type === 'compacted')).toBe(true)
+})
+
+test('a summary that fails leaves the history as it is', async () => {
+  const talk = await talking({
+    rules: [
+      { when: 'Summarise this conversation', do: [{ fail: { status: 400, message: 'no' } }] },
+      { do: [{ say: 'ok' }] },
+    ],
+  })
+  await said(talk.agent, 'one')
+  await said(talk.agent, 'two')
+  const before = talk.agent.messages
+  expect(lines(await heard(talk.agent.compact()))[0]).toMatch(/^notice The history could not be summarised/)
+  expect(talk.agent.messages).toEqual(before)
+  expect(lines(await heard(over(whole(chat)).agent.compact()))).toEqual([
+    'notice There is nothing to summarise yet.',
+  ])
+})
+
+test('a back-end that refuses references is asked again with everything loaded', async () => {
+  const shelf = shelfWith([{ name: 'Rare', description: 'A rare tool.', shouldDefer: true }])
+  const talk = over(await served({ ...scripted({ do: [{ say: 'ok' }] }), api: 'old' }), { shelf })
+  expect(endOf(await said(talk.agent, 'go')).reason).toBe('done')
+  expect(talk.seen.at(-1)!.visible).toContain('Rare')
+})

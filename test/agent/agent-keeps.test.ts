@@ -1,0 +1,184 @@
+// What is loaded stays loaded: through compactions, a transcript on disk, and one that is damaged.
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { openTranscript, readTranscript, type Saved } from '../../src/agent/index.ts'
+import { mendTranscript } from '../../src/agent/transcript.ts'
+import type { State } from '../../src/core/index.ts'
+import { validate } from '../../src/core/oracle/index.ts'
+import {
+  echo,
+  endOf,
+  heard,
+  lines,
+  type Model,
+  over,
+  refusals,
+  runnerOn,
+  SUMMARY,
+  said,
+  scripted,
+  searchesIn,
+  served,
+  serverTools,
+  shelfWith,
+} from './support.ts'
+
+const FORECAST = 'mcp__weather__forecast'
+const script = scripted(
+  { when: 'forecast', do: [{ call: '/forecast$/', input: { city: 'Oslo' } }, { say: '{{result}}' }] },
+  { when: 'echo', do: [{ call: 'Echo', input: { text: 'hi' } }, { say: '{{result}}' }] },
+  { do: [{ say: 'ok' }] },
+)
+const tools = [echo('Echo')]
+
+function start(model: Model, more: object = {}, state?: State) {
+  const shelf = shelfWith(serverTools('weather', 'forecast', 'alerts'), state ? { state } : {})
+  const runner = runnerOn(shelf)
+  return { ...over(model, { shelf, runner, tools, ...more }), runner }
+}
+
+test('near the limit the history is compacted by itself, and what was loaded stays loaded', async () => {
+  const model = await served(script)
+  const talk = start(model, { contextWindow: 1000, compactAt: 0.8 })
+  const told = []
+  for (const text of ['forecast', 'echo', 'echo', 'echo', 'forecast', 'echo', 'echo', 'forecast'])
+    told.push(...lines(await said(talk.agent, text)))
+  expect(told.filter((line) => line === 'compacted').length).toBeGreaterThan(1)
+  expect(told.filter((line) => line === 'call ToolSearch')).toHaveLength(1)
+  expect(talk.runner.ran).toHaveLength(3)
+  expect(JSON.stringify(talk.agent.messages[0])).toContain(SUMMARY)
+  expect(refusals(talk)).toEqual([])
+})
+
+test('a person can compact, and the trigger is noted', async () => {
+  const talk = start(await served(script))
+  for (const text of ['forecast', 'echo']) await said(talk.agent, text)
+  expect(lines(await heard(talk.agent.compact()))).toEqual(['compacted'])
+  expect(talk.agent.messages[0]).toMatchObject({
+    compactMetadata: { trigger: 'manual', loadOrder: [FORECAST, 'mcp__weather__alerts'] },
+  })
+  await said(talk.agent, 'forecast')
+  expect(talk.runner.ran).toHaveLength(2)
+  expect(refusals(talk)).toEqual([])
+})
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'toolshelf-agent-'))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+/** A conversation with a loaded tool, two compactions and an edit in its transcript. */
+async function saved(model: Model): Promise<string> {
+  const file = join(folder(), 'below', 'talk.jsonl')
+  const transcript = openTranscript(file, (message) => expect.fail(message))
+  const talk = start(model, {
+    onHistory: (change: never) => {
+      transcript.write(change)
+      transcript.write({ type: 'state', state: talk.shelf.state() })
+    },
+  })
+  for (const text of ['forecast', 'echo', 'hello']) await said(talk.agent, text)
+  await heard(talk.agent.compact())
+  for (const text of ['echo', 'hello']) await said(talk.agent, text)
+  expect(readTranscript(file)).toEqual({
+    messages: JSON.parse(JSON.stringify(talk.agent.messages)),
+    state: JSON.parse(JSON.stringify(talk.shelf.state())),
+    lost: 0,
+  })
+  return file
+}
+
+function resume(model: Model, { messages, state }: Saved) {
+  return start(model, { messages }, state)
+}
+
+test('a session goes on from its transcript with every loaded tool and no second search', async () => {
+  const model = await served(script)
+  const talk = resume(model, readTranscript(await saved(model)))
+  const events = await said(talk.agent, 'forecast')
+  expect(endOf(events).reason).toBe('done')
+  expect(lines(events)).not.toContain('call ToolSearch')
+  expect(events.find(({ type }) => type === 'request')).toMatchObject({
+    sent: { loaded: expect.arrayContaining([FORECAST]) },
+  })
+  expect(talk.runner.ran).toEqual(['weather/forecast'])
+  expect(refusals(talk)).toEqual([])
+})
+
+test('a call that was open when the session ended is answered as stopped', async () => {
+  const model = await served(script)
+  const file = join(folder(), 'talk.jsonl')
+  const transcript = openTranscript(file, () => {})
+  const talk = start(model, { onHistory: (change: never) => transcript.write(change) })
+  for await (const event of talk.agent.send('forecast'))
+    if (event.type === 'call' && event.call.name === FORECAST) break
+  const again = resume(model, readTranscript(file))
+  expect(JSON.stringify(again.agent.messages.at(-1))).toContain('The user stopped this call.')
+  expect(endOf(await said(again.agent, 'forecast')).reason).toBe('done')
+  expect(searchesIn(again.agent.messages)).toBe(1)
+  expect(refusals(again)).toEqual([])
+})
+
+test('a transcript cut anywhere, or without any one of its lines, is a history that the API takes', async () => {
+  const model = await served(script)
+  const file = await saved(model)
+  const text = readFileSync(file, 'utf8')
+  const all = text.trimEnd().split('\n')
+  const damaged = join(folder(), 'damaged.jsonl')
+  const goesOn = async (content: string, about: string) => {
+    writeFileSync(damaged, content)
+    const talk = resume(model, readTranscript(damaged))
+    expect(endOf(await said(talk.agent, 'hello')).reason, about).toBe('done')
+  }
+  for (let size = 0; size < text.length; size += 977) await goesOn(text.slice(0, size), `${size} bytes`)
+  for (const [index] of all.entries())
+    await goesOn(`${all.filter((_, other) => other !== index).join('\n')}\n`, `without line ${index}`)
+  expect(refusals(model)).toEqual([])
+})
+
+test('a file cut in half is told, mended and written on', async () => {
+  const model = await served(script)
+  const file = await saved(model)
+  const text = readFileSync(file, 'utf8')
+  const cut = text.slice(0, text.lastIndexOf('"append"') + 4)
+  writeFileSync(file, cut)
+  expect(readTranscript(file).lost).toBe(1)
+  mendTranscript(file)
+  openTranscript(file, () => {}).write({ type: 'append', messages: [{ role: 'user', content: 'on' }] })
+  const { messages, lost } = readTranscript(file)
+  expect(lost).toBe(1)
+  expect(messages.at(-1)).toEqual({ role: 'user', content: 'on' })
+  expect(readFileSync(file, 'utf8').startsWith(cut)).toBe(true)
+})
+
+test('lines that are no entries are counted and passed over', () => {
+  const file = join(folder(), 'talk.jsonl')
+  const odd = [
+    'null',
+    '5',
+    '{"type":"append"}',
+    '{"type":"else","messages":[]}',
+    '{"type":"state","state":1}',
+    '',
+  ]
+  appendFileSync(file, odd.join('\n'))
+  appendFileSync(file, '{"type":"append","messages":[null,{"role":"user","content":"hi"}]}\n')
+  const read = readTranscript(file)
+  expect(read).toMatchObject({ messages: [{ role: 'user', content: 'hi' }], lost: 5 })
+  expect(validate({ model: 'any', max_tokens: 1, messages: read.messages })).toBeUndefined()
+})
+
+test('a disk that cannot be written to is told once, and again when it has recovered and fails anew', () => {
+  const told: string[] = []
+  const place = folder()
+  const file = join(place, 'talk', 'talk.jsonl')
+  const transcript = openTranscript(file, (message) => told.push(message))
+  const entry = { type: 'append', messages: [{ role: 'user', content: 'hi' }] } as const
+  rmSync(join(place, 'talk'), { recursive: true })
+  transcript.write(entry)
+  transcript.write(entry)
+  expect(told).toEqual([expect.stringMatching(/^the conversation is not being saved: .*ENOENT/)])
+})

@@ -1,0 +1,286 @@
+// The loop: what it asks, runs, tells and keeps, with the official client and the offline model behind a server.
+import { expect, test } from 'vitest'
+import { type AgentTool, agentTool, createAgent } from '../../src/agent/index.ts'
+import {
+  echo,
+  endOf,
+  heard,
+  lines,
+  over,
+  refusals,
+  runnerOn,
+  said,
+  scripted,
+  searchesIn,
+  serverTools,
+  shelfWith,
+  talking,
+  textIn,
+  whole,
+} from './support.ts'
+
+const NOTE = "\n(Toolshelf's offline script, not a model)"
+
+test('text comes piece by piece, and the reply is kept', async () => {
+  const { agent } = await talking(scripted({ when: 'hello', do: [{ say: 'Good morning to you.' }] }))
+  const events = await said(agent, 'hello')
+  expect(lines(events)).toEqual(['request', `text Good morning to you.${NOTE}`, 'reply', 'end done'])
+  expect(events.filter(({ type }) => type === 'text').length).toBeGreaterThan(1)
+  expect(agent.messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
+  expect(agent.used).toBeGreaterThan(0)
+})
+
+function deferred() {
+  let resolve = () => {}
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}
+
+test('calls of one reply run at once, and their results come back in order', async () => {
+  const both = deferred()
+  let waiting = 0
+  const meeting = async () => {
+    if (++waiting === 2) both.resolve()
+    await both.promise
+    return 'met'
+  }
+  const tools = [echo('One', { run: meeting }), echo('Two', { run: meeting })]
+  const script = scripted({ do: [{ calls: [{ call: 'One' }, { call: 'Two' }] }, { say: '{{result}}' }] })
+  const { agent } = await talking(script, { tools })
+  const events = await said(agent, 'go')
+  expect(lines(events)).toContain(`text met\nmet${NOTE}`)
+  expect(endOf(events).reason).toBe('done')
+})
+
+const weather = () => shelfWith(serverTools('weather', 'forecast', 'alerts'))
+const forecast = (...more: object[]) =>
+  scripted({ do: [{ call: '/forecast$/', input: { city: 'Oslo' } }, ...more, { say: '{{result}}' }] })
+
+test('a tool of a server is searched for, loaded and run', async () => {
+  const shelf = weather()
+  const runner = runnerOn(shelf)
+  const { agent, seen } = await talking(forecast(), { shelf, runner })
+  expect(lines(await said(agent, 'go'))).toEqual([
+    'request',
+    'reply',
+    'call ToolSearch',
+    expect.stringMatching(/^result ToolSearch: loaded mcp__weather__forecast/),
+    'request',
+    'reply',
+    'call mcp__weather__forecast',
+    'result mcp__weather__forecast: forecast of weather ran',
+    'request',
+    `text forecast of weather ran${NOTE}`,
+    'reply',
+    'end done',
+  ])
+  expect(runner.ran).toEqual(['weather/forecast'])
+  expect(seen[0]!.visible).not.toContain('mcp__weather__forecast')
+  await said(agent, 'again')
+  expect(searchesIn(agent.messages)).toBe(1)
+})
+
+test('input that does not fit is explained and not run', async () => {
+  const shelf = weather()
+  const runner = runnerOn(shelf)
+  const script = scripted({ do: [{ call: '/forecast$/', input: { city: 5 } }, { say: '{{result}}' }] })
+  const { agent } = await talking(script, { shelf, runner })
+  const told = lines(await said(agent, 'go')).join('\n')
+  expect(told).toMatch(/The input of "mcp__weather__forecast" does not fit its schema:\n- city/)
+  expect(runner.ran).toEqual([])
+})
+
+test('what is not read-only is asked about, and a refusal is the result', async () => {
+  const asked: string[] = []
+  const permission = ({ call }: { call: { name: string } }) => {
+    asked.push(call.name)
+    return call.name === 'Good' ? (true as const) : 'Not on a Friday.'
+  }
+  const tools = [echo('Look', { isReadOnly: true }), echo('Good'), echo('Bad')]
+  const calls = tools.map(({ name }) => ({ call: name }))
+  const { agent } = await talking(scripted({ do: [{ calls }, { say: 'ok' }] }), { tools, permission })
+  const told = lines(await said(agent, 'go'))
+  expect(asked).toEqual(['Good', 'Bad'])
+  expect(told).toContain('result Look: Look ran')
+  expect(told).toContain('result Good: Good ran')
+  expect(told).toContain('result Bad: Not on a Friday.')
+})
+
+test('a tool that throws, or that nobody can run, is a result that says so', async () => {
+  const run = () => {
+    throw new Error('no paper left')
+  }
+  const shelf = shelfWith([{ name: 'Nobody', description: 'A tool without a runner.' }])
+  const script = scripted({ do: [{ calls: [{ call: 'Broken' }, { call: 'Nobody' }] }, { say: 'ok' }] })
+  const { agent } = await talking(script, { shelf, tools: [echo('Broken', { run })] })
+  const told = lines(await said(agent, 'go'))
+  expect(told).toContain('result Broken: The tool failed: no paper left')
+  expect(told).toContain('result Nobody: "Nobody" cannot be run here. Use another tool.')
+  expect(told.at(-1)).toBe('end done')
+})
+
+test('a client that gives whole messages is told the same way', async () => {
+  const shelf = weather()
+  const script = forecast({ think: 'hm' })
+  const streamed = await talking(script, { shelf, runner: runnerOn(shelf) })
+  const other = weather()
+  const complete = over(whole(script), { shelf: other, runner: runnerOn(other) })
+  expect(lines(await said(complete.agent, 'go'))).toEqual(lines(await said(streamed.agent, 'go')))
+  expect(complete.agent.messages).toEqual(streamed.agent.messages)
+})
+
+test('what a message names is loaded before the model is asked, once', async () => {
+  const shelf = weather()
+  const preload = (text: string) => (text.includes('forecast') ? ['mcp__weather__forecast', 'Nothing'] : [])
+  const talk = await talking(forecast(), { shelf, runner: runnerOn(shelf), preload })
+  const told = lines(await said(talk.agent, 'the forecast'))
+  expect(told.slice(0, 4)).toEqual([
+    'result ToolSearch: loaded mcp__weather__forecast',
+    'request',
+    'reply',
+    'call mcp__weather__forecast',
+  ])
+  await said(talk.agent, 'the forecast')
+  expect(searchesIn(talk.agent.messages)).toBe(1)
+  expect(refusals(talk)).toEqual([])
+})
+
+test('nothing is loaded beforehand where tool search is off', async () => {
+  const shelf = shelfWith(serverTools('weather', 'forecast'), { toolSearch: false })
+  const talk = await talking(forecast(), {
+    shelf,
+    runner: runnerOn(shelf),
+    preload: () => ['mcp__weather__forecast'],
+  })
+  expect(lines(await said(talk.agent, 'go'))[0]).toBe('request')
+  expect(searchesIn(talk.agent.messages)).toBe(0)
+  expect(refusals(talk)).toEqual([])
+})
+
+test('a message is enriched on its way; what cannot be had, or is blank, is no loss', async () => {
+  const script = scripted({ do: [{ say: 'I heard {{user}}' }] })
+  const enrich = async (text: string) => {
+    if (text === 'fail') throw new Error('no skills today')
+    return [' ', `hint for ${text}`]
+  }
+  const talk = await talking(script, { enrich })
+  expect(lines(await said(talk.agent, 'go'))).toContain(`text I heard hint for go\ngo${NOTE}`)
+  const failed = lines(await said(talk.agent, 'fail'))
+  expect(failed[0]).toBe('notice The message goes out as it is: no skills today')
+  expect(failed.at(-1)).toBe('end done')
+  expect(refusals(talk)).toEqual([])
+})
+
+test('an empty message is not sent and spoils nothing', async () => {
+  const talk = await talking(scripted({ do: [{ say: 'ok' }] }))
+  expect(endOf(await said(talk.agent, ' \n'))).toMatchObject({ reason: 'failed' })
+  expect(talk.agent.messages).toEqual([])
+})
+
+test('a model that never stops is stopped', async () => {
+  const tools = [echo('Again')]
+  const steps = Array.from({ length: 9 }, () => ({ call: 'Again' }))
+  const { agent } = await talking(scripted({ do: steps }), { tools, maxSteps: 3 })
+  const end = endOf(await said(agent, 'go'))
+  expect(end).toMatchObject({ reason: 'limit', error: expect.stringContaining('3 times') })
+})
+
+test.each([
+  ['refusal', 'refused'],
+  ['max_tokens', 'limit'],
+  ['end_turn', 'done'],
+])('a reply that stops with %s ends the turn: %s', async (stop, reason) => {
+  const { agent } = await talking(scripted({ do: [{ say: 'well' }, { stop }] }))
+  expect(endOf(await said(agent, 'go')).reason).toBe(reason)
+})
+
+test('a call in a reply that was cut short is not run, and the model may go on', async () => {
+  const model = whole(scripted({ do: [{ call: 'Danger' }, { say: 'fine' }] }))
+  const create = async (...given: Parameters<typeof model.client.messages.create>) => {
+    const reply = (await model.client.messages.create(...given)) as { stop_reason: string }
+    return reply.stop_reason === 'tool_use' ? { ...reply, stop_reason: 'max_tokens' } : reply
+  }
+  let runs = 0
+  const tools = [echo('Danger', { run: () => `${++runs}` })]
+  const talk = over({ ...model, client: { messages: { create } } }, { tools })
+  const told = lines(await said(talk.agent, 'go'))
+  expect(runs).toBe(0)
+  expect(told.at(-1)).toBe('end done')
+  expect(textIn((talk.agent.messages[2]!.content as object[])[0]!)).toMatch(/was not run/)
+  expect(refusals(talk)).toEqual([])
+})
+
+test('a listener who leaves in the middle does not spoil the history', async () => {
+  const tools = [echo('One')]
+  const talk = await talking(scripted({ when: 'go', do: [{ call: 'One' }] }, { do: [{ say: 'ok' }] }), {
+    tools,
+  })
+  for await (const event of talk.agent.send('go')) if (event.type === 'call') break
+  expect(endOf(await said(talk.agent, 'next')).reason).toBe('done')
+  expect(refusals(talk)).toEqual([])
+})
+
+test('the model can be changed between two messages', async () => {
+  const { agent, seen } = await talking(scripted({ do: [{ say: 'ok' }] }))
+  await said(agent, 'one')
+  agent.model = 'claude-haiku-4-5'
+  await said(agent, 'two')
+  expect(seen.map(({ request }) => request.model)).toEqual(['claude-opus-4-5', 'claude-haiku-4-5'])
+})
+
+const inParent = { when: 'delegate', do: [{ calls: ['a', 'b'].map(subTask) }, { say: '{{result}}' }] }
+function subTask(name: string) {
+  return { call: 'Agent', input: { description: name, prompt: `find the forecast ${name}` } }
+}
+
+test('two sub-agents at once have conversations of their own', async () => {
+  const shelf = weather()
+  const runner = runnerOn(shelf)
+  const script = scripted(inParent, {
+    when: 'find the forecast (.)',
+    do: [{ call: '/forecast$/', input: { city: '{{1}}' } }, { say: 'sub {{1}}: {{result}}' }],
+  })
+  const talk = await talking(script, { shelf })
+  const tools: AgentTool[] = [
+    agentTool(() => ({ client: talk.client, model: 'claude-haiku-4-5', shelf, runner, tools })),
+  ]
+  const agent = createAgent({ client: talk.client, model: 'claude-opus-4-5', shelf, runner, tools })
+  const events = await heard(agent.send('delegate'))
+  const told = lines(events)
+  expect(told.at(-1)).toBe('end done')
+  expect(told.find((line) => line.startsWith('text sub a:'))).toMatch(
+    /sub a: forecast of weather ran[\s\S]*sub b:/,
+  )
+  expect(told.filter((line) => line.startsWith('inside result ToolSearch: loaded'))).toHaveLength(2)
+  const parents = events.flatMap((event) => (event.type === 'request' ? [event.sent] : []))
+  expect(parents.map(({ loaded }) => loaded)).toEqual([[], []])
+  const announced = talk.seen.filter(({ request }) => request.model === 'claude-haiku-4-5')
+  expect(JSON.stringify(announced[0]!.request.messages)).toContain('mcp__weather__forecast')
+  expect(JSON.stringify(agent.messages)).not.toContain('tool_reference')
+  expect(refusals(talk)).toEqual([])
+})
+
+test('a sub-agent that fails is a failed call, and it cannot start others', async () => {
+  const script = scripted(
+    {
+      when: 'delegate',
+      do: [{ call: 'Agent', input: { description: 'x', prompt: 'break down' } }, { say: '{{result}}' }],
+    },
+    {
+      when: 'break down',
+      do: [{ call: 'Agent', input: { description: 'y', prompt: 'z' } }, { fail: { status: 400 } }],
+    },
+  )
+  const talk = await talking(script)
+  const { client, shelf } = talk
+  const tools: AgentTool[] = [agentTool(() => ({ client, model: 'claude-haiku-4-5', shelf, tools }))]
+  const agent = createAgent({ client, model: 'claude-opus-4-5', shelf, tools })
+  const told = lines(await heard(agent.send('delegate')))
+  expect(told).toContain('inside result Agent: "Agent" cannot be run here. Use another tool.')
+  expect(
+    told.find((line) => line.startsWith('result Agent: The tool failed: the sub-agent ended (failed)')),
+  ).toBeDefined()
+  expect(told.at(-1)).toBe('end done')
+})

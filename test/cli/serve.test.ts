@@ -1,0 +1,301 @@
+// `toolshelf serve` as a person meets it: what it says, what it logs, what it refuses, and how it ends.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { run } from '../../src/cli/main.ts'
+import {
+  ask,
+  begin,
+  closeAll,
+  deadAddress,
+  type Json,
+  opening,
+  requestFor,
+  send,
+  startFake,
+  until,
+  wireEvents,
+} from '../messages/support/faults.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'toolshelf-serve-'))
+const file = (name: string, value: unknown) => {
+  const path = join(folder, name)
+  writeFileSync(path, typeof value === 'string' ? value : JSON.stringify(value))
+  return path
+}
+const script = file('script.json', {
+  rules: [{ when: 'find (.+)', do: [{ search: '{{1}}' }] }],
+  otherwise: 'hi',
+})
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+
+type Running = {
+  readonly child: ChildProcess
+  readonly url: string
+  readonly out: () => string
+  readonly told: () => string
+  readonly exit: Promise<unknown[]>
+}
+
+const running: ChildProcess[] = []
+
+/** The command itself, until it is ready. */
+async function start(
+  words: readonly string[],
+  environment: { [name: string]: string } = {},
+): Promise<Running> {
+  const child = spawn(process.execPath, ['--import', 'tsx', main, 'serve', '--port', '0', ...words], {
+    env: { PATH: process.env.PATH ?? '', HOME: folder, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  running.push(child)
+  const exit = once(child, 'exit')
+  let out = ''
+  let told = ''
+  child.stdout.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    told += chunk
+  })
+  await until(() => told.includes('Ctrl-C') || child.exitCode !== null)
+  return { child, url: /ready at (\S+)/.exec(told)?.[1] ?? '', out: () => out, told: () => told, exit }
+}
+
+const linesOf = (text: string) => text.split('\n').slice(0, -1)
+
+afterEach(closeAll)
+afterAll(() => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
+describe('a gateway that runs', () => {
+  const evil = 'evil\r\n200 GET /forged 1 ms\u001b[2J\u009b31m\u2028'
+  let plain: Running
+  let json: Running
+  let unreachable: Running
+
+  beforeAll(async () => {
+    const dead = await deadAddress()
+    ;[plain, json, unreachable] = await Promise.all([
+      start(['--upstream', `script:${script}`], { TOOLSHELF_KEY: 'first=shelve,second==off,third' }),
+      start(['--upstream', `script:${script}`, '--json', '--wire', 'append', '--mode', 'shelve']),
+      start(['--upstream', dead.href, '--wire', 'append'], { TOOLSHELF_UPSTREAM_KEY: 'upstream-key' }),
+    ])
+  })
+
+  it('says what it does and how to point a client at it', () => {
+    const told = plain.told()
+    expect(told).toMatch(/ready at http:\/\/127\.0\.0\.1:\d+/)
+    expect(told).toContain(`script:${script}`)
+    expect(told).toMatch(/wire +native/)
+    expect(told).toMatch(/mode +auto/)
+    expect(told).toContain(`ANTHROPIC_BASE_URL=${plain.url}`)
+    expect(json.told()).toMatch(/wire +append/)
+    expect(json.told()).toMatch(/mode +shelve/)
+  })
+
+  it('TOOLSHELF_KEY gives each key its mode', async () => {
+    const modeOf = async (key: string) => {
+      const { status, headers } = await ask(plain, requestFor('shelve'), { 'x-api-key': key })
+      return status === 200 ? headers['x-toolshelf-mode'] : status
+    }
+    expect(await modeOf('first')).toBe('shelve')
+    expect(await modeOf('second=')).toBe('off')
+    expect(await modeOf('second')).toBe(401)
+    expect(await modeOf('third')).toBe('off')
+    expect(await modeOf('')).toBe(401)
+    await until(() => linesOf(plain.out()).length === 5)
+    expect(plain.told() + plain.out()).not.toMatch(/first|second|third/)
+  })
+
+  it('logs one line a request, which no name of a client can forge', async () => {
+    const before = linesOf(plain.out()).length
+    const key = { 'x-api-key': 'first' }
+    await ask(
+      plain,
+      requestFor('shelve', { messages: [{ role: 'user', content: 'find send message' }] }),
+      key,
+    )
+    await ask(plain, { ...requestFor('shelve', {}, [evil, 'other']), model: evil }, key)
+    await send(`${plain.url}/v1/nothing%0aforged`, { method: 'GET', headers: key })
+    await until(() => linesOf(plain.out()).length >= before + 3)
+    const lines = linesOf(plain.out()).slice(before)
+    expect(lines).toHaveLength(3)
+    expect(lines[0]).toMatch(
+      /^200 m shelve\/native tools \d+\/3 searches 1 loaded \S*send_message\S* saved ~\d+ tokens \d+ ms \(/,
+    )
+    expect(lines[1]).toMatch(/^\d{3} evil /)
+    expect(lines[2]).toMatch(/^404 GET \/v1\/nothing%0aforged \d+ ms$/)
+    expect(plain.out()).not.toMatch(/[^\n\P{Cc}]|[\u2028\u2029]/u)
+  })
+
+  it('--json logs one object a request', async () => {
+    const question = { messages: [{ role: 'user', content: 'find send message' }] }
+    await ask(json, { ...requestFor('shelve', question), model: evil })
+    await send(`${json.url}/health`, { method: 'GET' })
+    await until(() => linesOf(json.out()).length === 2)
+    const [first, second] = linesOf(json.out()).map((line) => JSON.parse(line) as Json)
+    expect(first).toMatchObject({
+      method: 'POST',
+      path: '/v1/messages',
+      status: 200,
+      model: evil,
+      mode: 'shelve',
+      wire: 'append',
+      searches: 1,
+      rounds: 2,
+      toolsGiven: 3,
+      loaded: expect.arrayContaining(['send_message']),
+      milliseconds: expect.any(Number),
+    })
+    expect(second).toMatchObject({ method: 'GET', path: '/health', status: 200 })
+    expect(json.out()).not.toMatch(/[^\n\P{Cc}]|[\u2028\u2029]/u)
+  })
+
+  it('an upstream that cannot be reached is named at the start and in the answer', async () => {
+    await until(() => unreachable.told().includes('does not answer yet'))
+    expect(unreachable.told()).toContain('cannot be reached (ECONNREFUSED)')
+    const { status, text } = await ask(unreachable, requestFor('emulate'))
+    expect(status).toBe(502)
+    expect(text).toContain('cannot be reached (ECONNREFUSED)')
+    expect(unreachable.told() + unreachable.out() + text).not.toContain('upstream-key')
+  })
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s ends it', async (signal) => {
+    const gateway = { SIGINT: plain, SIGTERM: json, SIGHUP: unreachable }[signal]
+    gateway.child.kill(signal)
+    expect(await gateway.exit).toEqual([0, null])
+    expect(gateway.told()).not.toMatch(/^\s+at /m)
+  })
+})
+
+describe('the end', () => {
+  it('comes at once, with streams open and an upstream that never answered', async () => {
+    const fake = await startFake((outgoing, { url }) => {
+      if (url !== '/v1/messages') return
+      outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
+      outgoing.write(wireEvents(opening))
+    })
+    const gateway = await start(['--upstream', fake.url.href, '--wire', 'append'])
+    const bodies = ['pass', 'emulate', 'shelve'].map((mode) => ({
+      headers: { 'x-toolshelf-mode': mode },
+      body: JSON.stringify(requestFor(mode, { stream: true })),
+    }))
+    const streams = await Promise.all(bodies.map((body) => begin(`${gateway.url}/v1/messages`, body)))
+    const cut = streams.map((one) => new Promise((resolve) => one.on('error', resolve).resume()))
+    expect(fake.underWay()).toBe(4)
+    gateway.child.kill('SIGTERM')
+    expect(await gateway.exit).toEqual([0, null])
+    await Promise.all(cut)
+    await until(() => fake.underWay() === 0)
+    expect(linesOf(gateway.out())).toHaveLength(3)
+  })
+})
+
+describe('what it refuses', () => {
+  async function cli(...words: string[]) {
+    const told: string[] = []
+    const out: string[] = []
+    const code = await run(['serve', ...words], {
+      print: (text) => void out.push(text),
+      tell: (text) => void told.push(text),
+      isInteractive: false,
+    })
+    return { code, told: told.join('\n'), out: out.join('\n') }
+  }
+  const offline = ['--upstream', `script:${script}`]
+
+  it.each<[string[], number, string]>([
+    [['--mode', 'best'], 2, '--mode is "best"; use auto, auto:N'],
+    [['--mode', 'auto:101'], 2, 'with N up to 100'],
+    [['--wire', 'telegraph'], 2, '--wire is "telegraph"; use one of native, append, bridge'],
+    [['--port', 'abc'], 2, '--port is "abc"; use a number from 0 to 65535'],
+    [['--port', '65536'], 2, '--port is "65536"'],
+    [['--port=-1'], 2, '--port is "-1"'],
+    [['--upstream', 'ftp://host'], 2, '--upstream is "ftp://host"; use anthropic, an http(s) URL'],
+    [['--upstream', 'nonsense'], 2, 'openai:URL, responses:URL or script:FILE'],
+    [['--upstream', 'openai:nonsense'], 2, 'use anthropic, an http(s) URL'],
+    [['http://127.0.0.1:1'], 2, 'named by --upstream'],
+    [['--upstreams', 'x'], 2, 'did you mean --upstream?'],
+    [['--upstream'], 2, '--upstream'],
+    [['--upstream', 'script:nowhere.json'], 1, 'nowhere.json cannot be read (ENOENT)'],
+    [['--upstream', 'script:'], 1, 'cannot be read'],
+    [['--upstream', `script:${file('broken.json', '{')}`], 1, 'is not JSON'],
+    [
+      ['--upstream', `script:${file('wrong.json', { rules: [{ do: [{ sya: 'x' }] }] })}`],
+      1,
+      'rules[0].do[0]',
+    ],
+    [['--upstream', 'openai:http://127.0.0.1:1', '--wire', 'native'], 1, 'Use append or bridge'],
+    [[...offline, '--mode', 'pass'], 2, 'pass needs an upstream that speaks the Messages API'],
+    [[...offline, '--key', 'hidden=pass'], 2, 'pass needs an upstream that speaks the Messages API'],
+    [[...offline, '--key', 'hidden=best'], 2, 'write secret or secret=mode'],
+    [[...offline, '--key', '=shelve'], 2, 'write secret or secret=mode'],
+    [
+      [...offline, '--address', '0.0.0.0', '--port', '0'],
+      1,
+      'set TOOLSHELF_KEY, listen on 127.0.0.1, or say --open',
+    ],
+  ])('%j: exit code %i', async (words, code, message) => {
+    vi.stubEnv('TOOLSHELF_KEY', '')
+    const result = await cli(...words)
+    vi.unstubAllEnvs()
+    expect(result.told).toContain(message)
+    expect(result.code).toBe(code)
+    expect(result.out).toBe('')
+    expect(result.told).not.toMatch(/^\s+at |hidden/m)
+    if (code === 2) expect(result.told).toContain('toolshelf serve --help')
+  })
+
+  it.each([
+    'http://user:hidden@127.0.0.1:1',
+    'http://hidden@127.0.0.1:1',
+    'openai:http://u:hidden@127.0.0.1:1/v1',
+    'http://127.0.0.1:1/?api_key=hidden',
+    'responses:http://127.0.0.1:1/v1?access_token=hidden',
+    'anthropic:https://127.0.0.1:1/?x=1&KEY=hidden',
+  ])('a key in %s, which it does not repeat', async (upstream) => {
+    const { code, told } = await cli('--upstream', upstream)
+    expect(code).toBe(2)
+    expect(told).toContain('TOOLSHELF_UPSTREAM_KEY')
+    expect(told).not.toContain('hidden')
+  })
+
+  it('a port in use', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as { port: number }
+    const { code, told } = await cli(...offline, '--port', String(port))
+    other.close()
+    expect(code).toBe(1)
+    expect(told).toContain(`port ${port} is in use; choose another with --port`)
+    expect(told).not.toMatch(/^\s+at /m)
+  })
+
+  it('--help tells everything on one screen', async () => {
+    const { code, out, told } = await cli('--help')
+    expect({ code, told }).toEqual({ code: 0, told: '' })
+    for (const option of [
+      'upstream',
+      'mode',
+      'wire',
+      'keep',
+      'port',
+      'address',
+      'allow',
+      'key',
+      'open',
+      'json',
+    ])
+      expect(out).toContain(`--${option}`)
+    expect(out).toContain('ANTHROPIC_BASE_URL=')
+    expect(out.split('\n').length).toBeLessThan(30)
+    expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThan(120)
+  })
+})

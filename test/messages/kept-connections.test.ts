@@ -1,0 +1,53 @@
+// Connections that an upstream closes while the gateway keeps them.
+import { createServer, type Socket } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { ask } from '../../src/messages/upstream/http.ts'
+
+const ends: (() => void)[] = []
+afterEach(() => {
+  for (const end of ends.splice(0)) end()
+})
+
+/** Answers the first request of a connection; the next one finds it closed. */
+async function startForgetful(isAnswering = true): Promise<{ url: URL; seen: string[] }> {
+  const seen: string[] = []
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    let requests = 0
+    socket.on('error', () => {})
+    socket.on('data', (chunk) => {
+      seen.push(String(chunk).split('\r\n\r\n')[1] ?? '')
+      if (requests++ > 0 || !isAnswering) socket.destroy()
+      else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  ends.push(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const { port } = server.address() as { port: number }
+  return { url: new URL(`http://127.0.0.1:${port}/`), seen }
+}
+
+const request = (body: string) => ({
+  method: 'POST',
+  headers: {},
+  body,
+  signal: new AbortController().signal,
+})
+
+test('a request that meets a closed connection is sent again on a new one', async () => {
+  const { url, seen } = await startForgetful()
+  await ask(url, request('one'))
+  const answer = await ask(url, request('two'))
+  expect(answer).toMatchObject({ status: 200, body: 'ok' })
+  expect(seen).toEqual(['one', 'two', 'two'])
+})
+
+test('an upstream that closes a new connection is told of, once', async () => {
+  const { url, seen } = await startForgetful(false)
+  await expect(ask(url, request('one'))).rejects.toThrow('cannot be reached (ECONNRESET)')
+  expect(seen).toEqual(['one'])
+})

@@ -1,0 +1,77 @@
+// A gateway that is to pass on whatever comes: the upstream's word counts, and the record still says what it was.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterEach, expect, test } from 'vitest'
+import { createGateway } from '../../src/messages/gateway.ts'
+import { createMetrics } from '../../src/messages/metrics.ts'
+import { readSetting } from '../../src/messages/plan.ts'
+import { type Done, serve } from '../../src/messages/server.ts'
+import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
+import { rankers } from '../../src/rankers.ts'
+
+const ends: (() => unknown)[] = []
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end()
+})
+
+/** Post to a gateway in pass mode: what the client, the upstream and the record see. */
+async function post(path: string, body: string) {
+  let seen = ''
+  const upstream = createServer(async (incoming, outgoing) => {
+    seen = await text(incoming)
+    outgoing.writeHead(200, { 'content-type': 'application/json' }).end('{"from":"upstream"}')
+  })
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+  ends.push(
+    () => upstream.closeAllConnections(),
+    () => upstream.close(),
+  )
+  const url = new URL(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
+  const { lexical: own, bm25, regex } = rankers
+  const gateway = createGateway({
+    upstream: createMessagesUpstream({ url }),
+    rankers: { own, bm25, regex },
+    keep: [],
+    notify: () => {},
+  })
+  let onDone: (done: Done) => void = () => {}
+  const record = new Promise<Done>((resolve) => {
+    onDone = resolve
+  })
+  const setting = readSetting('pass')!
+  const served = await serve({ gateway, setting, metrics: createMetrics(), port: 0, onDone })
+  ends.push(() => served.close())
+  const answer = await fetch(served.url + path, { method: 'POST', body })
+  return {
+    answer: await answer.text(),
+    mode: answer.headers.get('x-toolshelf-mode'),
+    seen,
+    done: await record,
+  }
+}
+
+test.each(['/v1/messages', '/v1/messages/count_tokens'])(
+  '%s is recorded with model and tools',
+  async (path) => {
+    const body = JSON.stringify({
+      messages: [],
+      tools: [{ name: 'one' }, { name: 'two' }],
+      model: 'some-model',
+    })
+    const { answer, mode, seen, done } = await post(path, body)
+    expect({ answer, mode, seen }).toEqual({ answer: '{"from":"upstream"}', mode: 'pass', seen: body })
+    expect(done).toMatchObject({
+      path,
+      status: 200,
+      model: 'some-model',
+      deed: { mode: 'pass', toolsGiven: 2 },
+    })
+  },
+)
+
+test('what cannot be read is the upstream’s to judge', async () => {
+  const { answer, seen, done } = await post('/v1/messages', '{"model": ')
+  expect({ answer, seen }).toEqual({ answer: '{"from":"upstream"}', seen: '{"model": ' })
+  expect(done).toMatchObject({ status: 200, model: undefined, deed: { mode: 'pass', toolsGiven: 0 } })
+})

@@ -1,0 +1,253 @@
+// Histories of clients that know nothing of searches, case by case: ids, replies that say nothing, tools that are
+// gone, and what the client changes in what it sends again.
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type Fields, textOf } from '../../src/core/oracle/json.ts'
+import { blocksOf } from '../../src/core/oracle/turns.ts'
+import { carriedBy, carry, codeNames, withoutCarried } from '../../src/messages/shelve/carry.ts'
+import { createMemory } from '../../src/messages/shelve/memory.ts'
+import { restore } from '../../src/messages/shelve/restore.ts'
+import type { MessagesRequest, StreamEvent, Upstream, Wire } from '../../src/messages/types.ts'
+import { assistant, type Json, refusal, result, text, tool, use, user } from '../oracle/requests.ts'
+import { asking, clientTools, loadedIn, MODEL, openGateway } from './support/random-client.ts'
+
+const NAMES = ['mail_send', 'mail_list', 'issue_open']
+const nothing = () => []
+const restoring = (remembered: Parameters<typeof restore>[1]['remembered'] = nothing) => ({
+  ...{ names: codeNames(NAMES), deferred: new Set(NAMES), searchTool: 'ToolSearch', remembered },
+})
+const find = (at: number, ...names: string[]) => ({ at, left: 0, names })
+
+/** What each message says, in a word for each block. */
+function outline(messages: readonly Fields[]): string[] {
+  return messages.map(({ role, content }) => {
+    const words = blocksOf(content).map((block) => {
+      if (block.type === 'text') return textOf(block.text)
+      if (block.type === 'tool_use') return `${block.name}()`
+      return `→${blocksOf(block.content).map(({ tool_name: name, text: said }) => name ?? said)}`
+    })
+    return `${role}: ${words.join(' ')}`
+  })
+}
+
+const anyBlock = fc.oneof(
+  fc.record({ type: fc.constant('text'), text: fc.string({ minLength: 1 }) }),
+  fc.record({
+    type: fc.constant('tool_use'),
+    id: fc.string(),
+    name: fc.constantFrom('Read', 'gone'),
+    input: fc.constant({}),
+  }),
+  fc.record({
+    type: fc.constant('tool_result'),
+    tool_use_id: fc.string(),
+    content: fc.oneof(fc.string(), fc.constant([text('x')])),
+  }),
+)
+const anyMessage = fc.record({
+  role: fc.constantFrom('user', 'assistant'),
+  content: fc.oneof(fc.string({ minLength: 1 }), fc.array(anyBlock, { minLength: 1 })),
+})
+
+test('a history without searches is given back message by message, as the same objects', () => {
+  fc.assert(
+    fc.property(fc.array(anyMessage), (messages) => {
+      const restored = restore(messages, restoring())
+      expect(restored).toHaveLength(messages.length)
+      for (const [index, message] of messages.entries()) expect(restored[index]).toBe(message)
+    }),
+  )
+})
+
+const anyId = fc.stringMatching(/^(toolu_|call-)?[a-z0-9_-]{0,12}(__shelf_[a-z0-9_-]{0,12})?$/)
+const anySearch = fc.record({
+  at: fc.nat(99),
+  left: fc.nat(9999),
+  names: fc.subarray(NAMES, { minLength: 1 }),
+})
+
+test('an id gives back what it carries and the id that it was, whatever that looks like', () => {
+  fc.assert(
+    fc.property(anyId, fc.array(anySearch, { maxLength: 4 }), (id, searches) => {
+      const carried = carry(id, searches)
+      expect(withoutCarried(carried)).toBe(id)
+      expect(carriedBy(carried, codeNames(NAMES))).toEqual(searches)
+      expect(carried).toMatch(/^[a-zA-Z0-9_-]*$/)
+    }),
+  )
+})
+
+test('ids that look like ours and are not stay what they are', () => {
+  const ids = ['a__shelf_x', 'a__shelf_', 'a__shelf_0_0_short', 'a__shelf_0_0-']
+  const kept = ids.filter((id) => withoutCarried(id) === id)
+  expect(kept).toEqual(['a__shelf_x', 'a__shelf_0_0_short', 'a__shelf_0_0-'])
+})
+
+test('a search stands where it ran, before the block that followed it', () => {
+  const id = carry('toolu_1', [find(0, 'mail_list'), find(1, 'mail_send')])
+  const messages = [
+    user(text('hi')),
+    assistant(text('one'), use(id, 'mail_send')),
+    user(result(id, [text('ran')])),
+  ]
+  expect(outline(restore(messages, restoring()))).toEqual([
+    'user: hi',
+    'assistant: ToolSearch()',
+    'user: →mail_list',
+    'assistant: one ToolSearch()',
+    'user: →mail_send',
+    'assistant: mail_send()',
+    'user: →ran',
+  ])
+})
+
+test('a place that is no longer there is the last before the call', () => {
+  const id = carry('toolu_1', [find(7, 'mail_send')])
+  const messages = [assistant(text('one'), use(id, 'mail_send')), user(result(id))]
+  expect(outline(restore(messages, restoring())).slice(0, 3)).toEqual([
+    'assistant: one ToolSearch()',
+    'user: →mail_send',
+    'assistant: mail_send()',
+  ])
+})
+
+test('a tool that was called without a search was loaded all the same, once', () => {
+  const messages = [
+    assistant(use('a', 'mail_send')),
+    user(result('a', 'ran')),
+    assistant(use('b', 'mail_send')),
+    user(result('b', 'ran')),
+  ]
+  expect(outline(restore(messages, restoring()))).toEqual([
+    ...['assistant: ToolSearch()', 'user: →mail_send', 'assistant: mail_send()', 'user: →ran'],
+    ...['assistant: mail_send()', 'user: →ran'],
+  ])
+})
+
+test('a tool that is gone is referred to no more', () => {
+  const id = carry('toolu_1', [find(0, 'mail_send', 'mail_list')])
+  const messages = [assistant(use(id, 'mail_send')), user(result(id, 'ran'))]
+  const without = { ...restoring(), deferred: new Set(['mail_list']), names: codeNames(['mail_list']) }
+  expect(outline(restore(messages, without))).toEqual([
+    ...['assistant: ToolSearch()', 'user: →mail_list', 'assistant: mail_send()', 'user: →ran'],
+  ])
+})
+
+test('a reply that says nothing is left out, unless it is the last message', () => {
+  const empty = assistant()
+  const messages = [user(text('hi')), empty, user(text('again')), empty]
+  const remembered = (index: number) => (index === 1 ? [find(0, 'mail_send')] : [])
+  expect(restore(messages, restoring(remembered))).toEqual([messages[0], messages[2], empty])
+})
+
+test('what is remembered of a reply does not depend on thoughts, breakpoints or spelling', () => {
+  const memory = createMemory()
+  const thought = { type: 'thinking', thinking: 'Hm.', signature: 's' }
+  const start = { role: 'user', content: 'hi' }
+  memory.remember('me', [start, assistant(thought, text('Well.'))], [find(1, 'mail_send')])
+  const recalled = (owner: string, ...messages: Json[]) => memory.recall(owner, messages)(1)
+  expect(recalled('me', start, assistant(thought, text('Well.')))).toHaveLength(1)
+  expect(recalled('me', user(text('hi')), assistant(text('Well.')))).toHaveLength(1)
+  const marked = text('Well.', { cache_control: { type: 'ephemeral' } })
+  expect(recalled('me', start, { role: 'assistant', content: [marked] })).toHaveLength(1)
+  expect(recalled('me', start, { role: 'assistant', content: 'Well.' })).toHaveLength(1)
+  expect(recalled('me', start, assistant(text('Other.')))).toEqual([])
+  expect(recalled('you', start, assistant(text('Well.')))).toEqual([])
+})
+
+/** A model that gives these replies one after the other: blocks, of which text in place of input is no JSON. */
+function saying(wire: Wire, ...replies: readonly Json[][]) {
+  const requests: MessagesRequest[] = []
+  async function* events(content: readonly Json[]): AsyncGenerator<StreamEvent> {
+    yield { type: 'message_start', message: { role: 'assistant', content: [], usage: {} } }
+    for (const [index, { input, ...block }] of content.entries()) {
+      yield {
+        type: 'content_block_start',
+        index,
+        content_block: input === undefined ? block : { ...block, input: {} },
+      }
+      const json = typeof input === 'string' ? input : JSON.stringify(input)
+      if (input !== undefined)
+        yield { type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json: json } }
+      yield { type: 'content_block_stop', index }
+    }
+    const isCall = content.some(({ type }) => type === 'tool_use')
+    yield { type: 'message_delta', delta: { stop_reason: isCall ? 'tool_use' : 'end_turn' }, usage: {} }
+    yield { type: 'message_stop' }
+  }
+  const upstream: Upstream = {
+    name: 'saying',
+    wireFor: () => ({ wire, why: 'asked for' }),
+    async sample(request) {
+      expect(refusal(request, { oldProxy: wire !== 'native' })).toBeUndefined()
+      requests.push(request)
+      return { events: events(replies[requests.length - 1] ?? [text('Done.')]), headers: {} }
+    },
+    countTokens: async () => undefined,
+    models: async () => ({ status: 200, headers: {}, body: '{}' }),
+  }
+  return { requests, ask: asking(openGateway(upstream)) }
+}
+
+const request = (...messages: Fields[]): MessagesRequest => ({
+  ...{ model: MODEL, max_tokens: 100, tools: clientTools(20), messages },
+})
+const called = (name: string, input: unknown): Json => ({ type: 'tool_use', id: `id_${name}`, name, input })
+const start = user(text('hi'))
+
+test('a search whose input is no JSON is told so, and the client does not wait for a call', async () => {
+  const { ask, requests } = saying('native', [called('ToolSearch', '{"query": "ma')])
+  expect(await ask(request(start))).toMatchObject({ content: [text('Done.')], stop_reason: 'end_turn' })
+  expect(requests).toHaveLength(2)
+})
+
+test('a search through CallTool is a search', async () => {
+  const input = { name: 'ToolSearch', arguments: { query: 'select:mail_send' } }
+  const { ask, requests } = saying('bridge', [called('CallTool', input)])
+  expect(await ask(request(start))).toMatchObject({ content: [text('Done.')], stop_reason: 'end_turn' })
+  expect(loadedIn(requests[1] as MessagesRequest)).toEqual(['mail_send'])
+})
+
+test("a client's own CallTool is called by its name, on the bridge, too", async () => {
+  const { ask, requests } = saying('bridge', [called('CallTool', { name: 'mail_send' })])
+  const own = tool('CallTool', { description: 'places a phone call' })
+  const given = request(start)
+  const reply = await ask({ ...given, tools: [tool('Read'), own, ...(given.tools ?? []).slice(1)] })
+  expect(reply.content).toMatchObject([{ name: 'CallTool', input: { name: 'mail_send' } }])
+  expect(requests[0]?.tools?.filter(({ name }) => name === 'CallTool').length).toBeLessThan(2)
+})
+
+test('a model that does nothing but search ends its reply, and the conversation goes on after it', async () => {
+  const names = clientTools(20).slice(1)
+  const searches = names.map(({ name }) => [
+    { ...called('ToolSearch', { query: `select:${name}` }), id: `id_${name}` },
+  ])
+  const { ask, requests } = saying('native', ...searches.slice(0, 10))
+  const reply = await ask(request(start))
+  expect(reply).toMatchObject({ content: [], stop_reason: 'end_turn' })
+  await ask(request(start, assistant(), user(text('Well?'))))
+  expect(requests).toHaveLength(11)
+})
+
+test('words put into the mouth of the model stay the last message', async () => {
+  const { ask, requests } = saying('native', [called('ToolSearch', { query: 'select:mail_send' })])
+  const prefill = { role: 'assistant', content: 'I would' }
+  await ask(request(start, prefill))
+  expect(requests[0]?.messages.at(-1)).toEqual(prefill)
+  expect(outline((requests[1] as MessagesRequest).messages).slice(2)).toEqual([
+    'assistant: I would',
+    'assistant: ToolSearch()',
+    'user: →mail_send Tool loaded.',
+  ])
+})
+
+test('a tool that the client forces is in sight, deferred or not', async () => {
+  for (const wire of ['native', 'append', 'bridge'] as const) {
+    const { ask, requests } = saying(wire)
+    const choice = { type: 'tool', name: 'mail_send' }
+    await ask({ ...request(start), tool_choice: choice })
+    expect(requests[0]?.tool_choice).toEqual(choice)
+    const forced = requests[0]?.tools?.find(({ name }) => name === 'mail_send')
+    expect(forced).toEqual(clientTools(20).find(({ name }) => name === 'mail_send'))
+  }
+})
