@@ -28,6 +28,8 @@ export function createAgent(options: AgentOptions): Agent {
   let { model } = options
   let messages: Message[] = [...(options.messages ?? [])]
   let used = 0
+  /** How many messages the last compaction left. */
+  let compactedTo = Number.NEGATIVE_INFINITY
   /** The user's message that is being worked on. */
   let task: Message | undefined
 
@@ -72,6 +74,7 @@ export function createAgent(options: AgentOptions): Agent {
       return false
     }
     used = 0
+    compactedTo = messages.length
     yield { type: 'compacted', before, after: messages.length }
     return true
   }
@@ -106,7 +109,9 @@ export function createAgent(options: AgentOptions): Agent {
   async function* steps(signal: AbortSignal): AsyncGenerator<AgentEvent, End> {
     const keeps = [KEPT, 1, 0]
     for (let step = 1; step <= maxSteps; step++) {
-      if (used > contextWindow * compactAt) yield* compact('auto', signal)
+      // What is left by a compaction may still be much: another one at once would not make it less.
+      const isGrown = messages.length >= compactedTo + 2 * KEPT
+      if (isGrown && used > contextWindow * compactAt) yield* compact('auto', signal)
       const asked = yield* askModel(signal)
       if ('error' in asked) {
         const { kind, message } = asked.error

@@ -69,8 +69,8 @@ describe('toolshelf search', () => {
     [['search', 'x', '--catalog', 'nowhere.jsonl'], 1, 'cannot read nowhere.jsonl (ENOENT)'],
     [['search', 'x', '--colour'], 2, "Unknown option '--colour'"],
     [['search', 'x', '--catalogue', tools], 2, "Unknown option '--catalogue'; did you mean --catalog?"],
-    [['find', 'x'], 2, 'there is no command "find". Commands: mcp, '],
-    [['serach', 'x'], 2, 'there is no command "serach"; did you mean search? Commands: mcp, '],
+    [['find', 'x'], 2, 'there is no command "find". Commands: demo, '],
+    [['serach', 'x'], 2, 'there is no command "serach"; did you mean search? Commands: demo, '],
     [['help', 'serach'], 2, 'there is no command "serach"; did you mean search?'],
   ])('says what is wrong: %j', async (words, code, message) => {
     const result = await cli(...words)

@@ -103,6 +103,7 @@ async function textOf(file: string, found: Findings): Promise<string | undefined
 
 function searchText(text: string, name: string, expression: RE2JS, context: number, found: Findings): void {
   const lines = text.split(/\r?\n/)
+  if (lines.at(-1) === '') lines.pop()
   let shown = -1
   const show = (index: number, mark: ':' | '-') => {
     const line = `${name}${mark}${index + 1}${mark}${cut(lines[index] ?? '')}`

@@ -95,7 +95,9 @@ function withBlocks(message: Fields, steps: readonly Step[], change: (step: Step
 function fromReply({ block, revealed, removed }: Step, { isBridge, bridged }: Calling): Fields {
   switch (block.type) {
     case 'server_tool_use':
-      return isSearch(block) ? { type: 'tool_use', ...without(block, 'type', 'caller') } : block
+      return isSearch(block)
+        ? { ...without(block, 'caller'), type: 'tool_use', id: plainId(block.id) }
+        : block
     case 'tool_use': {
       const call = 'caller' in block ? without(block, 'caller') : block
       return bridged.has(textOf(call.name)) ? throughCallTool(call) : call
@@ -108,6 +110,11 @@ function fromReply({ block, revealed, removed }: Step, { isBridge, bridged }: Ca
     default:
       return block
   }
+}
+
+/** An API that knows hosted tools takes no result for an id that looks like one of theirs. */
+function plainId(id: unknown): string {
+  return textOf(id).replace(/^srvtoolu_/, 'toolu_search_')
 }
 
 function isSearch({ name }: Fields): boolean {
@@ -131,7 +138,7 @@ function fromUser(step: Step, { isBridge }: Calling): Fields {
 }
 
 function searchResult({ block, revealed }: Step, { isBridge }: Calling): Fields {
-  const result = { type: 'tool_result', tool_use_id: block.tool_use_id }
+  const result = { type: 'tool_result', tool_use_id: plainId(block.tool_use_id) }
   const content = fieldsOf(block.content)
   if (content.type === 'tool_search_tool_result_error') {
     const text = failedText(textOf(content.error_code), textOf(content.error_message))

@@ -28,8 +28,8 @@ const CONTENT_TYPES = new Set([
 
 function checkBetas(betas: readonly string[]): Refusal | undefined {
   const unknown = betas.filter((beta) => {
-    const date = /\d{4}-\d{2}-\d{2}$/.exec(beta)?.[0]
-    return date === undefined || date > NEWEST_BETA
+    const [, year, month, day] = /(\d{4})-?(\d{2})-?(\d{2})$/.exec(beta) ?? []
+    return year === undefined || `${year}-${month}-${day}` > NEWEST_BETA
   })
   if (unknown.length === 0) return undefined
   const values = unknown.map((beta) => `\`${beta}\``).join(', ')
