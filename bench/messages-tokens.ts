@@ -3,11 +3,11 @@
 import { extendsPrefix, type Segment } from '../src/core/oracle/index.ts'
 import { createGateway } from '../src/messages/gateway.ts'
 import { readSetting } from '../src/messages/plan.ts'
-import { createCollector } from '../src/messages/stream/events.ts'
 import type { Fields, MessagesRequest, Wire } from '../src/messages/types.ts'
 import { createScriptUpstream, type Seen } from '../src/messages/upstream/script.ts'
 import { readScript } from '../src/messages/upstream/script-file.ts'
 import { rankers } from '../src/rankers.ts'
+import { createCollector } from '../src/reply.ts'
 import { table } from './report.ts'
 
 const SIZES = [50, 150, 500]

@@ -1,9 +1,9 @@
 // Answers as they are written to a client: whole, as a stream with pings, or the upstream's own bytes.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { fieldsOf, isFields } from '../core/oracle/json.ts'
+import { createCollector } from '../reply.ts'
 import { errorAnswer, Refusal } from './errors.ts'
 import { RefusedMidway } from './rounds.ts'
-import { createCollector } from './stream/events.ts'
 import { written } from './stream/sse.ts'
 import type { Answer, Headers, StreamEvent } from './types.ts'
 import { passedOn, UpstreamError } from './upstream/http.ts'

@@ -1,7 +1,7 @@
 // One reply of the gateway: as many samplings of the upstream as the model's searches need, joined into one stream.
 import { type Fields, fieldsOf, textOf, without } from '../core/oracle/json.ts'
+import { type BlockInMaking, blockEvents, finished, grow, inputOf } from '../reply.ts'
 import type { Searching } from './searching.ts'
-import { type BlockInMaking, blockEvents, finished, grow, inputOf } from './stream/events.ts'
 import type { Answer, Call, MessagesRequest, Sampled, StreamEvent, Upstream, Wire } from './types.ts'
 import { UpstreamError } from './upstream/http.ts'
 import { CALL_TOOL, fromCallTool } from './wire/call-tool.ts'

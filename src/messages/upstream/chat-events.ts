@@ -2,7 +2,7 @@
 // come whole or in pieces, one after the other or mixed; the reply has its blocks one after the other all the same.
 import { randomUUID } from 'node:crypto'
 import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../core/oracle/json.ts'
-import { inputOf } from '../stream/events.ts'
+import { inputOf } from '../../reply.ts'
 import type { MessagesRequest, StreamEvent } from '../types.ts'
 import { UpstreamError } from './http.ts'
 import { messageOf, namesOf } from './openai.ts'

@@ -3,7 +3,7 @@
 import { isKnownHost, searchBetas } from '../../core/gate/capabilities.ts'
 import { capabilities, capabilityOf } from '../../core/index.ts'
 import { fieldsOf, isFields } from '../../core/oracle/json.ts'
-import { eventsOf } from '../stream/events.ts'
+import { eventsOf } from '../../reply.ts'
 import { readEvents } from '../stream/sse.ts'
 import type {
   Answer,
