@@ -194,6 +194,19 @@ test('a history that is too long is summarised, and the message goes on', async 
   expect(refusals(talk)).toEqual([])
 })
 
+test('a result too long to be kept is summarised with its call, and the task is still known', async () => {
+  const again = { when: 'so far in short', do: [{ say: 'I was told: {{user}}' }] }
+  const script = scripted(again, { when: 'fetch it', do: [{ call: 'Big' }] })
+  const talk = over(narrow(whole(script), 12_000), {
+    tools: [echo('Big', { run: () => 'z'.repeat(20_000) })],
+  })
+  const told = lines(await said(talk.agent, 'please fetch it'))
+  expect(told.at(-1)).toBe('end done')
+  expect(told.find((line) => line.startsWith('text I was told'))).toMatch(/working on:\nplease fetch it/)
+  expect(talk.agent.messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
+  expect(refusals(talk)).toEqual([])
+})
+
 test('a history too long even to be summarised loses its middle', async () => {
   const messages = Array.from({ length: 40 }, (_, index) => ({
     role: index % 2 ? 'assistant' : 'user',

@@ -47,6 +47,14 @@ async function play(
   return events
 }
 
+/** `append` changes the tools in front of everything, so it is nothing for models that bind their thinking. */
+const backEnds = fc.constantFrom(
+  { model: 'claude-opus-4-5', wire: 'reference' } as const,
+  { model: 'claude-opus-5-5', wire: 'reference' } as const,
+  { model: 'claude-opus-4-5', wire: 'append' } as const,
+  { model: 'claude-opus-5-5', wire: 'bridge' } as const,
+)
+
 const loadedIn = (events: readonly AgentEvent[]) =>
   events.flatMap((event) => (event.type === 'result' ? event.loaded : []))
 
@@ -54,11 +62,11 @@ test('every request is valid and nothing loaded is lost', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(step, interruption), { minLength: 1, maxLength: 14 }),
-      fc.constantFrom('claude-opus-4-5', 'claude-opus-5-5'),
+      backEnds,
       fc.constantFrom(700, 100_000),
-      async (steps, model, contextWindow) => {
+      async (steps, { model, wire }, contextWindow) => {
         const backEnd = whole({ ...script, boundThinking: model === 'claude-opus-5-5' })
-        const shelf = shelfWith(serverTools('greek', ...NAMES))
+        const shelf = shelfWith(serverTools('greek', ...NAMES), { wire })
         const options = {
           ...{ shelf, runner: runnerOn(shelf), tools: [echo('Echo')], model, contextWindow, retries: 1 },
           preload: (text: string) => (text.startsWith('preload') ? ['mcp__greek__gamma'] : []),
@@ -87,6 +95,6 @@ test('every request is valid and nothing loaded is lost', async () => {
         )
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 100 },
   )
 }, 120_000)

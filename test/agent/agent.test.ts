@@ -1,10 +1,8 @@
 // The loop: what it asks, runs, tells and keeps, with the official client and the offline model behind a server.
 import { expect, test } from 'vitest'
-import { type AgentTool, agentTool, createAgent } from '../../src/agent/index.ts'
 import {
   echo,
   endOf,
-  heard,
   lines,
   over,
   refusals,
@@ -228,59 +226,4 @@ test('the model can be changed between two messages', async () => {
   agent.model = 'claude-haiku-4-5'
   await said(agent, 'two')
   expect(seen.map(({ request }) => request.model)).toEqual(['claude-opus-4-5', 'claude-haiku-4-5'])
-})
-
-const inParent = { when: 'delegate', do: [{ calls: ['a', 'b'].map(subTask) }, { say: '{{result}}' }] }
-function subTask(name: string) {
-  return { call: 'Agent', input: { description: name, prompt: `find the forecast ${name}` } }
-}
-
-test('two sub-agents at once have conversations of their own', async () => {
-  const shelf = weather()
-  const runner = runnerOn(shelf)
-  const script = scripted(inParent, {
-    when: 'find the forecast (.)',
-    do: [{ call: '/forecast$/', input: { city: '{{1}}' } }, { say: 'sub {{1}}: {{result}}' }],
-  })
-  const talk = await talking(script, { shelf })
-  const tools: AgentTool[] = [
-    agentTool(() => ({ client: talk.client, model: 'claude-haiku-4-5', shelf, runner, tools })),
-  ]
-  const agent = createAgent({ client: talk.client, model: 'claude-opus-4-5', shelf, runner, tools })
-  const events = await heard(agent.send('delegate'))
-  const told = lines(events)
-  expect(told.at(-1)).toBe('end done')
-  expect(told.find((line) => line.startsWith('text sub a:'))).toMatch(
-    /sub a: forecast of weather ran[\s\S]*sub b:/,
-  )
-  expect(told.filter((line) => line.startsWith('inside result ToolSearch: loaded'))).toHaveLength(2)
-  const parents = events.flatMap((event) => (event.type === 'request' ? [event.sent] : []))
-  expect(parents.map(({ loaded }) => loaded)).toEqual([[], []])
-  const announced = talk.seen.filter(({ request }) => request.model === 'claude-haiku-4-5')
-  expect(JSON.stringify(announced[0]!.request.messages)).toContain('mcp__weather__forecast')
-  expect(JSON.stringify(agent.messages)).not.toContain('tool_reference')
-  expect(refusals(talk)).toEqual([])
-})
-
-test('a sub-agent that fails is a failed call, and it cannot start others', async () => {
-  const script = scripted(
-    {
-      when: 'delegate',
-      do: [{ call: 'Agent', input: { description: 'x', prompt: 'break down' } }, { say: '{{result}}' }],
-    },
-    {
-      when: 'break down',
-      do: [{ call: 'Agent', input: { description: 'y', prompt: 'z' } }, { fail: { status: 400 } }],
-    },
-  )
-  const talk = await talking(script)
-  const { client, shelf } = talk
-  const tools: AgentTool[] = [agentTool(() => ({ client, model: 'claude-haiku-4-5', shelf, tools }))]
-  const agent = createAgent({ client, model: 'claude-opus-4-5', shelf, tools })
-  const told = lines(await heard(agent.send('delegate')))
-  expect(told).toContain('inside result Agent: "Agent" cannot be run here. Use another tool.')
-  expect(
-    told.find((line) => line.startsWith('result Agent: The tool failed: the sub-agent ended (failed)')),
-  ).toBeDefined()
-  expect(told.at(-1)).toBe('end done')
 })

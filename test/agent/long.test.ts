@@ -56,7 +56,7 @@ function delegated(group: string) {
 type Session = { readonly agent: Agent; readonly shelf: Shelf; readonly ran: string[] }
 
 /** A session from what the file tells: a new process would start the same way. */
-function open({ client }: Model, file: string, isNew: boolean): Session {
+function open({ client }: Model, file: string, isNew: boolean, contextWindow = 4000): Session {
   const saved = isNew ? undefined : readTranscript(file)
   const shelf = shelfWith(SERVERS.flatMap(toolsOf), {
     ...{ maxResults: 1, pendingWait: 1 },
@@ -64,7 +64,7 @@ function open({ client }: Model, file: string, isNew: boolean): Session {
   })
   const runner = runnerOn(shelf)
   const transcript = openTranscript(file, (message) => expect.fail(message))
-  const shared = { client, model: MODEL, shelf, runner, contextWindow: 3000 }
+  const shared = { client, model: MODEL, shelf, runner, contextWindow }
   const tools: AgentTool[] = [echo('Echo'), agentTool(() => ({ ...shared, tools }))]
   const agent = createAgent({
     ...shared,
@@ -129,7 +129,7 @@ test('a long conversation loses nothing', { timeout: 180_000 }, async () => {
   expect(happened.inside).toBeGreaterThan(100)
   expect(loaded.size).toBeGreaterThan(10)
 
-  for (const server of SERVERS) session.shelf.replace(server, toolsOf(server))
+  session = open(model, file, false, 200_000)
   for (const { server, tool } of ALL) {
     const events = await said(session.agent, `use ${tool}`)
     expect(session.ran.at(-1)).toBe(`${server}/${tool}`)

@@ -35,7 +35,7 @@ test('a page comes as text, JSON as it is, an image as an image', async () => {
     else if (path === '/image') response.setHeader('content-type', 'image/png').end(png)
     else response.setHeader('content-type', 'text/html; charset=utf-8').end('<h1>Hi</h1><p>there')
   })
-  expect(await textOf(`${url}/`)).toBe('# Hi\nthere')
+  expect(await textOf(`${url}/`)).toBe('# Hi\n\nthere')
   expect(await textOf(`${url}/json`)).toBe('{"a": 1}')
   expect(await get(`${url}/image`)).toMatchObject([{ type: 'image', source: { media_type: 'image/png' } }])
 })
@@ -109,7 +109,7 @@ test('HTML reads as a person would read it', () => {
     <ul><li>one</li><li><a href="https://example.com/?a=1&amp;b=2">two</a></li></ul>
     <table><tr><th>k</th><td>v</td></tr></table>5 < 6</body></html>`
   expect(readableText(html)).toBe(
-    '## Fish & chips\n\nA bold word — A &unknown;\nnext\n\n- one\n\n- two (https://example.com/?a=1&b=2)\n\nk | v |\n5 < 6',
+    '## Fish & chips\n\nA bold word — A &unknown;\nnext\n\n- one\n\n- two (https://example.com/?a=1&b=2)\n\nk | v |\n\n5 < 6',
   )
 })
 

@@ -30,7 +30,7 @@ export function globTool(files: Files): AgentTool {
       const fits = globMatcher(rest)
       const matches = await newestFirst(folder, all.filter(fits))
       if (matches.length === 0)
-        return `No file fits ${pattern} in ${files.shown(folder)}.${isCut ? TOO_MANY : ''}`
+        return `No file fits ${pattern} in ${placeOf(folder, files)}.${isCut ? TOO_MANY : ''}`
       const shown = matches.slice(0, MOST_FILES).map((name) => files.shown(join(folder, name)))
       const more = matches.length - shown.length
       const notes = [
@@ -40,6 +40,10 @@ export function globTool(files: Files): AgentTool {
       return [...shown, ...notes].join('\n')
     },
   }
+}
+
+function placeOf(folder: string, { directory, shown }: Files): string {
+  return folder === directory ? 'the working folder' : shown(folder)
 }
 
 export const TOO_MANY = ' (There are too many files to look at all; give a folder as path.)'

@@ -1,0 +1,83 @@
+// The built-in tools that find files and text, and those that move and remove, on real files.
+import { utimesSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { workplace } from './tools-support.ts'
+
+test('Glob finds by pattern, the newest first, without what nobody wrote', async () => {
+  const { directory, text, failure, put } = workplace()
+  for (const [index, path] of [
+    'src/a.ts',
+    'src/deep/b.ts',
+    'c.ts',
+    'src/d.js',
+    '.git/e.ts',
+    'node_modules/m/f.ts',
+  ].entries())
+    utimesSync(put(path, ''), index, index)
+  expect(await text('Glob', { pattern: '**/*.ts' })).toBe('c.ts\nsrc/deep/b.ts\nsrc/a.ts')
+  expect(await text('Glob', { pattern: '*.ts' })).toBe('c.ts\nsrc/deep/b.ts\nsrc/a.ts')
+  expect(await text('Glob', { pattern: 'src/*.{ts,js}' })).toBe('src/d.js\nsrc/a.ts')
+  expect(await text('Glob', { pattern: '[ab].?s', path: 'src' })).toBe('src/deep/b.ts\nsrc/a.ts')
+  expect(await text('Glob', { pattern: 'src/a.ts' })).toBe('src/a.ts')
+  expect(await text('Glob', { pattern: join(directory, 'src/**') })).toBe('src/d.js\nsrc/deep/b.ts\nsrc/a.ts')
+  expect(await text('Glob', { pattern: 'node_modules/**/*.ts' })).toBe('node_modules/m/f.ts')
+  expect(await text('Glob', { pattern: '*.py' })).toBe('No file fits *.py in the working folder.')
+  expect(await failure('Glob', { pattern: '*', path: 'srcs' })).toBe('There is no folder srcs. Nearest: src.')
+})
+
+test('Glob says how many it leaves out', async () => {
+  const { text, put } = workplace()
+  for (let index = 0; index < 230; index++) put(`f${index}.txt`, '')
+  const found = (await text('Glob', { pattern: '*.txt' })).split('\n')
+  expect(found).toHaveLength(201)
+  expect(found.at(-1)).toBe('(30 older ones are left out; use a narrower pattern or a path.)')
+})
+
+test('Grep shows matching lines, with lines around them', async () => {
+  const { text, failure, put } = workplace()
+  put('src/a.ts', 'zero\nfoo one\ntwo\nthree\nFOO four\nfoo five\n')
+  put('b.md', 'foo in words\n')
+  put('node_modules/c.ts', 'foo')
+  put('d.bin', Buffer.from('foo\0'))
+  expect(await text('Grep', { pattern: '^foo \\w+$' })).toBe('src/a.ts:2:foo one\nsrc/a.ts:6:foo five')
+  expect(await text('Grep', { pattern: 'foo', glob: '*.md' })).toBe('b.md:1:foo in words')
+  expect(await text('Grep', { pattern: 'foo', path: 'src/a.ts', ignoreCase: true, context: 1 })).toBe(
+    'src/a.ts-1-zero\nsrc/a.ts:2:foo one\nsrc/a.ts-3-two\nsrc/a.ts-4-three\nsrc/a.ts:5:FOO four\nsrc/a.ts:6:foo five',
+  )
+  expect(await text('Grep', { pattern: 'zero|five', path: 'src', context: 1 })).toBe(
+    'src/a.ts:1:zero\nsrc/a.ts-2-foo one\n--\nsrc/a.ts-5-FOO four\nsrc/a.ts:6:foo five',
+  )
+  expect(await text('Grep', { pattern: 'nowhere' })).toBe('No line matches.')
+  expect(await failure('Grep', { pattern: 'foo(?=bar)' })).toMatch(/is no regular expression.*Look-around/s)
+  expect(await failure('Grep', { pattern: 'x', path: 'srcs' })).toMatch(/Nearest: src\./)
+})
+
+test('Grep is bounded, and slow patterns are not slow', async () => {
+  const { text, put } = workplace()
+  put('many.txt', 'hit\n'.repeat(1000))
+  expect(await text('Grep', { pattern: 'hit' })).toMatch(/\(Stopped after 200 matches;/)
+  put('many.txt', `${'a'.repeat(50_000)}!`)
+  expect(await text('Grep', { pattern: '(a+)+$' })).toBe('No line matches.')
+  put('many.txt', 'x'.repeat(5_000_001))
+  expect(await text('Grep', { pattern: 'x' })).toBe(
+    'No line matches.\n(1 files were too large or could not be read.)',
+  )
+})
+
+test('Move and Remove do what they say, and nothing more', async () => {
+  const { text, failure, put, get } = workplace()
+  put('a.txt', 'a')
+  put('full/b.txt', 'b')
+  expect(await failure('Move', { from: 'a.txt', to: 'full/b.txt' })).toBe(
+    'full/b.txt exists already. Choose another name.',
+  )
+  expect(await text('Move', { from: 'a.txt', to: 'new/c.txt' })).toBe('Moved a.txt to new/c.txt.')
+  expect(get('new/c.txt')).toBe('a')
+  expect(await failure('Move', { from: 'a.txt', to: 'd' })).toMatch(/There is no file a\.txt/)
+  expect(await failure('Remove', { path: 'full' })).toMatch(/set recursive: true/)
+  expect(await failure('Remove', { path: '.', recursive: true })).toMatch(/holds the working folder/)
+  expect(await failure('Remove', { path: '..', recursive: true })).toMatch(/holds the working folder/)
+  expect(await text('Remove', { path: 'full', recursive: true })).toBe('Deleted full.')
+  expect(await text('Remove', { path: 'new/c.txt' })).toBe('Deleted new/c.txt.')
+})
