@@ -1,78 +1,76 @@
-// The README's loop with the official SDK against the local server, and the README itself.
+// The README's loop with the official SDK against the offline model, and the README itself.
 import { readFileSync } from 'node:fs'
 import Anthropic from '@anthropic-ai/sdk'
 import { afterEach, describe, expect, it } from 'vitest'
-import {
-  type LocalServer,
-  type LocalServerOptions,
-  type ScriptStep,
-  startLocalServer,
-} from '../examples/local-server.ts'
 import { runTask } from '../examples/loop.ts'
+import { type OfflineModel, startOfflineModel } from '../examples/offline-model.ts'
 import { exampleTools } from '../examples/tools.ts'
-import { extendsPrefix, render } from '../src/core/oracle/index.ts'
+import { extendsPrefix } from '../src/core/oracle/index.ts'
 import { estimateTokens, type ShelfOptions } from '../src/index.ts'
 import { quietShelf } from './support/talk.ts'
 
-let server: LocalServer | undefined
+let offline: OfflineModel | undefined
 
-afterEach(() => server?.close())
+afterEach(() => offline?.close())
 
-const script: readonly ScriptStep[] = [
-  { call: 'ToolSearch', input: { query: 'github create issue' } },
-  { call: 'mcp__github__create_issue', input: { repository: 'shop', title: 'It broke' } },
-  { call: 'ToolSearch', input: { query: '+slack create message' } },
-  { call: 'mcp__slack__create_message', input: { workspace: 'shop', channel: '#dev', text: 'Filed.' } },
-  { say: 'Done.' },
-]
+const fileIt = {
+  call: 'mcp__github__create_issue',
+  input: { repository: 'shop', title: 'It broke' },
+  search: 'github create issue',
+}
+const tellDev = {
+  call: 'mcp__slack__create_message',
+  input: { workspace: 'shop', channel: '#dev', text: 'Filed.' },
+  search: '+slack create message',
+}
+const steps = [fileIt, tellDev, { say: 'Done.' }]
+const thoughtful = steps.flatMap((step) => [{ think: 'Next step.' }, step])
 
-async function converse(
-  options: LocalServerOptions & { model?: string } = {},
-  shelfOptions: ShelfOptions = {},
-) {
-  server = await startLocalServer(script, options)
-  const client = new Anthropic({ baseURL: server.url, apiKey: 'none', maxRetries: 0 })
-  const shelf = quietShelf({ tools: exampleTools, toolSearch: true, ...shelfOptions })
+type Talking = { readonly script?: object; readonly model?: string; readonly shelf?: ShelfOptions }
+
+async function converse({ script = { rules: [{ do: steps }] }, model, shelf: options }: Talking = {}) {
+  offline = await startOfflineModel(script)
+  const client = new Anthropic({ baseURL: offline.url, apiKey: 'none', maxRetries: 0 })
+  const shelf = quietShelf({ tools: exampleTools, toolSearch: true, ...options })
   const run: string[] = []
-  const messages = await runTask(
-    client,
-    shelf,
-    options.model ?? 'claude-opus-4-6',
-    'File it, tell #dev.',
-    async (call) => {
-      run.push(`${call.server}/${call.original}`)
-      return 'ok'
-    },
-  )
-  return { received: server.received, messages, run }
+  const task = 'File it, tell #dev.'
+  const messages = await runTask(client, shelf, model ?? 'claude-opus-4-6', task, async (call) => {
+    run.push(`${call.server}/${call.original}`)
+    return 'ok'
+  })
+  return { seen: offline.seen, messages, run }
 }
 
 describe('the loop of the README', () => {
   it('W1 finds, loads and calls tools of two servers, each request accepted, each prefix kept', async () => {
-    const { received, messages, run } = await converse()
+    const { seen, messages, run } = await converse()
     expect(run).toEqual(['github/create_issue', 'slack/create_message'])
-    expect(messages.at(-1)).toMatchObject({ role: 'assistant', content: [{ type: 'text', text: 'Done.' }] })
-    expect(received.map(({ refused }) => refused)).toEqual(Array(5).fill(undefined))
-    const renderings = received.map(({ request }) => render(request))
-    for (const [index, rendering] of renderings.entries()) {
-      if (index > 0) expect(extendsPrefix(renderings[index - 1] ?? [], rendering)).toEqual({ extends: true })
+    expect(messages.at(-1)).toMatchObject({
+      role: 'assistant',
+      content: [{ type: 'text', text: expect.stringMatching(/^Done\./) }],
+    })
+    expect(seen.map(({ refused }) => refused)).toEqual(Array(5).fill(undefined))
+    for (const [index, { segments }] of seen.entries()) {
+      expect(extendsPrefix(seen[index - 1]?.segments ?? [], segments)).toEqual({ extends: true })
     }
   })
 
   it('N5 works the same on a model that binds thinking to the prefix', async () => {
-    const { run, received } = await converse({ boundThinking: true, model: 'claude-opus-5-5' })
+    const script = { boundThinking: true, rules: [{ do: thoughtful }] }
+    const { run, seen } = await converse({ script, model: 'claude-opus-5-5' })
     expect(run).toEqual(['github/create_issue', 'slack/create_message'])
-    expect(received.every(({ refused }) => refused === undefined)).toBe(true)
+    expect(JSON.stringify(seen.at(-1)?.request.messages)).toContain('"signature"')
+    expect(seen.every(({ refused }) => refused === undefined)).toBe(true)
   })
 
   it('W2 an old proxy refuses what a shelf that trusts it sends, and never sees it by default', async () => {
-    await expect(converse({ oldProxy: true })).rejects.toThrow(/Extra inputs are not permitted|not supported/)
-    await server?.close()
-    const { received } = await converse(
-      { oldProxy: true },
-      { toolSearch: undefined, baseURL: 'http://127.0.0.1:1' },
-    )
-    expect(received.every(({ refused }) => refused === undefined)).toBe(true)
+    const script = { api: 'old', rules: [{ do: steps }] }
+    await expect(converse({ script })).rejects.toThrow(/Extra inputs are not permitted|not supported/)
+    await offline?.close()
+    const shelf = { toolSearch: undefined, baseURL: 'http://127.0.0.1:1' }
+    const { seen, run } = await converse({ script, shelf })
+    expect(run).toEqual(['github/create_issue', 'slack/create_message'])
+    expect(seen.every(({ refused }) => refused === undefined)).toBe(true)
   })
 
   it('K4 the search tool is under 500 tokens, and deferral saves over 85 % of the definitions', async () => {

@@ -86,7 +86,7 @@ beforeAll(() => {
     join(project, 'package.json'),
     JSON.stringify({ name: 'user', private: true, type: 'module' }),
   )
-  const sdk = `@anthropic-ai/sdk@${manifest.devDependencies['@anthropic-ai/sdk']}`
+  const sdk = `@anthropic-ai/sdk@${manifest.dependencies['@anthropic-ai/sdk']}`
   const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error']
   run('npm', ['install', `./${packed.filename}`, sdk, ...quiet], project)
 }, 3 * minutes)

@@ -1,5 +1,6 @@
 // `toolshelf config check`: are the files that configure Toolshelf in order, without starting anything.
 import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { readConfig } from '../mcp/config/config.ts'
 import { defaultConfigFiles, ownConfigFile, thisMachine } from '../mcp/config/places.ts'
 import type { ConfigProblem } from '../mcp/types.ts'
@@ -19,7 +20,7 @@ export const config: Command = {
     const [verb, ...given] = words
     if (verb !== 'check') throw new UsageError('say what to do with the configuration: check.')
     const machine = thisMachine()
-    const files = given.length > 0 ? given : (await defaultConfigFiles(machine, 'doctor')).filter(existsSync)
+    const files = given.length > 0 ? given.map((file) => resolve(file)) : (await defaultConfigFiles(machine, 'doctor')).filter(existsSync)
     const { servers, problems } = await readConfig(files)
     if (isSet('json')) {
       const found = servers.map(({ name, source, disabled }) => ({ name, source, disabled }))

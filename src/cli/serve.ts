@@ -7,7 +7,6 @@ import { createMetrics } from '../messages/metrics.ts'
 import { readSetting, type Setting } from '../messages/plan.ts'
 import { type Done, serve as serveMessages } from '../messages/server.ts'
 import { type Upstream, type Wire, wires } from '../messages/types.ts'
-import { rankers } from '../rankers.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
 import { openUpstream } from './upstreams.ts'
 
@@ -37,6 +36,11 @@ export const serve: Command = {
       type: 'string',
       value: 'names',
       about: 'tools that are never shelved, comma separated, * for anything',
+    },
+    window: {
+      type: 'string',
+      value: 'tokens',
+      about: 'of your models, for auto; 200000 if they are not known',
     },
     port: { type: 'string', value: 'number', about: `${PORT} if left out, 0 for any free one` },
     address: { type: 'string', value: 'address', about: '127.0.0.1 if left out; others need a key' },
@@ -74,7 +78,7 @@ export const serve: Command = {
     const metrics = createMetrics()
     const gateway = createGateway({
       upstream,
-      rankers: { own: rankers.model, bm25: rankers.hybrid, regex: rankers.regex },
+      contextWindow: readTokens(input, 'window'),
       keep: listOf(input, 'keep'),
       notify: (message) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`),
     })
@@ -113,7 +117,7 @@ function welcome(url: string, upstream: Upstream, setting: Setting): string {
   return [
     `toolshelf serve: ready at ${url}`,
     `  upstream  ${upstream.name}`,
-    `  wire      ${wire} (${why})`,
+    `  wire      ${wire} (${why}); --wire forces another`,
     `  mode      ${mode}`,
     `  try it    ANTHROPIC_BASE_URL=${url} <your agent>`,
     '  health    /health, /metrics · Ctrl-C ends it',
@@ -121,24 +125,27 @@ function welcome(url: string, upstream: Upstream, setting: Setting): string {
 }
 
 /** One line a request: what came, what was done, what it saved. */
-function line({ method, path, status, milliseconds, model, deed }: Done): string {
+function line({ method, path, status, milliseconds, model, deed, error }: Done): string {
   const time = `${Math.round(milliseconds)} ms`
-  if (!deed) return `${status} ${method} ${path} ${time}`
+  const failed = error === undefined ? '' : ` failed: ${oneLine(error, LONGEST_REASON)}`
+  if (!deed) return `${status} ${method} ${path} ${time}${failed}`
   const tools = deed.toolsGiven > 0 ? ` tools ${deed.toolsVisible}/${deed.toolsGiven}` : ''
   const searches = deed.searches > 0 ? ` searches ${deed.searches}` : ''
   const loaded = deed.loaded.length > 0 ? ` loaded ${deed.loaded.join(',')}` : ''
   const saved = deed.tokensSaved > 0 ? ` saved ~${deed.tokensSaved} tokens` : ''
   const how = deed.wire ? `${deed.mode}/${deed.wire}` : deed.mode
   const count = path.endsWith('count_tokens') ? ' count' : ''
-  return `${status} ${oneLine(model, LONGEST_NAME)}${count} ${how}${tools}${searches}${loaded}${saved} ${time} (${deed.why})`
+  return `${status} ${oneLine(model, LONGEST_NAME)}${count} ${how}${tools}${searches}${loaded}${saved} ${time} (${deed.why})${failed}`
 }
 
 /** Clients name models and tools: what they write must neither end a line nor move the cursor. */
 const LONGEST_LINE = 2000
 const LONGEST_NAME = 200
+const LONGEST_REASON = 300
 
 function inJson({ deed, milliseconds, model, ...rest }: Done): string {
-  const words = { ...rest, milliseconds: Math.round(milliseconds * 10) / 10, ...deed }
+  const time = new Date().toISOString()
+  const words = { time, ...rest, milliseconds: Math.round(milliseconds * 10) / 10, ...deed }
   const named = model === undefined ? words : { model: model.slice(0, LONGEST_NAME), ...words }
   return JSON.stringify(named).replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Cf}]/gu, escaped)
 }
@@ -175,6 +182,14 @@ function readWire(input: Input): Wire | undefined {
   if (given !== undefined && !wire)
     throw new UsageError(`--wire is "${given}"; use one of ${wires.join(', ')}.`)
   return wire
+}
+
+function readTokens(input: Input, option: string): number | undefined {
+  const given = input.text(option)
+  if (given === undefined) return undefined
+  if (!/^\d{4,8}$/.test(given))
+    throw new UsageError(`--${option} is "${given}"; use a number of tokens, such as 32768.`)
+  return Number(given)
 }
 
 function readPort(input: Input): number {

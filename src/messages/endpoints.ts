@@ -2,13 +2,13 @@
 import { createHash } from 'node:crypto'
 import { isFields } from '../core/oracle/json.ts'
 import { parseBody, readBody } from './body.ts'
-import { newRequestId, refuse } from './errors.ts'
+import { newRequestId, reasonIn, refuse } from './errors.ts'
 import { type Asked, type Gateway, newDeed } from './gateway.ts'
 import { admit, type GuardOptions, type Guest } from './guard.ts'
 import type { Metrics } from './metrics.ts'
 import { readSetting, type Setting } from './plan.ts'
 import { sendAnswer, sendMessage, sendOn, sendStream } from './respond.ts'
-import type { Answer, Call, Fields, MessagesRequest, Origin } from './types.ts'
+import type { Answer, Call, Fields, MessagesRequest, Origin, StreamEvent } from './types.ts'
 import { open } from './upstream/http.ts'
 import { below, withoutSearchBetas } from './upstream/messages.ts'
 import { ours, readLate, type Visit } from './visit.ts'
@@ -62,11 +62,14 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
     const { deed, sampled } = await gateway.reply(request, asked)
     visit.deed = deed
     if (!sampled) return forward(visit, originOf(), passedCall(request, asked), body)
-    if ('refused' in sampled) return sendAnswer(outgoing, sampled.refused, ours(deed))
+    if ('refused' in sampled) {
+      visit.error = reasonIn(sampled.refused.body)
+      return sendAnswer(outgoing, sampled.refused, ours(deed))
+    }
     const all = { 'request-id': newRequestId(), ...sampled.headers, ...ours(deed) }
     return request.stream === true
-      ? sendStream(outgoing, sampled.events, all, silence)
-      : sendMessage(outgoing, sampled.events, all)
+      ? sendStream(outgoing, watched(sampled.events, visit), all, silence)
+      : sendMessage(outgoing, watched(sampled.events, visit), all)
   }
 
   async function counting(visit: Visit, guest: Guest): Promise<void> {
@@ -165,6 +168,14 @@ async function forward(
   const sent = sendOn(outgoing, answer, deed ? ours(deed) : {})
   if (visit.unread) setImmediate(() => readLate(visit))
   await sent
+}
+
+/** An upstream may say in its stream that it failed. */
+async function* watched(events: AsyncIterable<StreamEvent>, visit: Visit): AsyncGenerator<StreamEvent> {
+  for await (const event of events) {
+    if (event.type === 'error') visit.error = reasonIn(JSON.stringify(event))
+    yield event
+  }
 }
 
 function callFor({ gone }: Visit, { headers }: Guest): Call {

@@ -1,5 +1,6 @@
 // Errors in the API's own envelope.
 import { randomUUID } from 'node:crypto'
+import { fieldsOf, textOf } from '../core/oracle/json.ts'
 import type { Answer } from './types.ts'
 
 /** A request that ends here, with the answer that says why. */
@@ -32,6 +33,16 @@ export function errorAnswer(status: number, type: ErrorType, message: string, co
     status,
     headers: { 'content-type': 'application/json', 'request-id': id },
     body: JSON.stringify(body),
+  }
+}
+
+/** The message of an error's body, in whichever envelope. */
+export function reasonIn(body: string): string {
+  try {
+    const { error } = fieldsOf(JSON.parse(body))
+    return textOf(fieldsOf(error).message) || textOf(error) || body.slice(0, 300)
+  } catch {
+    return body.slice(0, 300)
   }
 }
 

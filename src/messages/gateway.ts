@@ -4,6 +4,7 @@ import { estimateTokens, type Rank } from '../core/index.ts'
 import { validate } from '../core/oracle/index.ts'
 import { withoutUnknown } from '../core/oracle/known.ts'
 import { countTokens, visibleTools } from '../core/oracle/render.ts'
+import { rankers as rankersByName } from '../rankers.ts'
 import { startTimer } from '../timer.ts'
 import { refuse } from './errors.ts'
 import { startHosted } from './hosted/searching.ts'
@@ -21,10 +22,13 @@ import { lower, withEverythingLoaded } from './wire/lower.ts'
 
 export type GatewayOptions = {
   readonly upstream: Upstream
-  readonly rankers: HostedRankers & { readonly own: Rank }
+  /** For the API's two searches and for our own; the library's best if left out. */
+  readonly rankers?: HostedRankers & { readonly own: Rank }
   /** Patterns of tools that are never shelved. */
-  readonly keep: readonly string[]
-  readonly notify: (message: string) => void
+  readonly keep?: readonly string[]
+  /** Tokens of the models' window, where the upstream's models are not known. */
+  readonly contextWindow?: number | undefined
+  readonly notify?: (message: string) => void
 }
 
 /** What was done with a request, for the log and the metrics. */
@@ -54,9 +58,10 @@ export type Gateway = {
   ) => Promise<{ deed: Deed; answer: Answer | undefined }>
 }
 
-export function createGateway({ upstream, rankers, keep, notify }: GatewayOptions): Gateway {
+export function createGateway(options: GatewayOptions): Gateway {
+  const { upstream, rankers = bestRankers, keep = [], contextWindow, notify = () => {} } = options
   const memory = createMemory()
-  const lift = createLift({ rank: rankers.own, keep, timer: startTimer, notify })
+  const lift = createLift({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow })
 
   async function start(request: MessagesRequest, { setting, call, owner }: Asked) {
     // 1. Pass, emulate, shelve or off, and why
@@ -104,7 +109,7 @@ export function createGateway({ upstream, rankers, keep, notify }: GatewayOption
       const searching: Searching = await searchingFor(plan, contract, deed, asked.owner)
       // 5. Samplings until the model has what it needs
       const onRound = (round: MessagesRequest) => {
-        if (deed.rounds++ === 0) measure(deed, request, round)
+        if (deed.rounds++ === 0 && plan.mode !== 'off') measure(deed, request, round)
       }
       const wire = plan.wire ?? 'append'
       const call = callFor(plan, request, asked.call)
@@ -127,6 +132,8 @@ export function createGateway({ upstream, rankers, keep, notify }: GatewayOption
     },
   }
 }
+
+const bestRankers = { own: rankersByName.model, bm25: rankersByName.hybrid, regex: rankersByName.regex }
 
 export function newDeed({ mode, wire, why }: Plan, { tools = [] }: Pick<MessagesRequest, 'tools'>): Deed {
   const nothing = { toolsVisible: tools.length, searches: 0, rounds: 0, tokensSaved: 0 }

@@ -15,6 +15,9 @@ export type Setting = { readonly mode: Mode | 'auto'; readonly share: number }
 
 const SHARE = 10
 
+/** The mode that fits each request. */
+export const AUTO: Setting = { mode: 'auto', share: SHARE }
+
 /** Reads `auto`, `auto:N` or a mode; undefined for anything else. */
 export function readSetting(text: string): Setting | undefined {
   const share = /^auto(?::(\d{1,3}))?$/.exec(text)
@@ -50,12 +53,12 @@ export async function planFor(request: MessagesRequest, planning: Planning): Pro
   if (setting.mode === 'off') return { mode: 'off', wire: undefined, why: 'switched off' }
   if (isDeferring) {
     const isPassed = wire === 'native' && isPassable && setting.mode !== 'emulate'
-    return { mode: isPassed ? 'pass' : 'emulate', wire, why }
+    return { mode: isPassed ? 'pass' : 'emulate', wire, why: `the client defers; ${wire}: ${why}` }
   }
   const lifted = wire === 'native' && isBound(request) ? withDroppedThinking(request) : request
   const shelved = setting.mode === 'emulate' ? 'the client defers nothing' : await shelve(lifted, planning)
   if (typeof shelved !== 'string')
-    return { mode: 'shelve', wire, why: `${shelved.why}; ${why}`, shelved: shelved.shelved }
+    return { mode: 'shelve', wire, why: `${shelved.why}; ${wire}: ${why}`, shelved: shelved.shelved }
   return { mode: isPassable ? 'pass' : 'off', wire: undefined, why: shelved }
 }
 

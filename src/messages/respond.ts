@@ -97,11 +97,11 @@ export async function sendStream(
 const STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
 
 /** What went wrong, as an answer, or as the last event of a stream that has begun. */
-export function sendFailure(outgoing: ServerResponse, error: unknown, ours: Headers = {}): number {
+export function sendFailure(outgoing: ServerResponse, error: unknown, ours: Headers = {}): Answer {
   const answer = answerFor(error)
   if (!outgoing.headersSent) sendAnswer(outgoing, answer, ours)
   else if (!outgoing.writableEnded) outgoing.end(written(asEvent(answer)))
-  return answer.status
+  return answer
 }
 
 function answerFor(error: unknown): Answer {

@@ -2,17 +2,19 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createEndpoints } from './endpoints.ts'
+import { reasonIn } from './errors.ts'
 import type { Deed, Gateway } from './gateway.ts'
 import { type Key, LOOPBACK } from './guard.ts'
-import type { Metrics } from './metrics.ts'
-import type { Setting } from './plan.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { AUTO, type Setting } from './plan.ts'
 import { sendFailure } from './respond.ts'
 import { ours, readLate, record, type Visit } from './visit.ts'
 
 export type ServeOptions = {
   readonly gateway: Gateway
-  readonly setting: Setting
-  readonly metrics: Metrics
+  /** What is done with requests that do not say; `auto` if left out. */
+  readonly setting?: Setting
+  readonly metrics?: Metrics
   readonly port: number
   /** Loopback unless given. */
   readonly address?: string
@@ -37,6 +39,8 @@ export type Done = {
   readonly milliseconds: number
   readonly model: string | undefined
   readonly deed: Deed | undefined
+  /** Why it failed, in the words that the client was told. */
+  readonly error: string | undefined
 }
 
 export type Served = { readonly url: string; close(): Promise<void> }
@@ -48,7 +52,8 @@ const PATIENCE = 300_000
 const UNANSWERED = 499
 
 export async function serve(options: ServeOptions): Promise<Served> {
-  const { gateway, setting, metrics, port, address = '127.0.0.1', keys = [], hosts = [] } = options
+  const { gateway, setting = AUTO, metrics = createMetrics(), port } = options
+  const { address = '127.0.0.1', keys = [], hosts = [] } = options
   const { mostBody = MOST_BODY, silence = SILENCE, isOpen = false, onDone = () => {} } = options
   const { patience = PATIENCE } = options
   if (!LOOPBACK.has(address) && keys.length === 0 && !isOpen)
@@ -77,6 +82,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       gone: gone.signal,
       model: undefined,
       deed: undefined,
+      error: undefined,
       unread: undefined,
     }
     const over = metrics.begin()
@@ -87,19 +93,15 @@ export async function serve(options: ServeOptions): Promise<Served> {
       const milliseconds = performance.now() - started
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
       record(metrics, visit, status, milliseconds)
-      onDone({
-        method: incoming.method ?? '',
-        path,
-        status,
-        milliseconds,
-        model: visit.model,
-        deed: visit.deed,
-      })
+      const { model, deed, error } = visit
+      if (deed && status >= 400) deed.tokensSaved = 0
+      onDone({ method: incoming.method ?? '', path, status, milliseconds, model, deed, error })
     })
     try {
       await answer(visit)
     } catch (error) {
-      if (!gone.signal.aborted) sendFailure(outgoing, error, visit.deed ? ours(visit.deed) : {})
+      if (gone.signal.aborted) return
+      visit.error = reasonIn(sendFailure(outgoing, error, visit.deed ? ours(visit.deed) : {}).body)
     }
   }
 

@@ -16,6 +16,8 @@ export type Visit = {
   readonly gone: AbortSignal
   model: string | undefined
   deed: Deed | undefined
+  /** Why it failed, in the words that the client was told. */
+  error: string | undefined
   /** What was passed on and is still to be read for the record. */
   unread: Buffer | undefined
 }
@@ -53,5 +55,5 @@ export function record(metrics: Metrics, { path, deed }: Visit, status: number, 
   metrics.add('toolshelf_rounds_total', { mode }, deed.rounds)
   metrics.add('toolshelf_tools_offered_total', { mode }, deed.toolsGiven)
   metrics.add('toolshelf_tools_visible_total', { mode }, deed.toolsVisible)
-  metrics.add('toolshelf_tokens_saved_total', { mode }, deed.tokensSaved)
+  if (status < 400) metrics.add('toolshelf_tokens_saved_total', { mode }, deed.tokensSaved)
 }

@@ -18,7 +18,7 @@ import { createRecent } from '../recent.ts'
 import type { MessagesRequest } from '../types.ts'
 import { codeNames } from './carry.ts'
 import type { Memory } from './memory.ts'
-import { restore } from './restore.ts'
+import { hasSearches, restore } from './restore.ts'
 
 export const SEARCH_TOOL = 'ToolSearch'
 
@@ -28,6 +28,8 @@ export type ShelveOptions = {
   readonly keep: readonly string[]
   readonly timer: (milliseconds: number) => Timer
   readonly notify: (message: string) => void
+  /** Tokens of the models' window, for the share that tools take of it; by the model if left out. */
+  readonly contextWindow: number | undefined
 }
 
 /** A conversation whose tools are on the shelf, for one request of its client. */
@@ -35,6 +37,7 @@ export type Shelved = {
   /** Why tool search is on for it, or off. */
   readonly decision: Decision
   readonly loaded: readonly string[]
+  readonly deferred: ReadonlySet<string>
   /** The request of the contract; with `extra`, after further turns that the client does not see. */
   readonly prepare: (extra: readonly Fields[]) => Promise<MessagesRequest>
   readonly search: (input: unknown) => Promise<SearchOutcome>
@@ -67,27 +70,37 @@ export function createLift(options: ShelveOptions): Lift {
     const own = tools.filter((tool) => !isCustom(tool))
     const shelf = shelfFor(tools.filter(isCustom), toolSearch).fork({ subAgent: false })
     const { deferredNames: deferred } = shelf.tools()
-    const messages = restore(request.messages, {
+    const restoring = {
       names: codeNames(deferred),
       deferred,
       searchTool: SEARCH_TOOL,
       remembered: memory.recall(owner, request.messages),
-    })
+    }
+    // A call alone does not tell that the tools were on the shelf: where they are few, they never were.
+    const isNew = toolSearch !== true && !hasSearches(request.messages, restoring)
+    const messages =
+      isNew && !(await isOpen(shelf, request, own)) ? request.messages : restore(request.messages, restoring)
     const prepare = (extra: readonly Fields[]) =>
       shelf.prepare({ ...request, tools: own, messages: [...messages, ...extra] })
     const { decision, loaded } = await prepare([])
     return {
       decision,
       loaded,
+      deferred,
       prepare: async (extra) => (await prepare(extra)).request as unknown as MessagesRequest,
       search: shelf.search,
     }
   }
 }
 
+async function isOpen(shelf: Shelf, request: MessagesRequest, own: readonly Fields[]): Promise<boolean> {
+  const { decision } = await shelf.fork({ subAgent: false }).prepare({ ...request, tools: own })
+  return decision.open
+}
+
 /** What the library sends when references are understood; an upstream that does not gets it in plain words later. */
 function openShelf(tools: readonly Fields[], toolSearch: string | boolean, options: ShelveOptions): Shelf {
-  const { rank, keep, timer, notify } = options
+  const { rank, keep, timer, notify, contextWindow } = options
   const mark = tools.findLast(({ cache_control: control }) => control)?.cache_control
   const models = capabilities.models.map((row) => ({ ...row, boundThinking: false }))
   return createShelf({
@@ -99,6 +112,7 @@ function openShelf(tools: readonly Fields[], toolSearch: string | boolean, optio
     descriptionLimit: Number.MAX_SAFE_INTEGER,
     capabilities: { models, withoutReferences: [] },
     ...(mark ? { cacheControl: fieldsOf(mark) } : {}),
+    ...(contextWindow === undefined ? {} : { contextWindow }),
     rank,
     timer,
     notify,

@@ -56,23 +56,30 @@ function searchesIn(
 ): Search[] {
   const blocks = blocksOf(message.content)
   const calls = blocks.filter(({ type }) => type === 'tool_use')
-  const told = [...calls.flatMap(({ id }) => carriedBy(textOf(id), names)), ...remembered(index)]
+  const carried = calls.flatMap(({ id }) => carriedBy(textOf(id), names))
+  const told = [...carried, ...remembered(index)].map((search) => ({ ...search, isCalled: false }))
   const firstCall = blocks.findIndex(({ type }) => type === 'tool_use')
   const latest = firstCall < 0 ? blocks.length - 1 : firstCall
-  const called = { at: latest, left: 0, names: calls.map(({ name }) => textOf(name)) }
+  const called = { at: latest, left: 0, names: calls.map(({ name }) => textOf(name)), isCalled: true }
   return [...told, called]
     .map((search) => ({ ...search, at: Math.min(search.at, latest) }))
     .sort((a, b) => a.at - b.at)
-    .map((search) => ({ ...search, names: newNames(search.names, deferred, loaded) }))
+    .map((search) => {
+      const isMissing = (name: string) => deferred.has(name) && (!search.isCalled || !loaded.has(name))
+      const names = [...new Set(search.names.filter(isMissing))]
+      for (const name of names) loaded.add(name)
+      return { ...search, names }
+    })
     .filter((search) => search.names.length > 0)
 }
 
-function newNames(names: readonly string[], deferred: ReadonlySet<string>, loaded: Set<string>): string[] {
-  return names.filter((name) => {
-    const isNew = deferred.has(name) && !loaded.has(name)
-    if (isNew) loaded.add(name)
-    return isNew
-  })
+/** Did this conversation have hidden searches? */
+export function hasSearches(messages: readonly Fields[], { names, remembered }: Restoring): boolean {
+  return messages.some(
+    ({ content }, index) =>
+      remembered(index).length > 0 ||
+      (Array.isArray(content) && blocksOf(content).some(({ id }) => carriedBy(textOf(id), names).length > 0)),
+  )
 }
 
 function split(message: Fields, index: number, searches: readonly Search[], searchTool: string): Fields[] {

@@ -33,11 +33,11 @@ export function startHidden(
     isSearch: (name) => name === SEARCH_TOOL,
     async shown(call) {
       const { tools, left, remark } = await shelved.search(call.input)
-      const names = tools.map(({ name }) => name).filter((name) => !loaded.has(name))
-      onSearch(names)
+      const names = tools.map(({ name }) => name).filter((name) => shelved.deferred.has(name))
+      onSearch(names.filter((name) => !loaded.has(name)))
       for (const name of names) loaded.add(name)
       if (names.length > 0) found.push({ names, left })
-      else vain.push({ call, remark: tools.length > 0 ? ALREADY_LOADED : remark })
+      else vain.push({ call, remark: tools.length > 0 ? ALWAYS_THERE : remark })
       return undefined
     },
     callId(id, at) {
@@ -82,4 +82,4 @@ export function startHidden(
   }
 }
 
-const ALREADY_LOADED = 'What this finds is in your list of tools already. Call it.'
+const ALWAYS_THERE = 'What this finds is in your list of tools already. Call it.'

@@ -30,7 +30,8 @@ export type MessagesOptions = {
 
 export const ANTHROPIC = new URL('https://api.anthropic.com')
 
-export function createMessagesUpstream({ url, key, keyOtherwise, wire }: MessagesOptions): Upstream {
+export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: MessagesOptions): Upstream {
+  const url = withoutVersion(given)
   const credentials = (headers: Headers): Headers => {
     const isOwn = headers['x-api-key'] !== undefined || headers.authorization !== undefined
     const used = key ?? (isOwn ? undefined : keyOtherwise)
@@ -86,13 +87,20 @@ export function below(base: URL, path: string): URL {
   return address
 }
 
+/** Some write the base with its version, as OpenAI's is written. */
+function withoutVersion(url: URL): URL {
+  const base = new URL(url)
+  base.pathname = url.pathname.replace(/\/v1\/*$/, '')
+  return base
+}
+
 function wireOf(model: string, url: URL): { wire: Wire; why: string } {
   const capability = capabilityOf(model, 'anthropic', capabilities)
   if (!isKnownHost(url.href, capability.provider))
     return {
       // Where thinking is bound to what came before it, a tool that joins the list would make it void.
       wire: capability.boundThinking ? 'bridge' : 'append',
-      why: `${url.host} is not known to understand references; --wire native if it does`,
+      why: `${url.host} is not known to understand references`,
     }
   if (!capability.modelTakesReferences)
     return { wire: 'append', why: `${model} does not understand references` }

@@ -1,0 +1,53 @@
+// Anthropic's SDK and its tool runner. With `strategy: 'staged'` every tool is in the request from the start, hidden
+// from the model until a search refers to it, so the runner needs nothing but tools that it can run. Tools that join
+// later are not in its list: start it when your servers are connected.
+import assert from 'node:assert/strict'
+import Anthropic from '@anthropic-ai/sdk'
+import { ToolError } from '@anthropic-ai/sdk/lib/tools/ToolError'
+import { createShelf, type RequestTool, type ToolUse } from '../src/index.ts'
+import { expectedDeeds, startOfflineModel, task } from './offline-model.ts'
+import { exampleTools } from './tools.ts'
+
+const model = await startOfflineModel()
+const client = new Anthropic({ baseURL: model.url, apiKey: 'none' })
+const shelf = createShelf({ tools: exampleTools, toolSearch: true, strategy: 'staged' })
+
+const ran: string[] = []
+async function runTool({ server, original }: ReturnType<typeof shelf.resolve>): Promise<string> {
+  ran.push(`${server}/${original}`)
+  return 'ok'
+}
+
+async function run(call: ToolUse) {
+  const { content, is_error } =
+    (await shelf.answer(call)) ?? // a search for tools
+    shelf.check(call) ?? // a call that cannot be run
+    shelf.result(call, await runTool(shelf.resolve(call)))
+  if (is_error) throw new ToolError(content)
+  return content
+}
+
+const runnable = (tool: RequestTool) => ({
+  ...tool,
+  parse: (input: unknown) => input,
+  run: (_: unknown, context?: { toolUse: ToolUse }) => run(context!.toolUse),
+})
+
+const { request, headers } = await shelf.prepare({
+  model: 'claude-opus-4-6',
+  max_tokens: 1024,
+  messages: [{ role: 'user' as const, content: task }],
+})
+const answer = await client.beta.messages.toolRunner(
+  { ...request, tools: request.tools.map(runnable), thread: false },
+  { headers },
+)
+await model.close()
+
+assert.equal(answer.stop_reason, 'end_turn')
+assert.deepEqual(
+  model.seen.map(({ deed }) => deed),
+  expectedDeeds,
+)
+assert.deepEqual(ran, ['github/create_issue', 'github/create_issue', 'slack/create_message'])
+console.log(model.saved(shelf))

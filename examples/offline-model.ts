@@ -1,0 +1,91 @@
+// The offline model of the examples: a real Messages API on loopback that checks each request as the API would, and
+// answers from a script (docs/script.md). No key, no network.
+import { createLedger } from '../src/cli/demo/ledger.ts'
+import { rankers, type Shelf } from '../src/index.ts'
+import {
+  createGateway,
+  createMetrics,
+  createScriptUpstream,
+  readScript,
+  serve,
+} from '../src/messages/index.ts'
+import type { Seen } from '../src/messages/upstream/script.ts'
+
+export type OfflineModel = {
+  readonly url: string
+  /** The requests as they came, and what was done with each. */
+  readonly seen: readonly Seen[]
+  /** What the tools of this shelf cost in these requests, and what they would have cost without it. */
+  saved(shelf: Shelf): string
+  close(): Promise<void>
+}
+
+export const task =
+  'The nightly build and the nightly tests failed. File an issue for each, and tell #dev on Slack.'
+
+/** What the script does for the task: each call is searched for where the model does not see its tool. */
+export const steps = [
+  {
+    call: 'mcp__github__create_issue',
+    input: { repository: 'shop', title: 'Nightly build failed' },
+    search: 'github create issue',
+  },
+  { call: 'mcp__github__create_issue', input: { repository: 'shop', title: 'Nightly tests failed' } },
+  {
+    call: 'mcp__slack__create_message',
+    input: { workspace: 'shop', channel: '#dev', text: 'Two issues are filed.' },
+    search: '+slack create message',
+  },
+  { say: 'Done: both issues are filed and #dev knows.' },
+] as const
+
+/** What a model does that finds each tool once and keeps it. */
+export const expectedDeeds = [
+  'calls ToolSearch',
+  'calls mcp__github__create_issue',
+  'calls mcp__github__create_issue',
+  'calls ToolSearch',
+  'calls mcp__slack__create_message',
+  'says its piece (end_turn)',
+]
+
+export async function startOfflineModel(script: object = { rules: [{ do: steps }] }): Promise<OfflineModel> {
+  const seen: Seen[] = []
+  const gateway = createGateway({
+    upstream: createScriptUpstream({
+      script: readScript(script),
+      wire: 'native',
+      onRequest: (one) => seen.push(one),
+    }),
+    rankers: { own: rankers.hybrid, bm25: rankers.bm25, regex: rankers.regex },
+    keep: [],
+    notify: console.warn,
+  })
+  const setting = { mode: 'emulate', share: 100 } as const
+  const { url, close } = await serve({ gateway, setting, metrics: createMetrics(), port: 0 })
+  return { url, seen, saved: (shelf) => saved(seen, shelf), close }
+}
+
+function saved(seen: readonly Seen[], shelf: Shelf): string {
+  const ledger = createLedger(() => shelf.tools().pool.tools.map(({ json }) => json))
+  ledger.begin(task)
+  for (const { request, deed } of seen) {
+    ledger.send(request)
+    ledger.reply(deed === 'calls ToolSearch' ? [{ type: 'tool_use', name: 'ToolSearch' }] : [])
+  }
+  const { tools, requests, searches, tokensWith, tokensWithout } = ledger.total()
+  return savedLine({ tools, requests, searches, tokensWith, tokensWithout })
+}
+
+export type Figures = {
+  readonly tools: number
+  readonly requests: number
+  readonly searches: number
+  readonly tokensWith: number
+  readonly tokensWithout: number
+}
+
+export function savedLine({ tools, requests, searches, tokensWith, tokensWithout }: Figures): string {
+  const share = Math.round(100 * (1 - tokensWith / tokensWithout))
+  return `${tools} tools, ${requests} requests, ${searches} of them to search. Tokens for tools, estimated: ${tokensWithout} without Toolshelf, ${tokensWith} with it, ${share} % saved. A script spoke in place of a model.`
+}

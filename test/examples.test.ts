@@ -1,0 +1,36 @@
+// The examples as a person runs them. Each asserts for itself that tools were found, loaded once and called.
+import { execFile } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+
+const project = fileURLToPath(new URL('..', import.meta.url))
+const run = promisify(execFile)
+
+/** Everything in the folder that is not there for the others. */
+const shared = ['loop.ts', 'offline-model.ts', 'offline-responses.ts', 'tools.ts']
+const examples = readdirSync(`${project}/examples`).filter(
+  (file) => file.endsWith('.ts') && !shared.includes(file),
+)
+
+it('there is one for each SDK', () => {
+  expect(examples).toEqual([
+    'ai-sdk.ts',
+    'anthropic-plain.ts',
+    'anthropic-tool-runner.ts',
+    'openai-responses.ts',
+  ])
+})
+
+it.each(examples)('%s runs, asserts, and says what was saved', { timeout: 120_000 }, async (file) => {
+  const { stdout } = await run(process.execPath, ['--import', 'tsx', `examples/${file}`], {
+    cwd: project,
+    timeout: 100_000,
+  })
+  const [, without, used, share] =
+    /: (\d+) without Toolshelf, (\d+) with it, (\d+) % saved/.exec(stdout) ?? []
+  expect(Number(used)).toBeGreaterThan(0)
+  expect(Number(used)).toBeLessThan(Number(without) / 2)
+  expect(Number(share)).toBeGreaterThan(50)
+})

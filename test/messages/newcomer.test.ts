@@ -1,0 +1,120 @@
+// What a newcomer stumbled over, each in a test.
+import { expect, test } from 'vitest'
+import type { Done } from '../../src/messages/index.ts'
+import {
+  createGateway,
+  createMessagesUpstream,
+  createScriptUpstream,
+  readScript,
+  serve,
+} from '../../src/messages/index.ts'
+
+const tool = (name: string) => ({
+  name,
+  description: 'Does it.',
+  input_schema: { type: 'object', properties: {} },
+})
+
+async function start(script: object, options: object = {}) {
+  const done: Done[] = []
+  const gateway = createGateway({
+    upstream: createScriptUpstream({ script: readScript(script) }),
+    ...options,
+  })
+  const served = await serve({ gateway, port: 0, onDone: (one) => done.push(one) })
+  const ask = (body: object, headers: object = {}) =>
+    fetch(`${served.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ model: 'm', max_tokens: 100, ...body }),
+    })
+  return { served, done, ask }
+}
+
+const called = [
+  { role: 'user', content: 'go' },
+  { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'mcp__g__make', input: {} }] },
+  { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'made' }] },
+]
+
+test('few tools stay off the shelf, also once one was called', async () => {
+  const { served, ask } = await start({ rules: [{ do: [{ say: 'Fine.' }] }] })
+  const first = await ask({ tools: [tool('mcp__g__make')], messages: called.slice(0, 1) })
+  const second = await ask({ tools: [tool('mcp__g__make')], messages: called })
+  expect([first, second].map(({ headers }) => headers.get('x-toolshelf-mode'))).toEqual(['off', 'off'])
+  expect(second.headers.get('x-toolshelf-why')).toBe('the tools are few')
+  await served.close()
+})
+
+test('the window decides what is many', async () => {
+  const { served, ask } = await start({ rules: [{ do: [{ say: 'Fine.' }] }] }, { contextWindow: 1000 })
+  const many = Array.from({ length: 20 }, (_, index) => tool(`mcp__g__make_${index}`))
+  const answer = await ask({ tools: many, messages: called.slice(0, 1) })
+  expect(answer.headers.get('x-toolshelf-mode')).toBe('shelve')
+  await served.close()
+})
+
+test('what failed, and why, is told to whoever keeps the log; nothing was saved by it', async () => {
+  const { served, done, ask } = await start({
+    rules: [{ do: [{ fail: { status: 529, type: 'overloaded_error', message: 'too busy' } }] }],
+  })
+  await ask(
+    { tools: [tool('mcp__g__make')], messages: called.slice(0, 1) },
+    { 'x-toolshelf-mode': 'shelve' },
+  ).then((answer) => answer.text())
+  await ask({}, { 'x-toolshelf-mode': 'nonsense' }).then((answer) => answer.text())
+  await served.close()
+  expect(done.map(({ status, error, deed }) => [status, error, deed?.tokensSaved])).toEqual([
+    [529, 'too busy', 0],
+    [400, expect.stringContaining('x-toolshelf-mode is "nonsense"'), undefined],
+  ])
+})
+
+test('a stream that broke off is told as such', async () => {
+  const { served, done, ask } = await start({
+    rules: [{ do: [{ cut: true }, { say: 'Half of a long sentence, and then' }] }],
+  })
+  await ask({ stream: true, messages: called.slice(0, 1) }).then((answer) => answer.text())
+  await served.close()
+  expect(done[0]?.error).toBeTypeOf('string')
+})
+
+test('a base with its version is the same as one without', async () => {
+  const { served } = await start({ rules: [{ do: [{ say: 'Fine.' }] }] })
+  const upstream = createMessagesUpstream({ url: new URL(`${served.url}/v1/`) })
+  const call = { headers: {}, signal: new AbortController().signal }
+  expect((await upstream.models(call)).status).toBe(200)
+  await served.close()
+})
+
+test('a search for what is loaded already is seen again on the next turn, byte for byte', async () => {
+  const rules = [
+    {
+      when: 'again',
+      do: [{ search: 'make' }, { search: 'make' }, { call: 'mcp__g__make' }, { say: 'Done.' }],
+    },
+  ]
+  const bodies: string[] = []
+  const script = createScriptUpstream({
+    script: readScript({ rules }),
+    wire: 'append',
+    onRequest: ({ request }) => bodies.push(JSON.stringify(request.messages)),
+  })
+  const served = await serve({ gateway: createGateway({ upstream: script }), port: 0 })
+  const ask = async (messages: object[]) => {
+    const answer = await fetch(`${served.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'x-toolshelf-mode': 'shelve' },
+      body: JSON.stringify({ model: 'm', max_tokens: 100, tools: [tool('mcp__g__make')], messages }),
+    })
+    return (await answer.json()) as { content: { type: string; id?: string }[] }
+  }
+  const question = { role: 'user', content: 'again' }
+  const { content } = await ask([question])
+  const before = bodies.at(-1) ?? ''
+  const result = { type: 'tool_result', tool_use_id: content.at(-1)?.id, content: 'made' }
+  await ask([question, { role: 'assistant', content }, { role: 'user', content: [result] }])
+  expect(bodies.length).toBe(4)
+  expect(bodies.at(-1)?.startsWith(before.slice(0, -1))).toBe(true)
+  await served.close()
+})
