@@ -20,7 +20,10 @@ export const config: Command = {
     const [verb, ...given] = words
     if (verb !== 'check') throw new UsageError('say what to do with the configuration: check.')
     const machine = thisMachine()
-    const files = given.length > 0 ? given.map((file) => resolve(file)) : (await defaultConfigFiles(machine, 'doctor')).filter(existsSync)
+    const files =
+      given.length > 0
+        ? given.map((file) => resolve(file))
+        : (await defaultConfigFiles(machine, 'doctor')).filter(existsSync)
     const { servers, problems } = await readConfig(files)
     if (isSet('json')) {
       const found = servers.map(({ name, source, disabled }) => ({ name, source, disabled }))

@@ -131,7 +131,9 @@ describe('a gateway that runs', () => {
       /^200 m shelve\/native tools \d+\/3 searches 1 loaded \S*send_message\S* saved ~\d+ tokens \d+ ms \(/,
     )
     expect(lines[1]).toMatch(/^\d{3} evil /)
-    expect(lines[2]).toMatch(/^404 GET \/v1\/nothing%0aforged \d+ ms failed: there is nothing at GET \/v1\/nothing%0aforged$/)
+    expect(lines[2]).toMatch(
+      /^404 GET \/v1\/nothing%0aforged \d+ ms failed: there is nothing at GET \/v1\/nothing%0aforged$/,
+    )
     expect(plain.out()).not.toMatch(/[^\n\P{Cc}]|[\u2028\u2029]/u)
   })
 

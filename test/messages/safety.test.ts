@@ -310,7 +310,10 @@ describe('words of clients', () => {
     const gateway = await startGateway(fake.url)
     for (const more of [{}, { stream: true }]) {
       const { headers } = await ask(gateway, requestFor('emulate', more))
-      expect(headers).toMatchObject({ 'x-toolshelf-mode': 'emulate', 'x-toolshelf-why': 'the client defers; append: forced' })
+      expect(headers).toMatchObject({
+        'x-toolshelf-mode': 'emulate',
+        'x-toolshelf-why': 'the client defers; append: forced',
+      })
     }
   })
 
