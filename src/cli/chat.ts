@@ -1,7 +1,7 @@
 // `toolshelf chat`: an agent with your MCP servers, in the terminal.
 import { createChat } from './chat/chat.ts'
-import { modelOptions, openClient } from './client.ts'
-import { type Command, CommandError } from './command.ts'
+import { modelOptions, type OpenedClient, openClient } from './client.ts'
+import { type Command, CommandError, type Input, type Terminal } from './command.ts'
 import { readWindow, sessionOptions } from './run.ts'
 import { openSession } from './session.ts'
 import { readUsing, usingOptions } from './using-options.ts'
@@ -21,31 +21,50 @@ export const chat: Command = {
     if (!terminal.isInteractive || !process.stdin.isTTY)
       throw new CommandError('a chat needs a terminal. Without one, use "toolshelf run".')
     const opened = await openClient(input, process.env)
-    const directory = input.text('directory') ?? process.cwd()
-    const chat = createChat({
-      welcome: [`toolshelf chat: ${opened.about}, in ${directory}`],
-      allowed: (input.text('allow') ?? '').split(',').filter(Boolean),
-    })
     try {
-      const session = await openSession({
-        client: opened.client as never,
-        model: opened.model,
-        directory,
-        configFiles: input.text('config')?.split(','),
-        permission: chat.permission,
-        resume: input.text('resume'),
-        using: readUsing(input),
-        contextWindow: readWindow(input),
-        notify: chat.notify,
-      })
-      chat.attach(session)
-      const { showChat } = await import('./chat/view.tsx')
-      await showChat(chat)
-      await session.close()
-      terminal.print(`The session is kept: toolshelf chat --resume ${session.file}`)
-      return 0
+      return await converse(opened, input, terminal)
     } finally {
       await opened.close()
     }
   },
+}
+
+async function converse({ client, model, about }: OpenedClient, input: Input, terminal: Terminal) {
+  const directory = input.text('directory') ?? process.cwd()
+  const chat = createChat({
+    welcome: [`Toolshelf chat with ${about}`],
+    allowed: (input.text('allow') ?? '').split(',').filter(Boolean),
+  })
+  const session = await openSession({
+    client: client as never,
+    model,
+    directory,
+    configFiles: input.text('config')?.split(','),
+    permission: chat.permission,
+    resume: input.text('resume'),
+    using: readUsing(input),
+    contextWindow: readWindow(input),
+    notify: chat.notify,
+  })
+  try {
+    chat.attach(session, directory)
+    const { showChat } = await loadView()
+    await showChat(chat)
+  } finally {
+    await session.close()
+  }
+  if (session.isKept())
+    terminal.print(`The session is kept. To go on: toolshelf chat --resume ${session.file}`)
+  return 0 as const
+}
+
+/** Ink draws nothing where it takes the terminal for a build server's; here somebody sits. */
+async function loadView(): Promise<typeof import('./chat/view.tsx')> {
+  const { CI } = process.env
+  delete process.env.CI
+  try {
+    return await import('./chat/view.tsx')
+  } finally {
+    if (CI !== undefined) process.env.CI = CI
+  }
 }

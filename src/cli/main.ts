@@ -165,6 +165,11 @@ async function askPerson(question: string): Promise<string> {
   }
 }
 
+/** Whoever read our output has seen enough. A disk that is full has not. */
+function isClosedPipe(code: string | undefined): boolean {
+  return code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED'
+}
+
 if (isEntry()) {
   const terminal: Terminal = {
     print: (text) => void process.stdout.write(`${text}\n`),
@@ -172,6 +177,7 @@ if (isEntry()) {
     isInteractive: process.stderr.isTTY === true && process.stdout.isTTY === true,
     ...(process.stdin.isTTY === true ? { ask: askPerson } : {}),
   }
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(0))
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(isClosedPipe(code) ? 0 : 1))
   process.exitCode = await run(process.argv.slice(2), terminal)
 }

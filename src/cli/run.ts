@@ -2,8 +2,10 @@
 import { fstatSync } from 'node:fs'
 import { addAbortSignal } from 'node:stream'
 import type { AgentEvent, EndReason, Usage } from '../agent/types.ts'
+import { harmless } from './chat/rows.ts'
 import { modelOptions, openClient } from './client.ts'
 import { type Command, type ExitCode, type Input, type Option, type Terminal, UsageError } from './command.ts'
+import { onInterrupt } from './interrupt.ts'
 import { allowOnly } from './permissions.ts'
 import { openSession, type Session } from './session.ts'
 import { readUsing, usingOptions } from './using-options.ts'
@@ -43,9 +45,13 @@ export const run: Command = {
     'toolshelf run "hello" --script examples/script.json',
   ],
   async run(input, terminal) {
-    const prompt = await readPrompt(input)
+    if (input.isSet('json') && input.isSet('stream-json'))
+      throw new UsageError('--json and --stream-json are two ways to print the same; use one.')
+    const tell = (message: string) => terminal.tell(harmless(`toolshelf run: ${message}`))
+    const prompt = await readPrompt(input, tell)
     const opened = await openClient(input, process.env)
-    const tell = (message: string) => terminal.tell(`toolshelf run: ${message}`)
+    const stop = new AbortController()
+    const forget = onInterrupt(stop)
     let session: Session | undefined
     try {
       session = await openSession({
@@ -59,24 +65,25 @@ export const run: Command = {
         contextWindow: readWindow(input),
         notify: tell,
       })
-      return await converse(session, prompt, input, terminal)
+      await Promise.race([session.host.settled({ timeout: 10_000 }), aborted(stop.signal)])
+      return await converse(session, prompt, { input, terminal, tell, signal: stop.signal })
     } finally {
+      forget()
       await session?.close()
       await opened.close()
     }
   },
 }
 
-async function converse(
-  session: Session,
-  prompt: string,
-  input: Input,
-  terminal: Terminal,
-): Promise<ExitCode> {
-  const stop = new AbortController()
-  const interrupt = () => stop.abort()
-  process.once('SIGINT', interrupt)
-  await session.host.settled({ timeout: 10_000 })
+type Talking = {
+  readonly input: Input
+  readonly terminal: Terminal
+  readonly tell: (message: string) => void
+  readonly signal: AbortSignal
+}
+
+async function converse(session: Session, prompt: string, talking: Talking): Promise<ExitCode> {
+  const { input, terminal, tell, signal } = talking
   const ledger: Ledger = {
     text: '',
     calls: [],
@@ -87,18 +94,24 @@ async function converse(
   const isStream = input.isSet('stream-json')
   const isWhole = input.isSet('json')
   let end: { reason: EndReason; error?: string | undefined } = { reason: 'failed' }
-  for await (const event of session.agent.send(prompt, { signal: stop.signal })) {
+  if (isStream) terminal.print(JSON.stringify({ type: 'session', session: session.file }))
+  for await (const event of session.agent.send(prompt, { signal })) {
     if (isStream) terminal.print(JSON.stringify(toLine(event)))
     note(event, ledger)
-    if (event.type === 'notice' || event.type === 'retry')
-      terminal.tell(`toolshelf run: ${'text' in event ? event.text : event.reason}`)
+    if (event.type === 'notice') tell(event.text)
+    if (event.type === 'retry') tell(`${event.reason} Trying again.`)
     if (event.type === 'end') end = { reason: event.reason, error: event.error }
   }
-  process.off('SIGINT', interrupt)
   if (isWhole) terminal.print(JSON.stringify({ ...end, ...ledger, session: session.file }))
-  else if (!isStream) terminal.print(ledger.text)
-  if (end.reason !== 'done' && !isWhole) terminal.tell(`toolshelf run: ${end.error ?? end.reason}`)
+  else if (!isStream && ledger.text !== '')
+    terminal.print(terminal.isInteractive ? harmless(ledger.text) : ledger.text)
+  if (end.reason !== 'done' && !isWhole)
+    tell(end.error ?? `${end.reason}. To go on: --resume ${session.file}`)
   return EXIT[end.reason]
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
 /** 0 done · 1 failed · 3 the model stopped early · 130 stopped by a signal. */
@@ -153,17 +166,17 @@ function toLine(event: AgentEvent): object {
 }
 
 /** The words of the call, with what is piped in behind them. */
-async function readPrompt({ words }: Input): Promise<string> {
-  const piped = await readPiped(words.length === 0 ? undefined : PATIENCE)
+async function readPrompt({ words }: Input, tell: (message: string) => void): Promise<string> {
+  const piped = await readPiped(words.length === 0 ? undefined : PATIENCE, tell)
   const prompt = [words.join(' '), piped.trim()].filter((part) => part !== '').join('\n\n')
   if (prompt === '') throw new UsageError('a prompt is missing.')
   return prompt
 }
 
 /** Milliseconds that a pipe has to say something: programs that start us often leave one open and silent. */
-const PATIENCE = 1000
+const PATIENCE = 3000
 
-async function readPiped(patience: number | undefined): Promise<string> {
+async function readPiped(patience: number | undefined, tell: (message: string) => void): Promise<string> {
   const kind = fstatSync(0)
   if (!kind.isFIFO() && !kind.isFile() && !kind.isSocket()) return ''
   const silence = new AbortController()
@@ -176,6 +189,9 @@ async function readPiped(patience: number | undefined): Promise<string> {
     }
   } catch (error) {
     if (!silence.signal.aborted) throw error
+    tell('nothing came through the pipe, so it is not waited for. Where there is none, add "< /dev/null".')
+  } finally {
+    clearTimeout(timer)
   }
   return Buffer.concat(chunks).toString('utf8')
 }

@@ -1,6 +1,6 @@
 // A session of the agent: the user's MCP servers, built-in tools, skills and a transcript, put together for chat and run.
 import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { createAgent } from '../agent/agent.ts'
@@ -41,14 +41,17 @@ export type Session = {
   readonly using: Using
   /** The transcript. */
   readonly file: string
+  /** All that was said is in the transcript. */
+  readonly isKept: () => boolean
   close(): Promise<void>
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { client, model, directory, permission, notify, contextWindow } = options
+  if (!existsSync(directory)) throw new CommandError(`the folder ${directory} does not exist.`)
   const saved = options.resume === undefined ? undefined : resume(options.resume, notify)
   const shelf = createShelf({ notify, ...(saved?.state ? { state: saved.state } : {}) })
-  const files = options.configFiles ?? (await defaultConfigFiles(thisMachine(), 'doctor'))
+  const files = options.configFiles ?? (await defaultConfigFiles(thisMachine(), 'doctor')).filter(existsSync)
   const config = await readConfig(files)
   for (const { file, server, message } of config.problems)
     notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
@@ -68,7 +71,11 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const own: AgentTool[] = [...builtInTools({ directory }), ...skills.tools]
   const shared = { client, shelf, runner: host, permission, system: systemPrompt(directory) }
   const tools: AgentTool[] = [...own, agentTool(() => ({ ...shared, model: agent.model, tools }))]
-  const transcript = openTranscript(saved?.file ?? newFile(), notify)
+  let isBroken = false
+  const transcript = openTranscript(saved?.file ?? newFile(), (message) => {
+    isBroken = true
+    notify(message)
+  })
   const agent: Agent = createAgent({
     ...shared,
     model,
@@ -94,6 +101,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     skills,
     using,
     file: transcript.file,
+    isKept: () => !isBroken && existsSync(transcript.file),
     async close() {
       using.close(agent.messages.slice(saved?.messages.length ?? 0))
       await host.close()
@@ -119,23 +127,33 @@ function newFile(): string {
 
 function resume(given: string, notify: (message: string) => void): Saved & { readonly file: string } {
   const file = given === 'last' ? lastSession() : resolve(given)
-  try {
-    const saved = readTranscript(file)
-    mendTranscript(file)
-    if (saved.lost > 0)
-      notify(`${file}: ${saved.lost} unreadable ${saved.lost === 1 ? 'line was' : 'lines were'} left out`)
-    return { ...saved, file }
-  } catch (error) {
-    throw new CommandError(`the session ${file} cannot be read: ${(error as Error).message}`)
-  }
+  if (!readable(file, () => statSync(file)).isFile()) throw new CommandError(`${file} is not a session.`)
+  const saved = readable(file, () => readTranscript(file))
+  if (saved.lost > 0 && saved.messages.length === 0 && saved.state === undefined)
+    throw new CommandError(`${file} is not a session. Sessions are kept in ${sessionsFolder()}.`)
+  readable(file, () => mendTranscript(file))
+  if (saved.lost > 0)
+    notify(`${file}: ${saved.lost} unreadable ${saved.lost === 1 ? 'line was' : 'lines were'} left out`)
+  return { ...saved, file }
 }
 
 function lastSession(): string {
   const folder = sessionsFolder()
-  const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.jsonl')) : []
-  const last = names.sort().at(-1)
+  const names = readable(folder, () => (existsSync(folder) ? readdirSync(folder) : []))
+  const last = names
+    .filter((name) => name.endsWith('.jsonl'))
+    .sort()
+    .at(-1)
   if (last === undefined) throw new CommandError(`there is no session to go on from in ${folder}.`)
   return join(folder, last)
+}
+
+function readable<Value>(file: string, read: () => Value): Value {
+  try {
+    return read()
+  } catch (error) {
+    throw new CommandError(`the session ${file} cannot be gone on with: ${(error as Error).message}`)
+  }
 }
 
 function systemPrompt(directory: string): string {

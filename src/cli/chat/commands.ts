@@ -1,5 +1,5 @@
 // What a line that begins with a slash does. Each answers with lines; what changes the session is done through it.
-import type { Agent } from '../../agent/types.ts'
+import { foldHistory } from '../../core/index.ts'
 import type { Session } from '../session.ts'
 import { contextLines, contextReport } from './context.ts'
 
@@ -14,10 +14,9 @@ export type Desk = {
   readonly session: Session
   /** The request that was sent last. */
   readonly lastRequest: () => object | undefined
-  readonly loaded: () => readonly string[]
   readonly isVerbose: () => boolean
   readonly setVerbose: (isVerbose: boolean) => void
-  readonly compact: () => Promise<readonly string[]>
+  readonly compact: () => Promise<void>
   readonly quit: () => void
 }
 
@@ -30,12 +29,26 @@ export const slashes: readonly Slash[] = [
   { name: 'context', about: 'what fills the window', run: (_, desk) => windowLines(desk) },
   { name: 'search', about: 'what a search for tools finds', run: searchLines },
   { name: 'skills', about: 'which skills are there', run: (_, { session }) => skillLines(session) },
-  { name: 'compact', about: 'summarise the conversation now', run: (_, desk) => desk.compact() },
+  { name: 'compact', about: 'summarise the conversation now', run: (_, desk) => compactNow(desk) },
   { name: 'model', about: 'which model answers, or another one', run: modelLines },
   { name: 'verbose', about: 'show searches and results in full, or not', run: verboseLines },
   { name: 'help', about: 'this', run: () => helpLines() },
   { name: 'quit', about: 'end the session; it is kept', run: (_, desk) => quitLines(desk) },
 ]
+
+/** A slash and a word; a path is a message like any other. */
+export function isCommand(line: string): boolean {
+  return /^\/[^\s/]*(\s|$)/.test(line)
+}
+
+/** Commands that a line begins like, and what they do if it is only one. */
+export function slashHint(text: string): string {
+  if (!/^\/\S*$/.test(text)) return ''
+  const found = slashes.filter(({ name }) => `/${name}`.startsWith(text))
+  const [only] = found
+  if (only && found.length === 1) return `/${only.name}: ${only.about}`
+  return found.map(({ name }) => `/${name}`).join('  ')
+}
 
 export async function runSlash(line: string, desk: Desk): Promise<readonly string[]> {
   const [, name = '', words = ''] = /^\/(\S*)\s*(.*)$/s.exec(line) ?? []
@@ -47,57 +60,71 @@ export async function runSlash(line: string, desk: Desk): Promise<readonly strin
 function helpLines(): string[] {
   return [
     ...slashes.map(({ name, about }) => `/${name.padEnd(9)} ${about}`),
-    'Ctrl-C stops what is running; twice at an empty line ends the session. ↑ and ↓ go through what you typed.',
+    'Ctrl-C stops what is running; twice at an empty line, or Ctrl-D, ends the session; it is kept.',
+    '↑ and ↓ go through what you typed; Alt-Enter begins a new line.',
   ]
 }
 
-function toolLines({ session, loaded }: Desk): string[] {
+/** Deferred tools that the conversation has loaded, in this session or in the one it goes on from. */
+function loadedIn({ agent, shelf }: Session): string[] {
+  const { deferredNames } = shelf.tools()
+  return [...foldHistory(agent.messages, 'ToolSearch').loaded].filter((name) => deferredNames.has(name))
+}
+
+function toolLines({ session }: Desk): string[] {
   const { shelf, host, using } = session
   const { immediate, deferred } = shelf.tools()
-  const inUse = loaded()
+  const loaded = loadedIn(session)
   const servers = new Map<string, number>()
   for (const { name, server = 'built-in' } of deferred)
-    if (!inUse.includes(name)) servers.set(server, (servers.get(server) ?? 0) + 1)
-  const states = host.status().filter(({ state }) => state !== 'connected')
-  const pins = using.pins()
+    if (!loaded.includes(name)) servers.set(server, (servers.get(server) ?? 0) + 1)
+  const inState = (wanted: string) => host.status().filter(({ state }) => state === wanted)
+  const named = (statuses: ReturnType<typeof inState>) => statuses.map(({ name }) => name).join(', ')
   return [
-    `Working set: ${immediate.map(({ name }) => name).join(', ') || 'none'}`,
-    `Loaded by search: ${inUse.join(', ') || 'none yet'}`,
-    `Deferred: ${[...servers].map(([server, count]) => `${server} ${count}`).join(', ') || 'none'}`,
-    ...states.map(
-      ({ name, state, reason }) =>
-        `${state === 'pending' ? 'Pending' : 'Not there'}: ${name} (${reason ?? state})`,
-    ),
-    ...pins.map(({ tool, reason }) => `Pinned: ${tool} (${reason})`),
+    row('Working set', immediate.map(({ name }) => name).join(', ')),
+    row('Loaded', loaded.join(', '), 'none by search yet'),
+    row('Deferred', [...servers].map(([server, count]) => `${server} ${count}`).join(', ')),
+    row('Pending', named(inState('pending'))),
+    ...inState('failed').map(({ name, reason }) => row('Failed', `${name}: ${reason ?? 'no reason given'}`)),
+    ...inState('disabled').map(({ name }) => row('Disabled', name)),
+    ...using.pins().map(({ tool, reason }) => row('Pinned', `${tool}: ${reason}`)),
   ]
 }
 
-function windowLines({ session, lastRequest, loaded }: Desk): string[] {
+function row(label: string, text: string, otherwise = 'none'): string {
+  return `${label.padEnd(12)} ${text || otherwise}`
+}
+
+function windowLines({ session, lastRequest }: Desk): string[] {
   const request = lastRequest()
-  if (!request) return ['Nothing was sent yet.']
-  return contextLines(contextReport(request, session.shelf, loaded(), session.agent.contextWindow))
+  if (!request) return ['Nothing was sent in this session yet; say something first.']
+  return contextLines(contextReport(request, session.shelf, loadedIn(session), session.agent.contextWindow))
+}
+
+async function compactNow(desk: Desk): Promise<string[]> {
+  await desk.compact()
+  return []
 }
 
 async function searchLines(words: string, { session }: Desk): Promise<string[]> {
   if (words === '') return ['Say what to search for: /search github create issue']
   const { tools, remark } = await session.shelf.search({ query: words })
-  return [
-    ...tools.map(({ name, tool }) => `${name}  ${firstLine(tool.description ?? '')}`),
-    ...(remark ? [remark] : []),
-  ]
+  const found = tools.map(({ name, tool }) => `${name}  ${firstLine(tool.description ?? '')}`)
+  if (remark) return [...found, remark]
+  return found.length === 0 ? [`Nothing was found for "${words}".`] : found
 }
 
 function skillLines({ skills }: Session): string[] {
   const all = skills.list()
   return all.length === 0
-    ? ['There are no skills.']
+    ? ['There are no skills. Put folders with a SKILL.md into .agents/skills or ~/.agents/skills.']
     : all.map(({ name, description }) => `${name}  ${firstLine(description)}`)
 }
 
-function modelLines(words: string, { session }: Desk): string[] {
-  const agent: Agent = session.agent
-  if (words !== '') agent.model = words
-  return [words === '' ? `The model is ${agent.model}.` : `From now on the model is ${agent.model}.`]
+function modelLines(words: string, { session: { agent } }: Desk): string[] {
+  if (words === '') return [`The model is ${agent.model}. Another one: /model <id>`]
+  agent.model = words
+  return [`From now on the model is ${words}.`]
 }
 
 function verboseLines(_: string, desk: Desk): string[] {

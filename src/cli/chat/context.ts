@@ -40,17 +40,19 @@ export function contextReport(
   return { parts, window, deferred: { tools: hidden.length, tokens } }
 }
 
-const WIDTH = 60
+const WIDTH = 48
 
 export function contextLines({ parts, window, deferred }: ContextReport): string[] {
   const used = parts.reduce((sum, { tokens }) => sum + tokens, 0)
+  const free = Math.max(0, window - used)
   const cells = parts.map(({ mark, tokens }) => mark.repeat(Math.ceil((WIDTH * tokens) / window))).join('')
   const count = (tokens: number) => tokens.toLocaleString('en-US').padStart(9)
   const share = (tokens: number) => `${((100 * tokens) / window).toFixed(1)} %`.padStart(7)
   return [
-    `${cells.slice(0, WIDTH).padEnd(WIDTH, '░')}  ${share(used).trim()} of ${window.toLocaleString('en-US')} tokens (estimate)`,
+    `${share(used).trim()} of ${window.toLocaleString('en-US')} tokens, an estimate of the last request`,
+    cells.slice(0, WIDTH).padEnd(WIDTH, '░'),
     ...parts.map(({ label, mark, tokens }) => `${mark} ${label.padEnd(24)}${count(tokens)} ${share(tokens)}`),
-    `░ ${'free'.padEnd(24)}${count(window - used)} ${share(window - used)}`,
+    `░ ${'free'.padEnd(24)}${count(free)} ${share(free)}`,
     `  ${'deferred, not in it'.padEnd(24)}${count(deferred.tokens)}         ${deferred.tools} tools on the shelf`,
   ]
 }

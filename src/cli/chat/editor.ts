@@ -6,54 +6,113 @@ export type Line = {
   /** What was typed before, oldest first, and where in it we are; its length is the new line. */
   readonly history: readonly string[]
   readonly at: number
+  /** The new line, while an older one is looked at. */
+  readonly draft: string
+  /** Between the marks that a terminal puts around what is pasted. */
+  readonly isPasting: boolean
 }
 
 /** A key as Ink tells it. */
 export type Key = { readonly [name: string]: unknown }
 
-export const emptyLine: Line = { text: '', cursor: 0, history: [], at: 0 }
+/** A key and what it writes. */
+export type Press = { readonly input: string; readonly key: Key }
 
-export function typed(line: Line, input: string, key: Key): Line {
+export const emptyLine: Line = { text: '', cursor: 0, history: [], at: 0, draft: '', isPasting: false }
+
+/** Terminals mark what is pasted once they were asked to. */
+export const ASK_FOR_MARKS = '\u001b[?2004h'
+export const NO_MORE_MARKS = '\u001b[?2004l'
+const PASTE_BEGINS = '[200~'
+const PASTE_ENDS = '[201~'
+
+/** Several keys come as one where a person types fast or the machine is busy. Lines in a row are a paste. */
+export function pressesIn(input: string, key: Key, { isPasting }: Line): readonly Press[] {
+  const isPaste = isPasting || /[^\r\n][\r\n]+[^\r\n]/.test(input)
+  if (isPaste || key.ctrl || key.meta || key.return) return [{ input, key }]
+  if (input.length < 2 && input !== '\n') return [{ input, key }]
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the keys
+  return (input.match(/[\u0000-\u001f\u007f]|[^\u0000-\u001f\u007f]+/g) ?? []).map(pressOf)
+}
+
+function pressOf(part: string): Press {
+  // Before the terminal is ours it turns one into the other.
+  if (part === '\r' || part === '\n') return { input: '', key: { return: true } }
+  if (part === '\u007f' || part === '\b') return { input: '', key: { backspace: true } }
+  const code = part.charCodeAt(0)
+  return code > 0 && code < 27 && part !== '\t'
+    ? { input: String.fromCharCode(code + 96), key: { ctrl: true } }
+    : { input: part, key: {} }
+}
+
+export function typed(line: Line, { input, key }: Press): Line {
   const { text, cursor } = line
+  if (input === PASTE_BEGINS || input === PASTE_ENDS) return { ...line, isPasting: input === PASTE_BEGINS }
+  if (key.return) return insert(line, '\n')
+  if (line.isPasting) return insert(line, input)
   if (key.upArrow) return recall(line, line.at - 1)
   if (key.downArrow) return recall(line, line.at + 1)
-  if (key.leftArrow) return { ...line, cursor: Math.max(0, cursor - step(text.slice(0, cursor), 'end')) }
-  if (key.rightArrow)
-    return { ...line, cursor: Math.min(text.length, cursor + step(text.slice(cursor), 'start')) }
+  if (key.leftArrow) return { ...line, cursor: cursor - lastOf(text.slice(0, cursor)).length }
+  if (key.rightArrow) return { ...line, cursor: cursor + firstOf(text.slice(cursor)).length }
   if (key.home || (key.ctrl && input === 'a')) return { ...line, cursor: 0 }
   if (key.end || (key.ctrl && input === 'e')) return { ...line, cursor: text.length }
   if (key.ctrl && input === 'u') return { ...line, text: text.slice(cursor), cursor: 0 }
   if (key.ctrl && input === 'k') return { ...line, text: text.slice(0, cursor) }
-  if (key.ctrl && input === 'w') return erase(line, /\S*\s*$/.exec(text.slice(0, cursor))?.[0].length ?? 0)
-  if (key.backspace || key.delete) return erase(line, step(text.slice(0, cursor), 'end'))
+  if (key.ctrl && input === 'w') return erase(line, /\S*\s*$/.exec(text.slice(0, cursor))?.[0] ?? '')
+  if (key.backspace || key.delete) return erase(line, lastOf(text.slice(0, cursor)))
   if (key.ctrl || key.meta || key.escape || key.tab) return line
-  return insert(line, input.replaceAll('\r\n', '\n').replaceAll('\r', '\n'))
+  return insert(line, input)
 }
 
 /** The line is sent: it joins the history. */
 export function sent({ text, history }: Line): Line {
   const next = text.trim() === '' || history.at(-1) === text ? history : [...history, text]
-  return { text: '', cursor: 0, history: next, at: next.length }
+  return { ...emptyLine, history: next, at: next.length }
 }
 
+/** Nothing is typed any more. */
+export function cleared({ history }: Line): Line {
+  return { ...emptyLine, history, at: history.length }
+}
+
+/** The character under the cursor, which may be more than one unit long. */
+export function underCursor({ text, cursor }: Line): string {
+  return firstOf(text.slice(cursor))
+}
+
+/** Lines end as they do in files; other control characters have no place in a message. */
 function insert(line: Line, input: string): Line {
   const { text, cursor } = line
-  return { ...line, text: text.slice(0, cursor) + input + text.slice(cursor), cursor: cursor + input.length }
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is left out
+  const added = input.replaceAll(/\r\n?/g, '\n').replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '')
+  return { ...line, text: text.slice(0, cursor) + added + text.slice(cursor), cursor: cursor + added.length }
 }
 
-function erase(line: Line, count: number): Line {
+function erase(line: Line, { length }: string): Line {
   const { text, cursor } = line
-  return { ...line, text: text.slice(0, cursor - count) + text.slice(cursor), cursor: cursor - count }
+  return { ...line, text: text.slice(0, cursor - length) + text.slice(cursor), cursor: cursor - length }
 }
 
 function recall(line: Line, at: number): Line {
-  if (at < 0 || at > line.history.length) return line
-  const text = line.history[at] ?? ''
-  return { ...line, at, text, cursor: text.length }
+  const { text: now, history } = line
+  if (at < 0 || at > history.length) return line
+  const draft = line.at === history.length ? now : line.draft
+  const text = history[at] ?? draft
+  return { ...line, at, text, draft, cursor: text.length }
 }
 
-/** The width of the character at an end, which may be more than one unit. */
-function step(text: string, side: 'start' | 'end'): number {
-  const characters = [...text]
-  return (side === 'end' ? characters.at(-1) : characters[0])?.length ?? 0
+const characters = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+
+function firstOf(text: string): string {
+  for (const { segment } of characters.segment(text)) return segment
+  return ''
 }
+
+function lastOf(text: string): string {
+  let last = ''
+  for (const { segment } of characters.segment(text.slice(-LONGEST))) last = segment
+  return last
+}
+
+/** No character is longer; to look no further back keeps long lines quick. */
+const LONGEST = 64

@@ -1,7 +1,7 @@
 // One turn as a person sees it: what was said, calls summed up, what is going on now (P).
 
 import { kinds } from '../../agent/tools/index.ts'
-import type { AgentEvent } from '../../agent/types.ts'
+import type { AgentEvent, Usage } from '../../agent/types.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
 import { present, type Shown } from '../../core/index.ts'
 
@@ -12,9 +12,15 @@ export type Turn = {
   readonly speaking: string
   readonly running: readonly ToolUse[]
   readonly notices: readonly string[]
+  readonly usage: Usage
+  readonly began: number
 }
 
-export const newTurn: Turn = { messages: [], speaking: '', running: [], notices: [] }
+const nothing: Usage = { input: 0, cached: 0, output: 0 }
+
+export function newTurn(): Turn {
+  return { messages: [], speaking: '', running: [], notices: [], usage: nothing, began: Date.now() }
+}
 
 export function follow(turn: Turn, event: AgentEvent): Turn {
   switch (event.type) {
@@ -25,6 +31,7 @@ export function follow(turn: Turn, event: AgentEvent): Turn {
         ...turn,
         speaking: '',
         messages: [...turn.messages, { role: 'assistant', content: event.content }],
+        usage: added(turn.usage, event.usage),
       }
     case 'call':
       return { ...turn, running: [...turn.running, event.call] }
@@ -35,29 +42,60 @@ export function follow(turn: Turn, event: AgentEvent): Turn {
         messages: [...turn.messages, { role: 'user', content: [event.result] }],
       }
     case 'retry':
-      return { ...turn, speaking: '', notices: [...turn.notices, `${event.reason} Trying again.`] }
+      return noticed({ ...turn, speaking: '' }, `${sentence(event.reason)} Trying again.`)
     case 'notice':
-      return { ...turn, notices: [...turn.notices, event.text] }
+      return noticed(turn, event.text)
     case 'compacted':
-      return { ...turn, notices: [...turn.notices, 'The older part of the conversation was summarised.'] }
+      return noticed(turn, 'The older part of the conversation was summarised.')
     case 'end':
-      return event.error ? { ...turn, notices: [...turn.notices, event.error] } : turn
+      return event.reason === 'stopped' ? noticed(turn, STOPPED) : noticed(turn, event.error)
     default:
       return turn
   }
 }
 
+const STOPPED = 'Stopped. The session goes on.'
+
+/** The same reason many times over is told once. */
+function noticed(turn: Turn, text: string | undefined): Turn {
+  return text === undefined || turn.notices.includes(text)
+    ? turn
+    : { ...turn, notices: [...turn.notices, text] }
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}
+
+function added(first: Usage, second: Usage): Usage {
+  return {
+    input: first.input + second.input,
+    cached: first.cached + second.cached,
+    output: first.output + second.output,
+  }
+}
+
 /** The lines of a turn, finished or not. */
-export type TurnLine = { readonly kind: 'said' | 'summary' | 'call' | 'notice'; readonly text: string }
+export type TurnLine = {
+  readonly kind: 'said' | 'summary' | 'call' | 'failed' | 'notice' | 'spent'
+  readonly text: string
+}
 
 export function turnLines(turn: Turn, isVerbose: boolean): TurnLine[] {
-  const failed = failedCalls(turn.messages)
-  const shown = present(turn.messages, { searchTool: 'ToolSearch', verbose: isVerbose, kinds })
   return [
-    ...shown.flatMap((one) => lineOf(one, failed)),
+    ...conversationLines(turn.messages, isVerbose),
     ...(turn.speaking.trim() === '' ? [] : [{ kind: 'said', text: turn.speaking.trim() } as const]),
     ...turn.notices.map((text) => ({ kind: 'notice', text }) as const),
   ]
+}
+
+/** What it took, once it is over. */
+export function spentLine({ began, usage }: Turn): TurnLine {
+  const count = (tokens: number) => tokens.toLocaleString('en-US')
+  const cached = usage.cached > 0 ? ` (${count(usage.cached)} cached)` : ''
+  const seconds = ((Date.now() - began) / 1000).toFixed(1)
+  const tokens = `${count(usage.input + usage.cached)} tokens in${cached}, ${count(usage.output)} out`
+  return { kind: 'spent', text: usage.output === 0 ? `${seconds} s` : `${seconds} s · ${tokens}` }
 }
 
 /** What runs now, in a few words; a search for tools is nobody's business. */
@@ -66,26 +104,52 @@ export function runningText({ running }: Turn): string {
   return names.length === 0 ? 'thinking' : `running ${[...new Set(names)].join(', ')}`
 }
 
-function lineOf(shown: Shown, failed: ReadonlySet<string>): TurnLine[] {
-  if (shown.type === 'text')
-    return shown.text.trim() === '' ? [] : [{ kind: 'said', text: shown.text.trim() }]
-  if (shown.type === 'summary') return [{ kind: 'summary', text: shown.text }]
-  const call = `${shown.name}(${brief(shown.input)})`
-  const isFailed = failed.has(JSON.stringify([shown.name, shown.input]))
-  const result = 'result' in shown && shown.result !== undefined ? `\n${brief(shown.result, 400)}` : ''
-  return [{ kind: 'call', text: `${isFailed ? '✗' : '●'} ${call}${result}` }]
+/** Replies and results as lines. */
+export function conversationLines(messages: readonly Message[], isVerbose: boolean): TurnLine[] {
+  const failures = failuresIn(messages)
+  const shown = present(messages, { searchTool: 'ToolSearch', verbose: isVerbose, kinds })
+  return shown.flatMap((one) => lineOf(one, failures))
 }
 
-function failedCalls(messages: readonly Message[]): ReadonlySet<string> {
+function lineOf(shown: Shown, failures: Failures): TurnLine[] {
+  if (shown.type === 'text')
+    return shown.text.trim() === '' ? [] : [{ kind: 'said', text: shown.text.trim() }]
+  if (shown.type === 'summary') {
+    const failed = shown.calls.filter(({ id }) => failures.byId.has(id)).length
+    return [{ kind: 'summary', text: failed === 0 ? shown.text : `${shown.text} (${failed} failed)` }]
+  }
+  const call = `${shown.name}(${brief(shown.input)})`
+  const failure = failures.byCall.get(JSON.stringify([shown.name, shown.input]))
+  const result =
+    'result' in shown && shown.result !== undefined ? `\n${brief(textIn(shown.result), 400)}` : ''
+  if (failure === undefined) return [{ kind: 'call', text: `● ${call}${result}` }]
+  return [{ kind: 'failed', text: `✗ ${call}${result || `\n${brief(failure, 200)}`}` }]
+}
+
+/** What went wrong, by the id of a call, and by its name and input. */
+type Failures = { readonly byId: ReadonlyMap<unknown, string>; readonly byCall: ReadonlyMap<string, string> }
+
+function failuresIn(messages: readonly Message[]): Failures {
   const blocks = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []))
-  const errors = new Set(
-    blocks.filter(({ is_error }) => is_error === true).map(({ tool_use_id }) => tool_use_id),
-  )
-  return new Set(
+  const byId = new Map(
     blocks
-      .filter(({ type, id }) => type === 'tool_use' && errors.has(id))
-      .map(({ name, input }) => JSON.stringify([name, input])),
+      .filter(({ is_error }) => is_error === true)
+      .map(({ tool_use_id, content }) => [tool_use_id, textIn(content)]),
   )
+  const byCall = new Map(
+    blocks
+      .filter(({ type, id }) => type === 'tool_use' && byId.has(id))
+      .map(({ name, input, id }) => [JSON.stringify([name, input]), byId.get(id) ?? '']),
+  )
+  return { byId, byCall }
+}
+
+/** The texts of a result; what is no text is named. */
+function textIn(content: unknown): string {
+  if (!Array.isArray(content)) return typeof content === 'string' ? content : JSON.stringify(content ?? '')
+  return content
+    .map(({ type, text, tool_name }) => (type === 'text' ? String(text) : String(tool_name ?? `(${type})`)))
+    .join('\n')
 }
 
 function brief(value: unknown, most = 70): string {

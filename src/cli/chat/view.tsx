@@ -1,107 +1,225 @@
 /** @jsxRuntime automatic */
 // The terminal session: what was said scrolls away above, what happens now and the line to type in stay below.
-import { Box, render, Static, Text, useInput } from 'ink'
-import { useState, useSyncExternalStore } from 'react'
-import { type Chat, type ChatState, type Item, slashHint } from './chat.ts'
-import { emptyLine, type Line, sent, typed } from './editor.ts'
+import { Box, render, Static, Text, useInput, useStdout } from 'ink'
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { colour } from '../colour.ts'
+import type { Chat, ChatState, Item } from './chat.ts'
+import { slashHint } from './commands.ts'
+import { ASK_FOR_MARKS, emptyLine, type Line, NO_MORE_MARKS, pressesIn, underCursor } from './editor.ts'
+import { pressed } from './press.ts'
+import type { Question } from './questions.ts'
+import { firstRows, harmless, lastRows, rowsOf } from './rows.ts'
 import { runningText, turnLines } from './turn.ts'
 
 export async function showChat(chat: Chat): Promise<void> {
+  // What is typed before the first drawing is not echoed.
+  process.stdin.setRawMode(true)
+  process.stdout.write(ASK_FOR_MARKS)
   const screen = render(<Session chat={chat} />, { exitOnCtrlC: false })
   chat.onEnd(() => screen.unmount())
   await screen.waitUntilExit()
+  process.stdout.write(NO_MORE_MARKS)
 }
 
 function Session({ chat }: { readonly chat: Chat }) {
   const state = useSyncExternalStore(chat.subscribe, chat.state)
+  const { line, isReady } = useLine(chat, state.asking)
+  const drawing = useDrawing(() => chat.state().items.length)
   return (
     <Box flexDirection="column">
-      <Static items={[...state.items]}>{(item, index) => <Shown key={index} item={item} />}</Static>
-      <Now state={state} />
-      {state.asking ? <Question chat={chat} state={state} /> : <Prompt chat={chat} state={state} />}
+      <Static key={drawing.times} items={state.items.slice(drawing.from)}>
+        {(item, index) => <Said key={index} item={item} />}
+      </Static>
+      {state.isOver ? null : <Below line={line} state={state} isReady={isReady} />}
     </Box>
   )
 }
 
-const COLOURS = {
+type BelowProps = { readonly line: Line; readonly state: ChatState; readonly isReady: boolean }
+
+/** What has not scrolled away yet. */
+function Below({ line, state, isReady }: BelowProps) {
+  const { asking } = state
+  return (
+    <>
+      <Now state={state} />
+      {asking ? <Asking question={asking} isReady={isReady} /> : <Prompt line={line} state={state} />}
+    </>
+  )
+}
+
+/** Keys change the line at once, not with the next drawing: several may come before it. */
+function useLine(
+  chat: Chat,
+  asking: ChatState['asking'],
+): { readonly line: Line; readonly isReady: boolean } {
+  const line = useRef<Line>(emptyLine)
+  const answerable = useRef<ChatState['asking']>(undefined)
+  const [times, draw] = useState(0)
+  useInput((input, key) => {
+    for (const press of pressesIn(input, key, line.current)) {
+      const now = chat.state().asking
+      line.current = pressed(chat, line.current, press, now !== undefined && now === answerable.current)
+    }
+    draw((before) => before + 1)
+  })
+  // Each key begins the moment anew.
+  useEffect(() => {
+    if (!asking || answerable.current === asking) return
+    const timer = setTimeout(() => {
+      answerable.current = asking
+      draw((before) => before + 1)
+    }, MOMENT)
+    return () => clearTimeout(timer)
+  }, [asking, times])
+  return { line: line.current, isReady: asking !== undefined && answerable.current === asking }
+}
+
+/** Milliseconds without a key before a question takes answers: a word that is being typed is none. */
+const MOMENT = 400
+
+/** A terminal that gets narrower breaks the rows that stand there: what was said last is drawn anew. */
+function useDrawing(count: () => number): { readonly times: number; readonly from: number } {
+  const { stdout } = useStdout()
+  const [drawing, draw] = useState({ times: 0, from: 0 })
+  const items = useRef(count)
+  useEffect(() => {
+    let { columns } = stdout
+    const redraw = () => {
+      const isNarrower = stdout.columns < columns
+      columns = stdout.columns
+      if (!isNarrower) return draw((now) => ({ ...now }))
+      stdout.write(CLEAR)
+      draw(({ times }) => ({ times: times + 1, from: Math.max(0, items.current() - stdout.rows) }))
+    }
+    stdout.prependListener('resize', redraw)
+    return () => void stdout.off('resize', redraw)
+  }, [stdout])
+  return drawing
+}
+
+/** What is in sight; what has scrolled away stays. */
+const CLEAR = '\u001b[H\u001b[J'
+
+const COLOURS: { readonly [kind in Item['kind']]?: string } = {
   user: 'cyan',
-  said: undefined,
   summary: 'gray',
   call: 'blue',
+  failed: 'red',
   notice: 'yellow',
   told: 'gray',
-} as const
+  welcome: 'gray',
+  spent: 'gray',
+}
 
-function Shown({ item }: { readonly item: Item }) {
+function Said({ item: { kind, text } }: { readonly item: Item }) {
+  const isIndented = kind !== 'user' && kind !== 'said' && kind !== 'welcome'
+  const name = COLOURS[kind]
   return (
-    <Box
-      paddingLeft={item.kind === 'user' || item.kind === 'said' ? 0 : 2}
-      marginTop={item.kind === 'user' ? 1 : 0}
-    >
-      <Text color={COLOURS[item.kind]}>{item.kind === 'user' ? `> ${item.text}` : item.text}</Text>
+    <Box paddingLeft={isIndented ? 2 : 0} marginTop={kind === 'user' ? 1 : 0}>
+      <Text color={name && colour(name)}>{harmless(kind === 'user' ? `> ${text}` : text)}</Text>
     </Box>
   )
 }
 
-/** The turn that runs, as far as it has come. */
-function Now({ state }: { readonly state: ChatState }) {
-  if (!state.turn) return null
-  const lines = turnLines(state.turn, state.isVerbose)
+/** Rows for the line to type in, what stands around it, and a question. */
+const KEPT_FREE = 8
+
+function useRoom(): { readonly rows: number; readonly columns: number } {
+  const { stdout } = useStdout()
+  return { rows: Math.max(4, (stdout.rows || 24) - KEPT_FREE), columns: stdout.columns || 80 }
+}
+
+/** The turn that runs, as far as it has come: its end, if it is longer than the screen. */
+function Now({ state: { turn, asking, isVerbose } }: { readonly state: ChatState }) {
+  const room = useRoom()
+  if (!turn) return null
+  const rows = asking
+    ? Math.max(2, room.rows - rowsOf(shortened(asking.detail, room), room.columns))
+    : room.rows
   return (
     <Box flexDirection="column">
-      {lines.slice(-MOST_LINES).map((line, index) => (
-        <Shown key={`${index}${line.kind}`} item={line} />
+      {lastLines(turnLines(turn, isVerbose), rows, room.columns).map((line, index) => (
+        <Said key={`${index}${line.kind}`} item={line} />
       ))}
-      <Text color="gray">{`… ${runningText(state.turn)} (Ctrl-C stops)`}</Text>
+      {asking ? null : <Working text={runningText(turn)} began={turn.began} />}
     </Box>
   )
 }
 
-const MOST_LINES = 30
+function lastLines(lines: readonly Item[], rows: number, columns: number): Item[] {
+  const kept: Item[] = []
+  let left = rows
+  for (const { kind, text } of [...lines].reverse()) {
+    if (left <= 0) break
+    const shown = lastRows(harmless(text), left, columns)
+    kept.unshift({ kind, text: shown })
+    left -= rowsOf(shown, columns)
+  }
+  return kept
+}
 
-function Question({ chat, state }: { readonly chat: Chat; readonly state: ChatState }) {
-  useInput((input, key) => {
-    if (key.ctrl && input === 'c') chat.interrupt()
-    else if (input === 'y' || key.return) chat.decide('once')
-    else if (input === 'a') chat.decide('always')
-    else if (input === 'n' || key.escape) chat.decide('no')
-  })
+const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
+
+function Working({ text, began }: { readonly text: string; readonly began: number }) {
+  const [frame, next] = useState(0)
+  useEffect(() => {
+    const timer = setInterval(() => next((now) => now + 1), 120)
+    return () => clearInterval(timer)
+  }, [])
+  const seconds = Math.floor((Date.now() - began) / 1000)
+  const sign = FRAMES[frame % FRAMES.length]
+  return <Text color={colour('gray')}>{`${sign} ${text} · ${seconds} s · Ctrl-C stops`}</Text>
+}
+
+type AskingProps = { readonly question: Question; readonly isReady: boolean }
+
+function Asking({ question: { name, detail, others }, isReady }: AskingProps) {
+  const shown = shortened(detail, useRoom())
+  const hidden = detail.length - shown.length
   return (
-    <Box flexDirection="column" borderStyle="round" borderColor="yellow" paddingX={1}>
-      <Text bold>{`Allow ${state.asking?.name}?`}</Text>
-      <Text>{state.asking?.detail}</Text>
-      <Text color="gray">[y] yes [a] always in this session [n] no</Text>
+    <Box flexDirection="column" borderStyle="round" borderColor={colour('yellow')} paddingX={1}>
+      <Text bold>{`Allow ${harmless(name)}?${others > 0 ? ` (${others} more to answer)` : ''}`}</Text>
+      <Text>{shown}</Text>
+      {hidden > 0 ? (
+        <Text color={colour('yellow')}>{`… and ${hidden} more characters that do not fit here`}</Text>
+      ) : null}
+      <Text color={colour('gray')}>
+        {isReady ? `[y] yes  [a] always ${harmless(name)} in this session  [n] no` : ' '}
+      </Text>
     </Box>
   )
 }
 
-function Prompt({ chat, state }: { readonly chat: Chat; readonly state: ChatState }) {
-  const [line, setLine] = useState<Line>(emptyLine)
-  useInput((input, key) => {
-    if (key.ctrl && input === 'c') {
-      if (line.text !== '') setLine({ ...line, text: '', cursor: 0 })
-      else chat.interrupt()
-      return
-    }
-    if (key.ctrl && input === 'd' && line.text === '') return chat.quit()
-    // A fast typist, or a busy machine: the line and its Enter come as one.
-    const isWhole = /^[^\r\n]+\r$/.test(input)
-    if (!isWhole && !(key.return && !key.meta)) return setLine(typed(line, key.return ? '\n' : input, key))
-    const next = isWhole ? typed(line, input.slice(0, -1), key) : line
-    if (next.text.trim() === '' || state.turn) return setLine(next)
-    setLine(sent(next))
-    void chat.send(next.text.trim())
-  })
-  const hint = line.text === '' ? state.hint : slashHint(line.text)
+function shortened(detail: string, { rows, columns }: { readonly rows: number; readonly columns: number }) {
+  return firstRows(detail, Math.max(2, rows - 4), columns - 4)
+}
+
+function Prompt({ line, state }: { readonly line: Line; readonly state: ChatState }) {
+  const { rows, columns } = useRoom()
+  const most = state.turn ? 2 : rows
+  const under = underCursor(line)
+  const isAtEnd = under === '' || under === '\n'
+  const before = lastRows(line.text.slice(0, line.cursor), most, columns - 2)
+  const after = firstRows(line.text.slice(line.cursor + (isAtEnd ? 0 : under.length)), 2, columns - 2)
+  const hint = line.text === '' || state.turn ? state.hint : slashHint(line.text) || lineCount(line)
   return (
     <Box flexDirection="column" marginTop={1}>
-      <Text>
-        <Text color="cyan">{state.turn ? '  ' : '> '}</Text>
-        {line.text.slice(0, line.cursor)}
-        <Text inverse>{line.text[line.cursor] ?? ' '}</Text>
-        {line.text.slice(line.cursor + 1)}
-      </Text>
-      <Text color="gray">{hint}</Text>
+      <Box>
+        <Text color={colour(state.turn ? 'gray' : 'cyan')}>{'> '}</Text>
+        <Text>
+          {before}
+          <Text inverse>{isAtEnd ? ' ' : under}</Text>
+          {after}
+        </Text>
+      </Box>
+      <Text color={colour('gray')}>{[hint, state.servers].filter((part) => part !== '').join(' · ')}</Text>
     </Box>
   )
+}
+
+/** Long lines do not all fit in sight. */
+function lineCount({ text }: Line): string {
+  const count = text.split('\n').length
+  return count === 1 ? '' : `${count} lines`
 }

@@ -32,7 +32,7 @@ export type Ledger = {
   send(request: object): void
   /** The reply to it. */
   reply(content: readonly Fields[]): void
-  /** Tools that a search loaded. */
+  /** Tools that a search found; those that were loaded before are not loaded again. */
   load(names: readonly string[]): void
   readonly turns: readonly LedgerTurn[]
   total(): LedgerTotal
@@ -75,7 +75,8 @@ export function createLedger(definitions: () => readonly string[]): Ledger {
     },
     load(names) {
       const turn = turns.at(-1)
-      if (turn) turn.loaded = [...turn.loaded, ...names]
+      const known = new Set(turns.flatMap(({ loaded }) => loaded))
+      if (turn) turn.loaded = [...turn.loaded, ...names.filter((name) => !known.has(name))]
     },
     total() {
       const sum = (field: 'tokensWithout' | 'tokensWith' | 'searches' | 'requests' | 'prefixKept') =>

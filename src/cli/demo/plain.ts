@@ -1,4 +1,6 @@
 // The demo as lines, for pipes and for those who like it so.
+import { OFFLINE_NOTE } from '../../messages/upstream/script-model.ts'
+import { harmless } from '../chat/rows.ts'
 import type { Ledger, LedgerTurn } from './ledger.ts'
 import type { DemoEvent } from './play.ts'
 
@@ -30,7 +32,7 @@ export function heading(live: string | undefined): string {
 
 function agentLines({ event }: Extract<DemoEvent, { type: 'agent' }>): string[] {
   if (event.type === 'reply') {
-    const said = event.content.filter(({ type }) => type === 'text').map(({ text }) => String(text).trim())
+    const said = event.content.filter(({ type }) => type === 'text').map(({ text }) => spoken(String(text)))
     return said.filter((text) => text !== '').flatMap((text) => text.split('\n').map((line) => `  ${line}`))
   }
   if (event.type !== 'result') return []
@@ -40,6 +42,11 @@ function agentLines({ event }: Extract<DemoEvent, { type: 'agent' }>): string[] 
       `  search ${JSON.stringify((input as { query?: unknown }).query)} → ${event.loaded.join(', ') || 'nothing'}`,
     ]
   return [`  call   ${name}${event.result.is_error ? ' (failed)' : ''}`]
+}
+
+/** Without the note of the script, of which the heading tells. */
+export function spoken(text: string): string {
+  return harmless(text).replace(OFFLINE_NOTE, '').trim()
 }
 
 function turnLine(turn: LedgerTurn | undefined): string {
@@ -62,9 +69,10 @@ export function finalWords(ledger: Ledger, missing: readonly string[]): string[]
     `  ${total.searches} searches; cached prefix kept in ${total.prefixKept} of ${total.requests} requests`,
     ...(missing.length > 0 ? [`  not installed, so left out: ${missing.join(', ')}`] : []),
     '',
-    'With your own servers:  toolshelf doctor    what they cost',
-    '                        toolshelf mcp       all of them behind one, in any MCP client',
-    '                        toolshelf chat      an agent that uses them',
+    'With your own servers:',
+    '  toolshelf doctor   what they cost',
+    '  toolshelf mcp      all of them behind one, in any MCP client',
+    '  toolshelf chat     an agent that uses them',
   ]
 }
 

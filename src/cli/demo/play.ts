@@ -30,13 +30,30 @@ export type DemoEvent =
 export type DemoOptions = {
   /** A real model; the script if left out. */
   readonly live: OpenedClient | undefined
-  readonly notify: (message: string) => void
+  /** Ends it early, with nothing left behind. */
+  readonly signal: AbortSignal
 }
 
-export async function* playDemo({ live, notify }: DemoOptions): AsyncGenerator<DemoEvent> {
+export async function* playDemo({ live, signal }: DemoOptions): AsyncGenerator<DemoEvent> {
   const folder = await mkdtemp(join(tmpdir(), 'toolshelf-demo-'))
+  try {
+    const opened = live ?? (await openScript(demoScript(folder), 'a script'))
+    try {
+      yield* playIn(folder, opened, signal)
+    } finally {
+      await opened.close()
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+async function* playIn(
+  folder: string,
+  { client, model }: OpenedClient,
+  signal: AbortSignal,
+): AsyncGenerator<DemoEvent> {
   const { mcpServers, missing } = demoConfig(folder)
-  const shelf = createShelf({ notify, toolSearch: true, rank: 'hybrid' })
   const file = join(folder, 'mcp.json')
   await writeFile(file, JSON.stringify({ mcpServers }))
   const { servers } = await readConfig([file])
@@ -44,6 +61,8 @@ export async function* playDemo({ live, notify }: DemoOptions): AsyncGenerator<D
     throw new CommandError(
       'the demo needs MCP servers that only a clone of the project installs. Clone it, and run "npm start".',
     )
+  const notify = () => {}
+  const shelf = createShelf({ notify, toolSearch: true, rank: 'hybrid' })
   const host = createMcpHost({
     shelf,
     servers,
@@ -51,41 +70,38 @@ export async function* playDemo({ live, notify }: DemoOptions): AsyncGenerator<D
     cacheFolder: join(folder, 'cache'),
     clientInfo: { name: 'toolshelf', version: version() },
   })
-  const opened = live ?? (await openScript(demoScript(folder), 'a script'))
+  const ledger = createLedger(() => shelf.tools().pool.tools.map(({ json }) => json))
+  const system = `You work in ${folder}. Use the tools you have; load further ones with ToolSearch.`
+  const agent = createAgent({ client: client as never, model, shelf, runner: host, system })
   try {
     host.start()
-    yield* connecting(host)
-    const ledger = createLedger(() => shelf.tools().pool.tools.map(({ json }) => json))
-    const agent = createAgent({
-      client: opened.client as never,
-      model: opened.model,
-      shelf,
-      runner: host,
-      system: `You work in ${folder}. Use the tools you have; load further ones with ToolSearch.`,
-    })
+    yield* connecting(host, signal)
     for (const prompt of PROMPTS) {
+      if (signal.aborted) return
       yield { type: 'prompt', text: prompt }
       ledger.begin(prompt)
-      for await (const event of agent.send(prompt)) {
-        if (event.type === 'request') ledger.send(event.sent.request)
-        if (event.type === 'reply') ledger.reply(event.content)
-        if (event.type === 'result') ledger.load(event.loaded)
-        yield { type: 'agent', event }
-        if (event.type === 'end' && event.reason !== 'done')
-          throw new CommandError(`the demo's agent ended (${event.reason}): ${event.error ?? ''}`)
-      }
+      yield* playTurn(agent.send(prompt, { signal }), ledger)
       yield { type: 'turn', ledger }
     }
-    yield { type: 'done', ledger, missing }
+    if (!signal.aborted) yield { type: 'done', ledger, missing }
   } finally {
     await host.close()
-    await opened.close()
-    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function* playTurn(events: AsyncIterable<AgentEvent>, ledger: Ledger): AsyncGenerator<DemoEvent> {
+  for await (const event of events) {
+    if (event.type === 'request') ledger.send(event.sent.request)
+    if (event.type === 'reply') ledger.reply(event.content)
+    if (event.type === 'result') ledger.load(event.loaded)
+    yield { type: 'agent', event }
+    if (event.type === 'end' && event.reason !== 'done' && event.reason !== 'stopped')
+      throw new CommandError(`the demo's agent ended (${event.reason}): ${event.error ?? ''}`)
   }
 }
 
 /** How the servers are, at each change, until none is pending. */
-async function* connecting(host: McpHost): AsyncGenerator<DemoEvent> {
+async function* connecting(host: McpHost, signal: AbortSignal): AsyncGenerator<DemoEvent> {
   const changes = createChannel<DemoEvent>()
   const tell = (isSettled = false) =>
     changes.push({
@@ -95,10 +111,13 @@ async function* connecting(host: McpHost): AsyncGenerator<DemoEvent> {
     })
   const stop = host.listen(() => tell())
   tell()
-  void host.settled({ timeout: 45_000 }).finally(() => {
+  const end = () => {
     tell(true)
     stop()
     changes.close()
-  })
+  }
+  signal.addEventListener('abort', end, { once: true })
+  void host.settled({ timeout: 45_000 }).finally(end)
   yield* changes
+  signal.removeEventListener('abort', end)
 }

@@ -1,8 +1,9 @@
 /** @jsxRuntime automatic */
 // The demo in a terminal: the conversation, and beside it what it costs with and without Toolshelf.
 import { Box, render, Static, Text, useStdout } from 'ink'
+import { colour } from '../colour.ts'
 import type { LedgerTurn } from './ledger.ts'
-import { finalWords, heading, plainLines } from './plain.ts'
+import { finalWords, heading, plainLines, spoken } from './plain.ts'
 import type { DemoEvent } from './play.ts'
 
 type Shown = {
@@ -10,21 +11,27 @@ type Shown = {
   readonly lines: readonly string[]
   readonly speaking: string
   readonly turns: readonly LedgerTurn[]
+  readonly isDone: boolean
 }
 
+const nothing: Shown = { servers: [], lines: [], speaking: '', turns: [], isDone: false }
+
 export async function showDemo(events: AsyncIterable<DemoEvent>, live: string | undefined): Promise<void> {
-  let shown: Shown = { servers: [], lines: [], speaking: '', turns: [] }
-  const screen = render(<Demo shown={shown} live={live} />)
+  let shown = nothing
+  const screen = render(<Demo shown={shown} live={live} />, { exitOnCtrlC: false })
   let last: readonly string[] = []
-  for await (const event of events) {
-    shown = next(shown, event, live)
-    screen.rerender(<Demo shown={shown} live={live} />)
-    if (event.type === 'done') last = finalWords(event.ledger, event.missing)
-    if (event.type === 'prompt') await pause(LOOK)
+  try {
+    for await (const event of events) {
+      shown = next(shown, event, live)
+      screen.rerender(<Demo shown={shown} live={live} />)
+      if (event.type === 'done') last = finalWords(event.ledger, event.missing)
+      if (event.type === 'prompt') await pause(LOOK)
+    }
+  } finally {
+    screen.unmount()
+    await screen.waitUntilExit()
   }
-  screen.unmount()
-  await screen.waitUntilExit()
-  process.stdout.write(`\n${last.join('\n')}\n`)
+  process.stdout.write(last.map((line) => `${line}\n`).join(''))
 }
 
 /** Milliseconds for a person to read the question. */
@@ -35,51 +42,66 @@ const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(reso
 function next(shown: Shown, event: DemoEvent, live: string | undefined): Shown {
   if (event.type === 'servers') return { ...shown, servers: event.servers }
   if (event.type === 'turn') return { ...shown, turns: [...event.ledger.turns] }
-  if (event.type === 'done') return shown
+  if (event.type === 'done') return { ...shown, isDone: true }
   if (event.type === 'agent' && event.event.type === 'text')
     return { ...shown, speaking: shown.speaking + event.event.text }
   const lines = plainLines(event, live)
   return lines.length === 0 ? shown : { ...shown, speaking: '', lines: [...shown.lines, ...lines] }
 }
 
+/** Side by side where there is room for both; otherwise the conversation scrolls away above. */
 function Demo({ shown, live }: { readonly shown: Shown; readonly live: string | undefined }) {
   const { stdout } = useStdout()
-  const isWide = stdout.columns >= 100
+  const isWide = stdout.columns >= 100 && stdout.rows >= ROWS
+  const above = isWide ? [heading(live)] : [heading(live), ...shown.lines]
   return (
-    <Box flexDirection="column">
-      <Static items={[heading(live)]}>
-        {(line) => (
-          <Text key={line} bold>
-            {line}
-          </Text>
-        )}
+    <Box flexDirection="column" marginBottom={isWide ? 1 : 0}>
+      <Static items={above}>
+        {(line, index) => <Line key={index} line={line} isHeading={index === 0} />}
       </Static>
       <Box flexDirection={isWide ? 'row' : 'column'}>
-        <Box flexDirection="column" flexGrow={1} flexBasis={0} paddingRight={2}>
-          {shown.lines.slice(-LINES).map((line, index) => (
-            <Text
-              key={index}
-              color={line.startsWith('>') ? 'cyan' : undefined}
-              dimColor={/^ {2}(search|call)/.test(line)}
-              wrap="truncate-end"
-            >
-              {line}
-            </Text>
-          ))}
-          <Text>{shown.speaking === '' ? '' : `  ${shown.speaking}`}</Text>
+        <Box flexDirection="column" flexGrow={1} flexBasis={isWide ? 0 : undefined} paddingRight={2}>
+          {isWide ? shown.lines.map((line, index) => <Line key={index} line={line} />) : null}
+          {spoken(shown.speaking) === '' ? null : <Line line={`  ${spoken(shown.speaking)}`} />}
         </Box>
-        <Book shown={shown} />
+        {shown.isDone && !isWide ? null : <Book shown={shown} />}
       </Box>
     </Box>
   )
 }
 
-const LINES = 18
+/** As many as the whole conversation takes. */
+const ROWS = 30
+
+function Line({ line, isHeading = false }: { readonly line: string; readonly isHeading?: boolean }) {
+  const isQuestion = line.startsWith('>')
+  return (
+    <Text
+      bold={isHeading}
+      color={isQuestion ? colour('cyan') : undefined}
+      dimColor={/^ {2}(search|call)/.test(line)}
+      wrap={isHeading ? 'wrap' : 'truncate-end'}
+    >
+      {line === '' ? ' ' : line}
+    </Text>
+  )
+}
 
 function Book({ shown }: { readonly shown: Shown }) {
   const most = Math.max(...shown.turns.map(({ tokensWithout }) => tokensWithout), 1)
+  const servers = shown.servers.map(
+    ({ name, state, tools }) => `${name} ${state === 'connected' ? tools : state}`,
+  )
   return (
-    <Box flexDirection="column" borderStyle="round" borderColor="gray" paddingX={1} width={48} flexShrink={0}>
+    <Box
+      flexDirection="column"
+      borderStyle="round"
+      borderColor={colour('gray')}
+      paddingX={1}
+      width={48}
+      flexShrink={0}
+      alignSelf="flex-start"
+    >
       <Text bold>Tokens of tool definitions</Text>
       {shown.turns.map((turn, index) => (
         <Box key={turn.prompt} flexDirection="column">
@@ -88,11 +110,7 @@ function Book({ shown }: { readonly shown: Shown }) {
           <Bar label="with" value={turn.tokensWith} most={most} color="green" />
         </Box>
       ))}
-      <Text dimColor>
-        {shown.servers
-          .map(({ name, state, tools }) => `${name} ${state === 'connected' ? tools : state}`)
-          .join('  ')}
-      </Text>
+      <Text dimColor>{servers.length === 0 ? 'servers are starting' : servers.join('  ')}</Text>
     </Box>
   )
 }
@@ -109,7 +127,7 @@ function Bar({ label, value, most, color }: BarProps) {
   return (
     <Text>
       {label.padEnd(8)}
-      <Text color={color}>{'█'.repeat(width)}</Text>
+      <Text color={colour(color)}>{'█'.repeat(width)}</Text>
       {` ${value.toLocaleString('en-US')}`}
     </Text>
   )

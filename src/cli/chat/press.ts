@@ -1,0 +1,37 @@
+// What a key does in a chat: it changes the line, answers a question, sends, stops or ends.
+import type { Chat } from './chat.ts'
+import { cleared, type Line, type Press, sent, typed } from './editor.ts'
+
+/** The line after the key. A question that is not ready takes no answer. */
+export function pressed(chat: Chat, line: Line, press: Press, isReady: boolean): Line {
+  const { input, key } = press
+  const { asking, turn } = chat.state()
+  if (key.ctrl && input === 'c') return interrupted(chat, line)
+  if (asking && isReady) return answered(chat, line, press)
+  if (asking) return line.text === '' || key.return ? line : typed(line, press)
+  if (key.ctrl && input === 'd' && line.text === '') {
+    chat.quit()
+    return line
+  }
+  chat.stay()
+  const isSent = key.return && !key.meta && !line.isPasting
+  if (!isSent) return typed(line, press)
+  if (line.text.trim() === '' || turn) return line
+  void chat.send(line.text.trim())
+  return sent(line)
+}
+
+/** Ctrl-C stops what runs; with nothing running it clears the line, and then ends. */
+function interrupted(chat: Chat, line: Line): Line {
+  const isBusy = chat.state().turn !== undefined
+  if (isBusy || line.text === '') chat.interrupt()
+  else chat.stay()
+  return isBusy ? line : cleared(line)
+}
+
+function answered(chat: Chat, line: Line, { input, key }: Press): Line {
+  if (input === 'y') chat.decide('once')
+  else if (input === 'a') chat.decide('always')
+  else if (input === 'n' || key.escape) chat.decide('no')
+  return line
+}

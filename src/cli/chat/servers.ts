@@ -1,0 +1,88 @@
+// What a chat tells of its servers, and of the session it goes on from.
+import type { Message } from '../../core/index.ts'
+import type { McpHost, ServerStatus } from '../../mcp/types.ts'
+import type { Item } from './chat.ts'
+import { conversationLines } from './turn.ts'
+
+export type Teller = {
+  /** How they are now, in a few words. */
+  readonly show: (text: string) => void
+  readonly tell: (text: string) => void
+  readonly warn: (text: string) => void
+}
+
+/** Milliseconds until the servers are told of even though some are still starting. */
+const PATIENCE = 20_000
+
+/** Tells how the servers are once all have answered, and from then on of each that goes or comes back. */
+export function watchServers(host: McpHost, { show, tell, warn }: Teller): () => void {
+  const known = new Map<string, string>()
+  let isTold = false
+  const look = () => {
+    show(inShort(host.status()))
+    for (const status of host.status()) {
+      const before = known.get(status.name)
+      known.set(status.name, status.state)
+      if (isTold && before !== status.state) changed(status, before)
+    }
+  }
+  const changed = ({ name, state, reason }: ServerStatus, before: string | undefined) => {
+    if (state === 'connected') tell(`${name} is ${before === undefined ? 'there' : 'back'}`)
+    else if (before === 'connected' || state === 'failed')
+      warn(
+        `${name} is gone${reason ? `: ${reason.replace(/\.$/, '')}` : ''}. Its tools work again once it is back.`,
+      )
+  }
+  const stop = host.listen(look)
+  look()
+  void host.settled({ timeout: PATIENCE }).then(() => {
+    look()
+    isTold = true
+    tell(`Servers   ${inFull(host.status())}`)
+    for (const { name, reason } of host.status().filter(isFailed))
+      warn(`${name} failed: ${reason ?? 'no reason given'}`)
+  })
+  return stop
+}
+
+const isFailed = ({ state }: ServerStatus) => state === 'failed'
+const isThere = ({ state, isCached }: ServerStatus) => state === 'connected' || (state === 'idle' && isCached)
+
+function inFull(statuses: readonly ServerStatus[]): string {
+  if (statuses.length === 0) return 'none; name them in .mcp.json, or with --config'
+  const there = statuses.filter(isThere).map(({ name, tools }) => `${name} ${tools.length}`)
+  return there.length === 0 ? 'none is connected' : `${there.join(', ')} (tools)`
+}
+
+function inShort(statuses: readonly ServerStatus[]): string {
+  const count = (state: string) => statuses.filter((status) => status.state === state).length
+  const parts = [
+    [count('pending'), 'starting'],
+    [count('failed'), 'failed'],
+  ] as const
+  const told = parts.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`)
+  return told.length === 0 ? '' : `servers: ${told.join(', ')}`
+}
+
+/** The last exchange of a session that is gone on with. */
+export function resumedItems(messages: readonly Message[]): Item[] {
+  if (messages.length === 0) return []
+  const at = messages.findLastIndex((message) => wordsOf(message) !== '')
+  const words = at < 0 ? '' : wordsOf(messages[at] as Message)
+  return [
+    { kind: 'told', text: `Resumed   ${messages.length} messages; the last of them:` },
+    ...(words === '' ? [] : [{ kind: 'user', text: words } as const]),
+    ...conversationLines(messages.slice(at + 1), false),
+  ]
+}
+
+/** What the person said, if it is a message of theirs. */
+function wordsOf({ role, content }: Message): string {
+  if (role !== 'user') return ''
+  if (typeof content === 'string') return content
+  const blocks = Array.isArray(content) ? content : []
+  if (blocks.some(({ type }) => type === 'tool_result')) return ''
+  const last = blocks.findLast(({ type }) => type === 'text')
+  const text = String(last?.text ?? '')
+  return text.startsWith('<') ? '' : text
+}

@@ -1,0 +1,240 @@
+// `toolshelf demo` where nobody has a key or a network: real servers, and figures from the requests really sent.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { Ledger } from '../../src/cli/demo/ledger.ts'
+import { playDemo } from '../../src/cli/demo/play.ts'
+import { render } from '../../src/core/oracle/index.ts'
+import { served } from '../agent/support.ts'
+import { binary, newPlace, noTerminal, open } from '../terminal/support.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+async function demo(
+  words: readonly string[],
+): Promise<{ code: unknown; out: string; told: string; peers: string[] }> {
+  const place = newPlace({ TMPDIR: newPlace().folder })
+  const child = spawn(process.execPath, [...binary, 'demo', ...words], {
+    cwd: place.folder,
+    env: { ...place.environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let out = ''
+  let told = ''
+  child.stdout.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    told += chunk
+  })
+  const peers = new Set<string>()
+  const watch = setInterval(() => {
+    for (const peer of peersOf(child.pid ?? 0)) peers.add(peer)
+  }, 100)
+  const [code] = await once(child, 'close')
+  clearInterval(watch)
+  expect(readdirSync(place.environment.TMPDIR ?? '').filter((name) => name.includes('demo'))).toEqual([])
+  return { code, out, told, peers: [...peers] }
+}
+
+/** Addresses that a process and what it started are connected to, where the system tells. */
+function peersOf(root: number): string[] {
+  try {
+    const table = ['tcp', 'tcp6', 'udp', 'udp6'].flatMap((name) =>
+      readFileSync(`/proc/net/${name}`, 'utf8').split('\n').slice(1),
+    )
+    const rows = table.map((line) => line.trim().split(/\s+/)).filter((fields) => fields.length > 9)
+    const sockets = new Set(treeOf(root).flatMap(socketsOf))
+    return rows
+      .filter((fields) => sockets.has(fields[9] as string) && fields[3] !== LISTENING)
+      .map((fields) => (fields[2] as string).split(':')[0] as string)
+  } catch {
+    return []
+  }
+}
+
+const LISTENING = '0A'
+/** 127.0.0.1, also as the newer protocol writes it, as the system spells them. */
+const LOOPBACK = ['0100007F', '0000000000000000FFFF00000100007F', '00000000000000000000000001000000']
+
+function treeOf(root: number): number[] {
+  const all = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+  const parentOf = (id: number) => {
+    try {
+      return Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${id}/stat`, 'utf8'))?.[1])
+    } catch {
+      return 0
+    }
+  }
+  const parents = new Map(all.map((id) => [id, parentOf(id)]))
+  const isInside = (id: number): boolean => id === root || (id > 1 && isInside(parents.get(id) ?? 0))
+  return all.filter(isInside)
+}
+
+function socketsOf(id: number): string[] {
+  try {
+    return readdirSync(`/proc/${id}/fd`).flatMap((name) => {
+      const target = readlinkSync(join(`/proc/${id}/fd`, name))
+      return /^socket:\[(\d+)\]$/.exec(target)?.[1] ?? []
+    })
+  } catch {
+    return []
+  }
+}
+
+describe('toolshelf demo', () => {
+  it('prints its ledger as JSON, and speaks to this machine only', async () => {
+    const { code, out, told, peers } = await demo(['--json'])
+    expect(told).toBe('')
+    expect(code).toBe(0)
+    const { turns, total } = JSON.parse(out)
+    expect(turns).toHaveLength(4)
+    for (const turn of turns) {
+      expect(turn.tokensWith).toBeLessThan(turn.tokensWithout)
+      expect(turn.searches).toBeGreaterThan(0)
+      expect(turn.loaded.length).toBeGreaterThan(0)
+    }
+    const sum = (field: string) =>
+      turns.reduce((all: number, turn: Record<string, number>) => all + (turn[field] ?? 0), 0)
+    expect(total.tokensWithout).toBe(sum('tokensWithout'))
+    expect(total.tokensWith).toBe(sum('tokensWith'))
+    expect(total.saved).toBe(total.tokensWithout - total.tokensWith)
+    const used = new Set(
+      turns.flatMap(({ loaded }: { loaded: string[] }) => loaded).map((name: string) => name.split('__')[1]),
+    )
+    expect(used.size).toBeGreaterThanOrEqual(3)
+    expect(total.prefixKept).toBe(total.requests)
+    if (existsSync('/proc/net/tcp')) expect(peers).not.toEqual([])
+    expect(peers.filter((peer) => !LOOPBACK.includes(peer))).toEqual([])
+  })
+
+  it('its figures follow from the requests that the model received', async () => {
+    const { client, seen } = await served(rules)
+    const live = { client: client as never, model: 'recorded', about: 'a recorder', isScript: false }
+    const counts: number[] = []
+    let tools = 0
+    let ledger: Ledger | undefined
+    for await (const event of playDemo({ live: { ...live, close: async () => {} }, signal: never })) {
+      if (event.type === 'servers') tools = event.servers.reduce((sum, server) => sum + server.tools, 0)
+      if (event.type === 'turn') counts.push(seen.length)
+      if (event.type === 'done') ledger = event.ledger
+    }
+    expect(counts).toHaveLength(4)
+    const { turns = [] } = ledger ?? {}
+    const received = counts.map((count, index) => seen.slice(counts[index - 1] ?? 0, count))
+    expect(turns.map(({ requests }) => requests)).toEqual(received.map(({ length }) => length))
+    expect(turns.map(({ tokensWith }) => tokensWith)).toEqual(
+      received.map((all) => all.reduce((sum, { request }) => sum + tokensOfTools(request as never), 0)),
+    )
+    const needed = received.map((all) => all.filter(({ deed }) => !deed.includes('ToolSearch')).length)
+    const each = (turns[0]?.tokensWithout ?? 0) / (needed[0] ?? 1)
+    expect(turns.map(({ tokensWithout }) => tokensWithout)).toEqual(needed.map((count) => count * each))
+    expect(turns.map(({ searches }) => searches)).toEqual(
+      received.map((all) => all.filter(({ deed }) => deed.includes('ToolSearch')).length),
+    )
+    const loaded = turns.flatMap((turn) => turn.loaded)
+    expect(new Set(loaded).size).toBe(loaded.length)
+    const visible = seen.at(-1)?.visible.filter((name) => name !== 'ToolSearch') ?? []
+    expect(visible.length).toBeGreaterThan(3)
+    expect([...loaded].sort()).toEqual([...visible].sort())
+    expect(ledger?.total()).toMatchObject({ tools, prefixKept: seen.length, requests: seen.length })
+  })
+
+  it('piped, it is plain lines that end with the chart and what to do next', async () => {
+    const { code, out } = await demo([])
+    expect(code).toBe(0)
+    expect(out).not.toContain('\u001b')
+    expect(out).toMatch(/^Toolshelf demo: .*a script speaks in place of a model\./)
+    expect(out).toMatch(/Servers: filesystem \d+, memory \d+, everything \d+/)
+    expect(out).toContain('call   mcp__filesystem__write_file')
+    expect(out).not.toContain('(failed)')
+    expect(out).toMatch(/turn 4 {2}without █+ [\d,]+\n +with +█+ +[\d,]+\n/)
+    expect(out).toMatch(/toolshelf doctor.*toolshelf mcp.*toolshelf chat[^\n]*\n$/s)
+  })
+
+  it('takes no words, and --live needs a model', async () => {
+    const wrong = await demo(['everything'])
+    expect(wrong).toMatchObject({ code: 1, told: expect.stringContaining('takes no words') })
+    const live = await demo(['--live'])
+    expect(live).toMatchObject({ code: 1, told: expect.stringContaining('Set ANTHROPIC_API_KEY') })
+  })
+})
+
+const never = new AbortController().signal
+
+const rules = {
+  rules: [
+    {
+      when: 'Write down',
+      do: [
+        { call: 'mcp__filesystem__list_allowed_directories', search: 'allowed directories' },
+        { say: 'a' },
+      ],
+    },
+    { when: 'Remember that', do: [{ call: 'mcp__memory__read_graph', search: 'read graph' }, { say: 'b' }] },
+    {
+      when: 'What is the sum',
+      do: [{ call: 'mcp__everything__get-sum', input: { a: 1, b: 2 }, search: 'sum numbers' }, { say: 'c' }],
+    },
+    { when: 'What do the notes say', do: [{ say: 'Nothing to search for.' }] },
+  ],
+}
+
+type Block = { type?: string; text?: string; name?: string; id?: string; tool_use_id?: string }
+type Received = { readonly messages: readonly { readonly content: string | readonly Block[] }[] }
+
+/** What tools cost in a request: definitions in sight, names told, and searches with their answers. */
+function tokensOfTools(request: Received): number {
+  const inSight = render(request).filter(({ kind }) => kind === 'tools' || kind === 'functions')
+  const blocks = request.messages.flatMap(({ content }) =>
+    typeof content === 'string' ? [{ type: 'text', text: content }] : [...content],
+  ) as Block[]
+  const ids = blocks.filter(({ name }) => name === 'ToolSearch').map(({ id }) => id)
+  const length = [
+    ...inSight.map(({ text }) => text),
+    ...blocks.map(({ text = '' }) => text).filter((text) => text.startsWith('<')),
+    ...blocks
+      .filter(({ id, tool_use_id }) => ids.includes(id ?? tool_use_id))
+      .map((block) => JSON.stringify(block)),
+  ].reduce((sum, text) => sum + text.length, 0)
+  return Math.ceil(length / 2.9)
+}
+
+describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
+  it('at 120 columns draws the ledger beside the conversation', async () => {
+    const screen = open(newPlace(), ['demo'], { columns: 120, rows: 45 })
+    const during = await screen.shows(/turn 3 .*searches/, 90_000)
+    expect(during).toMatch(
+      /> Write down in notes\.md.*│ Tokens of tool definitions +│|│ Tokens of tool definitions/,
+    )
+    expect(during).toMatch(/│ without █+ [\d,]+ +│/)
+    expect(await screen.ended()).toBe(0)
+    expect(screen.scrolled()).toMatch(/toolshelf chat/)
+    expect(screen.scrolled().match(/> Write down/g)).toHaveLength(1)
+  })
+
+  it('at 80 columns lets the conversation scroll away above the ledger', async () => {
+    const screen = open(newPlace(), ['demo'], { columns: 80, rows: 24 })
+    await screen.shows(/turn 3 .*searches/, 90_000)
+    expect(await screen.ended()).toBe(0)
+    const all = screen.scrolled()
+    for (const prompt of ['> Write down', '> Remember that', '> The budget', '> What do the notes'])
+      expect(all.split(prompt)).toHaveLength(2)
+    expect(all.match(/Tokens of tool definitions/g)).toHaveLength(1)
+    expect(all.split('\n').every((line) => line.length <= 80)).toBe(true)
+  })
+
+  it('Ctrl-C ends it at once and leaves nothing behind', async () => {
+    const temporary = newPlace().folder
+    const screen = open(newPlace({ TMPDIR: temporary }), ['demo'])
+    await screen.shows('> Write down', 90_000)
+    screen.type('\u0003')
+    expect(await screen.ended()).toBe(130)
+    expect(readdirSync(temporary).filter((name) => name.includes('demo'))).toEqual([])
+  })
+})

@@ -1,0 +1,209 @@
+// `toolshelf run` as scripts and pipes meet it: what it prints where, what it takes, and how it ends.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { binary, newPlace, type Place } from '../terminal/support.ts'
+
+const rules = [
+  { when: '^hello', do: [{ say: 'Good morning.' }] },
+  { when: 'shout', do: [{ call: 'Bash', input: { command: 'echo loud' } }, { say: 'Heard: {{result}}' }] },
+  {
+    when: 'move',
+    do: [{ call: 'Move', input: { from: 'a', to: 'b' }, search: 'move file' }, { say: 'Over.' }],
+  },
+  { when: 'too much', do: [{ say: 'I begin' }, { stop: 'max_tokens' }] },
+  { when: 'forbidden', do: [{ stop: 'refusal' }] },
+  { when: 'fail', do: [{ fail: { status: 400, message: 'it was wrong' } }] },
+  { when: 'busy', do: [{ fail: { status: 529, times: 1 } }, { say: 'Now.' }] },
+]
+
+type Ran = { readonly code: number | null; readonly out: string; readonly told: string }
+type Started = { readonly child: ChildProcess; readonly over: Promise<Ran>; readonly out: () => string }
+
+function start(
+  place: Place,
+  words: readonly string[],
+  more: { stdin?: 'pipe' | 'ignore'; script?: object } = {},
+): Started {
+  const { stdin = 'ignore', script = {} } = more
+  const file = place.file('script.json', { rules, otherwise: 'I heard: {{user}}', ...script })
+  const given = words.includes('--base-url') ? [] : ['--script', file]
+  const child = spawn(process.execPath, [...binary, 'run', ...words, ...given], {
+    cwd: place.folder,
+    env: { ...place.environment },
+    stdio: [stdin, 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let out = ''
+  let told = ''
+  child.stdout?.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr?.on('data', (chunk) => {
+    told += chunk
+  })
+  const over = once(child, 'close').then(([code]) => ({ code: code as number | null, out, told }))
+  return { child, over, out: () => out }
+}
+
+const ran = (...words: string[]) => start(newPlace(), words).over
+
+const wholeLines = (out: string) =>
+  out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (const end = Date.now() + 20_000; Date.now() < end; ) {
+    if (isSo()) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  throw new Error('it took too long')
+}
+
+describe('toolshelf run', () => {
+  it('prints what the model said last, and nothing else', async () => {
+    const { code, out, told } = await ran('hello')
+    expect(out).toMatch(/^Good morning\.\n/)
+    expect(told).toBe('')
+    expect(code).toBe(0)
+  })
+
+  it('--json prints one document: text, calls, loaded tools, usage, session', async () => {
+    const { code, out } = await ran('move it', '--json', '--allow', 'Move')
+    const document = JSON.parse(out)
+    expect(document).toMatchObject({
+      reason: 'done',
+      calls: [{ name: 'Move', input: { from: 'a', to: 'b' }, isError: true }],
+      loaded: expect.arrayContaining(['Move']),
+      usage: { input: expect.any(Number), output: expect.any(Number) },
+      requests: 3,
+      session: expect.stringContaining('.jsonl'),
+    })
+    expect(document.text).toContain('Over.')
+    expect(code).toBe(0)
+  })
+
+  it('--stream-json prints a line for each event', async () => {
+    const { code, out } = await ran('shout', '--stream-json', '--allow', 'B*')
+    const events = wholeLines(out)
+    const types = events.map(({ type }) => type)
+    expect(types[0]).toBe('session')
+    expect(types).toEqual(expect.arrayContaining(['request', 'text', 'reply', 'call', 'result', 'end']))
+    expect(events.find(({ type }) => type === 'result').result.content[0].text).toContain('loud')
+    expect(events.at(-1)).toEqual({ type: 'end', reason: 'done' })
+    expect(code).toBe(0)
+  })
+
+  it('runs only what is allowed, and says how to allow it', async () => {
+    const refused = await ran('shout')
+    expect(refused.out).toContain('Heard: Nobody is there to allow Bash. It runs only if it was allowed')
+    expect(refused.out).toContain("--allow 'Bash'")
+    const allowed = await ran('shout', '--allow', 'Read,Bash')
+    expect(allowed.out).toContain('Heard: loud')
+  })
+
+  it('exit code 1 where the model could not be asked, 3 where it stopped early', async () => {
+    const failed = await ran('fail')
+    expect(failed).toMatchObject({ code: 1, out: '' })
+    expect(failed.told).toContain('toolshelf run: it was wrong (status 400)')
+    const limited = await ran('too much')
+    expect(limited.code).toBe(3)
+    expect(limited.out).toContain('I begin')
+    expect(limited.told).toContain('limit of tokens')
+    const refused = await ran('forbidden', '--json')
+    expect(refused.code).toBe(3)
+    expect(JSON.parse(refused.out)).toMatchObject({
+      reason: 'refused',
+      error: 'The model refused to answer.',
+    })
+  })
+
+  it('exit code 2 where the call is wrong', async () => {
+    expect(await ran()).toMatchObject({ code: 2, told: expect.stringContaining('a prompt is missing') })
+    expect(await ran('x', '--remind', 'many')).toMatchObject({ code: 2 })
+    expect(await ran('x', '--context-window', 'big')).toMatchObject({ code: 2 })
+    expect(await ran('x', '--jsn')).toMatchObject({ code: 2, told: expect.stringContaining('--json') })
+    expect(await ran('x', '--json', '--stream-json')).toMatchObject({ code: 2 })
+  })
+
+  it('tells of what it tries again', async () => {
+    const { code, out, told } = await ran('busy')
+    expect(out).toContain('Now.')
+    expect(told).toContain('Trying again.')
+    expect(code).toBe(0)
+  })
+
+  it('a key that is refused is told with what to do', async () => {
+    const server = createServer((request, response) => {
+      request.resume().on('end', () => {
+        response.writeHead(401, { 'content-type': 'application/json' })
+        response.end('{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}')
+      })
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { code, told } = await start(newPlace({ ANTHROPIC_API_KEY: 'x' }), ['hi', '--base-url', url]).over
+    expect(code).toBe(1)
+    expect(told).toContain('check ANTHROPIC_API_KEY')
+  })
+
+  it('takes what is piped in behind the words, or in their place', async () => {
+    const both = start(newPlace(), ['say'], { stdin: 'pipe' })
+    both.child.stdin?.end('piped words\n')
+    expect((await both.over).out).toContain('I heard: say\n\npiped words')
+    const alone = start(newPlace(), [], { stdin: 'pipe' })
+    alone.child.stdin?.end('hello through a pipe')
+    expect((await alone.over).out).toContain('Good morning.')
+  })
+
+  it('does not wait for ever for a pipe that is open and silent, and says so', async () => {
+    const { code, out, told } = await start(newPlace(), ['hello'], { stdin: 'pipe' }).over
+    expect(out).toContain('Good morning.')
+    expect(told).toContain('nothing came through the pipe')
+    expect(code).toBe(0)
+  })
+
+  it('goes on from the last session', async () => {
+    const place = newPlace()
+    await start(place, ['hello']).over
+    const { out } = await start(place, ['again', '--resume', 'last', '--json']).over
+    expect(JSON.parse(out)).toMatchObject({ reason: 'done' })
+    const none = await ran('again', '--resume', 'last')
+    expect(none).toMatchObject({
+      code: 1,
+      told: expect.stringContaining('there is no session to go on from'),
+    })
+  })
+
+  it('SIGINT stops it with 130, with what came so far and how to go on', async () => {
+    const place = newPlace()
+    const started = start(place, ['say one two three four five', '--stream-json'], { script: { delay: 400 } })
+    await until(() => started.out().includes('"text"'))
+    started.child.kill('SIGINT')
+    const { code, out, told } = await started.over
+    expect(code).toBe(130)
+    expect(wholeLines(out).at(-1)).toEqual({ type: 'end', reason: 'stopped' })
+    expect(told).toMatch(/stopped\. To go on: --resume .*\.jsonl/)
+  })
+
+  it('a reader that has gone away ends it quietly', async () => {
+    const started = start(newPlace(), ['say one two three four five six', '--stream-json'], {
+      script: { delay: 100 },
+    })
+    await until(() => started.out().includes('session'))
+    started.child.stdout?.destroy()
+    const { code, told } = await started.over
+    expect(code).toBe(0)
+    expect(told).not.toContain('EPIPE')
+  })
+
+  it('has no colours and no control characters', async () => {
+    const { out, told } = await start(newPlace({ FORCE_COLOR: '1' }), ['fail']).over
+    expect(out + told).not.toContain('\u001b')
+  })
+})

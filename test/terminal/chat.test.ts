@@ -1,0 +1,342 @@
+// A chat in a real terminal: what a person types and sees.
+import { describe, expect, it } from 'vitest'
+import { keys, newPlace, noTerminal, open, type Place, rest, type Size } from './support.ts'
+
+const rules = [
+  { when: '^hello', do: [{ say: 'Good morning.' }] },
+  {
+    when: 'read all',
+    do: [
+      { say: 'I look.' },
+      {
+        calls: [
+          { call: 'Read', input: { path: 'a.txt' } },
+          { call: 'Read', input: { path: 'b.txt' } },
+          { call: 'Read', input: { path: 'script.json' } },
+          { call: 'Grep', input: { pattern: 'alpha' } },
+          { call: 'Grep', input: { pattern: 'beta' } },
+        ],
+      },
+      { say: 'Read.' },
+    ],
+  },
+  {
+    when: 'move it',
+    do: [{ call: 'Move', input: { from: 'a.txt', to: 'c.txt' }, search: 'move file' }, { say: 'Moved.' }],
+  },
+  { when: 'read none', do: [{ call: 'Read', input: { path: 'none.txt' } }, { say: 'Not read.' }] },
+  {
+    when: 'which ci',
+    do: [{ call: 'Bash', input: { command: 'echo CI is $CI' } }, { say: 'Heard: {{result}}' }],
+  },
+  { when: 'find move', do: [{ search: 'move file' }, { say: 'Found.' }] },
+  { when: 'shout', do: [{ call: 'Bash', input: { command: 'echo loud' } }, { say: 'Heard: {{result}}' }] },
+  {
+    when: 'both',
+    do: [
+      {
+        calls: [
+          { call: 'Bash', input: { command: 'echo first' } },
+          { call: 'Bash', input: { command: 'echo second' } },
+        ],
+      },
+      { say: 'Both are over.' },
+    ],
+  },
+  { when: 'recite', do: [{ say: Array.from({ length: 90 }, (_, index) => `line ${index + 1}`).join('\n') }] },
+  { when: 'Summarise this conversation', do: [{ say: 'They greeted.' }] },
+]
+
+/** A chat whose servers have been told of. */
+async function chat(
+  size: Size = {},
+  script: object = {},
+  words: readonly string[] = [],
+  place: Place = newPlace(),
+) {
+  place.file('a.txt', 'alpha')
+  place.file('b.txt', 'beta')
+  const file = place.file('script.json', { rules, otherwise: 'I heard: {{user}}', ...script })
+  const screen = open(place, ['chat', '--script', file, ...words], size)
+  await screen.shows(/Servers +none/)
+  return Object.assign(screen, { place })
+}
+
+describe.skipIf(noTerminal)('toolshelf chat', () => {
+  it('welcomes with the model, the folder, the session and the servers', async () => {
+    const screen = await chat()
+    expect(screen.text()).toMatch(/Toolshelf chat with the script .*script\.json, no\s+model/s)
+    expect(screen.text()).toContain(`Folder    ${screen.place.folder}`)
+    expect(screen.text()).toMatch(/Session {3}.*sessions/)
+    expect(screen.text()).toContain('/help shows the commands')
+  })
+
+  it('streams what the model says, and tells what it took', async () => {
+    const screen = await chat({}, { delay: 150 })
+    await screen.enter('say one two three four five six')
+    const early = await screen.shows(/I heard: say one(?!.*\d+ out)/s)
+    expect(early).toMatch(/thinking · \d+ s · Ctrl-C stops/)
+    const late = await screen.shows(/\d\.\d s · [\d,]+ tokens in, \d+ out/)
+    expect(late).toContain('I heard: say one two three four five six')
+    expect(late).not.toContain('Ctrl-C stops')
+  })
+
+  it('P1 sums calls up, and shows no search for tools', async () => {
+    const screen = await chat()
+    await screen.enter('read all')
+    const read = await screen.shows(/Read\.\n/)
+    expect(read).toContain('Read 3 files, searched 2 files')
+    expect(read).not.toContain('failed')
+    await screen.enter('read none')
+    await screen.shows('Read 1 file (1 failed)')
+    await screen.enter('find move')
+    const text = await screen.shows('Found.')
+    expect(text).not.toContain('ToolSearch')
+    expect(text).not.toContain('move file')
+  })
+
+  it('P2 /verbose shows searches and results in full', async () => {
+    const screen = await chat()
+    await screen.enter('/verbose')
+    await screen.shows('Everything is shown in full.')
+    await screen.enter('find move')
+    const text = await screen.shows(/Found\./)
+    expect(text).toMatch(/● ToolSearch\("query":"move file"/)
+    await screen.enter('/verbose')
+    await screen.shows('searches are hidden')
+  })
+
+  it('/tools tells of the working set, what was loaded, and what is deferred', async () => {
+    const screen = await chat()
+    await screen.enter('/tools')
+    const before = await screen.shows(/Pending +none/)
+    expect(before).toMatch(/Working set +Agent, Bash, Edit, Glob, Grep, Read, Write/)
+    expect(before).toMatch(/Loaded +none/)
+    expect(before).toMatch(/Deferred +built-in 3/)
+    await screen.enter('move it')
+    await screen.shows('[y] yes')
+    screen.type('y')
+    await screen.shows('Moved.')
+    await screen.enter('/tools')
+    expect(await screen.shows(/Loaded +[^n]*Move/)).not.toMatch(
+      /Deferred +built-in 3\n.*Deferred +built-in 3/s,
+    )
+  })
+
+  it('/context draws what fills the window, the deferred apart', async () => {
+    const screen = await chat()
+    await screen.enter('/context')
+    await screen.shows('Nothing was sent in this session yet')
+    await screen.enter('hello')
+    await screen.shows(/\d out/)
+    await screen.enter('/context')
+    const text = await screen.shows('deferred, not in it')
+    expect(text).toMatch(/\d % of 200,000 tokens/)
+    expect(text).toMatch(/▓█+▒░{10}/)
+    expect(text).toMatch(/tools always there +[\d,]+ +\d\.\d %/)
+    expect(text).toMatch(/deferred, not in it +\d+ +3 tools on the shelf/)
+  })
+
+  it('/search, /skills, /model, /help and a wrong command answer in a line or a few', async () => {
+    const screen = await chat()
+    await screen.enter('/search move a file')
+    await screen.shows(/Move {2}\S/)
+    await screen.enter('/search')
+    await screen.shows('Say what to search for')
+    await screen.enter('/skills')
+    await screen.shows('There are no skills.')
+    await screen.enter('/model')
+    await screen.shows('The model is toolshelf-script.')
+    await screen.enter('/model claude-next')
+    await screen.shows('From now on the model is claude-next.')
+    await screen.enter('/help')
+    expect(await screen.shows('↑ and ↓')).toMatch(/\/compact +summarise/)
+    await screen.enter('/nope')
+    await screen.shows('There is no command /nope. /help shows them all.')
+    await screen.enter('/etc/hosts is a path')
+    await screen.shows('I heard: /etc/hosts is a path')
+  })
+
+  it('/compact summarises, and the session goes on', async () => {
+    const screen = await chat()
+    await screen.enter('/compact')
+    await screen.shows('There is nothing to summarise yet.')
+    for (const word of ['one', 'two', 'three']) {
+      await screen.enter(`hello ${word}`)
+      await screen.shows(new RegExp(`hello ${word}\\n.*Good morning.*\\d out`, 's'))
+    }
+    await screen.enter('/compact')
+    await screen.shows('The older part of the conversation was summarised.')
+    await screen.enter('still there?')
+    await screen.shows('I heard: still there?')
+  })
+
+  it('asks before a tool runs: yes, no, and always', async () => {
+    const screen = await chat({ rows: 50 })
+    await screen.enter('shout')
+    expect(await screen.shows('[y] yes')).toContain('command: echo loud')
+    screen.type('n')
+    await screen.shows('Heard: The user does not allow this call.')
+    await screen.enter('shout')
+    await screen.shows('[y] yes')
+    screen.type('y')
+    await screen.shows('Heard: loud')
+    await screen.enter('shout')
+    await screen.shows('[y] yes')
+    screen.type('a')
+    await screen.shows(/Heard: loud.*Heard: loud/s)
+    await screen.enter('shout')
+    await screen.shows(/Heard: loud.*Heard: loud.*Heard: loud/s)
+    expect(screen.text()).not.toContain('Allow Bash?')
+  })
+
+  it('asks for two calls one after the other, and "always" answers both', async () => {
+    const screen = await chat({ rows: 50 })
+    await screen.enter('both')
+    expect(await screen.shows(/\(1 more to answer\).*\[y\] yes/s)).toContain('echo first')
+    screen.type('y')
+    expect(await screen.shows(/Allow Bash\?\s+│.*\[y\] yes/s)).toContain('echo second')
+    screen.type('n')
+    await screen.shows('Both are over.')
+    expect(screen.text()).toMatch(/● Bash\("command":"echo first"\)/)
+    expect(screen.text()).toMatch(/✗ Bash\("command":"echo second"\)/)
+    await screen.enter('both')
+    await screen.shows(/\(1 more to answer\).*\[y\] yes/s)
+    screen.type('a')
+    await screen.shows(/Both are over.*Both are over/s)
+  })
+
+  it('what is asked cannot steer the terminal, and what does not fit is told', async () => {
+    const command = `echo ${'x'.repeat(4000)}; printf '\u001b[2J\u202e'`
+    const screen = await chat(
+      {},
+      { rules: [{ do: [{ call: 'Bash', input: { command } }, { say: 'Over.' }] }] },
+    )
+    await screen.enter('go')
+    const text = await screen.shows('[y] yes')
+    expect(text).toMatch(/… and \d+ more characters that do not fit here/)
+    screen.type('n')
+    await screen.shows('Over.')
+    expect(screen.raw()).not.toContain('\u202e')
+  })
+
+  it('a long answer is all there to scroll to, once', async () => {
+    const screen = await chat({ rows: 24 }, { delay: 1 })
+    await screen.enter('recite')
+    await screen.shows(/line 90\n.*\d out/s)
+    const lines = screen
+      .scrolled()
+      .split('\n')
+      .filter((line) => /^line \d+$/.test(line))
+    expect(lines).toEqual(Array.from({ length: 90 }, (_, index) => `line ${index + 1}`))
+  })
+
+  it('goes through what was typed with the arrow keys, and keeps the draft', async () => {
+    const screen = await chat()
+    await screen.enter('first one')
+    await screen.shows(/I heard: first one.*\d out/s)
+    await screen.enter('second one')
+    await screen.shows(/I heard: second one.*\d out/s)
+    screen.type('draft')
+    await screen.shows('> draft')
+    screen.type(keys.up)
+    await screen.shows(/> second one.*> second one/s)
+    screen.type(keys.up)
+    await screen.shows(/> first one.*> first one/s)
+    screen.type(keys.down + keys.down)
+    await screen.shows('> draft')
+    screen.type(`${keys.backspace}${keys.backspace}ove\r`)
+    await screen.shows('I heard: draove')
+  })
+
+  it('takes long lines, wide characters and pastes of many lines', async () => {
+    const screen = await chat({ rows: 40 })
+    const long = Array.from({ length: 40 }, (_, index) => `word${index}`).join(' ')
+    await screen.enter(long)
+    await screen.shows(/I heard: word0.*word39.*\d out/s)
+    await screen.enter('日本語と👨‍👩‍👧とé')
+    await screen.shows('I heard: 日本語と👨‍👩‍👧とé')
+    screen.type(`x👨‍👩‍👧${keys.backspace}y${keys.left}z`)
+    await screen.shows('> xzy')
+    screen.type('\u0005\r')
+    await screen.shows('I heard: xzy')
+    screen.type(keys.paste('one\ntwo\nthree\n'))
+    await screen.shows(/> one\n +two\n +three/)
+    screen.type('\r')
+    await screen.shows(/I heard: one\ntwo\nthree/)
+  })
+
+  it('takes keys that come all at once: a line and its Enter, and the next words behind an Enter', async () => {
+    const screen = await chat()
+    screen.type(`abc${keys.backspace}${keys.backspace}xy\r`)
+    await screen.shows(/I heard: axy.*\d out/s)
+    screen.type('first')
+    await screen.shows('> first')
+    screen.type('\rnext')
+    await screen.shows(/I heard: first.*> next/s)
+  })
+
+  it('keeps what is typed while a turn runs or a question is asked', async () => {
+    const screen = await chat({}, { delay: 200 })
+    await screen.enter('say one two three four five')
+    await screen.shows('Ctrl-C stops')
+    screen.type('next words\r')
+    await screen.shows('> next words')
+    await screen.shows(/\d out/)
+    expect(screen.text()).toContain('> next words')
+    screen.type('\r')
+    await screen.shows('I heard: next words')
+  })
+
+  it('takes no answer from words that are being typed when it asks', async () => {
+    const screen = await chat({}, { delay: 150 })
+    await screen.enter('shout')
+    screen.type('m')
+    await screen.shows('> m')
+    await screen.shows('Allow Bash?')
+    screen.type('any')
+    const text = await screen.shows('[y] yes')
+    expect(text).toContain('Allow Bash?')
+    screen.type('n')
+    await screen.shows(/does not allow this call.*> many/s)
+  })
+
+  it('a narrower and a wider terminal garble nothing', async () => {
+    const screen = await chat({ columns: 80, rows: 30 })
+    await screen.enter('say one two three four five six seven eight nine ten eleven')
+    await screen.shows(/\d out/)
+    await screen.enter('shout')
+    await screen.shows('Allow Bash?')
+    screen.resize(40, 30)
+    await screen.shows(/╭─{38}╮\n/)
+    await rest(500)
+    const narrow = screen.text()
+    expect(narrow.match(/Allow Bash\?/g)).toHaveLength(1)
+    expect(narrow.match(/╭/g)).toHaveLength(1)
+    expect(narrow.match(/I heard:/g)).toHaveLength(1)
+    screen.resize(120, 30)
+    await screen.shows(/╭─{118}╮\n/)
+    expect(screen.text().match(/Allow Bash\?/g)).toHaveLength(1)
+    screen.type('y')
+    await screen.shows('Heard: loud')
+    await screen.hides('Allow Bash?')
+    await screen.enter('hello')
+    await screen.shows(/Good morning.*\d out/s)
+    expect(screen.text().match(/\/help shows the commands/g)).toHaveLength(1)
+  })
+
+  it('works where CI is set, and leaves it set', async () => {
+    const screen = await chat({}, {}, ['--allow', 'Bash'], newPlace({ CI: 'true' }))
+    await screen.enter('which ci')
+    await screen.shows('Heard: CI is true')
+  })
+
+  it('has no colours where NO_COLOR is set, and some where it is not', async () => {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours
+    const painted = /\u001b\[(3|9)\d/
+    const plain = await chat({}, {}, [], newPlace({ NO_COLOR: '1' }))
+    expect(plain.raw()).not.toMatch(painted)
+    const coloured = await chat()
+    expect(coloured.raw()).toMatch(painted)
+  })
+})

@@ -1,0 +1,127 @@
+// Ctrl-C, Ctrl-D and the end of a chat: the turn stops, the session stays, no process is left.
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { keys, newPlace, noTerminal, open, rest } from './support.ts'
+
+const seconds = () => 100_000 + Math.floor(Math.random() * 800_000)
+
+/** Whether a process with these words is running. */
+const isRunning = (words: string) => {
+  const list = execFileSync('ps', ['-eo', 'stat,args'], { encoding: 'utf8' })
+  return list.split('\n').some((line) => line.includes(words) && !/^[ZX]/.test(line))
+}
+
+async function until(isSo: () => boolean, what: string): Promise<void> {
+  for (const end = Date.now() + 30_000; Date.now() < end; await rest(50)) if (isSo()) return
+  throw new Error(`${what} took too long`)
+}
+
+async function chat(script: object, words: readonly string[] = []) {
+  const place = newPlace()
+  const file = place.file('script.json', { rules: [{ do: [{ say: 'I heard: {{user}}' }] }], ...script })
+  const screen = open(place, ['chat', '--script', file, ...words])
+  await screen.shows(/Servers +none/)
+  return Object.assign(screen, { place, script: file })
+}
+
+const sleeping = (pause: number) => ({
+  otherwise: 'I heard: {{user}}',
+  rules: [
+    {
+      when: 'sleep',
+      do: [{ call: 'Bash', input: { command: `sleep ${pause} & sleep ${pause}` } }, { say: 'Slept.' }],
+    },
+  ],
+})
+
+describe.skipIf(noTerminal)('Ctrl-C', () => {
+  it('stops the model while it speaks, keeps what it said, and the session', async () => {
+    const screen = await chat({ delay: 300 })
+    await screen.enter('say one two three four five six seven eight nine ten')
+    await screen.shows('I heard: say')
+    screen.type(keys.ctrlC)
+    const text = await screen.shows('Stopped. The session goes on.')
+    expect(text).toContain('I heard: say')
+    expect(text).not.toContain('not a model')
+    await screen.enter('more')
+    await screen.shows('I heard: more')
+  })
+
+  it('stops a command with all that it started', async () => {
+    const pause = seconds()
+    const screen = await chat(sleeping(pause), ['--allow', 'Bash'])
+    await screen.enter('sleep')
+    await screen.shows('running Bash')
+    await until(() => isRunning(`sleep ${pause}`), 'the command')
+    screen.type(keys.ctrlC)
+    await screen.shows('Stopped. The session goes on.')
+    await until(() => !isRunning(`sleep ${pause}`), 'the end of the command')
+    await screen.enter('more')
+    await screen.shows('I heard: more')
+  })
+
+  it('while a question is asked stops the turn, and nothing runs', async () => {
+    const pause = seconds()
+    const screen = await chat(sleeping(pause))
+    await screen.enter('sleep')
+    await screen.shows('Allow Bash?')
+    screen.type(keys.ctrlC)
+    await screen.shows('Stopped. The session goes on.')
+    expect(screen.text()).not.toContain('Allow Bash?')
+    expect(isRunning(`sleep ${pause}`)).toBe(false)
+    await screen.enter('more')
+    await screen.shows('I heard: more')
+  })
+
+  it('clears a line first, then asks, then ends; typing takes it back', async () => {
+    const screen = await chat({})
+    screen.type('some words')
+    await screen.shows('> some words')
+    screen.type(keys.ctrlC)
+    await screen.hides('some words')
+    screen.type(keys.ctrlC)
+    await screen.shows('Press Ctrl-C again to end the session')
+    screen.type('x')
+    await screen.shows('> x')
+    screen.type(`${keys.backspace}${keys.ctrlC}`)
+    await screen.shows('Press Ctrl-C again to end the session')
+    screen.type(keys.ctrlC)
+    expect(await screen.ended()).toBe(0)
+  })
+
+  it('Ctrl-D ends, and tells how to go on', async () => {
+    const screen = await chat({})
+    await screen.enter('hello')
+    await screen.shows(/\d out/)
+    screen.type(keys.ctrlD)
+    expect(await screen.ended()).toBe(0)
+    const file =
+      /toolshelf chat --resume (\S+\n?\S*\.jsonl)/.exec(screen.text())?.[1]?.replace('\n', '') ?? ''
+    expect(readFileSync(file, 'utf8')).toContain('I heard: hello')
+    expect(screen.raw()).toContain('\u001b[?25h')
+  })
+
+  it('Ctrl-D in the middle of a command leaves nothing behind', async () => {
+    const pause = seconds()
+    const screen = await chat(sleeping(pause), ['--allow', 'Bash'])
+    await screen.enter('sleep')
+    await until(() => isRunning(`sleep ${pause}`), 'the command')
+    screen.type(keys.ctrlD)
+    expect(await screen.ended()).toBe(0)
+    await until(() => !isRunning(`sleep ${pause}`), 'the end of the command')
+  })
+
+  it('a terminal that is closed ends the chat and its servers', async () => {
+    const place = newPlace()
+    const server = place.file('server.mjs', "process.stdin.on('end', () => process.exit()).resume()")
+    const config = place.file('mcp.json', { mcpServers: { silent: { command: 'node', args: [server] } } })
+    const script = place.file('script.json', { rules: [{ do: [{ say: 'hi' }] }] })
+    const screen = open(place, ['chat', '--script', script, '--config', config])
+    await until(() => isRunning(server), 'the server')
+    screen.process.kill('SIGHUP')
+    await screen.ended()
+    await until(() => !isRunning(join(place.folder, 'server.mjs')), 'the end of the server')
+  })
+})

@@ -1,0 +1,104 @@
+// A session that is gone on with: the last words are shown, loaded tools are loaded, damage costs what it must.
+import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { keys, newPlace, noTerminal, open, type Place } from './support.ts'
+
+const rules = [
+  {
+    when: 'move it',
+    do: [{ call: 'Move', input: { from: 'a.txt', to: 'b.txt' }, search: 'move file' }, { say: 'Moved.' }],
+  },
+  {
+    when: 'move again',
+    do: [{ call: 'Move', input: { from: 'b.txt', to: 'a.txt' } }, { say: 'Moved back.' }],
+  },
+]
+
+async function started(place: Place, words: readonly string[]) {
+  const script = place.file('script.json', { rules, otherwise: 'I heard: {{user}}' })
+  const screen = open(place, ['chat', '--script', script, '--allow', 'Move', ...words], { rows: 40 })
+  await screen.shows(/Servers +none/)
+  return screen
+}
+
+async function first(place: Place): Promise<string> {
+  place.file('a.txt', 'alpha')
+  const screen = await started(place, [])
+  await screen.enter('hello')
+  await screen.shows(/I heard: hello.*\d out/s)
+  await screen.enter('move it')
+  await screen.shows(/Moved\..*\d out/s)
+  screen.type(keys.ctrlD)
+  await screen.ended()
+  return sessionOf(place)
+}
+
+function sessionOf({ folder }: Place): string {
+  const sessions = join(folder, 'data/toolshelf/sessions')
+  return join(sessions, readdirSync(sessions)[0] ?? '')
+}
+
+describe.skipIf(noTerminal)('toolshelf chat --resume', () => {
+  it('goes on from the last session, with what it had loaded', async () => {
+    const place = newPlace()
+    await first(place)
+    const screen = await started(place, ['--resume', 'last'])
+    expect(screen.text()).toMatch(/Resumed +\d+ messages; the last of them:\n\n> move it\n.*Moved\./s)
+    await screen.enter('/tools')
+    await screen.shows(/Loaded +.*Move/)
+    await screen.enter('/verbose')
+    await screen.shows('Everything is shown in full.')
+    await screen.enter('move again')
+    const text = await screen.shows('Moved back.')
+    expect(text.split('> move again')[1]).not.toContain('ToolSearch')
+    expect(readFileSync(join(place.folder, 'a.txt'), 'utf8')).toBe('alpha')
+  })
+
+  it('goes on from a transcript that was cut in half', async () => {
+    const place = newPlace()
+    const file = await first(place)
+    truncateSync(file, Math.floor(readFileSync(file).length / 2))
+    const screen = await started(place, ['--resume', file])
+    expect(screen.text()).toContain('1 unreadable line was left out')
+    await screen.enter('still there?')
+    await screen.shows('I heard: still there?')
+    screen.type(keys.ctrlD)
+    await screen.ended()
+    const again = await started(place, ['--resume', file])
+    await again.enter('and now?')
+    await again.shows('I heard: and now?')
+  })
+
+  it('goes on from a session that ended in the middle of a call', async () => {
+    const place = newPlace()
+    const file = await first(place)
+    const call = { type: 'tool_use', id: 'toolu_open', name: 'Bash', input: { command: 'true' } }
+    const messages = [
+      { role: 'user', content: 'run it' },
+      { role: 'assistant', content: [call] },
+    ]
+    appendFileSync(file, `${JSON.stringify({ type: 'append', messages })}\n`)
+    const screen = await started(place, ['--resume', file])
+    expect(screen.text()).toMatch(/> run it\n +✗ Bash/)
+    await screen.enter('go on')
+    await screen.shows('I heard: go on')
+  })
+
+  it('says so where there is nothing to go on from, and changes no other file', async () => {
+    const place = newPlace()
+    const script = place.file('script.json', { rules: [{ do: [{ say: 'hi' }] }] })
+    const none = open(place, ['chat', '--script', script, '--resume', 'last'])
+    expect(await none.ended()).toBe(1)
+    expect(none.text()).toContain('there is no session to go on from')
+    const other = join(place.folder, 'notes.md')
+    writeFileSync(other, '# Notes')
+    const wrong = open(place, ['chat', '--script', script, '--resume', 'notes.md'])
+    expect(await wrong.ended()).toBe(1)
+    expect(wrong.text()).toMatch(/notes\.md is\s+not a session/)
+    expect(readFileSync(other, 'utf8')).toBe('# Notes')
+    const missing = open(place, ['chat', '--script', script, '--resume', 'no.jsonl'])
+    expect(await missing.ended()).toBe(1)
+    expect(missing.text()).toContain('no such file')
+  })
+})

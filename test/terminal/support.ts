@@ -1,0 +1,176 @@
+// What the terminal tests share: the real binary in a real pseudo-terminal, typed into and read like a person would.
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { IPty } from '@lydell/node-pty'
+import xterm from '@xterm/headless'
+import { onTestFinished, vi } from 'vitest'
+
+const pty = loadPty()
+
+/** Why no terminal can be had here; undefined where one can. */
+export const noTerminal: string | undefined =
+  pty === undefined ? `no pseudo-terminal for ${process.platform}-${process.arch} is installed` : undefined
+
+if (noTerminal) console.warn(`The terminal tests are skipped: ${noTerminal}.`)
+
+function loadPty(): typeof import('@lydell/node-pty') | undefined {
+  try {
+    return createRequire(import.meta.url)('@lydell/node-pty')
+  } catch {
+    return undefined
+  }
+}
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const built = join(root, 'dist/cli/main.js')
+
+/** The binary as it is published; its source where it was not built. */
+export const binary: readonly string[] = existsSync(built)
+  ? [built]
+  : ['--import', 'tsx', join(root, 'src/cli/main.ts')]
+
+export const packages = join(root, 'node_modules')
+
+/** The script of an MCP server that the project installs. */
+export const serverScript = (name: string) => join(packages, name)
+
+/** A folder with a home of its own, so that nothing of the person who runs the tests is read or written. */
+export type Place = {
+  readonly folder: string
+  readonly environment: { readonly [name: string]: string }
+  /** Writes a file, text or JSON, and answers with its path. */
+  file(name: string, content: string | object): string
+}
+
+export function newPlace(environment: { readonly [name: string]: string } = {}): Place {
+  const folder = mkdtempSync(join(tmpdir(), 'toolshelf-terminal-'))
+  mkdirSync(join(folder, 'home'))
+  return {
+    folder,
+    environment: {
+      PATH: process.env.PATH ?? '',
+      LANG: 'C.UTF-8',
+      TERM: 'xterm-256color',
+      HOME: join(folder, 'home'),
+      XDG_DATA_HOME: join(folder, 'data'),
+      XDG_CACHE_HOME: join(folder, 'cache'),
+      ...environment,
+    },
+    file(name, content) {
+      const path = join(folder, name)
+      writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+      return path
+    },
+  }
+}
+
+export type Screen = {
+  readonly process: IPty
+  readonly type: (keys: string) => void
+  /** Types a line as a person does: the words, and then Enter. */
+  readonly enter: (line: string) => Promise<void>
+  /** Waits until the screen shows it, and answers with the screen. */
+  readonly shows: (wanted: string | RegExp, patience?: number) => Promise<string>
+  /** Waits until it is nowhere in sight. */
+  readonly hides: (unwanted: string | RegExp, patience?: number) => Promise<string>
+  /** What is in sight now. */
+  readonly text: () => string
+  /** All that was ever shown and not erased. */
+  readonly scrolled: () => string
+  /** The bytes as they came. */
+  readonly raw: () => string
+  readonly resize: (columns: number, rows: number) => void
+  /** Waits until the process has ended, and answers with its exit code. */
+  readonly ended: (patience?: number) => Promise<number>
+}
+
+export type Size = { readonly columns?: number; readonly rows?: number }
+
+const PATIENCE = 30_000
+
+/** Many waits make a test; each has its own patience. */
+vi.setConfig({ testTimeout: 120_000 })
+
+/** Starts the binary with words in a terminal. It is ended with the test. */
+export function open(place: Place, words: readonly string[], { columns = 80, rows = 30 }: Size = {}): Screen {
+  if (!pty) throw new Error(noTerminal)
+  const terminal = new xterm.Terminal({ cols: columns, rows, scrollback: 5000, allowProposedApi: true })
+  const child = pty.spawn(process.execPath, [...binary, ...words], {
+    name: 'xterm-256color',
+    cols: columns,
+    rows,
+    cwd: place.folder,
+    env: { ...place.environment },
+  })
+  let raw = ''
+  let code: number | undefined
+  child.onData((data) => {
+    raw += data
+    terminal.write(data)
+  })
+  child.onExit(({ exitCode }) => {
+    code = exitCode
+  })
+  onTestFinished(() => {
+    if (code === undefined) child.kill('SIGKILL')
+  })
+
+  const rowsFrom = (first: number): string => {
+    const buffer = terminal.buffer.active
+    const lines: string[] = []
+    for (let row = first; row < buffer.length; row++)
+      lines.push(buffer.getLine(row)?.translateToString(true) ?? '')
+    return lines.join('\n').trimEnd()
+  }
+  const text = () => rowsFrom(terminal.buffer.active.baseY)
+  const until = async (isSo: () => boolean, what: string, patience: number): Promise<string> => {
+    for (const end = Date.now() + patience; Date.now() < end; await rest(25)) {
+      if (isSo()) return text()
+    }
+    throw new Error(`${what} within ${patience} ms. The screen:\n${text()}`)
+  }
+  const isIn = (wanted: string | RegExp) =>
+    typeof wanted === 'string' ? text().includes(wanted) : wanted.test(text())
+  return {
+    process: child,
+    type: (keys) => child.write(keys),
+    async enter(line) {
+      child.write(line)
+      await until(() => squeezed(text()).includes(squeezed(line)), `"${line}" was not typed`, PATIENCE)
+      child.write('\r')
+    },
+    shows: (wanted, patience = PATIENCE) =>
+      until(() => isIn(wanted), `The screen did not show ${String(wanted)}`, patience),
+    hides: (unwanted, patience = PATIENCE) =>
+      until(() => !isIn(unwanted), `The screen went on showing ${String(unwanted)}`, patience),
+    text,
+    scrolled: () => rowsFrom(0),
+    raw: () => raw,
+    resize(next, height) {
+      terminal.resize(next, height)
+      child.resize(next, height)
+    },
+    async ended(patience = PATIENCE) {
+      await until(() => code !== undefined, 'The process did not end', patience)
+      return code as number
+    },
+  }
+}
+
+export const keys = {
+  ctrlC: '\u0003',
+  ctrlD: '\u0004',
+  up: '\u001b[A',
+  down: '\u001b[B',
+  left: '\u001b[D',
+  backspace: '\u007f',
+  paste: (text: string) => `\u001b[200~${text.replaceAll('\n', '\r')}\u001b[201~`,
+}
+
+export const rest = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+/** Where a line was wrapped does not matter. */
+const squeezed = (text: string) => text.replaceAll(/\s/g, '')
