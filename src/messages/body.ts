@@ -11,12 +11,16 @@ export async function readBody(incoming: IncomingMessage, most: number): Promise
   if (Number(incoming.headers['content-length'] ?? 0) > most) throw tooLarge(most)
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > most) throw tooLarge(most)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+  await new Promise<void>((resolve, reject) => {
+    incoming.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > most) reject(tooLarge(most))
+      else chunks.push(chunk)
+    })
+    incoming.once('end', resolve)
+    incoming.once('error', reject)
+  })
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
 }
 
 export function parseBody(body: Buffer): Fields {
@@ -33,21 +37,29 @@ export function parseBody(body: Buffer): Fields {
 }
 
 const DEEPEST = 1000
-const [QUOTE, BACKSLASH, LIST, LIST_END, OBJECT, OBJECT_END] = Buffer.from('"\\[]{}')
+const [QUOTE = 0, BACKSLASH, LIST, LIST_END, OBJECT, OBJECT_END] = Buffer.from('"\\[]{}')
 
-/** Nested so deeply that it could be read, but neither walked nor written again. */
+/** Nested so deeply that it could be read, but neither walked nor written again. Texts are skipped at one go. */
 function isDeep(body: Buffer): boolean {
   let level = 0
-  let isText = false
   for (let at = 0; at < body.length; at++) {
     const byte = body[at]
-    if (byte === QUOTE) isText = !isText
-    else if (isText) at += byte === BACKSLASH ? 1 : 0
+    if (byte === QUOTE) at = endOfText(body, at)
     else if (byte === LIST || byte === OBJECT) level++
     else if (byte === LIST_END || byte === OBJECT_END) level--
     if (level > DEEPEST) return true
   }
   return false
+}
+
+/** Where the quote stands that ends a text; the body's end if none does. */
+function endOfText(body: Buffer, start: number): number {
+  for (let end = body.indexOf(QUOTE, start + 1); end >= 0; end = body.indexOf(QUOTE, end + 1)) {
+    let escapes = 0
+    while (body[end - 1 - escapes] === BACKSLASH) escapes++
+    if (escapes % 2 === 0) return end
+  }
+  return body.length
 }
 
 function decoded(body: Buffer): string {

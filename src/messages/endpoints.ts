@@ -11,7 +11,7 @@ import { sendAnswer, sendMessage, sendOn, sendStream } from './respond.ts'
 import type { Answer, Call, Fields, MessagesRequest, Origin, StreamEvent } from './types.ts'
 import { open } from './upstream/http.ts'
 import { below, withoutSearchBetas } from './upstream/messages.ts'
-import { ours, readLate, type Visit } from './visit.ts'
+import { glance, ours, type Visit } from './visit.ts'
 
 export type EndpointOptions = {
   readonly gateway: Gateway
@@ -133,11 +133,16 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
     )
   }
 
-  /** Asked to pass on whatever comes. For the record the body is read too, but when the answer has begun. */
+  /** Asked to pass on whatever comes. */
   async function passUnread(visit: Visit, guest: Guest): Promise<void> {
     const body = await readBody(visit.incoming, mostBody)
-    visit.deed = newDeed({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
-    visit.unread = body
+    const { model, tools } = glance(body)
+    visit.model = model
+    visit.deed = {
+      ...newDeed({ mode: 'pass', wire: undefined, why: 'asked for' }, {}),
+      toolsGiven: tools,
+      toolsVisible: tools,
+    }
     await forward(visit, originOf(), callFor(visit, guest), body)
   }
 
@@ -165,9 +170,7 @@ async function forward(
     ...(body === undefined ? {} : { body }),
     signal: call.signal,
   })
-  const sent = sendOn(outgoing, answer, deed ? ours(deed) : {})
-  if (visit.unread) setImmediate(() => readLate(visit))
-  await sent
+  await sendOn(outgoing, answer, deed ? ours(deed) : {})
 }
 
 /** An upstream may say in its stream that it failed. */

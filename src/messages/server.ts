@@ -8,7 +8,7 @@ import { type Key, LOOPBACK } from './guard.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { AUTO, type Setting } from './plan.ts'
 import { sendFailure } from './respond.ts'
-import { ours, readLate, record, type Visit } from './visit.ts'
+import { ours, record, type Visit } from './visit.ts'
 
 export type ServeOptions = {
   readonly gateway: Gateway
@@ -83,13 +83,11 @@ export async function serve(options: ServeOptions): Promise<Served> {
       model: undefined,
       deed: undefined,
       error: undefined,
-      unread: undefined,
     }
     const over = metrics.begin()
     outgoing.once('close', () => {
       gone.abort(new Error('the client went away'))
       over()
-      readLate(visit)
       const milliseconds = performance.now() - started
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
       record(metrics, visit, status, milliseconds)

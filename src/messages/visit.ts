@@ -1,7 +1,6 @@
 // One request on its way through the server: what is known of it, and what is told of it at the end.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cut } from '../core/errors.ts'
-import { parseBody } from './body.ts'
 import type { Deed } from './gateway.ts'
 import type { Metrics } from './metrics.ts'
 import type { Headers } from './types.ts'
@@ -18,23 +17,21 @@ export type Visit = {
   deed: Deed | undefined
   /** Why it failed, in the words that the client was told. */
   error: string | undefined
-  /** What was passed on and is still to be read for the record. */
-  unread: Buffer | undefined
 }
 
-/** The model and the number of tools of what was passed on, if it says so. */
-export function readLate(visit: Visit): void {
-  const { unread, deed } = visit
-  if (!unread || !deed) return
-  visit.unread = undefined
-  try {
-    const { model, tools } = parseBody(unread)
-    if (typeof model === 'string') visit.model = model
-    if (Array.isArray(tools)) deed.toolsGiven = deed.toolsVisible = tools.length
-  } catch {
-    // The upstream has told the client what it thinks of it.
-  }
+/** The model and the number of tools of a request that is passed on, at a glance: reading it would cost more than it does. */
+export function glance(body: Buffer): { model: string | undefined; tools: number } {
+  const start = body.toString('latin1', 0, GLANCE)
+  const end = body.toString('latin1', Math.max(GLANCE, body.length - GLANCE))
+  const model = MODEL.exec(start)?.[1] ?? MODEL.exec(end)?.[1]
+  let tools = 0
+  for (let at = body.indexOf(SCHEMA); at >= 0; at = body.indexOf(SCHEMA, at + SCHEMA.length)) tools++
+  return { model, tools }
 }
+
+const GLANCE = 4096
+const MODEL = /(?<!\\)"model"\s*:\s*"([\w.:@/[\]-]{1,200})"/
+const SCHEMA = Buffer.from('"input_schema"')
 
 /** What was done, for whoever looks at the answer's headers. */
 export function ours({ mode, wire, why, toolsGiven, toolsVisible }: Deed): Headers {

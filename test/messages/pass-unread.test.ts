@@ -56,7 +56,10 @@ test.each(['/v1/messages', '/v1/messages/count_tokens'])(
   async (path) => {
     const body = JSON.stringify({
       messages: [],
-      tools: [{ name: 'one' }, { name: 'two' }],
+      tools: [
+        { name: 'one', input_schema: {} },
+        { name: 'two', input_schema: {} },
+      ],
       model: 'some-model',
     })
     const { answer, mode, seen, done } = await post(path, body)

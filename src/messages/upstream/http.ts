@@ -41,7 +41,9 @@ export function open(url: URL, request: Outgoing): Promise<IncomingMessage> {
       else if (outgoing.reusedSocket && CLOSED.has(error.code ?? '')) resolve(open(url, request))
       else reject(unreachable(url, error))
     })
-    outgoing.once('close', () => reject(unreachable(url, new Error('it changed the protocol'))))
+    outgoing.once('close', () => {
+      if (!isAnswered) reject(unreachable(url, new Error('it changed the protocol')))
+    })
     outgoing.end(body)
   })
 }
