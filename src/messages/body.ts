@@ -1,26 +1,48 @@
 // The body of a request: bounded, whole, and JSON; anything else is refused in the API's words.
 import type { IncomingMessage } from 'node:http'
+import type { Writable } from 'node:stream'
 import { isFields } from '../core/oracle/json.ts'
 import { refuse } from './errors.ts'
 import type { Fields } from './types.ts'
+import type { Flow } from './upstream/http.ts'
 
-export async function readBody(incoming: IncomingMessage, most: number): Promise<Buffer> {
+/** The whole body, which is to be read. */
+export function readBody(incoming: IncomingMessage, most: number): Promise<Buffer> {
   const encoding = incoming.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity')
     throw refuse(415, 'invalid_request_error', `a body in "${encoding}" is not read; send it uncompressed`)
-  if (Number(incoming.headers['content-length'] ?? 0) > most) throw tooLarge(most)
+  return flowOf(incoming, most).whole
+}
+
+/** The body as it comes, for whoever passes it on. */
+export function flowOf(incoming: IncomingMessage, most: number): Flow {
+  const length = incoming.headers['content-length']
+  if (Number(length ?? 0) > most) throw tooLarge(most)
   const chunks: Buffer[] = []
+  let target: Writable | undefined
   let size = 0
-  await new Promise<void>((resolve, reject) => {
+  const whole = new Promise<Buffer>((resolve, reject) => {
     incoming.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size > most) reject(tooLarge(most))
-      else chunks.push(chunk)
+      if (size > most) return reject(tooLarge(most))
+      chunks.push(chunk)
+      target?.write(chunk)
     })
-    incoming.once('end', resolve)
+    incoming.once('end', () => {
+      target?.end()
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+    })
     incoming.once('error', reject)
   })
-  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+  return {
+    size: length === undefined ? undefined : Number(length),
+    whole,
+    into(next) {
+      target = next
+      for (const chunk of chunks) next.write(chunk)
+      if (incoming.readableEnded) next.end()
+    },
+  }
 }
 
 export function parseBody(body: Buffer): Fields {

@@ -1,7 +1,7 @@
 // What each endpoint does with a request: read it, let the gateway answer or forward it, and write what comes.
 import { createHash } from 'node:crypto'
 import { isFields } from '../core/oracle/json.ts'
-import { parseBody, readBody } from './body.ts'
+import { flowOf, parseBody, readBody } from './body.ts'
 import { newRequestId, reasonIn, refuse } from './errors.ts'
 import { type Asked, type Gateway, newDeed } from './gateway.ts'
 import { admit, type GuardOptions, type Guest } from './guard.ts'
@@ -9,7 +9,7 @@ import type { Metrics } from './metrics.ts'
 import { readSetting, type Setting } from './plan.ts'
 import { sendAnswer, sendMessage, sendOn, sendStream } from './respond.ts'
 import type { Answer, Call, Fields, MessagesRequest, Origin, StreamEvent } from './types.ts'
-import { open } from './upstream/http.ts'
+import { type Flow, open } from './upstream/http.ts'
 import { below, withoutSearchBetas } from './upstream/messages.ts'
 import { glance, ours, type Visit } from './visit.ts'
 
@@ -133,17 +133,17 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
     )
   }
 
-  /** Asked to pass on whatever comes. */
+  /** Asked to pass on whatever comes, as it comes. */
   async function passUnread(visit: Visit, guest: Guest): Promise<void> {
-    const body = await readBody(visit.incoming, mostBody)
-    const { model, tools } = glance(body)
-    visit.model = model
-    visit.deed = {
-      ...newDeed({ mode: 'pass', wire: undefined, why: 'asked for' }, {}),
-      toolsGiven: tools,
-      toolsVisible: tools,
-    }
-    await forward(visit, originOf(), callFor(visit, guest), body)
+    const flow = flowOf(visit.incoming, mostBody)
+    const deed = newDeed({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
+    visit.deed = deed
+    const glanced = flow.whole.then((body) => {
+      const { model, tools } = glance(body)
+      visit.model = model
+      deed.toolsGiven = deed.toolsVisible = tools
+    })
+    await Promise.all([glanced, forward(visit, originOf(), callFor(visit, guest), flow)])
   }
 
   async function passThrough(visit: Visit, guest: Guest, origin: Origin): Promise<void> {
@@ -161,7 +161,7 @@ async function forward(
   visit: Visit,
   { url, credentials }: Origin,
   call: Call,
-  body: Buffer | undefined,
+  body: Buffer | Flow | undefined,
 ): Promise<void> {
   const { incoming, outgoing, address, path, deed } = visit
   const answer = await open(below(url, path + (address?.search ?? '')), {

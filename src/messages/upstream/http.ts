@@ -1,13 +1,22 @@
 // Requests to upstreams: kept-alive connections, no redirect followed, the answer as it comes.
 import { type IncomingMessage, Agent as PlainAgent, request as plain, type RequestOptions } from 'node:http'
 import { Agent as SecureAgent, request as secure } from 'node:https'
+import type { Writable } from 'node:stream'
 import type { Answer, Headers } from '../types.ts'
 
 export type Outgoing = {
   readonly method: string
   readonly headers: Headers
-  readonly body?: string | Uint8Array
+  readonly body?: string | Uint8Array | Flow
   readonly signal: AbortSignal
+}
+
+/** A body that is still coming: it goes on part by part, and is whole in the end. */
+export type Flow = {
+  /** In bytes, where it is known beforehand. */
+  readonly size: number | undefined
+  readonly into: (target: Writable) => void
+  readonly whole: Promise<Buffer>
 }
 
 /** The upstream could not be reached, or its answer could not be read. */
@@ -23,10 +32,7 @@ export function open(url: URL, request: Outgoing): Promise<IncomingMessage> {
   const { method, headers, body, signal } = request
   const options: RequestOptions = {
     method,
-    headers: {
-      ...headers,
-      ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
-    },
+    headers: { ...headers, ...lengthOf(body) },
     agent: agents[url.protocol as keyof typeof agents],
     signal,
   }
@@ -38,14 +44,29 @@ export function open(url: URL, request: Outgoing): Promise<IncomingMessage> {
     })
     outgoing.on('error', (error: NodeJS.ErrnoException) => {
       if (isAnswered || signal.aborted) reject(error)
-      else if (outgoing.reusedSocket && CLOSED.has(error.code ?? '')) resolve(open(url, request))
+      else if (outgoing.reusedSocket && CLOSED.has(error.code ?? '')) resolve(openAgain(url, request))
       else reject(unreachable(url, error))
     })
     outgoing.once('close', () => {
       if (!isAnswered) reject(unreachable(url, new Error('it changed the protocol')))
     })
-    outgoing.end(body)
+    if (isFlow(body)) body.into(outgoing)
+    else outgoing.end(body)
   })
+}
+
+async function openAgain(url: URL, request: Outgoing): Promise<IncomingMessage> {
+  const { body } = request
+  return open(url, isFlow(body) ? { ...request, body: await body.whole } : request)
+}
+
+function isFlow(body: Outgoing['body']): body is Flow {
+  return typeof body === 'object' && 'into' in body
+}
+
+function lengthOf(body: Outgoing['body']): Headers {
+  const size = isFlow(body) ? body.size : body === undefined ? undefined : Buffer.byteLength(body)
+  return size === undefined ? {} : { 'content-length': String(size) }
 }
 
 /** A kept connection that the upstream had closed meanwhile; another one is tried. */
