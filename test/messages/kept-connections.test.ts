@@ -1,5 +1,6 @@
 // Connections that an upstream closes while the gateway keeps them.
 import { createServer, type Socket } from 'node:net'
+import type { Writable } from 'node:stream'
 import { afterEach, expect, test } from 'vitest'
 import { ask } from '../../src/messages/upstream/http.ts'
 
@@ -50,4 +51,20 @@ test('an upstream that closes a new connection is told of, once', async () => {
   const { url, seen } = await startForgetful(false)
   await expect(ask(url, request('one'))).rejects.toThrow('cannot be reached (ECONNRESET)')
   expect(seen).toEqual(['one'])
+})
+
+test('a body that is still coming is sent again whole', async () => {
+  const { url, seen } = await startForgetful()
+  await ask(url, request('one'))
+  const flow = {
+    size: 3,
+    into: (target: Writable) => {
+      target.write('tw')
+      target.end('o')
+    },
+    whole: Promise.resolve(Buffer.from('two')),
+  }
+  const answer = await ask(url, { ...request(''), body: flow })
+  expect(answer).toMatchObject({ status: 200, body: 'ok' })
+  expect(seen.at(-1)).toBe('two')
 })

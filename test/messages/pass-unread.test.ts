@@ -1,7 +1,8 @@
 // A gateway that is to pass on whatever comes: the upstream's word counts, and the record still says what it was.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { arrayBuffer, text } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
 import { createGateway } from '../../src/messages/gateway.ts'
 import { createMetrics } from '../../src/messages/metrics.ts'
@@ -78,3 +79,47 @@ test('what cannot be read is the upstream’s to judge', async () => {
   expect({ answer, seen }).toEqual({ answer: '{"from":"upstream"}', seen: '{"model": ' })
   expect(done).toMatchObject({ status: 200, model: undefined, deed: { mode: 'pass', toolsGiven: 0 } })
 })
+
+test('a compressed body is passed on as it is', async () => {
+  const { gateway, seen } = await open()
+  const body = gzipSync('{"model":"m"}')
+  const answer = await fetch(`${gateway}/v1/messages`, {
+    method: 'POST',
+    headers: { 'content-encoding': 'gzip' },
+    body,
+  })
+  expect(answer.status).toBe(200)
+  expect(seen()).toEqual(body)
+})
+
+test('a body without a length that grows too large is refused', async () => {
+  const { gateway } = await open({ mostBody: 1000 })
+  const body = new ReadableStream({
+    start(controller) {
+      for (let part = 0; part < 20; part++) controller.enqueue(Buffer.alloc(100, 'x'))
+      controller.close()
+    },
+  })
+  const request = { method: 'POST', body, duplex: 'half' } as RequestInit
+  const answer = await fetch(`${gateway}/v1/messages`, request)
+  expect(answer.status).toBe(413)
+})
+
+/** A gateway in pass mode, and the last body that its upstream got. */
+async function open(options: { mostBody?: number } = {}) {
+  let last = Buffer.alloc(0)
+  const upstream = createServer(async (incoming, outgoing) => {
+    last = Buffer.from(await arrayBuffer(incoming).catch(() => new ArrayBuffer(0)))
+    outgoing.writeHead(200).end('{}')
+  })
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+  ends.push(
+    () => upstream.closeAllConnections(),
+    () => upstream.close(),
+  )
+  const url = new URL(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
+  const gateway = createGateway({ upstream: createMessagesUpstream({ url }) })
+  const served = await serve({ gateway, setting: readSetting('pass')!, port: 0, ...options })
+  ends.push(() => served.close())
+  return { gateway: served.url, seen: () => last }
+}
