@@ -283,7 +283,7 @@ describe.skipIf(noTerminal)('toolshelf chat', () => {
     screen.type('next words\r')
     await screen.shows('> next words')
     await screen.shows(/\d out/)
-    expect(screen.text()).toContain('> next words')
+    await screen.shows('> next words')
     screen.type('\r')
     await screen.shows('I heard: next words')
   })
