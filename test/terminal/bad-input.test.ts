@@ -66,21 +66,21 @@ describe.skipIf(noTerminal)('bad input to a chat', () => {
   it('without any model it says how to get one', async () => {
     const screen = open(newPlace(), ['chat'])
     expect(await screen.ended()).toBe(1)
-    expect(screen.text()).toContain('Set ANTHROPIC_API_KEY')
+    await screen.shows('Set ANTHROPIC_API_KEY')
   })
 
   it('a script that is wrong is told, and nothing starts', async () => {
     const place = newPlace()
     const screen = open(place, ['chat', '--script', place.file('bad.json', '{')])
     expect(await screen.ended()).toBe(1)
-    expect(screen.text()).toContain('bad.json')
+    await screen.shows('bad.json')
   })
 
   it('a folder that does not exist is told', async () => {
     const place = newPlace()
     const screen = open(place, ['chat', '--script', scriptIn(place), '--directory', '/no/such/folder'])
     expect(await screen.ended()).toBe(1)
-    expect(screen.text()).toContain('the folder /no/such/folder does not exist')
+    await screen.shows('the folder /no/such/folder does not exist')
   })
 
   it('a disk that takes nothing is told once, and the chat goes on', async () => {
@@ -121,7 +121,7 @@ describe.skipIf(noTerminal)('bad input to a chat', () => {
     }
     const screen = open(place, ['chat', '--script', scriptIn(place)], { rows: 40 })
     await screen.shows(/Servers +none/)
-    expect(screen.text()).toMatch(/skill in \S*\s*\S*broken is left out/)
+    await screen.shows(/skill in \S*\s*\S*broken is left out/)
     await screen.enter('/skills')
     await screen.shows(/whole {2}Does it all/)
   })

@@ -65,10 +65,10 @@ async function chat(
 describe.skipIf(noTerminal)('toolshelf chat', () => {
   it('welcomes with the model, the folder, the session and the servers', async () => {
     const screen = await chat()
-    expect(screen.text()).toMatch(/Toolshelf chat with the script .*script\.json, no\s+model/s)
-    expect(screen.text()).toContain(`Folder    ${screen.place.folder}`)
-    expect(screen.text()).toMatch(/Session {3}.*sessions/)
-    expect(screen.text()).toContain('/help shows the commands')
+    await screen.shows(/Toolshelf chat with the script .*script\.json, no\s+model/s)
+    await screen.shows(`Folder    ${screen.place.folder}`)
+    await screen.shows(/Session {3}.*sessions/)
+    await screen.shows('/help shows the commands')
   })
 
   it('streams what the model says, and tells what it took', async () => {
@@ -198,8 +198,8 @@ describe.skipIf(noTerminal)('toolshelf chat', () => {
     expect(await screen.shows(/Allow Bash\?\s+│.*\[y\] yes/s)).toContain('echo second')
     screen.type('n')
     await screen.shows('Both are over.')
-    expect(screen.text()).toMatch(/● Bash\("command":"echo first"\)/)
-    expect(screen.text()).toMatch(/✗ Bash\("command":"echo second"\)/)
+    await screen.shows(/● Bash\("command":"echo first"\)/)
+    await screen.shows(/✗ Bash\("command":"echo second"\)/)
     await screen.enter('both')
     await screen.shows(/\(1 more to answer\).*\[y\] yes/s)
     screen.type('a')
