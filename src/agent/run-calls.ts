@@ -47,14 +47,21 @@ async function resultOf(
   tell: (event: AgentEvent) => void,
 ): Promise<ToolResult> {
   const { shelf } = running
+  let isStarted = false
+  const start = () => {
+    isStarted = true
+  }
   const refuse = (text: string) => shelf.result(call, text, { isError: true })
   const stop = whenAborted(signal)
   try {
     signal.throwIfAborted()
-    const work = execute(call, messages, running, signal, (event) => tell({ type: 'inside', call, event }))
+    const work = execute(call, messages, { ...running, start }, signal, (event) =>
+      tell({ type: 'inside', call, event }),
+    )
     return await Promise.race([work, stop.happened])
   } catch (error) {
-    return refuse(signal.aborted ? STOPPED : `The tool failed: ${messageOf(error)}`)
+    if (signal.aborted) return refuse(isStarted ? STOPPED : NEVER_RUN)
+    return refuse(`The tool failed: ${messageOf(error)}`)
   } finally {
     stop.forget()
   }
@@ -63,7 +70,7 @@ async function resultOf(
 async function execute(
   call: ToolUse,
   messages: readonly Message[],
-  { shelf, tools, runner, permission }: Running,
+  { shelf, tools, runner, permission, start }: Running & { readonly start: () => void },
   signal: AbortSignal,
   tell: (event: AgentEvent) => void,
 ): Promise<ToolResult> {
@@ -77,12 +84,14 @@ async function execute(
       return shelf.result(call, allowed || 'The user refused this call.', { isError: true })
     signal.throwIfAborted()
   }
+  start()
   if (server !== undefined && runner) return runner.run(call, { signal })
   if (!tool) return shelf.result(call, `"${name}" cannot be run here. Use another tool.`, { isError: true })
   return shelf.result(call, await tool.run(fieldsOf(input), { call, signal, tell }))
 }
 
-/** What the model reads of a call that a person stopped. */
+/** What the model reads of a call that a person stopped before it ran, and of one that ran. */
+const NEVER_RUN = 'The user stopped this call before it ran.'
 export const STOPPED = 'The user stopped this call. Nothing is known of what it did.'
 
 function whenAborted(signal: AbortSignal): { happened: Promise<never>; forget: () => void } {

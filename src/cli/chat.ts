@@ -44,6 +44,7 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     resume: input.text('resume'),
     using: readUsing(input),
     contextWindow: readWindow(input),
+    isStrict: false,
     notify: chat.notify,
   })
   try {

@@ -63,6 +63,7 @@ export const run: Command = {
         resume: input.text('resume'),
         using: readUsing(input),
         contextWindow: readWindow(input),
+        isStrict: true,
         notify: tell,
       })
       await Promise.race([session.host.settled({ timeout: 10_000 }), aborted(stop.signal)])

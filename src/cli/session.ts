@@ -30,6 +30,8 @@ export type SessionOptions = {
   readonly resume: string | undefined
   readonly using: UsingOptions
   readonly contextWindow: number | undefined
+  /** Nobody looks on: a configuration that was named and gives no server is a reason to stop. */
+  readonly isStrict: boolean
   readonly notify: (message: string) => void
 }
 
@@ -49,12 +51,14 @@ export type Session = {
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { client, model, directory, permission, notify, contextWindow } = options
   if (!existsSync(directory)) throw new CommandError(`the folder ${directory} does not exist.`)
-  const saved = options.resume === undefined ? undefined : resume(options.resume, notify)
+  const saved = options.resume === undefined ? undefined : resume(options.resume, directory, notify)
   const shelf = createShelf({ notify, ...(saved?.state ? { state: saved.state } : {}) })
   const files = options.configFiles ?? (await defaultConfigFiles(thisMachine(), 'doctor')).filter(existsSync)
   const config = await readConfig(files)
   for (const { file, server, message } of config.problems)
     notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
+  if (options.isStrict && options.configFiles && config.servers.length === 0 && config.problems.length > 0)
+    throw new CommandError('no server is left to start; mend what is named above, or leave --config out.')
   const using = createUsing({ shelf, options: options.using, folder: dataFolder(), notify })
   const host = createMcpHost({
     shelf,
@@ -72,7 +76,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const shared = { client, shelf, runner: host, permission, system: systemPrompt(directory) }
   const tools: AgentTool[] = [...own, agentTool(() => ({ ...shared, model: agent.model, tools }))]
   let isBroken = false
-  const transcript = openTranscript(saved?.file ?? newFile(), (message) => {
+  const transcript = openTranscript(saved?.file ?? newFile(directory), (message) => {
     isBroken = true
     notify(message)
   })
@@ -109,10 +113,15 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }
 }
 
-/** Where sessions are kept. */
-export function sessionsFolder(): string {
-  return join(dataFolder(), 'sessions')
+/** Where the sessions of a working folder are kept. */
+function sessionsFolder(directory: string): string {
+  const name = resolve(directory)
+    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
+    .slice(-LONGEST_NAME)
+  return join(dataFolder(), 'sessions', name)
 }
+
+const LONGEST_NAME = 120
 
 function dataFolder(): string {
   const { XDG_DATA_HOME: data } = process.env
@@ -120,25 +129,29 @@ function dataFolder(): string {
 }
 
 /** Names sort by time. */
-function newFile(): string {
+function newFile(directory: string): string {
   const time = new Date().toISOString().slice(0, 19).replaceAll(/[:T]/g, '-')
-  return join(sessionsFolder(), `${time}-${randomUUID().slice(0, 8)}.jsonl`)
+  return join(sessionsFolder(directory), `${time}-${randomUUID().slice(0, 8)}.jsonl`)
 }
 
-function resume(given: string, notify: (message: string) => void): Saved & { readonly file: string } {
-  const file = given === 'last' ? lastSession() : resolve(given)
+function resume(
+  given: string,
+  directory: string,
+  notify: (message: string) => void,
+): Saved & { readonly file: string } {
+  const file = given === 'last' ? lastSession(directory) : resolve(given)
   if (!readable(file, () => statSync(file)).isFile()) throw new CommandError(`${file} is not a session.`)
   const saved = readable(file, () => readTranscript(file))
   if (saved.lost > 0 && saved.messages.length === 0 && saved.state === undefined)
-    throw new CommandError(`${file} is not a session. Sessions are kept in ${sessionsFolder()}.`)
+    throw new CommandError(`${file} is not a session. Sessions are kept in ${sessionsFolder(directory)}.`)
   readable(file, () => mendTranscript(file))
   if (saved.lost > 0)
     notify(`${file}: ${saved.lost} unreadable ${saved.lost === 1 ? 'line was' : 'lines were'} left out`)
   return { ...saved, file }
 }
 
-function lastSession(): string {
-  const folder = sessionsFolder()
+function lastSession(directory: string): string {
+  const folder = sessionsFolder(directory)
   const names = readable(folder, () => (existsSync(folder) ? readdirSync(folder) : []))
   const last = names
     .filter((name) => name.endsWith('.jsonl'))

@@ -207,3 +207,20 @@ describe('toolshelf run', () => {
     expect(out + told).not.toContain('\u001b')
   })
 })
+
+describe('the folder and the configuration of toolshelf run', () => {
+  it('a configuration that was named and gives no server is a reason to stop', async () => {
+    const { code, out, told } = await start(newPlace(), ['hello', '--config', 'nowhere.json']).over
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(told).toContain('no server is left to start')
+  })
+
+  it('the last session is that of the folder', async () => {
+    const place = newPlace()
+    await start(place, ['hello']).over
+    const elsewhere = await start(place, ['hello', '--resume', 'last', '--directory', '/']).over
+    expect(elsewhere.code).toBe(1)
+    expect(elsewhere.told).toContain('there is no session to go on from')
+    expect((await start(place, ['hello', '--resume', 'last']).over).code).toBe(0)
+  })
+})

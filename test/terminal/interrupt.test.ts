@@ -98,7 +98,7 @@ describe.skipIf(noTerminal)('Ctrl-C', () => {
     screen.type(keys.ctrlD)
     expect(await screen.ended()).toBe(0)
     const file =
-      /toolshelf chat --resume (\S+\n?\S*\.jsonl)/.exec(screen.text())?.[1]?.replace('\n', '') ?? ''
+      /toolshelf chat --resume (\S+(?:\n\S+)*\.jsonl)/.exec(screen.text())?.[1]?.replaceAll('\n', '') ?? ''
     expect(readFileSync(file, 'utf8')).toContain('I heard: hello')
     expect(screen.raw()).toContain('\u001b[?25h')
   })

@@ -36,7 +36,8 @@ async function first(place: Place): Promise<string> {
 
 function sessionOf({ folder }: Place): string {
   const sessions = join(folder, 'data/toolshelf/sessions')
-  return join(sessions, readdirSync(sessions)[0] ?? '')
+  const names = readdirSync(sessions, { recursive: true, encoding: 'utf8' })
+  return join(sessions, names.find((name) => name.endsWith('.jsonl')) ?? '')
 }
 
 describe.skipIf(noTerminal)('toolshelf chat --resume', () => {

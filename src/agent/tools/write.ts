@@ -23,7 +23,7 @@ export function writeTool(files: Files): AgentTool {
         const isNew = !(await exists(file))
         if (!isNew) await files.fresh(file)
         await files.write(file, String(content))
-        const lines = String(content).split('\n').length
+        const lines = String(content).replace(/\n$/, '').split('\n').length
         return `${isNew ? 'Created' : 'Replaced'} ${files.shown(file)} (${lines} ${lines === 1 ? 'line' : 'lines'}).`
       }),
   }

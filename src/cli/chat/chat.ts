@@ -32,6 +32,8 @@ export type Chat = {
   readonly interrupt: () => void
   /** The person goes on, so a first Ctrl-C is forgotten. */
   readonly stay: () => void
+  /** A line was sent while a turn runs. */
+  readonly wait: () => void
   readonly decide: (answer: Answer) => void
   readonly quit: () => void
   readonly onEnd: (listener: () => void) => void
@@ -138,6 +140,7 @@ export function createChat(options: {
       } else if (state.hint === LEAVING) quit()
       else change({ hint: LEAVING })
     },
+    wait: () => change({ hint: 'It is still at work: the line waits for you. Ctrl-C stops it.' }),
     stay() {
       if (state.hint === LEAVING) change({ hint: HINT })
     },

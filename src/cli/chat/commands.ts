@@ -108,10 +108,10 @@ async function compactNow(desk: Desk): Promise<string[]> {
 
 async function searchLines(words: string, { session }: Desk): Promise<string[]> {
   if (words === '') return ['Say what to search for: /search github create issue']
-  const { tools, remark } = await session.shelf.search({ query: words })
+  const { tools, remark, left } = await session.shelf.search({ query: words })
   const found = tools.map(({ name, tool }) => `${name}  ${firstLine(tool.description ?? '')}`)
-  if (remark) return [...found, remark]
-  return found.length === 0 ? [`Nothing was found for "${words}".`] : found
+  if (found.length === 0) return [remark || `Nothing was found for "${words}".`]
+  return left > 0 ? [...found, `${left} more match less well.`] : found
 }
 
 function skillLines({ skills }: Session): string[] {

@@ -16,7 +16,11 @@ export function pressed(chat: Chat, line: Line, press: Press, isReady: boolean):
   chat.stay()
   const isSent = key.return && !key.meta && !line.isPasting
   if (!isSent) return typed(line, press)
-  if (line.text.trim() === '' || turn) return line
+  if (line.text.trim() === '') return line
+  if (turn) {
+    chat.wait()
+    return line
+  }
   void chat.send(line.text.trim())
   return sent(line)
 }

@@ -22,6 +22,8 @@ export type LedgerTotal = Omit<LedgerTurn, 'prompt' | 'loaded'> & {
   /** A part of a hundred. */
   readonly savedShare: number
   readonly tools: number
+  /** Of all definitions, as they would stand in each request. */
+  readonly definitionTokens: number
   readonly method: string
 }
 
@@ -93,6 +95,7 @@ export function createLedger(definitions: () => readonly string[]): Ledger {
         requests: sum('requests'),
         prefixKept: sum('prefixKept'),
         tools: definitions().length,
+        definitionTokens: allTokens(definitions()),
         method: 'characters / 2.9, an estimate',
       }
     },

@@ -63,10 +63,11 @@ export function finalWords(ledger: Ledger, missing: readonly string[]): string[]
     `          with    ${bar(turn.tokensWith, most)} ${number(turn.tokensWith)}`,
   ])
   return [
-    `Tokens of tool definitions, ${total.tools} tools (${total.method}):`,
+    `Tokens of tool definitions in all requests of a turn (${total.method}).`,
+    `Without Toolshelf each holds all ${total.tools} tools: ${number(total.definitionTokens)} tokens.`,
     ...rows,
     `  total   ${number(total.tokensWithout)} without, ${number(total.tokensWith)} with: ${total.savedShare} % saved`,
-    `  ${total.searches} searches; cached prefix kept in ${total.prefixKept} of ${total.requests} requests`,
+    `  ${total.searches} ${total.searches === 1 ? 'search' : 'searches'}; cached prefix kept in ${total.prefixKept} of ${total.requests} requests`,
     ...(missing.length > 0 ? [`  not installed, so left out: ${missing.join(', ')}`] : []),
     '',
     'With your own servers:',
