@@ -1,6 +1,37 @@
-// Node's requests as web-standard ones, and web-standard answers as Node's. For every server of this project.
-import type { IncomingMessage, ServerResponse } from 'node:http'
+// What every server of this project needs: where it listens, who has the key, Node's requests as web-standard ones.
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
+
+export const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost'])
+
+/** Listens; the address that clients use. A port that is taken is told as such. */
+export async function listen(server: Server, port: number, address: string): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        error.code === 'EADDRINUSE' ? new Error(`port ${port} is in use; choose another with --port`) : error,
+      ),
+    )
+    server.listen(port, address, resolve)
+  })
+  const bound = server.address() as AddressInfo
+  const shown = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
+  return `http://${shown}:${bound.port}`
+}
+
+/** Ends all connections. */
+export async function close(server: Server): Promise<void> {
+  server.closeAllConnections()
+  await new Promise<void>((resolve) => server.close(() => resolve()))
+}
+
+/** In constant time, whatever their lengths. */
+export function isSecret(given: string | null | undefined, secret: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(given ?? ''), digest(secret)) && typeof given === 'string'
+}
 
 /** Answers by a web-standard handler; a client that goes away aborts the request's signal. */
 export async function answerNode(

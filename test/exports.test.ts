@@ -8,6 +8,7 @@ test('toolshelf', () => {
   expect(Object.keys(root)).not.toEqual([])
   expect(Object.keys(root).sort()).toMatchInlineSnapshot(`
     [
+      "SEARCH_TOOL",
       "ShelfError",
       "answer",
       "capabilities",
@@ -46,6 +47,7 @@ test('toolshelf/core', () => {
   expect(Object.keys(core)).not.toEqual([])
   expect(Object.keys(core).sort()).toMatchInlineSnapshot(`
     [
+      "SEARCH_TOOL",
       "ShelfError",
       "answer",
       "capabilities",

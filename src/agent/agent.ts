@@ -1,12 +1,19 @@
 // The agent: asks the model, runs what it calls, asks again. One loop, told as events.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { foldHistory, type Message, type Tool, type ToolResult, type ToolUse } from '../core/index.ts'
+import {
+  foldHistory,
+  type Message,
+  SEARCH_TOOL,
+  type Tool,
+  type ToolResult,
+  type ToolUse,
+} from '../core/index.ts'
 import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
 import { type Asked, ask } from './ask.ts'
 import { compactMessages } from './compaction.ts'
-import { asMessages, loadedBy, runCalls, SEARCH_TOOL, unanswered } from './run-calls.ts'
+import { asMessages, loadedBy, runCalls, unanswered } from './run-calls.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason, Usage } from './types.ts'
 
 const MAX_TOKENS = 8192

@@ -3,6 +3,7 @@ import {
   foldHistory,
   type Message,
   type MessageLike,
+  SEARCH_TOOL,
   type Shelf,
   type ToolResult,
   type ToolUse,
@@ -119,8 +120,6 @@ export function unanswered(
     }))
   return results.length === 0 ? [] : [{ role: 'user', content: results }]
 }
-
-export const SEARCH_TOOL = 'ToolSearch'
 
 /** The tools that a search loaded, whatever the words in which the back-end is told. */
 export function loadedBy(call: ToolUse, result: ToolResult): string[] {

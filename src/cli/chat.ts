@@ -1,8 +1,8 @@
 // `toolshelf chat`: an agent with your MCP servers, in the terminal.
 import { createChat } from './chat/chat.ts'
 import { modelOptions, type OpenedClient, openClient } from './client.ts'
-import { type Command, CommandError, type Input, type Terminal } from './command.ts'
-import { readWindow, sessionOptions } from './run.ts'
+import { type Command, CommandError, type Input, listIn, type Terminal, windowIn } from './command.ts'
+import { sessionOptions } from './run.ts'
 import { openSession } from './session.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
@@ -33,7 +33,7 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
   const directory = input.text('directory') ?? process.cwd()
   const chat = createChat({
     welcome: [`Toolshelf chat with ${about}`],
-    allowed: (input.text('allow') ?? '').split(',').filter(Boolean),
+    allowed: listIn(input, 'allow'),
   })
   const session = await openSession({
     client: client as never,
@@ -43,7 +43,7 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     permission: chat.permission,
     resume: input.text('resume'),
     using: readUsing(input),
-    contextWindow: readWindow(input),
+    contextWindow: windowIn(input),
     isStrict: false,
     notify: chat.notify,
   })

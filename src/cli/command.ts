@@ -89,3 +89,25 @@ export function helpFor(command: Command): string {
     ...command.examples.map((example) => `  ${example}`),
   ].join('\n')
 }
+
+/** The value of `--port`; 0 is any free one. */
+export function portIn(input: Input, fallback: string): number {
+  const given = input.text('port') ?? fallback
+  if (!/^\d{1,5}$/.test(given) || Number(given) > 65_535)
+    throw new UsageError(`--port is "${given}"; use a number from 0 to 65535.`)
+  return Number(given)
+}
+
+/** The value of `--window`, a model's, in tokens. */
+export function windowIn(input: Input): number | undefined {
+  const given = input.text('window')
+  if (given === undefined) return undefined
+  if (!/^\d{4,8}$/.test(given))
+    throw new UsageError(`--window is "${given}"; use a number of tokens, such as 32768.`)
+  return Number(given)
+}
+
+/** What an option lists with commas between. */
+export function listIn(input: Input, option: string): string[] {
+  return (input.text(option) ?? '').split(',').filter((entry) => entry !== '')
+}

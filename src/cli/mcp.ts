@@ -10,7 +10,15 @@ import { depthOf } from '../mcp/host/depth.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
 import { defaultPinsFolder, openPins } from '../mcp/safety/pins.ts'
 import { startTimer } from '../timer.ts'
-import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import {
+  type Command,
+  CommandError,
+  type Input,
+  listIn,
+  portIn,
+  type Terminal,
+  UsageError,
+} from './command.ts'
 import { storedLogins } from './logins.ts'
 import { tellOfServers } from './notices.ts'
 import { printable } from './printable.ts'
@@ -73,7 +81,7 @@ export const mcp: Command = {
       port,
       ...(input.text('address') ? { address: input.text('address')! } : {}),
       ...(process.env.TOOLSHELF_KEY ? { key: process.env.TOOLSHELF_KEY } : {}),
-      hosts: input.text('allow')?.split(',') ?? [],
+      hosts: listIn(input, 'allow'),
     }).catch(async (error: unknown) => {
       await gateway.close()
       throw new CommandError((error as Error).message)
@@ -99,12 +107,10 @@ function readMode(input: Input): (typeof MODES)[number] | undefined {
 }
 
 function readPort(input: Input): number {
-  const given = input.text('port') ?? PORT
-  if (!/^\d{1,5}$/.test(given) || Number(given) > 65_535)
-    throw new UsageError(`--port is "${given}"; use a number from 0 to 65535.`)
+  const port = portIn(input, PORT)
   const stray = OF_HTTP.find((option) => input.text(option) !== undefined)
   if (stray && !input.isSet('http')) throw new UsageError(`--${stray} means something only with --http.`)
-  return Number(given)
+  return port
 }
 
 async function readFiles(input: Input, terminal: Terminal): Promise<Config> {

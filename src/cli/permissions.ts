@@ -1,13 +1,6 @@
 // What may run without asking: patterns of tool names from the command line.
 import type { Permission } from '../agent/types.ts'
-
-/** `*` stands for anything. */
-export function matchesAny(patterns: readonly string[], name: string): boolean {
-  return patterns.some((pattern) => {
-    const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
-    return new RegExp(`^${parts.join('.*')}$`, 's').test(name)
-  })
-}
+import { matchesAny } from '../core/tools/wildcard.ts'
 
 /** Where nobody can be asked, only what was allowed beforehand runs. */
 export function allowOnly(patterns: readonly string[]): Permission {

@@ -1,10 +1,21 @@
 // `toolshelf run`: one prompt to the agent, without a terminal session; for scripts and pipes.
+
 import { fstatSync } from 'node:fs'
 import { addAbortSignal } from 'node:stream'
 import type { AgentEvent, EndReason, Usage } from '../agent/types.ts'
+import { SEARCH_TOOL } from '../core/index.ts'
 import { harmless } from './chat/rows.ts'
 import { modelOptions, openClient } from './client.ts'
-import { type Command, type ExitCode, type Input, type Option, type Terminal, UsageError } from './command.ts'
+import {
+  type Command,
+  type ExitCode,
+  type Input,
+  listIn,
+  type Option,
+  type Terminal,
+  UsageError,
+  windowIn,
+} from './command.ts'
 import { onInterrupt } from './interrupt.ts'
 import { allowOnly } from './permissions.ts'
 import { openSession, type Session } from './session.ts'
@@ -24,7 +35,7 @@ export const sessionOptions: { readonly [name: string]: Option } = {
   },
   resume: { type: 'string', value: 'session', about: 'go on from a session file, or from the last one' },
   directory: { type: 'string', value: 'folder', about: 'where the agent works; here if left out' },
-  'context-window': { type: 'string', value: 'tokens', about: 'of the model; 200000 if left out' },
+  window: { type: 'string', value: 'tokens', about: 'of the model; 200000 if left out' },
 }
 
 export const run: Command = {
@@ -59,10 +70,10 @@ export const run: Command = {
         model: opened.model,
         directory: input.text('directory') ?? process.cwd(),
         configFiles: input.text('config')?.split(','),
-        permission: allowOnly((input.text('allow') ?? '').split(',').filter(Boolean)),
+        permission: allowOnly(listIn(input, 'allow')),
         resume: input.text('resume'),
         using: readUsing(input),
-        contextWindow: readWindow(input),
+        contextWindow: windowIn(input),
         isStrict: true,
         notify: tell,
       })
@@ -149,7 +160,7 @@ function note(event: AgentEvent, ledger: Ledger): void {
   }
   if (event.type === 'result') {
     ledger.loaded.push(...event.loaded)
-    if (event.call.name !== 'ToolSearch')
+    if (event.call.name !== SEARCH_TOOL)
       ledger.calls.push({
         name: event.call.name,
         input: event.call.input,
@@ -195,12 +206,4 @@ async function readPiped(patience: number | undefined, tell: (message: string) =
     clearTimeout(timer)
   }
   return Buffer.concat(chunks).toString('utf8')
-}
-
-export function readWindow(input: Input): number | undefined {
-  const given = input.text('context-window')
-  if (given === undefined) return undefined
-  if (!/^\d{4,8}$/.test(given))
-    throw new UsageError(`--context-window is "${given}"; use a number of tokens.`)
-  return Number(given)
 }

@@ -7,7 +7,16 @@ import { createMetrics } from '../messages/metrics.ts'
 import { readSetting, type Setting } from '../messages/plan.ts'
 import { type Done, serve as serveMessages } from '../messages/server.ts'
 import { type Upstream, type Wire, wires } from '../messages/types.ts'
-import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import {
+  type Command,
+  CommandError,
+  type Input,
+  listIn,
+  portIn,
+  type Terminal,
+  UsageError,
+  windowIn,
+} from './command.ts'
 import { openUpstream } from './upstreams.ts'
 
 const PORT = '3388'
@@ -67,7 +76,7 @@ export const serve: Command = {
   async run(input, terminal) {
     if (input.words.length > 0) throw new UsageError('the model behind it is named by --upstream.')
     const setting = readMode(input.text('mode') ?? 'auto', '--mode')
-    const port = readPort(input)
+    const port = portIn(input, PORT)
     const keys = readKeys(input, process.env)
     const upstream = await openUpstream(input.text('upstream') ?? 'anthropic', readWire(input), process.env)
     const isPassing = [setting, ...keys.map((key) => key.setting)].some((one) => one?.mode === 'pass')
@@ -78,8 +87,8 @@ export const serve: Command = {
     const metrics = createMetrics()
     const gateway = createGateway({
       upstream,
-      contextWindow: readTokens(input, 'window'),
-      keep: listOf(input, 'keep'),
+      contextWindow: windowIn(input),
+      keep: listIn(input, 'keep'),
       notify: (message) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`),
     })
     const isJson = input.isSet('json')
@@ -89,7 +98,7 @@ export const serve: Command = {
       metrics,
       port,
       keys,
-      hosts: listOf(input, 'allow'),
+      hosts: listIn(input, 'allow'),
       isOpen: input.isSet('open'),
       ...(input.text('address') ? { address: input.text('address')! } : {}),
       onDone: (done) => terminal.print(isJson ? inJson(done) : oneLine(line(done), LONGEST_LINE)),
@@ -184,21 +193,6 @@ function readWire(input: Input): Wire | undefined {
   return wire
 }
 
-function readTokens(input: Input, option: string): number | undefined {
-  const given = input.text(option)
-  if (given === undefined) return undefined
-  if (!/^\d{4,8}$/.test(given))
-    throw new UsageError(`--${option} is "${given}"; use a number of tokens, such as 32768.`)
-  return Number(given)
-}
-
-function readPort(input: Input): number {
-  const given = input.text('port') ?? PORT
-  if (!/^\d{1,5}$/.test(given) || Number(given) > 65_535)
-    throw new UsageError(`--port is "${given}"; use a number from 0 to 65535.`)
-  return Number(given)
-}
-
 /** Keys that clients must have: `secret`, or several as `secret=mode,secret=mode`. */
 function readKeys(input: Input, environment: NodeJS.ProcessEnv): Key[] {
   const given = input.text('key') ?? environment.TOOLSHELF_KEY ?? ''
@@ -214,8 +208,4 @@ function readKeys(input: Input, environment: NodeJS.ProcessEnv): Key[] {
         'a key is not as it should be; write secret or secret=mode, several with commas between them, and as mode auto, auto:N, pass, emulate, shelve or off.',
       )
     })
-}
-
-function listOf(input: Input, option: string): string[] {
-  return (input.text(option) ?? '').split(',').filter((entry) => entry !== '')
 }

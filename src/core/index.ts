@@ -24,7 +24,7 @@ export {
 export { type CompactOptions, compactHistory, snipHistory } from './history/compact.ts'
 export { type Facts, foldHistory } from './history/fold.ts'
 export type { BoundaryNote, DeltaNote } from './history/notes.ts'
-export type { Options, Settings, Timer } from './options.ts'
+export { type Options, SEARCH_TOOL, type Settings, type Timer } from './options.ts'
 export { type BreakCause, explainBreak, prefixHash, type Sent } from './prefix.ts'
 export { type Prepared, prepare } from './prepare.ts'
 export { type Kind, type PresentOptions, present, readKind, type Shown, searchKind } from './present.ts'

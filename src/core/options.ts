@@ -79,6 +79,9 @@ export type Options = Partial<Omit<Settings, 'capabilities'>> & {
   readonly capabilities?: Partial<Capabilities>
 }
 
+/** What the model calls to search, unless a host names it otherwise. */
+export const SEARCH_TOOL = 'ToolSearch'
+
 const defaults: Settings = {
   validate: () => [],
   timer: undefined,
@@ -105,7 +108,7 @@ const defaults: Settings = {
   rank: classic,
   maxResults: 5,
   pendingWait: 5000,
-  searchTool: 'ToolSearch',
+  searchTool: SEARCH_TOOL,
   callTool: 'CallTool',
   namePrefix: MCP_PREFIX,
   descriptionLimit: 2048,

@@ -1,11 +1,9 @@
 // Who may speak to the gateway: loopback, known host names, and whoever has the key.
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { isSecret, LOOPBACK } from '../http.ts'
 import { refuse } from './errors.ts'
 import type { Setting } from './plan.ts'
 import type { Headers } from './types.ts'
-
-export const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost'])
 
 /** A key that clients must have, and what it asks for, if it does. */
 export type Key = { readonly secret: string; readonly setting?: Setting | undefined }
@@ -45,7 +43,7 @@ function unlock(headers: Headers, keys: readonly Key[]): Guest {
   if (keys.length === 0) return { headers: rest, key: undefined }
   const bearer = rest.authorization?.replace(/^Bearer /i, '')
   const holder = [own, rest['x-api-key'], bearer].map((secret) =>
-    keys.find((key) => isSame(key.secret, secret)),
+    keys.find((key) => isSecret(secret, key.secret)),
   )
   const key = holder.find((found) => found !== undefined)
   if (!key)
@@ -60,11 +58,6 @@ function unlock(headers: Headers, keys: readonly Key[]): Guest {
     ...(rest.authorization !== undefined && !holder[2] ? { authorization: rest.authorization } : {}),
   }
   return { headers: { ...others, ...kept }, key }
-}
-
-function isSame(secret: string, given: string | undefined): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(secret), digest(given ?? '')) && given !== undefined
 }
 
 function hostName(host: string): string {

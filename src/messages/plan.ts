@@ -1,7 +1,7 @@
 // What is done with a request, decided for each: passed on, emulated, shelved, or sent with everything loaded.
-import { ShelfError } from '../core/index.ts'
+import { SEARCH_TOOL, ShelfError } from '../core/index.ts'
 import { usesDeferral } from './contract.ts'
-import { type Lift, SEARCH_TOOL, type Shelved } from './shelve/lift.ts'
+import type { Lift, Shelved } from './shelve/lift.ts'
 import type { Memory } from './shelve/memory.ts'
 import { isBound, withDroppedThinking } from './shelve/thinking.ts'
 import type { ChosenWire, MessagesRequest, Upstream, Wire } from './types.ts'

@@ -1,10 +1,10 @@
 // The gateway over HTTP: where it listens, its limits, and one record per request.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { close, LOOPBACK, listen } from '../http.ts'
 import { createEndpoints } from './endpoints.ts'
 import { reasonIn } from './errors.ts'
 import type { Deed, Gateway } from './gateway.ts'
-import { type Key, LOOPBACK } from './guard.ts'
+import type { Key } from './guard.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { AUTO, type Setting } from './plan.ts'
 import { sendFailure } from './respond.ts'
@@ -103,22 +103,10 @@ export async function serve(options: ServeOptions): Promise<Served> {
     }
   }
 
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(
-        error.code === 'EADDRINUSE' ? new Error(`port ${port} is in use; choose another with --port`) : error,
-      ),
-    )
-    server.listen(port, address, resolve)
-  })
-  const bound = server.address() as AddressInfo
-  const shown = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
+  const url = await listen(server, port, address)
   return {
-    url: `http://${shown}:${bound.port}`,
-    async close() {
-      server.closeAllConnections()
-      await new Promise<void>((resolve) => server.close(() => resolve()))
-    },
+    url,
+    close: () => close(server),
   }
 }
 

@@ -1,10 +1,9 @@
 // What one session used, read from its messages: requests, what a search cost, and which deferred tools were called.
-import { estimateTokens, type Message, type Shelf } from '../../core/index.ts'
+import { estimateTokens, type Message, SEARCH_TOOL, type Shelf } from '../../core/index.ts'
 import { textOf, toJson } from '../../core/oracle/json.ts'
 import { blocksOf } from '../../core/oracle/turns.ts'
 import type { SessionUse, ToolUsed } from './types.ts'
 
-const SEARCH_TOOL = 'ToolSearch'
 /** Searches that the agent wrote itself took no request. */
 const WRITTEN = /^toolu_preload_/
 

@@ -1,5 +1,5 @@
 // What a line that begins with a slash does. Each answers with lines; what changes the session is done through it.
-import { foldHistory } from '../../core/index.ts'
+import { foldHistory, SEARCH_TOOL } from '../../core/index.ts'
 import type { Session } from '../session.ts'
 import { contextLines, contextReport } from './context.ts'
 
@@ -68,7 +68,7 @@ function helpLines(): string[] {
 /** Deferred tools that the conversation has loaded, in this session or in the one it goes on from. */
 function loadedIn({ agent, shelf }: Session): string[] {
   const { deferredNames } = shelf.tools()
-  return [...foldHistory(agent.messages, 'ToolSearch').loaded].filter((name) => deferredNames.has(name))
+  return [...foldHistory(agent.messages, SEARCH_TOOL).loaded].filter((name) => deferredNames.has(name))
 }
 
 function toolLines({ session }: Desk): string[] {

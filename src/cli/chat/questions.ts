@@ -1,6 +1,6 @@
 // What may run: asked one by one, in the order of the calls; an answer may hold for the rest of the session.
 import type { Permission } from '../../agent/types.ts'
-import { matchesAny } from '../permissions.ts'
+import { matchesAny } from '../../core/tools/wildcard.ts'
 import { visible } from './rows.ts'
 
 export type Question = {

@@ -3,7 +3,7 @@
 import { kinds } from '../../agent/tools/index.ts'
 import type { AgentEvent, Usage } from '../../agent/types.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
-import { present, type Shown } from '../../core/index.ts'
+import { present, SEARCH_TOOL, type Shown } from '../../core/index.ts'
 
 export type Turn = {
   /** Replies and results so far. */
@@ -100,14 +100,14 @@ export function spentLine({ began, usage }: Turn): TurnLine {
 
 /** What runs now, in a few words; a search for tools is nobody's business. */
 export function runningText({ running }: Turn): string {
-  const names = running.map(({ name }) => name).filter((name) => name !== 'ToolSearch')
+  const names = running.map(({ name }) => name).filter((name) => name !== SEARCH_TOOL)
   return names.length === 0 ? 'thinking' : `running ${[...new Set(names)].join(', ')}`
 }
 
 /** Replies and results as lines. */
 export function conversationLines(messages: readonly Message[], isVerbose: boolean): TurnLine[] {
   const failures = failuresIn(messages)
-  const shown = present(messages, { searchTool: 'ToolSearch', verbose: isVerbose, kinds })
+  const shown = present(messages, { searchTool: SEARCH_TOOL, verbose: isVerbose, kinds })
   return shown.flatMap((one) => lineOf(one, failures))
 }
 

@@ -1,5 +1,5 @@
 // What definitions cost, from the requests that were really sent: with Toolshelf, and what they would have cost without.
-import { estimateTokens } from '../../core/index.ts'
+import { estimateTokens, SEARCH_TOOL } from '../../core/index.ts'
 import { extendsPrefix, render, type Segment } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../core/oracle/json.ts'
 import { blocksOf } from '../../core/oracle/turns.ts'
@@ -70,7 +70,7 @@ export function createLedger(definitions: () => readonly string[]): Ledger {
     reply(content) {
       const turn = turns.at(-1)
       const calls = content.filter(({ type }) => type === 'tool_use')
-      const searches = calls.filter(({ name }) => name === 'ToolSearch').length
+      const searches = calls.filter(({ name }) => name === SEARCH_TOOL).length
       if (!turn || searches === 0) return
       turn.searches += searches
       if (searches === calls.length) turn.tokensWithout -= allTokens(definitions())
@@ -118,7 +118,7 @@ function shelfTokens(segments: readonly Segment[], request: object): number {
         type === 'text' && /^<(system-reminder|available-deferred-tools)>/.test(textOf(text)),
     )
     .map(({ text }) => textOf(text))
-  const searches = new Set(blocks.filter(({ name }) => name === 'ToolSearch').map(({ id }) => id))
+  const searches = new Set(blocks.filter(({ name }) => name === SEARCH_TOOL).map(({ id }) => id))
   const calls = blocks.filter((block) => searches.has(block.id) || searches.has(block.tool_use_id))
   return estimateTokens([...shown, ...notes, ...calls.map((block) => JSON.stringify(block))].join(''))
 }

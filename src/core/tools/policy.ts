@@ -2,6 +2,7 @@
 
 import type { Pool, PoolTool, Server, Servers, Shelving, Tool } from '../types.ts'
 import { byName } from './names.ts'
+import { matchesAny } from './wildcard.ts'
 
 const ALWAYS_LOAD = 'anthropic/alwaysLoad'
 
@@ -50,7 +51,7 @@ export function oddMark(tool: Tool): string | undefined {
 
 export type PolicyTable = { readonly always: readonly string[]; readonly defer: readonly string[] }
 
-/** A table for a coding host like the one in the documents (D9); `*` stands for any ending. */
+/** A table for a coding host like the one in the documents (D9); `*` stands for anything. */
 export const codingHost: PolicyTable = {
   always: ['Bash', 'Read', 'Edit', 'Write', 'Glob', 'Grep', 'Agent', 'ToolSearch', 'Skill'],
   defer: [
@@ -74,8 +75,8 @@ export function markByTable<Given extends Tool>(tools: readonly Given[], table: 
   return tools.map((tool) => {
     if (tool.server !== undefined || tool.alwaysLoad !== undefined || tool.shouldDefer !== undefined)
       return tool
-    if (names(table.always, tool.name)) return { ...tool, alwaysLoad: true }
-    return names(table.defer, tool.name) ? { ...tool, shouldDefer: true } : tool
+    if (matchesAny(table.always, tool.name)) return { ...tool, alwaysLoad: true }
+    return matchesAny(table.defer, tool.name) ? { ...tool, shouldDefer: true } : tool
   })
 }
 
@@ -125,12 +126,6 @@ function isHidden(tool: Tool, hidden: (tool: Tool) => boolean): boolean {
   } catch {
     return true
   }
-}
-
-function names(patterns: readonly string[], name: string): boolean {
-  return patterns.some((pattern) =>
-    pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern,
-  )
 }
 
 /** Built-ins before MCP tools, so that a server that joins late leaves the built-ins' bytes in front of it. */

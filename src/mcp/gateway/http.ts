@@ -1,8 +1,7 @@
 // The gateway for many clients over HTTP, of both protocol eras: sessions for the older one, single requests for the
 // newer. Safe by default: loopback, known hosts and origins only, and a key for everything beyond.
-import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import {
   createMcpHandler,
   hostHeaderValidationResponse,
@@ -12,7 +11,7 @@ import {
   originValidationResponse,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
-import { answerNode } from '../../http.ts'
+import { answerNode, close, isSecret, LOOPBACK, listen } from '../../http.ts'
 import type { Gateway } from './index.ts'
 
 export type HttpOptions = {
@@ -36,7 +35,6 @@ type Client = {
   seenAt: number
 }
 
-const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 const PATH = '/mcp'
 
 export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise<HttpGateway> {
@@ -64,7 +62,7 @@ export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise
     if (rejected) return rejected
     const { pathname } = new URL(request.url)
     if (pathname === '/health') return Response.json({ status: 'ok', clients: clients.size })
-    if (key && !isKey(request.headers.get('authorization'), key))
+    if (key && !isSecret(request.headers.get('authorization'), `Bearer ${key}`))
       return refusal(401, 'a key is needed, as "Authorization: Bearer <key>"')
     if (pathname !== PATH) return refusal(404, `there is nothing at ${pathname}; the gateway is at ${PATH}`)
     return (await isLegacyRequest(request)) ? handleSession(request) : stateless.fetch(request)
@@ -134,23 +132,15 @@ export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise
   sweeper.unref()
 
   const server = createServer((incoming, outgoing) => void answerNode(incoming, outgoing, handle))
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(error.code === 'EADDRINUSE' ? new Error(`port ${port} is in use; choose another one`) : error),
-    )
-    server.listen(port, address, resolve)
-  })
-  const bound = server.address() as AddressInfo
-  const shown = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
+  const url = await listen(server, port, address)
   return {
-    url: `http://${shown}:${bound.port}${PATH}`,
+    url: url + PATH,
     async close() {
       clearInterval(sweeper)
       stop()
       for (const [id, client] of clients) forget(id, client)
       await stateless.close().catch(() => {})
-      server.closeAllConnections()
-      await new Promise<void>((resolve) => server.close(() => resolve()))
+      await close(server)
       await gateway.close()
     },
   }
@@ -158,11 +148,6 @@ export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise
 
 /** Who calls is not known before; what a client cannot do is refused when a server asks for it. */
 const EVERY_CAPABILITY = { elicitation: { form: {}, url: {} }, sampling: {} }
-
-function isKey(header: string | null, key: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(header ?? ''), digest(`Bearer ${key}`))
-}
 
 function refusal(status: number, message: string): Response {
   const headers = new Headers(status === 401 ? { 'www-authenticate': 'Bearer' } : {})

@@ -1,6 +1,8 @@
 // What a server lists → its tools, one by one: a definition that is wrong costs only itself.
+
 import { cut } from '../../core/errors.ts'
 import { estimateTokens } from '../../core/index.ts'
+import { matchesAny } from '../../core/tools/wildcard.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 import { headerFault } from './param-headers.ts'
 
@@ -101,21 +103,5 @@ function mend(tool: ListedTool, length: number, report: (problem: ToolProblem) =
 
 /** Which tools the configuration shows. */
 export function isAllowed(tool: string, { allow, deny }: Pick<ServerConfig, 'allow' | 'deny'>): boolean {
-  const isMeant = (pattern: string) => matches(tool, pattern)
-  return (allow.length === 0 || allow.some(isMeant)) && !deny.some(isMeant)
-}
-
-/** `*` stands for anything. No expression: names come from servers, and some would keep one busy for ever. */
-function matches(name: string, pattern: string): boolean {
-  const [start = '', ...inner] = pattern.split('*')
-  const end = inner.pop()
-  if (end === undefined) return name === pattern
-  const last = name.length - end.length
-  let at = start.length
-  if (at > last || !name.startsWith(start) || !name.endsWith(end)) return false
-  return inner.every((part) => {
-    const found = name.indexOf(part, at)
-    at = found + part.length
-    return found >= 0 && at <= last
-  })
+  return (allow.length === 0 || matchesAny(allow, tool)) && !matchesAny(deny, tool)
 }

@@ -1,8 +1,9 @@
 // The address on this machine to which the browser brings the answer of a login: one answer, then it is gone.
-import { createHash, timingSafeEqual } from 'node:crypto'
+
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { isSecret } from '../../http.ts'
 
 export type Callback = {
   readonly url: string
@@ -34,7 +35,7 @@ export async function listenForCallback({
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1')
     if (request.method !== 'GET' || pathname !== PATH) return show(response, 404, 'There is nothing here.')
     if (isAnswered) return show(response, 410, 'This login is already over.')
-    if (!isSame(searchParams.get('state') ?? '', state))
+    if (!isSecret(searchParams.get('state') ?? '', state))
       return show(response, 400, 'This answer does not belong to the login that is going on.')
     isAnswered = true
     const isGranted = searchParams.has('code')
@@ -81,12 +82,6 @@ function show(response: ServerResponse, status: number, text: string, onShown?: 
     connection: 'close',
   })
   response.end(`<!doctype html><title>Toolshelf</title><p>${text}</p>`, onShown)
-}
-
-/** In constant time, whatever their lengths. */
-function isSame(given: string, expected: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(given), digest(expected))
 }
 
 function withResolvers<Value>() {

@@ -7,6 +7,7 @@ import {
   createShelf,
   type Decision,
   type Rank,
+  SEARCH_TOOL,
   type SearchOutcome,
   type Shelf,
   type Tool,
@@ -14,13 +15,12 @@ import {
 import type { Timer } from '../../core/options.ts'
 import { nameOf } from '../../core/oracle/catalogue.ts'
 import { type Fields, fieldsOf } from '../../core/oracle/json.ts'
+import { matchesAny } from '../../core/tools/wildcard.ts'
 import { createRecent } from '../recent.ts'
 import type { MessagesRequest } from '../types.ts'
 import { codeNames } from './carry.ts'
 import type { Memory } from './memory.ts'
 import { hasSearches, restore } from './restore.ts'
-
-export const SEARCH_TOOL = 'ToolSearch'
 
 export type ShelveOptions = {
   readonly rank: Rank
@@ -125,9 +125,9 @@ function marked(tools: readonly Fields[], keep: readonly string[]): Tool[] {
   return tools.map((tool) => {
     const given = tool as unknown as Tool
     const name = nameOf(tool)
-    if (keep.some((pattern) => matches(pattern, name))) return { ...given, alwaysLoad: true }
+    if (matchesAny(keep, name)) return { ...given, alwaysLoad: true }
     const isEssential = ESSENTIAL.has(name.toLowerCase().replaceAll(/[_-]/g, ''))
-    if (hasMcpNames ? codingHost.defer.some((pattern) => matches(pattern, name)) : !isEssential)
+    if (hasMcpNames ? matchesAny(codingHost.defer, name) : !isEssential)
       return { ...given, shouldDefer: true }
     return given
   })
@@ -155,9 +155,4 @@ const ESSENTIAL = new Set([
 
 function isCustom(tool: Fields): boolean {
   return tool.type === undefined || tool.type === null || tool.type === 'custom'
-}
-
-function matches(pattern: string, name: string): boolean {
-  const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
-  return new RegExp(`^${parts.join('.*')}$`, 's').test(name)
 }

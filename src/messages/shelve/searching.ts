@@ -1,9 +1,10 @@
 // Hidden searches in one reply: they run, the model sees them in the one form that can be restored, the client never.
 
+import { SEARCH_TOOL } from '../../core/index.ts'
 import type { SearchCall, Searching } from '../searching.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import { carry, type Search } from './carry.ts'
-import { SEARCH_TOOL, type Shelved } from './lift.ts'
+import type { Shelved } from './lift.ts'
 import { searchId, searchTurn } from './restore.ts'
 
 export function startHidden(

@@ -1,0 +1,20 @@
+// Patterns over tool names, in which `*` stands for anything. No expression: names come from servers, clients and
+// models, and some would keep one busy for ever.
+
+export function matchesAny(patterns: readonly string[], name: string): boolean {
+  return patterns.some((pattern) => matches(name, pattern))
+}
+
+function matches(name: string, pattern: string): boolean {
+  const [start = '', ...inner] = pattern.split('*')
+  const end = inner.pop()
+  if (end === undefined) return name === pattern
+  const last = name.length - end.length
+  let at = start.length
+  if (at > last || !name.startsWith(start) || !name.endsWith(end)) return false
+  return inner.every((part) => {
+    const found = name.indexOf(part, at)
+    at = found + part.length
+    return found >= 0 && at <= last
+  })
+}
