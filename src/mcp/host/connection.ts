@@ -307,6 +307,9 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   function complaint(error: unknown, open: Session | undefined): string {
     const message = redact((error as Error).message)
+    // A pipe may break before its process is known to have ended.
+    if (typeof (error as { code?: unknown }).code === 'string' && session)
+      return `the server "${config.name}" cannot be reached: ${message}. Whether the call took effect is not known.`
     if (session || !view.reason) return message
     if (!open) return `the server "${config.name}" is not running: ${view.reason}`
     return `the server "${config.name}" ended during the call: ${view.reason}. Whether the call took effect is not known.`
