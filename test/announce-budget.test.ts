@@ -61,6 +61,19 @@ describe.each(ways)('A6 beside the names (%s)', (announce) => {
     expect(estimateTokens(text)).toBeLessThanOrEqual(500)
   })
 
+  it('A6 descriptions are cut shorter where they would not all fit, and leave room for names to come', async () => {
+    const many = toolsOf(['slack'], 40, { description: 'word '.repeat(20) })
+    const options = { tools: many, announce, announceDescriptions: 100, contextWindow: 75_000 }
+    const lines = linesOf(told(await first(options), announce)).filter((line) => line.includes(': word'))
+    expect(lines).toHaveLength(many.length)
+    const lengths = lines.map((line) => (line.split(': ')[1] ?? '').length)
+    expect(Math.min(...lengths)).toBeGreaterThanOrEqual(20)
+    expect(Math.max(...lengths)).toBeLessThan(100)
+    const tokens = estimateTokens(told(await first(options), announce))
+    expect(tokens).toBeLessThanOrEqual(1500 * 0.75)
+    expect(tokens).toBeGreaterThan(1500 * 0.7)
+  })
+
   it('A6 a tool without a description is its name alone', async () => {
     const bare = [read, mcp('slack', 'send_message', { description: '' })]
     const text = told(await first({ tools: bare, announce, announceDescriptions: 40 }), announce)

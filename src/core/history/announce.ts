@@ -75,20 +75,49 @@ type Write = (step: Step, lines: (tools: readonly PoolTool[]) => string[]) => st
 function fit(input: AnnounceInput, room: number, write: Write): { step: Step; text: string } {
   const first = input.descriptions > 0 ? 'described' : 'names'
   const isKnown = input.step !== undefined && steps.includes(input.step)
-  for (const step of steps.slice(steps.indexOf(isKnown ? (input.step ?? first) : first))) {
+  const from = isKnown ? (input.step ?? first) : first
+  const withDescriptions =
+    from === 'described' ? fitDescribed(input, room * DESCRIBED_SHARE, write) : undefined
+  if (withDescriptions !== undefined) return { step: 'described', text: withDescriptions }
+  for (const step of steps.slice(Math.max(steps.indexOf(from), steps.indexOf('names')))) {
     const text = write(step, (tools) => listed(tools, step, input))
-    if (estimateTokens(reminder(text)) <= room) return { step, text }
+    if (isWithin(room, text)) return { step, text }
   }
   const shortened = (most: number) =>
     write('servers', (tools) => firstOf(listed(tools, 'servers', input), most))
-  let least = 0
-  let most = new Set(input.shelving.deferred.map(({ server }) => server)).size
-  while (least < most) {
-    const middle = Math.ceil((least + most) / 2)
-    if (estimateTokens(reminder(shortened(middle))) <= room) least = middle
-    else most = middle - 1
+  const servers = new Set(input.shelving.deferred.map(({ server }) => server)).size
+  return { step: 'servers', text: shortened(greatest(0, servers, (most) => isWithin(room, shortened(most)))) }
+}
+
+/** Descriptions leave some of the room to the names of tools that come later. */
+const DESCRIBED_SHARE = 0.75
+/** In characters: what is shorter says nothing. */
+const LEAST_DESCRIPTION = 24
+
+/** Descriptions as long as all of them fit, up to the limit. */
+function fitDescribed(input: AnnounceInput, room: number, write: Write): string | undefined {
+  const least = Math.min(LEAST_DESCRIPTION, input.descriptions)
+  const cutAt = (limit: number) =>
+    write('described', (tools) => tools.map((entry) => described(entry, limit)))
+  const limit = greatest(least, input.descriptions, (limit) => isWithin(room, cutAt(limit)))
+  const text = cutAt(limit)
+  return isWithin(room, text) ? text : undefined
+}
+
+function isWithin(room: number, text: string): boolean {
+  return estimateTokens(reminder(text)) <= room
+}
+
+/** The greatest number that fits, taken that smaller ones do; the least one if none does. */
+function greatest(least: number, most: number, fits: (number: number) => boolean): number {
+  let low = least
+  let high = most
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (fits(middle)) low = middle
+    else high = middle - 1
   }
-  return { step: 'servers', text: shortened(least) }
+  return low
 }
 
 function firstOf(lines: readonly string[], most: number): string[] {
@@ -98,7 +127,6 @@ function firstOf(lines: readonly string[], most: number): string[] {
 
 function listed(tools: readonly PoolTool[], step: Step, input: AnnounceInput): string[] {
   if (step === 'names') return tools.map(({ name }) => name)
-  if (step === 'described') return tools.map((entry) => described(entry, input.descriptions))
   const groups = [...byServer(tools)]
   if (step === 'grouped') return groups.map(([server, members]) => grouped(server, members))
   return groups.map(([server, members]) => counted(server, members.length, input.servers.get(server)))
