@@ -41,7 +41,7 @@ ${texts.join('\n')}
 
 function colourOf(line: string): string {
   if (line.startsWith('$') || line.startsWith('>')) return '#7fd1de'
-  if (/^ {2}(search|call) /.test(line)) return '#8b93a1'
+  if (/^ {2}(search|load|call) /.test(line)) return '#8b93a1'
   if (/^ +(turn \d+ +)?without/.test(line)) return '#e0787f'
   if (/^ +with /.test(line)) return '#8fce8a'
   return '#d9dce2'

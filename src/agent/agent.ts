@@ -1,5 +1,4 @@
 // The agent: asks the model, runs what it calls, asks again. One loop, told as events.
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   foldHistory,
@@ -13,6 +12,7 @@ import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
 import { type Asked, ask } from './ask.ts'
 import { compactMessages } from './compaction.ts'
+import { preloadCall } from './preload.ts'
 import { asMessages, loadedBy, runCalls, unanswered } from './run-calls.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason, Usage } from './types.ts'
 
@@ -104,8 +104,7 @@ export function createAgent(options: AgentOptions): Agent {
     const { loaded } = foldHistory(messages, SEARCH_TOOL)
     const names = wanted.filter((name) => deferredNames.has(name) && !loaded.has(name))
     if (names.length === 0) return
-    const id = `toolu_${randomUUID().replaceAll('-', '')}`
-    const call = { id, name: SEARCH_TOOL, input: { query: `select:${names.join(',')}` } }
+    const call = preloadCall(names)
     const result = await shelf.answer(call)
     const found = result ? loadedBy(call, result) : []
     if (!result || found.length === 0) return

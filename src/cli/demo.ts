@@ -1,30 +1,47 @@
 // `toolshelf demo`: what Toolshelf saves, on real MCP servers, without a key and without a network.
 import { modelOptions, openClient } from './client.ts'
-import { type Command, CommandError, type Input, type Terminal } from './command.ts'
-import { plainLines } from './demo/plain.ts'
-import { type DemoEvent, playDemo } from './demo/play.ts'
+import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import { type Compared, comparedLines, compareWays } from './demo/compare.ts'
+import { heading, plainLines } from './demo/plain.ts'
+import { type DemoEvent, type DemoOptions, playDemo } from './demo/play.ts'
 import { onInterrupt } from './interrupt.ts'
+import { readUsing, usingOptions } from './using-options.ts'
 
 export const demo: Command = {
   name: 'demo',
   summary: 'Shows what is saved, on real MCP servers, without a key and without a network.',
-  words: '[--json] [--live]',
+  words: '[--compare] [--json] [--live]',
   options: {
     live: { type: 'boolean', about: 'with a real model; needs ANTHROPIC_API_KEY or --base-url' },
     model: modelOptions.model!,
     'base-url': modelOptions['base-url']!,
+    ...usingOptions,
+    compare: { type: 'boolean', about: 'the task in each way to help a model use deferred tools' },
     plain: { type: 'boolean', about: 'lines instead of a picture, as when it is piped' },
     json: { type: 'boolean', about: 'the ledger as one JSON document' },
   },
-  examples: ['toolshelf demo', 'toolshelf demo --json', 'ANTHROPIC_API_KEY=… toolshelf demo --live'],
+  examples: [
+    'toolshelf demo',
+    'toolshelf demo --json',
+    'toolshelf demo --compare',
+    'ANTHROPIC_API_KEY=… toolshelf demo --live',
+  ],
   async run(input, terminal) {
     if (input.words.length > 0)
       throw new CommandError(`the demo takes no words, but was given "${input.words.join(' ')}".`)
+    const using = readUsing(input)
+    const chosen = Object.keys(usingOptions).filter(
+      (name) => input.isSet(name) || input.text(name) !== undefined,
+    )
+    if (input.isSet('compare') && chosen.length > 0)
+      throw new UsageError(`--compare plays every way by itself; leave --${chosen.join(', --')} out.`)
     const live = input.isSet('live') ? await openClient(input, process.env) : undefined
     const stop = new AbortController()
     const forget = onInterrupt(stop)
     try {
-      await show(playDemo({ live, signal: stop.signal }), live?.about, input, terminal)
+      const playing = { live, using, signal: stop.signal }
+      if (input.isSet('compare')) await compare(playing, input, terminal)
+      else await show(playDemo(playing), live?.about, input, terminal)
     } finally {
       forget()
     }
@@ -46,10 +63,28 @@ async function show(
   for await (const event of events) for (const line of plainLines(event, live)) terminal.print(line)
 }
 
+async function compare(
+  { live, signal }: Pick<DemoOptions, 'live' | 'signal'>,
+  input: Input,
+  terminal: Terminal,
+): Promise<void> {
+  const isJson = input.isSet('json')
+  if (!isJson) terminal.print(`${heading(live?.about)}\n`)
+  const onBegin = (name: string, at: number, of: number) => terminal.tell(`${at} of ${of}: ${name} …`)
+  const compared = await compareWays({ live, signal, onBegin })
+  if (signal.aborted) return
+  if (isJson) terminal.print(JSON.stringify({ ways: compared.map(toJson) }))
+  else for (const line of comparedLines(compared, live !== undefined)) terminal.print(line)
+}
+
+function toJson({ name, ledger, pins }: Compared): object {
+  return { name, turns: ledger.turns, total: ledger.total(), pins }
+}
+
 async function printJson(events: AsyncIterable<DemoEvent>, terminal: Terminal): Promise<void> {
   for await (const event of events) {
     if (event.type !== 'done') continue
-    const { turns } = event.ledger
-    terminal.print(JSON.stringify({ turns, total: event.ledger.total() }))
+    const { ledger, pins } = event
+    terminal.print(JSON.stringify({ turns: ledger.turns, total: ledger.total(), pins }))
   }
 }

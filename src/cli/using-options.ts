@@ -3,6 +3,11 @@ import type { UsingOptions } from '../agent/using/index.ts'
 import { type Input, type Option, UsageError } from './command.ts'
 
 export const usingOptions: { readonly [name: string]: Option } = {
+  describe: {
+    type: 'string',
+    value: 'characters',
+    about: 'of description with each deferred name; 0 if left out',
+  },
   remind: {
     type: 'string',
     value: 'number',
@@ -13,7 +18,17 @@ export const usingOptions: { readonly [name: string]: Option } = {
 }
 
 export function readUsing(input: Input): UsingOptions {
-  const remind = input.text('remind') ?? '0'
-  if (!/^\d{1,2}$/.test(remind)) throw new UsageError(`--remind is "${remind}"; use a number from 0 to 99.`)
-  return { remind: Number(remind), preload: !input.isSet('no-preload'), learn: input.isSet('learn') }
+  return {
+    describe: numberIn(input, 'describe', 999),
+    remind: numberIn(input, 'remind', 99),
+    preload: !input.isSet('no-preload'),
+    learn: input.isSet('learn'),
+  }
+}
+
+function numberIn(input: Input, option: string, most: number): number {
+  const given = input.text(option) ?? '0'
+  if (!/^\d{1,3}$/.test(given) || Number(given) > most)
+    throw new UsageError(`--${option} is "${given}"; use a number from 0 to ${most}.`)
+  return Number(given)
 }

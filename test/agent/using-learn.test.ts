@@ -16,14 +16,14 @@ const large = mcp('github', 'create_report', { description: 'long '.repeat(400) 
 function open(folder: string, { learn = true, notices = [] as string[] } = {}) {
   const pinned = createUsing({
     shelf: quietShelf(),
-    options: { remind: 0, preload: false, learn },
+    options: { describe: 0, remind: 0, preload: false, learn },
     folder,
     notify: () => {},
   }).withPins([{ name: 'github', tools: {} as { [tool: string]: { alwaysLoad?: boolean } } }])[0]?.tools
   const marked = [small, large].map((tool) => ({ ...tool, ...pinned?.[tool.name] }))
   const shelf = quietShelf({ tools: [builtIn('Read'), ...marked] })
   const notify = (message: string) => notices.push(message)
-  return createUsing({ shelf, options: { remind: 0, preload: false, learn }, folder, notify })
+  return createUsing({ shelf, options: { describe: 0, remind: 0, preload: false, learn }, folder, notify })
 }
 
 let ids = 0
@@ -187,7 +187,7 @@ describe('usage.json', () => {
     const notices: string[] = []
     createUsing({
       shelf: quietShelf(),
-      options: { remind: 0, preload: false, learn: true },
+      options: { describe: 0, remind: 0, preload: false, learn: true },
       folder,
       notify: (message) => notices.push(message),
     })

@@ -22,7 +22,7 @@ function usingWith(options: Partial<UsingOptions>, more: { rank?: Rank; toolSear
   const notices: string[] = []
   const using = createUsing({
     shelf,
-    options: { remind: 0, preload: false, learn: false, ...options },
+    options: { describe: 0, remind: 0, preload: false, learn: false, ...options },
     folder: mkdtempSync(join(tmpdir(), 'using-')),
     notify: (message) => notices.push(message),
     ...(rank ? { rank } : {}),

@@ -96,7 +96,7 @@ describe('toolshelf demo', () => {
     expect(turns).toHaveLength(4)
     for (const turn of turns) {
       expect(turn.tokensWith).toBeLessThan(turn.tokensWithout)
-      expect(turn.searches).toBeGreaterThan(0)
+      expect(turn.searches + turn.preloaded.length).toBeGreaterThan(0)
       expect(turn.loaded.length).toBeGreaterThan(0)
     }
     const sum = (field: string) =>
@@ -119,7 +119,9 @@ describe('toolshelf demo', () => {
     const counts: number[] = []
     let tools = 0
     let ledger: Ledger | undefined
-    for await (const event of playDemo({ live: { ...live, close: async () => {} }, signal: never })) {
+    const using = { describe: 40, remind: 2, preload: false, learn: false }
+    const close = async () => {}
+    for await (const event of playDemo({ live: { ...live, close }, using, signal: never })) {
       if (event.type === 'servers') tools = event.servers.reduce((sum, server) => sum + server.tools, 0)
       if (event.type === 'turn') counts.push(seen.length)
       if (event.type === 'done') ledger = event.ledger
@@ -137,6 +139,11 @@ describe('toolshelf demo', () => {
     expect(turns.map(({ searches }) => searches)).toEqual(
       received.map((all) => all.filter(({ deed }) => deed.includes('ToolSearch')).length),
     )
+    const notes = JSON.stringify(seen.at(-1)?.request)
+    for (const { reminded } of turns)
+      if (reminded.length > 0) expect(notes).toContain(`may fit this: ${reminded.join(', ')}.`)
+    expect(turns.flatMap(({ reminded }) => reminded)).not.toEqual([])
+    expect(notes).toContain('mcp__everything__get-sum: Returns the sum')
     const loaded = turns.flatMap((turn) => turn.loaded)
     expect(new Set(loaded).size).toBe(loaded.length)
     const visible = seen.at(-1)?.visible.filter((name) => name !== 'ToolSearch') ?? []
@@ -157,9 +164,29 @@ describe('toolshelf demo', () => {
     expect(out).toMatch(/toolshelf doctor.*toolshelf mcp.*toolshelf chat[^\n]*\n$/s)
   })
 
+  it('plays the task in each way of using what is deferred, and says what each costs', async () => {
+    const { code, out, told } = await demo(['--compare', '--json'])
+    expect(code).toBe(0)
+    expect(told.split('\n').filter((line) => line !== '')).toHaveLength(5)
+    const { ways } = JSON.parse(out)
+    const [plain, described, reminded, preloaded, learned] = ways
+    for (const { total } of ways) expect(total.prefixKept).toBe(total.requests)
+    expect(described.total.tokensWith).toBeGreaterThan(plain.total.tokensWith)
+    expect(reminded.turns.flatMap((turn: { reminded: string[] }) => turn.reminded)).not.toEqual([])
+    expect(preloaded.turns[2].preloaded).toEqual(['mcp__everything__get-sum'])
+    expect(preloaded.total.requests).toBe(plain.total.requests - 1)
+    expect(plain.pins).toEqual([])
+    expect(learned.pins.map(({ tool }: { tool: string }) => tool)).toContain('mcp__everything__get-sum')
+    expect(learned.pins[0].reason).toMatch(/3 of the last 3 sessions/)
+    expect(learned.total.searches).toBeLessThan(plain.total.searches)
+    expect(learned.total.tokensSent).toBeLessThan(plain.total.tokensSent)
+  })
+
   it('takes no words, and --live needs a model', async () => {
     const wrong = await demo(['everything'])
     expect(wrong).toMatchObject({ code: 1, told: expect.stringContaining('takes no words') })
+    const both = await demo(['--compare', '--remind', '2'])
+    expect(both).toMatchObject({ code: 2, told: expect.stringContaining('leave --remind out') })
     const live = await demo(['--live'])
     expect(live).toMatchObject({ code: 1, told: expect.stringContaining('Set ANTHROPIC_API_KEY') })
   })
@@ -197,7 +224,7 @@ function tokensOfTools(request: Received): number {
   const ids = blocks.filter(({ name }) => name === 'ToolSearch').map(({ id }) => id)
   const length = [
     ...inSight.map(({ text }) => text),
-    ...blocks.map(({ text = '' }) => text).filter((text) => text.startsWith('<')),
+    ...blocks.map(({ text = '' }) => text).filter((text) => /^(<|Deferred tools that may fit)/.test(text)),
     ...blocks
       .filter(({ id, tool_use_id }) => ids.includes(id ?? tool_use_id))
       .map((block) => JSON.stringify(block)),
@@ -223,7 +250,7 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
     await screen.shows(/turn 3 .*searches/, 90_000)
     expect(await screen.ended()).toBe(0)
     const all = screen.scrolled()
-    for (const prompt of ['> Write down', '> Remember that', '> The budget', '> What do the notes'])
+    for (const prompt of ['> Write down', '> Remember that', '> Ask get-sum', '> What do the notes'])
       expect(all.split(prompt)).toHaveLength(2)
     expect(all.match(/Tokens of tool definitions/g)).toHaveLength(1)
     expect(all.split('\n').every((line) => line.length <= 80)).toBe(true)

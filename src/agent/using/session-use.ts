@@ -2,10 +2,8 @@
 import { estimateTokens, type Message, SEARCH_TOOL, type Shelf } from '../../core/index.ts'
 import { textOf, toJson } from '../../core/oracle/json.ts'
 import { blocksOf } from '../../core/oracle/turns.ts'
+import { isPreload } from '../preload.ts'
 import type { SessionUse, ToolUsed } from './types.ts'
-
-/** Searches that the agent wrote itself took no request. */
-const WRITTEN = /^toolu_preload_/
 
 /** Undefined where the model was never asked. Without a search of its own, a session has the usual cost of one. */
 export function sessionUse(
@@ -21,7 +19,8 @@ export function sessionUse(
   let sent = standing
   for (const message of messages) {
     const calls = message.role === 'assistant' ? callsOf(message) : []
-    const isWritten = calls.length > 0 && calls.every(({ id }) => WRITTEN.test(id))
+    // What the agent wrote itself took no request.
+    const isWritten = calls.length > 0 && calls.every(isPreload)
     if (message.role === 'assistant' && !isWritten) turns++
     if (!isWritten && calls.some(({ name }) => name === SEARCH_TOOL)) searches.push(sent)
     for (const call of calls) {

@@ -1,7 +1,9 @@
-// The vocabulary of using what is deferred: three ways to keep models from forgetting tools that they cannot see.
+// The vocabulary of using what is deferred: four ways to keep models from forgetting tools that they cannot see.
 import type { Message } from '../../core/index.ts'
 
 export type UsingOptions = {
+  /** Characters of description with each name that is announced; 0 announces names only. For the shelf. */
+  readonly describe: number
   /** How many deferred tools are named with each message; 0 names none. */
   readonly remind: number
   /** Load at once what a message names. */
@@ -27,8 +29,14 @@ export type LearnedPin = {
 }
 
 export type Using = {
+  /** As they are now. */
+  options(): UsingOptions
+  /** Switches reminders, preloading or learning; what is announced stays as the shelf was made. */
+  switch(options: Partial<Omit<UsingOptions, 'describe'>>): void
   /** What goes with a message of the user: one text or none. Never throws. */
   remind(text: string): Promise<string[]>
+  /** What the last message was reminded of. */
+  reminded(): readonly string[]
   /** The deferred tools that a message names exactly and that are not loaded yet. */
   preload(text: string): string[]
   /** The same servers, with what was learned always loaded. What a configuration says of a tool stays. */

@@ -1,4 +1,4 @@
-// Using what is deferred: reminders, loading what a message names, and pins learned from use. Each by its own option.
+// Using what is deferred: reminders, loading what a message names, and pins learned from use. Each has its own switch.
 import { join } from 'node:path'
 import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
 import { splitName } from '../../core/tools/names.ts'
@@ -22,8 +22,13 @@ export type UsingParts = {
 const LONGEST_TEXT = 20_000
 const MOST_PRELOADED = 10
 
-export function createUsing({ shelf, options, folder, notify, rank }: UsingParts): Using {
+/** With what a reminder begins. */
+export const REMINDER = 'Deferred tools that may fit this: '
+
+export function createUsing({ shelf, options: given, folder, notify, rank }: UsingParts): Using {
   const file = usageFile(join(folder, 'usage.json'), notify)
+  let options = given
+  let reminded: readonly string[] = []
   let usage: Usage = options.learn ? file.read() : { sessions: [], forgotten: [] }
   let isClosed = false
   /** Forgotten tools leave the list at once; nothing joins it within a session. */
@@ -37,14 +42,19 @@ export function createUsing({ shelf, options, folder, notify, rank }: UsingParts
     pins = pins.filter(({ tool }) => !usage.forgotten.includes(tool))
   }
   return {
+    options: () => options,
+    switch(changed) {
+      options = { ...options, ...changed }
+    },
+    reminded: () => reminded,
     async remind(text) {
+      reminded = []
       try {
         if (options.remind < 1) return []
         const most = options.remind + loadedNames(shelf).size
         const found = waiting(shelf, await fitting(shelf.tools().deferred, text, most, rank))
-        const names = found.slice(0, options.remind).map(({ name }) => name)
-        if (names.length === 0) return []
-        return [`Deferred tools that may fit this: ${names.join(', ')}. Load them with ToolSearch.`]
+        reminded = found.slice(0, options.remind).map(({ name }) => name)
+        return reminded.length === 0 ? [] : [`${REMINDER}${reminded.join(', ')}. Load them with ToolSearch.`]
       } catch (error) {
         notify(`no deferred tools were named: ${(error as Error).message}`)
         return []

@@ -1,4 +1,5 @@
 // The demo as lines, for pipes and for those who like it so.
+import { isPreload } from '../../agent/preload.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
 import { OFFLINE_NOTE } from '../../messages/upstream/script-model.ts'
 import { harmless } from '../chat/rows.ts'
@@ -38,6 +39,7 @@ function agentLines({ event }: Extract<DemoEvent, { type: 'agent' }>): string[] 
   }
   if (event.type !== 'result') return []
   const { name, input } = event.call
+  if (isPreload(event.call)) return [`  load   ${event.loaded.join(', ')}, because the message names it`]
   if (name === SEARCH_TOOL)
     return [
       `  search ${JSON.stringify((input as { query?: unknown }).query)} → ${event.loaded.join(', ') || 'nothing'}`,

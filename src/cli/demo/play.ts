@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAgent } from '../../agent/agent.ts'
 import { createChannel } from '../../agent/channel.ts'
+import { isPreload } from '../../agent/preload.ts'
 import type { AgentEvent } from '../../agent/types.ts'
+import { createUsing, type LearnedPin, type Using, type UsingOptions } from '../../agent/using/index.ts'
+import { SEARCH_TOOL } from '../../core/index.ts'
 import { createShelf } from '../../index.ts'
 import { readConfig } from '../../mcp/config/config.ts'
 import { createMcpHost } from '../../mcp/host/index.ts'
@@ -25,21 +28,29 @@ export type DemoEvent =
   | { readonly type: 'prompt'; readonly text: string }
   | { readonly type: 'agent'; readonly event: AgentEvent }
   | { readonly type: 'turn'; readonly ledger: Ledger }
-  | { readonly type: 'done'; readonly ledger: Ledger; readonly missing: readonly string[] }
+  | {
+      readonly type: 'done'
+      readonly ledger: Ledger
+      readonly missing: readonly string[]
+      readonly pins: readonly LearnedPin[]
+    }
 
 export type DemoOptions = {
   /** A real model; the script if left out. */
   readonly live: OpenedClient | undefined
+  readonly using: UsingOptions
+  /** Where is kept what was learned from earlier sessions. */
+  readonly memory?: string
   /** Ends it early, with nothing left behind. */
   readonly signal: AbortSignal
 }
 
-export async function* playDemo({ live, signal }: DemoOptions): AsyncGenerator<DemoEvent> {
+export async function* playDemo(options: DemoOptions): AsyncGenerator<DemoEvent> {
   const folder = await mkdtemp(join(tmpdir(), 'toolshelf-demo-'))
   try {
-    const opened = live ?? (await openScript(demoScript(folder), 'a script'))
+    const opened = options.live ?? (await openScript(demoScript(folder), 'a script'))
     try {
-      yield* playIn(folder, opened, signal)
+      yield* playIn(folder, opened, options)
     } finally {
       await opened.close()
     }
@@ -51,7 +62,7 @@ export async function* playDemo({ live, signal }: DemoOptions): AsyncGenerator<D
 async function* playIn(
   folder: string,
   { client, model }: OpenedClient,
-  signal: AbortSignal,
+  { using: wanted, memory = folder, signal }: DemoOptions,
 ): AsyncGenerator<DemoEvent> {
   const { mcpServers, missing } = demoConfig(folder)
   const file = join(folder, 'mcp.json')
@@ -62,17 +73,31 @@ async function* playIn(
       'the demo needs MCP servers that only a clone of the project installs. Clone it, and run "npm start".',
     )
   const notify = () => {}
-  const shelf = createShelf({ notify, toolSearch: true, rank: 'hybrid' })
+  const shelf = createShelf({
+    notify,
+    toolSearch: true,
+    rank: 'hybrid',
+    announceDescriptions: wanted.describe,
+  })
+  const using = createUsing({ shelf, options: wanted, folder: memory, notify })
   const host = createMcpHost({
     shelf,
-    servers,
+    servers: using.withPins(servers),
     notify,
     cacheFolder: join(folder, 'cache'),
     clientInfo: { name: 'toolshelf', version: version() },
   })
   const ledger = createLedger(() => shelf.tools().pool.tools.map(({ json }) => json))
   const system = `You work in ${folder}. Use the tools you have; load further ones with ToolSearch.`
-  const agent = createAgent({ client: client as never, model, shelf, runner: host, system })
+  const agent = createAgent({
+    client: client as never,
+    model,
+    shelf,
+    runner: host,
+    system,
+    enrich: using.remind,
+    preload: using.preload,
+  })
   try {
     host.start()
     yield* connecting(host, signal)
@@ -80,20 +105,31 @@ async function* playIn(
       if (signal.aborted) return
       yield { type: 'prompt', text: prompt }
       ledger.begin(prompt)
-      yield* playTurn(agent.send(prompt, { signal }), ledger)
+      yield* playTurn(agent.send(prompt, { signal }), ledger, using)
       yield { type: 'turn', ledger }
     }
-    if (!signal.aborted) yield { type: 'done', ledger, missing }
+    using.close(agent.messages)
+    if (!signal.aborted) yield { type: 'done', ledger, missing, pins: using.pins() }
   } finally {
     await host.close()
   }
 }
 
-async function* playTurn(events: AsyncIterable<AgentEvent>, ledger: Ledger): AsyncGenerator<DemoEvent> {
+async function* playTurn(
+  events: AsyncIterable<AgentEvent>,
+  ledger: Ledger,
+  using: Using,
+): AsyncGenerator<DemoEvent> {
   for await (const event of events) {
-    if (event.type === 'request') ledger.send(event.sent.request)
+    if (event.type === 'request') {
+      ledger.remind(using.reminded())
+      ledger.send(event.sent.request)
+    }
     if (event.type === 'reply') ledger.reply(event.content)
-    if (event.type === 'result') ledger.load(event.loaded)
+    if (event.type === 'result') {
+      ledger.load(event.loaded, isPreload(event.call))
+      if (event.call.name !== SEARCH_TOOL) ledger.call(event.call.name)
+    }
     yield { type: 'agent', event }
     if (event.type === 'end' && event.reason !== 'done' && event.reason !== 'stopped')
       throw new CommandError(`the demo's agent ended (${event.reason}): ${event.error ?? ''}`)

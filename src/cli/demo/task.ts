@@ -6,7 +6,7 @@ import { readScript } from '../../messages/upstream/script-file.ts'
 export const PROMPTS: readonly string[] = [
   'Write down in notes.md: the launch is on Friday, Ada leads it.',
   'Remember that Ada leads the launch, for all later sessions.',
-  'The budget has 1250 for the venue and 380 for food. What is the sum?',
+  'Ask get-sum: the budget has 1250 for the venue and 380 for food. What is the sum?',
   'What do the notes say, and what do you remember about Ada?',
 ]
 

@@ -79,7 +79,7 @@ function Line({ line, isHeading = false }: { readonly line: string; readonly isH
     <Text
       bold={isHeading}
       color={isQuestion ? colour('cyan') : undefined}
-      dimColor={/^ {2}(search|call)/.test(line)}
+      dimColor={/^ {2}(search|load|call)/.test(line)}
       wrap={isHeading ? 'wrap' : 'truncate-end'}
     >
       {line === '' ? ' ' : line}

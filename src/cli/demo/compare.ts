@@ -1,0 +1,92 @@
+// The same task in each way of helping a model use tools it cannot see, and what each way costs and spares.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { LearnedPin, UsingOptions } from '../../agent/using/index.ts'
+import type { OpenedClient } from '../client.ts'
+import { table } from '../table.ts'
+import type { Ledger, LedgerTurn } from './ledger.ts'
+import { playDemo } from './play.ts'
+
+type Way = { readonly name: string; readonly using: UsingOptions }
+
+const NOTHING: UsingOptions = { describe: 0, remind: 0, preload: false, learn: false }
+
+/** Sessions are learned from only once there are three: the first ways are those. */
+const WAYS: readonly Way[] = [
+  { name: 'names only', using: { ...NOTHING, learn: true } },
+  { name: '--describe 60', using: { ...NOTHING, describe: 60, learn: true } },
+  { name: '--remind 3', using: { ...NOTHING, remind: 3, learn: true } },
+  { name: 'preload', using: { ...NOTHING, preload: true } },
+  { name: '--learn', using: { ...NOTHING, learn: true } },
+]
+
+export type Compared = {
+  readonly name: string
+  readonly ledger: Ledger
+  readonly pins: readonly LearnedPin[]
+}
+
+export type ComparingOptions = {
+  readonly live: OpenedClient | undefined
+  readonly signal: AbortSignal
+  /** Told of each way as it begins. */
+  readonly onBegin: (name: string, at: number, of: number) => void
+}
+
+export async function compareWays({ live, signal, onBegin }: ComparingOptions): Promise<Compared[]> {
+  const memory = await mkdtemp(join(tmpdir(), 'toolshelf-demo-'))
+  const compared: Compared[] = []
+  try {
+    for (const [index, { name, using }] of WAYS.entries()) {
+      if (signal.aborted) break
+      onBegin(name, index + 1, WAYS.length)
+      for await (const event of playDemo({ live, using, memory, signal }))
+        if (event.type === 'done') compared.push({ name, ledger: event.ledger, pins: event.pins })
+    }
+  } finally {
+    await rm(memory, { recursive: true, force: true, maxRetries: 3 })
+  }
+  return compared
+}
+
+export function comparedLines(compared: readonly Compared[], isLive: boolean): string[] {
+  const rows = compared.map(({ name, ledger }) => {
+    const { requests, searches, tokensWith, tokensSent, prefixKept } = ledger.total()
+    return [name, requests, searches, count(tokensWith), count(tokensSent), prefixKept]
+  })
+  return [
+    table(['way', 'requests', 'searches', 'tokens of tools', 'of all sent', 'prefix kept'], rows),
+    '',
+    ...compared.flatMap(remarks),
+    isLive
+      ? 'One run each: a model may do otherwise next time.'
+      : 'A script searches as it was written, so this is what each way costs and spares; whether a model then forgets less, --live shows.',
+  ]
+}
+
+function remarks({ name, ledger, pins }: Compared): string[] {
+  const { turns } = ledger
+  const needed = turns.flatMap(newlyCalled)
+  const named = turns.flatMap((turn) =>
+    newlyCalled(turn, turns.indexOf(turn), turns).filter((tool) => turn.reminded.includes(tool)),
+  )
+  const preloaded = turns.flatMap((turn) => turn.preloaded)
+  return [
+    ...(turns.some(({ reminded }) => reminded.length > 0)
+      ? [`${name}: of ${needed.length} tools that had to be loaded, ${named.length} were named beforehand`]
+      : []),
+    ...preloaded.map((tool) => `${name}: ${tool} was loaded at once, because the message names it`),
+    ...pins.map(({ tool, reason }) => `${name}: ${tool} was there from the start: ${reason}`),
+  ]
+}
+
+/** What a turn called that no turn before it had loaded. */
+function newlyCalled(turn: LedgerTurn, index: number, turns: readonly LedgerTurn[]): string[] {
+  const known = new Set(turns.slice(0, index).flatMap(({ loaded }) => loaded))
+  return turn.called.filter((tool) => !known.has(tool))
+}
+
+function count(tokens: number): string {
+  return tokens.toLocaleString('en-US')
+}
