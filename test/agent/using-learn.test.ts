@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { createUsing, type ServerLike } from '../../src/agent/using/index.ts'
 import type { Message } from '../../src/index.ts'
 import { builtIn, mcp, quietShelf } from '../support/talk.ts'
+import { runnerOn, said, scripted, talking } from './support.ts'
 
 const newFolder = () => mkdtempSync(join(tmpdir(), 'using-'))
 
@@ -54,6 +55,20 @@ function live(folder: string, names: readonly string[]): void {
 }
 
 const ISSUE = 'mcp__github__create_issue'
+
+test('loading what a message names is no request and no search', async () => {
+  const folder = newFolder()
+  const shelf = quietShelf({ tools: [small] })
+  const options = { describe: 0, remind: 0, preload: true, learn: true }
+  const using = createUsing({ shelf, options, folder, notify: () => {} })
+  const script = scripted({ when: 'create_issue', do: [{ call: ISSUE }, { say: 'Done.' }] })
+  const { agent, seen } = await talking(script, { shelf, runner: runnerOn(shelf), preload: using.preload })
+  await said(agent, 'Please create_issue.')
+  using.close(agent.messages)
+  const [session] = JSON.parse(readFileSync(join(folder, 'usage.json'), 'utf8')).sessions
+  expect(session).toMatchObject({ turns: seen.length, tools: [{ tool: ISSUE }] })
+  expect(seen).toHaveLength(2)
+})
 
 describe('learn', () => {
   test('a tool that most sessions call stays loaded, and says why', () => {
