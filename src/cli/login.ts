@@ -38,6 +38,7 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
         about: 'a client registered by hand; its secret, if any, in TOOLSHELF_CLIENT_SECRET',
       },
       scope: { type: 'string', value: 'words', about: 'rights to ask for beside those the server demands' },
+      json: { type: 'boolean', about: 'print {"server", "isLoggedIn", "tools"}' },
     },
     examples: ['toolshelf login linear', 'toolshelf login linear --no-browser --port 8976'],
     async run(input, terminal) {
@@ -56,6 +57,10 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
       const { tools, isLoggedIn } = await logIn(options).catch((error: Error) => {
         throw new CommandError(`${name}: ${error.message}`)
       })
+      if (input.isSet('json')) {
+        terminal.print(JSON.stringify({ server: name, isLoggedIn, tools }))
+        return 0
+      }
       const counted = `${tools} ${tools === 1 ? 'tool' : 'tools'}`
       terminal.print(isLoggedIn ? `Logged in to ${name}: ${counted}.` : `${name} needs no login: ${counted}.`)
       return 0
@@ -68,13 +73,15 @@ export function createLogout({ machine }: Pick<LoginSurroundings, 'machine'>): C
     name: 'logout',
     summary: 'Forgets the login of a remote server, and revokes it where the server can.',
     words: '<server>',
-    options: {},
+    options: { json: { type: 'boolean', about: 'print {"server", "wasLoggedIn"}' } },
     examples: ['toolshelf logout linear'],
     async run(input, terminal) {
       const server = readServer(input)
       const folder = defaultTokenFolder(machine().environment)
       const count = await logOut({ folder, server, notify: terminal.tell })
-      terminal.print(count > 0 ? `Logged out of ${server}.` : `There was no login of ${server}.`)
+      const wasLoggedIn = count > 0
+      if (input.isSet('json')) terminal.print(JSON.stringify({ server, wasLoggedIn }))
+      else terminal.print(wasLoggedIn ? `Logged out of ${server}.` : `There was no login of ${server}.`)
       return 0
     },
   }

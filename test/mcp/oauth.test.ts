@@ -525,6 +525,14 @@ describe('the commands', () => {
     expectNoSecrets(server, lines)
   })
 
+  test('--json tells programs', async () => {
+    const { run, logIn, logOut, lines } = await commands(await startAuthServer())
+    await run(logIn, 'notes', '--json')
+    expect(JSON.parse(lines.at(-1) ?? '')).toEqual({ server: 'notes', isLoggedIn: true, tools: 2 })
+    await run(logOut, 'notes', '--json')
+    expect(JSON.parse(lines.at(-1) ?? '')).toEqual({ server: 'notes', wasLoggedIn: true })
+  })
+
   test('--no-browser only prints the address', async () => {
     const server = await startAuthServer()
     const { run, logIn, lines, opened } = await commands(server)
