@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { type AgentEvent, agentTool, builtInTools, createSkills } from '../src/agent/index.ts'
 import { chat } from '../src/cli/chat.ts'
 import type { Command } from '../src/cli/command.ts'
 import { config } from '../src/cli/config.ts'
@@ -13,8 +14,12 @@ import { mcp } from '../src/cli/mcp.ts'
 import { pins } from '../src/cli/pins.ts'
 import { run } from '../src/cli/run.ts'
 import { serve } from '../src/cli/serve.ts'
+import { sessions } from '../src/cli/sessions.ts'
 
-const commands: readonly Command[] = [chat, config, doctor, importServers, login, mcp, pins, run, serve]
+const commands: readonly Command[] = [
+  ...[chat, config, doctor, importServers, login, mcp, pins, run, serve, sessions],
+]
+type Fields = { readonly [field: string]: unknown }
 const folder = fileURLToPath(new URL('../docs/guides', import.meta.url))
 
 describe.each(readdirSync(folder))('%s', (name) => {
@@ -44,6 +49,49 @@ describe.each(readdirSync(folder))('%s', (name) => {
       expect(command, line).toBeDefined()
       for (const [, option = ''] of options.matchAll(/ --([a-z-]+)/g))
         expect(Object.keys(command?.options ?? {}), line).toContain(option)
+    }
+  })
+})
+
+describe('agent.md tells all of it', () => {
+  const text = readFileSync(join(folder, 'agent.md'), 'utf8')
+  const rows = [...text.matchAll(/^\| (.+) \|$/gm)].map(([, row = '']) => row.split(' | '))
+  const names = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
+
+  it('every event, in the table and by example', () => {
+    const events: { readonly [type in AgentEvent['type']]: true } = {
+      ...{ text: true, thinking: true, request: true, reply: true, call: true, result: true },
+      ...{ retry: true, compacted: true, notice: true, inside: true, end: true },
+    }
+    const types = ['session', ...Object.keys(events)].sort()
+    const start = rows.findIndex(([cell]) => cell === '`type`')
+    const listed = rows.slice(start + 1, start + 12)
+    expect(listed.flatMap(([cell]) => names(cell)).sort()).toEqual(types)
+    const lines = blocks(text, 'jsonl').flatMap((block) => block.trim().split('\n'))
+    const examples = lines.map((line) => JSON.parse(line) as { type: string })
+    expect(examples.map(({ type }) => type).sort()).toEqual(types)
+    for (const { type, ...fields } of examples) {
+      const row = listed.find(([cell]) => names(cell).includes(type))
+      for (const field of Object.keys(fields)) expect(names(row?.[1]), type).toContain(field)
+    }
+  })
+
+  it('every tool, with what it takes, whether it asks, and whether it is deferred', () => {
+    const skill = { name: 'a', description: 'b', place: '.', isRemote: false, read: async () => '' }
+    const tools = [
+      ...builtInTools({ directory: '.' }),
+      ...createSkills([skill], { notify: () => {} }).tools,
+      agentTool(() => expect.fail('it is not called')),
+    ]
+    const listed = rows.filter(([, , asks]) => asks === 'yes' || asks === 'no')
+    expect(listed.flatMap(([name]) => names(name)).sort()).toEqual(tools.map(({ name }) => name).sort())
+    for (const { name, input_schema, isReadOnly = false, shouldDefer = false } of tools) {
+      const [, takes, asks, about = ''] = listed.find(([cell]) => names(cell)[0] === name) ?? []
+      expect(names(takes), name).toEqual(Object.keys(Object((input_schema as Fields).properties)))
+      expect({ asks, isDeferred: /deferred/.test(about) }, name).toEqual({
+        asks: isReadOnly ? 'no' : 'yes',
+        isDeferred: shouldDefer,
+      })
     }
   })
 })

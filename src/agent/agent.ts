@@ -10,7 +10,7 @@ import {
 } from '../core/index.ts'
 import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
-import { type Asked, ask } from './ask.ts'
+import { type Asked, ask, faultOf } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
 import { asMessages, loadedBy, runCalls, unanswered } from './run-calls.ts'
@@ -76,7 +76,7 @@ export function createAgent(options: AgentOptions): Agent {
       if (signal.aborted) return false
       yield {
         type: 'notice',
-        text: `The history could not be summarised, so it stays as it is: ${(error as Error).message}`,
+        text: `The history could not be summarised, so it stays as it is: ${faultOf(error).message}`,
       }
       return false
     }

@@ -3,6 +3,7 @@ import type { Prepared, RequestLike, Shelf } from '../core/index.ts'
 import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
 import { createCollector, eventsOf, type StreamEvent } from '../reply.ts'
 import type { AgentEvent, Client } from './types.ts'
+import { unreachable } from './unreachable.ts'
 
 export type Asking = {
   readonly client: Client
@@ -24,6 +25,7 @@ export async function* ask(
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, Asked> {
   let prepared = await shelf.prepare(request)
+  const address = textOf(fieldsOf(client).baseURL)
   let isRecovered = false
   for (let attempt = 1; ; attempt++) {
     yield {
@@ -41,7 +43,7 @@ export async function* ask(
       }
       const reply = collector.message()
       if (textOf(reply.stop_reason) !== '') return { reply, messages: prepared.messages }
-      throw new Error('the reply broke off')
+      throw new Error(brokenOff(reply, address))
     } catch (error) {
       const said = spoken(collector.message())
       if (signal.aborted) return { error: { kind: 'stopped', message: 'stopped' }, said }
@@ -51,10 +53,10 @@ export async function* ask(
         prepared = again
         continue
       }
-      const fault = faultOf(error)
+      const fault = faultOf(error, address)
       if (!fault.isPassing || attempt > retries) return { error: fault, said }
       const milliseconds = fault.retryAfter ?? Math.min(30_000, 500 * 2 ** (attempt - 1))
-      yield { type: 'retry', reason: fault.message, attempt, milliseconds }
+      yield { type: 'retry', reason: fault.reason, attempt, milliseconds }
       await wait(milliseconds, signal).catch(() => {})
       if (signal.aborted) return { error: { kind: 'stopped', message: 'stopped' }, said }
     }
@@ -90,26 +92,45 @@ function spoken({ content }: Fields): string {
 
 const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 529])
 
-const REMEDIES: { readonly [status: number]: string } = {
-  401: '. The key was refused: check ANTHROPIC_API_KEY, then send the message again.',
-  403: '. The key may not do this: check what it is allowed to, or use another one.',
-  404: '. Check the name of the model and the address of the API.',
+/** Whatever answers there may be something else altogether. */
+function brokenOff({ type }: Fields, address: string): string {
+  if (type !== undefined) return 'the reply broke off'
+  return `${address || 'what was asked'} does not answer as the Messages API does`
 }
 
-type Fault = ModelError & { readonly isPassing: boolean; readonly retryAfter: number | undefined }
+const REMEDIES: { readonly [status: number]: (address: string) => string } = {
+  401: () => '. The key was refused: check ANTHROPIC_API_KEY, then send the message again.',
+  403: () => '. The key may not do this: check what it is allowed to, or use another one.',
+  404: (address) =>
+    `. Check the name of the model and the address of the API${address && `, ${address}, to which /v1/messages is added`}.`,
+}
+
+type Fault = ModelError & {
+  /** The message without what to do. */
+  readonly reason: string
+  readonly isPassing: boolean
+  readonly retryAfter: number | undefined
+}
 
 /** What an SDK's error says. One without a status never reached the model. */
-export function faultOf(error: unknown): Fault {
+export function faultOf(error: unknown, address = ''): Fault {
   const { status, headers, message, error: body } = fieldsOf(error)
+  const lost = status === undefined ? unreachable(error, address) : undefined
+  if (lost) {
+    const { reason, remedy, isPassing } = lost
+    return { kind: 'failed', reason, message: `${reason} ${remedy}`, isPassing, retryAfter: undefined }
+  }
   const inner = textOf(fieldsOf(fieldsOf(body).error).message)
   const text = inner || textOf(message) || String(error)
   const code = typeof status === 'number' ? status : undefined
   const isTooLong =
     (code === 400 || code === 413) && /too long|too large|context (length|window)|maximum context/i.test(text)
   const isPassing = code === undefined ? !isOurs(error, text) : PASSING.has(code)
+  const reason = code === undefined ? text : `${text} (status ${code})`
   return {
     kind: isTooLong ? 'too-long' : 'failed',
-    message: code === undefined ? text : `${text} (status ${code})${REMEDIES[code] ?? ''}`,
+    reason,
+    message: reason + (REMEDIES[code ?? 0]?.(address) ?? ''),
     isPassing: isPassing && !isTooLong,
     retryAfter: retryAfter(headers),
   }

@@ -2,16 +2,19 @@
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Message, State } from '../core/index.ts'
-import { type Fields, isFields } from '../core/oracle/json.ts'
+import { type Fields, isFields, toJson } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
 import { unanswered } from './run-calls.ts'
 import type { HistoryChange } from './types.ts'
 
-/** What a line may say beside a change of the history. */
-export type Entry = HistoryChange | { readonly type: 'state'; readonly state: State }
+/** What a line says: a change of the history with the shelf's state behind it, or the state alone. */
+export type Entry =
+  | (HistoryChange & { readonly state?: State })
+  | { readonly type: 'state'; readonly state: State }
 
 export type Transcript = {
   readonly file: string
+  /** A state is left out where it is the one written last. */
   readonly write: (entry: Entry) => void
 }
 
@@ -25,6 +28,7 @@ export type Saved = {
 /** Writes at once; a disk that is full is told once, and the session goes on. */
 export function openTranscript(file: string, notify: (message: string) => void): Transcript {
   let isBroken = false
+  let written: State | undefined
   const attempt = (work: () => void) => {
     try {
       work()
@@ -38,27 +42,41 @@ export function openTranscript(file: string, notify: (message: string) => void):
   return {
     file,
     write(entry) {
+      const { state, ...change } = entry
+      const isKnown = state !== undefined && written !== undefined && isSame(state, written)
+      if (isKnown && entry.type === 'state') return
       // What a failed write left of a line must not cost the next one.
       const start = isBroken ? '\n' : ''
-      attempt(() => appendFileSync(file, `${start}${JSON.stringify(entry)}\n`, { mode: 0o600 }))
+      const line = JSON.stringify(isKnown ? change : entry)
+      attempt(() => appendFileSync(file, `${start}${line}\n`, { mode: 0o600 }))
+      written = isBroken ? undefined : (state ?? written)
     },
   }
 }
 
+/** Definitions, the large part, are the same objects where nothing changed. */
+function isSame(one: State, other: State): boolean {
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]) as Set<keyof State>
+  return [...names].every((name) => one[name] === other[name] || toJson(one[name]) === toJson(other[name]))
+}
+
 /** What a file tells, as far as it can be read: a line cut in half costs that line. */
 export function readTranscript(file: string): Saved {
-  const lines = readFileSync(file, 'utf8').split('\n')
   let messages: Message[] = []
   let state: State | undefined
   let lost = 0
-  for (const line of lines.filter((one) => one !== '')) {
-    const entry = parsed(line)
-    if (entry?.type === 'append') messages.push(...(entry.messages as Message[]))
-    else if (entry?.type === 'replace') messages = [...(entry.messages as Message[])]
-    else if (entry?.type === 'state') state = entry.state as State
-    else lost++
+  for (const entry of readEntries(file)) {
+    if (entry === undefined) lost++
+    else state = entry.state ?? state
+    if (entry?.type === 'append') messages.push(...entry.messages)
+    if (entry?.type === 'replace') messages = [...entry.messages]
   }
   return { messages: mended(messages), state, lost }
+}
+
+/** Line by line; undefined for one that is lost. */
+export function* readEntries(file: string): Generator<Entry | undefined> {
+  for (const line of readFileSync(file, 'utf8').split('\n')) if (line !== '') yield parsed(line)
 }
 
 /** After a crash the next line begins on its own. */
@@ -67,15 +85,19 @@ export function mendTranscript(file: string): void {
   if (text !== '' && !text.endsWith('\n')) appendFileSync(file, '\n')
 }
 
-function parsed(line: string): { readonly [field: string]: unknown } | undefined {
+function parsed(line: string): Entry | undefined {
   try {
     const value: unknown = JSON.parse(line)
-    const isWhole =
-      isFields(value) && (value.type === 'state' ? isFields(value.state) : Array.isArray(value.messages))
-    return isWhole ? (value as { readonly [field: string]: unknown }) : undefined
+    return isFields(value) && isEntry(value) ? (value as Entry) : undefined
   } catch {
     return undefined
   }
+}
+
+function isEntry({ type, messages, state }: Fields): boolean {
+  if (type === 'state') return isFields(state)
+  const isChange = type === 'append' || type === 'replace'
+  return isChange && Array.isArray(messages) && (state === undefined || isFields(state))
 }
 
 /** As the API takes it, whatever lines are lost: calls without a result get one, results without a call are gone. */

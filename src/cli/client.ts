@@ -6,7 +6,7 @@ import { serve } from '../messages/server.ts'
 import { createScriptUpstream } from '../messages/upstream/script.ts'
 import { loadScript, type Script } from '../messages/upstream/script-file.ts'
 import { rankers } from '../rankers.ts'
-import { CommandError, type Input, type Option } from './command.ts'
+import { CommandError, type Input, type Option, UsageError } from './command.ts'
 
 export const MODEL = 'claude-sonnet-5-5'
 
@@ -28,8 +28,10 @@ export const modelOptions: { readonly [name: string]: Option } = {
 
 export async function openClient(input: Input, environment: NodeJS.ProcessEnv): Promise<OpenedClient> {
   const file = input.text('script')
+  if (file !== undefined && input.text('base-url') !== undefined)
+    throw new UsageError('--script and --base-url name two things to speak to; use one.')
   if (file !== undefined) return openScript(await readScriptFile(file), `the script ${file}, no model`)
-  const baseURL = input.text('base-url') ?? environment.ANTHROPIC_BASE_URL
+  const baseURL = addressIn(input, environment)
   const apiKey = environment.ANTHROPIC_API_KEY
   const authToken = environment.ANTHROPIC_AUTH_TOKEN
   if (!apiKey && !authToken && !baseURL)
@@ -50,6 +52,19 @@ export async function openClient(input: Input, environment: NodeJS.ProcessEnv): 
     isScript: false,
     close: async () => {},
   }
+}
+
+function addressIn(input: Input, environment: NodeJS.ProcessEnv): string | undefined {
+  const option = input.text('base-url')
+  const given = option ?? environment.ANTHROPIC_BASE_URL
+  if (given === undefined || (given === '' && option === undefined)) return undefined
+  const name = option === undefined ? 'ANTHROPIC_BASE_URL' : '--base-url'
+  const url = URL.canParse(given) ? new URL(given) : undefined
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    throw new UsageError(`${name} is "${given}"; use an http(s) URL, such as http://127.0.0.1:3388.`)
+  if (url.username !== '' || url.password !== '')
+    throw new UsageError(`${name} holds a name or a password; give a key as ANTHROPIC_API_KEY instead.`)
+  return given
 }
 
 /** A script behind a real Messages API on loopback: what is sent is what would be sent to a model. */

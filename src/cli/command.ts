@@ -17,8 +17,10 @@ export type Option = {
   readonly type: 'string' | 'boolean'
   readonly short?: string
   readonly about: string
-  /** How the value is called in the help. */
+  /** How the value is called in the help; files and folders are completed by their names. */
   readonly value?: string
+  /** Values to choose from, for the help and the shell; one that ends in a colon goes on. */
+  readonly values?: readonly string[]
 }
 
 export type Command = {
@@ -26,6 +28,8 @@ export type Command = {
   readonly summary: string
   /** What stands after the name in the usage line. */
   readonly words: string
+  /** What the first word can be, where it is one of a few. */
+  readonly verbs?: readonly string[]
   readonly options: { readonly [name: string]: Option }
   readonly examples: readonly string[]
   readonly run: (input: Input, terminal: Terminal) => Promise<ExitCode>
@@ -61,11 +65,31 @@ export function readInput(command: Command, words: readonly string[]): Input {
       isSet: (option) => values[option] === true,
     }
   } catch (error) {
-    const message = (error as Error).message.split('. To specify')[0] ?? ''
-    const unknown = /^Unknown option '--([^']+)'/.exec(message)?.[1]
-    throw new UsageError(message + (unknown ? didYouMean(unknown, Object.keys(options), '--') : ''))
+    throw new UsageError(complaint(error as Error, command, words))
   }
 }
+
+/** What Node says of options, in our words. */
+function complaint({ message }: Error, command: Command, words: readonly string[]): string {
+  const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? []
+  if (unknown !== undefined) {
+    const near = didYouMean(unknown.replace(/^-+/, ''), Object.keys({ ...command.options, help }), '--')
+    const takesWords = /^"?</.test(command.words)
+    return `Unknown option '${unknown}'${near || (takesWords ? BEHIND_DASHES : '.')}`
+  }
+  const [, name = ''] = /^Option '(?:-\w, )?--([\w-]+)/.exec(message) ?? []
+  const option = command.options[name]
+  if (option?.type === 'boolean') return `--${name} takes no value.`
+  if (option === undefined) return message
+  const at = words.findIndex((word, index) => word === `--${name}` && /^(-|$)/.test(words[index + 1] ?? ''))
+  const given = words[at + 1]
+  const isOption = Object.keys(command.options).some((other) => given?.split('=')[0] === `--${other}`)
+  if (given === undefined || isOption)
+    return `--${name} needs a value: --${name} <${option.value ?? 'text'}>.`
+  return `--${name} is followed by "${given}". A value that begins with "-" is written --${name}=${given}.`
+}
+
+const BEHIND_DASHES = '. Words that begin with "-" stand behind "--".'
 
 /** The nearest name as a question, if one is near. */
 export function didYouMean(wanted: string, names: readonly string[], prefix = ''): string {
@@ -76,18 +100,53 @@ export function didYouMean(wanted: string, names: readonly string[], prefix = ''
 export const help: Option = { type: 'boolean', short: 'h', about: 'show this' }
 
 export function helpFor(command: Command): string {
-  const options = Object.entries({ ...command.options, help }).map(([name, option]) => {
-    const value = option.type === 'string' ? ` <${option.value ?? 'text'}>` : ''
-    return `  ${`--${name}${value}${option.short ? `, -${option.short}` : ''}`.padEnd(28)} ${option.about}`
+  const options = Object.entries({ ...command.options, help })
+  const indent = Math.max(...options.map((option) => titleOf(option).length)) + 2
+  const lines = options.flatMap(([name, option]) => {
+    const [first, ...more] = folded(`${option.about}${choiceOf(option)}`.split(' '), WIDTH - indent)
+    return [titleOf([name, option]).padEnd(indent) + first, ...more.map((line) => ' '.repeat(indent) + line)]
+  })
+  const examples = command.examples.map((example) => {
+    const isShort = example.length <= WIDTH - 2
+    return isShort ? example : folded(example.split(/ (?=--)/), WIDTH - 8).join(' \\\n      ')
   })
   return [
-    `${command.summary}\n`,
-    `Usage: toolshelf ${command.name} ${command.words}\n`,
+    ...folded(command.summary.split(' '), WIDTH),
+    '',
+    usageOf(command),
     'Options:',
-    ...options,
-    '\nExamples:',
-    ...command.examples.map((example) => `  ${example}`),
+    ...lines,
+    'Examples:',
+    ...examples.map((example) => `  ${example}`),
   ].join('\n')
+}
+
+export function usageOf({ name, words }: Command): string {
+  const parts = `Usage: toolshelf ${name} ${words}`.split(/ (?=\[|\||--)/)
+  return folded(parts, WIDTH - 4).join('\n    ')
+}
+
+/** Of a screen. */
+const WIDTH = 80
+
+function titleOf([name, { type, value = 'text', short }]: [string, Option]): string {
+  return `  --${name}${type === 'string' ? ` <${value}>` : ''}${short ? `, -${short}` : ''}`
+}
+
+/** The values that the sentence about an option does not name. */
+function choiceOf({ about, values = [] }: Option): string {
+  return values.every((value) => about.includes(value)) ? '' : ` (${values.join(', ')})`
+}
+
+/** In lines of at most so many characters. */
+function folded(parts: readonly string[], most: number): string[] {
+  const lines: string[] = []
+  for (const part of parts) {
+    const longer = `${lines.at(-1)} ${part}`
+    if (lines.length > 0 && longer.length <= most) lines[lines.length - 1] = longer
+    else lines.push(part)
+  }
+  return lines
 }
 
 /** The value of `--port`; 0 is any free one. */
@@ -102,12 +161,25 @@ export function portIn(input: Input, fallback: string): number {
 export function windowIn(input: Input): number | undefined {
   const given = input.text('window')
   if (given === undefined) return undefined
-  if (!/^\d{4,8}$/.test(given))
-    throw new UsageError(`--window is "${given}"; use a number of tokens, such as 32768.`)
+  if (!/^[1-9]\d{3,7}$/.test(given))
+    throw new UsageError(
+      `--window is "${given}"; use a number of tokens from 1000 to 99999999, such as 32768.`,
+    )
   return Number(given)
+}
+
+/** The files that `--config` names; undefined where it is left out. */
+export function filesIn(input: Input): string[] | undefined {
+  if (input.text('config') === undefined) return undefined
+  const files = listIn(input, 'config')
+  if (files.length === 0) throw new UsageError('--config names no file.')
+  return files
 }
 
 /** What an option lists with commas between. */
 export function listIn(input: Input, option: string): string[] {
-  return (input.text(option) ?? '').split(',').filter((entry) => entry !== '')
+  return (input.text(option) ?? '')
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
 }

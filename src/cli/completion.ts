@@ -1,5 +1,5 @@
-// `toolshelf completion`: what a shell needs to complete commands and options.
-import { type Command, UsageError } from './command.ts'
+// `toolshelf completion`: what a shell needs to complete commands, their words, options and values.
+import { type Command, help, type Option, UsageError } from './command.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
@@ -7,44 +7,63 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const
 export function completionOf(load: () => Promise<readonly Command[]>): Command {
   return {
     name: 'completion',
-    summary: 'Prints what your shell needs to complete commands and options.',
+    summary: 'Prints what your shell needs to complete commands, options and values.',
     words: 'bash|zsh|fish',
+    verbs: SHELLS,
     options: {},
     examples: [
       'eval "$(toolshelf completion bash)"      # in ~/.bashrc',
-      'eval "$(toolshelf completion zsh)"       # in ~/.zshrc',
+      'eval "$(toolshelf completion zsh)"       # in ~/.zshrc, behind compinit',
       'toolshelf completion fish | source       # in ~/.config/fish/config.fish',
     ],
     async run({ words }, terminal) {
       const shell = SHELLS.find((one) => one === words[0])
-      if (!shell) throw new UsageError(`name a shell: ${SHELLS.join(', ')}.`)
-      terminal.print(scripts[shell](await load()))
+      if (!shell || words.length > 1) throw new UsageError(`name a shell: ${SHELLS.join(', ')}.`)
+      terminal.print(scripts[shell](withHelp(await load())))
       return 0
     },
   }
 }
 
-const scripts: { readonly [shell in (typeof SHELLS)[number]]: (commands: readonly Command[]) => string } = {
-  bash: (commands) => `_toolshelf() {
-  local word="\${COMP_WORDS[COMP_CWORD]}" words=""
-  if [ "$COMP_CWORD" -eq 1 ]; then words="${names(commands)}"
-  else case "\${COMP_WORDS[1]}" in
-${commands.map((command) => `    ${command.name}) words="${optionsOf(command).join(' ')}" ;;`).join('\n')}
-  esac; fi
-  case "$word" in
-    -*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
-    *) if [ "$COMP_CWORD" -eq 1 ]; then COMPREPLY=($(compgen -W "$words" -- "$word")); else COMPREPLY=($(compgen -f -- "$word")); fi ;;
-  esac
+/** `toolshelf help <command>` is one of them. */
+function withHelp(commands: readonly Command[]): Parts[] {
+  const about = { name: 'help', summary: 'explains a command', options: {} }
+  const verbs = commands.map(({ name }) => name)
+  return [...commands, { ...about, verbs }].map((command) => ({
+    ...command,
+    options: Object.entries({ ...command.options, help }),
+  }))
 }
-complete -o filenames -F _toolshelf toolshelf`,
-  zsh: (commands) => `_toolshelf() {
+
+type Parts = Pick<Command, 'name' | 'summary' | 'verbs'> & { readonly options: readonly [string, Option][] }
+
+const scripts: { readonly [shell in (typeof SHELLS)[number]]: (commands: readonly Parts[]) => string } = {
+  bash: (commands) => `_toolshelf() {
+  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" words="" options="" files=""
+  if [ "$word" = "=" ]; then word=""; elif [ "$before" = "=" ]; then before="\${COMP_WORDS[COMP_CWORD-2]}"; fi
+  case "$COMP_CWORD \${COMP_WORDS[1]} $before" in
+    1\\ *) words="${commands.map(({ name }) => name).join(' ')}"; options="--help --version" ;;
+${commands.flatMap(bashCases).join('\n')}
+  esac
+  case "$word" in -*) words="$words $options" ;; esac
+  COMPREPLY=($(compgen -W "$words" -- "$word"))
+  if [ \${#COMPREPLY[@]} -eq 0 ] && [ -n "$files" ]; then
+    local IFS=$'\\n'
+    COMPREPLY=($(compgen "$files" -- "$word"))
+    compopt -o filenames 2>/dev/null
+  fi
+  case "\${COMPREPLY[*]}" in *:) compopt -o nospace 2>/dev/null ;; esac
+}
+complete -F _toolshelf toolshelf`,
+  zsh: (commands) => `_toolshelf_any() { compadd -- "$@"; _files; }
+_toolshelf() {
   if (( CURRENT == 2 )); then
     local -a commands=(${commands.map(({ name, summary }) => quoted(`${name}:${summary}`)).join(' ')})
     _describe command commands
     return
   fi
   case "$words[2]" in
-${commands.map((command) => `    ${command.name}) _arguments ${zshOptions(command)} '*:file:_files' ;;`).join('\n')}
+${commands.map((command) => `    ${command.name}) _arguments ${zshArguments(command)} ;;`).join('\n')}
   esac
 }
 compdef _toolshelf toolshelf`,
@@ -55,29 +74,62 @@ compdef _toolshelf toolshelf`,
         ({ name, summary }) =>
           `complete -c toolshelf -n __fish_use_subcommand -a ${name} -d ${quoted(summary)}`,
       ),
-      ...commands.flatMap(({ name, options }) =>
-        Object.entries(options).map(
-          ([option, { about, type }]) =>
-            `complete -c toolshelf -n "__fish_seen_subcommand_from ${name}" -l ${option} -d ${quoted(about)}${type === 'string' ? ' -r' : ''}`,
-        ),
-      ),
+      ...commands.flatMap(fishLines),
     ].join('\n'),
 }
 
-function names(commands: readonly Command[]): string {
-  return commands.map(({ name }) => name).join(' ')
+/** The first that fits counts: the value of an option, the first word, and then whatever else. */
+function bashCases({ name, verbs = [], options }: Parts): string[] {
+  const valued = options.filter(([, { type }]) => type === 'string')
+  const all = options.map(([option]) => `--${option}`).join(' ')
+  return [
+    ...valued.map(([option, { values = [], value }]) => {
+      const files = { none: '', files: '-f', folders: '-d' }[filesOf(value)]
+      return `    *\\ ${name}\\ --${option}) words="${values.join(' ')}"; files="${files}" ;;`
+    }),
+    ...(verbs.length > 0 ? [`    2\\ ${name}\\ *) words="${verbs.join(' ')}"; options="${all}" ;;`] : []),
+    `    *\\ ${name}\\ *) options="${all}"; files="-f" ;;`,
+  ]
 }
 
-function optionsOf({ options }: Command): string[] {
-  return [...Object.keys(options), 'help'].map((name) => `--${name}`)
+function zshArguments({ verbs, options }: Parts): string {
+  const flags = options.map(([name, { about, type, value = 'value', values }]) => {
+    const action = type === 'string' ? `:${value}:${zshAction(value, values)}` : ''
+    const title = type === 'string' ? `--${name}=` : `--${name}`
+    return quoted(`${title}[${about.replace(/[[\]:\\]/g, ' ')}]${action}`)
+  })
+  const words = verbs ? ["'1:command: '", quoted(`2:what:(${verbs.join(' ')})`)] : []
+  return [...flags, ...words, "'*:file:_files'"].join(' ')
 }
 
-function zshOptions({ options }: Command): string {
-  return Object.entries(options)
-    .map(([name, { about, type }]) =>
-      quoted(`--${name}[${about.replace(/[[\]:]/g, ' ')}]${type === 'string' ? ':value:_files' : ''}`),
-    )
-    .join(' ')
+/** A colon within an action stands behind a backslash; an action of one space completes nothing. */
+function zshAction(value: string, values: readonly string[] = []): string {
+  const list = values.join(' ').replaceAll(':', '\\:')
+  const files = { none: ' ', files: '_files', folders: '_files -/' }[filesOf(value)]
+  if (list === '') return files
+  if (list.includes(':')) return ` compadd -S "" -- ${list}`
+  return files === ' ' ? `(${list})` : ` _toolshelf_any ${list}`
+}
+
+function fishLines({ name, verbs, options }: Parts): string[] {
+  const isHere = `__fish_seen_subcommand_from ${name}`
+  const flags = options.map(([option, { about, type, value, values }]) => {
+    const choices = values ? ` -a ${quoted(values.join(' '))}` : ''
+    const files = { none: ' -x', files: ' -r', folders: " -x -a '(__fish_complete_directories)'" }[
+      filesOf(value)
+    ]
+    const taken = type === 'string' ? files + choices : ''
+    return `complete -c toolshelf -n "${isHere}" -l ${option} -d ${quoted(about)}${taken}`
+  })
+  if (!verbs) return flags
+  const isFirst = `${isHere}; and not __fish_seen_subcommand_from ${verbs.join(' ')}`
+  return [...flags, `complete -c toolshelf -n "${isFirst}" -f -a ${quoted(verbs.join(' '))}`]
+}
+
+/** What the name of a value tells of it. */
+function filesOf(value = ''): 'none' | 'files' | 'folders' {
+  if (value === 'folder') return 'folders'
+  return ['file', 'files', 'session'].includes(value) ? 'files' : 'none'
 }
 
 function quoted(text: string): string {

@@ -8,8 +8,10 @@ import { type Command, UsageError } from './command.ts'
 
 export const config: Command = {
   name: 'config',
-  summary: 'Checks the files that configure Toolshelf, without starting anything.',
+  summary:
+    'Checks the files that configure Toolshelf, without starting anything. In those of other programs only the servers are looked at.',
   words: 'check [<file> …] [--json]',
+  verbs: ['check'],
   options: { json: { type: 'boolean', about: 'the findings as one JSON document' } },
   examples: [
     'toolshelf config check',

@@ -20,7 +20,7 @@ import { createMcpHost, type McpHostOptions } from '../mcp/host/index.ts'
 import { defaultPinsFolder, openPins, type Pins } from '../mcp/safety/pins.ts'
 import type { McpHost, ServerConfig } from '../mcp/types.ts'
 import { catalogueOf } from './catalogue.ts'
-import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { storedLogins } from './logins.ts'
 import { version } from './version.ts'
 
@@ -134,18 +134,15 @@ export const doctor: Command = createDoctor({
   },
 })
 
-function readWords({ words, text }: Input) {
+function readWords(input: Input) {
+  const { words, text } = input
   if (words.length > 0)
     throw new UsageError(`"${words[0]}" is one word too many; a file goes behind --config.`)
   const seconds = text('timeout')
   const timeout = seconds === undefined ? undefined : 1000 * Number(seconds)
   if (timeout !== undefined && !(timeout > 0 && timeout <= HOUR))
     throw new UsageError(`--timeout is "${seconds}"; use seconds, more than 0 and at most ${HOUR / 1000}.`)
-  const files = text('config')
-    ?.split(',')
-    .map((file) => file.trim())
-    .filter((file) => file !== '')
-  if (files?.length === 0) throw new UsageError('--config names no file.')
+  const files = filesIn(input)
   const page = text('html')
   if (page === '') throw new UsageError('--html names no file.')
   const catalog = text('catalog')

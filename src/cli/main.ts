@@ -11,6 +11,7 @@ import {
   readInput,
   type Terminal,
   UsageError,
+  usageOf,
 } from './command.ts'
 import { printable } from './printable.ts'
 import { version } from './version.ts'
@@ -33,6 +34,11 @@ const commands: readonly Entry[] = [
     name: 'run',
     summary: 'one prompt to that agent, for scripts and pipes',
     load: async () => (await import('./run.ts')).run,
+  },
+  {
+    name: 'sessions',
+    summary: 'the conversations of this folder, to go on with',
+    load: async () => (await import('./sessions.ts')).sessions,
   },
   {
     name: 'mcp',
@@ -92,7 +98,7 @@ const commands: readonly Entry[] = [
 ]
 
 function everyCommand(): Promise<Command[]> {
-  return Promise.all(commands.filter(({ name }) => name !== 'completion').map(({ load }) => load()))
+  return Promise.all(commands.map(({ load }) => load()))
 }
 
 export async function run(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
@@ -110,7 +116,7 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
   if (!command) {
     const names = commands.map((one) => one.name)
     const near = didYouMean(name, names) || '.'
-    terminal.tell(`toolshelf: there is no command "${name}"${near} Commands: ${names.join(', ')}.`)
+    terminal.tell(printable(`toolshelf: there is no command "${name}"${near} Commands: ${names.join(', ')}.`))
     return 2
   }
   return runCommand(await command.load(), rest, terminal)
@@ -126,9 +132,8 @@ async function runCommand(command: Command, words: readonly string[], terminal: 
     return await command.run(input, terminal)
   } catch (error) {
     if (error instanceof UsageError) {
-      terminal.tell(
-        `toolshelf ${command.name}: ${error.message}\nUsage: toolshelf ${command.name} ${command.words}\nMore: toolshelf ${command.name} --help`,
-      )
+      const more = `${usageOf(command)}\nMore: toolshelf ${command.name} --help`
+      terminal.tell(printable(`toolshelf ${command.name}: ${error.message}\n${more}`))
       return 2
     }
     const isKnown = error instanceof CommandError
@@ -146,7 +151,7 @@ function overview(): string {
     'Toolshelf keeps an agent’s tools on the shelf until the model reaches for them.\n',
     'Usage: toolshelf <command> [options]\n',
     ...commands.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}`),
-    '\nEach command explains itself with --help. Exit codes: 0 done, 1 failed, 2 the call was wrong,\n3 the model stopped early, 130 interrupted.',
+    '\nMore: toolshelf <command> --help. Exit codes: 0 done, 1 failed,\n2 called wrongly, 3 the model stopped early, 130 interrupted.',
   ].join('\n')
 }
 

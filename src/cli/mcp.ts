@@ -13,6 +13,7 @@ import { startTimer } from '../timer.ts'
 import {
   type Command,
   CommandError,
+  filesIn,
   type Input,
   listIn,
   portIn,
@@ -43,6 +44,7 @@ export const mcp: Command = {
     mode: {
       type: 'string',
       value: 'mode',
+      values: MODES,
       about: 'how tools are shown: list, bridge, or by what the client can do',
     },
     lazy: { type: 'boolean', about: 'start each server only when one of its tools is called' },
@@ -115,7 +117,7 @@ function readPort(input: Input): number {
 
 async function readFiles(input: Input, terminal: Terminal): Promise<Config> {
   const machine = thisMachine()
-  const files = input.text('config')?.split(',') ?? (await defaultConfigFiles(machine, 'gateway'))
+  const files = filesIn(input) ?? (await defaultConfigFiles(machine, 'gateway'))
   const config = await readConfig(files)
   for (const { file, server, message } of config.problems)
     terminal.tell(printable(`toolshelf mcp: ${file}${server ? `, server "${server}"` : ''}: ${message}`))

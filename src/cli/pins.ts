@@ -10,6 +10,7 @@ export const pins: Command = {
   name: 'pins',
   summary: 'Shows and accepts changes in the definitions of tools.',
   words: '[show <server> [tool…] | accept <server> [tool…] | forget <server>]',
+  verbs: ['list', 'show', 'accept', 'forget'],
   options: {
     folder: {
       type: 'string',

@@ -6,6 +6,7 @@ import { type Option, UsageError } from './command.ts'
 export const rankerOption: Option = {
   type: 'string',
   value: 'name',
+  values: Object.keys(rankers),
   about: `one of ${Object.keys(rankers).join(', ')}`,
 }
 

@@ -1,7 +1,4 @@
 // `toolshelf run`: one prompt to the agent, without a terminal session; for scripts and pipes.
-
-import { fstatSync } from 'node:fs'
-import { addAbortSignal } from 'node:stream'
 import type { AgentEvent, EndReason, Usage } from '../agent/types.ts'
 import { SEARCH_TOOL } from '../core/index.ts'
 import { harmless } from './chat/rows.ts'
@@ -9,6 +6,7 @@ import { modelOptions, openClient } from './client.ts'
 import {
   type Command,
   type ExitCode,
+  filesIn,
   type Input,
   listIn,
   type Option,
@@ -17,7 +15,9 @@ import {
   windowIn,
 } from './command.ts'
 import { onInterrupt } from './interrupt.ts'
-import { allowOnly } from './permissions.ts'
+import { tellOfServers } from './notices.ts'
+import { allowOnly, idlePatterns } from './permissions.ts'
+import { checkPrompt, readPrompt } from './prompt.ts'
 import { openSession, type Session } from './session.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
@@ -33,7 +33,12 @@ export const sessionOptions: { readonly [name: string]: Option } = {
     value: 'tools',
     about: 'may run without asking, comma separated, * for anything',
   },
-  resume: { type: 'string', value: 'session', about: 'go on from a session file, or from the last one' },
+  resume: {
+    type: 'string',
+    value: 'session',
+    values: ['last'],
+    about: 'go on from the last one, or from one by its name or file',
+  },
   directory: { type: 'string', value: 'folder', about: 'where the agent works; here if left out' },
   window: { type: 'string', value: 'tokens', about: 'of the model; 200000 if left out' },
 }
@@ -41,7 +46,7 @@ export const sessionOptions: { readonly [name: string]: Option } = {
 export const run: Command = {
   name: 'run',
   summary: 'One prompt to an agent with your MCP servers; the answer on stdout.',
-  words: '"<prompt>" [--json|--stream-json] [--allow <tools>] [--resume last]',
+  words: '"<prompt>"|- [--json|--stream-json] [--allow <tools>] [--resume last]',
   options: {
     ...modelOptions,
     ...sessionOptions,
@@ -53,31 +58,39 @@ export const run: Command = {
     'toolshelf run "what changed in this repository today?"',
     'toolshelf run "file an issue about the failing test" --config .mcp.json --allow "Bash,mcp__github__*"',
     'git diff | toolshelf run "review this" --json',
+    'toolshelf run - < prompt.md',
     'toolshelf run "hello" --script examples/script.json',
   ],
   async run(input, terminal) {
     if (input.isSet('json') && input.isSet('stream-json'))
       throw new UsageError('--json and --stream-json are two ways to print the same; use one.')
+    checkPrompt(input)
     const tell = (message: string) => terminal.tell(harmless(`toolshelf run: ${message}`))
-    const prompt = await readPrompt(input, tell)
+    const allowed = listIn(input, 'allow')
+    const contextWindow = windowIn(input)
+    const using = readUsing(input)
     const opened = await openClient(input, process.env)
     const stop = new AbortController()
-    const forget = onInterrupt(stop)
+    let forget = () => {}
     let session: Session | undefined
     try {
+      const prompt = await readPrompt(input, tell)
+      forget = onInterrupt(stop)
       session = await openSession({
         client: opened.client as never,
         model: opened.model,
         directory: input.text('directory') ?? process.cwd(),
-        configFiles: input.text('config')?.split(','),
-        permission: allowOnly(listIn(input, 'allow')),
+        configFiles: filesIn(input),
+        permission: allowOnly(allowed),
         resume: input.text('resume'),
-        using: readUsing(input),
-        contextWindow: windowIn(input),
+        using,
+        contextWindow,
         isStrict: true,
         notify: tell,
       })
+      tellOfServers(session.host, tell)
       await Promise.race([session.host.settled({ timeout: 10_000 }), aborted(stop.signal)])
+      for (const idle of idlePatterns(allowed, session)) tell(idle)
       return await converse(session, prompt, { input, terminal, tell, signal: stop.signal })
     } finally {
       forget()
@@ -105,13 +118,18 @@ async function converse(session: Session, prompt: string, talking: Talking): Pro
   }
   const isStream = input.isSet('stream-json')
   const isWhole = input.isSet('json')
+  let retried = ''
   let end: { reason: EndReason; error?: string | undefined } = { reason: 'failed' }
   if (isStream) terminal.print(JSON.stringify({ type: 'session', session: session.file }))
   for await (const event of session.agent.send(prompt, { signal })) {
     if (isStream) terminal.print(JSON.stringify(toLine(event)))
     note(event, ledger)
+    if (terminal.isInteractive && !isStream) tellProgress(event, ledger, tell)
     if (event.type === 'notice') tell(event.text)
-    if (event.type === 'retry') tell(`${event.reason} Trying again.`)
+    if (event.type === 'retry' && event.reason !== retried) {
+      retried = event.reason
+      tell(`${event.reason.replace(/[^.!?]$/, '$&.')} Trying again.`)
+    }
     if (event.type === 'end') end = { reason: event.reason, error: event.error }
   }
   if (isWhole) terminal.print(JSON.stringify({ ...end, ...ledger, session: session.file }))
@@ -120,6 +138,12 @@ async function converse(session: Session, prompt: string, talking: Talking): Pro
   if (end.reason !== 'done' && !isWhole)
     tell(end.error ?? `${end.reason}. To go on: --resume ${session.file}`)
   return EXIT[end.reason]
+}
+
+/** For those who look on. A search for tools is nobody's business. */
+function tellProgress(event: AgentEvent, { requests }: Ledger, tell: (message: string) => void): void {
+  if (event.type === 'request' && requests === 1) tell(`asking ${event.sent.request.model} …`)
+  if (event.type === 'call' && event.call.name !== SEARCH_TOOL) tell(`running ${event.call.name} …`)
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
@@ -145,19 +169,9 @@ type Ledger = {
 }
 
 function note(event: AgentEvent, ledger: Ledger): void {
-  if (event.type === 'request') {
-    ledger.requests++
-    ledger.text = ''
-  }
+  spend(event, ledger)
+  if (event.type === 'request') ledger.text = ''
   if (event.type === 'text') ledger.text += event.text
-  if (event.type === 'reply') {
-    const { input, cached, output } = ledger.usage
-    ledger.usage = {
-      input: input + event.usage.input,
-      cached: cached + event.usage.cached,
-      output: output + event.usage.output,
-    }
-  }
   if (event.type === 'result') {
     ledger.loaded.push(...event.loaded)
     if (event.call.name !== SEARCH_TOOL)
@@ -169,41 +183,24 @@ function note(event: AgentEvent, ledger: Ledger): void {
   }
 }
 
+/** What sub-agents spend is spent too. */
+function spend(event: AgentEvent, ledger: Ledger): void {
+  if (event.type === 'inside') spend(event.event, ledger)
+  if (event.type === 'request') ledger.requests++
+  if (event.type !== 'reply') return
+  const { input, cached, output } = ledger.usage
+  ledger.usage = {
+    input: input + event.usage.input,
+    cached: cached + event.usage.cached,
+    output: output + event.usage.output,
+  }
+}
+
 /** Requests are long and were counted; a line tells what was in them. */
 function toLine(event: AgentEvent): object {
+  if (event.type === 'inside') return { ...event, event: toLine(event.event) }
   if (event.type !== 'request') return event
   const { decision, loaded, request } = event.sent
   const tools = Array.isArray(request.tools) ? request.tools.length : 0
   return { type: 'request', model: request.model, tools, loaded, decision }
-}
-
-/** The words of the call, with what is piped in behind them. */
-async function readPrompt({ words }: Input, tell: (message: string) => void): Promise<string> {
-  const piped = await readPiped(words.length === 0 ? undefined : PATIENCE, tell)
-  const prompt = [words.join(' '), piped.trim()].filter((part) => part !== '').join('\n\n')
-  if (prompt === '') throw new UsageError('a prompt is missing.')
-  return prompt
-}
-
-/** Milliseconds that a pipe has to say something: programs that start us often leave one open and silent. */
-const PATIENCE = 3000
-
-async function readPiped(patience: number | undefined, tell: (message: string) => void): Promise<string> {
-  const kind = fstatSync(0)
-  if (!kind.isFIFO() && !kind.isFile() && !kind.isSocket()) return ''
-  const silence = new AbortController()
-  const timer = patience && setTimeout(() => silence.abort(), patience)
-  const chunks: Buffer[] = []
-  try {
-    for await (const chunk of addAbortSignal(silence.signal, process.stdin)) {
-      clearTimeout(timer)
-      chunks.push(chunk as Buffer)
-    }
-  } catch (error) {
-    if (!silence.signal.aborted) throw error
-    tell('nothing came through the pipe, so it is not waited for. Where there is none, add "< /dev/null".')
-  } finally {
-    clearTimeout(timer)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }

@@ -29,16 +29,19 @@ export const serve: Command = {
     upstream: {
       type: 'string',
       value: 'where',
+      values: ['anthropic', 'openai:', 'responses:', 'script:'],
       about: 'anthropic (default), a compatible URL, openai:URL, responses:URL or script:FILE',
     },
     mode: {
       type: 'string',
       value: 'mode',
+      values: ['auto', 'auto:', 'pass', 'emulate', 'shelve', 'off'],
       about: 'auto, auto:N (% of the window), pass, emulate, shelve or off',
     },
     wire: {
       type: 'string',
       value: 'wire',
+      values: wires,
       about: 'native, append or bridge, instead of what the upstream is known for',
     },
     keep: {

@@ -1,8 +1,5 @@
 // A session of the agent: the user's MCP servers, built-in tools, skills and a transcript, put together for chat and run.
-import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { isAbsolute, join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
 import { createAgent } from '../agent/agent.ts'
 import { createSkills, loadSkills, type Skills, skillFolders } from '../agent/skills/index.ts'
 import { agentTool } from '../agent/sub-agent.ts'
@@ -17,6 +14,7 @@ import { createMcpHost } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/types.ts'
 import { CommandError } from './command.ts'
 import { storedLogins } from './logins.ts'
+import { dataFolder, findSession, newSessionFile, whereabouts } from './session-files.ts'
 import { version } from './version.ts'
 
 export type SessionOptions = {
@@ -26,7 +24,7 @@ export type SessionOptions = {
   /** Of MCP servers; those of the project and the user if left out. */
   readonly configFiles: readonly string[] | undefined
   readonly permission: Permission
-  /** A transcript to go on from: its file, or `last`. */
+  /** A session to go on from: its file, its name or the beginning of it, or `last`. */
   readonly resume: string | undefined
   readonly using: UsingOptions
   readonly contextWindow: number | undefined
@@ -52,7 +50,11 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const { client, model, directory, permission, notify, contextWindow } = options
   if (!existsSync(directory)) throw new CommandError(`the folder ${directory} does not exist.`)
   const saved = options.resume === undefined ? undefined : resume(options.resume, directory, notify)
-  const shelf = createShelf({ notify, ...(saved?.state ? { state: saved.state } : {}) })
+  const shelf = createShelf({
+    notify,
+    announceDescriptions: options.using.describe,
+    ...(saved?.state ? { state: saved.state } : {}),
+  })
   const files = options.configFiles ?? (await defaultConfigFiles(thisMachine(), 'doctor')).filter(existsSync)
   const config = await readConfig(files)
   for (const { file, server, message } of config.problems)
@@ -76,7 +78,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const shared = { client, shelf, runner: host, permission, system: systemPrompt(directory) }
   const tools: AgentTool[] = [...own, agentTool(() => ({ ...shared, model: agent.model, tools }))]
   let isBroken = false
-  const transcript = openTranscript(saved?.file ?? newFile(directory), (message) => {
+  const transcript = openTranscript(saved?.file ?? newSessionFile(directory), (message) => {
     isBroken = true
     notify(message)
   })
@@ -86,10 +88,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     tools,
     messages: saved?.messages ?? [],
     ...(contextWindow === undefined ? {} : { contextWindow }),
-    onHistory: (change) => {
-      transcript.write(change)
-      transcript.write({ type: 'state', state: shelf.state() })
-    },
+    onHistory: (change) => transcript.write({ ...change, state: shelf.state() }),
     enrich: async (text) => {
       const added = [...(await skills.offer(text)), ...(await using.remind(text))]
       skills.prefetch(text)
@@ -113,52 +112,19 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }
 }
 
-/** Where the sessions of a working folder are kept. */
-function sessionsFolder(directory: string): string {
-  const name = resolve(directory)
-    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
-    .slice(-LONGEST_NAME)
-  return join(dataFolder(), 'sessions', name)
-}
-
-const LONGEST_NAME = 120
-
-function dataFolder(): string {
-  const { XDG_DATA_HOME: data } = process.env
-  return join(data && isAbsolute(data) ? data : join(homedir(), '.local', 'share'), 'toolshelf')
-}
-
-/** Names sort by time. */
-function newFile(directory: string): string {
-  const time = new Date().toISOString().slice(0, 19).replaceAll(/[:T]/g, '-')
-  return join(sessionsFolder(directory), `${time}-${randomUUID().slice(0, 8)}.jsonl`)
-}
-
 function resume(
   given: string,
   directory: string,
   notify: (message: string) => void,
 ): Saved & { readonly file: string } {
-  const file = given === 'last' ? lastSession(directory) : resolve(given)
-  if (!readable(file, () => statSync(file)).isFile()) throw new CommandError(`${file} is not a session.`)
+  const file = findSession(given, directory)
   const saved = readable(file, () => readTranscript(file))
   if (saved.lost > 0 && saved.messages.length === 0 && saved.state === undefined)
-    throw new CommandError(`${file} is not a session. Sessions are kept in ${sessionsFolder(directory)}.`)
+    throw new CommandError(`${file} is not a session. ${whereabouts(directory)}`)
   readable(file, () => mendTranscript(file))
   if (saved.lost > 0)
     notify(`${file}: ${saved.lost} unreadable ${saved.lost === 1 ? 'line was' : 'lines were'} left out`)
   return { ...saved, file }
-}
-
-function lastSession(directory: string): string {
-  const folder = sessionsFolder(directory)
-  const names = readable(folder, () => (existsSync(folder) ? readdirSync(folder) : []))
-  const last = names
-    .filter((name) => name.endsWith('.jsonl'))
-    .sort()
-    .at(-1)
-  if (last === undefined) throw new CommandError(`there is no session to go on from in ${folder}.`)
-  return join(folder, last)
 }
 
 function readable<Value>(file: string, read: () => Value): Value {

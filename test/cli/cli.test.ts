@@ -55,6 +55,15 @@ describe('toolshelf search', () => {
     expect(told).not.toContain('\u001b')
   })
 
+  it('nor what is wrong with a call', async () => {
+    const calls = [['search', 'x', '--limit', '\u001b[2J'], ['search', '--\u001b[2J'], ['\u001b[2J']]
+    for (const words of calls) {
+      const { code, told } = await cli(...words)
+      expect(code).toBe(2)
+      expect(told).not.toContain('\u001b')
+    }
+  })
+
   it('S3 S4 takes the query forms, and explains', async () => {
     const { out } = await cli('search', '+github issue', '--catalog', tools, '--explain')
     expect(out).toMatch(/create_issue.*issue in name/)
@@ -68,6 +77,16 @@ describe('toolshelf search', () => {
     [['search', 'x', '--catalog', tools, '--limit', '0'], 2, '--limit is "0"'],
     [['search', 'x', '--catalog', 'nowhere.jsonl'], 1, 'cannot read nowhere.jsonl (ENOENT)'],
     [['search', 'x', '--colour'], 2, "Unknown option '--colour'"],
+    [['search', 'x', '--limit', '-5'], 2, '--limit is followed by "-5". A value that begins with "-" is'],
+    [['search', 'x', '--limit', '-5'], 2, 'is written --limit=-5.'],
+    [['search', 'x', '--catalog', tools, '--limit=-5'], 2, '--limit is "-5"; use a whole number from 1'],
+    [['search', 'x', '--limit', '--json'], 2, '--limit needs a value: --limit <number>.'],
+    [['search', 'x', '--limit'], 2, '--limit needs a value: --limit <number>.'],
+    [['search', 'x', '--json=yes'], 2, '--json takes no value.'],
+    [['search', '-x'], 2, 'Unknown option \'-x\'. Words that begin with "-" stand behind "--".'],
+    [['serve', '--window=-5'], 2, '--window is "-5"; use a number of tokens from 1000 to 99999999'],
+    [['serve', '--window=0000'], 2, '--window is "0000"; use a number'],
+    [['config', 'chek'], 2, 'say what to do with the configuration: check.'],
     [['search', 'x', '--catalogue', tools], 2, "Unknown option '--catalogue'; did you mean --catalog?"],
     [['find', 'x'], 2, 'there is no command "find". Commands: demo, '],
     [['serach', 'x'], 2, 'there is no command "serach"; did you mean search? Commands: demo, '],
@@ -116,6 +135,29 @@ it('helps with a command in both ways', async () => {
   expect(asked).toEqual(await cli('mcp', '--help'))
   expect(asked).toMatchObject({ code: 0, out: expect.stringContaining('Usage: toolshelf mcp') })
   expect(await cli('help')).toEqual(await cli('--help'))
+})
+
+describe('every command explains itself', () => {
+  const named = (overview: string) => [...overview.matchAll(/^ {2}([a-z]+) /gm)].map(([, name = '']) => name)
+
+  it('on a screen of 80 columns and 24 rows altogether', async () => {
+    const { out } = await cli('--help')
+    expect(named(out)).toContain('sessions')
+    expect(out.split('\n').length).toBeLessThan(24)
+    for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
+  })
+
+  it('in 80 columns, with its options, values and examples', async () => {
+    for (const name of named((await cli('--help')).out)) {
+      const { code, out } = await cli(name, '--help')
+      expect(code).toBe(0)
+      for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
+      expect(out).toMatch(
+        new RegExp(`\nUsage: toolshelf ${name} .*\nOptions:\n.*\nExamples:\n  .*toolshelf`, 's'),
+      )
+    }
+    expect((await cli('mcp', '--help')).out).toContain('(auto, list, bridge)')
+  })
 })
 
 describe('the binary', () => {

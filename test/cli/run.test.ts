@@ -1,10 +1,12 @@
 // `toolshelf run` as scripts and pipes meet it: what it prints where, what it takes, and how it ends.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { binary, newPlace, type Place } from '../terminal/support.ts'
+import { binary, newPlace, type Place, serverScript } from '../terminal/support.ts'
 
 const rules = [
   { when: '^hello', do: [{ say: 'Good morning.' }] },
@@ -16,8 +18,15 @@ const rules = [
   { when: 'too much', do: [{ say: 'I begin' }, { stop: 'max_tokens' }] },
   { when: 'forbidden', do: [{ stop: 'refusal' }] },
   { when: 'fail', do: [{ fail: { status: 400, message: 'it was wrong' } }] },
-  { when: 'busy', do: [{ fail: { status: 529, times: 1 } }, { say: 'Now.' }] },
+  { when: 'busy', do: [{ fail: { status: 529, times: 2 } }, { say: 'Now.' }] },
+  { when: 'inner', do: [{ say: 'Inside.' }] },
+  {
+    when: 'delegate',
+    do: [{ call: 'Agent', input: { description: 'x', prompt: 'inner' } }, { say: 'Outside.' }],
+  },
 ]
+
+const EVERYTHING = '@modelcontextprotocol/server-everything'
 
 type Ran = { readonly code: number | null; readonly out: string; readonly told: string }
 type Started = { readonly child: ChildProcess; readonly over: Promise<Ran>; readonly out: () => string }
@@ -29,8 +38,9 @@ function start(
 ): Started {
   const { stdin = 'ignore', script = {} } = more
   const file = place.file('script.json', { rules, otherwise: 'I heard: {{user}}', ...script })
-  const given = words.includes('--base-url') ? [] : ['--script', file]
-  const child = spawn(process.execPath, [...binary, 'run', ...words, ...given], {
+  const isOwn = words.some((word) => word.startsWith('--base-url') || word === '--script')
+  const given = isOwn ? [] : ['--script', file]
+  const child = spawn(process.execPath, [...binary, 'run', ...given, ...words], {
     cwd: place.folder,
     env: { ...place.environment },
     stdio: [stdin, 'pipe', 'pipe'],
@@ -130,11 +140,22 @@ describe('toolshelf run', () => {
     expect(await ran('x', '--json', '--stream-json')).toMatchObject({ code: 2 })
   })
 
-  it('tells of what it tries again', async () => {
+  it('tells once of what it tries again and again', async () => {
     const { code, out, told } = await ran('busy')
     expect(out).toContain('Now.')
-    expect(told).toContain('Trying again.')
+    expect(told).toBe('toolshelf run: The script fails here. (status 529). Trying again.\n')
     expect(code).toBe(0)
+  })
+
+  it('counts what sub-agents spend, and keeps their requests short', async () => {
+    const whole = JSON.parse((await ran('delegate', '--json')).out)
+    const events = wholeLines((await ran('delegate', '--stream-json')).out)
+    const inside = events.filter(({ type }) => type === 'inside').map(({ event }) => event)
+    const all = [...events, ...inside]
+    const tokens = all.reduce((sum, { usage }) => sum + (usage?.input ?? 0), 0)
+    expect(whole).toMatchObject({ requests: 3, usage: { input: tokens } })
+    expect(inside[0]).toEqual(expect.objectContaining({ type: 'request', tools: expect.any(Number) }))
+    expect(inside[0]).not.toHaveProperty('sent')
   })
 
   it('a key that is refused is told with what to do', async () => {
@@ -152,6 +173,45 @@ describe('toolshelf run', () => {
     expect(told).toContain('check ANTHROPIC_API_KEY')
   })
 
+  it('an API that cannot be spoken to is told in one sentence, with its address', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { code, out, told } = await start(newPlace(), ['hi', '--base-url', url]).over
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(told).toMatch(/^toolshelf run: There is no secure connection to https:.* Write http:.*\n$/)
+    expect(told).toContain(url)
+  })
+
+  it.each([
+    [['--base-url', 'nope'], {}, '--base-url is "nope"; use an http(s) URL'],
+    [['--base-url', 'localhost:3388'], {}, '--base-url is "localhost:3388"; use an http(s) URL'],
+    [['--base-url='], {}, '--base-url is ""; use an http(s) URL'],
+    [['--base-url', 'http://me:secret@host'], {}, '--base-url holds a name or a password'],
+    [['--base-url', 'http://host', '--script', 'x'], {}, '--script and --base-url name two things'],
+  ])('an address that is none is a wrong call, before anything starts: %j', async (words, more, message) => {
+    const place = newPlace(more)
+    const { code, told } = await start(place, ['hi', ...words]).over
+    expect(code).toBe(2)
+    expect(told).toContain(message)
+    expect(told).not.toContain('secret')
+    expect(existsSync(join(place.folder, 'data'))).toBe(false)
+  })
+
+  it('so is one from the environment', async () => {
+    const place = newPlace({ ANTHROPIC_BASE_URL: 'ftp://host', ANTHROPIC_API_KEY: 'x' })
+    const child = spawn(process.execPath, [...binary, 'run', 'hi'], {
+      env: { ...place.environment },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    const chunks: Buffer[] = []
+    child.stderr.on('data', (chunk) => chunks.push(chunk))
+    const [code] = await once(child, 'close')
+    expect(code).toBe(2)
+    expect(Buffer.concat(chunks).toString()).toContain('ANTHROPIC_BASE_URL is "ftp://host"')
+  })
+
   it('takes what is piped in behind the words, or in their place', async () => {
     const both = start(newPlace(), ['say'], { stdin: 'pipe' })
     both.child.stdin?.end('piped words\n')
@@ -159,6 +219,42 @@ describe('toolshelf run', () => {
     const alone = start(newPlace(), [], { stdin: 'pipe' })
     alone.child.stdin?.end('hello through a pipe')
     expect((await alone.over).out).toContain('Good morning.')
+    const named = start(newPlace(), ['say', '-'], { stdin: 'pipe' })
+    named.child.stdin?.end('piped words')
+    expect((await named.over).out).toContain('I heard: say\n\npiped words')
+  })
+
+  it('an empty pipe is no prompt, and words do without it', async () => {
+    const empty = start(newPlace(), ['-'], { stdin: 'pipe' })
+    empty.child.stdin?.end(' \n')
+    expect(await empty.over).toMatchObject({ code: 2, told: expect.stringContaining('the prompt is empty') })
+    const words = start(newPlace(), ['hello'], { stdin: 'pipe' })
+    words.child.stdin?.end()
+    expect(await words.over).toMatchObject({ code: 0, told: '' })
+  })
+
+  it('says that it waits where a pipe is all there is', async () => {
+    const started = start(newPlace(), [], { stdin: 'pipe' })
+    let told = ''
+    started.child.stderr?.on('data', (chunk) => {
+      told += chunk
+    })
+    await until(() => told.includes('waiting for the prompt'))
+    started.child.stdin?.end('hello')
+    expect(await started.over).toMatchObject({ code: 0, out: expect.stringContaining('Good morning.') })
+  })
+
+  it('takes words that begin with a dash behind "--", and says so', async () => {
+    expect((await ran('--', '--what is it?')).out).toContain('I heard: --what is it?')
+    const { code, told } = await ran('-5 degrees')
+    expect(code).toBe(2)
+    expect(told).toContain('Words that begin with "-" stand behind "--".')
+  })
+
+  it('takes a prompt of megabytes', async () => {
+    const long = start(newPlace(), ['-'], { stdin: 'pipe' })
+    long.child.stdin?.end(`hello ${'word '.repeat(500_000)}`)
+    expect(await long.over).toMatchObject({ code: 0, out: expect.stringContaining('Good morning.') })
   })
 
   it('does not wait for ever for a pipe that is open and silent, and says so', async () => {
@@ -178,6 +274,33 @@ describe('toolshelf run', () => {
       code: 1,
       told: expect.stringContaining('there is no session to go on from'),
     })
+  })
+
+  it('goes on from a session by its name, or the beginning of it', async () => {
+    const place = newPlace()
+    const { session } = JSON.parse((await start(place, ['hello', '--json']).over).out)
+    const [, name = ''] = /([^/]+)\.jsonl$/.exec(session) ?? []
+    for (const given of [name, `${name}.jsonl`, name.slice(0, -4), session]) {
+      const { out, told } = await start(place, ['again', '--json', '--resume', given]).over
+      expect({ session: JSON.parse(out).session, told }).toEqual({ session, told: '' })
+    }
+    await start(place, ['hello']).over
+    const both = await start(place, ['again', '--resume', name.slice(0, 4)]).over
+    expect(both.code).toBe(1)
+    expect(both.told).toMatch(/is the beginning of 2 sessions, .*Write more of the name\./)
+    expect(both.told).toContain(name)
+  })
+
+  it('a session that is not there is told with where they are and how to list them', async () => {
+    const place = newPlace()
+    await start(place, ['hello']).over
+    const { code, out, told } = await start(place, ['again', '--resume', 'nope']).over
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(told).toContain('there is no such file and no such session as "nope"')
+    expect(told).toContain(join(place.folder, 'data/toolshelf/sessions'))
+    expect(told).toContain('"toolshelf sessions" lists them')
+    expect(told).not.toContain('ENOENT')
+    expect((await start(place, ['again', '--resume', 'lst']).over).told).toContain('did you mean last?')
   })
 
   it('SIGINT stops it with 130, with what came so far and how to go on', async () => {
@@ -222,5 +345,37 @@ describe('the folder and the configuration of toolshelf run', () => {
     expect(elsewhere.code).toBe(1)
     expect(elsewhere.told).toContain('there is no session to go on from')
     expect((await start(place, ['hello', '--resume', 'last']).over).code).toBe(0)
+  })
+})
+
+describe('the tools of toolshelf run', () => {
+  const everything = { command: process.execPath, args: [serverScript(`${EVERYTHING}/dist/index.js`)] }
+
+  it('what --allow names and no tool has is told once, with what was meant', async () => {
+    const place = newPlace()
+    const config = place.file('mcp.json', {
+      mcpServers: { everything, gone: { command: 'no-such-program' } },
+    })
+    const patterns = 'Bsh, Read,mcp__evrything__*,mcp__everything__ecko,mcp__everything__*,mcp__gone__*,zzz'
+    const { code, told } = await start(place, ['hello', '--config', config, '--allow', patterns]).over
+    expect(code).toBe(0)
+    expect(told.split('\n').filter((line) => line.includes('--allow'))).toEqual([
+      'toolshelf run: --allow "Bsh" matches none of the tools; did you mean Bash?',
+      'toolshelf run: --allow "mcp__evrything__*" matches none of the tools; did you mean mcp__everything__*?',
+      'toolshelf run: --allow "mcp__everything__ecko" matches none of the tools; did you mean mcp__everything__echo?',
+      'toolshelf run: --allow "zzz" matches none of the tools.',
+    ])
+    expect(told).toContain('server "gone" failed: the command "no-such-program" was not found')
+  })
+
+  it('the example script searches for what it is told, and calls what it is asked to', async () => {
+    const place = newPlace()
+    const config = place.file('mcp.json', { mcpServers: { everything } })
+    const example = ['--script', 'examples/script.json', '--config', config, '--allow', 'mcp__*']
+    const tell = (text: string) => start({ ...place, folder: process.cwd() }, [text, ...example]).over
+    expect((await tell('add two numbers for me')).out).toMatch(/search .* says:\n.*mcp__everything__get-sum/s)
+    expect((await tell('call echo with {"message": "good morning"}')).out).toMatch(/^Echo: good morning\n/)
+    expect((await tell('call get-sum with {"a": 3, "b": 4}')).out).toContain('7')
+    expect((await tell('call echo')).out).toContain('message: is required')
   })
 })

@@ -41,6 +41,26 @@ describe('rules', () => {
     expect(await reply([reminder])).toEqual([`What?\n${OFFLINE_NOTE}`])
   })
 
+  test('calls that somebody else made for the turn silence nothing', async () => {
+    const request = {
+      ...ask('hello Ann', [read]),
+      messages: [user(text('hello Ann')), assistant(use('a', 'Read')), user(result('a'))],
+    }
+    expect(lines((await messageFrom(greeter, request)).content)).toEqual([
+      `Hello yourself, Ann.\n${OFFLINE_NOTE}`,
+    ])
+  })
+
+  test('an input that is a text becomes JSON, or the call is not made', async () => {
+    const upstream = play({ rules: [{ when: 'with (.*)', do: [{ call: 'Read', input: '{{1}}' }] }] })
+    const deeds = async (words: string) => lines((await messageFrom(upstream, ask(words, [read]))).content)
+    expect(await deeds('with {"path": "a"}')).toEqual(['Read {"path":"a"}'])
+    for (const wrong of ['with {"path":', 'with [1]', 'with no'])
+      expect(await deeds(wrong)).toEqual([
+        `What to give Read is not a JSON object, so I do not call it.\n${OFFLINE_NOTE}`,
+      ])
+  })
+
   test('words beside a result start a new turn; our own notes beside it do not', async () => {
     const upstream = play({
       rules: [

@@ -33,7 +33,8 @@ export type Act =
   | {
       readonly kind: 'call'
       readonly name: string
-      readonly input: Fields
+      /** A text becomes JSON once its templates are filled. */
+      readonly input: Fields | string
       /** What to search for where the tool is not in sight. */
       readonly search?: string
     }
@@ -141,7 +142,8 @@ function readAct(value: unknown, place: string, groups: number): Act {
   if (call === undefined) return readSearch(query.search, place)
   const name = templateAt(call, `${place}.call`, groups)
   checkPattern(name, `${place}.call`)
-  if (!isFields(input)) return wrong(`${place}.input`, 'an object', input)
+  if (!isFields(input) && typeof input !== 'string')
+    return wrong(`${place}.input`, 'an object, or a text that becomes one', input)
   checkTemplates(toJson(input), `${place}.input`, groups)
   return { kind: 'call', name, input, ...query }
 }

@@ -2,7 +2,7 @@
 // conversation, so that a restart or another replica goes on where it was.
 import { hash } from '../../core/hash.ts'
 import { sign, visibleTools } from '../../core/oracle/index.ts'
-import { type Fields, textOf, toJson } from '../../core/oracle/json.ts'
+import { type Fields, isFields, textOf, toJson } from '../../core/oracle/json.ts'
 import type { MessagesRequest } from '../types.ts'
 import { CALL_TOOL, throughCallTool } from '../wire/call-tool.ts'
 import type { Act, Failure, Rule, Script } from './script-file.ts'
@@ -35,7 +35,8 @@ export function replyTo(request: MessagesRequest, script: Script, failed = 0): R
     name === 'user' ? turn.user : name === 'result' ? result : (groups[Number(name)] ?? '')
   const ended = (stop: string): Reply => ({ content: finished(blocks, request, script), stop, isCut })
 
-  for (const step of steps) {
+  const lastAct = steps.findLastIndex(({ kind }) => kind === 'act')
+  for (const [index, step] of steps.entries()) {
     if (step.kind === 'act') {
       const wanted = step.acts.map((act) => wantedOf(act, meaning))
       const progress = progressOf(wanted, rounds)
@@ -48,7 +49,7 @@ export function replyTo(request: MessagesRequest, script: Script, failed = 0): R
       continue
     }
     // What stands before a call that was made, or searched for, was part of an earlier reply.
-    if (rounds.length > 0) continue
+    if (rounds.length > 0 && index < lastAct) continue
     if (step.kind === 'say') blocks.push(said(fill(step.text, meaning)))
     if (step.kind === 'think') blocks.push({ type: 'thinking', thinking: fill(step.text, meaning) })
     if (step.kind === 'cut') isCut = true
@@ -78,7 +79,8 @@ type Wanted =
   | {
       readonly kind: 'call'
       readonly name: NamePattern
-      readonly input: Fields
+      /** Undefined where its text is no JSON object. */
+      readonly input: Fields | undefined
       /** What to search for, one after the other, until the tool is in sight. */
       readonly searches: readonly Search[]
     }
@@ -97,7 +99,17 @@ function wantedOf(act: Act, meaning: Meaning): Wanted {
       ? byWords(name.said)
       : ({ query: fill(act.search, meaning), joint: '|' } as const)
   const searches = [first, byWords(name.said.split('__').at(-1) ?? '')]
-  return { kind: 'call', name, input: fillFields(act.input, meaning), searches }
+  return { kind: 'call', name, input: inputOf(act.input, meaning), searches }
+}
+
+function inputOf(input: Fields | string, meaning: Meaning): Fields | undefined {
+  if (typeof input !== 'string') return fillFields(input, meaning)
+  try {
+    const value: unknown = JSON.parse(fill(input, meaning))
+    return isFields(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
 type Progress = {
@@ -145,7 +157,9 @@ function sightOf(request: MessagesRequest): Sight {
 /** The blocks of one reply for a step: searches for what is not in sight, or the calls of what is. */
 function deedsOf(wanted: readonly Wanted[], sight: Sight, searched: number): Fields[] {
   const hidden = wanted.flatMap((want) =>
-    want.kind === 'call' && !callOf(want.name, want.input, sight) ? [want.searches[searched]] : [],
+    want.kind === 'call' && want.input && !callOf(want.name, want.input, sight)
+      ? [want.searches[searched]]
+      : [],
   )
   const searches = hidden.flatMap((search) =>
     search && sight.search ? [searchOf(search, sight.search)] : [],
@@ -155,6 +169,7 @@ function deedsOf(wanted: readonly Wanted[], sight: Sight, searched: number): Fie
 
 function deedOf(want: Wanted, sight: Sight): Fields {
   if (want.kind === 'call') {
+    if (!want.input) return said(`What to give ${want.name.said} is not a JSON object, so I do not call it.`)
     return (
       callOf(want.name, want.input, sight) ??
       said(`I cannot see a tool named ${want.name.said}, so I do not call it.`)

@@ -1,0 +1,92 @@
+// An API that could not be reached, in a sentence: SDKs say "Connection error." and keep the reason in `cause`.
+import { fieldsOf, textOf } from '../core/oracle/json.ts'
+
+export type Unreachable = {
+  readonly reason: string
+  /** What the person can do. */
+  readonly remedy: string
+  /** It may be over the next time. */
+  readonly isPassing: boolean
+}
+
+/** Undefined where the error is about something else. */
+export function unreachable(error: unknown, address: string): Unreachable | undefined {
+  const causes = causesOf(error)
+  const code = causes.map((one) => textOf(fieldsOf(one).code)).findLast((one) => one !== '') ?? ''
+  const isTimeout = /Timeout/.test(textOf(fieldsOf(error).name))
+  const known = KINDS.find(({ codes }) => codes.test(isTimeout ? 'TIMEOUT' : code))
+  const api = address || 'the API'
+  if (known) return { ...known, reason: known.reason(api, code) }
+  // What `fetch` throws.
+  if (!causes.some((one) => one instanceof TypeError) || causes.length === 1) return undefined
+  const message = textOf(fieldsOf(causes.at(-1)).message).trim()
+  return { reason: `There is no connection to ${api}: ${message}.`, remedy: CORRECT, isPassing: code !== '' }
+}
+
+const CORRECT = 'Check the address (--base-url or ANTHROPIC_BASE_URL).'
+const CORRECT_OR_NETWORK = 'Check the address (--base-url or ANTHROPIC_BASE_URL) and the network.'
+
+type Kind = Pick<Unreachable, 'remedy' | 'isPassing'> & {
+  readonly codes: RegExp
+  readonly reason: (api: string, code: string) => string
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    codes: /^ECONNREFUSED$/,
+    reason: (api) => `Nothing listens at ${api}: the connection was refused.`,
+    remedy: `Start the API there. ${CORRECT}`,
+    isPassing: true,
+  },
+  {
+    codes: /^(ENOTFOUND|EAI_\w+)$/,
+    reason: (api) => `The host of ${api} is not known.`,
+    remedy: CORRECT_OR_NETWORK,
+    isPassing: true,
+  },
+  {
+    codes: /TIMEDOUT|TIMEOUT/,
+    reason: (api) => `There was no answer from ${api} in time.`,
+    remedy: CORRECT_OR_NETWORK,
+    isPassing: true,
+  },
+  {
+    codes: /^E(HOST|NET)(UNREACH|DOWN)$/,
+    reason: (api) => `There is no way from here to ${api}.`,
+    remedy: CORRECT_OR_NETWORK,
+    isPassing: true,
+  },
+  {
+    codes: /^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/,
+    reason: (api) => `The connection to ${api} broke off.`,
+    remedy: 'If that stays so, look at what runs there.',
+    isPassing: true,
+  },
+  {
+    codes: /^(EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG)$/,
+    reason: (api, code) => `There is no secure connection to ${api}: it does not speak TLS (${code}).`,
+    remedy: `Write http:// where it speaks plain HTTP. ${CORRECT}`,
+    isPassing: false,
+  },
+  {
+    codes: /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|ERR_TLS_|ERR_SSL_)/,
+    reason: (api, code) => `There is no secure connection to ${api}: its certificate is refused (${code}).`,
+    remedy: `Name a file with the authority that signed it in NODE_EXTRA_CA_CERTS. ${CORRECT}`,
+    isPassing: false,
+  },
+  {
+    codes: /^HPE_/,
+    reason: (api) => `What answers at ${api} does not speak HTTP.`,
+    remedy: CORRECT,
+    isPassing: false,
+  },
+]
+
+const DEEPEST = 8
+
+/** The error and what lies behind it, the outermost first. */
+function causesOf(error: unknown): unknown[] {
+  const causes: unknown[] = []
+  for (let one = error; one && causes.length < DEEPEST; one = fieldsOf(one).cause) causes.push(one)
+  return causes
+}

@@ -1,0 +1,48 @@
+// The prompt of `toolshelf run`: the words of the call, with what is piped in behind them or in their place.
+import { fstatSync } from 'node:fs'
+import { addAbortSignal } from 'node:stream'
+import { type Input, UsageError } from './command.ts'
+
+/** Milliseconds that a pipe has to say something: programs that start us often leave one open and silent. */
+const PATIENCE = 3000
+
+/** Throws where there can be no prompt, before anything is read. */
+export function checkPrompt({ words }: Input): void {
+  if (words.length === 0 && !isPiped())
+    throw new UsageError('a prompt is missing: as words, or through a pipe.')
+}
+
+/** `-` stands for what is piped in, which is then waited for. */
+export async function readPrompt({ words }: Input, tell: (message: string) => void): Promise<string> {
+  const said = words.filter((word) => word !== '-').join(' ')
+  const isAwaited = words.includes('-') || words.length === 0
+  const piped = isAwaited || isPiped() ? await readPiped(isAwaited, tell) : ''
+  const prompt = [said, piped.trim()].filter((part) => part.trim() !== '').join('\n\n')
+  if (prompt === '') throw new UsageError('the prompt is empty.')
+  return prompt
+}
+
+function isPiped(): boolean {
+  const kind = fstatSync(0)
+  return kind.isFIFO() || kind.isFile() || kind.isSocket()
+}
+
+async function readPiped(isAwaited: boolean, tell: (message: string) => void): Promise<string> {
+  const silence = new AbortController()
+  const timer = setTimeout(() => (isAwaited ? tell(WAITING) : silence.abort()), PATIENCE)
+  const chunks: Buffer[] = []
+  try {
+    for await (const chunk of addAbortSignal(silence.signal, process.stdin)) {
+      clearTimeout(timer)
+      chunks.push(chunk as Buffer)
+    }
+  } catch (error) {
+    if (!silence.signal.aborted) throw error
+    tell('nothing came through the pipe, so it is not waited for. Where there is none, add "< /dev/null".')
+  } finally {
+    clearTimeout(timer)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+const WAITING = 'waiting for the prompt on standard input.'

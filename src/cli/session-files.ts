@@ -1,0 +1,104 @@
+// Where sessions are kept: a folder for each folder that somebody works in, a file of JSON lines for each session.
+import { randomUUID } from 'node:crypto'
+import { readdirSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
+import { CommandError, didYouMean } from './command.ts'
+
+export type SessionFile = {
+  /** As `--resume` takes it. */
+  readonly name: string
+  readonly file: string
+  /** When it was last written to. */
+  readonly time: Date
+}
+
+const ENDING = '.jsonl'
+const LONGEST_NAME = 120
+const MOST_NAMED = 3
+
+export function dataFolder(): string {
+  const { XDG_DATA_HOME: data } = process.env
+  return join(data && isAbsolute(data) ? data : join(homedir(), '.local', 'share'), 'toolshelf')
+}
+
+export function sessionsFolder(directory: string): string {
+  const name = resolve(directory)
+    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
+    .slice(-LONGEST_NAME)
+  return join(dataFolder(), 'sessions', name)
+}
+
+export function newSessionFile(directory: string): string {
+  const time = new Date().toISOString().slice(0, 19).replaceAll(/[:T]/g, '-')
+  return join(sessionsFolder(directory), `${time}-${randomUUID().slice(0, 8)}${ENDING}`)
+}
+
+/** Newest first. */
+export function sessionFiles(directory: string): SessionFile[] {
+  const folder = sessionsFolder(directory)
+  return namesIn(folder)
+    .filter((name) => name.endsWith(ENDING))
+    .flatMap((name) => {
+      const file = join(folder, name)
+      const time = lastWritten(file)
+      return time ? [{ name: name.slice(0, -ENDING.length), file, time }] : []
+    })
+    .sort((a, b) => b.time.getTime() - a.time.getTime() || (a.name < b.name ? 1 : -1))
+}
+
+/** The file that `--resume` means: a path, `last`, the name of a session of this folder, or the beginning of one. */
+export function findSession(given: string, directory: string): string {
+  const sessions = sessionFiles(directory)
+  if (given === 'last') return lastOf(sessions, directory)
+  const path = resolve(given)
+  if (lastWritten(path)) return path
+  const wanted = given.endsWith(ENDING) ? given.slice(0, -ENDING.length) : given
+  const begun = sessions.filter(({ name }) => wanted !== '' && name.startsWith(wanted))
+  const found = begun.find(({ name }) => name === wanted) ?? begun[0]
+  if (found && (begun.length === 1 || found.name === wanted)) return found.file
+  const names = begun.map(({ name }) => name)
+  if (names.length > 0)
+    throw new CommandError(
+      `"${given}" is the beginning of ${names.length} sessions, ${listed(names)}. Write more of the name.`,
+    )
+  const near = didYouMean(wanted, ['last', ...sessions.map(({ name }) => name)])
+  throw new CommandError(
+    `there is no such file and no such session as "${given}"${near || '.'} ${whereabouts(directory)}`,
+  )
+}
+
+/** Where the sessions of a folder are, and how to see them. */
+export function whereabouts(directory: string): string {
+  const option = resolve(directory) === process.cwd() ? '' : ` --directory ${directory}`
+  return `Sessions of this folder are kept in ${sessionsFolder(directory)}; "toolshelf sessions${option}" lists them.`
+}
+
+function lastOf([last]: readonly SessionFile[], directory: string): string {
+  if (last) return last.file
+  throw new CommandError(`there is no session to go on from in ${sessionsFolder(directory)}.`)
+}
+
+/** Undefined of what is no file. */
+function lastWritten(path: string): Date | undefined {
+  try {
+    const about = statSync(path)
+    return about.isFile() ? about.mtime : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw new CommandError(`the sessions in ${folder} cannot be listed: ${(error as Error).message}`)
+  }
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length > MOST_NAMED ? ', …' : ''
+  return `${names.slice(0, MOST_NAMED).join(', ')}${more}`
+}

@@ -1,0 +1,104 @@
+// `toolshelf sessions`: the conversations of a folder that can be gone on with.
+import { type Entry, readEntries } from '../agent/transcript.ts'
+import { cut } from '../core/errors.ts'
+import type { Message } from '../core/index.ts'
+import { textOf } from '../core/oracle/json.ts'
+import { blocksOf } from '../core/oracle/turns.ts'
+import { fit } from '../mcp/doctor/pen.ts'
+import { type Command, UsageError } from './command.ts'
+import { printable } from './printable.ts'
+import { type SessionFile, sessionFiles, sessionsFolder } from './session-files.ts'
+
+export type SessionEntry = SessionFile & {
+  readonly messages: number
+  /** With which the person began, on one line. */
+  readonly words: string
+  /** Nothing of it can be read. */
+  readonly isBroken: boolean
+}
+
+export const sessions: Command = {
+  name: 'sessions',
+  summary: 'Lists the sessions of a folder, newest first.',
+  words: '[--directory <folder>] [--json]',
+  options: {
+    directory: { type: 'string', value: 'folder', about: 'where the agent worked; here if left out' },
+    json: { type: 'boolean', about: 'print {"folder", "sessions": [{"name", "time", "messages", …}]}' },
+  },
+  examples: ['toolshelf sessions', 'toolshelf sessions --directory ~/project', 'toolshelf sessions --json'],
+  async run(input, terminal) {
+    if (input.words.length > 0) throw new UsageError('the folder is named by --directory.')
+    const given = input.text('directory')
+    const directory = given ?? process.cwd()
+    const folder = sessionsFolder(directory)
+    if (input.isSet('json')) {
+      terminal.print(JSON.stringify({ folder, sessions: listSessions(directory) }))
+      return 0
+    }
+    const found = listSessions(directory, MOST_SHOWN)
+    if (found.length === 0) terminal.print(`There is no session here yet. They will be kept in ${folder}.`)
+    else {
+      const older = sessionFiles(directory).length - found.length
+      for (const line of linesOf(found, process.stdout.columns ?? COLUMNS)) terminal.print(printable(line))
+      if (older > 0) terminal.print(`… and ${older} older, which --json lists.`)
+      const option = given === undefined ? '' : ` --directory ${given}`
+      terminal.print(printable(`To go on: toolshelf chat${option} --resume <name>, or last for the newest`))
+    }
+    return 0
+  },
+}
+
+const MOST_SHOWN = 30
+const COLUMNS = 80
+const LONGEST_WORDS = 200
+
+/** Newest first. One that cannot be read is listed all the same. */
+export function listSessions(directory: string, most = Number.POSITIVE_INFINITY): SessionEntry[] {
+  return sessionFiles(directory)
+    .slice(0, most)
+    .map((session) => ({ ...session, ...contentOf(session.file) }))
+}
+
+function contentOf(file: string): Pick<SessionEntry, 'messages' | 'words' | 'isBroken'> {
+  let messages = 0
+  let words = ''
+  const lines = { read: 0, lost: 0 }
+  try {
+    for (const entry of readEntries(file)) {
+      lines[entry ? 'read' : 'lost']++
+      const said = messagesOf(entry)
+      messages = (entry?.type === 'replace' ? 0 : messages) + said.length
+      words ||= said.map(wordsOf).find((one) => one !== '') ?? ''
+    }
+  } catch {
+    return { messages, words, isBroken: true }
+  }
+  return { messages, words, isBroken: lines.read === 0 && lines.lost > 0 }
+}
+
+function messagesOf(entry: Entry | undefined): readonly Message[] {
+  return entry === undefined || entry.type === 'state' ? [] : entry.messages
+}
+
+/** What the person typed: it stands behind what the agent was given with it, such as skills. */
+function wordsOf(message: Message): string {
+  const blocks = message?.role === 'user' ? blocksOf(message.content) : []
+  if (blocks.some(({ type }) => type === 'tool_result')) return ''
+  const text = textOf(blocks.findLast(({ type }) => type === 'text')?.text)
+  return text.startsWith('<') ? '' : cut(text.trim().replaceAll(/\s+/g, ' '), LONGEST_WORDS)
+}
+
+function linesOf(found: readonly SessionEntry[], columns: number): string[] {
+  return found.flatMap(({ name, time, messages, words, isBroken }) => {
+    const count = `${messages} ${messages === 1 ? 'message' : 'messages'}`
+    const about = isBroken ? 'it cannot be read' : `${count}${words === '' ? '' : `: ${words}`}`
+    return [name, fit(`  ${localTime(time)}, ${about}`, columns)]
+  })
+}
+
+/** As the clock on the wall has it: 2026-03-01 09:30. */
+function localTime(time: Date): string {
+  const two = (number: number) => String(number).padStart(2, '0')
+  const day = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')
+  return `${day} ${two(time.getHours())}:${two(time.getMinutes())}`
+}

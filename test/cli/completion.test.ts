@@ -1,0 +1,119 @@
+// What a shell completes: commands, their first words, options, values and files, asked of the shell itself.
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { run } from '../../src/cli/main.ts'
+
+async function scriptFor(shell: string): Promise<string> {
+  let script = ''
+  const print = (text: string) => {
+    script += text
+  }
+  expect(await run(['completion', shell], { print, tell: expect.fail, isInteractive: false })).toBe(0)
+  return script
+}
+
+const has = (shell: string) => spawnSync(shell, ['--version']).status === 0
+
+describe.skipIf(!has('bash'))('bash', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'toolshelf-completion-'))
+  for (const name of ['notes one.md', 'script.json']) writeFileSync(join(folder, name), '')
+  for (const name of ['search', 'src']) mkdirSync(join(folder, name))
+
+  /** What stands behind the last of these words when Tab is pressed. Bash takes "=" and ":" for words of their own. */
+  async function completed(...words: string[]): Promise<string[]> {
+    const typed = ['toolshelf', ...words].map((word) => `'${word}'`).join(' ')
+    const ask = `COMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _toolshelf; printf '%s\\n' "\${COMPREPLY[@]}"`
+    const { stdout, stderr } = spawnSync('bash', ['-c', `${await scriptFor('bash')}\n${ask}`], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
+    expect(stderr).toBe('')
+    return stdout.split('\n').filter((line) => line !== '')
+  }
+
+  it.each([
+    [['se'], ['sessions', 'serve', 'search']],
+    [['comp'], ['completion']],
+    [['--v'], ['--version']],
+    [['help', 'ses'], ['sessions']],
+    [['config', ''], ['check']],
+    [
+      ['pins', ''],
+      ['list', 'show', 'accept', 'forget'],
+    ],
+    [
+      ['completion', ''],
+      ['bash', 'zsh', 'fish'],
+    ],
+    [
+      ['mcp', '--mode', ''],
+      ['auto', 'list', 'bridge'],
+    ],
+    [['mcp', '--mode', '=', 'b'], ['bridge']],
+    [
+      ['mcp', '--mode', '='],
+      ['auto', 'list', 'bridge'],
+    ],
+    [
+      ['serve', '--wire', ''],
+      ['native', 'append', 'bridge'],
+    ],
+    [
+      ['serve', '--upstream', ''],
+      ['anthropic', 'openai:', 'responses:', 'script:'],
+    ],
+    [['serve', '--upstream', 'script', ':', 'scr'], ['script.json']],
+    [['search', 'x', '--ranker', 'h'], ['hybrid']],
+    [['run', '--resume', ''], ['last']],
+    [
+      ['run', '--resume', 's'],
+      ['search', 'src', 'script.json'],
+    ],
+    [['run', '--str'], ['--stream-json']],
+    [
+      ['chat', '--directory', 's'],
+      ['search', 'src'],
+    ],
+    [['serve', '--port', ''], []],
+    [['config', 'check', 'no'], ['notes one.md']],
+    [['config', 'check', '--j'], ['--json']],
+  ])('%j → %j', async (words, expected) => {
+    expect((await completed(...words)).sort()).toEqual([...expected].sort())
+  })
+
+  it('takes the script as it is', async () => {
+    const { status, stderr } = spawnSync('bash', ['-n'], {
+      input: await scriptFor('bash'),
+      encoding: 'utf8',
+    })
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  })
+})
+
+describe.each([
+  ['zsh', /mcp\) _arguments .*:mode:\(auto list bridge\)'/, /config\) _arguments .*'2:what:\(check\)'/],
+  ['fish', /-l mode .*-x -a 'auto list bridge'/, /from config; and not .*from check" -f -a 'check'/],
+])('%s', (shell, values, verbs) => {
+  it('is told of values and first words', async () => {
+    const script = await scriptFor(shell)
+    expect(script).toMatch(values)
+    expect(script).toMatch(verbs)
+  })
+
+  it.skipIf(!has(shell))('takes the script', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'toolshelf-completion-')), 'script')
+    writeFileSync(file, await scriptFor(shell))
+    const { status, stderr } = spawnSync(shell, ['-n', file], { encoding: 'utf8' })
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  })
+})
+
+it('another shell is a mistake', async () => {
+  const told: string[] = []
+  const tell = (text: string) => void told.push(text)
+  expect(await run(['completion', 'tcsh'], { print: expect.fail, tell, isInteractive: false })).toBe(2)
+  expect(told.join()).toContain('name a shell: bash, zsh, fish.')
+})
