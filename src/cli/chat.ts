@@ -1,9 +1,19 @@
 // `toolshelf chat`: an agent with your MCP servers, in the terminal.
-import { createChat } from './chat/chat.ts'
+import { createChat, STARTING } from './chat/chat.ts'
+import { openTypedLines } from './chat/typed-lines.ts'
 import { modelOptions, type OpenedClient, openClient } from './client.ts'
-import { type Command, CommandError, type Input, listIn, type Terminal, windowIn } from './command.ts'
+import {
+  type Command,
+  CommandError,
+  filesIn,
+  type Input,
+  listIn,
+  type Terminal,
+  windowIn,
+} from './command.ts'
 import { sessionOptions } from './run.ts'
-import { openSession } from './session.ts'
+import { openSession, type Session } from './session.ts'
+import { sessionsFolder } from './session-files.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
 export const chat: Command = {
@@ -29,30 +39,38 @@ export const chat: Command = {
   },
 }
 
+/** The screen comes first: servers, skills and the session are read behind it. */
 async function converse({ client, model, about }: OpenedClient, input: Input, terminal: Terminal) {
   const directory = input.text('directory') ?? process.cwd()
   const chat = createChat({
     welcome: [`Toolshelf chat with ${about}`],
+    directory,
     allowed: listIn(input, 'allow'),
+    typedLines: openTypedLines(sessionsFolder(directory)),
   })
-  const session = await openSession({
+  const options = {
     client: client as never,
     model,
     directory,
-    configFiles: input.text('config')?.split(','),
+    configFiles: filesIn(input),
     permission: chat.permission,
     resume: input.text('resume'),
     using: readUsing(input),
     contextWindow: windowIn(input),
     isStrict: false,
     notify: chat.notify,
-  })
+  }
+  const { showChat } = await loadView()
+  const shown = showChat(chat)
+  let session: Session | undefined
   try {
-    chat.attach(session, directory)
-    const { showChat } = await loadView()
-    await showChat(chat)
+    session = await openSession(options)
+    chat.attach(session)
+    await shown
   } finally {
-    await session.close()
+    chat.quit()
+    await shown
+    await session?.close()
   }
   if (session.isKept())
     terminal.print(`The session is kept. To go on: toolshelf chat --resume ${session.file}`)
@@ -61,11 +79,18 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
 
 /** Ink draws nothing where it takes the terminal for a build server's; here somebody sits. */
 async function loadView(): Promise<typeof import('./chat/view.tsx')> {
+  // What is typed from now on is not echoed, and is there once the screen is.
+  process.stdin.setRawMode(true)
+  process.stdout.write(STARTING)
   const { CI } = process.env
   delete process.env.CI
   try {
     return await import('./chat/view.tsx')
   } finally {
     if (CI !== undefined) process.env.CI = CI
+    process.stdout.write(ERASE)
   }
 }
+
+/** The row, from its beginning on. */
+const ERASE = '\r\u001b[K'

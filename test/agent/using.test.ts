@@ -37,8 +37,8 @@ describe('remind', () => {
   test('names the deferred tools that fit, best first, as many as asked for', async () => {
     const { using } = usingWith({ remind: 2 })
     const [text] = await using.remind('post the release notes as a message in the slack channel of the team')
-    expect(text).toMatch(/^Deferred tools that may fit this: mcp__slack__send_message/)
-    expect(text).toMatch(/\. Load them with ToolSearch\.$/)
+    expect(text).toMatch(/^<system-reminder>\nThese deferred tools may fit this: mcp__slack__send_message/)
+    expect(text).toMatch(/\. Load them with ToolSearch\.\n<\/system-reminder>$/)
     expect(text?.match(/mcp__/g)?.length).toBeLessThanOrEqual(2)
   })
 

@@ -224,7 +224,7 @@ function tokensOfTools(request: Received): number {
   const ids = blocks.filter(({ name }) => name === 'ToolSearch').map(({ id }) => id)
   const length = [
     ...inSight.map(({ text }) => text),
-    ...blocks.map(({ text = '' }) => text).filter((text) => /^(<|Deferred tools that may fit)/.test(text)),
+    ...blocks.map(({ text = '' }) => text).filter((text) => text.startsWith('<')),
     ...blocks
       .filter(({ id, tool_use_id }) => ids.includes(id ?? tool_use_id))
       .map((block) => JSON.stringify(block)),

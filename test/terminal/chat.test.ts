@@ -125,16 +125,27 @@ describe.skipIf(noTerminal)('toolshelf chat', () => {
 
   it('/context draws what fills the window, the deferred apart', async () => {
     const screen = await chat()
-    await screen.enter('/context')
-    await screen.shows('Nothing was sent in this session yet')
     await screen.enter('hello')
     await screen.shows(/\d out/)
     await screen.enter('/context')
     const text = await screen.shows('deferred, not in it')
-    expect(text).toMatch(/\d % of 200,000 tokens/)
+    expect(text).toMatch(/\d % of 200,000 tokens, an estimate of the last request/)
     expect(text).toMatch(/▓█+▒░{10}/)
     expect(text).toMatch(/tools always there +[\d,]+ +\d\.\d %/)
     expect(text).toMatch(/deferred, not in it +\d+ +3 tools on the shelf/)
+  })
+
+  it('/context estimates the next request where none was sent, and leaves the conversation as it is', async () => {
+    const screen = await chat()
+    await screen.enter('/context')
+    const text = await screen.shows('deferred, not in it')
+    expect(text).toMatch(/\d % of 200,000 tokens, estimated for the next request, no system prompt/)
+    expect(text).toMatch(/tools always there +[\d,]{4,} +\d\.\d %/)
+    expect(text).toMatch(/conversation +0 +0\.0 %/)
+    await screen.enter('move it')
+    await screen.shows('[y] yes')
+    screen.type('y')
+    await screen.shows(/Moved\..*\d out/s)
   })
 
   it('/search, /skills, /model, /help and a wrong command answer in a line or a few', async () => {
@@ -153,6 +164,8 @@ describe.skipIf(noTerminal)('toolshelf chat', () => {
     expect(await screen.shows('↑ and ↓')).toMatch(/\/compact +summarise/)
     await screen.enter('/nope')
     await screen.shows('There is no command /nope. /help shows them all.')
+    await screen.enter('/tool')
+    await screen.shows('There is no command /tool; did you mean /tools? /help shows them all.')
     await screen.enter('/etc/hosts is a path')
     await screen.shows('I heard: /etc/hosts is a path')
   })

@@ -25,12 +25,13 @@ function loadPty(): typeof import('@lydell/node-pty') | undefined {
 }
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const built = join(root, 'dist/cli/main.js')
+/** TOOLSHELF_BINARY names another one than what `npm run build` left. */
+const built = process.env.TOOLSHELF_BINARY ?? join(root, 'dist/cli/main.js')
 
 /** The binary as it is published; its source where it was not built. */
 export const binary: readonly string[] = existsSync(built)
   ? [built]
-  : ['--import', 'tsx', join(root, 'src/cli/main.ts')]
+  : ['--import', import.meta.resolve('tsx'), join(root, 'src/cli/main.ts')]
 
 export const packages = join(root, 'node_modules')
 

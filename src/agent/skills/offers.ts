@@ -1,11 +1,13 @@
 // Skills as the model is told of them, and read back from a history: what was told there counts as discovered.
 import { oneLine } from '../../core/errors.ts'
+import { reminder } from '../../core/history/notes.ts'
 import type { Message } from '../../core/index.ts'
 import { textOf } from '../../core/oracle/json.ts'
 import { blocksOf } from '../../core/oracle/turns.ts'
 
 export const DISCOVER = 'DiscoverSkills'
 const OFFER = 'Skills relevant to your task:'
+const OFFERED = /^<[a-z-]+>\nSkills relevant to your task:\n/
 
 /** In characters: enough to choose by. */
 const LONGEST_LINE = 240
@@ -13,7 +15,7 @@ const LONGEST_LINE = 240
 type Told = { readonly name: string; readonly description: string }
 
 export function offerText(skills: readonly Told[]): string {
-  return `${OFFER}\n${linesOf(skills)}`
+  return reminder(`${OFFER}\n${linesOf(skills)}`)
 }
 
 export function linesOf(skills: readonly Told[]): string {
@@ -28,7 +30,7 @@ export function discoveredIn(messages: readonly Message[]): Set<string> {
     for (const { type, name, id, text, tool_use_id: call, content: answer } of blocksOf(content)) {
       if (role === 'assistant' && type === 'tool_use' && name === DISCOVER) searches.add(id)
       if (role !== 'user') continue
-      if (type === 'text' && textOf(text).startsWith(OFFER)) addNames(names, textOf(text))
+      if (type === 'text' && OFFERED.test(textOf(text))) addNames(names, textOf(text))
       if (type === 'tool_result' && searches.has(call))
         for (const block of blocksOf(answer)) addNames(names, textOf(block.text))
     }

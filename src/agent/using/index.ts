@@ -1,3 +1,3 @@
 // The public surface of using what is deferred.
 export type { LearnedPin, ServerLike, Using, UsingOptions } from './types.ts'
-export { createUsing, REMINDER, type UsingParts } from './using.ts'
+export { createUsing, type UsingParts } from './using.ts'

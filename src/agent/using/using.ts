@@ -1,5 +1,6 @@
 // Using what is deferred: reminders, loading what a message names, and pins learned from use. Each has its own switch.
 import { join } from 'node:path'
+import { reminder } from '../../core/history/notes.ts'
 import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
 import { splitName } from '../../core/tools/names.ts'
 import { fitting } from './fitting.ts'
@@ -21,9 +22,6 @@ export type UsingParts = {
 /** In characters: names stand in what people type, not in what they paste. */
 const LONGEST_TEXT = 20_000
 const MOST_PRELOADED = 10
-
-/** With what a reminder begins. */
-export const REMINDER = 'Deferred tools that may fit this: '
 
 export function createUsing({ shelf, options: given, folder, notify, rank }: UsingParts): Using {
   const file = usageFile(join(folder, 'usage.json'), notify)
@@ -54,7 +52,10 @@ export function createUsing({ shelf, options: given, folder, notify, rank }: Usi
         const most = options.remind + loadedNames(shelf).size
         const found = waiting(shelf, await fitting(shelf.tools().deferred, text, most, rank))
         reminded = found.slice(0, options.remind).map(({ name }) => name)
-        return reminded.length === 0 ? [] : [`${REMINDER}${reminded.join(', ')}. Load them with ToolSearch.`]
+        if (reminded.length === 0) return []
+        return [
+          reminder(`These deferred tools may fit this: ${reminded.join(', ')}. Load them with ToolSearch.`),
+        ]
       } catch (error) {
         notify(`no deferred tools were named: ${(error as Error).message}`)
         return []

@@ -2,20 +2,22 @@
 import type { AgentEvent, Permission } from '../../agent/types.ts'
 import type { Session } from '../session.ts'
 import { type Desk, isCommand, runSlash } from './commands.ts'
+import type { Item } from './items.ts'
 import { type Answer, createQuestions, type Question } from './questions.ts'
 import { resumedItems, watchServers } from './servers.ts'
-import { follow, newTurn, spentLine, type Turn, type TurnLine, turnLines } from './turn.ts'
-
-/** A line that has been said and will not change. */
-export type Item = TurnLine | { readonly kind: 'user' | 'told' | 'welcome'; readonly text: string }
+import { follow, newTurn, spentItem, type Turn, timed, turnItems, withAside } from './turn.ts'
+import type { TypedLines } from './typed-lines.ts'
 
 export type ChatState = {
+  /** What has been said and will not change. */
   readonly items: readonly Item[]
   readonly turn: Turn | undefined
   readonly asking: Question | undefined
   readonly isVerbose: boolean
-  /** Below the line to type in. */
+  /** Below the line to type in, while it is empty. */
   readonly hint: string
+  /** What the last key came to, if it was not what one might expect. */
+  readonly remark: string | undefined
   /** How the servers are, in a few words. */
   readonly servers: string
   readonly isOver: boolean
@@ -24,82 +26,125 @@ export type ChatState = {
 export type Chat = {
   readonly state: () => ChatState
   readonly subscribe: (listener: () => void) => () => void
-  /** The session that it is about, which needs the chat's permission to be opened. */
-  readonly attach: (session: Session, directory: string) => void
+  /** The session that it is about, once it is open: what was sent before has waited for it. */
+  readonly attach: (session: Session) => void
   readonly permission: Permission
-  readonly send: (text: string) => Promise<void>
+  /** A message or a command. While a turn runs, only a command that leaves the conversation as it is. */
+  readonly send: (line: string) => Promise<void>
   /** Stops the turn; with none running, asks once more and then ends. */
   readonly interrupt: () => void
-  /** The person goes on, so a first Ctrl-C is forgotten. */
+  /** The person goes on: a remark is no longer needed, and a first Ctrl-C is forgotten. */
   readonly stay: () => void
-  /** A line was sent while a turn runs. */
-  readonly wait: () => void
+  /** A line was to be sent that must wait for the end of the turn. */
+  readonly wait: (line: string) => void
   readonly decide: (answer: Answer) => void
   readonly quit: () => void
-  readonly onEnd: (listener: () => void) => void
   /** Something that servers or the disk have to say. */
   readonly notify: (message: string) => void
+  /** What was typed before, oldest first. */
+  readonly typed: () => readonly string[]
 }
 
+export const STARTING = 'Starting …'
 const HINT = '/help shows the commands'
 const LEAVING = 'Press Ctrl-C again to end the session; it is kept.'
 
 export function createChat(options: {
   readonly welcome: readonly string[]
+  readonly directory: string
   readonly allowed: readonly string[]
+  readonly typedLines: TypedLines
 }): Chat {
+  const { welcome, directory, allowed, typedLines } = options
   const listeners = new Set<() => void>()
   let state: ChatState = {
-    items: options.welcome.map((text) => ({ kind: 'welcome', text })),
+    items: welcome.map((text) => ({ kind: 'welcome', text })),
     turn: undefined,
     asking: undefined,
     isVerbose: false,
-    hint: HINT,
+    hint: STARTING,
+    remark: undefined,
     servers: '',
     isOver: false,
   }
-  let session: Session | undefined
+  let open: (session: Session) => void = () => {}
+  const opening = new Promise<Session>((resolve) => {
+    open = resolve
+  })
   let stop: AbortController | undefined
   let lastRequest: object | undefined
-  let end = () => {}
   let unwatch = () => {}
 
   const change = (next: Partial<ChatState>) => {
     state = { ...state, ...next }
     for (const listener of listeners) listener()
   }
-  const say = (items: readonly Item[], next: Partial<ChatState> = {}) =>
-    change({ items: [...state.items, ...items], ...next })
+  /** While a turn runs, within it: what comes later stands below. */
+  const say = (items: readonly Item[]) => {
+    const { turn, isVerbose } = state
+    if (turn) change({ turn: items.reduce((now, item) => withAside(now, item, isVerbose), turn) })
+    else change({ items: [...state.items, ...items] })
+  }
   const tell = (lines: readonly string[], kind: 'told' | 'notice' = 'told') =>
     say(lines.map((text) => ({ kind, text })))
-  const questions = createQuestions(options.allowed, (asking) => change({ asking }))
+  const questions = createQuestions(allowed, (asking) =>
+    change({ asking, turn: state.turn && timed(state.turn, asking !== undefined) }),
+  )
 
-  /** A turn, or whatever else can be stopped. What it came to is said once. */
+  /** The turn is over: what it came to is said once. */
+  const close = (turn: Turn, next: Partial<ChatState> = {}) => {
+    const said = turnItems(turn, state.isVerbose).map(({ kind, text }) => ({ kind, text }))
+    change({ items: [...state.items, ...said, spentItem(turn)], turn: undefined, remark: undefined, ...next })
+  }
+
+  /** A turn, or whatever else can be stopped. */
   async function working(work: (signal: AbortSignal) => AsyncIterable<AgentEvent>): Promise<void> {
     stop = new AbortController()
-    change({ turn: newTurn(), hint: HINT })
-    for await (const event of work(stop.signal)) {
-      if (event.type === 'request') lastRequest = event.sent.request
-      change({ turn: follow(state.turn ?? newTurn(), event) })
+    change({ turn: newTurn(), remark: undefined })
+    try {
+      for await (const event of work(stop.signal)) {
+        if (event.type === 'request') lastRequest = event.sent.request
+        if (event.type === 'compacted') lastRequest = undefined
+        if (state.turn) change({ turn: follow(state.turn, event) })
+      }
+    } catch (error) {
+      tell([(error as Error).message], 'notice')
     }
-    const turn = state.turn ?? newTurn()
     stop = undefined
-    say([...turnLines(turn, state.isVerbose), spentLine(turn)], { turn: undefined, hint: HINT })
+    if (state.turn) close(state.turn)
+  }
+
+  async function* converse(text: string, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    yield* (await opening).agent.send(text, { signal })
+  }
+
+  async function command(text: string): Promise<void> {
+    try {
+      tell(await runSlash(text, deskOf(await opening)))
+    } catch (error) {
+      tell([(error as Error).message], 'notice')
+    }
   }
 
   const quit = () => {
+    if (state.isOver) return
     stop?.abort()
     unwatch()
-    change({ isOver: true })
-    end()
+    const { turn } = state
+    if (turn) close(withAside(turn, { kind: 'notice', text: 'Stopped.' }, true), { isOver: true })
+    else change({ isOver: true })
   }
 
-  const desk = (open: Session): Desk => ({
-    session: open,
+  const deskOf = (session: Session): Desk => ({
+    session,
+    directory,
     lastRequest: () => lastRequest,
     isVerbose: () => state.isVerbose,
     setVerbose: (isVerbose) => change({ isVerbose }),
-    compact: () => working((signal) => open.agent.compact({ signal })),
+    async compact() {
+      if (state.turn) throw new Error('A turn has begun meanwhile; say it again once that is over.')
+      await working((signal) => session.agent.compact({ signal }))
+    },
     quit,
   })
 
@@ -109,45 +154,45 @@ export function createChat(options: {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    attach(opened, directory) {
-      session = opened
-      tell([`Folder    ${directory}`, `Session   ${opened.file}`])
-      say(resumedItems(opened.agent.messages))
-      unwatch = watchServers(opened.host, {
+    attach(session) {
+      if (state.isOver) return
+      tell([`Folder    ${directory}`, `Session   ${session.file}`])
+      say(resumedItems(session.agent.messages))
+      change({ hint: HINT })
+      unwatch = watchServers(session.host, {
         show: (servers) => change({ servers }),
         tell: (text) => tell([text]),
         warn: (text) => tell([text], 'notice'),
       })
+      open(session)
     },
     permission: questions.permission,
     decide: questions.decide,
-    async send(text) {
-      if (!session || state.turn) return
-      const { agent } = session
+    async send(line) {
+      const text = line.trim()
+      typedLines.keep(line)
       say([{ kind: 'user', text }])
-      try {
-        if (isCommand(text)) tell(await runSlash(text, desk(session)))
-        else await working((signal) => agent.send(text, { signal }))
-      } catch (error) {
-        stop = undefined
-        say([{ kind: 'notice', text: (error as Error).message }], { turn: undefined })
-      }
+      if (isCommand(text)) await command(text)
+      else await working((signal) => converse(text, signal))
     },
     interrupt() {
       if (stop) {
         stop.abort()
-        change({ hint: 'Stopping …' })
-      } else if (state.hint === LEAVING) quit()
-      else change({ hint: LEAVING })
+        change({ remark: 'Stopping …' })
+      } else if (state.remark === LEAVING) quit()
+      else change({ remark: LEAVING })
     },
-    wait: () => change({ hint: 'It is still at work: the line waits for you. Ctrl-C stops it.' }),
+    wait: (line) =>
+      change({
+        remark: isCommand(line)
+          ? 'This waits for the end of the turn: press Enter then. Ctrl-C stops it.'
+          : 'It is still at work: the line waits for you. Ctrl-C stops it.',
+      }),
     stay() {
-      if (state.hint === LEAVING) change({ hint: HINT })
+      if (state.remark !== undefined && !stop?.signal.aborted) change({ remark: undefined })
     },
     quit,
-    onEnd(listener) {
-      end = listener
-    },
     notify: (message) => tell([message], 'notice'),
+    typed: typedLines.read,
   }
 }

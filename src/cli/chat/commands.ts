@@ -1,7 +1,11 @@
 // What a line that begins with a slash does. Each answers with lines; what changes the session is done through it.
+import { preloadedIn } from '../../agent/preload.ts'
 import { foldHistory, SEARCH_TOOL } from '../../core/index.ts'
+import { didYouMean } from '../command.ts'
 import type { Session } from '../session.ts'
-import { contextLines, contextReport } from './context.ts'
+import { contextLines, contextReport, nextRequest } from './context.ts'
+import { sessionLines } from './sessions.ts'
+import { usingLines } from './using.ts'
 
 export type Slash = {
   readonly name: string
@@ -12,6 +16,8 @@ export type Slash = {
 /** What commands may look at and change. */
 export type Desk = {
   readonly session: Session
+  /** Where the agent works. */
+  readonly directory: string
   /** The request that was sent last. */
   readonly lastRequest: () => object | undefined
   readonly isVerbose: () => boolean
@@ -28,7 +34,17 @@ export const slashes: readonly Slash[] = [
   },
   { name: 'context', about: 'what fills the window', run: (_, desk) => windowLines(desk) },
   { name: 'search', about: 'what a search for tools finds', run: searchLines },
+  {
+    name: 'using',
+    about: 'what helps the model use deferred tools, and a switch for each',
+    run: (words, { session }) => usingLines(words, session),
+  },
   { name: 'skills', about: 'which skills are there', run: (_, { session }) => skillLines(session) },
+  {
+    name: 'sessions',
+    about: 'earlier sessions of this folder, and how to go on with them',
+    run: (_, { session, directory }) => sessionLines(directory, session.file),
+  },
   { name: 'compact', about: 'summarise the conversation now', run: (_, desk) => compactNow(desk) },
   { name: 'model', about: 'which model answers, or another one', run: modelLines },
   { name: 'verbose', about: 'show searches and results in full, or not', run: verboseLines },
@@ -53,7 +69,10 @@ export function slashHint(text: string): string {
 export async function runSlash(line: string, desk: Desk): Promise<readonly string[]> {
   const [, name = '', words = ''] = /^\/(\S*)\s*(.*)$/s.exec(line) ?? []
   const slash = slashes.find((one) => one.name === name || (name === 'exit' && one.name === 'quit'))
-  if (!slash) return [`There is no command /${name}. /help shows them all.`]
+  if (!slash) {
+    const names = slashes.map((one) => one.name)
+    return [`There is no command /${name}${didYouMean(name, names, '/') || '.'} /help shows them all.`]
+  }
   return slash.run(words.trim(), desk)
 }
 
@@ -61,7 +80,8 @@ function helpLines(): string[] {
   return [
     ...slashes.map(({ name, about }) => `/${name.padEnd(9)} ${about}`),
     'Ctrl-C stops what is running; twice at an empty line, or Ctrl-D, ends the session; it is kept.',
-    '↑ and ↓ go through what you typed; Alt-Enter begins a new line.',
+    '↑ and ↓ go through what you typed, in earlier sessions too; a line that begins with a space is not kept.',
+    'Alt-Enter begins a new line. While a turn runs, commands that only show something are answered at once.',
   ]
 }
 
@@ -75,6 +95,7 @@ function toolLines({ session }: Desk): string[] {
   const { shelf, host, using } = session
   const { immediate, deferred } = shelf.tools()
   const loaded = loadedIn(session)
+  const preloaded = new Set(preloadedIn(session.agent.messages))
   const servers = new Map<string, number>()
   for (const { name, server = 'built-in' } of deferred)
     if (!loaded.includes(name)) servers.set(server, (servers.get(server) ?? 0) + 1)
@@ -82,7 +103,11 @@ function toolLines({ session }: Desk): string[] {
   const named = (statuses: ReturnType<typeof inState>) => statuses.map(({ name }) => name).join(', ')
   return [
     row('Working set', immediate.map(({ name }) => name).join(', ')),
-    row('Loaded', loaded.join(', '), 'none by search yet'),
+    row(
+      'Loaded',
+      loaded.map((name) => (preloaded.has(name) ? `${name} (you named it)` : name)).join(', '),
+      'none by search yet',
+    ),
     row('Deferred', [...servers].map(([server, count]) => `${server} ${count}`).join(', ')),
     row('Pending', named(inState('pending'))),
     ...inState('failed').map(({ name, reason }) => row('Failed', `${name}: ${reason ?? 'no reason given'}`)),
@@ -95,11 +120,16 @@ function row(label: string, text: string, otherwise = 'none'): string {
   return `${label.padEnd(12)} ${text || otherwise}`
 }
 
-function windowLines({ session, lastRequest }: Desk): string[] {
-  const request = lastRequest()
-  if (!request) return ['Nothing was sent in this session yet; say something first.']
-  return contextLines(contextReport(request, session.shelf, loadedIn(session), session.agent.contextWindow))
+/** Of the last request; where none was sent yet, of the one that would be. */
+async function windowLines({ session, lastRequest }: Desk): Promise<string[]> {
+  const last = lastRequest()
+  const request = last ?? (await nextRequest(session.agent))
+  const report = contextReport(request, session.shelf, loadedIn(session), session.agent.contextWindow)
+  return contextLines(report, last ? LAST : NEXT)
 }
+
+const LAST = 'an estimate of the last request'
+const NEXT = 'estimated for the next request, no system prompt'
 
 async function compactNow(desk: Desk): Promise<string[]> {
   await desk.compact()

@@ -1,4 +1,5 @@
-// What fills the context window, from the last request: a row per part, and a bar. Deferred tools stand apart.
+// What fills the context window, from a request: a row per part, and a bar. Deferred tools stand apart.
+import type { Agent } from '../../agent/types.ts'
 import { estimateTokens, type Shelf } from '../../core/index.ts'
 import { render } from '../../core/oracle/index.ts'
 
@@ -17,6 +18,13 @@ const LABELS = [
   { label: 'conversation', mark: '▒', kinds: ['user', 'assistant', 'thinking', 'removal'] },
 ] as const
 
+/** What would be sent now, prepared beside the conversation, which it leaves as it is. */
+export async function nextRequest({ shelf, model, messages }: Agent): Promise<object> {
+  const beside = shelf.fork({ subAgent: false, state: shelf.state() })
+  const { request } = await beside.prepare({ model, messages: [...messages] as never[] })
+  return request
+}
+
 /** Estimates, by length. */
 export function contextReport(
   request: object,
@@ -25,7 +33,9 @@ export function contextReport(
   window: number,
 ): ContextReport {
   const segments = render(request)
-  const parts = LABELS.map(({ label, mark, kinds }) => ({
+  const isKnown = (kinds: readonly string[]) =>
+    kinds[0] !== 'system' || segments.some(({ kind }) => kind === 'system')
+  const parts = LABELS.filter(({ kinds }) => isKnown(kinds)).map(({ label, mark, kinds }) => ({
     label,
     mark,
     tokens: estimateTokens(
@@ -42,14 +52,14 @@ export function contextReport(
 
 const WIDTH = 48
 
-export function contextLines({ parts, window, deferred }: ContextReport): string[] {
+export function contextLines({ parts, window, deferred }: ContextReport, about: string): string[] {
   const used = parts.reduce((sum, { tokens }) => sum + tokens, 0)
   const free = Math.max(0, window - used)
   const cells = parts.map(({ mark, tokens }) => mark.repeat(Math.ceil((WIDTH * tokens) / window))).join('')
   const count = (tokens: number) => tokens.toLocaleString('en-US').padStart(9)
   const share = (tokens: number) => `${((100 * tokens) / window).toFixed(1)} %`.padStart(7)
   return [
-    `${share(used).trim()} of ${window.toLocaleString('en-US')} tokens, an estimate of the last request`,
+    `${share(used).trim()} of ${window.toLocaleString('en-US')} tokens, ${about}`,
     cells.slice(0, WIDTH).padEnd(WIDTH, '░'),
     ...parts.map(({ label, mark, tokens }) => `${mark} ${label.padEnd(24)}${count(tokens)} ${share(tokens)}`),
     `░ ${'free'.padEnd(24)}${count(free)} ${share(free)}`,

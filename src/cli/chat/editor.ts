@@ -18,7 +18,7 @@ export type Key = { readonly [name: string]: unknown }
 /** A key and what it writes. */
 export type Press = { readonly input: string; readonly key: Key }
 
-export const emptyLine: Line = { text: '', cursor: 0, history: [], at: 0, draft: '', isPasting: false }
+const emptyLine: Line = { text: '', cursor: 0, history: [], at: 0, draft: '', isPasting: false }
 
 /** Terminals mark what is pasted once they were asked to. */
 export const ASK_FOR_MARKS = '\u001b[?2004h'
@@ -67,12 +67,17 @@ export function typed(line: Line, { input, key }: Press): Line {
 /** The line is sent: it joins the history. */
 export function sent({ text, history }: Line): Line {
   const next = text.trim() === '' || history.at(-1) === text ? history : [...history, text]
-  return { ...emptyLine, history: next, at: next.length }
+  return lineAfter(next)
+}
+
+/** A line with what was typed before it. */
+export function lineAfter(history: readonly string[]): Line {
+  return { ...emptyLine, history, at: history.length }
 }
 
 /** Nothing is typed any more. */
 export function cleared({ history }: Line): Line {
-  return { ...emptyLine, history, at: history.length }
+  return lineAfter(history)
 }
 
 /** The character under the cursor, which may be more than one unit long. */

@@ -1,5 +1,6 @@
 // What a key does in a chat: it changes the line, answers a question, sends, stops or ends.
 import type { Chat } from './chat.ts'
+import { isCommand } from './commands.ts'
 import { cleared, type Line, type Press, sent, typed } from './editor.ts'
 
 /** The line after the key. A question that is not ready takes no answer. */
@@ -17,12 +18,17 @@ export function pressed(chat: Chat, line: Line, press: Press, isReady: boolean):
   const isSent = key.return && !key.meta && !line.isPasting
   if (!isSent) return typed(line, press)
   if (line.text.trim() === '') return line
-  if (turn) {
-    chat.wait()
+  if (turn && changesConversation(line.text.trim())) {
+    chat.wait(line.text.trim())
     return line
   }
-  void chat.send(line.text.trim())
+  void chat.send(line.text)
   return sent(line)
+}
+
+/** Messages do, and two commands; the others are answered while a turn runs. */
+function changesConversation(text: string): boolean {
+  return !isCommand(text) || /^\/(compact(\s|$)|model\s+\S)/.test(text)
 }
 
 /** Ctrl-C stops what runs; with nothing running it clears the line, and then ends. */

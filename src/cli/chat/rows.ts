@@ -50,6 +50,6 @@ function rowsOfLine(line: string, columns: number): number {
 }
 
 /** A word that does not fit leaves the end of its row empty. */
-function usable(columns: number): number {
+export function usable(columns: number): number {
   return Math.max(10, Math.floor(columns * 0.85))
 }

@@ -1,8 +1,8 @@
 // What a chat tells of its servers, and of the session it goes on from.
 import type { Message } from '../../core/index.ts'
 import type { McpHost, ServerStatus } from '../../mcp/types.ts'
-import type { Item } from './chat.ts'
-import { conversationLines } from './turn.ts'
+import type { Item } from './items.ts'
+import { conversationItems } from './turn.ts'
 
 export type Teller = {
   /** How they are now, in a few words. */
@@ -72,15 +72,14 @@ export function resumedItems(messages: readonly Message[]): Item[] {
   return [
     { kind: 'told', text: `Resumed   ${messages.length} messages; the last of them:` },
     ...(words === '' ? [] : [{ kind: 'user', text: words } as const]),
-    ...conversationLines(messages.slice(at + 1), false),
+    ...conversationItems(messages.slice(at + 1), false),
   ]
 }
 
-/** What the person said, if it is a message of theirs. */
+/** What the person said, if it is a message of theirs and no note. */
 function wordsOf({ role, content }: Message): string {
   if (role !== 'user') return ''
-  if (typeof content === 'string') return content
-  const blocks = Array.isArray(content) ? content : []
+  const blocks = Array.isArray(content) ? content : [{ type: 'text', text: content }]
   if (blocks.some(({ type }) => type === 'tool_result')) return ''
   const last = blocks.findLast(({ type }) => type === 'text')
   const text = String(last?.text ?? '')

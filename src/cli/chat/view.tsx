@@ -1,22 +1,21 @@
 /** @jsxRuntime automatic */
 // The terminal session: what was said scrolls away above, what happens now and the line to type in stay below.
-import { Box, render, Static, Text, useInput, useStdout } from 'ink'
+import { Box, render, Static, Text, useApp, useInput, useStdout } from 'ink'
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { colour } from '../colour.ts'
-import type { Chat, ChatState, Item } from './chat.ts'
+import type { Chat, ChatState } from './chat.ts'
 import { slashHint } from './commands.ts'
-import { ASK_FOR_MARKS, emptyLine, type Line, NO_MORE_MARKS, pressesIn, underCursor } from './editor.ts'
+import { ASK_FOR_MARKS, type Line, lineAfter, NO_MORE_MARKS, pressesIn, underCursor } from './editor.ts'
+import { type Item, lastLinesOf, linesOf } from './items.ts'
 import { pressed } from './press.ts'
 import type { Question } from './questions.ts'
 import { firstRows, harmless, lastRows, rowsOf } from './rows.ts'
-import { runningText, turnLines } from './turn.ts'
+import { Lines } from './said.tsx'
+import { runningText, spentBy, type Turn, turnItems } from './turn.ts'
 
 export async function showChat(chat: Chat): Promise<void> {
-  // What is typed before the first drawing is not echoed.
-  process.stdin.setRawMode(true)
   process.stdout.write(ASK_FOR_MARKS)
   const screen = render(<Session chat={chat} />, { exitOnCtrlC: false })
-  chat.onEnd(() => screen.unmount())
   await screen.waitUntilExit()
   process.stdout.write(NO_MORE_MARKS)
 }
@@ -25,6 +24,11 @@ function Session({ chat }: { readonly chat: Chat }) {
   const state = useSyncExternalStore(chat.subscribe, chat.state)
   const { line, isReady } = useLine(chat, state.asking)
   const drawing = useDrawing(() => chat.state().items.length)
+  const { exit } = useApp()
+  // Only now what was said last is drawn.
+  useEffect(() => {
+    if (state.isOver) exit()
+  }, [state.isOver, exit])
   return (
     <Box flexDirection="column">
       <Static key={drawing.times} items={state.items.slice(drawing.from)}>
@@ -53,7 +57,8 @@ function useLine(
   chat: Chat,
   asking: ChatState['asking'],
 ): { readonly line: Line; readonly isReady: boolean } {
-  const line = useRef<Line>(emptyLine)
+  const [first] = useState(() => lineAfter(chat.typed()))
+  const line = useRef(first)
   const answerable = useRef<ChatState['asking']>(undefined)
   const [times, draw] = useState(0)
   useInput((input, key) => {
@@ -101,25 +106,12 @@ function useDrawing(count: () => number): { readonly times: number; readonly fro
 /** What is in sight; what has scrolled away stays. */
 const CLEAR = '\u001b[H\u001b[J'
 
-const COLOURS: { readonly [kind in Item['kind']]?: string } = {
-  user: 'cyan',
-  summary: 'gray',
-  call: 'blue',
-  failed: 'red',
-  notice: 'yellow',
-  told: 'gray',
-  welcome: 'gray',
-  spent: 'gray',
-}
+/** Where colours are not wanted, or cannot be had, Markdown is shown as it was written. */
+const isPlain = colour('cyan') === undefined || process.env.TERM === 'dumb'
 
-function Said({ item: { kind, text } }: { readonly item: Item }) {
-  const isIndented = kind !== 'user' && kind !== 'said' && kind !== 'welcome'
-  const name = COLOURS[kind]
-  return (
-    <Box paddingLeft={isIndented ? 2 : 0} marginTop={kind === 'user' ? 1 : 0}>
-      <Text color={name && colour(name)}>{harmless(kind === 'user' ? `> ${text}` : text)}</Text>
-    </Box>
-  )
+function Said({ item }: { readonly item: Item }) {
+  const { columns } = useRoom()
+  return <Lines lines={linesOf(item, { columns, isPlain })} columns={columns} />
 }
 
 /** Rows for the line to type in, what stands around it, and a question. */
@@ -134,42 +126,28 @@ function useRoom(): { readonly rows: number; readonly columns: number } {
 function Now({ state: { turn, asking, isVerbose } }: { readonly state: ChatState }) {
   const room = useRoom()
   if (!turn) return null
-  const rows = asking
-    ? Math.max(2, room.rows - rowsOf(shortened(asking.detail, room), room.columns))
-    : room.rows
+  const { columns } = room
+  const rows = asking ? Math.max(2, room.rows - rowsOf(shortened(asking.detail, room), columns)) : room.rows
+  const lines = lastLinesOf(turnItems(turn, isVerbose), rows, { columns, isPlain })
   return (
     <Box flexDirection="column">
-      {lastLines(turnLines(turn, isVerbose), rows, room.columns).map((line, index) => (
-        <Said key={`${index}${line.kind}`} item={line} />
-      ))}
-      {asking ? null : <Working text={runningText(turn)} began={turn.began} />}
+      <Lines lines={lines} columns={columns} />
+      {asking ? null : <Working turn={turn} />}
     </Box>
   )
 }
 
-function lastLines(lines: readonly Item[], rows: number, columns: number): Item[] {
-  const kept: Item[] = []
-  let left = rows
-  for (const { kind, text } of [...lines].reverse()) {
-    if (left <= 0) break
-    const shown = lastRows(harmless(text), left, columns)
-    kept.unshift({ kind, text: shown })
-    left -= rowsOf(shown, columns)
-  }
-  return kept
-}
-
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 
-function Working({ text, began }: { readonly text: string; readonly began: number }) {
+function Working({ turn }: { readonly turn: Turn }) {
   const [frame, next] = useState(0)
   useEffect(() => {
     const timer = setInterval(() => next((now) => now + 1), 120)
     return () => clearInterval(timer)
   }, [])
-  const seconds = Math.floor((Date.now() - began) / 1000)
+  const seconds = Math.floor(spentBy(turn) / 1000)
   const sign = FRAMES[frame % FRAMES.length]
-  return <Text color={colour('gray')}>{`${sign} ${text} · ${seconds} s · Ctrl-C stops`}</Text>
+  return <Text color={colour('gray')}>{`${sign} ${runningText(turn)} · ${seconds} s · Ctrl-C stops`}</Text>
 }
 
 type AskingProps = { readonly question: Question; readonly isReady: boolean }
@@ -202,7 +180,8 @@ function Prompt({ line, state }: { readonly line: Line; readonly state: ChatStat
   const isAtEnd = under === '' || under === '\n'
   const before = lastRows(line.text.slice(0, line.cursor), most, columns - 2)
   const after = firstRows(line.text.slice(line.cursor + (isAtEnd ? 0 : under.length)), 2, columns - 2)
-  const hint = line.text === '' || state.turn ? state.hint : slashHint(line.text) || lineCount(line)
+  const about = line.text === '' ? state.hint : slashHint(line.text) || lineCount(line)
+  const hint = state.remark ?? about
   return (
     <Box flexDirection="column" marginTop={1}>
       <Box>

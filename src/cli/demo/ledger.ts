@@ -1,5 +1,4 @@
 // What definitions cost, from the requests that were really sent: with Toolshelf, and what they would have cost without.
-import { REMINDER } from '../../agent/using/index.ts'
 import { estimateTokens, SEARCH_TOOL } from '../../core/index.ts'
 import { extendsPrefix, render, type Segment } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../core/oracle/json.ts'
@@ -143,7 +142,7 @@ function shelfTokens(segments: readonly Segment[], request: object): number {
   const notes = blocks
     .filter(({ type }) => type === 'text')
     .map(({ text }) => textOf(text))
-    .filter((text) => /^<(system-reminder|available-deferred-tools)>/.test(text) || text.startsWith(REMINDER))
+    .filter((text) => /^<(system-reminder|available-deferred-tools)>/.test(text))
   const searches = new Set(blocks.filter(({ name }) => name === SEARCH_TOOL).map(({ id }) => id))
   const calls = blocks.filter((block) => searches.has(block.id) || searches.has(block.tool_use_id))
   return estimateTokens([...shown, ...notes, ...calls.map((block) => JSON.stringify(block))].join(''))

@@ -1,0 +1,157 @@
+// Markdown within a line: emphasis, code and links as spans. What is not surely a mark stays as it was written.
+import type { Looks, Span } from './styled.ts'
+
+type Found = { readonly spans: readonly Span[]; readonly end: number }
+
+type Reading = {
+  readonly text: string
+  readonly looks: Looks
+  /** More is coming: what was begun is taken to be ended there. */
+  readonly isOpen: boolean
+  readonly depth: number
+  /** Marks that nothing closes any more: looked for once. */
+  readonly unclosed: Set<string>
+}
+
+/** Marks within marks; nobody writes more. */
+const DEEPEST = 4
+
+export function spansOf(text: string, looks: Looks = {}, isOpen = false): Span[] {
+  return read({ text, looks, isOpen, depth: 0, unclosed: new Set() })
+}
+
+const SPECIAL = /[`*_~[\\]/g
+
+function read(reading: Reading): Span[] {
+  const { text, looks } = reading
+  const spans: Span[] = []
+  let taken = 0
+  const take = (end: number) => {
+    if (end > taken) spans.push({ ...looks, text: text.slice(taken, end) })
+  }
+  for (let at = next(text, 0); at < text.length; ) {
+    const found =
+      escapeAt(reading, at) ?? codeAt(reading, at) ?? linkAt(reading, at) ?? emphasisAt(reading, at)
+    if (found) {
+      take(at)
+      spans.push(...found.spans)
+      taken = found.end
+      at = next(text, taken)
+    } else at = next(text, at + runAt(text, at).length)
+  }
+  take(text.length)
+  return spans
+}
+
+function next(text: string, from: number): number {
+  SPECIAL.lastIndex = from
+  return SPECIAL.exec(text)?.index ?? text.length
+}
+
+/** The same character as often as it stands there. */
+function runAt(text: string, at: number): string {
+  let end = at + 1
+  while (text[end] === text[at]) end++
+  return text.slice(at, end)
+}
+
+/** Only before what would be a mark: a backslash means other things elsewhere. */
+function escapeAt({ text, looks }: Reading, at: number): Found | undefined {
+  const escaped = text[at + 1] ?? ''
+  return text[at] === '\\' && /[*_`~#|]/.test(escaped)
+    ? { spans: [{ ...looks, text: escaped }], end: at + 2 }
+    : undefined
+}
+
+function codeAt({ text, looks, isOpen, unclosed }: Reading, at: number): Found | undefined {
+  if (text[at] !== '`') return undefined
+  const mark = runAt(text, at)
+  const begin = at + mark.length
+  const end = unclosed.has(mark) ? -1 : closingRun(text, mark, begin)
+  if (end < 0) unclosed.add(mark)
+  if (end < 0 && !(isOpen && begin < text.length)) return undefined
+  const inner = end < 0 ? text.slice(begin) : text.slice(begin, end)
+  const isPadded = inner.startsWith(' ') && inner.endsWith(' ') && inner.trim() !== ''
+  const code = isPadded ? inner.slice(1, -1) : inner
+  return { spans: [{ ...looks, color: 'cyan', text: code }], end: end < 0 ? text.length : end + mark.length }
+}
+
+function closingRun(text: string, mark: string, from: number): number {
+  for (let at = text.indexOf(mark, from); at >= 0; ) {
+    const { length } = runAt(text, at)
+    if (length === mark.length) return at
+    at = text.indexOf(mark, at + length)
+  }
+  return -1
+}
+
+const LINK = /\[([^[\]]+)\]\(([^()\s]+(?:\([^()\s]*\)[^()\s]*)*(?:\s+"[^"]*")?)\)/y
+
+/** As its text, with the address behind it. */
+function linkAt(reading: Reading, at: number): Found | undefined {
+  const { text, looks, depth } = reading
+  if (text[at] !== '[' || text[at - 1] === '!') return undefined
+  LINK.lastIndex = at
+  const [whole, label = '', address = ''] = LINK.exec(text) ?? []
+  if (whole === undefined) return undefined
+  const inner = { text: label, looks: { ...looks, underline: true }, isOpen: false, depth: depth + 1 }
+  const spans = read({ ...inner, unclosed: new Set() })
+  const behind = label === address ? [] : [{ ...looks, dim: true, text: ` (${address})` }]
+  return { spans: [...spans, ...behind], end: at + whole.length }
+}
+
+const EMPHASIS: { readonly [mark: string]: Looks } = {
+  '*': { italic: true },
+  _: { italic: true },
+  '**': { bold: true },
+  __: { bold: true },
+  '***': { bold: true, italic: true },
+  '~~': { strikethrough: true },
+}
+
+function emphasisAt(reading: Reading, at: number): Found | undefined {
+  const { text, looks, isOpen, depth, unclosed } = reading
+  const mark = runAt(text, at)
+  const added = EMPHASIS[mark]
+  const begin = at + mark.length
+  if (!added || depth >= DEEPEST || !opens(text, at, begin)) return undefined
+  const end = unclosed.has(mark) ? -1 : closing(text, mark, begin)
+  if (end < 0) unclosed.add(mark)
+  if (end < 0 && !isOpen) return undefined
+  const inner = end < 0 ? text.slice(begin) : text.slice(begin, end)
+  // A name such as __init__ is no emphasis.
+  if (mark === '__' && !inner.includes(' ')) return undefined
+  const spans = read({
+    text: inner,
+    looks: { ...looks, ...added },
+    isOpen: end < 0,
+    depth: depth + 1,
+    unclosed: new Set(),
+  })
+  return { spans, end: end < 0 ? text.length : end + mark.length }
+}
+
+/** Never in the middle of a word, a product or a path: snake_case, 2*3*4 and src/*.ts stay as they are. */
+function opens(text: string, at: number, begin: number): boolean {
+  const before = text[at - 1] ?? ' '
+  const after = text[begin] ?? ' '
+  const isShort = begin === at + 1
+  return (
+    /[\s([{"'>:*_~]|[^ -~]/.test(before) && !/[\s/,;:!?)\]}%=|]/.test(after) && !(isShort && after === '.')
+  )
+}
+
+function closing(text: string, mark: string, from: number): number {
+  for (let at = text.indexOf(mark, from + 1); at >= 0; ) {
+    const run = runAt(text, at)
+    const isAlone = run.length === mark.length || run.length === 3
+    const after = at + run.length
+    if (isAlone && closes(text[at - 1] ?? ' ', text[after] ?? ' ')) return after - mark.length
+    at = text.indexOf(mark, after)
+  }
+  return -1
+}
+
+function closes(before: string, after: string): boolean {
+  return !/[\s([{]/.test(before) && /[\s)\]}"'.,;:!?*_~-]|[^ -~]/.test(after)
+}

@@ -1,0 +1,60 @@
+// What stands in a chat, as lines with looks: each kind has its own.
+import { markdownLines } from './markdown.ts'
+import { harmless } from './rows.ts'
+import { type Looks, lastLines, type StyledLine } from './styled.ts'
+
+export type Item = {
+  readonly kind: Kind
+  readonly text: string
+  /** More of it is coming. */
+  readonly isOpen?: boolean
+}
+
+type Kind =
+  | 'welcome'
+  | 'user'
+  | 'told'
+  | 'said'
+  | 'thought'
+  | 'summary'
+  | 'call'
+  | 'failed'
+  | 'notice'
+  | 'spent'
+
+const LOOKS: { readonly [kind in Kind]: Looks & { readonly indent?: number } } = {
+  welcome: { color: 'gray' },
+  user: { color: 'cyan' },
+  told: { color: 'gray', indent: 2 },
+  said: {},
+  thought: { dim: true, italic: true, indent: 2 },
+  summary: { color: 'gray', indent: 2 },
+  call: { color: 'blue', indent: 2 },
+  failed: { color: 'red', indent: 2 },
+  notice: { color: 'yellow', indent: 2 },
+  spent: { color: 'gray', indent: 2 },
+}
+
+export type Paper = {
+  readonly columns: number
+  /** It takes no looks: Markdown is shown as it was written. */
+  readonly isPlain: boolean
+}
+
+/** The end of it all, as much as there are rows for. */
+export function lastLinesOf(items: readonly Item[], rows: number, paper: Paper): StyledLine[] {
+  const lines: StyledLine[] = []
+  for (const item of items.toReversed()) {
+    if (lines.length >= rows) break
+    lines.unshift(...linesOf(item, paper))
+  }
+  return lastLines(lines, rows, paper.columns)
+}
+
+export function linesOf({ kind, text, isOpen }: Item, { columns, isPlain }: Paper): StyledLine[] {
+  const safe = harmless(kind === 'user' ? `> ${text}` : text)
+  if (kind === 'said' && !isPlain) return markdownLines(safe, columns, isOpen)
+  const { indent = 0, ...looks } = LOOKS[kind]
+  const lines = safe.split('\n').map((line) => ({ spans: [{ ...looks, text: line }], indent }))
+  return kind === 'user' ? lines.map((line, index) => ({ ...line, isApart: index === 0 })) : lines
+}

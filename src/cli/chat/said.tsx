@@ -1,0 +1,77 @@
+/** @jsxRuntime automatic */
+// Lines with looks, drawn: those that stand alike below each other as one.
+import { Box, Text } from 'ink'
+import { colour } from '../colour.ts'
+import { EDGE, type Span, type StyledLine, textOf } from './styled.ts'
+
+type LinesProps = { readonly lines: readonly StyledLine[]; readonly columns: number }
+
+export function Lines({ lines, columns }: LinesProps) {
+  return (
+    <Box flexDirection="column" width={columns}>
+      {groupsOf(lines).map((group, index) => (
+        <Group key={index} lines={group} />
+      ))}
+    </Box>
+  )
+}
+
+/** A line with a lead stands alone, because its rows are indented by it. */
+function groupsOf(lines: readonly StyledLine[]): StyledLine[][] {
+  const groups: StyledLine[][] = []
+  for (const line of lines) {
+    const [first] = groups.at(-1) ?? []
+    const isAlike =
+      first &&
+      !first.lead &&
+      !line.lead &&
+      !line.isApart &&
+      first.hasEdge === line.hasEdge &&
+      first.indent === line.indent
+    if (isAlike) groups.at(-1)?.push(line)
+    else groups.push([line])
+  }
+  return groups
+}
+
+function Group({ lines }: { readonly lines: readonly StyledLine[] }) {
+  const { lead = '', hasEdge, indent = 0, isApart } = lines[0] ?? { spans: [] }
+  return (
+    <Box marginLeft={indent} marginTop={isApart ? 1 : 0} {...(hasEdge ? edge : {})}>
+      {lead === '' ? null : (
+        <Box flexShrink={0}>
+          <Text color={colour('gray')}>{lead}</Text>
+        </Box>
+      )}
+      <Text>
+        {lines.map((line, index) => (
+          <Row key={index} line={line} isFirst={index === 0} />
+        ))}
+      </Text>
+    </Box>
+  )
+}
+
+const edge = {
+  borderStyle: 'single',
+  borderTop: false,
+  borderRight: false,
+  borderBottom: false,
+  borderDimColor: true,
+  paddingLeft: EDGE - 1,
+} as const
+
+/** An empty row is still a row. */
+function Row({ line, isFirst }: { readonly line: StyledLine; readonly isFirst: boolean }) {
+  const spans: readonly Span[] = textOf(line) === '' ? [{ text: ' ' }] : line.spans
+  return (
+    <>
+      {isFirst ? '' : '\n'}
+      {spans.map(({ text, color, dim, ...looks }, index) => (
+        <Text key={index} {...looks} dimColor={dim ?? false} color={color && colour(color)}>
+          {text}
+        </Text>
+      ))}
+    </>
+  )
+}

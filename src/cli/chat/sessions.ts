@@ -1,0 +1,33 @@
+// `/sessions`: the conversations of this folder, and how to go on with each.
+import { resolve } from 'node:path'
+import { sessionFiles } from '../session-files.ts'
+import { listSessions, type SessionEntry } from '../sessions.ts'
+
+const MOST = 10
+const LONGEST_WORDS = 48
+
+export function sessionLines(directory: string, file: string): string[] {
+  const found = listSessions(directory, MOST)
+  if (found.length === 0)
+    return ['There is no session of this folder yet; this one is kept once you say something.']
+  const older = sessionFiles(directory).length - found.length
+  const option = resolve(directory) === process.cwd() ? '' : ` --directory ${directory}`
+  return [
+    ...found.flatMap((entry) => [
+      `${timeOf(entry)}  ${aboutOf(entry)}${entry.file === file ? '  (this one)' : ''}`,
+      `  toolshelf chat${option} --resume ${entry.name}`,
+    ]),
+    ...(older > 0 ? [`… and ${older} older: toolshelf sessions${option}`] : []),
+  ]
+}
+
+/** As the clock on the wall has it: 2026-03-01 09:30. */
+function timeOf({ time }: SessionEntry): string {
+  return time.toLocaleString('sv-SE', { dateStyle: 'short', timeStyle: 'short' })
+}
+
+function aboutOf({ messages, words, isBroken }: SessionEntry): string {
+  if (isBroken) return 'it cannot be read'
+  const first = words.length > LONGEST_WORDS ? `${words.slice(0, LONGEST_WORDS - 1)}…` : words
+  return `${messages} ${messages === 1 ? 'message' : 'messages'}  ${first}`.trimEnd()
+}

@@ -1,0 +1,64 @@
+// Lines with looks: what a screen draws, how many rows that takes, and as much of its end as fits.
+import { columnsOf } from '../../mcp/doctor/pen.ts'
+import { rowsOf, usable } from './rows.ts'
+
+export type Looks = {
+  readonly bold?: boolean
+  readonly italic?: boolean
+  readonly underline?: boolean
+  readonly strikethrough?: boolean
+  readonly dim?: boolean
+  readonly color?: string
+}
+
+export type Span = Looks & { readonly text: string }
+
+export type StyledLine = {
+  readonly spans: readonly Span[]
+  /** Stands before the first row, and leaves the rows below it indented. */
+  readonly lead?: string
+  /** A line along the left side of every row. */
+  readonly hasEdge?: boolean
+  readonly indent?: number
+  /** An empty row goes before it. */
+  readonly isApart?: boolean
+}
+
+/** Columns that an edge takes, with the space behind it. */
+export const EDGE = 2
+
+export function textOf({ spans }: StyledLine): string {
+  return spans.map(({ text }) => text).join('')
+}
+
+export function rowsOfLine(line: StyledLine, columns: number): number {
+  return rowsOf(textOf(line), room(line, columns)) + (line.isApart ? 1 : 0)
+}
+
+/** The last lines, as many as there are rows for; the first of them may be cut. */
+export function lastLines(lines: readonly StyledLine[], rows: number, columns: number): StyledLine[] {
+  const kept: StyledLine[] = []
+  let left = rows
+  for (const line of lines.toReversed()) {
+    if (left <= 0) break
+    const most = left * usable(room(line, columns))
+    kept.unshift(textOf(line).length > most ? { ...line, spans: lastOf(line.spans, most) } : line)
+    left -= rowsOfLine(line, columns)
+  }
+  return kept
+}
+
+function room({ lead = '', hasEdge, indent = 0 }: StyledLine, columns: number): number {
+  return columns - columnsOf(lead) - (hasEdge ? EDGE : 0) - indent
+}
+
+function lastOf(spans: readonly Span[], characters: number): Span[] {
+  const kept: Span[] = []
+  let left = characters
+  for (const span of spans.toReversed()) {
+    if (left <= 0) break
+    kept.unshift({ ...span, text: span.text.slice(-left) })
+    left -= span.text.length
+  }
+  return kept
+}

@@ -1,0 +1,47 @@
+// What was typed in earlier chats of a folder, for the arrow keys: a JSON string a line, beside the sessions.
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export type TypedLines = {
+  /** Oldest first. */
+  readonly read: () => readonly string[]
+  /** A line that begins with a space is not kept. */
+  readonly keep: (line: string) => void
+}
+
+const MOST = 200
+const LONGEST = 10_000
+
+/** A convenience: where the disk takes or gives nothing, there is none, and nobody is told. */
+export function openTypedLines(folder: string): TypedLines {
+  const file = join(folder, 'typed-lines')
+  const read = () => attempt(() => readFileSync(file, 'utf8').split('\n').flatMap(parsed)) ?? []
+  return {
+    read,
+    keep(line) {
+      const before = read()
+      if (line.startsWith(' ') || line.length > LONGEST || line === before.at(-1)) return
+      const lines = [...before, line].slice(-MOST)
+      // Put in place whole: a chat that runs beside this one reads all of it, or the one before.
+      const draft = `${file}.${process.pid}`
+      attempt(() => {
+        mkdirSync(folder, { recursive: true, mode: 0o700 })
+        writeFileSync(draft, lines.map((one) => `${JSON.stringify(one)}\n`).join(''), { mode: 0o600 })
+        renameSync(draft, file)
+      })
+    },
+  }
+}
+
+function parsed(line: string): string[] {
+  const value = attempt((): unknown => JSON.parse(line))
+  return typeof value === 'string' ? [value] : []
+}
+
+function attempt<Value>(work: () => Value): Value | undefined {
+  try {
+    return work()
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,60 @@
+// `/using`: what helps the model use tools it cannot see, what it did and why, and a switch for each.
+import { preloadedIn } from '../../agent/preload.ts'
+import type { Session } from '../session.ts'
+
+const USAGE =
+  'To switch: /using remind 3 · /using preload off · /using learn on · /using forget <tool> · /using remember <tool>'
+
+export function usingLines(words: string, session: Session): string[] {
+  const [way, value] = words.split(/\s+/)
+  return way === '' || way === undefined ? shown(session) : switched(way, value, session)
+}
+
+function shown({ using, agent }: Session): string[] {
+  const { describe, remind, preload, learn } = using.options()
+  const pins = using.pins()
+  return [
+    row(
+      'describe',
+      describe > 0 ? `${describe} characters with each deferred name` : 'off; start with --describe 60',
+    ),
+    row('remind', remind > 0 ? `${remind} deferred tools that fit, with each message` : 'off'),
+    ...because(using.reminded(), 'fits your last message'),
+    row('preload', preload ? 'tools that your message names are loaded at once' : 'off'),
+    ...because([...new Set(preloadedIn(agent.messages))], 'named in your message'),
+    row('learn', learn ? 'tools that most sessions load stay loaded where that is cheaper' : 'off'),
+    ...pins.flatMap(({ tool, reason }) => because([tool], reason)),
+    USAGE,
+  ]
+}
+
+function switched(way: string, value: string | undefined, { using }: Session): string[] {
+  if (way === 'remind' && value !== undefined && /^\d{1,2}$/.test(value)) {
+    using.switch({ remind: Number(value) })
+    return [`From your next message on: ${value === '0' ? 'no reminders' : `${value} deferred tools named`}.`]
+  }
+  if ((way === 'preload' || way === 'learn') && (value === 'on' || value === 'off')) {
+    using.switch(way === 'preload' ? { preload: value === 'on' } : { learn: value === 'on' })
+    return [
+      `${way} is ${value}${way === 'learn' ? '; what is loaded already stays so in this session' : ''}.`,
+    ]
+  }
+  if ((way === 'forget' || way === 'remember') && value) {
+    if (!using.options().learn) return ['Nothing is learned: start with --learn, or say /using learn on.']
+    using[way](value)
+    return [
+      way === 'forget'
+        ? `${value} is no longer kept loaded, from the next session on.`
+        : `${value} may be kept loaded again.`,
+    ]
+  }
+  return [USAGE]
+}
+
+function row(way: string, text: string): string {
+  return `${way.padEnd(9)} ${text}`
+}
+
+function because(tools: readonly string[], reason: string): string[] {
+  return tools.map((tool) => `${''.padEnd(9)} ${tool}: ${reason}`)
+}

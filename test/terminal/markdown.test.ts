@@ -1,0 +1,204 @@
+// What a model says is Markdown: how it looks, what is left alone, and that nothing of it is lost.
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { markdownLines } from '../../src/cli/chat/markdown.ts'
+import type { Looks, StyledLine } from '../../src/cli/chat/styled.ts'
+import { newPlace, noTerminal, open, type Size } from './support.ts'
+
+/** Looks as marks, so that a line can be compared with a text. */
+function drawn({ lead = '', hasEdge, indent = 0, spans }: StyledLine): string {
+  const text = spans
+    .map(({ text, ...looks }) => `${marksOf(looks)}${text}${marksOf(looks) && '</>'}`)
+    .join('')
+  return `${' '.repeat(indent)}${hasEdge ? '│ ' : ''}${lead}${text}`
+}
+
+function marksOf({ bold, italic, underline, strikethrough, dim, color }: Looks): string {
+  const marks = [bold && 'b', italic && 'i', underline && 'u', strikethrough && 's', dim && 'd', color]
+  const names = marks.filter((mark) => mark)
+  return names.length === 0 ? '' : `<${names.join(' ')}>`
+}
+
+const drawing = (text: string, isOpen = false) => markdownLines(text, 80, isOpen).map(drawn)
+
+describe('Markdown', () => {
+  it.each([
+    ['plain words', 'plain words'],
+    ['# Title', '<b u>Title</>'],
+    ['### Part *three*', '<b>Part </><b i>three</>'],
+    ['#hashtag', '#hashtag'],
+    ['**bold** and *italic* and ***both***', '<b>bold</> and <i>italic</> and <b i>both</>'],
+    ['**bold with *italic* inside**', '<b>bold with </><b i>italic</><b> inside</>'],
+    ['**bold *italic***', '<b>bold </><b i>italic</>'],
+    ['_italic_ and __two words__', '<i>italic</> and <b>two words</>'],
+    ['中文**重点**内容', '中文<b>重点</>内容'],
+    ['~~gone~~ ~kept~', '<s>gone</> ~kept~'],
+    ['run `npm i`, ``a ` b``', 'run <cyan>npm i</>, <cyan>a ` b</>'],
+    ['`**not bold**`', '<cyan>**not bold**</>'],
+    ['**`both`**', '<b cyan>both</>'],
+    ['[text](https://a.example/b_(c)) end', '<u>text</><d> (https://a.example/b_(c))</> end'],
+    ['[https://a.example](https://a.example)', '<u>https://a.example</>'],
+    ['![picture](a.png) [x] [y]: z', '![picture](a.png) [x] [y]: z'],
+    ['- one', '• one'],
+    ['  * two **b**', '  • two <b>b</>'],
+    ['+ added', '+ added'],
+    ['12. twelve', '12. twelve'],
+    ['> quoted *so*', '│ quoted <i>so</>'],
+    ['> - listed', '│ • listed'],
+    ['---', `<d>${'─'.repeat(24)}</>`],
+    ['\\*stars\\* and \\(x\\) and C:\\dir', '*stars* and \\(x\\) and C:\\dir'],
+  ])('%s', (text, expected) => {
+    expect(drawing(text)).toEqual([expected])
+  })
+
+  it.each([
+    'snake_case_words and __init__ and _private',
+    '2*3*4 and 2 ** 3 ** 4 and a * b * c and x**2**y',
+    'src/*.ts and test/*.ts, *.md and *.json, **/*.ts and **/a/**',
+    'f(*args, **kwargs) and int *a, char *b',
+    'unclosed **bold and `code',
+    '5* hotel, 4* hotel',
+    '1.5 is a number, -1 too',
+  ])('leaves alone: %s', (text) => {
+    expect(drawing(text)).toEqual([text])
+  })
+
+  it('keeps what is between fences as it is, with its language before it', () => {
+    const text = 'Do:\n```ts\nconst a = `**b**`\n\n  # indented\n```\n*done*'
+    expect(drawing(text)).toEqual([
+      'Do:',
+      '<d>ts</>',
+      '│ const a = `**b**`',
+      '│ ',
+      '│   # indented',
+      '<i>done</>',
+    ])
+  })
+
+  it('a fence in a list is indented as it is, and a longer one holds a shorter one', () => {
+    expect(drawing('- so:\n  ```\n  a\n    b\n  ```')).toEqual(['• so:', '  │ a', '  │   b'])
+    expect(drawing('```\n```')).toEqual(['```', '```'])
+    expect(drawing('````md\n```\n*a*\n```\n````')).toEqual(['<d>md</>', '│ ```', '│ *a*', '│ ```'])
+  })
+
+  it('aligns a table to the left, and leaves one that does not fit as it is', () => {
+    const table = '| Name | Cost |\n|---|---:|\n| `a` | 1 |\n| 日本 | 22 \\| 3 |\nend'
+    expect(drawing(table)).toEqual([
+      '<b>Name</>  <b>Cost</>',
+      '<d>────  ──────</>',
+      '<cyan>a</>     1',
+      '日本  22 | 3',
+      'end',
+    ])
+    const wide = `| a | b |\n|---|---|\n| ${'x'.repeat(50)} | ${'y'.repeat(50)} |`
+    expect(drawing(wide)).toEqual(wide.split('\n'))
+  })
+
+  it('what has begun and not ended looks as it will, while more is coming', () => {
+    expect(drawing('some **bold te', true)).toEqual(['some <b>bold te</>'])
+    expect(drawing('some **bold text*', true)).toEqual(['some <b>bold text</>'])
+    expect(drawing('some **bold text**', true)).toEqual(['some <b>bold text</>'])
+    expect(drawing('call `npm ins', true)).toEqual(['call <cyan>npm ins</>'])
+    expect(drawing('```js\nconst a', true)).toEqual(['<d>js</>', '│ const a'])
+    expect(drawing('```js\nconst a\n``', true)).toEqual(['<d>js</>', '│ const a'])
+    expect(drawing('one **line\nmore', true)).toEqual(['one **line', 'more'])
+  })
+
+  const piece = fc.constantFrom(
+    ...[
+      'word',
+      'two',
+      '7',
+      ' ',
+      ' ',
+      '\n',
+      '\n',
+      '*',
+      '**',
+      '_',
+      '__',
+      '`',
+      '```',
+      '~~',
+      '#',
+      '- ',
+      '> ',
+      '| ',
+    ],
+    ...['1. ', '|---|', '[', '](', ')', '\\', '日', '(', '.', '---', '    '],
+  )
+  const letters = (text: string) => text.replaceAll(/[^\p{L}\p{N}]/gu, '')
+
+  it('loses no letter and no figure, whatever is written, whole or in the middle', () => {
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 40 }), fc.boolean(), (pieces, isOpen) => {
+        const text = pieces.join('')
+        const lines = markdownLines(text, 40, isOpen)
+        const shown = lines.map(({ lead = '', spans }) => lead + spans.map((span) => span.text).join(''))
+        expect(letters(shown.join('\n'))).toBe(letters(text))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('takes long lines of nothing but marks', () => {
+    for (const mark of ['*a ', '`', '`a ', '**', '[', '> ', '_(', '(*', '|', ' ', '\\*', '# ', '- '])
+      expect(markdownLines(mark.repeat(20_000), 80).length).toBeGreaterThan(0)
+  })
+})
+
+async function answered(
+  said: string,
+  size: Size = {},
+  environment: { [name: string]: string } = {},
+  delay = 0,
+) {
+  const place = newPlace(environment)
+  const script = place.file('script.json', { delay, rules: [{ do: [{ say: said }] }] })
+  const screen = open(place, ['chat', '--script', script], size)
+  await screen.shows(/Servers +none/)
+  await screen.enter('go')
+  return screen
+}
+
+describe.skipIf(noTerminal)('Markdown in a chat', () => {
+  it('is drawn: without its marks, with lists, edges and looks', async () => {
+    const screen = await answered(
+      '## Plan\n\nUse **bold** and `code`.\n\n1. a line that is so long that it goes on in the next row of this narrow terminal\n- b\n\n```sh\nls *.md\n```',
+      { columns: 60 },
+    )
+    const text = await screen.shows(/ls \*\.md.*\d out/s)
+    expect(text).toContain('Plan\n\nUse bold and code.\n\n1. a line')
+    expect(text).toMatch(/\n {3,4}this narrow terminal\n• b\n\nsh\n│ ls \*\.md\n/)
+    expect(screen.raw()).toContain('\u001b[1mbold\u001b[22m')
+    expect(screen.raw()).toContain('\u001b[36mcode\u001b[39m')
+  })
+
+  it('is shown as it was written where there are no colours', async () => {
+    const screen = await answered('Use **bold**.\n- `b`', {}, { NO_COLOR: '1' })
+    await screen.shows('Use **bold**.\n- `b`')
+  })
+
+  it('a long answer stays within the screen while it comes, and is all there to scroll to, once', async () => {
+    const part = (number: number) =>
+      `## Part ${number}\n\nSome **bold** words, ${'日本 '.repeat(30)}\n\n\`\`\`js\nconst a${number} = '${'x'.repeat(100)}'\n\`\`\`\n\n- item ${number}`
+    const parts = Array.from({ length: 12 }, (_, index) => index + 1)
+    const screen = await answered(parts.map(part).join('\n\n'), { columns: 80, rows: 24 }, {}, 15)
+    await screen.shows(/item 12\n.*\d out/s)
+    const count = (wanted: RegExp) => screen.scrolled().match(wanted)?.length
+    for (const number of parts) {
+      expect(count(new RegExp(`^Part ${number}$`, 'gm'))).toBe(1)
+      expect(count(new RegExp(`^│ const a${number} = `, 'gm'))).toBe(1)
+      expect(count(new RegExp(`^• item ${number}$`, 'gm'))).toBe(1)
+    }
+    expect(count(/Toolshelf chat with/g)).toBe(1)
+    expect(screen.raw()).not.toContain('\u001b[2J')
+  })
+
+  it('cannot steer the terminal', async () => {
+    const screen = await answered('**bold\u001b[2J** `\u001b]0;title\u0007code` \u202e')
+    const text = await screen.shows(/bold.*\d out/s)
+    expect(text).toContain('bold code ?')
+    expect(screen.raw()).not.toMatch(/title|\u202e/)
+  })
+})

@@ -1,0 +1,102 @@
+// A turn in a chat as it goes on: what happens stands where it happened, commands are answered, the clock is fair.
+import { describe, expect, it } from 'vitest'
+import { newPlace, noTerminal, open, rest } from './support.ts'
+
+async function chat(script: object, words: readonly string[] = []) {
+  const place = newPlace()
+  place.file('a.txt', 'alpha')
+  const file = place.file('script.json', script)
+  const screen = open(place, ['chat', '--script', file, ...words], { rows: 40 })
+  await screen.shows(/Servers +none/)
+  return screen
+}
+
+const LONG = Array.from({ length: 60 }, (_, index) => `word${index}`).join(' ')
+
+describe.skipIf(noTerminal)('a turn', () => {
+  it('shows a failure that passes where it happened, and when it is tried again', async () => {
+    const read = { call: 'Read', input: { path: 'a.txt' } }
+    const fail = { fail: { status: 529, message: 'Too busy.', times: 3 } }
+    const screen = await chat({
+      rules: [{ do: [{ say: 'First.' }, read, fail, { say: 'Second.' }, read, { say: 'Third.' }] }],
+    })
+    await screen.enter('go')
+    await screen.shows(/Too busy.*Trying again\.\n.*trying again in \d s · \d+ s · Ctrl-C stops/s)
+    const text = await screen.shows(/Third\..*\d out/s)
+    expect(text).toMatch(
+      /First\.\n +Read 1 file\n +Too busy\. \(status 529\)\. Trying again\.\nSecond\.\n +Read 1 file\nThird\./,
+    )
+    expect(text).not.toContain('trying again in')
+  })
+
+  it('is no reason to wait for commands that only show something', async () => {
+    const screen = await chat({ delay: 250, rules: [{ do: [{ say: LONG }] }] })
+    await screen.enter('go')
+    await screen.shows('word2')
+    await screen.enter('/tools')
+    expect(await screen.shows(/Working set +Agent/)).toContain('Ctrl-C stops')
+    await screen.enter('/search move a file')
+    expect(await screen.shows(/Move {2}\S/)).toContain('Ctrl-C stops')
+    await screen.enter('/model')
+    expect(await screen.shows('The model is toolshelf-script.')).toContain('Ctrl-C stops')
+    const text = await screen.shows(/\d out/)
+    expect(text).toMatch(/word0.*word59.*> \/tools.*Working set.*> \/search.*> \/model/s)
+    expect(text.match(/Working set/g)).toHaveLength(1)
+  })
+
+  it('keeps commands waiting that would change the conversation under it, and says so', async () => {
+    const screen = await chat({ delay: 250, rules: [{ do: [{ say: LONG }] }] })
+    await screen.enter('go')
+    await screen.shows('word2')
+    for (const command of ['/compact', '/model another']) {
+      await screen.enter(command)
+      await screen.shows('This waits for the end of the turn: press Enter then.')
+      screen.type('\u0015')
+      await screen.hides(`> ${command}`)
+    }
+    await screen.enter('/model another')
+    await screen.shows(/\d out/)
+    screen.type('\r')
+    await screen.shows('From now on the model is another.')
+  })
+
+  it('/quit stops it, shows what it came to, and ends', async () => {
+    const screen = await chat({ delay: 250, rules: [{ do: [{ say: LONG }] }] })
+    await screen.enter('go')
+    await screen.shows('word2')
+    await screen.enter('/quit')
+    expect(await screen.ended()).toBe(0)
+    expect(screen.scrolled()).toMatch(/word0 .*> \/quit\n +Stopped\.\n.*The session is kept\./s)
+    expect(screen.scrolled()).not.toContain('Ctrl-C stops')
+  })
+
+  it('does not count the time that a person takes to answer', async () => {
+    const shout = { call: 'Bash', input: { command: 'true' } }
+    const screen = await chat({ rules: [{ do: [shout, { say: 'Over.' }] }] })
+    const began = Date.now()
+    await screen.enter('go')
+    await screen.shows('[y] yes')
+    const asked = Date.now()
+    await rest(2500)
+    const answered = Date.now()
+    screen.type('y')
+    const text = await screen.shows(/Over\..*\d out/s)
+    const whole = Date.now() - began
+    const told = Number(/(\d+\.\d) s · /.exec(text)?.[1]) * 1000
+    expect(told).toBeLessThanOrEqual(whole - (answered - asked) + 50)
+  })
+
+  it('/verbose shows what the model thinks, while it does and afterwards', async () => {
+    const rules = [{ do: [{ think: `I ponder ${LONG}` }, { say: 'Done.' }] }]
+    const screen = await chat({ delay: 150, rules })
+    await screen.enter('go')
+    expect(await screen.shows(/Done\..*\d out/s)).not.toContain('ponder')
+    await screen.enter('/verbose')
+    await screen.shows('Everything is shown in full.')
+    await screen.enter('again')
+    expect(await screen.shows(/I ponder/)).toContain('Ctrl-C stops')
+    await screen.shows(/I ponder.*word59\n.*Done\..*\d out/s)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what makes it dim
+    expect(screen.raw()).toMatch(/\u001b\[2m[^\n]*I ponder/)
+  })
+})
