@@ -136,9 +136,13 @@ export function faultOf(error: unknown, address = ''): Fault {
   }
 }
 
-/** A mistake on this side, which no waiting mends: a wrong call of the client, or a client without a key. */
+/**
+ * A mistake on this side, which no waiting mends: a wrong call of the client, or a client without a key. `fetch` throws
+ * a TypeError for a lost connection too, but with its cause.
+ */
 function isOurs(error: unknown, text: string): boolean {
-  return error instanceof TypeError || /authentication method/i.test(text)
+  const isWrongCall = error instanceof TypeError && error.cause === undefined
+  return isWrongCall || /authentication method/i.test(text)
 }
 
 function retryAfter(headers: unknown): number | undefined {

@@ -1,4 +1,5 @@
 // What goes wrong around the loop: it is told, nothing is lost, and the next message works.
+import type Anthropic from '@anthropic-ai/sdk'
 import { expect, test } from 'vitest'
 import type { Upstream } from '../../src/messages/types.ts'
 import {
@@ -123,6 +124,26 @@ test('a stream that breaks off is asked for again, and what it said so far is vo
   expect(told.at(-1)).toMatch(/^end failed: /)
   expect(talk.seen).toHaveLength(3)
   expect(refusals(talk)).toEqual([])
+})
+
+test('a connection that is lost in the middle of a reply is made again', async () => {
+  const model = await served(scripted({ do: [{ say: 'a whole sentence' }] }))
+  let losses = 0
+  const lossy: typeof fetch = async (...given) => {
+    const answer = await fetch(...given)
+    if (losses++ > 0) return answer
+    const reader = answer.body!.getReader()
+    const pull = async (controller: ReadableStreamDefaultController) => {
+      const { value } = await reader.read()
+      controller.enqueue(value)
+      controller.error(new TypeError('terminated', { cause: new Error('other side closed') }))
+    }
+    return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), answer)
+  }
+  const client = (model.client as Anthropic).withOptions({ fetch: lossy })
+  const told = lines(await said(over({ ...model, client }).agent, 'go'))
+  expect(told).toContain('retry 1 after 500')
+  expect(told.at(-1)).toBe('end done')
 })
 
 test('stopping while waiting to try again stops', async () => {
