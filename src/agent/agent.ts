@@ -9,11 +9,11 @@ import {
   type ToolUse,
 } from '../core/index.ts'
 import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
-import { blocksOf } from '../core/oracle/turns.ts'
 import { type Asked, ask, faultOf } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
 import { asMessages, loadedBy, runCalls, unanswered } from './run-calls.ts'
+import { isSomething, sendable } from './sendable.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason, Usage } from './types.ts'
 
 const MAX_TOKENS = 8192
@@ -129,7 +129,7 @@ export function createAgent(options: AgentOptions): Agent {
       }
       const { reply } = asked
       adopt(asked.messages as readonly Message[])
-      const content = blocksOf(reply.content).filter(isSomething)
+      const content = sendable(reply.content, messages)
       const usage = usageOf(reply)
       used = usage.input + usage.cached + usage.output
       const stopReason = textOf(reply.stop_reason)
@@ -162,8 +162,9 @@ export function createAgent(options: AgentOptions): Agent {
       try {
         append(...unanswered(messages.at(-1)))
         const added = yield* helped(async () => (await enrich?.(text, { messages })) ?? [])
-        const blocks = [...added, text].map((one) => ({ type: 'text', text: one })).filter(isSomething)
-        task = { role: 'user', content: blocks.length === 1 ? text : blocks }
+        const texts = [...added, text].map((one) => ({ type: 'text', text: one.toWellFormed() }))
+        const blocks = texts.filter(isSomething)
+        task = { role: 'user', content: blocks.length === 1 ? text.toWellFormed() : blocks }
         append(task)
         yield* load(yield* helped(() => preload(text)))
         yield { type: 'end', ...(yield* steps(signal)) }
@@ -208,7 +209,7 @@ function endOf(stopReason: string): End {
 }
 
 function toCall({ id, name, input }: Fields): ToolUse {
-  return { id: textOf(id), name: textOf(name), input: input ?? {} }
+  return { id: textOf(id), name: textOf(name), input }
 }
 
 function usageOf({ usage }: Fields): Usage {
@@ -228,11 +229,6 @@ function onShelf(tool: AgentTool): Tool {
   const known = shelved.get(tool) ?? plain
   shelved.set(tool, known)
   return known
-}
-
-/** The API takes no text of nothing but space, not even its own. */
-function isSomething({ type, text }: Fields): boolean {
-  return type !== 'text' || textOf(text).trim() !== ''
 }
 
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

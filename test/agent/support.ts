@@ -4,6 +4,7 @@ import { onTestFinished } from 'vitest'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, Client, Runner } from '../../src/agent/index.ts'
 import { createAgent } from '../../src/agent/index.ts'
 import type { Message, Tool, ToolUse } from '../../src/core/index.ts'
+import { validate } from '../../src/core/oracle/index.ts'
 import { createShelf, type Shelf, type ShelfOptions } from '../../src/index.ts'
 import type { Deed, Gateway } from '../../src/messages/gateway.ts'
 import { createMetrics } from '../../src/messages/metrics.ts'
@@ -65,6 +66,21 @@ export function whole(script: object): Model {
   }
   return { client: { messages: { create } }, seen }
 }
+
+/** Replies as they are given, whatever they hold, of an API that refuses what the oracle does; then "ok". */
+export function saying(...replies: object[]): Model & { readonly requests: Request[] } {
+  const requests: Request[] = []
+  const create = async ({ stream: _, ...request }: Request & { stream?: boolean }) => {
+    requests.push(request)
+    const refused = validate(request)
+    if (refused) throw Object.assign(new Error(refused.body.error.message), { status: refused.status })
+    const reply = replies.shift() ?? { content: [{ type: 'text', text: 'ok' }] }
+    return { stop_reason: 'end_turn', usage: {}, ...reply }
+  }
+  return { client: { messages: { create } } as Client, seen: [], requests }
+}
+
+type Request = { readonly messages: readonly Message[]; readonly [field: string]: unknown }
 
 function watched(script: object): { upstream: Upstream; seen: Seen[] } {
   const seen: Seen[] = []

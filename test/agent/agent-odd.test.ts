@@ -1,0 +1,52 @@
+// Replies that no model should write: the history stays one that the API takes, and the conversation goes on.
+import { expect, test } from 'vitest'
+import { echo, endOf, lines, over, said, saying } from './support.ts'
+
+const use = (id: string, name = 'Echo', input: unknown = {}) => ({ type: 'tool_use', id, name, input })
+const thought = { type: 'thinking', thinking: 'hm', signature: 'signed' }
+
+test.each<[string, object[]]>([
+  ['two calls with one id', [{ content: [use('a'), use('a')] }]],
+  ['an id of an earlier reply', [{ content: [use('a')] }, { content: [use('a')] }]],
+  ['a call without an id', [{ content: [use('')] }]],
+  ['an id with other characters', [{ content: [use('call:1.0')] }]],
+  ['a call without a name', [{ content: [use('a', '')] }]],
+  ['a name with other characters', [{ content: [use('a', 'functions.Echo')] }]],
+  ['two hundred calls', [{ content: Array.from({ length: 200 }, (_, index) => use(`call_${index}`)) }]],
+])('%s: each call gets its result, and the next message works', async (_, replies) => {
+  const model = saying(...replies)
+  const { agent } = over(model, { tools: [echo('Echo')] })
+  const events = await said(agent, 'go')
+  const calls = events.filter(({ type }) => type === 'call')
+  expect(events.filter(({ type }) => type === 'result')).toHaveLength(calls.length)
+  expect(endOf(events).reason).toBe('done')
+  expect(endOf(await said(agent, 'next')).reason).toBe('done')
+})
+
+test('an unknown name that cannot be sent is still answered with the nearest', async () => {
+  const { agent } = over(saying({ content: [use('a', 'functions.Echo')] }), { tools: [echo('Echo')] })
+  expect(lines(await said(agent, 'go')).join('\n')).toMatch(/no tool named "functions_Echo"\. Nearest: Echo/)
+})
+
+test('a reply that only thought is not kept: the API takes no message that ends with thinking', async () => {
+  const model = saying({ content: [thought, { type: 'text', text: ' \n' }] })
+  const { agent } = over(model)
+  expect(endOf(await said(agent, 'go')).reason).toBe('done')
+  await said(agent, 'next')
+  expect(model.requests[1]!.messages).toEqual([
+    { role: 'user', content: 'go' },
+    { role: 'user', content: 'next' },
+  ])
+})
+
+test('half of a character, in a message or in a call, is never sent', async () => {
+  const model = saying({ content: [thought, use('a', 'Echo', { text: 'half \ud83d' })] })
+  const { agent } = over(model, { tools: [echo('Echo')], enrich: async () => ['hint \ude00'] })
+  await said(agent, 'a smile \ud83d')
+  const sent = model.requests.at(-1)!.messages
+  expect(JSON.stringify(sent)).not.toMatch(/\\ud[89a-f]/)
+  expect(sent[1]).toEqual({
+    role: 'assistant',
+    content: [thought, use('a', 'Echo', { text: 'half \ufffd' })],
+  })
+})
