@@ -1,4 +1,5 @@
 // The calls of one reply, all at once: searches are answered, wrong calls explained, the rest run. Always a result.
+import { setMaxListeners } from 'node:events'
 import {
   foldHistory,
   type Message,
@@ -26,6 +27,8 @@ export async function* runCalls(
   running: Running,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, ToolResult[]> {
+  // Each call listens, and Node warns on the terminal of more than ten who do.
+  setMaxListeners(0, signal)
   const events = createChannel<AgentEvent>()
   const results = Promise.all(
     calls.map(async (call) => {

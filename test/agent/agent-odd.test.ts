@@ -1,5 +1,5 @@
 // Replies that no model should write: the history stays one that the API takes, and the conversation goes on.
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { echo, endOf, lines, over, said, saying } from './support.ts'
 
 const use = (id: string, name = 'Echo', input: unknown = {}) => ({ type: 'tool_use', id, name, input })
@@ -49,4 +49,15 @@ test('half of a character, in a message or in a call, is never sent', async () =
     role: 'assistant',
     content: [thought, use('a', 'Echo', { text: 'half \ufffd' })],
   })
+})
+
+test('many calls at once warn nobody', async () => {
+  const warnings: Error[] = []
+  const listen = (warning: Error) => void warnings.push(warning)
+  process.on('warning', listen)
+  onTestFinished(() => void process.off('warning', listen))
+  const content = Array.from({ length: 30 }, (_, index) => use(`call_${index}`))
+  await said(over(saying({ content }), { tools: [echo('Echo')] }).agent, 'go')
+  await new Promise((done) => setImmediate(done))
+  expect(warnings).toEqual([])
 })
