@@ -64,7 +64,7 @@ export async function* ask(
 }
 
 /** A stream of events, or a whole message. */
-async function* eventsFrom(answer: unknown): AsyncGenerator<StreamEvent> {
+export async function* eventsFrom(answer: unknown): AsyncGenerator<StreamEvent> {
   if (isStream(answer)) {
     for await (const event of answer) {
       if (event.type === 'error')
@@ -85,7 +85,8 @@ function pieceOf({ type, delta }: StreamEvent): AgentEvent | undefined {
   return kind === 'thinking_delta' ? { type: 'thinking', text: textOf(thinking) } : undefined
 }
 
-function spoken({ content }: Fields): string {
+/** What a reply says, without what it thinks and calls. */
+export function spoken({ content }: Fields): string {
   const blocks = Array.isArray(content) ? content.map(fieldsOf) : []
   return blocks.map(({ text }) => textOf(text)).join('')
 }

@@ -1,9 +1,9 @@
 // The history made shorter: its oldest part becomes a summary that the model writes; what was loaded stays loaded.
 import type { Message, Shelf } from '../core/index.ts'
-import { type Fields, fieldsOf, listOf, textOf, toJson } from '../core/oracle/json.ts'
+import { type Fields, textOf, toJson } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
-import type { StreamEvent } from '../reply.ts'
-import { faultOf } from './ask.ts'
+import { createCollector } from '../reply.ts'
+import { eventsFrom, faultOf, spoken } from './ask.ts'
 import type { Client } from './types.ts'
 
 export type Compacting = {
@@ -94,13 +94,13 @@ function cut(text: string, most: number): string {
   return `${text.slice(0, half)}\n… (${text.length - 2 * half} characters left out) …\n${text.slice(-half)}`
 }
 
+/** Half a summary, or the words of a refusal, must not take the place of a history. */
 async function textFrom(answer: unknown): Promise<string> {
-  if (typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer) {
-    let text = ''
-    for await (const { delta } of answer as AsyncIterable<StreamEvent>) text += textOf(fieldsOf(delta).text)
-    return text
-  }
-  return listOf(fieldsOf(answer).content)
-    .map((block) => textOf(fieldsOf(block).text))
-    .join('')
+  const collector = createCollector()
+  for await (const event of eventsFrom(answer)) collector.add(event)
+  const reply = collector.message()
+  const stopReason = textOf(reply.stop_reason)
+  if (stopReason === '') throw new Error('the summary broke off')
+  if (stopReason === 'refusal') throw new Error('the model refused to write a summary')
+  return spoken(reply)
 }

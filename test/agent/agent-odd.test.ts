@@ -1,6 +1,6 @@
 // Replies that no model should write: the history stays one that the API takes, and the conversation goes on.
 import { expect, onTestFinished, test } from 'vitest'
-import { echo, endOf, lines, over, said, saying } from './support.ts'
+import { echo, endOf, heard, lines, over, said, saying } from './support.ts'
 
 const use = (id: string, name = 'Echo', input: unknown = {}) => ({ type: 'tool_use', id, name, input })
 const thought = { type: 'thinking', thinking: 'hm', signature: 'signed' }
@@ -60,4 +60,30 @@ test('many calls at once warn nobody', async () => {
   await said(over(saying({ content }), { tools: [echo('Echo')] }).agent, 'go')
   await new Promise((done) => setImmediate(done))
   expect(warnings).toEqual([])
+})
+
+const talk = (length: number) =>
+  Array.from({ length }, (_, index) => ({
+    role: index % 2 ? 'assistant' : 'user',
+    content: `message ${index}`,
+  }))
+
+async function* half() {
+  yield { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }
+  yield { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'They spoke of' } }
+}
+
+test.each<[string, object, RegExp]>([
+  [
+    'a refusal',
+    { content: [{ type: 'text', text: 'I cannot do that.' }], stop_reason: 'refusal' },
+    /refused/,
+  ],
+  ['half a summary', half(), /broke off/],
+  ['no words', { content: [thought], stop_reason: 'max_tokens' }, /wrote no summary/],
+])('%s does not take the place of the history', async (_, answer, reason) => {
+  const create = async () => answer
+  const { agent } = over({ client: { messages: { create } }, seen: [] }, { messages: talk(10) })
+  expect(lines(await heard(agent.compact()))).toEqual([expect.stringMatching(reason)])
+  expect(agent.messages).toEqual(talk(10))
 })
