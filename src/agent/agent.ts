@@ -35,7 +35,7 @@ export function createAgent(options: AgentOptions): Agent {
   let { model } = options
   let messages: Message[] = [...(options.messages ?? [])]
   let used = 0
-  /** How many messages the last compaction left. */
+  /** How many messages the last compaction left, or could not summarise. */
   let compactedTo = Number.NEGATIVE_INFINITY
   /** The user's message that is being worked on. */
   let task: Message | undefined
@@ -74,6 +74,7 @@ export function createAgent(options: AgentOptions): Agent {
       replace(await compactMessages(messages, asking, signal))
     } catch (error) {
       if (signal.aborted) return false
+      compactedTo = messages.length
       yield {
         type: 'notice',
         text: `The history could not be summarised, so it stays as it is: ${faultOf(error).message}`,
@@ -115,7 +116,7 @@ export function createAgent(options: AgentOptions): Agent {
   async function* steps(signal: AbortSignal): AsyncGenerator<AgentEvent, End> {
     const keeps = [KEPT, 1, 0]
     for (let step = 1; step <= maxSteps; step++) {
-      // What is left by a compaction may still be much: another one at once would not make it less.
+      // What a compaction left may still be much, and one that failed may fail again: not another one at once.
       const isGrown = messages.length >= compactedTo + 2 * KEPT
       if (isGrown && used > contextWindow * compactAt) yield* compact('auto', signal)
       const asked = yield* askModel(signal)
@@ -125,7 +126,7 @@ export function createAgent(options: AgentOptions): Agent {
         if (keep !== undefined && (yield* compact('auto', signal, keep))) continue
         if (asked.said.trim() !== '')
           append({ role: 'assistant', content: [{ type: 'text', text: asked.said }] })
-        return kind === 'stopped' ? { reason: 'stopped' } : { reason: 'failed', error: message }
+        return signal.aborted ? { reason: 'stopped' } : { reason: 'failed', error: message }
       }
       const { reply } = asked
       adopt(asked.messages as readonly Message[])

@@ -59,8 +59,10 @@ async function summaryOf(
 ): Promise<string> {
   const room = Math.floor(Math.max(0, contextWindow - maxTokens) * CHARACTERS_PER_TOKEN)
   for (let most = Math.max(FEWEST_CHARACTERS, room); ; most = Math.floor(most / 2)) {
+    const heading = 'A conversation between a user and you:'
     const told = [
-      { role: 'user', content: `A conversation between a user and you:\n\n${cut(conversation, most)}` },
+      // A cut may part a pair, and half of one is refused.
+      { role: 'user', content: `${heading}\n\n${cut(conversation, most)}`.toWellFormed() },
       { role: 'assistant', content: 'I have read it.' },
       { role: 'user', content: INSTRUCTION },
     ]

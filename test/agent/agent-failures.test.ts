@@ -256,6 +256,42 @@ test('a summary that fails leaves the history as it is', async () => {
   ])
 })
 
+test('stopping while a history that is too long is summarised stops', async () => {
+  const stop = new AbortController()
+  const model = narrow(whole(chat), 2000)
+  const create: typeof model.client.messages.create = async (request, options) => {
+    if (JSON.stringify(request).includes('Summarise this conversation')) stop.abort()
+    return model.client.messages.create(request, options)
+  }
+  const messages = [
+    { role: 'user', content: 'x'.repeat(3000) },
+    { role: 'assistant', content: 'yes' },
+  ]
+  const { agent } = over({ ...model, client: { messages: { create } } }, { messages })
+  expect(endOf(await said(agent, 'hello', stop.signal))).toEqual({ type: 'end', reason: 'stopped' })
+  expect(agent.messages.slice(0, 2)).toEqual(messages)
+})
+
+test('a summary that fails is not asked for again with every step', async () => {
+  const fails = { when: 'Summarise this conversation', do: [{ fail: { status: 529 } }] }
+  const steps = Array.from({ length: 12 }, () => ({ call: 'Again' }))
+  const model = whole({ rules: [fails, { do: steps }] })
+  const { agent } = over(model, { tools: [echo('Again')], contextWindow: 10 })
+  const events = await said(agent, 'go')
+  expect(events.filter(({ type }) => type === 'request')).toHaveLength(13)
+  expect(events.filter(({ type }) => type === 'notice').length).toBeLessThan(5)
+})
+
+test('a summary of a long text never holds half of a character', async () => {
+  const model = whole(chat)
+  const content = `${'x'.repeat(1999)}${'😀'.repeat(3000)}`
+  const messages = [{ role: 'user', content }, ...Array(8).fill({ role: 'user', content: 'more' })]
+  await heard(over(model, { messages }).agent.compact())
+  const [told] = model.seen[0]!.request.messages as { content: string }[]
+  expect(told!.content).toContain('characters left out')
+  expect(told!.content.isWellFormed()).toBe(true)
+})
+
 test('a back-end that refuses references is asked again with everything loaded', async () => {
   const shelf = shelfWith([{ name: 'Rare', description: 'A rare tool.', shouldDefer: true }])
   const talk = over(await served({ ...scripted({ do: [{ say: 'ok' }] }), api: 'old' }), { shelf })
