@@ -12,7 +12,7 @@ import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
 import { type Asked, ask, faultOf } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
-import { asMessages, loadedBy, runCalls, unanswered } from './run-calls.ts'
+import { asMessages, loadedBy, runCalls, unanswered, whenAborted } from './run-calls.ts'
 import { isSomething, sendable } from './sendable.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason, Usage } from './types.ts'
 
@@ -90,12 +90,18 @@ export function createAgent(options: AgentOptions): Agent {
   /** What would be good to have, but is no reason to lose the message. */
   async function* helped<Help>(
     help: () => readonly Help[] | Promise<readonly Help[]>,
+    signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, readonly Help[]> {
+    const stop = whenAborted(signal)
     try {
-      return await help()
+      signal.throwIfAborted()
+      return await Promise.race([help(), stop.happened])
     } catch (error) {
-      yield { type: 'notice', text: `The message goes out as it is: ${(error as Error).message}` }
+      if (!signal.aborted)
+        yield { type: 'notice', text: `The message goes out as it is: ${(error as Error).message}` }
       return []
+    } finally {
+      stop.forget()
     }
   }
 
@@ -162,12 +168,12 @@ export function createAgent(options: AgentOptions): Agent {
       }
       try {
         append(...unanswered(messages.at(-1)))
-        const added = yield* helped(async () => (await enrich?.(text, { messages })) ?? [])
+        const added = yield* helped(async () => (await enrich?.(text, { messages })) ?? [], signal)
         const texts = [...added, text].map((one) => ({ type: 'text', text: one.toWellFormed() }))
         const blocks = texts.filter(isSomething)
         task = { role: 'user', content: blocks.length === 1 ? text.toWellFormed() : blocks }
         append(task)
-        yield* load(yield* helped(() => preload(text)))
+        yield* load(yield* helped(() => preload(text), signal))
         yield { type: 'end', ...(yield* steps(signal)) }
       } catch (error) {
         yield { type: 'end', reason: 'failed', error: (error as Error).message }

@@ -98,7 +98,8 @@ async function execute(
 const NEVER_RUN = 'The user stopped this call before it ran.'
 export const STOPPED = 'The user stopped this call. Nothing is known of what it did.'
 
-function whenAborted(signal: AbortSignal): { happened: Promise<never>; forget: () => void } {
+/** Rejects once it is stopped, until it is forgotten. */
+export function whenAborted(signal: AbortSignal): { happened: Promise<never>; forget: () => void } {
   let stop = () => {}
   const happened = new Promise<never>((_, reject) => {
     stop = () => reject(new Error(STOPPED))

@@ -82,6 +82,17 @@ test('a message that is stopped before it began is kept', async () => {
   expect(rolesOf(talk.agent.messages)).toBe('user user assistant')
 })
 
+test('a message that is stopped while it is enriched is kept', async () => {
+  const stop = new AbortController()
+  const enrich = () => {
+    stop.abort()
+    return new Promise<never>(() => {})
+  }
+  const { agent } = over(whole(scripted({ do: [{ say: 'ok' }] })), { enrich })
+  expect(lines(await said(agent, 'one', stop.signal)).at(-1)).toBe('end stopped')
+  expect(agent.messages).toEqual([{ role: 'user', content: 'one' }])
+})
+
 /** Refuses the first requests with these answers. */
 const failing =
   (...answers: { status: number; headers?: Record<string, string>; message?: string }[]) =>
