@@ -65,6 +65,8 @@ function opened(block: Fields): { start: Fields; deltas: Fields[] } {
 export type Collector = {
   readonly add: (event: StreamEvent) => void
   readonly message: () => Fields
+  /** Whether the input of every call could be read. */
+  readonly isReadable: () => boolean
 }
 
 export function createCollector(): Collector {
@@ -83,6 +85,7 @@ export function createCollector(): Collector {
       }
     },
     message: () => ({ ...message, content: blocks.filter(Boolean).map(finished) }),
+    isReadable: () => blocks.filter(Boolean).every(({ json }) => inputOf(json) !== undefined),
   }
 }
 

@@ -134,7 +134,7 @@ export function createAgent(options: AgentOptions): Agent {
           append({ role: 'assistant', content: [{ type: 'text', text: asked.said }] })
         return signal.aborted ? { reason: 'stopped' } : { reason: 'failed', error: message }
       }
-      const { reply } = asked
+      const { reply, isReadable } = asked
       adopt(asked.messages as readonly Message[])
       const content = sendable(reply.content, messages)
       const usage = usageOf(reply)
@@ -145,8 +145,9 @@ export function createAgent(options: AgentOptions): Agent {
       const calls = content.filter(({ type }) => type === 'tool_use').map(toCall)
       if (calls.length > 0) {
         const running = { shelf, tools: own, runner, permission }
-        const results: ToolResult[] = CUT_SHORT.has(stopReason)
-          ? calls.map((call) => shelf.result(call, NOT_RUN, { isError: true }))
+        const refused = CUT_SHORT.has(stopReason) ? NOT_RUN : isReadable ? undefined : NOT_READ
+        const results: ToolResult[] = refused
+          ? calls.map((call) => shelf.result(call, refused, { isError: true }))
           : yield* runCalls(calls, messages, running, signal)
         append({ role: 'user', content: results })
         if (signal.aborted) return { reason: 'stopped' }
@@ -205,6 +206,8 @@ export function createAgent(options: AgentOptions): Agent {
 /** Replies that end in the middle: of their last call nobody knows whether it is whole. */
 const CUT_SHORT = new Set(['max_tokens', 'model_context_window_exceeded', 'refusal'])
 const NOT_RUN = 'This call was not run, because the reply it stands in was cut short. Make shorter calls.'
+const NOT_READ =
+  'This call was not run, because the input of a call in this reply is no JSON object. Make each call again.'
 
 type End = { readonly reason: EndReason; readonly error?: string }
 

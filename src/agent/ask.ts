@@ -12,9 +12,9 @@ export type Asking = {
   readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<void>
 }
 
-/** What came of it. `messages` is the history as it was sent, with the shelf's notes. */
+/** What came of it. Of a reply that is not readable, some call's input is lost. `messages` is the history as it was sent, with the shelf's notes. */
 export type Asked =
-  | { readonly reply: Fields; readonly messages: Prepared['messages'] }
+  | { readonly reply: Fields; readonly isReadable: boolean; readonly messages: Prepared['messages'] }
   | { readonly error: ModelError; readonly said: string }
 
 export type ModelError = { readonly kind: 'stopped' | 'too-long' | 'failed'; readonly message: string }
@@ -42,7 +42,8 @@ export async function* ask(
         if (piece) yield piece
       }
       const reply = collector.message()
-      if (textOf(reply.stop_reason) !== '') return { reply, messages: prepared.messages }
+      const isReadable = collector.isReadable()
+      if (textOf(reply.stop_reason) !== '') return { reply, isReadable, messages: prepared.messages }
       throw new Error(brokenOff(reply, address))
     } catch (error) {
       const said = spoken(collector.message())

@@ -51,6 +51,23 @@ test('half of a character, in a message or in a call, is never sent', async () =
   })
 })
 
+test.each(['{"text": "half', '["text"]', 'rm -rf'])(
+  'input that is no JSON object is not run: %s',
+  async (json) => {
+    async function* reply() {
+      yield { type: 'content_block_start', index: 0, content_block: use('a') }
+      yield { type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: json } }
+      yield { type: 'message_delta', delta: { stop_reason: 'tool_use' } }
+    }
+    let runs = 0
+    const model = saying({ [Symbol.asyncIterator]: reply })
+    const { agent } = over(model, { tools: [echo('Echo', { run: () => `${++runs}` })] })
+    expect(endOf(await said(agent, 'go')).reason).toBe('done')
+    expect(runs).toBe(0)
+    expect(JSON.stringify(agent.messages)).toContain('no JSON object. Make each call again.')
+  },
+)
+
 test('many calls at once warn nobody', async () => {
   const warnings: Error[] = []
   const listen = (warning: Error) => void warnings.push(warning)
