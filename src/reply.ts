@@ -80,7 +80,8 @@ export function createCollector(): Collector {
         blocks[index] = { block: fieldsOf(event.content_block), json: '' }
       if (event.type === 'content_block_delta') grow(blocks[index], fieldsOf(event.delta))
       if (event.type === 'message_delta') {
-        const usage = { ...fieldsOf(message.usage), ...fieldsOf(event.usage) }
+        const counted = Object.entries(fieldsOf(event.usage)).filter(([, count]) => count !== null)
+        const usage = { ...fieldsOf(message.usage), ...Object.fromEntries(counted) }
         message = { ...message, ...without(event, 'type', 'delta'), ...fieldsOf(event.delta), usage }
       }
     },

@@ -104,3 +104,15 @@ test.each<[string, object, RegExp]>([
   expect(lines(await heard(agent.compact()))).toEqual([expect.stringMatching(reason)])
   expect(agent.messages).toEqual(talk(10))
 })
+
+test('what the end of a stream does not count is as its beginning had it', async () => {
+  async function* reply() {
+    yield { type: 'message_start', message: { usage: { input_tokens: 900, output_tokens: 1 } } }
+    yield { type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'ok' } }
+    const usage = { input_tokens: null, cache_read_input_tokens: null, output_tokens: 20 }
+    yield { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage }
+  }
+  const { agent } = over(saying({ [Symbol.asyncIterator]: reply }))
+  await said(agent, 'go')
+  expect(agent.used).toBe(920)
+})
