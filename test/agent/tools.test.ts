@@ -186,6 +186,23 @@ test('Edit inserts what looks like a pattern as it is, and keeps other line ends
   await run('Read', { path: 'a.txt' })
   await run('Edit', { path: 'a.txt', old: 'one\ntwo', new: "$& $1 $'\nmore" })
   expect(get('a.txt')).toBe("$& $1 $'\r\nmore\r\nthree\r\n")
+  await run('Edit', { path: 'a.txt', old: 'three', new: 'three\nfour' })
+  expect(get('a.txt')).toBe("$& $1 $'\r\nmore\r\nthree\r\nfour\r\n")
+  put('mixed.txt', 'one\r\ntwo\nthree\n')
+  await run('Read', { path: 'mixed.txt' })
+  await run('Edit', { path: 'mixed.txt', old: 'two\nthree', new: 'two\nand\nthree' })
+  expect(get('mixed.txt')).toBe('one\r\ntwo\nand\nthree\n')
+})
+
+test('Edit does not choose between places that overlap', async () => {
+  const { run, failure, text, put, get } = workplace()
+  put('a.ts', '  }\n  }\n  }\n')
+  await run('Read', { path: 'a.ts' })
+  expect(await failure('Edit', { path: 'a.ts', old: '  }\n  }\n', new: '' })).toMatch(
+    /2 times \(lines 1, 2\)/,
+  )
+  expect(await text('Edit', { path: 'a.ts', old: '  }\n  }\n', new: '', all: true })).toMatch(/line 1/)
+  expect(get('a.ts')).toBe('  }\n')
 })
 
 test('a read and edits of one file at once do not undo each other', async () => {

@@ -50,7 +50,7 @@ export function editTool(files: Files): AgentTool {
         const file = files.resolve(input.path)
         const text = await files.fresh(file)
         const [old, next] = inLineEndings(text, String(input.old), String(input.new))
-        const places = placesOf(text, old)
+        const places = placesOf(text, old, input.all === true ? old.length : 1)
         if (places.length === 0) throw new Error(notFound(text, old, files.shown(file)))
         if (old === next) throw new Error('`old` and `new` are the same, so there is nothing to change.')
         if (places.length > 1 && input.all !== true)
@@ -65,13 +65,16 @@ export function editTool(files: Files): AgentTool {
 
 /** Models write plain line ends; a file that has others keeps them. */
 function inLineEndings(text: string, old: string, next: string): [string, string] {
-  if (!text.includes('\r\n') || old.includes('\r') || text.includes(old)) return [old, next]
+  if (!text.includes('\r\n') || old.includes('\r')) return [old, next]
+  const isPlainThere = old.includes('\n') ? text.includes(old) : /(?<!\r)\n/.test(text)
+  if (isPlainThere) return [old, next]
   return [old.replaceAll('\n', '\r\n'), next.replaceAll(/\r?\n/g, '\r\n')]
 }
 
-function placesOf(text: string, old: string): number[] {
+/** With a step of one also places that overlap: which of them is meant, nobody knows. */
+function placesOf(text: string, old: string, step: number): number[] {
   const places: number[] = []
-  for (let at = text.indexOf(old); at >= 0; at = text.indexOf(old, at + old.length)) places.push(at)
+  for (let at = text.indexOf(old); at >= 0; at = text.indexOf(old, at + step)) places.push(at)
   return places
 }
 
