@@ -1,5 +1,5 @@
 // The built-in tools as a set, and those that read and change files, on real files.
-import { chmodSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { kinds } from '../../src/agent/tools/index.ts'
@@ -144,8 +144,20 @@ test('Write keeps the mode and the link of what it replaces, and the file where 
   await run('Write', { path: 'link', content: 'echo 2' })
   expect(get('run.sh')).toBe('echo 2')
   expect(statSync(script).mode & 0o777).toBe(0o755)
+  chmodSync(script, 0o777)
+  await run('Write', { path: 'link', content: 'echo 2' })
+  expect(statSync(script).mode & 0o777).toBe(0o777)
   expect(await failure('Write', { path: 'run.sh/below', content: 'x' })).toMatch(/ENOTDIR|EEXIST/)
   expect(get('run.sh')).toBe('echo 2')
+})
+
+test('a file with the longest name can be written, and nothing is left beside it', async () => {
+  const { directory, run, get } = workplace()
+  const name = 'n'.repeat(255)
+  await run('Write', { path: name, content: 'one' })
+  await run('Edit', { path: name, old: 'one', new: 'two' })
+  expect(get(name)).toBe('two')
+  expect(readdirSync(directory)).toEqual([name])
 })
 
 test('Edit replaces the one place, or all', async () => {

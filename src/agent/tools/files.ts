@@ -1,8 +1,8 @@
 // Files as the tools see them: paths below the working folder, what was read in this session, and one change at a time.
 import { isUtf8 } from 'node:buffer'
-import { createHash } from 'node:crypto'
-import { lstat, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { basename, dirname, relative, resolve } from 'node:path'
+import { createHash, randomUUID } from 'node:crypto'
+import { chmod, lstat, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { nearest } from '../../core/tools/names.ts'
 
 export type Files = {
@@ -140,9 +140,11 @@ async function replaceFile(path: string, text: string): Promise<void> {
     (found) => found.mode,
     () => undefined,
   )
-  const draft = `${target}.${process.pid}.draft`
+  const draft = join(dirname(target), `.${randomUUID()}.draft`)
   try {
     await writeFile(draft, text, mode === undefined ? {} : { mode })
+    // What the process may not give to new files, the old one may have had.
+    if (mode !== undefined) await chmod(draft, mode)
     await rename(draft, target)
   } catch (error) {
     await rm(draft, { force: true })
