@@ -1,8 +1,8 @@
 // The built-in tools that find files and text, and those that move and remove, on real files.
-import { utimesSync } from 'node:fs'
+import { mkdirSync, readdirSync, symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { workplace } from './tools-support.ts'
+import { newFolder, workplace } from './tools-support.ts'
 
 test('Glob finds by pattern, the newest first, without what nobody wrote', async () => {
   const { directory, text, failure, put } = workplace()
@@ -80,4 +80,28 @@ test('Move and Remove do what they say, and nothing more', async () => {
   expect(await failure('Remove', { path: '..', recursive: true })).toMatch(/holds the working folder/)
   expect(await text('Remove', { path: 'full', recursive: true })).toBe('Deleted full.')
   expect(await text('Remove', { path: 'new/c.txt' })).toBe('Deleted new/c.txt.')
+})
+
+test('the working folder stays, whatever its name and by whatever links it is reached', async () => {
+  const outer = newFolder()
+  const inner = join(outer, '..inner')
+  mkdirSync(inner)
+  const { failure, put, get } = workplace(inner)
+  put('a.txt', 'here')
+  expect(await failure('Remove', { path: outer, recursive: true })).toMatch(/holds the working folder/)
+  const link = join(newFolder(), 'link')
+  symlinkSync(outer, link)
+  const linked = workplace(join(link, '..inner'))
+  expect(await linked.failure('Remove', { path: inner, recursive: true })).toMatch(/holds the working folder/)
+  expect(await linked.text('Glob', { pattern: '*.txt' })).toBe('a.txt')
+  expect(get('a.txt')).toBe('here')
+})
+
+test('a folder is not moved into itself, and nothing is made there', async () => {
+  const { directory, failure, put } = workplace()
+  put('full/a.txt', 'here')
+  expect(await failure('Move', { from: 'full', to: 'full/below/full' })).toBe(
+    'full cannot be moved into itself.',
+  )
+  expect(readdirSync(join(directory, 'full'))).toEqual(['a.txt'])
 })

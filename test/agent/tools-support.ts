@@ -27,8 +27,7 @@ export function newFolder(): string {
   return directory
 }
 
-export function workplace(): Workplace {
-  const directory = newFolder()
+export function workplace(directory = newFolder()): Workplace {
   const tools = builtInTools({ directory })
   const run = async (name: string, input: Input) => {
     const tool = tools.find((one) => one.name === name)!

@@ -1,8 +1,19 @@
 // Files as the tools see them: paths below the working folder, what was read in this session, and one change at a time.
 import { isUtf8 } from 'node:buffer'
 import { createHash, randomUUID } from 'node:crypto'
-import { chmod, lstat, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import {
+  chmod,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { nearest } from '../../core/tools/names.ts'
 
 export type Files = {
@@ -25,8 +36,8 @@ export function createFiles(directory: string): Files {
   const read = new Map<string, string>()
   let last: Promise<unknown> = Promise.resolve()
   const shown = (path: string) => {
-    const below = relative(directory, path)
-    return below === '' ? '.' : below.startsWith('..') ? path : below
+    if (path === directory) return '.'
+    return isWithin(path, directory) ? relative(directory, path) : path
   }
   const load = async (path: string) => {
     const { size } = await regularFile(path, shown)
@@ -67,6 +78,12 @@ export function createFiles(directory: string): Files {
       return turn
     },
   }
+}
+
+/** Whether a path is this folder or one below it; a name may begin with two dots. */
+export function isWithin(path: string, folder: string): boolean {
+  const way = relative(folder, path)
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
 /** Whether anything is there, a broken link included. */

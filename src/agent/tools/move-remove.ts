@@ -1,8 +1,8 @@
 // The rarely needed tools `Move` and `Remove`. Nothing is overwritten, and the working folder itself stays.
-import { lstat, mkdir, rename, rm } from 'node:fs/promises'
-import { dirname, relative } from 'node:path'
+import { lstat, mkdir, realpath, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import type { AgentTool } from '../types.ts'
-import { exists, type Files, missing } from './files.ts'
+import { exists, type Files, isWithin, missing } from './files.ts'
 
 export function moveTool(files: Files): AgentTool {
   return {
@@ -25,6 +25,7 @@ export function moveTool(files: Files): AgentTool {
         const [from, to] = [files.resolve(input.from), files.resolve(input.to)]
         await movable(from, files)
         if (await exists(to)) throw new Error(`${files.shown(to)} exists already. Choose another name.`)
+        if (isWithin(to, from)) throw new Error(`${files.shown(from)} cannot be moved into itself.`)
         await mkdir(dirname(to), { recursive: true })
         await rename(from, to)
         return `Moved ${files.shown(from)} to ${files.shown(to)}.`
@@ -61,10 +62,12 @@ export function removeTool(files: Files): AgentTool {
   }
 }
 
-/** There, and not the working folder or one that holds it. */
+/** There, and not the working folder or one that holds it, by whatever links it is named. */
 async function movable(path: string, files: Files): Promise<void> {
-  const below = relative(path, files.directory)
-  if (below === '' || !below.startsWith('..'))
+  const folder = dirname(path)
+  const place = join(await realpath(folder).catch(() => folder), basename(path))
+  const own = await realpath(files.directory).catch(() => files.directory)
+  if (isWithin(files.directory, path) || isWithin(own, place))
     throw new Error(`${path} holds the working folder, so it stays where it is.`)
   if (!(await exists(path))) throw new Error(await missing(path, files.shown))
 }
