@@ -109,6 +109,8 @@ test('Read shows images as images, and goes outside the folder', async () => {
   expect(await run('Read', { path: put('pixel', png) })).toEqual([
     { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png.toString('base64') } },
   ])
+  put('about.txt', 'GIF89a is a format.')
+  expect(await text('Read', { path: 'about.txt' })).toBe('1\tGIF89a is a format.')
   const outside = newFolder()
   writeFileSync(join(outside, 'far.txt'), 'far')
   expect(await text('Read', { path: join(outside, 'far.txt') })).toBe('1\tfar')

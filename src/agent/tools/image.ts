@@ -1,4 +1,5 @@
 // Bytes that are an image the model can see → its block.
+import { isBinary } from './files.ts'
 
 /** The API's limit, on the bytes before they are written in base64. */
 const LARGEST_IMAGE = 3_750_000
@@ -12,7 +13,8 @@ const STARTS: readonly (readonly [string, number, string])[] = [
 
 export function imageBlock(bytes: Buffer, name: string): object | undefined {
   const type = STARTS.find(([, at, start]) => bytes.toString('latin1', at, at + start.length) === start)?.[0]
-  if (type === undefined) return undefined
+  // A text may begin like an image, and one that is sent as such is refused with all that follows.
+  if (type === undefined || !isBinary(bytes)) return undefined
   if (bytes.length > LARGEST_IMAGE)
     throw new Error(
       `${name} is an image of ${bytes.length} bytes, more than can be shown. Make it smaller first.`,
