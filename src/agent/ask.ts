@@ -17,7 +17,10 @@ export type Asked =
   | { readonly reply: Fields; readonly isReadable: boolean; readonly messages: Prepared['messages'] }
   | { readonly error: ModelError; readonly said: string }
 
-export type ModelError = { readonly kind: 'stopped' | 'too-long' | 'failed'; readonly message: string }
+export type ModelError = {
+  readonly kind: 'stopped' | 'too-long' | 'image' | 'failed'
+  readonly message: string
+}
 
 export async function* ask(
   request: RequestLike,
@@ -128,9 +131,10 @@ export function faultOf(error: unknown, address = ''): Fault {
   const isTooLong =
     (code === 400 || code === 413) && /too long|too large|context (length|window)|maximum context/i.test(text)
   const isPassing = code === undefined ? !isOurs(error, text) : PASSING.has(code)
+  const isImage = code === 400 && /\bimage/i.test(text)
   const reason = code === undefined ? text : `${text} (status ${code})`
   return {
-    kind: isTooLong ? 'too-long' : 'failed',
+    kind: isTooLong ? 'too-long' : isImage ? 'image' : 'failed',
     reason,
     message: reason + (REMEDIES[code ?? 0]?.(address) ?? ''),
     isPassing: isPassing && !isTooLong,

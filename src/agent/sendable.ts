@@ -16,6 +16,23 @@ export function sendable(reply: unknown, messages: readonly Message[]): Fields[]
     : blocks.map((block) => (block.type === 'tool_use' ? callOf(block, taken) : block))
 }
 
+/** Images that came after the last reply, told in words; undefined where there are none. What was taken before stays. */
+export function withoutNewImages(messages: readonly Message[], why: string): Message[] | undefined {
+  const start = messages.findLastIndex(({ role }) => role === 'assistant')
+  const isMeant = (message: Message, index: number) => index > start && hasImage(message)
+  const told = (block: Fields): Fields => {
+    if (block.type === 'image')
+      return { type: 'text', text: `An image was here that cannot be shown: ${why}` }
+    return hasImage(block) ? { ...block, content: blocksOf(block.content).map(told) } : block
+  }
+  if (!messages.some(isMeant)) return undefined
+  return messages.map((message, index) => (isMeant(message, index) ? (told(message) as Message) : message))
+}
+
+function hasImage({ type, content }: Fields): boolean {
+  return type === 'image' || blocksOf(content).some(hasImage)
+}
+
 /** The API takes no text of nothing but space, not even its own. */
 export function isSomething({ type, text }: Fields): boolean {
   return type !== 'text' || textOf(text).trim() !== ''

@@ -1,5 +1,6 @@
 // Replies that no model should write: the history stays one that the API takes, and the conversation goes on.
 import { expect, onTestFinished, test } from 'vitest'
+import type { Client } from '../../src/agent/index.ts'
 import { echo, endOf, heard, lines, over, said, saying } from './support.ts'
 
 const use = (id: string, name = 'Echo', input: unknown = {}) => ({ type: 'tool_use', id, name, input })
@@ -115,4 +116,22 @@ test('what the end of a stream does not count is as its beginning had it', async
   const { agent } = over(saying({ [Symbol.asyncIterator]: reply }))
   await said(agent, 'go')
   expect(agent.used).toBe(920)
+})
+
+test('an image that the API refuses is told in words, and the conversation goes on', async () => {
+  const model = saying({ content: [use('a', 'Good')] }, { content: [use('b', 'Bad')] })
+  const create: Client['messages']['create'] = async (request) => {
+    const fault = 'messages.4.content.0: Could not process image'
+    if (JSON.stringify(request).includes('"broken"')) throw Object.assign(new Error(fault), { status: 400 })
+    return model.client.messages.create(request)
+  }
+  const image = (data: string) => [
+    { type: 'image', source: { type: 'base64', media_type: 'image/png', data } },
+  ]
+  const tools = [echo('Good', { run: () => image('fine') }), echo('Bad', { run: () => image('broken') })]
+  const { agent } = over({ ...model, client: { messages: { create } } }, { tools })
+  expect(endOf(await said(agent, 'go')).reason).toBe('done')
+  const kept = JSON.stringify(agent.messages)
+  expect(kept).toMatch(/cannot be shown: messages\.4\.content\.0: Could not process image/)
+  expect(kept).toContain('"fine"')
 })
