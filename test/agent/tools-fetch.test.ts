@@ -118,3 +118,8 @@ test('HTML that never ends, and letters that grow in lower case, do no harm', ()
   expect(readableText('<!--'.repeat(100_000))).toBe('')
   expect(readableText(`${'İ'.repeat(50)}<script>no</script><p>yes`)).toBe(`${'İ'.repeat(50)}\nyes`)
 })
+
+test('a page of signs that open nothing is read in one pass', () => {
+  const page = '< '.repeat(1_500_000)
+  expect(readableText(page)).toBe(page.trim())
+})

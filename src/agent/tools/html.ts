@@ -21,14 +21,16 @@ export function readableText(html: string): string {
       at = after(html, '-->', open)
       continue
     }
-    const end = after(html, '>', open)
     const [, slash, name = ''] = /^<(\/?)([a-z][a-z0-9]*)/.exec(lower.slice(open, open + 20)) ?? []
-    const isEnd = slash === '/'
-    at = SILENT.has(name) && !isEnd ? after(lower, `</${name}`, end, '>') : end
     if (name === '' && !/^<[!?/]/.test(html.slice(open, open + 2))) {
       parts.push('<')
       at = open + 1
-    } else if (name === 'a') parts.push(isEnd ? (links.pop() ?? '') : remember(html.slice(open, end), links))
+      continue
+    }
+    const end = after(html, '>', open)
+    const isEnd = slash === '/'
+    at = SILENT.has(name) && !isEnd ? after(lower, `</${name}`, end, '>') : end
+    if (name === 'a') parts.push(isEnd ? (links.pop() ?? '') : remember(html.slice(open, end), links))
     else if (BREAKS.test(name)) parts.push(isEnd ? '\n' : startOf(name))
     else if (name === 'td' || name === 'th') parts.push(isEnd ? ' | ' : '')
   }
