@@ -40,6 +40,36 @@ test('a page comes as text, JSON as it is, an image as an image', async () => {
   expect(await get(`${url}/image`)).toMatchObject([{ type: 'image', source: { media_type: 'image/png' } }])
 })
 
+test('a page is read in the characters that its server or it itself declares', async () => {
+  const pages: { readonly [path: string]: readonly [string, string] } = {
+    '/header': ['text/plain; charset="ISO-8859-1"', 'gr\xfc\xdfe'],
+    '/page': ['text/html', '<meta charset=shift_jis><p>\x93\xfa\x96\x7b'],
+    '/unknown': ['text/plain; charset=none-such', 'plain'],
+    '/none': ['text/html', '<p>gr\xc3\xbc\xc3\x9fe'],
+  }
+  const url = await serving((path, response) => {
+    const [type, bytes] = pages[path]!
+    response.setHeader('content-type', type).end(Buffer.from(bytes, 'latin1'))
+  })
+  expect(await textOf(`${url}/header`)).toBe('grüße')
+  expect(await textOf(`${url}/page`)).toBe('日本')
+  expect(await textOf(`${url}/unknown`)).toBe('plain')
+  expect(await textOf(`${url}/none`)).toBe('grüße')
+})
+
+test('a body that breaks off, or is not compressed as it says, is told with its address', async () => {
+  const url = await serving((path, response) => {
+    response.writeHead(200, {
+      'content-type': 'text/plain',
+      ...(path === '/' ? {} : { 'content-encoding': 'gzip' }),
+    })
+    if (path !== '/') response.end('no gzip')
+    else response.write('half', () => response.destroy())
+  })
+  await expect(get(`${url}/`)).rejects.toThrow(`${url}/ could not be reached: `)
+  await expect(get(`${url}/gzip`)).rejects.toThrow(`${url}/gzip could not be reached: incorrect header check`)
+})
+
 test('long text comes in parts', async () => {
   const url = await serving((_, response) =>
     response.setHeader('content-type', 'text/plain').end('x'.repeat(50_000)),

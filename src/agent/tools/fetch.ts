@@ -32,10 +32,10 @@ export function fetchTool(get: typeof fetch): AgentTool {
     async run({ url, offset = 0 }, { signal }) {
       const patience = AbortSignal.any([signal, AbortSignal.timeout(MILLISECONDS)])
       const address = addressOf(String(url))
-      const answer = await follow(address, get, patience).catch((error: unknown) => {
+      const page = await pageAt(address, get, patience).catch((error: unknown) => {
         throw signal.aborted ? error : new Error(unreachable(String(url), error))
       })
-      return typeof answer === 'string' ? answer : contentOf(answer, Number(offset))
+      return typeof page === 'string' ? page : contentOf(page, Number(offset))
     },
   }
 }
@@ -48,6 +48,13 @@ function addressOf(text: string): URL {
   if (url.username !== '' || url.password !== '')
     throw new Error('An address with a name or password in it is not fetched. Leave them out.')
   return url
+}
+
+type Page = { readonly answer: Response; readonly bytes: Buffer; readonly isCut: boolean }
+
+async function pageAt(address: URL, get: typeof fetch, signal: AbortSignal): Promise<Page | string> {
+  const answer = await follow(address, get, signal)
+  return typeof answer === 'string' ? answer : { answer, ...(await bodyOf(answer)) }
 }
 
 /** The answer, or where another host would have to be asked for it. */
@@ -74,15 +81,16 @@ function unreachable(url: string, error: unknown): string {
   return `${url} could not be reached: ${why}`
 }
 
-async function contentOf(answer: Response, offset: number): Promise<Content> {
-  const type = answer.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? ''
-  const { bytes, isCut } = await bodyOf(answer)
+function contentOf({ answer, bytes, isCut }: Page, offset: number): Content {
+  const declared = answer.headers.get('content-type') ?? ''
+  const type = declared.split(';')[0]?.trim().toLowerCase() ?? ''
   const image = type.startsWith('image/') && !isCut ? imageBlock(bytes, 'The image') : undefined
   if (image) return [image]
   if (!isText(type))
     throw new Error(`The answer is ${type}, not text. Save it with Bash (curl -o) if you need it.`)
-  const said = bytes.toString('utf8')
-  const text = type.includes('html') ? readableText(said) : said
+  const isHtml = type.includes('html')
+  const said = decoded(bytes, isHtml ? declared + bytes.toString('latin1', 0, DECLARED_WITHIN) : declared)
+  const text = isHtml ? readableText(said) : said
   const page = text.slice(offset, offset + MOST_CHARACTERS)
   const end = offset + page.length
   const notes = [
@@ -97,6 +105,18 @@ async function contentOf(answer: Response, offset: number): Promise<Content> {
   return {
     content: [{ type: 'text', text: notes.filter((note) => note !== '').join('\n') }],
     isError: !answer.ok,
+  }
+}
+
+/** A page says in its first bytes how it is written, where its server does not. */
+const DECLARED_WITHIN = 1024
+
+function decoded(bytes: Buffer, about: string): string {
+  const [, charset = 'utf-8'] = /charset\s*=\s*["']?([\w-]+)/i.exec(about) ?? []
+  try {
+    return new TextDecoder(charset).decode(bytes)
+  } catch {
+    return bytes.toString('utf8')
   }
 }
 
