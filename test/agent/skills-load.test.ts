@@ -131,6 +131,18 @@ describe('SKILL.md', () => {
     expect((await load(folder)).notices[0]).toContain('permission denied')
   })
 
+  test('front matter that would take a minute to read is left out', async () => {
+    const folder = newFolder()
+    const keys = Array.from({ length: 60_000 }, (_, index) => `key${index}: value\n`)
+    write(folder, 'many', plain('many', keys.join('')))
+    write(folder, 'few', plain('few'))
+    const { names, notices } = await load(folder)
+    expect(names).toEqual(['few'])
+    expect(notices).toEqual([
+      expect.stringMatching(/its front matter has \d+ characters; shorten it to 16000/),
+    ])
+  })
+
   test('another name than its folder is told; the skill loads', async () => {
     const folder = newFolder()
     const place = write(folder, 'folder', plain('other'))

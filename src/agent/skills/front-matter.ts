@@ -15,6 +15,8 @@ export type SkillText = {
 
 /** In characters, as the open layout has it. */
 const LONGEST_DESCRIPTION = 1024
+/** In characters: reading YAML takes time that grows with the square of its keys. */
+const LONGEST_FRONT_MATTER = 16_000
 
 const FRONT_MATTER = /^\uFEFF?---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?---[ \t]*(?:\r?\n|$)/
 const NAME = /^[\p{L}\p{N}_.-]{1,64}$/u
@@ -53,7 +55,12 @@ function frontMatter(text: string): Fields {
   const found = FRONT_MATTER.exec(text)
   if (!found)
     throw new Error('it has no front matter; begin it with a line "---", name, description and a line "---"')
-  return fieldsOf(parsed(found[1] ?? ''))
+  const yaml = found[1] ?? ''
+  if (yaml.length > LONGEST_FRONT_MATTER)
+    throw new Error(
+      `its front matter has ${yaml.length} characters; shorten it to ${LONGEST_FRONT_MATTER}, the text below it can hold the rest`,
+    )
+  return fieldsOf(parsed(yaml))
 }
 
 function parsed(yaml: string): unknown {
