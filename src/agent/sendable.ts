@@ -56,6 +56,6 @@ function wellFormed(input: unknown): unknown {
   )
 }
 
-function isThinking({ type }: Fields): boolean {
+export function isThinking({ type }: Fields): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }

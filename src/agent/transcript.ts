@@ -2,9 +2,10 @@
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Message, State } from '../core/index.ts'
-import { type Fields, isFields, toJson } from '../core/oracle/json.ts'
+import { type Fields, fieldsOf, isFields, toJson } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
 import { unanswered } from './run-calls.ts'
+import { isSomething, isThinking } from './sendable.ts'
 import type { HistoryChange } from './types.ts'
 
 /** What a line says: a change of the history with the shelf's state behind it, or the state alone. */
@@ -65,11 +66,14 @@ export function readTranscript(file: string): Saved {
   let messages: Message[] = []
   let state: State | undefined
   let lost = 0
+  let isWhole = true
   for (const entry of readEntries(file)) {
     if (entry === undefined) lost++
     else state = entry.state ?? state
-    if (entry?.type === 'append') messages.push(...entry.messages)
+    if (entry?.type === 'append')
+      messages.push(...(isWhole ? entry.messages : entry.messages.map(withoutThinking)))
     if (entry?.type === 'replace') messages = [...entry.messages]
+    isWhole = entry?.type === 'replace' || (isWhole && entry !== undefined)
   }
   return { messages: mended(messages), state, lost }
 }
@@ -77,6 +81,14 @@ export function readTranscript(file: string): Saved {
 /** Line by line; undefined for one that is lost. */
 export function* readEntries(file: string): Generator<Entry | undefined> {
   for (const line of readFileSync(file, 'utf8').split('\n')) if (line !== '') yield parsed(line)
+}
+
+/** Some models bind it to all that came before: behind a line that is lost it is refused. */
+function withoutThinking(message: Message): Message {
+  const blocks = blocksOf(fieldsOf(message).content)
+  return blocks.some(isThinking)
+    ? { ...message, content: blocks.filter((block) => !isThinking(block)) }
+    : message
 }
 
 /** After a crash the next line begins on its own. */
@@ -100,17 +112,20 @@ function isEntry({ type, messages, state }: Fields): boolean {
   return isChange && Array.isArray(messages) && (state === undefined || isFields(state))
 }
 
-/** As the API takes it, whatever lines are lost: calls without a result get one, results without a call are gone. */
+/**
+ * As the API takes it, whatever lines are lost or were never ours: calls without a result get one, results without a
+ * call are gone.
+ */
 function mended(messages: readonly Message[]): Message[] {
   const whole: Message[] = []
   let reply: Message | undefined
-  for (const message of messages.filter(isFields)) {
+  for (const message of messages.filter(isMessage)) {
     const blocks = blocksOf(message.content)
     const isCalled = ({ type, tool_use_id }: Fields) =>
       type !== 'tool_result' || blocksOf(reply?.content).some(({ id }) => id === tool_use_id)
     const isAnswered = (called: unknown) => blocks.some(({ tool_use_id }) => tool_use_id === called)
     whole.push(...unanswered(reply, isAnswered))
-    if (whole.length === 0 && message.role === 'assistant') whole.push({ role: 'user', content: LOST })
+    if (whole.length === 0 && message.role !== 'user') whole.push({ role: 'user', content: LOST })
     const kept = blocks.filter(isCalled)
     if (kept.length === blocks.length) whole.push(message)
     else if (kept.length > 0) whole.push({ ...message, content: kept })
@@ -119,4 +134,12 @@ function mended(messages: readonly Message[]): Message[] {
   return [...whole, ...unanswered(reply)]
 }
 
+function isMessage(message: Message): boolean {
+  const { role, content } = fieldsOf(message)
+  const blocks = blocksOf(content)
+  const isSaid = blocks.length > 0 && blocks.every((block) => textOf(block.type) !== '' && isSomething(block))
+  return ROLES.has(role) && isSaid
+}
+
+const ROLES: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system'])
 const LOST = '(The beginning of this conversation is lost.)'

@@ -1,5 +1,5 @@
 // What is loaded stays loaded: through compactions, a transcript on disk, and one that is damaged.
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -23,6 +23,7 @@ import {
   served,
   serverTools,
   shelfWith,
+  whole,
 } from './support.ts'
 
 const FORECAST = 'mcp__weather__forecast'
@@ -139,6 +140,49 @@ test('a transcript cut anywhere, or without any one of its lines, is a history t
   expect(refusals(model)).toEqual([])
 })
 
+test('behind a line that is lost no thinking is kept, because a model may bind it to what is gone', async () => {
+  const rule = {
+    when: 'ponder',
+    do: [{ think: 'hm' }, { call: 'Echo' }, { think: 'so' }, { say: '{{result}}' }],
+  }
+  const model = whole({ ...scripted(rule, { do: [{ say: 'ok' }] }), boundThinking: true })
+  const file = join(folder(), 'talk.jsonl')
+  const transcript = openTranscript(file, () => {})
+  const bound = { model: 'claude-opus-5-5', retries: 0 }
+  const talk = start(model, { ...bound, onHistory: (change: never) => transcript.write(change) })
+  for (const text of ['ponder', 'hello', 'ponder']) await said(talk.agent, text)
+  const all = readFileSync(file, 'utf8').trimEnd().split('\n')
+  for (const [index] of all.entries()) {
+    writeFileSync(file, all.map((line, at) => (at === index ? line.slice(0, -9) : line)).join('\n'))
+    const saved = readTranscript(file)
+    expect(saved.lost).toBe(1)
+    const { agent } = start(model, { ...bound, messages: saved.messages })
+    expect(endOf(await said(agent, 'hello')), `without line ${index}`).toEqual({
+      type: 'end',
+      reason: 'done',
+    })
+  }
+  expect(JSON.stringify(readTranscript(file).messages)).toContain('"thinking"')
+})
+
+test('messages that are none of ours are passed over', async () => {
+  const file = join(folder(), 'talk.jsonl')
+  const odd = [
+    ...[{}, { role: 'tool', content: 'x' }, { role: 'user' }, { role: 'user', content: 5 }],
+    ...[
+      { role: 'user', content: ' ' },
+      { role: 'user', content: [] },
+      { role: 'user', content: [null] },
+    ],
+    ...[{ role: 'assistant', content: [{ type: 'text', text: '' }] }],
+  ]
+  const messages = [...odd, { role: 'user', content: 'hi' }, ...odd]
+  appendFileSync(file, `${JSON.stringify({ type: 'append', messages })}\n`)
+  const { agent } = start(whole(script), { messages: readTranscript(file).messages })
+  expect(endOf(await said(agent, 'hello'))).toEqual({ type: 'end', reason: 'done' })
+  expect(JSON.stringify(agent.messages)).toContain('"hi"')
+})
+
 test('a file cut in half is told, mended and written on', async () => {
   const model = await served(script)
   const file = await saved(model)
@@ -181,4 +225,7 @@ test('a disk that cannot be written to is told once, and again when it has recov
   transcript.write(entry)
   transcript.write(entry)
   expect(told).toEqual([expect.stringMatching(/^the conversation is not being saved: .*ENOENT/)])
+  mkdirSync(join(place, 'talk'))
+  transcript.write(entry)
+  expect(readTranscript(file)).toMatchObject({ messages: entry.messages, lost: 1 })
 })
