@@ -1,6 +1,7 @@
 // The built-in tools that find files and text, and those that move and remove, on real files.
 import { mkdirSync, readdirSync, symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { newFolder, workplace } from './tools-support.ts'
 
@@ -63,6 +64,21 @@ test('Grep is bounded, and slow patterns are not slow', async () => {
   expect(await text('Grep', { pattern: 'x' })).toBe(
     'No line matches.\n(1 files were too large or could not be read.)',
   )
+})
+
+test('Grep shows every line around matches once, in order', async () => {
+  const { text, put } = workplace()
+  const about = fc.array(fc.boolean(), { minLength: 1, maxLength: 14 })
+  const property = fc.asyncProperty(about, fc.nat(3), async (isHit, context) => {
+    put('a.txt', isHit.map((hit) => (hit ? 'hit' : 'no')).join('\n'))
+    const found = (await text('Grep', { pattern: 'hit', context })).split('\n')
+    const isNear = (line: number) => isHit.some((hit, other) => hit && Math.abs(line - other) <= context)
+    const near = isHit.flatMap((hit, line) =>
+      isNear(line) ? [hit ? `a.txt:${line + 1}:hit` : `a.txt-${line + 1}-no`] : [],
+    )
+    expect(found.filter((line) => line !== '--')).toEqual(near.length > 0 ? near : ['No line matches.'])
+  })
+  await fc.assert(property)
 })
 
 test('Move and Remove do what they say, and nothing more', async () => {

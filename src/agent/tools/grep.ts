@@ -121,7 +121,7 @@ function searchText(text: string, name: string, expression: RE2JS, context: numb
     else markMatch(found.lines, name, index)
     found.matches++
     const last = Math.min(lines.length - 1, index + context)
-    for (let after = index + 1; after <= last; after++) show(after, '-')
+    for (let after = shown + 1; after <= last; after++) show(after, '-')
   }
 }
 
