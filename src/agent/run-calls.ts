@@ -27,19 +27,28 @@ export async function* runCalls(
   running: Running,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, ToolResult[]> {
+  const left = new AbortController()
+  const either = AbortSignal.any([signal, left.signal])
   // Each call listens, and Node warns on the terminal of more than ten who do.
-  setMaxListeners(0, signal)
+  setMaxListeners(0, either)
   const events = createChannel<AgentEvent>()
   const results = Promise.all(
     calls.map(async (call) => {
       events.push({ type: 'call', call })
-      const result = await resultOf(call, messages, running, signal, events.push)
+      const result = await resultOf(call, messages, running, either, events.push)
       events.push({ type: 'result', call, result, loaded: loadedBy(call, result) })
       return result
     }),
   ).finally(events.close)
-  yield* events
-  return results
+  let isOver = false
+  try {
+    yield* events
+    isOver = true
+    return await results
+  } finally {
+    // Whoever does not listen any more does not want it done either.
+    if (!isOver) left.abort()
+  }
 }
 
 /** Whatever happens is a result. A call that was stopped says so, so that the history stays whole. */

@@ -1,5 +1,6 @@
 // The loop: what it asks, runs, tells and keeps, with the official client and the offline model behind a server.
 import { expect, test } from 'vitest'
+import type { AgentTool } from '../../src/agent/index.ts'
 import {
   echo,
   endOf,
@@ -218,6 +219,18 @@ test('a listener who leaves in the middle does not spoil the history', async () 
   for await (const event of talk.agent.send('go')) if (event.type === 'call') break
   expect(endOf(await said(talk.agent, 'next')).reason).toBe('done')
   expect(refusals(talk)).toEqual([])
+})
+
+test('a listener who leaves stops the calls that still run', async () => {
+  const stopped = deferred()
+  const run: AgentTool['run'] = (_, { signal }) => {
+    signal.addEventListener('abort', stopped.resolve)
+    return new Promise<never>(() => {})
+  }
+  const { agent } = over(whole(scripted({ do: [{ call: 'Hang' }] })), { tools: [echo('Hang', { run })] })
+  for await (const event of agent.send('go')) if (event.type === 'call') break
+  await stopped.promise
+  expect(endOf(await said(agent, 'next', AbortSignal.abort())).reason).toBe('stopped')
 })
 
 test('the model can be changed between two messages', async () => {
