@@ -40,6 +40,17 @@ describe('the output of a foreign tool', () => {
     expect(shelf.result(call, 'bad', { isError: true })).toMatchObject({ is_error: true })
   })
 
+  it('what the API would refuse is told in words', () => {
+    const texts = (output: Loose) => (shelf.result(call, output) as Loose).content
+    expect(texts([{ type: 'image', data: 'AAAA', mimeType: 'image/svg+xml' }])).toEqual([
+      { type: 'text', text: 'An image of type image/svg+xml that cannot be shown here.' },
+    ])
+    expect(texts([{ rows: 2 }, [1, 2]])).toEqual([
+      { type: 'text', text: '{"rows":2}' },
+      { type: 'text', text: '[1,2]' },
+    ])
+  })
+
   it.each<[string, Loose]>([
     ['a reference', [reference, { type: 'text', text: 'x' }]],
     ['a note as the append wire writes it', `<loaded-tools>\n${SEND}\n</loaded-tools>`],

@@ -27,20 +27,26 @@ export function toolResult(
     : { ...base(''), content: content as TextBlock[] }
 }
 
-/** A block as the API takes it in a result; a reference, or a block of nothing, is left out. */
+/** A block as the API takes it in a result; a reference, or a block of nothing, is left out, what is no block is told. */
 function converted(block: Block): Block[] {
   const { type, text, data, mimeType, resource, uri } = block
   if (type === 'text') return said(text)
   if (type === 'tool_reference' || type === 'tool_addition' || type === 'tool_removal') return []
   if (type === 'image' && typeof data === 'string') {
-    return [{ type, source: { type: 'base64', media_type: mimeType, data } }]
+    return IMAGES.has(mimeType)
+      ? [{ type, source: { type: 'base64', media_type: mimeType, data } }]
+      : said(`An image of type ${String(mimeType)} that cannot be shown here.`)
   }
   if (type === 'resource' && isBlock(resource)) {
     return said(typeof resource.text === 'string' ? resource.text : `A resource: ${String(resource.uri)}`)
   }
   if (type === 'resource_link') return said(`A resource: ${String(uri)}`)
-  return type === 'audio' ? [textBlock('An audio clip that cannot be shown here.')] : [block]
+  if (type === 'audio') return said('An audio clip that cannot be shown here.')
+  return typeof type === 'string' ? [block] : said(JSON.stringify(block))
 }
+
+/** The only ones that the API takes: another would be refused with all that follows it. */
+const IMAGES: ReadonlySet<unknown> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
 function said(text: unknown): Block[] {
   return text === '' ? [] : [textBlock(String(text).toWellFormed())]
