@@ -97,6 +97,10 @@ export function spoken({ content }: Fields): string {
 
 const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 529])
 
+/** As the API and those that are like it say it. */
+const TOO_LONG =
+  /too long|too large|context (length|window|limit|size)|maximum context|maximum number of tokens/i
+
 /** Whatever answers there may be something else altogether. */
 function brokenOff({ type }: Fields, address: string): string {
   if (type !== undefined) return 'the reply broke off'
@@ -128,8 +132,7 @@ export function faultOf(error: unknown, address = ''): Fault {
   const inner = textOf(fieldsOf(fieldsOf(body).error).message)
   const text = inner || textOf(message) || String(error)
   const code = typeof status === 'number' ? status : undefined
-  const isTooLong =
-    (code === 400 || code === 413) && /too long|too large|context (length|window)|maximum context/i.test(text)
+  const isTooLong = code === 413 || (code === 400 && TOO_LONG.test(text))
   const isPassing = code === undefined ? !isOurs(error, text) : PASSING.has(code)
   const isImage = code === 400 && /\bimage/i.test(text)
   const reason = code === undefined ? text : `${text} (status ${code})`

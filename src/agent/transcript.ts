@@ -2,7 +2,7 @@
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Message, State } from '../core/index.ts'
-import { type Fields, fieldsOf, isFields, toJson } from '../core/oracle/json.ts'
+import { type Fields, fieldsOf, isFields, textOf, toJson } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
 import { unanswered } from './run-calls.ts'
 import { isSomething, isThinking } from './sendable.ts'

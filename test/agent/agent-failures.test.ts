@@ -198,15 +198,16 @@ test('a client without a key says so at once', async () => {
   expect(talk.waits).toEqual([])
 })
 
+const TOO_LONG = 'prompt is too long: 210000 tokens > 200000 maximum'
+
 /** An API that takes no more characters than this. */
-const narrow = (model: Model, most: number): Model => ({
+const narrow = (model: Model, most: number, status = 400, message = TOO_LONG): Model => ({
   ...model,
   client: {
     messages: {
       async create(request: never, options) {
         if (JSON.stringify(request).length > most) {
-          const message = 'prompt is too long: 210000 tokens > 200000 maximum'
-          throw Object.assign(new Error(message), { status: 400, error: { error: { message } } })
+          throw Object.assign(new Error(message), { status, error: { error: { message } } })
         }
         return model.client.messages.create(request, options)
       },
@@ -224,6 +225,19 @@ test('a history that is too long is summarised, and the message goes on', async 
   expect(ends).toEqual(Array(6).fill('done'))
   expect(JSON.stringify(talk.agent.messages[0])).toContain(SUMMARY)
   expect(refusals(talk)).toEqual([])
+})
+
+test.each([
+  [400, 'input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000, decrease input length'],
+  [413, 'Request exceeds the maximum size'],
+  [400, "This model's maximum context length is 8192 tokens."],
+  [400, 'the request exceeds the available context size, try increasing it'],
+  [400, 'The input token count (40000) exceeds the maximum number of tokens allowed (32768).'],
+])('whoever says that a request is too long, the history is summarised: %i %s', async (status, message) => {
+  const talk = over(narrow(whole(chat), 12_000, status, message))
+  for (let turn = 0; turn < 4; turn++) await said(talk.agent, `tell ${'x'.repeat(3000)}`)
+  expect(endOf(await said(talk.agent, 'hello')).reason).toBe('done')
+  expect(JSON.stringify(talk.agent.messages[0])).toContain(SUMMARY)
 })
 
 test('a result too long to be kept is summarised with its call, and the task is still known', async () => {
