@@ -13,7 +13,7 @@ import { type Asked, ask, faultOf } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
 import { asMessages, loadedBy, runCalls, unanswered, whenAborted } from './run-calls.ts'
-import { isSomething, sendable, withoutNewImages } from './sendable.ts'
+import { isSomething, sendable, withoutRefused } from './sendable.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason, Usage } from './types.ts'
 
 const MAX_TOKENS = 8192
@@ -130,9 +130,9 @@ export function createAgent(options: AgentOptions): Agent {
         const { kind, message } = asked.error
         const keep = kind === 'too-long' ? keeps.shift() : undefined
         if (keep !== undefined && (yield* compact('auto', signal, keep))) continue
-        const seen = kind === 'image' ? withoutNewImages(messages, message) : undefined
-        if (seen) {
-          replace(seen)
+        const acceptable = withoutRefused(asked.error, messages)
+        if (acceptable) {
+          replace(acceptable)
           continue
         }
         if (asked.said.trim() !== '')

@@ -17,10 +17,9 @@ export type Asked =
   | { readonly reply: Fields; readonly isReadable: boolean; readonly messages: Prepared['messages'] }
   | { readonly error: ModelError; readonly said: string }
 
-export type ModelError = {
-  readonly kind: 'stopped' | 'too-long' | 'image' | 'failed'
-  readonly message: string
-}
+export type ModelError = { readonly kind: Kind; readonly message: string }
+
+type Kind = 'stopped' | 'too-long' | 'image' | 'thinking' | 'failed'
 
 export async function* ask(
   request: RequestLike,
@@ -132,17 +131,22 @@ export function faultOf(error: unknown, address = ''): Fault {
   const inner = textOf(fieldsOf(fieldsOf(body).error).message)
   const text = inner || textOf(message) || String(error)
   const code = typeof status === 'number' ? status : undefined
-  const isTooLong = code === 413 || (code === 400 && TOO_LONG.test(text))
+  const kind = kindOf(code, text)
   const isPassing = code === undefined ? !isOurs(error, text) : PASSING.has(code)
-  const isImage = code === 400 && /\bimage/i.test(text)
   const reason = code === undefined ? text : `${text} (status ${code})`
   return {
-    kind: isTooLong ? 'too-long' : isImage ? 'image' : 'failed',
+    kind,
     reason,
     message: reason + (REMEDIES[code ?? 0]?.(address) ?? ''),
-    isPassing: isPassing && !isTooLong,
+    isPassing,
     retryAfter: retryAfter(headers),
   }
+}
+
+function kindOf(code: number | undefined, text: string): Kind {
+  if (code === 413 || (code === 400 && TOO_LONG.test(text))) return 'too-long'
+  if (code === 400 && /signature.*thinking/i.test(text)) return 'thinking'
+  return code === 400 && /\bimage/i.test(text) ? 'image' : 'failed'
 }
 
 /**

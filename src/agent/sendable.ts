@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Message } from '../core/index.ts'
 import { type Fields, textOf } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
+import type { ModelError } from './ask.ts'
 
 const ID = /^[\w-]+$/
 const LONGEST_NAME = 128
@@ -16,8 +17,30 @@ export function sendable(reply: unknown, messages: readonly Message[]): Fields[]
     : blocks.map((block) => (block.type === 'tool_use' ? callOf(block, taken) : block))
 }
 
-/** Images that came after the last reply, told in words; undefined where there are none. What was taken before stays. */
-export function withoutNewImages(messages: readonly Message[], why: string): Message[] | undefined {
+/** The history without what the API refused in it; undefined where that is not there. */
+export function withoutRefused(
+  { kind, message }: ModelError,
+  messages: readonly Message[],
+): Message[] | undefined {
+  if (kind === 'image') return withoutNewImages(messages, message)
+  return kind === 'thinking' ? withoutThinking(messages) : undefined
+}
+
+/** Thinking may be bound to a conversation of which a line is lost, or that went on in two places. */
+function withoutThinking(messages: readonly Message[]): Message[] | undefined {
+  const kept = messages.map((message) => {
+    const blocks = blocksOf(message.content)
+    return blocks.some(isThinking)
+      ? { ...message, content: blocks.filter((block) => !isThinking(block)) }
+      : message
+  })
+  return kept.some((message, index) => message !== messages[index])
+    ? kept.filter(({ content }) => blocksOf(content).length > 0)
+    : undefined
+}
+
+/** Images that came after the last reply, told in words: what was taken before stays. */
+function withoutNewImages(messages: readonly Message[], why: string): Message[] | undefined {
   const start = messages.findLastIndex(({ role }) => role === 'assistant')
   const isMeant = (message: Message, index: number) => index > start && hasImage(message)
   const told = (block: Fields): Fields => {
@@ -56,6 +79,6 @@ function wellFormed(input: unknown): unknown {
   )
 }
 
-export function isThinking({ type }: Fields): boolean {
+function isThinking({ type }: Fields): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }

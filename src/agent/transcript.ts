@@ -5,7 +5,7 @@ import type { Message, State } from '../core/index.ts'
 import { type Fields, fieldsOf, isFields, textOf, toJson } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
 import { unanswered } from './run-calls.ts'
-import { isSomething, isThinking } from './sendable.ts'
+import { isSomething } from './sendable.ts'
 import type { HistoryChange } from './types.ts'
 
 /** What a line says: a change of the history with the shelf's state behind it, or the state alone. */
@@ -66,29 +66,20 @@ export function readTranscript(file: string): Saved {
   let messages: Message[] = []
   let state: State | undefined
   let lost = 0
-  let isWhole = true
   for (const entry of readEntries(file)) {
     if (entry === undefined) lost++
     else state = entry.state ?? state
-    if (entry?.type === 'append')
-      messages.push(...(isWhole ? entry.messages : entry.messages.map(withoutThinking)))
+    if (entry?.type === 'append') messages.push(...entry.messages)
     if (entry?.type === 'replace') messages = [...entry.messages]
-    isWhole = entry?.type === 'replace' || (isWhole && entry !== undefined)
   }
   return { messages: mended(messages), state, lost }
 }
 
 /** Line by line; undefined for one that is lost. */
 export function* readEntries(file: string): Generator<Entry | undefined> {
-  for (const line of readFileSync(file, 'utf8').split('\n')) if (line !== '') yield parsed(line)
-}
-
-/** Some models bind it to all that came before: behind a line that is lost it is refused. */
-function withoutThinking(message: Message): Message {
-  const blocks = blocksOf(fieldsOf(message).content)
-  return blocks.some(isThinking)
-    ? { ...message, content: blocks.filter((block) => !isThinking(block)) }
-    : message
+  const lines = readFileSync(file, 'utf8').split('\n')
+  if (lines.at(-1) === '') lines.pop()
+  for (const line of lines) yield parsed(line)
 }
 
 /** After a crash the next line begins on its own. */

@@ -140,7 +140,7 @@ test('a transcript cut anywhere, or without any one of its lines, is a history t
   expect(refusals(model)).toEqual([])
 })
 
-test('behind a line that is lost no thinking is kept, because a model may bind it to what is gone', async () => {
+test('thinking that is bound to a line that is lost is left out, and the conversation goes on', async () => {
   const rule = {
     when: 'ponder',
     do: [{ think: 'hm' }, { call: 'Echo' }, { think: 'so' }, { say: '{{result}}' }],
@@ -162,7 +162,19 @@ test('behind a line that is lost no thinking is kept, because a model may bind i
       reason: 'done',
     })
   }
-  expect(JSON.stringify(readTranscript(file).messages)).toContain('"thinking"')
+})
+
+test('a session that went on in two places at once is one that the API takes', async () => {
+  const rule = { when: 'ponder', do: [{ think: 'hm' }, { call: 'Echo' }, { say: '{{result}}' }] }
+  const model = whole({ ...scripted(rule, { do: [{ say: 'ok' }] }), boundThinking: true })
+  const file = join(folder(), 'talk.jsonl')
+  const transcript = openTranscript(file, () => {})
+  const bound = { model: 'claude-opus-5-5', onHistory: (change: never) => transcript.write(change) }
+  const places = ['ponder this', 'ponder that'].map((text) => start(model, bound).agent.send(text))
+  for (let isOver = false; !isOver; )
+    isOver = (await Promise.all(places.map((place) => place.next()))).every(({ done }) => done)
+  const { agent } = start(model, { ...bound, messages: readTranscript(file).messages })
+  expect(endOf(await said(agent, 'hello'))).toEqual({ type: 'end', reason: 'done' })
 })
 
 test('messages that are none of ours are passed over', async () => {
