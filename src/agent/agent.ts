@@ -13,7 +13,7 @@ import { type Asked, ask, faultOf } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
 import { asMessages, loadedBy, runCalls, unanswered, whenAborted } from './run-calls.ts'
-import { isSomething, sendable, withoutRefused } from './sendable.ts'
+import { isSomething, sendable, withoutOpenSearches, withoutRefused } from './sendable.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason, Usage } from './types.ts'
 
 const MAX_TOKENS = 8192
@@ -173,6 +173,7 @@ export function createAgent(options: AgentOptions): Agent {
         return
       }
       try {
+        adopt(withoutOpenSearches(messages))
         append(...unanswered(messages.at(-1)))
         const added = yield* helped(async () => (await enrich?.(text, { messages })) ?? [], signal)
         const texts = [...added, text].map((one) => ({ type: 'text', text: one.toWellFormed() }))

@@ -17,6 +17,20 @@ export function sendable(reply: unknown, messages: readonly Message[]): Fields[]
     : blocks.map((block) => (block.type === 'tool_use' ? callOf(block, taken) : block))
 }
 
+/** A history in which the user may speak: a search of the API itself that has no result would be refused from then on. */
+export function withoutOpenSearches(messages: readonly Message[]): readonly Message[] {
+  const start = messages.findLastIndex(({ role }) => role !== 'assistant') + 1
+  const blocks = messages.slice(start).flatMap(({ content }) => blocksOf(content))
+  const answered = new Set(blocks.map(({ tool_use_id }) => tool_use_id))
+  const isOpen = ({ type, id }: Fields) => type === 'server_tool_use' && !answered.has(id)
+  if (!blocks.some(isOpen) || blocks.some(({ type }) => type === 'tool_use')) return messages
+  const turn = messages.slice(start).map((message) => ({
+    ...message,
+    content: blocksOf(message.content).filter((block) => !isOpen(block)),
+  }))
+  return [...messages.slice(0, start), ...turn.filter(({ content }) => !content.every(isThinking))]
+}
+
 /** The history without what the API refused in it; undefined where that is not there. */
 export function withoutRefused(
   { kind, message }: ModelError,

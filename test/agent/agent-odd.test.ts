@@ -1,7 +1,7 @@
 // Replies that no model should write: the history stays one that the API takes, and the conversation goes on.
 import { expect, onTestFinished, test } from 'vitest'
 import type { Client } from '../../src/agent/index.ts'
-import { echo, endOf, heard, lines, over, said, saying } from './support.ts'
+import { echo, endOf, heard, lines, over, said, saying, serverTools, shelfWith } from './support.ts'
 
 const use = (id: string, name = 'Echo', input: unknown = {}) => ({ type: 'tool_use', id, name, input })
 const thought = { type: 'thinking', thinking: 'hm', signature: 'signed' }
@@ -38,6 +38,36 @@ test('a reply that only thought is not kept: the API takes no message that ends 
     { role: 'user', content: 'go' },
     { role: 'user', content: 'next' },
   ])
+})
+
+const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'tool_search_tool_bm25', input: {} }
+const searching = () => ({ shelf: shelfWith(serverTools('weather', 'forecast'), { wire: 'hosted' }) })
+
+test('a search of the API itself that was cut short before its result does not spoil the next message', async () => {
+  const speech = { type: 'text', text: 'I search.' }
+  const model = saying({ content: [speech, search], stop_reason: 'max_tokens' })
+  const { agent } = over(model, searching())
+  expect(endOf(await said(agent, 'go')).reason).toBe('limit')
+  expect(endOf(await said(agent, 'go on'))).toEqual({ type: 'end', reason: 'done' })
+  expect(agent.messages).toContainEqual({ role: 'assistant', content: [speech] })
+})
+
+test('a turn that pauses goes on from its search, and may be stopped there', async () => {
+  const paused = { content: [search], stop_reason: 'pause_turn' }
+  const model = saying(paused)
+  const { agent } = over(model, searching())
+  expect(endOf(await said(agent, 'go')).reason).toBe('done')
+  expect(model.requests[1]!.messages.at(-1)).toEqual({ role: 'assistant', content: [search] })
+  const other = over(saying(paused), searching()).agent
+  for await (const event of other.send('go')) if (event.type === 'reply') break
+  expect(endOf(await said(other, 'next'))).toEqual({ type: 'end', reason: 'done' })
+  const messages = [
+    { role: 'user', content: 'go' },
+    { role: 'assistant', content: [search] },
+    { role: 'assistant', content: 'stopped behind it' },
+  ]
+  const later = over(saying(), { ...searching(), messages }).agent
+  expect(endOf(await said(later, 'next'))).toEqual({ type: 'end', reason: 'done' })
 })
 
 test('half of a character, in a message or in a call, is never sent', async () => {
