@@ -12,7 +12,7 @@ import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
 import { type Asked, ask, faultOf } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
-import { asMessages, loadedBy, runCalls, unanswered, whenAborted } from './run-calls.ts'
+import { asMessages, loadedBy, messageOf, runCalls, unanswered, whenAborted } from './run-calls.ts'
 import { isSomething, sendable, withoutOpenSearches, withoutRefused } from './sendable.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason, Usage } from './types.ts'
 
@@ -98,7 +98,7 @@ export function createAgent(options: AgentOptions): Agent {
       return await Promise.race([help(), stop.happened])
     } catch (error) {
       if (!signal.aborted)
-        yield { type: 'notice', text: `The message goes out as it is: ${(error as Error).message}` }
+        yield { type: 'notice', text: `The message goes out as it is: ${messageOf(error)}` }
       return []
     } finally {
       stop.forget()
@@ -183,7 +183,7 @@ export function createAgent(options: AgentOptions): Agent {
         yield* load(yield* helped(() => preload(text), signal))
         yield { type: 'end', ...(yield* steps(signal)) }
       } catch (error) {
-        yield { type: 'end', reason: 'failed', error: (error as Error).message }
+        yield { type: 'end', reason: 'failed', error: messageOf(error) }
       } finally {
         task = undefined
       }

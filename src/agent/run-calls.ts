@@ -147,6 +147,7 @@ export function asMessages(call: ToolUse, result: ToolResult): [Message, Message
   ]
 }
 
-function messageOf(error: unknown): string {
+/** Anything may be thrown, not only errors. */
+export function messageOf(error: unknown): string {
   return textOf(fieldsOf(error).message) || String(error)
 }

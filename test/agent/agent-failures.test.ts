@@ -93,6 +93,23 @@ test('a message that is stopped while it is enriched is kept', async () => {
   expect(agent.messages).toEqual([{ role: 'user', content: 'one' }])
 })
 
+test.each([null, undefined, 'no reason'])(
+  'whatever is thrown, it is told and the turn ends: %s',
+  async (thrown) => {
+    const fail = () => {
+      throw thrown
+    }
+    const model = whole(scripted({ do: [{ say: 'ok' }] }))
+    const told = lines(await said(over(model, { enrich: fail, preload: fail }).agent, 'go'))
+    expect(told[0]).toBe(`notice The message goes out as it is: ${thrown}`)
+    expect(told.at(-1)).toBe('end done')
+    expect(endOf(await said(over(model, { onHistory: fail }).agent, 'go')).error).toBe(String(thrown))
+    const messages = Array(5).fill({ role: 'user', content: 'hi' })
+    const broken = over({ client: { messages: { create: fail } }, seen: [] }, { messages })
+    expect(lines(await heard(broken.agent.compact()))[0]).toMatch(`so it stays as it is: ${thrown}`)
+  },
+)
+
 /** Refuses the first requests with these answers. */
 const failing =
   (...answers: { status: number; headers?: Record<string, string>; message?: string }[]) =>
