@@ -164,7 +164,8 @@ test('a connection that is lost in the middle of a reply is made again', async (
     const pull = async (controller: ReadableStreamDefaultController) => {
       const { value } = await reader.read()
       controller.enqueue(value)
-      controller.error(new TypeError('terminated', { cause: new Error('other side closed') }))
+      const cause = Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' })
+      controller.error(new TypeError('terminated', { cause }))
     }
     return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), answer)
   }
