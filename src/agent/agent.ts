@@ -132,6 +132,7 @@ export function createAgent(options: AgentOptions): Agent {
         if (keep !== undefined && (yield* compact('auto', signal, keep))) continue
         const acceptable = withoutRefused(asked.error, messages)
         if (acceptable) {
+          yield { type: 'notice', text: LEFT_OUT[kind] ?? message }
           replace(acceptable)
           continue
         }
@@ -212,6 +213,10 @@ export function createAgent(options: AgentOptions): Agent {
 /** Replies that end in the middle: of their last call nobody knows whether it is whole. */
 const CUT_SHORT = new Set(['max_tokens', 'model_context_window_exceeded', 'refusal'])
 const NOT_RUN = 'This call was not run, because the reply it stands in was cut short. Make shorter calls.'
+const LEFT_OUT: { readonly [kind: string]: string } = {
+  image: 'The API refused an image. The model is told so in its place.',
+  thinking: 'The API refused what the model thought earlier, so that is left out.',
+}
 const NOT_READ =
   'This call was not run, because the input of a call in this reply is no JSON object. Make each call again.'
 

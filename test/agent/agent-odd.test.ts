@@ -160,7 +160,9 @@ test('an image that the API refuses is told in words, and the conversation goes 
   ]
   const tools = [echo('Good', { run: () => image('fine') }), echo('Bad', { run: () => image('broken') })]
   const { agent } = over({ ...model, client: { messages: { create } } }, { tools })
-  expect(endOf(await said(agent, 'go')).reason).toBe('done')
+  const told = await said(agent, 'go')
+  expect(endOf(told).reason).toBe('done')
+  expect(lines(told)).toContainEqual(expect.stringContaining('The API refused an image.'))
   const kept = JSON.stringify(agent.messages)
   expect(kept).toMatch(/cannot be shown: messages\.4\.content\.0: Could not process image/)
   expect(kept).toContain('"fine"')
