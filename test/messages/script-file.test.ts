@@ -49,7 +49,10 @@ describe('mistakes', () => {
       step({ say: '{{2}}' }),
       '{{2}} stands for nothing. Known are {{user}}, {{result}} and, for each group of "when", its number; there are 1.',
     ],
-    [step({ call: 'x', input: [] }), 'rules[0].do[0].input must be an object, or a text that becomes one, not [].'],
+    [
+      step({ call: 'x', input: [] }),
+      'rules[0].do[0].input must be an object, or a text that becomes one, not [].',
+    ],
     [step({ call: 'x', input: { a: ['{{b}}'] } }), 'rules[0].do[0].input: {{b}} stands for nothing.'],
     [step({ call: '/(x/' }), 'rules[0].do[0].call: Invalid regular expression'],
     [step({ calls: [{ say: 'x' }] }), 'rules[0].do[0].calls[0]: there is no key "say".'],
