@@ -99,7 +99,7 @@ describe('the packed package', () => {
   test('holds the built files and papers only, and is small', () => {
     const paths = packed.files.map(({ path }) => path)
     const known =
-      /^(dist\/.+\.(js|js\.map|d\.ts)|(README|CHANGELOG)\.md|LICENSE|data\/(meaning\.bin|NOTICE|LICENSE-APACHE-2\.0)|docs\/(toolshelf\.schema\.json|script\.md)|examples\/script\.json|package\.json)$/
+      /^(dist\/.+\.(js|js\.map|d\.ts)|(README|CHANGELOG|ARCHITECTURE)\.md|LICENSE|data\/(meaning\.bin|NOTICE|LICENSE-APACHE-2\.0)|docs\/(guides\/)?[\w.-]+\.(json|md|svg)|examples\/script\.json|package\.json)$/
     expect(paths.filter((path) => !known.test(path) || /\.test\./.test(path))).toEqual([])
     expect(paths).toContain('dist/index.js')
     expect(packed.unpackedSize).toBeLessThan(12_000_000)

@@ -59,7 +59,7 @@ export async function* ask(
       const fault = faultOf(error, address)
       if (!fault.isPassing || attempt > retries) return { error: fault, said }
       const milliseconds = fault.retryAfter ?? Math.min(30_000, 500 * 2 ** (attempt - 1))
-      yield { type: 'retry', reason: fault.reason, attempt, milliseconds }
+      yield { type: 'retry', reason: fault.reason, attempt, attempts: retries + 1, milliseconds }
       await wait(milliseconds, signal).catch(() => {})
       if (signal.aborted) return { error: { kind: 'stopped', message: 'stopped' }, said }
     }

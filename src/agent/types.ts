@@ -64,6 +64,8 @@ export type AgentEvent =
       readonly type: 'retry'
       readonly reason: string
       readonly attempt: number
+      /** At most so many are made. */
+      readonly attempts: number
       readonly milliseconds: number
     }
   | { readonly type: 'compacted'; readonly before: number; readonly after: number }

@@ -13,7 +13,7 @@ import {
 } from './command.ts'
 import { sessionOptions } from './run.ts'
 import { openSession, type Session } from './session.ts'
-import { sessionsFolder } from './session-files.ts'
+import { resumeOptions, sessionsFolder } from './session-files.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
 export const chat: Command = {
@@ -73,7 +73,7 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     await session?.close()
   }
   if (session.isKept())
-    terminal.print(`The session is kept. To go on: toolshelf chat --resume ${session.file}`)
+    terminal.print(`The session is kept. To go on: toolshelf chat ${resumeOptions(session.file, directory)}`)
   return 0 as const
 }
 

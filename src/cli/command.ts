@@ -149,6 +149,15 @@ function folded(parts: readonly string[], most: number): string[] {
   return lines
 }
 
+/** A line for a terminal, folded between words where it is too long. */
+export function foldedLine(line: string, columns = process.stdout.columns || WIDTH): string {
+  if (line.length < columns) return line
+  const indent = /^ */.exec(line)?.[0] ?? ''
+  return folded(line.trimStart().split(' '), columns - indent.length - 1)
+    .map((part) => indent + part)
+    .join('\n')
+}
+
 /** The value of `--port`; 0 is any free one. */
 export function portIn(input: Input, fallback: string): number {
   const given = input.text('port') ?? fallback

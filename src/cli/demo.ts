@@ -1,6 +1,6 @@
 // `toolshelf demo`: what Toolshelf saves, on real MCP servers, without a key and without a network.
 import { modelOptions, openClient } from './client.ts'
-import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import { type Command, CommandError, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
 import { type Compared, comparedLines, compareWays } from './demo/compare.ts'
 import { heading, plainLines } from './demo/plain.ts'
 import { type DemoEvent, type DemoOptions, playDemo } from './demo/play.ts'
@@ -9,7 +9,8 @@ import { readUsing, usingOptions } from './using-options.ts'
 
 export const demo: Command = {
   name: 'demo',
-  summary: 'Shows what is saved, on real MCP servers, without a key and without a network.',
+  summary:
+    'Shows what is saved, on real MCP servers, without a key and without a network. The servers come with a clone of the project.',
   words: '[--compare] [--json] [--live]',
   options: {
     live: { type: 'boolean', about: 'with a real model; needs ANTHROPIC_API_KEY or --base-url' },
@@ -60,7 +61,7 @@ async function show(
     const { showDemo } = await import('./demo/view.tsx')
     return showDemo(events, live)
   }
-  for await (const event of events) for (const line of plainLines(event, live)) terminal.print(line)
+  for await (const event of events) for (const line of plainLines(event, live)) print(line, terminal)
 }
 
 async function compare(
@@ -74,7 +75,11 @@ async function compare(
   const compared = await compareWays({ live, signal, onBegin })
   if (signal.aborted) return
   if (isJson) terminal.print(JSON.stringify({ ways: compared.map(toJson) }))
-  else for (const line of comparedLines(compared, live !== undefined)) terminal.print(line)
+  else for (const line of comparedLines(compared, live !== undefined)) print(line, terminal)
+}
+
+function print(line: string, terminal: Terminal): void {
+  terminal.print(terminal.isInteractive ? foldedLine(line) : line)
 }
 
 function toJson({ name, ledger, pins }: Compared): object {

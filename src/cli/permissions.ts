@@ -7,10 +7,14 @@ import type { McpHost } from '../mcp/types.ts'
 import { didYouMean } from './command.ts'
 
 /** Where nobody can be asked, only what was allowed beforehand runs. */
-export function allowOnly(patterns: readonly string[]): Permission {
-  return ({ call }) =>
-    matchesAny(patterns, call.name) ||
-    `Nobody is there to allow ${call.name}. It runs only if it was allowed when the session was started: --allow '${call.name}'.`
+export function allowOnly(patterns: readonly string[], tell: (message: string) => void): Permission {
+  const refused = new Set<string>()
+  return ({ call }) => {
+    if (matchesAny(patterns, call.name)) return true
+    if (!refused.has(call.name)) tell(`${call.name} was not run, because --allow does not name it.`)
+    refused.add(call.name)
+    return `Nobody is there to allow ${call.name}. It runs only if it was allowed when the session was started: --allow '${call.name}'.`
+  }
 }
 
 /** Patterns that match no tool, each in a sentence. Of servers that are not there, nobody knows which tools they have. */

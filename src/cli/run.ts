@@ -1,6 +1,7 @@
 // `toolshelf run`: one prompt to the agent, without a terminal session; for scripts and pipes.
 import type { AgentEvent, EndReason, Usage } from '../agent/types.ts'
 import { SEARCH_TOOL } from '../core/index.ts'
+import type { McpHost } from '../mcp/types.ts'
 import { harmless } from './chat/rows.ts'
 import { modelOptions, openClient } from './client.ts'
 import {
@@ -19,6 +20,7 @@ import { tellOfServers } from './notices.ts'
 import { allowOnly, idlePatterns } from './permissions.ts'
 import { checkPrompt, readPrompt } from './prompt.ts'
 import { openSession, type Session } from './session.ts'
+import { resumeOptions } from './session-files.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
 /** What an agent's session can be told, here and in a chat. */
@@ -81,7 +83,7 @@ export const run: Command = {
         model: opened.model,
         directory: input.text('directory') ?? process.cwd(),
         configFiles: filesIn(input),
-        permission: allowOnly(allowed),
+        permission: allowOnly(allowed, tell),
         resume: input.text('resume'),
         using,
         contextWindow,
@@ -89,7 +91,7 @@ export const run: Command = {
         notify: tell,
       })
       tellOfServers(session.host, tell)
-      await Promise.race([session.host.settled({ timeout: 10_000 }), aborted(stop.signal)])
+      await settled(session.host, stop.signal, tell)
       for (const idle of idlePatterns(allowed, session)) tell(idle)
       return await converse(session, prompt, { input, terminal, tell, signal: stop.signal })
     } finally {
@@ -136,9 +138,30 @@ async function converse(session: Session, prompt: string, talking: Talking): Pro
   else if (!isStream && ledger.text !== '')
     terminal.print(terminal.isInteractive ? harmless(ledger.text) : ledger.text)
   if (end.reason !== 'done' && !isWhole)
-    tell(end.error ?? `${end.reason}. To go on: --resume ${session.file}`)
+    tell(
+      end.error ??
+        `${end.reason}. To go on: ${resumeOptions(session.file, input.text('directory') ?? process.cwd())}`,
+    )
   return EXIT[end.reason]
 }
+
+/** Servers have some seconds to start; which ones are waited for, and which no longer, is told. */
+async function settled(host: McpHost, signal: AbortSignal, tell: (message: string) => void): Promise<void> {
+  const pending = () => host.status().filter(({ state }) => state === 'pending')
+  const named = () =>
+    pending()
+      .map(({ name }) => `"${name}"`)
+      .join(', ')
+  const timer = setTimeout(() => tell(`waiting for the server ${named()} …`), SOON)
+  await Promise.race([host.settled({ timeout: PATIENCE }), aborted(signal)])
+  clearTimeout(timer)
+  if (pending().length > 0 && !signal.aborted)
+    tell(`going on without the server ${named()}, which is still starting.`)
+}
+
+/** Milliseconds. */
+const SOON = 1500
+const PATIENCE = 10_000
 
 /** For those who look on. A search for tools is nobody's business. */
 function tellProgress(event: AgentEvent, { requests }: Ledger, tell: (message: string) => void): void {

@@ -144,7 +144,8 @@ function line({ method, path, status, milliseconds, model, deed, error }: Done):
   const tools = deed.toolsGiven > 0 ? ` tools ${deed.toolsVisible}/${deed.toolsGiven}` : ''
   const searches = deed.searches > 0 ? ` searches ${deed.searches}` : ''
   const loaded = deed.loaded.length > 0 ? ` loaded ${deed.loaded.join(',')}` : ''
-  const saved = deed.tokensSaved > 0 ? ` saved ~${deed.tokensSaved} tokens` : ''
+  const { tokensSaved: tokens } = deed
+  const saved = tokens > 0 ? ` saved ~${tokens} tokens` : tokens < 0 ? ` cost ~${-tokens} tokens more` : ''
   const how = deed.wire ? `${deed.mode}/${deed.wire}` : deed.mode
   const count = path.endsWith('count_tokens') ? ' count' : ''
   return `${status} ${oneLine(model, LONGEST_NAME)}${count} ${how}${tools}${searches}${loaded}${saved} ${time} (${deed.why})${failed}`

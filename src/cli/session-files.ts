@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdirSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { isAbsolute, join, resolve } from 'node:path'
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { CommandError, didYouMean } from './command.ts'
 
 export type SessionFile = {
@@ -66,6 +66,13 @@ export function findSession(given: string, directory: string): string {
   throw new CommandError(
     `there is no such file and no such session as "${given}"${near || '.'} ${whereabouts(directory)}`,
   )
+}
+
+/** What a person types to go on from a session. */
+export function resumeOptions(file: string, directory: string): string {
+  if (dirname(file) !== sessionsFolder(directory)) return `--resume ${file}`
+  const option = resolve(directory) === process.cwd() ? '' : ` --directory ${directory}`
+  return `--resume ${basename(file, ENDING)}${option}`
 }
 
 /** Where the sessions of a folder are, and how to see them. */

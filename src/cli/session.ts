@@ -50,8 +50,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const { client, model, directory, permission, notify, contextWindow } = options
   if (!existsSync(directory)) throw new CommandError(`the folder ${directory} does not exist.`)
   const saved = options.resume === undefined ? undefined : resume(options.resume, directory, notify)
+  // Whoever runs an agent of ours wants tool search, whatever the address; an API that refuses it is recovered from.
   const shelf = createShelf({
     notify,
+    ...(process.env.ENABLE_TOOL_SEARCH ? {} : { toolSearch: true }),
     announceDescriptions: options.using.describe,
     ...(saved?.state ? { state: saved.state } : {}),
   })

@@ -48,7 +48,7 @@ export const sessions: Command = {
   },
 }
 
-const MOST_SHOWN = 30
+const MOST_SHOWN = 10
 const COLUMNS = 80
 const LONGEST_WORDS = 200
 

@@ -41,6 +41,7 @@ export type Deed = {
   loaded: string[]
   searches: number
   rounds: number
+  /** Below zero where searching costs more than the few definitions that it spares. */
   tokensSaved: number
 }
 
@@ -140,11 +141,26 @@ export function newDeed({ mode, wire, why }: Plan, { tools = [] }: Pick<Messages
   return { mode, wire, why, toolsGiven: tools.length, ...nothing, loaded: [] }
 }
 
-function measure(deed: Deed, { tools = [] }: MessagesRequest, contract: MessagesRequest): void {
+/** What the model need not read, less what was added so that it can search. */
+function measure(deed: Deed, request: MessagesRequest, contract: MessagesRequest): void {
   const visible = new Set(visibleTools(contract))
-  const hidden = tools.filter(({ name }) => typeof name === 'string' && !visible.has(name))
+  const shown = (contract.tools ?? []).filter(({ name }) => visible.has(String(name)))
   deed.toolsVisible = visible.size
-  deed.tokensSaved = estimateTokens(hidden.map((tool) => JSON.stringify(tool)).join(''))
+  deed.tokensSaved =
+    tokensOf(request.tools ?? [], shown) -
+    tokensOf(shown, request.tools ?? []) -
+    (tokensOf(contract.messages, request.messages) - tokensOf(request.messages, contract.messages))
+}
+
+/** Of those that the others do not hold. */
+function tokensOf(values: readonly object[], others: readonly object[]): number {
+  const known = new Set(others)
+  return estimateTokens(
+    values
+      .filter((value) => !known.has(value))
+      .map((value) => JSON.stringify(value))
+      .join(''),
+  )
 }
 
 /** Says that it is an estimate, and how it was made. */

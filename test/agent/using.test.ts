@@ -67,6 +67,14 @@ describe('remind', () => {
     expect(text.match(/mcp__/g) ?? []).toHaveLength(count)
   })
 
+  test('leaves out what the message names, as that is loaded at once', async () => {
+    const message = 'send_message to the slack channel: a message about the channels of slack'
+    const { using } = usingWith({ remind: 3, preload: true })
+    expect(using.preload(message)).toEqual(['mcp__slack__send_message'])
+    expect(String(await using.remind(message))).not.toContain('send_message')
+    expect(String(await usingWith({ remind: 3 }).using.remind(message))).toContain('send_message')
+  })
+
   test('leaves out what is loaded, and names the next best in its place', async () => {
     const { shelf, using } = usingWith({ remind: 1 })
     const message = 'open an issue in the repository: github or gitlab'

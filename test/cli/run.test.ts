@@ -1,11 +1,14 @@
 // `toolshelf run` as scripts and pipes meet it: what it prints where, what it takes, and how it ends.
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import type Anthropic from '@anthropic-ai/sdk'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { scripted, served } from '../agent/support.ts'
 import { binary, newPlace, type Place, serverScript } from '../terminal/support.ts'
 
 const rules = [
@@ -38,7 +41,9 @@ function start(
 ): Started {
   const { stdin = 'ignore', script = {} } = more
   const file = place.file('script.json', { rules, otherwise: 'I heard: {{user}}', ...script })
-  const isOwn = words.some((word) => word.startsWith('--base-url') || word === '--script')
+  const isOwn =
+    'ANTHROPIC_BASE_URL' in place.environment ||
+    words.some((word) => word.startsWith('--base-url') || word === '--script')
   const given = isOwn ? [] : ['--script', file]
   const child = spawn(process.execPath, [...binary, 'run', ...given, ...words], {
     cwd: place.folder,
@@ -112,6 +117,7 @@ describe('toolshelf run', () => {
     const refused = await ran('shout')
     expect(refused.out).toContain('Heard: Nobody is there to allow Bash. It runs only if it was allowed')
     expect(refused.out).toContain("--allow 'Bash'")
+    expect(refused.told).toBe('toolshelf run: Bash was not run, because --allow does not name it.\n')
     const allowed = await ran('shout', '--allow', 'Read,Bash')
     expect(allowed.out).toContain('Heard: loud')
   })
@@ -311,7 +317,7 @@ describe('toolshelf run', () => {
     const { code, out, told } = await started.over
     expect(code).toBe(130)
     expect(wholeLines(out).at(-1)).toEqual({ type: 'end', reason: 'stopped' })
-    expect(told).toMatch(/stopped\. To go on: --resume .*\.jsonl/)
+    expect(told).toMatch(/stopped\. To go on: --resume [\d-]+\w+\n/)
   })
 
   it('a reader that has gone away ends it quietly', async () => {
@@ -366,6 +372,31 @@ describe('the tools of toolshelf run', () => {
       'toolshelf run: --allow "zzz" matches none of the tools.',
     ])
     expect(told).toContain('server "gone" failed: the command "no-such-program" was not found')
+  })
+
+  it('a server that does not come is waited for a while, and both is told', async () => {
+    const place = newPlace()
+    const silent = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] }
+    const config = place.file('mcp.json', { mcpServers: { silent } })
+    const { code, told } = await start(place, ['hello', '--config', config]).over
+    expect(code).toBe(0)
+    expect(told.split('\n').slice(0, 2)).toEqual([
+      'toolshelf run: waiting for the server "silent" …',
+      'toolshelf run: going on without the server "silent", which is still starting.',
+    ])
+  })
+
+  it('tools are deferred before an API of any address', async () => {
+    const place = newPlace()
+    const config = place.file('mcp.json', { mcpServers: { everything } })
+    const model = await served(scripted({ do: [{ call: 'mcp__everything__get-sum', search: 'sum' }] }))
+    const url = (model.client as Anthropic).baseURL
+    const asked = ['add', '--config', config, '--json']
+    const there = { ...place, environment: { ...place.environment, ANTHROPIC_BASE_URL: url } }
+    for (const started of [start(there, asked), start(place, [...asked, '--base-url', url])]) {
+      const { out } = await started.over
+      expect(JSON.parse(out).loaded).toContain('mcp__everything__get-sum')
+    }
   })
 
   it('the example script searches for what it is told, and calls what it is asked to', async () => {

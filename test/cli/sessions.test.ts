@@ -121,7 +121,7 @@ describe('toolshelf sessions', () => {
     const { out } = await sessions()
     expect(out).toContain('session-34\n')
     expect(out).not.toContain('session-4\n')
-    expect(out).toContain('… and 5 older, which --json lists.')
+    expect(out).toContain('… and 25 older, which --json lists.')
     expect(JSON.parse((await sessions('--json')).out).sessions).toHaveLength(35)
   })
 

@@ -54,6 +54,25 @@ test('the window decides what is many', async () => {
   await served.close()
 })
 
+test('what is saved is told as it is: few tools cost more to search for than to show', async () => {
+  const { served, done, ask } = await start({ rules: [{ do: [{ say: 'Fine.' }] }] })
+  const used = async (count: number, mode: string) => {
+    const tools = Array.from({ length: count }, (_, index) => ({
+      ...tool(`mcp__g__make_${index}`),
+      description: 'Makes things. '.repeat(20),
+    }))
+    const answer = await ask({ tools, messages: called.slice(0, 1) }, { 'x-toolshelf-mode': mode })
+    return ((await answer.json()) as { usage: { input_tokens: number } }).usage.input_tokens
+  }
+  for (const count of [2, 60]) {
+    const really = (await used(count, 'off')) - (await used(count, 'shelve'))
+    const told = done.at(-1)?.deed?.tokensSaved ?? 0
+    expect(Math.sign(told)).toBe(count === 2 ? -1 : 1)
+    expect(Math.abs(told - really)).toBeLessThan(Math.abs(really) * 0.15 + 20)
+  }
+  await served.close()
+})
+
 test('what failed, and why, is told to whoever keeps the log; nothing was saved by it', async () => {
   const { served, done, ask } = await start({
     rules: [{ do: [{ fail: { status: 529, type: 'overloaded_error', message: 'too busy' } }] }],

@@ -49,8 +49,10 @@ export function createUsing({ shelf, options: given, folder, notify, rank }: Usi
       reminded = []
       try {
         if (options.remind < 1) return []
-        const most = options.remind + loadedNames(shelf).size
-        const found = waiting(shelf, await fitting(shelf.tools().deferred, text, most, rank))
+        const spared = new Set(options.preload ? named(shelf, text) : [])
+        const most = options.remind + loadedNames(shelf).size + spared.size
+        const fits = await fitting(shelf.tools().deferred, text, most, rank)
+        const found = waiting(shelf, fits).filter((tool) => !spared.has(tool))
         reminded = found.slice(0, options.remind).map(({ name }) => name)
         if (reminded.length === 0) return []
         return [

@@ -56,7 +56,9 @@ export function comparedLines(compared: readonly Compared[], isLive: boolean): s
     return [name, requests, searches, count(tokensWith), count(tokensSent), prefixKept]
   })
   return [
-    table(['way', 'requests', 'searches', 'tokens of tools', 'of all sent', 'prefix kept'], rows),
+    ...table(['way', 'requests', 'searches', 'tokens of tools', 'of all sent', 'prefix kept'], rows).split(
+      '\n',
+    ),
     '',
     ...compared.flatMap(remarks),
     isLive

@@ -35,14 +35,22 @@ function known(folder: string): { readonly [name: string]: Started } {
   }
 }
 
-/** A configuration as a person would have it; servers that are not installed are left out. */
+/** A configuration as a person would have it; servers that are not installed are left out. They leave nothing at home. */
 export function demoConfig(folder: string): { mcpServers: object; missing: string[] } {
   const found: Record<string, object> = {}
   const missing: string[] = []
   for (const [name, { script, args = [], env = {} }] of Object.entries(known(folder))) {
     const path = PACKAGES.map((packages) => join(packages, script)).find(existsSync)
     if (path === undefined) missing.push(name)
-    else found[name] = { command: process.execPath, args: [path, ...args], env, cwd: folder }
+    else {
+      const home = { HOME: folder, USERPROFILE: folder }
+      found[name] = {
+        command: process.execPath,
+        args: [path, ...args],
+        env: { ...home, ...env },
+        cwd: folder,
+      }
+    }
   }
   return { mcpServers: found, missing }
 }

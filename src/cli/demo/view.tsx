@@ -2,6 +2,7 @@
 // The demo in a terminal: the conversation, and beside it what it costs with and without Toolshelf.
 import { Box, render, Static, Text, useStdout } from 'ink'
 import { colour } from '../colour.ts'
+import { foldedLine } from '../command.ts'
 import type { LedgerTurn } from './ledger.ts'
 import { finalWords, heading, plainLines, spoken } from './plain.ts'
 import type { DemoEvent } from './play.ts'
@@ -31,7 +32,7 @@ export async function showDemo(events: AsyncIterable<DemoEvent>, live: string | 
     screen.unmount()
     await screen.waitUntilExit()
   }
-  process.stdout.write(last.map((line) => `${line}\n`).join(''))
+  process.stdout.write(last.map((line) => `${foldedLine(line)}\n`).join(''))
 }
 
 /** Milliseconds for a person to read the question. */
@@ -71,16 +72,17 @@ function Demo({ shown, live }: { readonly shown: Shown; readonly live: string | 
 }
 
 /** As many as the whole conversation takes. */
-const ROWS = 30
+const ROWS = 36
 
 function Line({ line, isHeading = false }: { readonly line: string; readonly isHeading?: boolean }) {
   const isQuestion = line.startsWith('>')
+  const isDeed = /^ {2}(search|load|call)/.test(line)
   return (
     <Text
       bold={isHeading}
       color={isQuestion ? colour('cyan') : undefined}
-      dimColor={/^ {2}(search|load|call)/.test(line)}
-      wrap={isHeading ? 'wrap' : 'truncate-end'}
+      dimColor={isDeed}
+      wrap={isDeed ? 'truncate-end' : 'wrap'}
     >
       {line === '' ? ' ' : line}
     </Text>
@@ -110,7 +112,7 @@ function Book({ shown }: { readonly shown: Shown }) {
           <Bar label="with" value={turn.tokensWith} most={most} color="green" />
         </Box>
       ))}
-      <Text dimColor>{servers.length === 0 ? 'servers are starting' : servers.join('  ')}</Text>
+      <Text dimColor>{servers.length === 0 ? 'servers are starting' : `Tools: ${servers.join('  ')}`}</Text>
     </Box>
   )
 }
