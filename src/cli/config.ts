@@ -47,7 +47,7 @@ function linesOf(
   const own = servers.filter(({ source }) => source === file).map(({ name }) => name)
   const wrong = problems.filter((problem) => problem.file === file)
   return [
-    `${wrong.length === 0 ? 'ok     ' : 'mend   '} ${file}: ${own.length === 0 ? 'no servers' : own.join(', ')}`,
+    `${wrong.length === 0 ? 'ok     ' : 'wrong  '} ${file}: ${own.length > 0 ? own.join(', ') : wrong.length === 0 ? 'no servers' : 'see below'}`,
     ...wrong.map(({ server, message }) => `        ${server ? `server "${server}": ` : ''}${message}`),
   ]
 }

@@ -148,7 +148,9 @@ async function mayWrite(input: Input, count: number, terminal: Terminal): Promis
     return false
   }
   const answer = await terminal.ask(`Write ${count === 1 ? 'this server' : `these ${count} servers`}? [y/N] `)
-  return /^y(?:es)?$/i.test(answer.trim())
+  const isYes = /^y(?:es)?$/i.test(answer.trim())
+  if (!isYes) terminal.print('Nothing is written.')
+  return isYes
 }
 
 /** Read anew: the file may have changed while a person was thinking. */

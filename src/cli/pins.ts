@@ -77,7 +77,7 @@ async function list({ pins, server, terminal, isJson }: Call): Promise<ExitCode>
     }))
     terminal.print(JSON.stringify({ servers: counted }))
   } else if (servers.length === 0) {
-    terminal.print('There are no pins yet. They are made when a server is first connected.')
+    terminal.print('There are no pins yet. "toolshelf mcp" makes them when it first connects to a server.')
   } else {
     const rows = servers.map(({ server, tools, changed }) => [visible(server), tools.length, changed.length])
     terminal.print(table(['server', 'tools', 'changed'], rows))

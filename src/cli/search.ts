@@ -5,7 +5,7 @@ import { explainHybrid, warmUpEntries } from '../rankers.ts'
 import type { WordMatch } from '../search/explain.ts'
 import { catalogueEntries, createLexicalIndex, type Part } from '../search/index.ts'
 import { readTools } from './catalogue.ts'
-import { type Command, type Input, type Terminal, UsageError } from './command.ts'
+import { type Command, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
 import { rankerOption, readLimit, readRanker } from './rank-option.ts'
 import { table } from './table.ts'
 
@@ -135,17 +135,31 @@ function printTable(
     score.toFixed(3),
     tool.name,
     ...(hasServers ? [tool.server ?? ''] : []),
-    ...(whys ? [explained(whys.get(tool))] : []),
   ])
-  terminal.print(table(['score', 'tool', ...(hasServers ? ['server'] : []), ...(whys ? ['why'] : [])], rows))
+  terminal.print(table(['score', 'tool', ...(hasServers ? ['server'] : [])], rows))
+  if (whys) terminal.print('')
+  for (const { tool } of whys ? hits : [])
+    terminal.print(`${tool.name}\n${foldedLine(`  ${explained(whys?.get(tool))}`)}`)
   if (matched > hits.length) terminal.print(`${matched - hits.length} more matched.`)
 }
 
 function explained(why: Why | undefined): string {
-  const amounts = (why?.parts ?? []).map(({ name, amount }) => `${name} ${amount.toFixed(2)}`)
+  const amounts = (why?.parts ?? []).map(({ name, amount }) => `${LABELS[name] ?? name} ${amount.toFixed(2)}`)
   const words = new Map(
     (why?.words ?? []).map(({ word, fields }) => [word, fields.map(({ field }) => field).join(' + ')]),
   )
   const found = [...words].map(([word, fields]) => `${word} in ${fields}`)
   return [...amounts, found.length > 0 ? `[${found.join('; ')}]` : '[by meaning alone]'].join(', ')
+}
+
+/** What the parts of a score stand for. */
+const LABELS: { readonly [part in Part['name']]?: string } = {
+  wordsLead: 'its words',
+  meaning: 'its meaning',
+  meaningLead: 'nearest in meaning',
+  both: 'words and meaning agree',
+  nameCoverage: 'words of its name',
+  unsureMeaning: 'meaning, as words say little',
+  serverCoverage: 'its server',
+  queryCoverage: 'words of the query',
 }

@@ -1,11 +1,12 @@
 // `toolshelf sessions`: the conversations of a folder that can be gone on with.
+import { existsSync } from 'node:fs'
 import { type Entry, readEntries } from '../agent/transcript.ts'
 import { cut } from '../core/errors.ts'
 import type { Message } from '../core/index.ts'
 import { textOf } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
 import { fit } from '../mcp/doctor/pen.ts'
-import { type Command, UsageError } from './command.ts'
+import { type Command, CommandError, UsageError } from './command.ts'
 import { printable } from './printable.ts'
 import { type SessionFile, sessionFiles, sessionsFolder } from './session-files.ts'
 
@@ -31,6 +32,8 @@ export const sessions: Command = {
     const given = input.text('directory')
     const directory = given ?? process.cwd()
     const folder = sessionsFolder(directory)
+    if (!existsSync(directory) && !existsSync(folder))
+      throw new CommandError(`the folder ${directory} does not exist.`)
     if (input.isSet('json')) {
       terminal.print(JSON.stringify({ folder, sessions: listSessions(directory) }))
       return 0

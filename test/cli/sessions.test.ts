@@ -16,6 +16,7 @@ let kept = ''
 beforeEach(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'toolshelf-sessions-'))
   work = join(folder, 'work')
+  mkdirSync(work)
   vi.stubEnv('XDG_DATA_HOME', join(folder, 'data'))
   vi.stubEnv('TZ', 'Etc/GMT-2')
   const { out } = await sessions('--json')
@@ -132,6 +133,8 @@ describe('toolshelf sessions', () => {
       code: 0,
       out: `There is no session here yet. They will be kept in ${kept}.`,
     })
+    const none = await sessions('--directory', join(work, 'none'))
+    expect(none).toMatchObject({ code: 1, told: expect.stringContaining('does not exist') })
     expect(await sessions('all')).toMatchObject({ code: 2, told: expect.stringContaining('--directory') })
   })
 })
