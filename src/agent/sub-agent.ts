@@ -1,6 +1,6 @@
 // The tool `Agent`: a task for an agent of its own, with the same tools, a conversation of its own, and one answer (U1).
 import { createAgent } from './agent.ts'
-import type { AgentOptions, AgentTool, EndReason } from './types.ts'
+import type { AgentOptions, AgentTool, EndReason, Permission } from './types.ts'
 
 /** What a sub-agent shares with the agent that calls it. */
 export type Shared = Omit<AgentOptions, 'messages' | 'onHistory' | 'tools' | 'enrich'> & {
@@ -24,10 +24,13 @@ export function agentTool(shared: () => Shared): AgentTool {
       required: ['description', 'prompt'],
     },
     isReadOnly: true,
-    async run({ prompt }, { signal, tell }) {
-      const { tools, shelf, ...rest } = shared()
+    async run({ prompt }, { call, signal, tell }) {
+      const { tools, shelf, permission, ...rest } = shared()
       const own = tools.filter(({ name }) => name !== AGENT)
-      const agent = createAgent({ ...rest, shelf: shelf.fork(), tools: own })
+      const asking = permission && {
+        permission: (asked: Parameters<Permission>[0]) => permission({ ...asked, agent: call }),
+      }
+      const agent = createAgent({ ...rest, ...asking, shelf: shelf.fork(), tools: own })
       let said = ''
       for await (const event of agent.send(String(prompt), { signal })) {
         tell(event)

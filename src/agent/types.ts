@@ -36,6 +36,8 @@ export type Permission = (asked: {
   readonly call: ToolUse
   readonly server: string | undefined
   readonly signal: AbortSignal
+  /** The call of the sub-agent that wants it, where one does. */
+  readonly agent?: ToolUse
 }) => Promise<true | string> | true | string
 
 export type AgentEvent =

@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { markdownLines } from '../../src/cli/chat/markdown.ts'
-import type { Looks, StyledLine } from '../../src/cli/chat/styled.ts'
+import { brokenSpans, type Looks, type StyledLine, textOf } from '../../src/cli/chat/styled.ts'
+import { columnsOf } from '../../src/mcp/doctor/pen.ts'
 import { newPlace, noTerminal, open, type Size } from './support.ts'
 
 /** Looks as marks, so that a line can be compared with a text. */
@@ -81,17 +82,20 @@ describe('Markdown', () => {
     expect(drawing('````md\n```\n*a*\n```\n````')).toEqual(['<d>md</>', '│ ```', '│ *a*', '│ ```'])
   })
 
-  it('aligns a table to the left, and leaves one that does not fit as it is', () => {
+  it('aligns a table, and leaves one that does not fit or may go on as it is', () => {
     const table = '| Name | Cost |\n|---|---:|\n| `a` | 1 |\n| 日本 | 22 \\| 3 |\nend'
     expect(drawing(table)).toEqual([
-      '<b>Name</>  <b>Cost</>',
+      '<b>Name</>    <b>Cost</>',
       '<d>────  ──────</>',
-      '<cyan>a</>     1',
+      '<cyan>a</>          1',
       '日本  22 | 3',
       'end',
     ])
     const wide = `| a | b |\n|---|---|\n| ${'x'.repeat(50)} | ${'y'.repeat(50)} |`
     expect(drawing(wide)).toEqual(wide.split('\n'))
+    const rows = ['| a | b |', '|---|---|', '| 1 | 2 |']
+    expect(markdownLines(rows.join('\n'), 80, true).map(drawn)).toEqual(rows)
+    expect(markdownLines([...rows, '', 'end'].join('\n'), 80, true).map(drawn)).toContain('1  2')
   })
 
   it('what has begun and not ended looks as it will, while more is coming', () => {
@@ -141,6 +145,22 @@ describe('Markdown', () => {
     )
   })
 
+  it('is broken between words: no row begins with a space or is too long, and only spaces go', () => {
+    const word = fc.constantFrom('a', 'word', 'longer-words', '日本語', 'x', 'of')
+    const spans = fc.array(fc.tuple(fc.array(word, { minLength: 1 }), fc.constantFrom(' ', '  ')))
+    fc.assert(
+      fc.property(spans, fc.integer({ min: 14, max: 40 }), (texts, columns) => {
+        const line = { spans: texts.map(([words, gap]) => ({ text: words.join(gap) + gap })) }
+        const text = textOf({ spans: brokenSpans(line, columns) })
+        expect(text.replaceAll(/\s/g, '')).toBe(textOf(line).replaceAll(' ', ''))
+        for (const row of text.trimEnd().split('\n')) {
+          expect(row).not.toMatch(/^ /)
+          expect(columnsOf(row.trimEnd())).toBeLessThanOrEqual(columns)
+        }
+      }),
+    )
+  })
+
   it('takes long lines of nothing but marks', () => {
     for (const mark of ['*a ', '`', '`a ', '**', '[', '> ', '_(', '(*', '|', ' ', '\\*', '# ', '- '])
       expect(markdownLines(mark.repeat(20_000), 80).length).toBeGreaterThan(0)
@@ -169,7 +189,7 @@ describe.skipIf(noTerminal)('Markdown in a chat', () => {
     )
     const text = await screen.shows(/ls \*\.md.*\d out/s)
     expect(text).toContain('Plan\n\nUse bold and code.\n\n1. a line')
-    expect(text).toMatch(/\n {3,4}this narrow terminal\n• b\n\nsh\n│ ls \*\.md\n/)
+    expect(text).toMatch(/\n {3}this narrow terminal\n• b\n\nsh\n│ ls \*\.md\n/)
     expect(screen.raw()).toContain('\u001b[1mbold\u001b[22m')
     expect(screen.raw()).toContain('\u001b[36mcode\u001b[39m')
   })

@@ -64,8 +64,8 @@ describe.skipIf(noTerminal)('servers of a chat', () => {
     const config = place.file('mcp.json', { mcpServers: servers(place) })
     const words = ['chat', '--script', script, '--config', config, '--allow', 'mcp__*']
     const screen = open(place, words, { columns: 120, rows: 60 })
-    const welcome = await screen.shows('broken failed', 90_000)
-    expect(welcome).toMatch(/Servers +(\w+ \d+,\s+){5}\w+ \d+ \(tools\)/)
+    const welcome = await screen.shows(/Servers +(\w+ \d+,\s+){5}\w+ \d+ \(tools\)/, 90_000)
+    expect(welcome.match(/broken failed/g)).toHaveLength(1)
     expect(welcome).toMatch(/the command "no-such-program" was not found/)
     await screen.enter('use them all')
     const used = await screen.shows(/All were used\..*\d out/s, 60_000)
@@ -99,6 +99,27 @@ describe.skipIf(noTerminal)('servers of a chat', () => {
     await screen.shows(/Pending +silent/)
     await screen.enter('hello')
     await screen.shows('I heard: hello')
+  })
+
+  it('a failure is told when it is known, set apart, and a search says which server it waits for', async () => {
+    const place = newPlace()
+    const silent = place.file('silent.mjs', 'process.stdin.resume()')
+    const late = place.file('late.mjs', 'setTimeout(() => process.exit(1), 3000)')
+    const config = place.file('mcp.json', {
+      mcpServers: {
+        silent: { command: 'node', args: [silent] },
+        late: { command: 'node', args: [late] },
+      },
+    })
+    const script = place.file('script.json', { rules: [{ do: [{ say: 'I heard: {{user}}' }] }] })
+    const screen = open(place, ['chat', '--script', script, '--config', config], { rows: 50 })
+    await screen.shows('servers: 2 starting')
+    await screen.enter('/search zyxwvut')
+    await screen.shows(/searching; waiting for (silent|late)/)
+    await screen.shows('still connecting: silent')
+    await screen.hides('searching; waiting')
+    const text = await screen.shows(/\n\n +late failed: the process ended/)
+    expect(text.match(/late failed/g)).toHaveLength(1)
   })
 
   it('a call to a server that is gone fails in words, and the turn goes on', async () => {

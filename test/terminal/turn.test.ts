@@ -21,7 +21,9 @@ describe.skipIf(noTerminal)('a turn', () => {
       rules: [{ do: [{ say: 'First.' }, read, fail, { say: 'Second.' }, read, { say: 'Third.' }] }],
     })
     await screen.enter('go')
-    await screen.shows(/Too busy.*Trying again\.\n.*trying again in \d s · \d+ s · Ctrl-C stops/s)
+    await screen.shows(
+      /Too busy.*Trying again\.\n.*trying again in \d s \(attempt 2 of \d\) · \d+ s · Ctrl-C stops/s,
+    )
     const text = await screen.shows(/Third\..*\d out/s)
     expect(text).toMatch(
       /First\.\n +Read 1 file\n +Too busy\. \(status 529\)\. Trying again\.\nSecond\.\n +Read 1 file\nThird\./,
@@ -36,7 +38,7 @@ describe.skipIf(noTerminal)('a turn', () => {
     await screen.enter('/tools')
     expect(await screen.shows(/Working set +Agent/)).toContain('Ctrl-C stops')
     await screen.enter('/search move a file')
-    expect(await screen.shows(/Move {2}\S/)).toContain('Ctrl-C stops')
+    expect(await screen.shows(/Move +\S/)).toContain('Ctrl-C stops')
     await screen.enter('/model')
     expect(await screen.shows('The model is toolshelf-script.')).toContain('Ctrl-C stops')
     const text = await screen.shows(/\d out/)
@@ -86,13 +88,36 @@ describe.skipIf(noTerminal)('a turn', () => {
     expect(told).toBeLessThanOrEqual(whole - (answered - asked) + 50)
   })
 
+  it('of a sub-agent tells what it runs and that it asks, and /verbose lists its calls', async () => {
+    const input = { description: 'look around', prompt: 'inner task' }
+    const bash = { call: 'Bash', input: { command: 'sleep 1' } }
+    const read = { call: 'Read', input: { path: 'a.txt' } }
+    const screen = await chat({
+      rules: [
+        { when: 'inner task', do: [read, bash, { say: 'Seen.' }] },
+        { do: [{ call: 'Agent', input }, { say: 'Over.' }] },
+      ],
+    })
+    await screen.enter('/verbose')
+    await screen.shows('each call is shown with its result')
+    await screen.enter('go')
+    const asked = await screen.shows('[y] yes')
+    expect(asked).toMatch(/Allow Bash\?.*A sub-agent asks: look around.*command: sleep 1/s)
+    screen.type('y')
+    await screen.shows(/running Agent: Bash · \d+ s/)
+    const text = await screen.shows(/Over\..*\d out/s)
+    expect(text).toMatch(
+      /● Agent\(description: "look around", prompt: "inner task"\)\n {4}● Read\(path: "a.txt"\)\n {4}● Bash\(command: "sleep 1"\)\n {2}Seen\./,
+    )
+  })
+
   it('/verbose shows what the model thinks, while it does and afterwards', async () => {
     const rules = [{ do: [{ think: `I ponder ${LONG}` }, { say: 'Done.' }] }]
     const screen = await chat({ delay: 150, rules })
     await screen.enter('go')
     expect(await screen.shows(/Done\..*\d out/s)).not.toContain('ponder')
     await screen.enter('/verbose')
-    await screen.shows('Everything is shown in full.')
+    await screen.shows('each call is shown with its result')
     await screen.enter('again')
     expect(await screen.shows(/I ponder/)).toContain('Ctrl-C stops')
     await screen.shows(/I ponder.*word59\n.*Done\..*\d out/s)

@@ -29,6 +29,9 @@ describe.skipIf(noTerminal)('using what is deferred, in a chat', () => {
     expect(shown).toMatch(/remind +2 deferred tools that fit/)
     expect(shown).toMatch(/preload +tools that your message names/)
     expect(shown).toMatch(/learn +off/)
+    expect(await screen.shows('To switch:')).toMatch(
+      /To switch: +\/using remind 0 · \/using preload off · \/using learn on\n/,
+    )
   })
 
   it('each can be switched off and on', async () => {

@@ -5,7 +5,9 @@ import { type Desk, isCommand, runSlash } from './commands.ts'
 import type { Item } from './items.ts'
 import { type Answer, createQuestions, type Question } from './questions.ts'
 import { resumedItems, watchServers } from './servers.ts'
-import { follow, newTurn, spentItem, type Turn, timed, turnItems, withAside } from './turn.ts'
+import { finalItems, settle } from './settle.ts'
+import { itemOf, labelled, type Told } from './told.ts'
+import { follow, newTurn, spentItem, type Turn, timed, withAside } from './turn.ts'
 import type { TypedLines } from './typed-lines.ts'
 
 export type ChatState = {
@@ -18,6 +20,8 @@ export type ChatState = {
   readonly hint: string
   /** What the last key came to, if it was not what one might expect. */
   readonly remark: string | undefined
+  /** What a command waits for. */
+  readonly waiting: string | undefined
   /** How the servers are, in a few words. */
   readonly servers: string
   readonly isOver: boolean
@@ -64,6 +68,7 @@ export function createChat(options: {
     isVerbose: false,
     hint: STARTING,
     remark: undefined,
+    waiting: undefined,
     servers: '',
     isOver: false,
   }
@@ -79,21 +84,35 @@ export function createChat(options: {
     state = { ...state, ...next }
     for (const listener of listeners) listener()
   }
+  /** What of the turn is certain joins what has been said. */
+  const go = (turn: Turn) => {
+    const { items, parts, isBegun } = settle(turn.parts, state.isVerbose)
+    change({
+      items: items.length === 0 ? state.items : [...state.items, ...items],
+      turn: { ...turn, parts, isBegun: turn.isBegun || isBegun },
+    })
+  }
   /** While a turn runs, within it: what comes later stands below. */
   const say = (items: readonly Item[]) => {
-    const { turn, isVerbose } = state
-    if (turn) change({ turn: items.reduce((now, item) => withAside(now, item, isVerbose), turn) })
+    if (state.turn) go(items.reduce(withAside, state.turn))
     else change({ items: [...state.items, ...items] })
   }
-  const tell = (lines: readonly string[], kind: 'told' | 'notice' = 'told') =>
-    say(lines.map((text) => ({ kind, text })))
+  const tell = (lines: readonly Told[], kind: 'told' | 'notice' = 'told') =>
+    say(lines.map((line) => itemOf(kind, line)))
+  /** Of servers: set apart from whatever else was said last. */
+  let toldOfServers: readonly Item[] | undefined
+  const tellOfServers = (kind: 'told' | 'notice', line: Told) => {
+    const isApart = state.turn !== undefined || state.items !== toldOfServers
+    say([{ ...itemOf(kind, line), isApart }])
+    toldOfServers = state.items
+  }
   const questions = createQuestions(allowed, (asking) =>
     change({ asking, turn: state.turn && timed(state.turn, asking !== undefined) }),
   )
 
   /** The turn is over: what it came to is said once. */
   const close = (turn: Turn, next: Partial<ChatState> = {}) => {
-    const said = turnItems(turn, state.isVerbose).map(({ kind, text }) => ({ kind, text }))
+    const said = finalItems(turn.parts, state.isVerbose)
     change({ items: [...state.items, ...said, spentItem(turn)], turn: undefined, remark: undefined, ...next })
   }
 
@@ -105,7 +124,7 @@ export function createChat(options: {
       for await (const event of work(stop.signal)) {
         if (event.type === 'request') lastRequest = event.sent.request
         if (event.type === 'compacted') lastRequest = undefined
-        if (state.turn) change({ turn: follow(state.turn, event) })
+        if (state.turn) go(follow(state.turn, event))
       }
     } catch (error) {
       tell([(error as Error).message], 'notice')
@@ -131,7 +150,7 @@ export function createChat(options: {
     stop?.abort()
     unwatch()
     const { turn } = state
-    if (turn) close(withAside(turn, { kind: 'notice', text: 'Stopped.' }, true), { isOver: true })
+    if (turn) close(withAside(turn, { kind: 'notice', text: 'Stopped.' }), { isOver: true })
     else change({ isOver: true })
   }
 
@@ -141,6 +160,14 @@ export function createChat(options: {
     lastRequest: () => lastRequest,
     isVerbose: () => state.isVerbose,
     setVerbose: (isVerbose) => change({ isVerbose }),
+    async waiting(text, work) {
+      change({ waiting: text })
+      try {
+        return await work()
+      } finally {
+        change({ waiting: undefined })
+      }
+    },
     async compact() {
       if (state.turn) throw new Error('A turn has begun meanwhile; say it again once that is over.')
       await working((signal) => session.agent.compact({ signal }))
@@ -156,13 +183,14 @@ export function createChat(options: {
     },
     attach(session) {
       if (state.isOver) return
-      tell([`Folder    ${directory}`, `Session   ${session.file}`])
+      tell([labelled('Folder', directory, 9), labelled('Session', session.file, 9)])
       say(resumedItems(session.agent.messages))
+      toldOfServers = state.items
       change({ hint: HINT })
       unwatch = watchServers(session.host, {
         show: (servers) => change({ servers }),
-        tell: (text) => tell([text]),
-        warn: (text) => tell([text], 'notice'),
+        tell: (line) => tellOfServers('told', line),
+        warn: (text) => tellOfServers('notice', text),
       })
       open(session)
     },

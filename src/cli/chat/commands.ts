@@ -3,14 +3,15 @@ import { preloadedIn } from '../../agent/preload.ts'
 import { foldHistory, SEARCH_TOOL } from '../../core/index.ts'
 import { didYouMean } from '../command.ts'
 import type { Session } from '../session.ts'
-import { contextLines, contextReport, nextRequest } from './context.ts'
+import { contextLines, contextReport, conversationTokens, nextRequest } from './context.ts'
 import { sessionLines } from './sessions.ts'
+import { labelled, listed, type Told } from './told.ts'
 import { usingLines } from './using.ts'
 
 export type Slash = {
   readonly name: string
   readonly about: string
-  readonly run: (words: string, desk: Desk) => Promise<readonly string[]> | readonly string[]
+  readonly run: (words: string, desk: Desk) => Promise<readonly Told[]> | readonly Told[]
 }
 
 /** What commands may look at and change. */
@@ -22,6 +23,8 @@ export type Desk = {
   readonly lastRequest: () => object | undefined
   readonly isVerbose: () => boolean
   readonly setVerbose: (isVerbose: boolean) => void
+  /** What is waited for, until that is over. */
+  readonly waiting: <Result>(text: string, work: () => Promise<Result>) => Promise<Result>
   readonly compact: () => Promise<void>
   readonly quit: () => void
 }
@@ -47,7 +50,11 @@ export const slashes: readonly Slash[] = [
   },
   { name: 'compact', about: 'summarise the conversation now', run: (_, desk) => compactNow(desk) },
   { name: 'model', about: 'which model answers, or another one', run: modelLines },
-  { name: 'verbose', about: 'show searches and results in full, or not', run: verboseLines },
+  {
+    name: 'verbose',
+    about: 'show each call with its result, searches and thinking, or not',
+    run: verboseLines,
+  },
   { name: 'help', about: 'this', run: () => helpLines() },
   { name: 'quit', about: 'end the session; it is kept', run: (_, desk) => quitLines(desk) },
 ]
@@ -66,7 +73,7 @@ export function slashHint(text: string): string {
   return found.map(({ name }) => `/${name}`).join('  ')
 }
 
-export async function runSlash(line: string, desk: Desk): Promise<readonly string[]> {
+export async function runSlash(line: string, desk: Desk): Promise<readonly Told[]> {
   const [, name = '', words = ''] = /^\/(\S*)\s*(.*)$/s.exec(line) ?? []
   const slash = slashes.find((one) => one.name === name || (name === 'exit' && one.name === 'quit'))
   if (!slash) {
@@ -76,9 +83,9 @@ export async function runSlash(line: string, desk: Desk): Promise<readonly strin
   return slash.run(words.trim(), desk)
 }
 
-function helpLines(): string[] {
+function helpLines(): Told[] {
   return [
-    ...slashes.map(({ name, about }) => `/${name.padEnd(9)} ${about}`),
+    ...slashes.map(({ name, about }) => labelled(`/${name}`, about, 10)),
     'Ctrl-C stops what is running; twice at an empty line, or Ctrl-D, ends the session; it is kept.',
     '↑ and ↓ go through what you typed, in earlier sessions too; a line that begins with a space is not kept.',
     'Alt-Enter begins a new line. While a turn runs, commands that only show something are answered at once.',
@@ -91,7 +98,7 @@ function loadedIn({ agent, shelf }: Session): string[] {
   return [...foldHistory(agent.messages, SEARCH_TOOL).loaded].filter((name) => deferredNames.has(name))
 }
 
-function toolLines({ session }: Desk): string[] {
+function toolLines({ session }: Desk): Told[] {
   const { shelf, host, using } = session
   const { immediate, deferred } = shelf.tools()
   const loaded = loadedIn(session)
@@ -116,8 +123,8 @@ function toolLines({ session }: Desk): string[] {
   ]
 }
 
-function row(label: string, text: string, otherwise = 'none'): string {
-  return `${label.padEnd(12)} ${text || otherwise}`
+function row(label: string, text: string, otherwise = 'none'): Told {
+  return labelled(label, text || otherwise, 12)
 }
 
 /** Of the last request; where none was sent yet, of the one that would be. */
@@ -128,27 +135,39 @@ async function windowLines({ session, lastRequest }: Desk): Promise<string[]> {
   return contextLines(report, last ? LAST : NEXT)
 }
 
-const LAST = 'an estimate of the last request'
-const NEXT = 'estimated for the next request, no system prompt'
+const LAST = 'as your last message was sent (an estimate)'
+const NEXT = 'as your next message will be sent (an estimate, without the system prompt)'
 
-async function compactNow(desk: Desk): Promise<string[]> {
-  await desk.compact()
-  return []
+async function compactNow({ session: { agent }, compact }: Desk): Promise<string[]> {
+  const [first] = agent.messages
+  const before = await sizeOf(agent)
+  await compact()
+  if (agent.messages[0] === first) return []
+  return [`The conversation took about ${before} tokens; now it takes about ${await sizeOf(agent)}.`]
 }
 
-async function searchLines(words: string, { session }: Desk): Promise<string[]> {
+async function sizeOf(agent: Session['agent']): Promise<string> {
+  return conversationTokens(await nextRequest(agent)).toLocaleString('en-US')
+}
+
+async function searchLines(words: string, { session, waiting }: Desk): Promise<Told[]> {
   if (words === '') return ['Say what to search for: /search github create issue']
-  const { tools, remark, left } = await session.shelf.search({ query: words })
-  const found = tools.map(({ name, tool }) => `${name}  ${firstLine(tool.description ?? '')}`)
+  const pending = session.host.status().filter(({ state }) => state === 'pending')
+  const names = pending.map(({ name }) => name).join(', ')
+  const { tools, remark, left } = await waiting(
+    names === '' ? 'searching …' : `searching; waiting for ${names} …`,
+    () => session.shelf.search({ query: words }),
+  )
+  const found = listed(tools.map(({ name, tool }) => [name, firstLine(tool.description ?? '')]))
   if (found.length === 0) return [remark || `Nothing was found for "${words}".`]
   return left > 0 ? [...found, `${left} more match less well.`] : found
 }
 
-function skillLines({ skills }: Session): string[] {
+function skillLines({ skills }: Session): Told[] {
   const all = skills.list()
   return all.length === 0
     ? ['There are no skills. Put folders with a SKILL.md into .agents/skills or ~/.agents/skills.']
-    : all.map(({ name, description }) => `${name}  ${firstLine(description)}`)
+    : listed(all.map(({ name, description }) => [name, firstLine(description)]))
 }
 
 function modelLines(words: string, { session: { agent } }: Desk): string[] {
@@ -159,7 +178,11 @@ function modelLines(words: string, { session: { agent } }: Desk): string[] {
 
 function verboseLines(_: string, desk: Desk): string[] {
   desk.setVerbose(!desk.isVerbose())
-  return [desk.isVerbose() ? 'Everything is shown in full.' : 'Calls are summed up, searches are hidden.']
+  return [
+    desk.isVerbose()
+      ? 'From now on each call is shown with its result (a long one only in its beginning), and searches and thinking too.'
+      : 'Calls are summed up, searches are hidden.',
+  ]
 }
 
 function quitLines(desk: Desk): string[] {

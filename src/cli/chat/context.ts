@@ -25,6 +25,15 @@ export async function nextRequest({ shelf, model, messages }: Agent): Promise<ob
   return request
 }
 
+/** What the conversation takes of a request, with the tools that it loaded. */
+export function conversationTokens(request: object): number {
+  const counted: readonly string[] = LABELS.slice(2).flatMap(({ kinds }) => kinds)
+  const texts = render(request)
+    .filter(({ kind }) => counted.includes(kind))
+    .map(({ text }) => text)
+  return estimateTokens(texts.join(''))
+}
+
 /** Estimates, by length. */
 export function contextReport(
   request: object,
@@ -59,7 +68,7 @@ export function contextLines({ parts, window, deferred }: ContextReport, about: 
   const count = (tokens: number) => tokens.toLocaleString('en-US').padStart(9)
   const share = (tokens: number) => `${((100 * tokens) / window).toFixed(1)} %`.padStart(7)
   return [
-    `${share(used).trim()} of ${window.toLocaleString('en-US')} tokens, ${about}`,
+    `${share(used).trim()} of ${window.toLocaleString('en-US')} tokens, ${about}:`,
     cells.slice(0, WIDTH).padEnd(WIDTH, '░'),
     ...parts.map(({ label, mark, tokens }) => `${mark} ${label.padEnd(24)}${count(tokens)} ${share(tokens)}`),
     `░ ${'free'.padEnd(24)}${count(free)} ${share(free)}`,

@@ -1,4 +1,5 @@
 // What stands in a chat, as lines with looks: each kind has its own.
+import { columnsOf } from '../../mcp/doctor/pen.ts'
 import { markdownLines } from './markdown.ts'
 import { harmless } from './rows.ts'
 import { type Looks, lastLines, type StyledLine } from './styled.ts'
@@ -6,6 +7,12 @@ import { type Looks, lastLines, type StyledLine } from './styled.ts'
 export type Item = {
   readonly kind: Kind
   readonly text: string
+  /** Stands before it; what goes on below is indented by it. */
+  readonly lead?: string
+  /** An empty row goes before it. */
+  readonly isApart?: boolean
+  /** It goes on within a code block that this line opened. */
+  readonly fence?: string
   /** More of it is coming. */
   readonly isOpen?: boolean
 }
@@ -51,10 +58,18 @@ export function lastLinesOf(items: readonly Item[], rows: number, paper: Paper):
   return lastLines(lines, rows, paper.columns)
 }
 
-export function linesOf({ kind, text, isOpen }: Item, { columns, isPlain }: Paper): StyledLine[] {
+export function linesOf(item: Item, { columns, isPlain }: Paper): StyledLine[] {
+  const { kind, text, fence, isOpen } = item
   const safe = harmless(kind === 'user' ? `> ${text}` : text)
-  if (kind === 'said' && !isPlain) return markdownLines(safe, columns, isOpen)
+  if (kind === 'said' && !isPlain)
+    return markdownLines(fence === undefined ? safe : `${fence}\n${safe}`, columns, isOpen)
   const { indent = 0, ...looks } = LOOKS[kind]
-  const lines = safe.split('\n').map((line) => ({ spans: [{ ...looks, text: line }], indent }))
-  return kind === 'user' ? lines.map((line, index) => ({ ...line, isApart: index === 0 })) : lines
+  const isApart = item.isApart ?? kind === 'user'
+  const lead = harmless(item.lead ?? '')
+  return safe.split('\n').map((line, index) => ({
+    spans: [{ ...looks, text: line }],
+    indent,
+    ...(lead === '' ? {} : { lead: index === 0 ? lead : ' '.repeat(columnsOf(lead)) }),
+    ...(isApart && index === 0 ? { isApart } : {}),
+  }))
 }

@@ -10,7 +10,7 @@ export function markdownLines(text: string, columns: number, isOpen = false): St
   const source = (isOpen ? withoutLastMarks(text) : text).split('\n')
   const lines: StyledLine[] = []
   for (let at = 0; at < source.length; ) {
-    const block = codeBlock(source, at) ?? table(source, at, columns)
+    const block = codeBlock(source, at) ?? table(source, at, columns, isOpen)
     lines.push(...(block?.lines ?? [lineOf(source[at] ?? '', isOpen && at === source.length - 1)]))
     at = block?.end ?? at + 1
   }
@@ -24,14 +24,28 @@ function withoutLastMarks(text: string): string {
   return end === text.length ? text : text.slice(0, end).trimEnd()
 }
 
+type Fence = {
+  readonly margin: string
+  readonly mark: string
+  readonly about: string
+  /** Where it is closed, or the source ends. */
+  readonly end: number
+}
+
+function fenceAt(source: readonly string[], at: number): Fence | undefined {
+  const [, margin = '', mark, about = ''] = /^( *)(`{3,}|~{3,}) *([^`]*)$/.exec(source[at] ?? '') ?? []
+  if (mark === undefined) return undefined
+  const isClosing = (line: string) => line.trim().startsWith(mark) && /^ *(`+|~+) *$/.test(line)
+  const closing = source.findIndex((line, index) => index > at && isClosing(line))
+  return { margin, mark, about, end: closing < 0 ? source.length : closing }
+}
+
 /** Kept as it is, up to its closing fence or the end. */
 function codeBlock(source: readonly string[], at: number): Block | undefined {
-  const [, margin = '', fence, about = ''] = /^( *)(`{3,}|~{3,}) *([^`]*)$/.exec(source[at] ?? '') ?? []
-  if (fence === undefined) return undefined
-  const isClosing = (line: string) => line.trim().startsWith(fence) && /^ *(`+|~+) *$/.test(line)
-  const closing = source.findIndex((line, index) => index > at && isClosing(line))
-  const end = closing < 0 ? source.length : closing
-  const indent = margin.length
+  const fence = fenceAt(source, at)
+  if (!fence) return undefined
+  const { about, end } = fence
+  const indent = fence.margin.length
   const code = source.slice(at + 1, end).map((line) => {
     const text = line.slice(0, indent).trim() === '' ? line.slice(indent) : line
     return { spans: [{ text }], hasEdge: true, indent }
@@ -62,13 +76,48 @@ function plainLineOf(line: string, isOpen: boolean): StyledLine {
 
 const RULE = /^ {0,3}([-*_])(?: *\1){2,} *$/
 
-/** Aligned to the left; one that is too wide stays as it was written. */
-function table(source: readonly string[], at: number, columns: number): Block | undefined {
-  const isRow = (line: string | undefined) => line?.includes('|') === true
+/** How many of the first lines look the same whatever comes behind the last; `fence` opens the code again that is cut there. */
+export function closedLines(source: readonly string[]): { readonly count: number; readonly fence?: string } {
+  const unsure = source.length - 1
+  const most = source.findLastIndex((line) => line.trim() !== '')
+  let at = 0
+  while (at < most) {
+    const fence = fenceAt(source, at)
+    if (fence) {
+      // Both pieces hold some code: fences with nothing between them would be shown as they are.
+      const cut = most - 1
+      const isCut = fence.end >= most
+      if (isCut) return cut < at + 2 ? { count: at } : { count: cut, fence: fence.margin + fence.mark }
+      at = fence.end + 1
+      continue
+    }
+    const end = tableEnd(source, at)
+    const isTableOpen =
+      end === undefined ? isRow(source[at]) && at + 1 >= unsure : end >= unsure || end > most
+    if (isTableOpen) break
+    at = end ?? at + 1
+  }
+  return { count: at }
+}
+
+const isRow = (line: string | undefined) => line?.includes('|') === true
+
+/** The first line behind a table; undefined where none begins. */
+function tableEnd(source: readonly string[], at: number): number | undefined {
   if (!isRow(source[at]) || !isRow(source[at + 1])) return undefined
-  if (!cellsOf(source[at + 1] ?? '').every((cell) => /^:?-+:?$/.test(cell))) return undefined
+  if (!cellsOf(source[at + 1] ?? '').every((cell) => RULES.test(cell))) return undefined
   const after = source.findIndex((line, index) => index > at && !isRow(line))
-  const end = after < 0 ? source.length : after
+  return after < 0 ? source.length : after
+}
+
+const RULES = /^:?-+:?$/
+
+/** One that is too wide, or may get another row, stays as it was written. */
+function table(source: readonly string[], at: number, columns: number, isOpen: boolean): Block | undefined {
+  const end = tableEnd(source, at)
+  if (end === undefined) return undefined
+  if (isOpen && end >= source.length - 1) return { lines: source.slice(at, end).map(asWritten), end }
+  const isRight = cellsOf(source[at + 1] ?? '').map((cell) => /^-+:$/.test(cell))
   const header = cellsOf(source[at] ?? '').map((cell) => spansOf(cell, { bold: true }))
   const rows = source.slice(at + 2, end).map((line) => cellsOf(line).map((cell) => spansOf(cell)))
   const all = [header, ...rows]
@@ -78,7 +127,7 @@ function table(source: readonly string[], at: number, columns: number): Block | 
   const isTooWide = widths.reduce((sum, width) => sum + width + GAP.length, 0) > columns - EDGE
   if (isTooWide) return { lines: source.slice(at, end).map(asWritten), end }
   const rule = widths.map((width) => '─'.repeat(width)).join(GAP)
-  const [first, ...others] = all.map((row) => rowOf(row, widths))
+  const [first, ...others] = all.map((row) => rowOf(row, widths, isRight))
   return { lines: [first as StyledLine, { spans: [{ text: rule, dim: true }] }, ...others], end }
 }
 
@@ -90,13 +139,20 @@ function cellsOf(line: string): string[] {
   return cells.at(-1) === '' ? cells.slice(0, -1) : cells
 }
 
-function rowOf(cells: readonly (readonly Span[])[], widths: readonly number[]): StyledLine {
+function rowOf(
+  cells: readonly (readonly Span[])[],
+  widths: readonly number[],
+  isRight: readonly boolean[],
+): StyledLine {
   const spans = widths.flatMap((width, column) => {
     const cell = cells[column] ?? []
     const isLast = column === widths.length - 1
-    return isLast ? cell : [...cell, { text: `${' '.repeat(width - widthOf(cell))}${GAP}` }]
+    const space = ' '.repeat(width - widthOf(cell))
+    const gap = isLast ? '' : GAP
+    if (isRight[column]) return [{ text: space }, ...cell, { text: gap }]
+    return isLast ? cell : [...cell, { text: `${space}${gap}` }]
   })
-  return { spans }
+  return { spans: spans.filter(({ text }) => text !== '') }
 }
 
 function widthOf(cell: readonly Span[] | undefined): number {

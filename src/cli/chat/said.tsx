@@ -2,7 +2,7 @@
 // Lines with looks, drawn: those that stand alike below each other as one.
 import { Box, Text } from 'ink'
 import { colour } from '../colour.ts'
-import { EDGE, type Span, type StyledLine, textOf } from './styled.ts'
+import { brokenSpans, EDGE, type Span, type StyledLine } from './styled.ts'
 
 type LinesProps = { readonly lines: readonly StyledLine[]; readonly columns: number }
 
@@ -10,7 +10,7 @@ export function Lines({ lines, columns }: LinesProps) {
   return (
     <Box flexDirection="column" width={columns}>
       {groupsOf(lines).map((group, index) => (
-        <Group key={index} lines={group} />
+        <Group key={index} lines={group} columns={columns} />
       ))}
     </Box>
   )
@@ -34,7 +34,7 @@ function groupsOf(lines: readonly StyledLine[]): StyledLine[][] {
   return groups
 }
 
-function Group({ lines }: { readonly lines: readonly StyledLine[] }) {
+function Group({ lines, columns }: LinesProps) {
   const { lead = '', hasEdge, indent = 0, isApart } = lines[0] ?? { spans: [] }
   return (
     <Box marginLeft={indent} marginTop={isApart ? 1 : 0} {...(hasEdge ? edge : {})}>
@@ -45,7 +45,7 @@ function Group({ lines }: { readonly lines: readonly StyledLine[] }) {
       )}
       <Text>
         {lines.map((line, index) => (
-          <Row key={index} line={line} isFirst={index === 0} />
+          <Row key={index} spans={brokenSpans(line, columns)} isFirst={index === 0} />
         ))}
       </Text>
     </Box>
@@ -62,11 +62,12 @@ const edge = {
 } as const
 
 /** An empty row is still a row. */
-function Row({ line, isFirst }: { readonly line: StyledLine; readonly isFirst: boolean }) {
-  const spans: readonly Span[] = textOf(line) === '' ? [{ text: ' ' }] : line.spans
+function Row({ spans, isFirst }: { readonly spans: readonly Span[]; readonly isFirst: boolean }) {
+  const isEmpty = spans.every(({ text }) => text === '')
   return (
     <>
       {isFirst ? '' : '\n'}
+      {isEmpty ? ' ' : ''}
       {spans.map(({ text, color, dim, ...looks }, index) => (
         <Text key={index} {...looks} dimColor={dim ?? false} color={color && colour(color)}>
           {text}

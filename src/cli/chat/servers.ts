@@ -2,50 +2,57 @@
 import type { Message } from '../../core/index.ts'
 import type { McpHost, ServerStatus } from '../../mcp/types.ts'
 import type { Item } from './items.ts'
-import { conversationItems } from './turn.ts'
+import { itemsOf, partsOf } from './parts.ts'
+import { labelled, type Told } from './told.ts'
 
 export type Teller = {
   /** How they are now, in a few words. */
   readonly show: (text: string) => void
-  readonly tell: (text: string) => void
+  readonly tell: (line: Told) => void
   readonly warn: (text: string) => void
 }
 
 /** Milliseconds until the servers are told of even though some are still starting. */
 const PATIENCE = 20_000
 
-/** Tells how the servers are once all have answered, and from then on of each that goes or comes back. */
+/** Tells how the servers are once all have answered, of each that fails when it does, and of each that goes or comes back. */
 export function watchServers(host: McpHost, { show, tell, warn }: Teller): () => void {
   const known = new Map<string, string>()
+  const reasons = new Map<string, string>()
   let isTold = false
   const look = () => {
     show(inShort(host.status()))
     for (const status of host.status()) {
       const before = known.get(status.name)
       known.set(status.name, status.state)
-      if (isTold && before !== status.state) changed(status, before)
+      if (before !== status.state) changed(status, before === 'connected')
     }
   }
-  const changed = ({ name, state, reason }: ServerStatus, before: string | undefined) => {
-    if (state === 'connected') tell(`${name} is ${before === undefined ? 'there' : 'back'}`)
-    else if (before === 'connected' || state === 'failed')
-      warn(
-        `${name} is gone${reason ? `: ${reason.replace(/\.$/, '')}` : ''}. Its tools work again once it is back.`,
-      )
+  const changed = (status: ServerStatus, wasThere: boolean) => {
+    const { name, state } = status
+    if (wasThere || state === 'failed') gone(status, wasThere)
+    else if (state === 'connected') {
+      const isBack = reasons.delete(name)
+      if (isBack || isTold) tell(`${name} is ${isBack ? 'back' : 'there'}`)
+    }
+  }
+  /** Each attempt may fail for the same reason again, which is told once. */
+  const gone = ({ name, reason = '' }: ServerStatus, wasThere: boolean) => {
+    if (reasons.get(name) === reason) return
+    reasons.set(name, reason)
+    const why = reason === '' ? '' : `: ${reason.replace(/\.$/, '')}`
+    warn(wasThere ? `${name} is gone${why}. Its tools work again once it is back.` : `${name} failed${why}.`)
   }
   const stop = host.listen(look)
   look()
   void host.settled({ timeout: PATIENCE }).then(() => {
     look()
     isTold = true
-    tell(`Servers   ${inFull(host.status())}`)
-    for (const { name, reason } of host.status().filter(isFailed))
-      warn(`${name} failed: ${reason ?? 'no reason given'}`)
+    tell(labelled('Servers', inFull(host.status()), 9))
   })
   return stop
 }
 
-const isFailed = ({ state }: ServerStatus) => state === 'failed'
 const isThere = ({ state, isCached }: ServerStatus) => state === 'connected' || (state === 'idle' && isCached)
 
 function inFull(statuses: readonly ServerStatus[]): string {
@@ -72,7 +79,7 @@ export function resumedItems(messages: readonly Message[]): Item[] {
   return [
     { kind: 'told', text: `Resumed   ${messages.length} messages; the last of them:` },
     ...(words === '' ? [] : [{ kind: 'user', text: words } as const]),
-    ...conversationItems(messages.slice(at + 1), false),
+    ...itemsOf(partsOf(messages.slice(at + 1)), false),
   ]
 }
 

@@ -35,6 +35,31 @@ export function rowsOfLine(line: StyledLine, columns: number): number {
   return rowsOf(textOf(line), room(line, columns)) + (line.isApart ? 1 : 0)
 }
 
+/** Broken between words, so that no row begins with a space; a word that is too long is left to the terminal, and code too. */
+export function brokenSpans(line: StyledLine, columns: number): readonly Span[] {
+  if (line.hasEdge) return line.spans
+  const gaps = gapsToBreak(textOf(line), room(line, columns))
+  let at = 0
+  return line.spans.map((span) => {
+    const begin = at
+    at += span.text.length
+    return { ...span, text: span.text.replaceAll(/ /g, (space, index) => gaps.get(begin + index) ?? space) }
+  })
+}
+
+/** Places of spaces, with what stands there instead. */
+function gapsToBreak(text: string, columns: number): ReadonlyMap<number, string> {
+  const gaps = new Map<number, string>()
+  let used = 0
+  for (const { 0: whole, 1: gap = '', 2: word = '', index } of text.matchAll(/( *)([^ ]+)/g)) {
+    const isBreaking = index > 0 && used + columnsOf(whole) > columns
+    if (isBreaking) for (let at = 0; at < gap.length; at++) gaps.set(index + at, at === 0 ? '\n' : '')
+    used = isBreaking ? columnsOf(word) : used + columnsOf(whole)
+    if (used > columns) used %= columns
+  }
+  return gaps
+}
+
 /** The last lines, as many as there are rows for; the first of them may be cut. */
 export function lastLines(lines: readonly StyledLine[], rows: number, columns: number): StyledLine[] {
   const kept: StyledLine[] = []

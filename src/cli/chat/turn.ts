@@ -1,20 +1,21 @@
-// One turn as a person sees it: what was said, calls summed up, what is going on now (P).
-
-import { kinds } from '../../agent/tools/index.ts'
+// One turn as it goes on: what was said and called, in order, and what happens now.
 import type { AgentEvent, Usage } from '../../agent/types.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
-import { present, SEARCH_TOOL, type Shown } from '../../core/index.ts'
+import { SEARCH_TOOL } from '../../core/index.ts'
 import type { Item } from './items.ts'
+import { type Call, isCall, type Part, partsOf } from './parts.ts'
+import { isSpeech } from './settle.ts'
 
 export type Turn = {
-  /** Replies and results so far. */
-  readonly messages: readonly Message[]
-  /** What the model says and thinks now. */
-  readonly speaking: readonly Item[]
+  /** What may still change, and what stands behind that. */
+  readonly parts: readonly Part[]
+  /** Some of the reply that is coming has been shown for good. */
+  readonly isBegun: boolean
   readonly running: readonly ToolUse[]
-  readonly asides: readonly Aside[]
+  /** Notices since the model or a tool last answered. */
+  readonly notices: readonly string[]
   /** When the model is asked again, after a failure. */
-  readonly againAt: number | undefined
+  readonly again: { readonly at: number; readonly attempt: number; readonly attempts: number } | undefined
   readonly usage: Usage
   /** Moved on by the time that questions took. */
   readonly began: number
@@ -22,18 +23,15 @@ export type Turn = {
   readonly askedAt: number | undefined
 }
 
-/** Something that is not of the model, and behind how many of the messages it stands. */
-type Aside = { readonly item: Item; readonly at: number }
-
 const nothing: Usage = { input: 0, cached: 0, output: 0 }
 
 export function newTurn(): Turn {
   return {
-    messages: [],
-    speaking: [],
+    parts: [],
+    isBegun: false,
     running: [],
-    asides: [],
-    againAt: undefined,
+    notices: [],
+    again: undefined,
     usage: nothing,
     began: Date.now(),
     askedAt: undefined,
@@ -47,27 +45,22 @@ export function follow(turn: Turn, event: AgentEvent): Turn {
     case 'thinking':
       return spoken(turn, 'thought', event.text)
     case 'request':
-      return { ...turn, againAt: undefined }
+      return { ...unspoken(turn), parts: withoutSpeech(turn.parts).map(ended), again: undefined }
     case 'reply':
-      return {
-        ...turn,
-        speaking: [],
-        messages: [...turn.messages, { role: 'assistant', content: event.content }],
-        usage: added(turn.usage, event.usage),
-      }
+      return replied(turn, event.content, event.usage)
     case 'call':
       return { ...turn, running: [...turn.running, event.call] }
     case 'result':
       return {
         ...turn,
+        notices: [],
         running: turn.running.filter(({ id }) => id !== event.call.id),
-        messages: [...turn.messages, { role: 'user', content: [event.result] }],
+        parts: changed(turn.parts, event.call, (call) => ({ ...call, result: event.result, isOver: true })),
       }
+    case 'inside':
+      return { ...turn, parts: changed(turn.parts, event.call, (call) => within(call, event.event)) }
     case 'retry':
-      return noticed(
-        { ...turn, speaking: [], againAt: Date.now() + event.milliseconds },
-        `${sentence(event.reason)} Trying again.`,
-      )
+      return retried(turn, event)
     case 'notice':
       return noticed(turn, event.text)
     case 'compacted':
@@ -79,11 +72,66 @@ export function follow(turn: Turn, event: AgentEvent): Turn {
   }
 }
 
+/** To what was said last, even where something else stands behind it by now. */
 function spoken(turn: Turn, kind: 'said' | 'thought', text: string): Turn {
-  const last = turn.speaking.at(-1)
-  const isSame = last?.kind === kind
-  const before = isSame ? turn.speaking.slice(0, -1) : turn.speaking
-  return { ...turn, speaking: [...before, { kind, text: (isSame ? last.text : '') + text }] }
+  const at = turn.parts.findLastIndex((part) => isSpeech(part) && part.isOpen)
+  const last = turn.parts[at]
+  if (last?.kind !== kind)
+    return { ...turn, parts: [...turn.parts, { kind, text: text.trimStart(), isOpen: true }] }
+  const whole = last.text === '' ? text.trimStart() : last.text + text
+  return { ...turn, parts: turn.parts.with(at, { ...last, text: whole }) }
+}
+
+/** What a reply that broke off had said is void, as far as it can still be taken back. */
+function unspoken(turn: Turn): Turn {
+  return { ...turn, parts: withoutSpeech(turn.parts), isBegun: false }
+}
+
+function withoutSpeech(parts: readonly Part[]): Part[] {
+  return parts.filter((part) => !isSpeech(part) || !part.isOpen)
+}
+
+/** What was said has been heard; only where calls stand in between is it put in order anew. */
+function replied(turn: Turn, content: readonly Message[], usage: Usage): Turn {
+  const heard = turn.parts.map((part) => (isSpeech(part) ? { ...part, isOpen: false } : part))
+  const isMixed = content.findLastIndex(({ type }) => type === 'text') > content.findIndex(isCall)
+  const isInOrder = turn.isBegun || !content.some(isCall) || !isMixed
+  const all = partsOf([{ role: 'assistant', content }]).map(waiting)
+  const parts = isInOrder
+    ? [...heard, ...all.filter(({ kind }) => kind === 'call')]
+    : [...withoutSpeech(turn.parts), ...all]
+  return { ...turn, parts, isBegun: false, notices: [], usage: added(turn.usage, usage) }
+}
+
+/** The API answers calls of its own within the reply. */
+function waiting(part: Part): Part {
+  return part.kind === 'call' ? { ...part, isOver: part.block.type !== 'tool_use' } : part
+}
+
+/** When the model is asked again, a call that has no result gets none. */
+function ended(part: Part): Part {
+  return part.kind === 'call' ? { ...part, isOver: true } : part
+}
+
+function changed(parts: readonly Part[], { id }: ToolUse, change: (call: Call) => Call): Part[] {
+  return parts.map((part) => (part.kind === 'call' && part.block.id === id ? change(part) : part))
+}
+
+function within(call: Call, event: AgentEvent): Call {
+  if (event.type === 'call')
+    return { ...call, inside: [...call.inside, { call: event.call, result: undefined }] }
+  if (event.type !== 'result') return call
+  const inside = call.inside.map((one) =>
+    one.call.id === event.call.id ? { ...one, result: event.result } : one,
+  )
+  return { ...call, inside }
+}
+
+function retried(turn: Turn, event: AgentEvent & { readonly type: 'retry' }): Turn {
+  const { reason, attempt, attempts, milliseconds } = event
+  const again = { at: Date.now() + milliseconds, attempt: attempt + 1, attempts }
+  const anew = turn.isBegun ? ' The answer above broke off and begins anew.' : ''
+  return noticed({ ...unspoken(turn), again }, `${sentence(reason)} Trying again.${anew}`)
 }
 
 export function stopped(turn: Turn): Turn {
@@ -91,17 +139,16 @@ export function stopped(turn: Turn): Turn {
 }
 
 function noticed(turn: Turn, text: string | undefined): Turn {
-  return text === undefined ? turn : withAside(turn, { kind: 'notice', text }, true)
+  return text === undefined ? turn : withAside(turn, { kind: 'notice', text })
 }
 
 /** Behind what is in sight; a notice that stands there already is not said again. */
-export function withAside(turn: Turn, item: Item, isVerbose: boolean): Turn {
-  const isSpeaking = turn.speaking.some(({ kind }) => kind === 'said' || isVerbose)
-  const at = turn.messages.length + (isSpeaking ? 1 : 0)
-  const isThere = ({ item: other, at: place }: Aside) =>
-    place === at && other.kind === item.kind && other.text === item.text
-  if (item.kind === 'notice' && turn.asides.some(isThere)) return turn
-  return { ...turn, asides: [...turn.asides, { item, at }] }
+export function withAside(turn: Turn, item: Item): Turn {
+  const { notices } = turn
+  const isNotice = item.kind === 'notice'
+  if (isNotice && notices.includes(item.text)) return turn
+  const parts: Part[] = [...turn.parts, { kind: 'aside', item }]
+  return { ...turn, parts, notices: isNotice ? [...notices, item.text] : notices }
 }
 
 /** The clock stands still while a person is asked. */
@@ -128,25 +175,6 @@ function added(first: Usage, second: Usage): Usage {
   }
 }
 
-/** A turn, finished or not, each thing where it happened. */
-export function turnItems(turn: Turn, isVerbose: boolean): Item[] {
-  const { messages, asides } = turn
-  const speaking = turn.speaking
-    .filter(({ kind, text }) => (kind === 'said' || isVerbose) && text.trim() !== '')
-    .map(({ kind, text }) => ({ kind, text: text.trim(), isOpen: true }))
-  const between = (from: number, to: number) => [
-    ...conversationItems(messages.slice(from, to), isVerbose, messages),
-    ...(from <= messages.length && to > messages.length ? speaking : []),
-  ]
-  const items: Item[] = []
-  let from = 0
-  for (const { item, at } of asides.toSorted((first, second) => first.at - second.at)) {
-    items.push(...between(from, at), item)
-    from = at
-  }
-  return [...items, ...between(from, Number.POSITIVE_INFINITY)]
-}
-
 /** What it took, once it is over. */
 export function spentItem(turn: Turn): Item {
   const { usage } = turn
@@ -158,82 +186,20 @@ export function spentItem(turn: Turn): Item {
 }
 
 /** What goes on now, in a few words; a search for tools is nobody's business. */
-export function runningText({ running, againAt }: Turn): string {
-  if (againAt !== undefined)
-    return `trying again in ${Math.max(0, Math.ceil((againAt - Date.now()) / 1000))} s`
-  const names = running.map(({ name }) => name).filter((name) => name !== SEARCH_TOOL)
-  return names.length === 0 ? 'thinking' : `running ${[...new Set(names)].join(', ')}`
-}
-
-/** Replies and results as items; what calls came to may stand in later messages, which `all` has too. */
-export function conversationItems(
-  messages: readonly Message[],
-  isVerbose: boolean,
-  all: readonly Message[] = messages,
-): Item[] {
-  const failures = failuresIn(all)
-  const results = all.filter(({ role }) => role === 'user')
-  const shown = (some: readonly Message[]) =>
-    present([...some, ...results], { searchTool: SEARCH_TOOL, verbose: isVerbose, kinds })
-  if (!isVerbose) return shown(messages).flatMap((one) => itemOf(one, failures))
-  return messages
-    .filter(({ role }) => role === 'assistant')
-    .flatMap(({ content }) => (Array.isArray(content) ? content : [{ type: 'text', text: content }]))
-    .flatMap((block) =>
-      block.type === 'thinking'
-        ? thoughtOf(block)
-        : shown([{ role: 'assistant', content: [block] }]).flatMap((one) => itemOf(one, failures)),
-    )
-}
-
-function thoughtOf({ thinking }: Message): Item[] {
-  const text = typeof thinking === 'string' ? thinking.trim() : ''
-  return text === '' ? [] : [{ kind: 'thought', text }]
-}
-
-function itemOf(shown: Shown, failures: Failures): Item[] {
-  if (shown.type === 'text')
-    return shown.text.trim() === '' ? [] : [{ kind: 'said', text: shown.text.trim() }]
-  if (shown.type === 'summary') {
-    const failed = shown.calls.filter(({ id }) => failures.byId.has(id)).length
-    return [{ kind: 'summary', text: failed === 0 ? shown.text : `${shown.text} (${failed} failed)` }]
+export function runningText({ running, again, parts }: Turn): string {
+  if (again) {
+    const seconds = Math.max(0, Math.ceil((again.at - Date.now()) / 1000))
+    return `trying again in ${seconds} s (attempt ${again.attempt} of ${again.attempts})`
   }
-  const call = `${shown.name}(${brief(shown.input)})`
-  const failure = failures.byCall.get(JSON.stringify([shown.name, shown.input]))
-  const result =
-    'result' in shown && shown.result !== undefined ? `\n${brief(textIn(shown.result), 400)}` : ''
-  if (failure === undefined) return [{ kind: 'call', text: `● ${call}${result}` }]
-  return [{ kind: 'failed', text: `✗ ${call}${result || `\n${brief(failure, 200)}`}` }]
-}
-
-/** What went wrong, by the id of a call, and by its name and input. */
-type Failures = { readonly byId: ReadonlyMap<unknown, string>; readonly byCall: ReadonlyMap<string, string> }
-
-function failuresIn(messages: readonly Message[]): Failures {
-  const blocks = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []))
-  const byId = new Map(
-    blocks
-      .filter(({ is_error }) => is_error === true)
-      .map(({ tool_use_id, content }) => [tool_use_id, textIn(content)]),
-  )
-  const byCall = new Map(
-    blocks
-      .filter(({ type, id }) => type === 'tool_use' && byId.has(id))
-      .map(({ name, input, id }) => [JSON.stringify([name, input]), byId.get(id) ?? '']),
-  )
-  return { byId, byCall }
-}
-
-/** The texts of a result; what is no text is named. */
-function textIn(content: unknown): string {
-  if (!Array.isArray(content)) return typeof content === 'string' ? content : JSON.stringify(content ?? '')
-  return content
-    .map(({ type, text, tool_name }) => (type === 'text' ? String(text) : String(tool_name ?? `(${type})`)))
-    .join('\n')
-}
-
-function brief(value: unknown, most = 70): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value ?? {})
-  const inner = /^\{.*\}$/s.test(text) ? text.slice(1, -1) : text
-  return inner.length > most ? `${inner.slice(0, most - 1)}…` : inner
+  const isShown = (name: string) => name !== SEARCH_TOOL
+  const inside = (id: string) =>
+    parts
+      .flatMap((part) => (part.kind === 'call' && part.block.id === id ? part.inside : []))
+      .filter(({ call, result }) => result === undefined && isShown(call.name))
+      .map(({ call }) => call.name)
+  const texts = running
+    .filter(({ name }) => isShown(name))
+    .map(({ id, name }) => [name, [...new Set(inside(id))].join(', ')].filter(Boolean).join(': '))
+  if (texts.length > 0) return `running ${[...new Set(texts)].join(', ')}`
+  return parts.some((part) => part.kind === 'said' && part.isOpen) ? 'answering' : 'thinking'
 }

@@ -1,16 +1,17 @@
 // `/using`: what helps the model use tools it cannot see, what it did and why, and a switch for each.
 import { preloadedIn } from '../../agent/preload.ts'
 import type { Session } from '../session.ts'
+import { labelled, type Told } from './told.ts'
 
 const USAGE =
   'To switch: /using remind 3 · /using preload off · /using learn on · /using forget <tool> · /using remember <tool>'
 
-export function usingLines(words: string, session: Session): string[] {
+export function usingLines(words: string, session: Session): Told[] {
   const [way, value] = words.split(/\s+/)
   return way === '' || way === undefined ? shown(session) : switched(way, value, session)
 }
 
-function shown({ using, agent }: Session): string[] {
+function shown({ using, agent }: Session): Told[] {
   const { describe, remind, preload, learn } = using.options()
   const pins = using.pins()
   return [
@@ -24,7 +25,20 @@ function shown({ using, agent }: Session): string[] {
     ...because([...new Set(preloadedIn(agent.messages))], 'named in your message'),
     row('learn', learn ? 'tools that most sessions load stay loaded where that is cheaper' : 'off'),
     ...pins.flatMap(({ tool, reason }) => because([tool], reason)),
-    USAGE,
+    labelled('To switch:', switchesFor(using).join(' · '), 10),
+  ]
+}
+
+/** Those that change something. */
+function switchesFor(using: Session['using']): string[] {
+  const { remind, preload, learn } = using.options()
+  const [pin] = using.pins()
+  return [
+    `/using remind ${remind > 0 ? 0 : 3}`,
+    `/using preload ${preload ? 'off' : 'on'}`,
+    `/using learn ${learn ? 'off' : 'on'}`,
+    ...(learn && pin ? [`/using forget ${pin.tool}`] : []),
+    ...(learn ? ['/using remember <tool>'] : []),
   ]
 }
 
@@ -51,10 +65,10 @@ function switched(way: string, value: string | undefined, { using }: Session): s
   return [USAGE]
 }
 
-function row(way: string, text: string): string {
-  return `${way.padEnd(9)} ${text}`
+function row(way: string, text: string): Told {
+  return labelled(way, text, 10)
 }
 
-function because(tools: readonly string[], reason: string): string[] {
-  return tools.map((tool) => `${''.padEnd(9)} ${tool}: ${reason}`)
+function because(tools: readonly string[], reason: string): Told[] {
+  return tools.map((tool) => row('', `${tool}: ${reason}`))
 }

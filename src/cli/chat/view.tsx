@@ -7,11 +7,12 @@ import type { Chat, ChatState } from './chat.ts'
 import { slashHint } from './commands.ts'
 import { ASK_FOR_MARKS, type Line, lineAfter, NO_MORE_MARKS, pressesIn, underCursor } from './editor.ts'
 import { type Item, lastLinesOf, linesOf } from './items.ts'
+import { itemsOf } from './parts.ts'
 import { pressed } from './press.ts'
 import type { Question } from './questions.ts'
 import { firstRows, harmless, lastRows, rowsOf } from './rows.ts'
 import { Lines } from './said.tsx'
-import { runningText, spentBy, type Turn, turnItems } from './turn.ts'
+import { runningText, spentBy, type Turn } from './turn.ts'
 
 export async function showChat(chat: Chat): Promise<void> {
   process.stdout.write(ASK_FOR_MARKS)
@@ -115,20 +116,20 @@ function Said({ item }: { readonly item: Item }) {
 }
 
 /** Rows for the line to type in, what stands around it, and a question. */
-const KEPT_FREE = 8
+const KEPT_FREE = 9
 
 function useRoom(): { readonly rows: number; readonly columns: number } {
   const { stdout } = useStdout()
   return { rows: Math.max(4, (stdout.rows || 24) - KEPT_FREE), columns: stdout.columns || 80 }
 }
 
-/** The turn that runs, as far as it has come: its end, if it is longer than the screen. */
+/** What of the turn may still change: its end, if it is longer than the screen. */
 function Now({ state: { turn, asking, isVerbose } }: { readonly state: ChatState }) {
   const room = useRoom()
   if (!turn) return null
   const { columns } = room
   const rows = asking ? Math.max(2, room.rows - rowsOf(shortened(asking.detail, room), columns)) : room.rows
-  const lines = lastLinesOf(turnItems(turn, isVerbose), rows, { columns, isPlain })
+  const lines = lastLinesOf(itemsOf(turn.parts, isVerbose), rows, { columns, isPlain })
   return (
     <Box flexDirection="column">
       <Lines lines={lines} columns={columns} />
@@ -152,12 +153,15 @@ function Working({ turn }: { readonly turn: Turn }) {
 
 type AskingProps = { readonly question: Question; readonly isReady: boolean }
 
-function Asking({ question: { name, detail, others }, isReady }: AskingProps) {
+function Asking({ question: { name, detail, task, others }, isReady }: AskingProps) {
   const shown = shortened(detail, useRoom())
   const hidden = detail.length - shown.length
   return (
     <Box flexDirection="column" borderStyle="round" borderColor={colour('yellow')} paddingX={1}>
       <Text bold>{`Allow ${harmless(name)}?${others > 0 ? ` (${others} more to answer)` : ''}`}</Text>
+      {task === undefined ? null : (
+        <Text color={colour('gray')}>{`A sub-agent asks${task === '' ? '' : `: ${task}`}`}</Text>
+      )}
       <Text>{shown}</Text>
       {hidden > 0 ? (
         <Text color={colour('yellow')}>{`… and ${hidden} more characters that do not fit here`}</Text>
@@ -181,7 +185,7 @@ function Prompt({ line, state }: { readonly line: Line; readonly state: ChatStat
   const before = lastRows(line.text.slice(0, line.cursor), most, columns - 2)
   const after = firstRows(line.text.slice(line.cursor + (isAtEnd ? 0 : under.length)), 2, columns - 2)
   const about = line.text === '' ? state.hint : slashHint(line.text) || lineCount(line)
-  const hint = state.remark ?? about
+  const hint = state.remark ?? state.waiting ?? about
   return (
     <Box flexDirection="column" marginTop={1}>
       <Box>

@@ -1,0 +1,73 @@
+// What of a turn will not change any more: it can scroll away while the rest goes on.
+import type { Item } from './items.ts'
+import { closedLines } from './markdown.ts'
+import { isInRow, isSeen, itemsOf, type Part, type Speech } from './parts.ts'
+import { harmless } from './rows.ts'
+
+export type Settled = {
+  readonly items: readonly Item[]
+  /** What may change. */
+  readonly parts: readonly Part[]
+  /** Some of the reply that is still coming is among the items. */
+  readonly isBegun: boolean
+}
+
+export function settle(parts: readonly Part[], isVerbose: boolean): Settled {
+  const count = certainParts(parts, isVerbose)
+  const certain = parts.slice(0, count)
+  const items = finalItems(certain, isVerbose)
+  const [first, ...others] = parts.slice(count)
+  const cut = first && isSpeech(first) && isSeen(first, isVerbose) ? cutSpeech(first) : undefined
+  const isBegun = certain.some((part) => isSpeech(part) && part.isOpen && isSeen(part, isVerbose))
+  if (!cut) return { items, parts: parts.slice(count), isBegun }
+  return { items: [...items, cut.item], parts: [cut.rest, ...others], isBegun: true }
+}
+
+/** As nothing more comes. */
+export function finalItems(parts: readonly Part[], isVerbose: boolean): Item[] {
+  return itemsOf(parts, isVerbose).map((item) => ({ ...item, isOpen: false }))
+}
+
+/** How many from the first on: up to a place that parts no row that may still grow. */
+function certainParts(parts: readonly Part[], isVerbose: boolean): number {
+  const open = parts.findIndex((part, index) => !isCertain(part, parts.slice(index + 1)))
+  const most = open < 0 ? parts.length : open
+  const seen = (some: readonly Part[]) => some.filter((part) => isSeen(part, isVerbose))
+  for (let count = most; count > 0; count--) {
+    const before = seen(parts.slice(0, count)).at(-1)
+    const [after] = seen(parts.slice(count))
+    const mayGrow = before && isInRow(before, isVerbose) && (!after || isInRow(after, isVerbose))
+    if (!mayGrow) return count
+  }
+  return 0
+}
+
+/** Of a reply that is still coming, only the speech that came last grows. */
+function isCertain(part: Part, later: readonly Part[]): boolean {
+  if (part.kind === 'call') return part.isOver
+  return !isSpeech(part) || !part.isOpen || later.some(isSpeech)
+}
+
+export function isSpeech(part: Part): part is Speech {
+  return part.kind === 'said' || part.kind === 'thought'
+}
+
+function cutSpeech(speech: Speech): { readonly item: Item; readonly rest: Speech } | undefined {
+  const { kind, text, fence, isOpen } = speech
+  const lines = text.split(/\r?\n/)
+  const { count, fence: next } = closed(lines.map(harmless), speech)
+  if (count <= 0) return undefined
+  const item = { kind, text: lines.slice(0, count).join('\n') }
+  const rest = { kind, text: lines.slice(count).join('\n'), isOpen }
+  return { item: withFence(item, fence), rest: withFence(rest, next) }
+}
+
+function closed(lines: readonly string[], { kind, fence }: Speech): ReturnType<typeof closedLines> {
+  if (kind === 'thought') return { count: lines.findLastIndex((line) => line.trim() !== '') }
+  const { count, fence: next } = closedLines(fence === undefined ? lines : [fence, ...lines])
+  return { count: fence === undefined ? count : count - 1, fence: next }
+}
+
+function withFence<Some extends object>(some: Some, fence: string | undefined): Some & { fence?: string } {
+  return fence === undefined ? some : { ...some, fence }
+}

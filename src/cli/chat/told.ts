@@ -1,0 +1,23 @@
+// What a command answers: lines, some of them with a label, under which nothing else comes to stand.
+import type { Item } from './items.ts'
+
+export type Told = string | { readonly lead: string; readonly text: string }
+
+export function itemOf(kind: 'told' | 'notice', line: Told): Item {
+  return typeof line === 'string' ? { kind, text: line } : { kind, ...line }
+}
+
+export function labelled(label: string, text: string, width: number): Told {
+  return { lead: `${label.padEnd(width)} `, text }
+}
+
+const WIDEST = 40
+
+/** Names and what is said of them, in two columns; a long name has a line of its own. */
+export function listed(entries: readonly (readonly [name: string, text: string])[]): Told[] {
+  const short = entries.map(([name]) => name.length).filter((length) => length <= WIDEST)
+  const width = Math.max(3, ...short) + 1
+  return entries.flatMap(([name, text]) =>
+    name.length > WIDEST ? [name, labelled('', text, width)] : [labelled(name, text, width)],
+  )
+}
