@@ -11,6 +11,7 @@ import {
   type Terminal,
   windowIn,
 } from './command.ts'
+import { onInterrupt } from './interrupt.ts'
 import { sessionOptions } from './run.ts'
 import { openSession, type Session } from './session.ts'
 import { resumeOptions, sessionsFolder } from './session-files.ts'
@@ -60,6 +61,9 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     isStrict: false,
     notify: chat.notify,
   }
+  const stop = new AbortController()
+  stop.signal.addEventListener('abort', chat.quit)
+  const forget = onInterrupt(stop)
   const { showChat } = await loadView()
   const shown = showChat(chat)
   let session: Session | undefined
@@ -71,23 +75,30 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     chat.quit()
     await shown
     await session?.close()
+    forget()
   }
   if (session.isKept())
     terminal.print(`The session is kept. To go on: toolshelf chat ${resumeOptions(session.file, directory)}`)
-  return 0 as const
+  return stop.signal.aborted ? 130 : 0
 }
 
-/** Ink draws nothing where it takes the terminal for a build server's; here somebody sits. */
+/**
+ * Ink draws nothing where it takes the terminal for a build server's; here somebody sits. React takes itself for one
+ * that is being developed, which is slow, unless it is told otherwise.
+ */
 async function loadView(): Promise<typeof import('./chat/view.tsx')> {
   // What is typed from now on is not echoed, and is there once the screen is.
   process.stdin.setRawMode(true)
   process.stdout.write(STARTING)
-  const { CI } = process.env
+  const { CI, NODE_ENV } = process.env
   delete process.env.CI
+  process.env.NODE_ENV = 'production'
   try {
     return await import('./chat/view.tsx')
   } finally {
     if (CI !== undefined) process.env.CI = CI
+    if (NODE_ENV === undefined) delete process.env.NODE_ENV
+    else process.env.NODE_ENV = NODE_ENV
     process.stdout.write(ERASE)
   }
 }

@@ -264,4 +264,22 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
     expect(await screen.ended()).toBe(130)
     expect(readdirSync(temporary).filter((name) => name.includes('demo'))).toEqual([])
   })
+
+  it.each(['SIGTERM', 'nobody who reads'])('ended by %s it leaves no folder', async (reason) => {
+    const place = newPlace({ TMPDIR: newPlace().folder })
+    const child = spawn(process.execPath, [...binary, 'demo', '--plain'], {
+      cwd: place.folder,
+      env: { ...place.environment },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const folders = () =>
+      readdirSync(place.environment.TMPDIR ?? '').filter((name) => name.startsWith('toolshelf-demo-'))
+    await once(child.stdout, 'data')
+    expect(folders()).toHaveLength(1)
+    if (reason === 'SIGTERM') child.kill(reason)
+    else child.stdout.destroy()
+    await once(child, 'exit')
+    expect(folders()).toEqual([])
+  })
 })

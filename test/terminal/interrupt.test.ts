@@ -123,4 +123,21 @@ describe.skipIf(noTerminal)('Ctrl-C', () => {
     await screen.ended()
     await until(() => !isRunning(join(place.folder, 'server.mjs')), 'the end of the server')
   })
+
+  it.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
+    '%s in the middle of a command leaves nothing behind',
+    async (signal) => {
+      const pause = seconds()
+      const screen = await chat(sleeping(pause), ['--allow', 'Bash'])
+      await screen.enter('sleep')
+      await until(() => isRunning(`sleep ${pause}`), 'the command')
+      screen.process.kill(signal)
+      const code = await screen.ended()
+      await until(() => !isRunning(`sleep ${pause}`), 'the end of the command')
+      if (signal === 'SIGKILL') return
+      expect(code).toBe(130)
+      expect(screen.raw()).toContain('\u001b[?2004l')
+      expect(screen.raw()).toContain('\u001b[?25h')
+    },
+  )
 })

@@ -1,7 +1,8 @@
-// The tool `Bash`: a command in a shell, with its output and exit code. Whatever it started ends with it.
+// The tool `Bash`: a command in a shell, with its output and exit code. Whatever it started ends with it, and with us.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Content } from '../../core/index.ts'
+import { watchdog } from '../../watchdog.ts'
 import type { AgentTool } from '../types.ts'
 import { createMiddleCut } from './middle-cut.ts'
 
@@ -58,6 +59,7 @@ function runCommand(
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     })
+    if (child.pid !== undefined) watchdog.guard(child.pid)
     const output = createMiddleCut(MOST_BYTES)
     child.stdout.on('data', output.add)
     child.stderr.on('data', output.add)
@@ -80,6 +82,7 @@ function runCommand(
       settle()
       await allSaid(child)
       kill(child, 'SIGKILL')
+      if (child.pid !== undefined) watchdog.release(child.pid)
       child.stdout.destroy()
       child.stderr.destroy()
       const ending = isLate

@@ -1,10 +1,8 @@
 // The same task in each way of helping a model use tools it cannot see, and what each way costs and spares.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { LearnedPin, UsingOptions } from '../../agent/using/index.ts'
 import type { OpenedClient } from '../client.ts'
 import { table } from '../table.ts'
+import { temporaryFolder } from './folder.ts'
 import type { Ledger, LedgerTurn } from './ledger.ts'
 import { playDemo } from './play.ts'
 
@@ -35,7 +33,7 @@ export type ComparingOptions = {
 }
 
 export async function compareWays({ live, signal, onBegin }: ComparingOptions): Promise<Compared[]> {
-  const memory = await mkdtemp(join(tmpdir(), 'toolshelf-demo-'))
+  const { folder: memory, remove } = await temporaryFolder()
   const compared: Compared[] = []
   try {
     for (const [index, { name, using }] of WAYS.entries()) {
@@ -45,7 +43,7 @@ export async function compareWays({ live, signal, onBegin }: ComparingOptions): 
         if (event.type === 'done') compared.push({ name, ledger: event.ledger, pins: event.pins })
     }
   } finally {
-    await rm(memory, { recursive: true, force: true, maxRetries: 3 })
+    remove()
   }
   return compared
 }

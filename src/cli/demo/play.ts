@@ -1,6 +1,5 @@
 // The demo as it runs: servers start, the person's messages are sent, the ledger grows. Told as events, shown elsewhere.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createAgent } from '../../agent/agent.ts'
 import { createChannel } from '../../agent/channel.ts'
@@ -15,6 +14,7 @@ import type { McpHost } from '../../mcp/types.ts'
 import { type OpenedClient, openScript } from '../client.ts'
 import { CommandError } from '../command.ts'
 import { version } from '../version.ts'
+import { temporaryFolder } from './folder.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { demoConfig } from './servers.ts'
 import { demoScript, PROMPTS } from './task.ts'
@@ -46,7 +46,7 @@ export type DemoOptions = {
 }
 
 export async function* playDemo(options: DemoOptions): AsyncGenerator<DemoEvent> {
-  const folder = await mkdtemp(join(tmpdir(), 'toolshelf-demo-'))
+  const { folder, remove } = await temporaryFolder()
   try {
     const opened = options.live ?? (await openScript(demoScript(folder), 'a script'))
     try {
@@ -55,7 +55,7 @@ export async function* playDemo(options: DemoOptions): AsyncGenerator<DemoEvent>
       await opened.close()
     }
   } finally {
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+    remove()
   }
 }
 

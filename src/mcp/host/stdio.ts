@@ -5,12 +5,12 @@ import type { Readable } from 'node:stream'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
 import spawn from 'cross-spawn'
+import { watchdog } from '../../watchdog.ts'
 import type { StdioConfig } from '../types.ts'
 import { DEPTH, depthOf } from './depth.ts'
 import { createLineReader } from './lines.ts'
 import { createTail } from './tail.ts'
 import { createThrottle } from './throttle.ts'
-import { watchdog } from './watchdog.ts'
 
 export type StdioTransport = Transport & {
   readonly pid: number | null

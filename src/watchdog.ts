@@ -1,4 +1,4 @@
-// Ends the process groups of our servers when we can no longer do it ourselves: a tiny shell that reads which groups
+// Ends the process groups of what we started when we can no longer do it ourselves: a tiny shell that reads which groups
 // live, and kills those left over once its input ends. That happens however this process ends, SIGKILL included.
 import { type ChildProcess, spawn } from 'node:child_process'
 
@@ -27,7 +27,7 @@ const isSupported = process.platform !== 'win32'
 const groups = new Set<number>()
 let shell: ChildProcess | undefined
 
-/** One for all hosts of this process. */
+/** One for all of this process. */
 export const watchdog: Watchdog = {
   guard(group) {
     if (!isSupported) return
