@@ -16,7 +16,11 @@ type Reading = {
 /** Marks within marks; nobody writes more. */
 const DEEPEST = 4
 
+/** A line of characters that is looked for marks; a longer one is no prose. */
+const LONGEST = 10_000
+
 export function spansOf(text: string, looks: Looks = {}, isOpen = false): Span[] {
+  if (text.length > LONGEST) return [{ ...looks, text }]
   return read({ text, looks, isOpen, depth: 0, unclosed: new Set() })
 }
 

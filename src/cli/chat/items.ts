@@ -60,7 +60,7 @@ export function lastLinesOf(items: readonly Item[], rows: number, paper: Paper):
 
 export function linesOf(item: Item, { columns, isPlain }: Paper): StyledLine[] {
   const { kind, text, fence, isOpen } = item
-  const safe = harmless(kind === 'user' ? `> ${text}` : text)
+  const safe = harmless(shortened(kind === 'user' ? `> ${text}` : text, isOpen))
   if (kind === 'said' && !isPlain)
     return markdownLines(fence === undefined ? safe : `${fence}\n${safe}`, columns, isOpen)
   const { indent = 0, ...looks } = LOOKS[kind]
@@ -72,4 +72,16 @@ export function linesOf(item: Item, { columns, isPlain }: Paper): StyledLine[] {
     ...(lead === '' ? {} : { lead: index === 0 ? lead : ' '.repeat(columnsOf(lead)) }),
     ...(isApart && index === 0 ? { isApart } : {}),
   }))
+}
+
+/** Characters of one item that are drawn, more than a reply has: what is endless would stop the screen. */
+const MOST = 50_000
+
+/** Of what is still growing the end is in sight. */
+function shortened(text: string, isOpen = false): string {
+  const left = text.length - MOST
+  if (left <= 0) return text
+  return isOpen
+    ? text.slice(left)
+    : `${text.slice(0, MOST)}\n… and ${left.toLocaleString('en-US')} more characters, which are not shown`
 }

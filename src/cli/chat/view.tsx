@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic */
 // The terminal session: what was said scrolls away above, what happens now and the line to type in stay below.
 import { Box, render, Static, Text, useApp, useInput, useStdout } from 'ink'
-import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { colour } from '../colour.ts'
 import type { Chat, ChatState } from './chat.ts'
 import { slashHint } from './commands.ts'
@@ -22,7 +22,7 @@ export async function showChat(chat: Chat): Promise<void> {
 }
 
 function Session({ chat }: { readonly chat: Chat }) {
-  const state = useSyncExternalStore(chat.subscribe, chat.state)
+  const state = useSyncExternalStore(useCallback(inFrames(chat), [chat]), chat.state)
   const { line, isReady } = useLine(chat, state.asking)
   const drawing = useDrawing(() => chat.state().items.length)
   const { exit } = useApp()
@@ -39,6 +39,25 @@ function Session({ chat }: { readonly chat: Chat }) {
     </Box>
   )
 }
+
+/** A model may speak faster than a screen is drawn: what comes within a frame is drawn at once. */
+function inFrames(chat: Chat): (draw: () => void) => () => void {
+  return (draw) => {
+    let frame: NodeJS.Timeout | undefined
+    const forget = chat.subscribe(() => {
+      frame ??= setTimeout(() => {
+        frame = undefined
+        draw()
+      }, FRAME)
+    })
+    return () => {
+      clearTimeout(frame)
+      forget()
+    }
+  }
+}
+
+const FRAME = 30
 
 type BelowProps = { readonly line: Line; readonly state: ChatState; readonly isReady: boolean }
 
