@@ -44,6 +44,7 @@ export async function* ask(
         if (piece) yield piece
       }
       const reply = collector.message()
+      if (!isShallow(reply)) throw new Error('the reply holds values within values without end')
       const isReadable = collector.isReadable()
       if (textOf(reply.stop_reason) !== '') return { reply, isReadable, messages: prepared.messages }
       throw new Error(brokenOff(reply, address))
@@ -92,6 +93,14 @@ function pieceOf({ type, delta }: StreamEvent): AgentEvent | undefined {
 export function spoken({ content }: Fields): string {
   const blocks = Array.isArray(content) ? content.map(fieldsOf) : []
   return blocks.map(({ text }) => textOf(text)).join('')
+}
+
+/** Values within values, more than any tool takes: a history with deeper ones could be written nowhere. */
+const DEEPEST = 200
+
+function isShallow(value: unknown, left = DEEPEST): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return left > 0 && Object.values(value).every((inner) => isShallow(inner, left - 1))
 }
 
 const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 529])

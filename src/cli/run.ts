@@ -136,7 +136,7 @@ async function converse(session: Session, prompt: string, talking: Talking): Pro
   }
   if (isWhole) terminal.print(JSON.stringify({ ...end, ...ledger, session: session.file }))
   else if (!isStream && ledger.text !== '')
-    terminal.print(terminal.isInteractive ? harmless(ledger.text) : ledger.text)
+    terminal.print(process.stdout.isTTY ? harmless(ledger.text) : ledger.text)
   if (end.reason !== 'done' && !isWhole)
     tell(
       end.error ??

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { eventsOf } from '../../src/reply.ts'
-import { newPlace, noTerminal, open, type Screen, type Size } from './support.ts'
+import { keys, newPlace, noTerminal, open, type Screen, type Size } from './support.ts'
 
 type Block = { readonly type: string; readonly [field: string]: unknown }
 
@@ -54,5 +54,61 @@ describe.skipIf(noTerminal)('a hostile model', () => {
     await screen.shows(/\d out/)
     await screen.enter('more')
     await screen.shows('It is over.')
+  })
+
+  it('wide characters do not push what is asked out of sight', async () => {
+    const command = `rm -rf / # ${'漢'.repeat(5000)}`
+    const screen = await chat(await model([call('Bash', { command })]), [], { rows: 40 })
+    await screen.shows('[y] yes')
+    expect(screen.text()).toMatch(/Allow Bash\?.*command: rm -rf/s)
+  })
+
+  it('characters that take no room are seen in a question', async () => {
+    const command = 'echo a\u200bb\u{e0041}c\u200fd\u2028e\u00adf\u3164g'
+    const screen = await chat(await model([call('Bash', { command })]))
+    await screen.shows('[y] yes')
+    expect(screen.text()).toContain('command: echo a?b?c?d?e?f?g')
+  })
+
+  it('only the keys that are named answer: Ctrl-A and Ctrl-Y do not', async () => {
+    const screen = await chat(await model([call('Bash', { command: 'echo it ran' })]))
+    await screen.shows('[y] yes')
+    for (const key of ['\u0001', '\u0019', '\u001ba', '\u001by']) screen.type(key)
+    screen.type('n')
+    await screen.shows('It is over.')
+    expect(screen.scrolled()).toContain('does not allow this call')
+  })
+
+  it('a call of values within values costs that reply, not the session', async () => {
+    let deep: unknown = []
+    for (let level = 0; level < 2000; level++) deep = [deep]
+    const screen = await chat(await model([call('Bash', { command: deep })]))
+    await screen.shows('values within values')
+    await screen.shows('It is over.')
+    await screen.enter('more')
+    await screen.shows(/> more\s+It is over\./)
+  })
+
+  it('cannot steer the terminal of a run whose stderr goes elsewhere', async () => {
+    const url = await model([text('begin \u001b]0;title\u0007\u001b[2J end')])
+    const place = newPlace({ ANTHROPIC_API_KEY: 'key' })
+    const screen = open(place, ['run', 'hello', '--base-url', url], { stderr: 'told' })
+    await screen.ended()
+    await screen.shows(/begin .* end/)
+    expect(screen.raw()).not.toContain('\u001b]0;')
+    expect(screen.raw()).not.toContain('\u001b[2J')
+  })
+})
+
+describe.skipIf(noTerminal)('a long line', () => {
+  it('is erased word by word', async () => {
+    const screen = open(newPlace({ ANTHROPIC_API_KEY: 'key' }), ['chat'])
+    await screen.shows(/Servers +none/)
+    screen.type(keys.paste(`first ${'x'.repeat(300_000)} last`))
+    await screen.shows('x last')
+    screen.type('\u0017')
+    await screen.hides('last')
+    screen.type('\u0017')
+    await screen.shows(/> first\s*$/m)
   })
 })

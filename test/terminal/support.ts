@@ -88,7 +88,12 @@ export type Screen = {
   readonly ended: (patience?: number) => Promise<number>
 }
 
-export type Size = { readonly columns?: number; readonly rows?: number }
+export type Size = {
+  readonly columns?: number
+  readonly rows?: number
+  /** A file of the place that takes stderr; the terminal if left out. */
+  readonly stderr?: string
+}
 
 const PATIENCE = 30_000
 
@@ -96,10 +101,13 @@ const PATIENCE = 30_000
 vi.setConfig({ testTimeout: 120_000 })
 
 /** Starts the binary with words in a terminal. It is ended with the test. */
-export function open(place: Place, words: readonly string[], { columns = 80, rows = 30 }: Size = {}): Screen {
+export function open(place: Place, words: readonly string[], size: Size = {}): Screen {
+  const { columns = 80, rows = 30 } = size
   if (!pty) throw new Error(noTerminal)
   const terminal = new xterm.Terminal({ cols: columns, rows, scrollback: 5000, allowProposedApi: true })
-  const child = pty.spawn(process.execPath, [...binary, ...words], {
+  const redirected = ['/bin/sh', '-c', `exec "$0" "$@" 2>${size.stderr}`]
+  const [program = '', ...given] = [...(size.stderr ? redirected : []), process.execPath, ...binary, ...words]
+  const child = pty.spawn(program, given, {
     name: 'xterm-256color',
     cols: columns,
     rows,

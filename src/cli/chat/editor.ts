@@ -58,7 +58,7 @@ export function typed(line: Line, { input, key }: Press): Line {
   if (key.end || (key.ctrl && input === 'e')) return { ...line, cursor: text.length }
   if (key.ctrl && input === 'u') return { ...line, text: text.slice(cursor), cursor: 0 }
   if (key.ctrl && input === 'k') return { ...line, text: text.slice(0, cursor) }
-  if (key.ctrl && input === 'w') return erase(line, /\S*\s*$/.exec(text.slice(0, cursor))?.[0] ?? '')
+  if (key.ctrl && input === 'w') return erase(line, lastWordOf(text.slice(0, cursor)))
   if (key.backspace || key.delete) return erase(line, lastOf(text.slice(0, cursor)))
   if (key.ctrl || key.meta || key.escape || key.tab) return line
   return insert(line, input)
@@ -117,6 +117,13 @@ function lastOf(text: string): string {
   let last = ''
   for (const { segment } of characters.segment(text.slice(-LONGEST))) last = segment
   return last
+}
+
+/** With the space behind it. Looked for from the end: a line may be long. */
+function lastWordOf(text: string): string {
+  let begin = text.trimEnd().length
+  while (begin > 0 && /\S/.test(text[begin - 1] ?? '')) begin--
+  return text.slice(begin)
 }
 
 /** No character is longer; to look no further back keeps long lines quick. */

@@ -40,6 +40,7 @@ function interrupted(chat: Chat, line: Line): Line {
 }
 
 function answered(chat: Chat, line: Line, { input, key }: Press): Line {
+  if (key.ctrl || (key.meta && !key.escape)) return line
   if (input === 'y') chat.decide('once')
   else if (input === 'a') chat.decide('always')
   else if (input === 'n' || key.escape) chat.decide('no')

@@ -3,15 +3,19 @@ import { stripVTControlCharacters } from 'node:util'
 
 /** Models, tools and servers write it: colours and cursor movements go, other control characters are seen. */
 export function harmless(text: string): string {
-  return visible(stripVTControlCharacters(text))
+  return marked(stripVTControlCharacters(text), /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu)
 }
 
-/** What is asked to be allowed is shown with all that is in it. */
+/** What is asked to be allowed is shown with all that is in it, also what takes no room. */
 export function visible(text: string): string {
+  return marked(text, /[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu)
+}
+
+function marked(text: string, unseen: RegExp): string {
   return text
     .replaceAll('\r\n', '\n')
     .replaceAll('\t', '    ')
-    .replaceAll(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, (one) => (one === '\n' ? one : '?'))
+    .replaceAll(unseen, (one) => (one === '\n' ? one : '?'))
 }
 
 /** Rows that a text takes, rather too many than too few: words are not broken, wide characters take two columns. */
@@ -25,7 +29,7 @@ export function lastRows(text: string, rows: number, columns: number): string {
   let left = rows
   for (const line of text.split('\n').reverse()) {
     if (left <= 0) break
-    kept.unshift(line.slice(-left * usable(columns)))
+    kept.unshift(endOf(line, left * usable(columns)))
     left -= rowsOfLine(line, columns)
   }
   return kept.join('\n')
@@ -37,16 +41,43 @@ export function firstRows(text: string, rows: number, columns: number): string {
   let left = rows
   for (const line of text.split('\n')) {
     if (left <= 0) break
-    kept.push(line.slice(0, left * usable(columns)))
+    kept.push(beginningOf(line, left * usable(columns)))
     left -= rowsOfLine(line, columns)
   }
   return kept.join('\n')
 }
 
 function rowsOfLine(line: string, columns: number): number {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what it means
-  const wide = line.match(/[^\u0000-\u007f]/g)?.length ?? 0
-  return Math.max(1, Math.ceil((line.length + wide) / usable(columns)))
+  return Math.max(1, Math.ceil(widthOf(line) / usable(columns)))
+}
+
+export function widthOf(line: string): number {
+  let width = 0
+  for (let at = 0; at < line.length; at++) width += widthAt(line, at)
+  return width
+}
+
+function widthAt(line: string, at: number): number {
+  return line.charCodeAt(at) < 128 ? 1 : 2
+}
+
+/** As much of a line as so many columns hold. */
+function beginningOf(line: string, columns: number): string {
+  let at = 0
+  for (let left = columns; at < line.length; at++) {
+    left -= widthAt(line, at)
+    if (left < 0) break
+  }
+  return line.slice(0, at)
+}
+
+export function endOf(line: string, columns: number): string {
+  let at = line.length
+  for (let left = columns; at > 0; at--) {
+    left -= widthAt(line, at - 1)
+    if (left < 0) break
+  }
+  return line.slice(at)
 }
 
 /** A word that does not fit leaves the end of its row empty. */

@@ -1,6 +1,6 @@
 // Lines with looks: what a screen draws, how many rows that takes, and as much of its end as fits.
 import { columnsOf } from '../../mcp/doctor/pen.ts'
-import { rowsOf, usable } from './rows.ts'
+import { endOf, rowsOf, usable, widthOf } from './rows.ts'
 
 export type Looks = {
   readonly bold?: boolean
@@ -67,7 +67,7 @@ export function lastLines(lines: readonly StyledLine[], rows: number, columns: n
   for (const line of lines.toReversed()) {
     if (left <= 0) break
     const most = left * usable(room(line, columns))
-    kept.unshift(textOf(line).length > most ? { ...line, spans: lastOf(line.spans, most) } : line)
+    kept.unshift(widthOf(textOf(line)) > most ? { ...line, spans: lastOf(line.spans, most) } : line)
     left -= rowsOfLine(line, columns)
   }
   return kept
@@ -77,13 +77,13 @@ function room({ lead = '', hasEdge, indent = 0 }: StyledLine, columns: number): 
   return columns - columnsOf(lead) - (hasEdge ? EDGE : 0) - indent
 }
 
-function lastOf(spans: readonly Span[], characters: number): Span[] {
+function lastOf(spans: readonly Span[], columns: number): Span[] {
   const kept: Span[] = []
-  let left = characters
+  let left = columns
   for (const span of spans.toReversed()) {
     if (left <= 0) break
-    kept.unshift({ ...span, text: span.text.slice(-left) })
-    left -= span.text.length
+    kept.unshift({ ...span, text: endOf(span.text, left) })
+    left -= widthOf(span.text)
   }
   return kept
 }

@@ -1,5 +1,6 @@
 // One turn as it goes on: what was said and called, in order, and what happens now.
 import type { AgentEvent, Usage } from '../../agent/types.ts'
+import { oneLine } from '../../core/errors.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
 import type { Item } from './items.ts'
@@ -185,6 +186,8 @@ export function spentItem(turn: Turn): Item {
   return { kind: 'spent', text: usage.output === 0 ? `${seconds} s` : `${seconds} s · ${tokens}` }
 }
 
+const LONGEST_NAMES = 70
+
 /** What goes on now, in a few words; a search for tools is nobody's business. */
 export function runningText({ running, again, parts }: Turn): string {
   if (again) {
@@ -200,6 +203,6 @@ export function runningText({ running, again, parts }: Turn): string {
   const texts = running
     .filter(({ name }) => isShown(name))
     .map(({ id, name }) => [name, [...new Set(inside(id))].join(', ')].filter(Boolean).join(': '))
-  if (texts.length > 0) return `running ${[...new Set(texts)].join(', ')}`
+  if (texts.length > 0) return `running ${oneLine([...new Set(texts)].join(', '), LONGEST_NAMES)}`
   return parts.some((part) => part.kind === 'said' && part.isOpen) ? 'answering' : 'thinking'
 }

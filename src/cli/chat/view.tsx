@@ -167,7 +167,11 @@ function Working({ turn }: { readonly turn: Turn }) {
   }, [])
   const seconds = Math.floor(spentBy(turn) / 1000)
   const sign = FRAMES[frame % FRAMES.length]
-  return <Text color={colour('gray')}>{`${sign} ${runningText(turn)} · ${seconds} s · Ctrl-C stops`}</Text>
+  return (
+    <Text
+      color={colour('gray')}
+    >{`${sign} ${harmless(runningText(turn))} · ${seconds} s · Ctrl-C stops`}</Text>
+  )
 }
 
 type AskingProps = { readonly question: Question; readonly isReady: boolean }

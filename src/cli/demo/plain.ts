@@ -18,7 +18,7 @@ export function plainLines(event: DemoEvent, live: string | undefined): string[]
     case 'prompt':
       return ['', `> ${event.text}`]
     case 'agent':
-      return agentLines(event)
+      return agentLines(event).map(harmless)
     case 'turn':
       return [turnLine(event.ledger.turns.at(-1))]
     case 'done':
