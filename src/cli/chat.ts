@@ -5,6 +5,7 @@ import { modelOptions, type OpenedClient, openClient } from './client.ts'
 import {
   type Command,
   CommandError,
+  directoryIn,
   filesIn,
   type Input,
   listIn,
@@ -42,7 +43,7 @@ export const chat: Command = {
 
 /** The screen comes first: servers, skills and the session are read behind it. */
 async function converse({ client, model, about }: OpenedClient, input: Input, terminal: Terminal) {
-  const directory = input.text('directory') ?? process.cwd()
+  const directory = directoryIn(input)
   const chat = createChat({
     welcome: [`Toolshelf chat with ${about}`],
     directory,

@@ -32,8 +32,8 @@ export async function openClient(input: Input, environment: NodeJS.ProcessEnv): 
     throw new UsageError('--script and --base-url name two things to speak to; use one.')
   if (file !== undefined) return openScript(await readScriptFile(file), `the script ${file}, no model`)
   const baseURL = addressIn(input, environment)
-  const apiKey = environment.ANTHROPIC_API_KEY
-  const authToken = environment.ANTHROPIC_AUTH_TOKEN
+  const apiKey = keyIn(environment, 'ANTHROPIC_API_KEY')
+  const authToken = keyIn(environment, 'ANTHROPIC_AUTH_TOKEN')
   if (!apiKey && !authToken && !baseURL)
     throw new CommandError(
       'there is no model to speak to. Set ANTHROPIC_API_KEY, name a compatible API with --base-url (for a local model: "toolshelf serve --upstream openai:URL"), or play a script with --script.',
@@ -52,6 +52,14 @@ export async function openClient(input: Input, environment: NodeJS.ProcessEnv): 
     isScript: false,
     close: async () => {},
   }
+}
+
+/** What cannot be sent is told here: further down the key would be part of the complaint. */
+function keyIn(environment: NodeJS.ProcessEnv, name: string): string | undefined {
+  const key = environment[name]?.trim()
+  if (key !== undefined && /[^ -~]/.test(key))
+    throw new CommandError(`${name} holds a line break or another character that no key has; set it anew.`)
+  return key
 }
 
 function addressIn(input: Input, environment: NodeJS.ProcessEnv): string | undefined {

@@ -192,3 +192,16 @@ export function listIn(input: Input, option: string): string[] {
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '')
 }
+
+/** The folder that `--directory` names, or the one we are in. */
+export function directoryIn(input: Input): string {
+  return input.text('directory') ?? here()
+}
+
+export function here(): string {
+  try {
+    return process.cwd()
+  } catch {
+    throw new CommandError('the folder that you are in does not exist any more. Go to another one.')
+  }
+}

@@ -10,10 +10,16 @@ const signals = (): NodeJS.Signals[] => [
 
 /** Answers with what takes it back. */
 export function onInterrupt(stop: AbortController): () => void {
-  const interrupt = () => (stop.signal.aborted ? process.exit(130) : stop.abort())
   const heard = signals()
-  for (const signal of heard) process.on(signal, interrupt)
-  return () => {
+  const forget = () => {
     for (const signal of heard) process.off(signal, interrupt)
   }
+  const interrupt = () => {
+    if (!stop.signal.aborted) return stop.abort()
+    // A third one ends what even this does not: a read that never returns holds up an exit.
+    forget()
+    process.exit(130)
+  }
+  for (const signal of heard) process.on(signal, interrupt)
+  return forget
 }

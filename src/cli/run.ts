@@ -6,6 +6,7 @@ import { harmless } from './chat/rows.ts'
 import { modelOptions, openClient } from './client.ts'
 import {
   type Command,
+  directoryIn,
   type ExitCode,
   filesIn,
   type Input,
@@ -81,7 +82,7 @@ export const run: Command = {
       session = await openSession({
         client: opened.client as never,
         model: opened.model,
-        directory: input.text('directory') ?? process.cwd(),
+        directory: directoryIn(input),
         configFiles: filesIn(input),
         permission: allowOnly(allowed, tell),
         resume: input.text('resume'),

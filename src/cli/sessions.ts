@@ -6,7 +6,7 @@ import type { Message } from '../core/index.ts'
 import { textOf } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
 import { fit } from '../mcp/doctor/pen.ts'
-import { type Command, CommandError, UsageError } from './command.ts'
+import { type Command, CommandError, directoryIn, UsageError } from './command.ts'
 import { printable } from './printable.ts'
 import { type SessionFile, sessionFiles, sessionsFolder } from './session-files.ts'
 
@@ -30,7 +30,7 @@ export const sessions: Command = {
   async run(input, terminal) {
     if (input.words.length > 0) throw new UsageError('the folder is named by --directory.')
     const given = input.text('directory')
-    const directory = given ?? process.cwd()
+    const directory = directoryIn(input)
     const folder = sessionsFolder(directory)
     if (!existsSync(directory) && !existsSync(folder))
       throw new CommandError(`the folder ${directory} does not exist.`)

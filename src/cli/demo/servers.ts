@@ -2,10 +2,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { here } from '../command.ts'
 
-const PACKAGES = [
+const packages = () => [
   fileURLToPath(new URL('../../../node_modules', import.meta.url)),
-  join(process.cwd(), 'node_modules'),
+  join(here(), 'node_modules'),
 ]
 
 type Started = {
@@ -39,8 +40,9 @@ function known(folder: string): { readonly [name: string]: Started } {
 export function demoConfig(folder: string): { mcpServers: object; missing: string[] } {
   const found: Record<string, object> = {}
   const missing: string[] = []
+  const folders = packages()
   for (const [name, { script, args = [], env = {} }] of Object.entries(known(folder))) {
-    const path = PACKAGES.map((packages) => join(packages, script)).find(existsSync)
+    const path = folders.map((one) => join(one, script)).find(existsSync)
     if (path === undefined) missing.push(name)
     else {
       const home = { HOME: folder, USERPROFILE: folder }

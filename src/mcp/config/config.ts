@@ -1,6 +1,6 @@
 // Reads configuration files of any client into servers that can be started. Whatever is wrong is told and left out,
 // and nothing else suffers.
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml, TomlError } from 'smol-toml'
@@ -102,11 +102,18 @@ type Document = { readonly value?: unknown; readonly problem?: string }
 async function readDocument(file: string): Promise<Document> {
   let text: string
   try {
+    if (await isNamedPipe(file))
+      return { problem: 'it is a pipe, to which nobody may ever write. Use a file.' }
     text = await readFile(file, 'utf8')
   } catch (error) {
     return { problem: unreadable(file, error) }
   }
   return file.endsWith('.toml') ? tomlIn(text) : jsonIn(text)
+}
+
+/** To open one may take for ever, and holds up even the end of the process. A shell's <(…) is at its other end. */
+async function isNamedPipe(file: string): Promise<boolean> {
+  return !/^\/(dev|proc)\//.test(file) && (await stat(file)).isFIFO()
 }
 
 function unreadable(file: string, error: unknown): string {
