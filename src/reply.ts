@@ -71,22 +71,26 @@ export type Collector = {
 
 export function createCollector(): Collector {
   let message: Fields = {}
-  const blocks: BlockInMaking[] = []
+  /** By their index, which is whatever somebody wrote. */
+  const blocks = new Map<number, BlockInMaking>()
   return {
     add(event) {
       const index = Number(event.index)
       if (event.type === 'message_start') message = fieldsOf(event.message)
       if (event.type === 'content_block_start')
-        blocks[index] = { block: fieldsOf(event.content_block), json: '' }
-      if (event.type === 'content_block_delta') grow(blocks[index], fieldsOf(event.delta))
+        blocks.set(index, { block: fieldsOf(event.content_block), json: '' })
+      if (event.type === 'content_block_delta') grow(blocks.get(index), fieldsOf(event.delta))
       if (event.type === 'message_delta') {
         const counted = Object.entries(fieldsOf(event.usage)).filter(([, count]) => count !== null)
         const usage = { ...fieldsOf(message.usage), ...Object.fromEntries(counted) }
         message = { ...message, ...without(event, 'type', 'delta'), ...fieldsOf(event.delta), usage }
       }
     },
-    message: () => ({ ...message, content: blocks.filter(Boolean).map(finished) }),
-    isReadable: () => blocks.filter(Boolean).every(({ json }) => inputOf(json) !== undefined),
+    message: () => ({
+      ...message,
+      content: [...blocks].sort(([one], [other]) => one - other).map(([, making]) => finished(making)),
+    }),
+    isReadable: () => [...blocks.values()].every(({ json }) => inputOf(json) !== undefined),
   }
 }
 

@@ -1,4 +1,5 @@
 // One call of the model: prepared by the shelf, sent, read as a stream or whole, and made again where that may help.
+import { cut } from '../core/errors.ts'
 import type { Prepared, RequestLike, Shelf } from '../core/index.ts'
 import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
 import { createCollector, eventsOf, type StreamEvent } from '../reply.ts'
@@ -129,6 +130,9 @@ type Fault = ModelError & {
   readonly retryAfter: number | undefined
 }
 
+/** Characters of what an API says; in between there may be one that answers with a whole page. */
+const LONGEST = 1000
+
 /** What an SDK's error says. One without a status never reached the model. */
 export function faultOf(error: unknown, address = ''): Fault {
   const { status, headers, message, error: body } = fieldsOf(error)
@@ -142,7 +146,8 @@ export function faultOf(error: unknown, address = ''): Fault {
   const code = typeof status === 'number' ? status : undefined
   const kind = kindOf(code, text)
   const isPassing = code === undefined ? !isOurs(error, text) : PASSING.has(code)
-  const reason = code === undefined ? text : `${text} (status ${code})`
+  const told = cut(text, LONGEST)
+  const reason = code === undefined ? told : `${told} (status ${code})`
   return {
     kind,
     reason,

@@ -44,6 +44,8 @@ export async function openClient(input: Input, environment: NodeJS.ProcessEnv): 
     ...(authToken ? { authToken } : {}),
     ...(baseURL ? { baseURL } : {}),
     maxRetries: 0,
+    // What goes wrong is told by us: the SDK would write what the API sent to the terminal as it is.
+    logLevel: (environment.ANTHROPIC_LOG as 'debug' | undefined) ?? 'off',
   })
   return {
     client,

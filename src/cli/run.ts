@@ -139,10 +139,7 @@ async function converse(session: Session, prompt: string, talking: Talking): Pro
   else if (!isStream && ledger.text !== '')
     terminal.print(process.stdout.isTTY ? harmless(ledger.text) : ledger.text)
   if (end.reason !== 'done' && !isWhole)
-    tell(
-      end.error ??
-        `${end.reason}. To go on: ${resumeOptions(session.file, input.text('directory') ?? process.cwd())}`,
-    )
+    tell(end.error ?? `${end.reason}. To go on: ${resumeOptions(session.file, directoryIn(input))}`)
   return EXIT[end.reason]
 }
 
