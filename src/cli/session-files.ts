@@ -1,5 +1,5 @@
 // Where sessions are kept: a folder for each folder that somebody works in, a file of JSON lines for each session.
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { readdirSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
@@ -22,11 +22,13 @@ export function dataFolder(): string {
   return join(data && isAbsolute(data) ? data : join(homedir(), '.local', 'share'), 'toolshelf')
 }
 
+/** Named after the folder; where another one might have the same name, with a hash. */
 export function sessionsFolder(directory: string): string {
-  const name = resolve(directory)
-    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
-    .slice(-LONGEST_NAME)
-  return join(dataFolder(), 'sessions', name)
+  const path = resolve(directory)
+  const name = path.replaceAll(/[^A-Za-z0-9._-]+/g, '-').slice(-LONGEST_NAME)
+  const isPlain = /^[A-Za-z0-9._/]+$/.test(path) && path.length <= LONGEST_NAME
+  const hash = isPlain ? '' : `-${createHash('sha256').update(path).digest('hex').slice(0, 8)}`
+  return join(dataFolder(), 'sessions', `${name}${hash}`)
 }
 
 export function newSessionFile(directory: string): string {

@@ -137,4 +137,21 @@ describe('toolshelf sessions', () => {
     expect(none).toMatchObject({ code: 1, told: expect.stringContaining('does not exist') })
     expect(await sessions('all')).toMatchObject({ code: 2, told: expect.stringContaining('--directory') })
   })
+
+  it('keeps those of two folders apart, however alike their names are', async () => {
+    const long = 'x'.repeat(150)
+    const folders: string[] = []
+    for (work of [
+      '/home/a/b',
+      '/home/a-b',
+      '/home/a b',
+      '/home/日本',
+      '/home/中国',
+      `/a${long}`,
+      `/b${long}`,
+    ])
+      folders.push(JSON.parse((await sessions('--json')).out).folder)
+    expect(new Set(folders).size).toBe(folders.length)
+    expect(folders[0]).toMatch(/-home-a-b$/)
+  })
 })

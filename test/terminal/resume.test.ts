@@ -66,7 +66,7 @@ describe.skipIf(noTerminal)('toolshelf chat --resume', () => {
     const file = await first(place)
     truncateSync(file, Math.floor(readFileSync(file).length / 2))
     const screen = await started(place, ['--resume', file])
-    await screen.shows('1 unreadable line was left out')
+    await screen.shows(/1\s+unreadable\s+line\s+was\s+left\s+out/)
     await screen.enter('still there?')
     await screen.shows('I heard: still there?')
     screen.type(keys.ctrlD)
