@@ -128,7 +128,7 @@ describe('a gateway that runs', () => {
     const lines = linesOf(plain.out()).slice(before)
     expect(lines).toHaveLength(3)
     expect(lines[0]).toMatch(
-      /^200 m shelve\/native tools \d+\/3 searches 1 loaded \S*send_message\S* saved ~\d+ tokens \d+ ms \(/,
+      /^200 m shelve\/native tools \d+\/3 searches 1 loaded \S*send_message\S* cost ~\d+ tokens more \d+ ms \(/,
     )
     expect(lines[1]).toMatch(/^\d{3} evil /)
     expect(lines[2]).toMatch(
