@@ -32,13 +32,13 @@ export const sessions: Command = {
     const given = input.text('directory')
     const directory = directoryIn(input)
     const folder = sessionsFolder(directory)
-    if (!existsSync(directory) && !existsSync(folder))
-      throw new CommandError(`the folder ${directory} does not exist.`)
     if (input.isSet('json')) {
       terminal.print(JSON.stringify({ folder, sessions: listSessions(directory) }))
       return 0
     }
     const found = listSessions(directory, MOST_SHOWN)
+    if (found.length === 0 && !existsSync(directory))
+      throw new CommandError(`the folder ${directory} does not exist.`)
     if (found.length === 0) terminal.print(`There is no session here yet. They will be kept in ${folder}.`)
     else {
       const older = sessionFiles(directory).length - found.length
