@@ -1,6 +1,6 @@
 // THE MAIN PATH of the Messages gateway: a client's request in, a reply out; one step a line.
 
-import { estimateTokens, type Rank } from '../core/index.ts'
+import type { Rank } from '../core/index.ts'
 import { validate } from '../core/oracle/index.ts'
 import { withoutUnknown } from '../core/oracle/known.ts'
 import { countTokens, visibleTools } from '../core/oracle/render.ts'
@@ -141,26 +141,11 @@ export function newDeed({ mode, wire, why }: Plan, { tools = [] }: Pick<Messages
   return { mode, wire, why, toolsGiven: tools.length, ...nothing, loaded: [] }
 }
 
-/** What the model need not read, less what was added so that it can search. */
+/** Against a request that shows all its tools. */
 function measure(deed: Deed, request: MessagesRequest, contract: MessagesRequest): void {
-  const visible = new Set(visibleTools(contract))
-  const shown = (contract.tools ?? []).filter(({ name }) => visible.has(String(name)))
-  deed.toolsVisible = visible.size
-  deed.tokensSaved =
-    tokensOf(request.tools ?? [], shown) -
-    tokensOf(shown, request.tools ?? []) -
-    (tokensOf(contract.messages, request.messages) - tokensOf(request.messages, contract.messages))
-}
-
-/** Of those that the others do not hold. */
-function tokensOf(values: readonly object[], others: readonly object[]): number {
-  const known = new Set(others)
-  return estimateTokens(
-    values
-      .filter((value) => !known.has(value))
-      .map((value) => JSON.stringify(value))
-      .join(''),
-  )
+  const tools = (request.tools ?? []).map(({ defer_loading: _, ...tool }) => tool)
+  deed.toolsVisible = visibleTools(contract).length
+  deed.tokensSaved = countTokens({ ...request, tools }) - countTokens(contract)
 }
 
 /** Says that it is an estimate, and how it was made. */

@@ -99,10 +99,10 @@ export function checkLog(log: readonly Entry[], expected: Partial<Entry>): void 
   for (const entry of log) expect(entry).toMatchObject(expected)
   const visible = log.map(({ toolsVisible }) => toolsVisible)
   expect(visible, 'nothing that was loaded is lost').toEqual([...visible].sort((a, b) => a - b))
-  for (const { toolsGiven, toolsVisible, tokensSaved } of log.filter(({ status }) => status === 200)) {
-    expect(toolsVisible).toBeLessThan(toolsGiven)
-    expect(tokensSaved).toBeGreaterThan(0)
-  }
+  const answered = log.filter(({ status }) => status === 200)
+  for (const { toolsGiven, toolsVisible } of answered) expect(toolsVisible).toBeLessThan(toolsGiven)
+  // Once nearly all are loaded, having searched for them costs more than it saves.
+  expect(answered[0]?.tokensSaved).toBeGreaterThan(0)
 }
 
 /** What searches of the gateway loaded, from all three servers. */
