@@ -23,8 +23,8 @@ export function unreachable(error: unknown, address: string): Unreachable | unde
   return { reason: `There is no connection to ${api}: ${message}.`, remedy: CORRECT, isPassing: code !== '' }
 }
 
-const CORRECT = 'Check the address (--base-url or ANTHROPIC_BASE_URL).'
-const CORRECT_OR_NETWORK = 'Check the address (--base-url or ANTHROPIC_BASE_URL) and the network.'
+const CORRECT = 'Check the address of the API.'
+const CORRECT_OR_NETWORK = 'Check the address of the API and the network.'
 
 type Kind = Pick<Unreachable, 'remedy' | 'isPassing'> & {
   readonly codes: RegExp

@@ -71,7 +71,7 @@ function contentOf(file: string): Pick<SessionEntry, 'messages' | 'words' | 'isB
       lines[entry ? 'read' : 'lost']++
       const said = messagesOf(entry)
       messages = (entry?.type === 'replace' ? 0 : messages) + said.length
-      words ||= said.map(wordsOf).find((one) => one !== '') ?? ''
+      words ||= oneLine(said.map(wordsOf).find((one) => one !== '') ?? '')
     }
   } catch {
     return { messages, words, isBroken: true }
@@ -83,12 +83,12 @@ function messagesOf(entry: Entry | undefined): readonly Message[] {
   return entry === undefined || entry.type === 'state' ? [] : entry.messages
 }
 
-/** What the person typed: it stands behind what the agent was given with it, such as skills. */
-function wordsOf(message: Message): string {
+/** What the person typed: it stands behind what the agent was given with it, such as skills. None in a note. */
+export function wordsOf(message: Message): string {
   const blocks = message?.role === 'user' ? blocksOf(message.content) : []
   if (blocks.some(({ type }) => type === 'tool_result')) return ''
   const text = textOf(blocks.findLast(({ type }) => type === 'text')?.text)
-  return text.startsWith('<') ? '' : cut(text.trim().replaceAll(/\s+/g, ' '), LONGEST_WORDS)
+  return text.startsWith('<') ? '' : text.trim()
 }
 
 function linesOf(found: readonly SessionEntry[], columns: number): string[] {
@@ -99,8 +99,12 @@ function linesOf(found: readonly SessionEntry[], columns: number): string[] {
   })
 }
 
+function oneLine(text: string): string {
+  return cut(text.replaceAll(/\s+/g, ' '), LONGEST_WORDS)
+}
+
 /** As the clock on the wall has it: 2026-03-01 09:30. */
-function localTime(time: Date): string {
+export function localTime(time: Date): string {
   const two = (number: number) => String(number).padStart(2, '0')
   const day = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')
   return `${day} ${two(time.getHours())}:${two(time.getMinutes())}`

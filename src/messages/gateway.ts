@@ -43,6 +43,8 @@ export type Deed = {
   rounds: number
   /** Below zero where searching costs more than the few definitions that it spares. */
   tokensSaved: number
+  /** Counts what was saved. It takes longer than a client should wait, so it is called once the reply is over. */
+  saving: () => number
 }
 
 export type Asked = { readonly setting: Setting; readonly call: Call; readonly owner: string }
@@ -137,15 +139,17 @@ export function createGateway(options: GatewayOptions): Gateway {
 const bestRankers = { own: rankersByName.model, bm25: rankersByName.hybrid, regex: rankersByName.regex }
 
 export function newDeed({ mode, wire, why }: Plan, { tools = [] }: Pick<MessagesRequest, 'tools'>): Deed {
-  const nothing = { toolsVisible: tools.length, searches: 0, rounds: 0, tokensSaved: 0 }
+  const nothing = { toolsVisible: tools.length, searches: 0, rounds: 0, tokensSaved: 0, saving: () => 0 }
   return { mode, wire, why, toolsGiven: tools.length, ...nothing, loaded: [] }
 }
 
 /** Against a request that shows all its tools. */
 function measure(deed: Deed, request: MessagesRequest, contract: MessagesRequest): void {
-  const tools = (request.tools ?? []).map(({ defer_loading: _, ...tool }) => tool)
   deed.toolsVisible = visibleTools(contract).length
-  deed.tokensSaved = countTokens({ ...request, tools }) - countTokens(contract)
+  deed.saving = () => {
+    const tools = (request.tools ?? []).map(({ defer_loading: _, ...tool }) => tool)
+    return countTokens({ ...request, tools }) - countTokens(contract)
+  }
 }
 
 /** Says that it is an estimate, and how it was made. */

@@ -90,9 +90,9 @@ export async function serve(options: ServeOptions): Promise<Served> {
       over()
       const milliseconds = performance.now() - started
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
-      record(metrics, visit, status, milliseconds)
       const { model, deed, error } = visit
-      if (deed && status >= 400) deed.tokensSaved = 0
+      if (deed) deed.tokensSaved = status < 400 ? deed.saving() : 0
+      record(metrics, visit, status, milliseconds)
       onDone({ method: incoming.method ?? '', path, status, milliseconds, model, deed, error })
     })
     try {

@@ -52,5 +52,5 @@ export function record(metrics: Metrics, { path, deed }: Visit, status: number, 
   metrics.add('toolshelf_rounds_total', { mode }, deed.rounds)
   metrics.add('toolshelf_tools_offered_total', { mode }, deed.toolsGiven)
   metrics.add('toolshelf_tools_visible_total', { mode }, deed.toolsVisible)
-  if (status < 400) metrics.add('toolshelf_tokens_saved_total', { mode }, Math.max(0, deed.tokensSaved))
+  metrics.add('toolshelf_tokens_saved_total', { mode }, Math.max(0, deed.tokensSaved))
 }

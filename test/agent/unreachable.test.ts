@@ -31,7 +31,7 @@ test('a refused connection is told with the address and what to do, and tried ag
   closed.close()
   const { error, reasons } = await endAt(clientOf(url))
   expect(error).toBe(
-    `Nothing listens at ${url}: the connection was refused. Start the API there. Check the address (--base-url or ANTHROPIC_BASE_URL).`,
+    `Nothing listens at ${url}: the connection was refused. Start the API there. Check the address of the API.`,
   )
   expect(reasons).toEqual(Array(2).fill(`Nothing listens at ${url}: the connection was refused.`))
 })

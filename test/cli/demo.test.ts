@@ -8,6 +8,7 @@ import type { Ledger } from '../../src/cli/demo/ledger.ts'
 import { playDemo } from '../../src/cli/demo/play.ts'
 import { render } from '../../src/core/oracle/index.ts'
 import { served } from '../agent/support.ts'
+import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace, noTerminal, open } from '../terminal/support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
@@ -22,14 +23,7 @@ async function demo(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
-  let out = ''
-  let told = ''
-  child.stdout.on('data', (chunk) => {
-    out += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    told += chunk
-  })
+  const heard = heardFrom(child)
   const peers = new Set<string>()
   const watch = setInterval(() => {
     for (const peer of peersOf(child.pid ?? 0)) peers.add(peer)
@@ -37,7 +31,7 @@ async function demo(
   const [code] = await once(child, 'close')
   clearInterval(watch)
   expect(readdirSync(place.environment.TMPDIR ?? '').filter((name) => name.includes('demo'))).toEqual([])
-  return { code, out, told, peers: [...peers] }
+  return { code, out: heard.out(), told: heard.told(), peers: [...peers] }
 }
 
 /** Addresses that a process and what it started are connected to, where the system tells. */

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
+import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace } from '../terminal/support.ts'
 
 const begin = { type: 'message_start', message: { type: 'message', role: 'assistant', content: [] } }
@@ -40,16 +41,9 @@ async function runBefore(answer: (response: ServerResponse, request: number) => 
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
-  let out = ''
-  let told = ''
-  child.stdout.on('data', (chunk) => {
-    out += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    told += chunk
-  })
+  const heard = heardFrom(child)
   const [code] = await once(child, 'close')
-  return { code, out, told }
+  return { code, out: heard.out(), told: heard.told() }
 }
 
 it('takes blocks by whatever index they have', async () => {

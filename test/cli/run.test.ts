@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import type Anthropic from '@anthropic-ai/sdk'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { scripted, served } from '../agent/support.ts'
+import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace, type Place, serverScript } from '../terminal/support.ts'
 
 const rules = [
@@ -51,16 +52,13 @@ function start(
     stdio: [stdin, 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
-  let out = ''
-  let told = ''
-  child.stdout?.on('data', (chunk) => {
-    out += chunk
-  })
-  child.stderr?.on('data', (chunk) => {
-    told += chunk
-  })
-  const over = once(child, 'close').then(([code]) => ({ code: code as number | null, out, told }))
-  return { child, over, out: () => out }
+  const heard = heardFrom(child)
+  const over = once(child, 'close').then(([code]) => ({
+    code: code as number | null,
+    out: heard.out(),
+    told: heard.told(),
+  }))
+  return { child, over, out: heard.out }
 }
 
 const ran = (...words: string[]) => start(newPlace(), words).over

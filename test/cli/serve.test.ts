@@ -21,6 +21,7 @@ import {
   until,
   wireEvents,
 } from '../messages/support/faults.ts'
+import { heardFrom } from '../support/heard.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolshelf-serve-'))
 const file = (name: string, value: unknown) => {
@@ -55,16 +56,9 @@ async function start(
   })
   running.push(child)
   const exit = once(child, 'exit')
-  let out = ''
-  let told = ''
-  child.stdout.on('data', (chunk) => {
-    out += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    told += chunk
-  })
-  await until(() => told.includes('Ctrl-C') || child.exitCode !== null)
-  return { child, url: /ready at (\S+)/.exec(told)?.[1] ?? '', out: () => out, told: () => told, exit }
+  const heard = heardFrom(child)
+  await until(() => heard.told().includes('Ctrl-C') || child.exitCode !== null)
+  return { child, url: /ready at (\S+)/.exec(heard.told())?.[1] ?? '', ...heard, exit }
 }
 
 const linesOf = (text: string) => text.split('\n').slice(0, -1)

@@ -1,6 +1,7 @@
 // What a chat tells of its servers, and of the session it goes on from.
 import type { Message } from '../../core/index.ts'
 import type { McpHost, ServerStatus } from '../../mcp/types.ts'
+import { wordsOf } from '../sessions.ts'
 import type { Item } from './items.ts'
 import { itemsOf, partsOf } from './parts.ts'
 import { labelled, type Told } from './told.ts'
@@ -81,14 +82,4 @@ export function resumedItems(messages: readonly Message[]): Item[] {
     ...(words === '' ? [] : [{ kind: 'user', text: words } as const]),
     ...itemsOf(partsOf(messages.slice(at + 1)), false),
   ]
-}
-
-/** What the person said, if it is a message of theirs and no note. */
-function wordsOf({ role, content }: Message): string {
-  if (role !== 'user') return ''
-  const blocks = Array.isArray(content) ? content : [{ type: 'text', text: content }]
-  if (blocks.some(({ type }) => type === 'tool_result')) return ''
-  const last = blocks.findLast(({ type }) => type === 'text')
-  const text = String(last?.text ?? '')
-  return text.startsWith('<') ? '' : text
 }

@@ -1,7 +1,7 @@
 // `/sessions`: the conversations of this folder, and how to go on with each.
 import { resolve } from 'node:path'
-import { sessionFiles } from '../session-files.ts'
-import { listSessions, type SessionEntry } from '../sessions.ts'
+import { resumeOptions, sessionFiles } from '../session-files.ts'
+import { listSessions, localTime, type SessionEntry } from '../sessions.ts'
 
 const MOST = 10
 const LONGEST_WORDS = 48
@@ -14,16 +14,11 @@ export function sessionLines(directory: string, file: string): string[] {
   const option = resolve(directory) === process.cwd() ? '' : ` --directory ${directory}`
   return [
     ...found.flatMap((entry) => [
-      `${timeOf(entry)}  ${aboutOf(entry)}${entry.file === file ? '  (this one)' : ''}`,
-      `  toolshelf chat${option} --resume ${entry.name}`,
+      `${localTime(entry.time)}  ${aboutOf(entry)}${entry.file === file ? '  (this one)' : ''}`,
+      `  toolshelf chat ${resumeOptions(entry.file, directory)}`,
     ]),
     ...(older > 0 ? [`… and ${older} older: toolshelf sessions${option}`] : []),
   ]
-}
-
-/** As the clock on the wall has it: 2026-03-01 09:30. */
-function timeOf({ time }: SessionEntry): string {
-  return time.toLocaleString('sv-SE', { dateStyle: 'short', timeStyle: 'short' })
 }
 
 function aboutOf({ messages, words, isBroken }: SessionEntry): string {
