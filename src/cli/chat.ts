@@ -10,6 +10,7 @@ import {
   type Input,
   listIn,
   type Terminal,
+  urlIn,
   windowIn,
 } from './command.ts'
 import { onInterrupt } from './interrupt.ts'
@@ -57,6 +58,7 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     configFiles: filesIn(input),
     permission: chat.permission,
     resume: input.text('resume'),
+    skillIndex: urlIn(input, 'skills'),
     using: readUsing(input),
     contextWindow: windowIn(input),
     isStrict: false,

@@ -6,7 +6,7 @@ import { serve } from '../messages/server.ts'
 import { createScriptUpstream } from '../messages/upstream/script.ts'
 import { loadScript, type Script } from '../messages/upstream/script-file.ts'
 import { rankers } from '../rankers.ts'
-import { CommandError, type Input, type Option, UsageError } from './command.ts'
+import { CommandError, type Input, type Option, UsageError, urlIn } from './command.ts'
 
 export const MODEL = 'claude-sonnet-5-5'
 
@@ -31,7 +31,10 @@ export async function openClient(input: Input, environment: NodeJS.ProcessEnv): 
   if (file !== undefined && input.text('base-url') !== undefined)
     throw new UsageError('--script and --base-url name two things to speak to; use one.')
   if (file !== undefined) return openScript(await readScriptFile(file), `the script ${file}, no model`)
-  const baseURL = addressIn(input, environment)
+  const baseURL = urlIn(input, 'base-url', {
+    name: 'ANTHROPIC_BASE_URL',
+    url: environment.ANTHROPIC_BASE_URL,
+  })
   const apiKey = keyIn(environment, 'ANTHROPIC_API_KEY')
   const authToken = keyIn(environment, 'ANTHROPIC_AUTH_TOKEN')
   if (!apiKey && !authToken && !baseURL)
@@ -62,19 +65,6 @@ function keyIn(environment: NodeJS.ProcessEnv, name: string): string | undefined
   if (key !== undefined && /[^ -~]/.test(key))
     throw new CommandError(`${name} holds a line break or another character that no key has; set it anew.`)
   return key
-}
-
-function addressIn(input: Input, environment: NodeJS.ProcessEnv): string | undefined {
-  const option = input.text('base-url')
-  const given = option ?? environment.ANTHROPIC_BASE_URL
-  if (given === undefined || (given === '' && option === undefined)) return undefined
-  const name = option === undefined ? 'ANTHROPIC_BASE_URL' : '--base-url'
-  const url = URL.canParse(given) ? new URL(given) : undefined
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
-    throw new UsageError(`${name} is "${given}"; use an http(s) URL, such as http://127.0.0.1:3388.`)
-  if (url.username !== '' || url.password !== '')
-    throw new UsageError(`${name} holds a name or a password; give a key as ANTHROPIC_API_KEY instead.`)
-  return given
 }
 
 /** A script behind a real Messages API on loopback: what is sent is what would be sent to a model. */

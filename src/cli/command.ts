@@ -166,6 +166,18 @@ export function portIn(input: Input, fallback: string): number {
   return Number(given)
 }
 
+/** The http(s) URL that an option has, or what stands in for it. */
+export function urlIn(input: Input, option: string, otherwise?: { name: string; url: string | undefined }) {
+  const given = input.text(option) ?? (otherwise?.url || undefined)
+  if (given === undefined) return undefined
+  const name = input.text(option) === undefined ? otherwise?.name : `--${option}`
+  const url = URL.canParse(given) ? new URL(given) : undefined
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    throw new UsageError(`${name} is "${given}"; use an http(s) URL, such as http://127.0.0.1:3388.`)
+  if (url.username !== '' || url.password !== '') throw new UsageError(`${name} holds a name or a password.`)
+  return given
+}
+
 /** The value of `--window`, a model's, in tokens. */
 export function windowIn(input: Input): number | undefined {
   const given = input.text('window')

@@ -14,6 +14,7 @@ import {
   type Option,
   type Terminal,
   UsageError,
+  urlIn,
   windowIn,
 } from './command.ts'
 import { onInterrupt } from './interrupt.ts'
@@ -36,6 +37,7 @@ export const sessionOptions: { readonly [name: string]: Option } = {
     value: 'tools',
     about: 'may run without asking, comma separated, * for anything',
   },
+  skills: { type: 'string', value: 'url', about: 'of an index of further skills; none if left out' },
   resume: {
     type: 'string',
     value: 'session',
@@ -86,6 +88,7 @@ export const run: Command = {
         configFiles: filesIn(input),
         permission: allowOnly(allowed, tell),
         resume: input.text('resume'),
+        skillIndex: urlIn(input, 'skills'),
         using,
         contextWindow,
         isStrict: true,

@@ -26,6 +26,8 @@ export type SessionOptions = {
   readonly permission: Permission
   /** A session to go on from: its file, its name or the beginning of it, or `last`. */
   readonly resume: string | undefined
+  /** The address of an index of remote skills. */
+  readonly skillIndex: string | undefined
   readonly using: UsingOptions
   readonly contextWindow: number | undefined
   /** Nobody looks on: a configuration that was named and gives no server is a reason to stop. */
@@ -72,6 +74,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     clientInfo: { name: 'toolshelf', version: version() },
   })
   const skills = createSkills(await loadSkills(skillFolders(directory), notify), {
+    ...(options.skillIndex === undefined ? {} : { index: options.skillIndex }),
     shelf,
     notify,
     messages: saved?.messages ?? [],

@@ -397,6 +397,34 @@ describe('the tools of toolshelf run', () => {
     }
   })
 
+  it('U3 skills of an index are found, and run only then', async () => {
+    const server = createServer((request, response) =>
+      response.end(
+        request.url === '/skills.json'
+          ? '{"skills":[{"name":"invoices","description":"Writes invoices for customers.","url":"invoices.md"}]}'
+          : '---\nname: invoices\ndescription: x\n---\nNumber them.',
+      ),
+    ).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const index = `http://127.0.0.1:${(server.address() as AddressInfo).port}/skills.json`
+    const use = { call: 'Skill', input: { skill: 'invoices' } }
+    const find = { call: 'DiscoverSkills', input: { query: 'write an invoice' } }
+    const script = {
+      rules: [
+        { when: 'at once', do: [use, { say: '{{result}}' }] },
+        { do: [find, use, { say: '{{result}}' }] },
+      ],
+    }
+    const said = async (...words: string[]) => (await start(newPlace(), words, { script }).over).out
+    expect(await said('at once', '--skills', index)).toContain('Use DiscoverSkills to find it first')
+    expect(await said('found first', '--skills', index)).toContain('Number them.')
+    expect(await ran('x', '--skills', 'nope')).toMatchObject({
+      code: 2,
+      told: expect.stringContaining('--skills is "nope"; use an http(s) URL'),
+    })
+  })
+
   it('the example script searches for what it is told, and calls what it is asked to', async () => {
     const place = newPlace()
     const config = place.file('mcp.json', { mcpServers: { everything } })
