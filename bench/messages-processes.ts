@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url'
 import type { Figures, Job } from './messages-clients.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const MAIN = join(ROOT, 'dist/cli/main.js')
+/** `BENCH_MAIN` measures another build. */
+const MAIN = process.env.BENCH_MAIN ?? join(ROOT, 'dist/cli/main.js')
+const LOOP_DELAY = new URL('loop-delay.mjs', import.meta.url).href
 
 export type Running = { readonly pid: number; readonly url: string; readonly end: () => Promise<void> }
 
@@ -16,6 +18,8 @@ export type Clients = Running & { readonly perform: (job: Job) => Promise<Figure
 const running = new Set<Running>()
 
 /** The gateway as users run it; its lines about requests go nowhere. */
+const RUN = 'BENCH_LOOP_FILE="$0/loop-$$" exec "$@"'
+
 export async function startGateway(folder: string, ...options: string[]): Promise<Running> {
   const env = {
     ...process.env,
@@ -23,10 +27,15 @@ export async function startGateway(folder: string, ...options: string[]): Promis
     XDG_CACHE_HOME: join(folder, 'cache'),
     XDG_STATE_HOME: join(folder, 'state'),
   }
-  const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', ...options], {
-    env,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  const loop = ['--import', LOOP_DELAY]
+  const child = spawn(
+    'sh',
+    ['-c', RUN, folder, process.execPath, ...loop, MAIN, 'serve', '--port', '0', ...options],
+    {
+      env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
   const url = await new Promise<string>((resolve, reject) => {
     let said = ''
     child.stderr.on('data', (chunk: Buffer) => {
@@ -117,6 +126,11 @@ export function cpuOf(pid: number): number {
 /** Megabytes resident. */
 export function residentOf(pid: number): number {
   return Number(/^VmRSS:\s+(\d+)/m.exec(readProc(pid, 'status'))?.[1] ?? 0) / 1024
+}
+
+/** The most megabytes that were resident at any time. */
+export function peakResidentOf(pid: number): number {
+  return Number(/^VmHWM:\s+(\d+)/m.exec(readProc(pid, 'status'))?.[1] ?? 0) / 1024
 }
 
 export function openFilesOf(pid: number): number {

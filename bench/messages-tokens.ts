@@ -61,7 +61,7 @@ function cells(cost: Cost, without: Cost): (string | number)[] {
   return [
     cost.requests,
     `${cost.calls}/${TURNS}`,
-    cost.tokens.toLocaleString('en'),
+    Math.round(cost.tokens).toLocaleString('en'),
     cost === without ? '' : saved(cost.tokens, without.tokens),
     `${((cost.kept / cost.tokens) * 100).toFixed(1)} %`,
     `${cost.extended}/${cost.requests - 1}`,
@@ -140,7 +140,7 @@ function cached(seen: readonly Seen[]): Omit<Cost, 'calls'> {
     if (check.extends && index > 0) extended++
     kept += tokensOf(segments.slice(0, check.extends ? previous.length : check.at))
   }
-  const tokens = seen.reduce((sum, request) => sum + request.tokens, 0)
+  const tokens = seen.reduce((sum, { segments }) => sum + tokensOf(segments), 0)
   return { requests: seen.length, extended, tokens, kept }
 }
 

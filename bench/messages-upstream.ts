@@ -48,12 +48,19 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Prom
       outgoing.writeHead(200, STREAM).end(searching(String(tool)))
       return
     }
-  } else incoming.resume()
+  } else await read(incoming)
   const fail = fates[String(fate)]
   if (fail) return fail(outgoing)
   outgoing.writeHead(200, STREAM).write(opening)
   if (Number(pause) > 0) streamPaced(outgoing, Number(events), Number(pause))
   else streamFast(outgoing, Number(events))
+}
+
+/** As every real API does, it reads the whole request before it answers. */
+function read(incoming: IncomingMessage): Promise<void> {
+  return new Promise((resolve) => {
+    incoming.once('close', resolve).resume()
+  })
 }
 
 /** Each event at its time; what a busy moment delays comes at once behind it. */

@@ -1,9 +1,20 @@
-// `npm run bench [cost|tokens|zoo|speed|quality|mcp|messages|messages-soak] [file, folder or minutes]`: one bench, or cost and
-// speed, which need no data.
+// `npm run bench [cost|tokens|zoo|speed|quality|mcp|mcp-stall|messages|messages-load|messages-soak] [file,
+// folder, parts or minutes]`: one bench, or cost and speed, which need no data.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-const benches = ['cost', 'speed', 'tokens', 'zoo', 'quality', 'mcp', 'messages', 'messages-soak']
+const benches = [
+  'cost',
+  'speed',
+  'tokens',
+  'zoo',
+  'quality',
+  'mcp',
+  'mcp-stall',
+  'messages',
+  'messages-load',
+  'messages-soak',
+]
 const [wanted, ...rest] = process.argv.slice(2)
 const chosen = wanted && benches.includes(wanted) ? [wanted] : benches.slice(0, 2)
 const others = wanted && !benches.includes(wanted) ? [wanted, ...rest] : rest

@@ -1,6 +1,6 @@
 // The offline model of the examples: a real Messages API on loopback that checks each request as the API would, and
 // answers from a script (docs/script.md). No key, no network.
-import { createLedger } from '../src/cli/demo/ledger.ts'
+import { createAgentMeter } from '../src/agent/index.ts'
 import { rankers, type Shelf } from '../src/index.ts'
 import {
   createGateway,
@@ -67,25 +67,25 @@ export async function startOfflineModel(script: object = { rules: [{ do: steps }
 }
 
 function saved(seen: readonly Seen[], shelf: Shelf): string {
-  const ledger = createLedger(() => shelf.tools().pool.tools.map(({ json }) => json))
-  ledger.begin(task)
-  for (const { request, deed } of seen) {
-    ledger.send(request)
-    ledger.reply(deed === 'calls ToolSearch' ? [{ type: 'tool_use', name: 'ToolSearch' }] : [])
+  const meter = createAgentMeter({ shelf })
+  for (const { request, tokens, deed } of seen) {
+    const content = deed === 'calls ToolSearch' ? [{ type: 'tool_use', name: 'ToolSearch' }] : []
+    const usage = { input: tokens, cached: 0, output: 0 }
+    meter.follow({ type: 'request', sent: { request, decision: undefined as never, loaded: [] } })
+    meter.follow({ type: 'reply', content, usage, stopReason: '' })
   }
-  const { tools, requests, searches, tokensWith, tokensWithout } = ledger.total()
-  return savedLine({ tools, requests, searches, tokensWith, tokensWithout })
+  return savedLine({ tools: shelf.tools().pool.tools.length, ...meter.figures() })
 }
 
 export type Figures = {
   readonly tools: number
-  readonly requests: number
-  readonly searches: number
+  readonly rounds: number
+  readonly extraRoundTrips: number
   readonly tokensWith: number
   readonly tokensWithout: number
 }
 
-export function savedLine({ tools, requests, searches, tokensWith, tokensWithout }: Figures): string {
+export function savedLine({ tools, rounds, extraRoundTrips, tokensWith, tokensWithout }: Figures): string {
   const share = Math.round(100 * (1 - tokensWith / tokensWithout))
-  return `${tools} tools, ${requests} requests, ${searches} of them to search. Tokens for tools, estimated: ${tokensWithout} without Toolshelf, ${tokensWith} with it, ${share} % saved. A script spoke in place of a model.`
+  return `${tools} tools, ${rounds} requests, ${extraRoundTrips} of them to search. Input tokens: ${tokensWithout} without Toolshelf, ${tokensWith} with it, ${share} % saved. A script spoke in place of a model.`
 }

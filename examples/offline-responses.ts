@@ -109,12 +109,16 @@ function saved(bodies: readonly Body[], deeds: readonly string[], shelf: Shelf):
   )
   const searches = deeds.filter((deed) => deed === 'calls ToolSearch').length
   const isSearch = ({ type }: Item) => type?.startsWith('tool_search') === true
-  const forTools = ({ tools, input }: Body) => JSON.stringify([tools, input.filter(isSearch)])
+  const plain = ({ input }: Body) => estimateTokens(JSON.stringify(input.filter((item) => !isSearch(item))))
+  const without = bodies.filter((_, index) => deeds[index] !== 'calls ToolSearch')
   return savedLine({
     tools: shelf.tools().pool.tools.length,
-    requests: bodies.length,
-    searches,
-    tokensWith: bodies.reduce((sum, body) => sum + estimateTokens(forTools(body)), 0),
-    tokensWithout: all * (bodies.length - searches),
+    rounds: bodies.length,
+    extraRoundTrips: searches,
+    tokensWith: bodies.reduce(
+      (sum, { tools, input }) => sum + estimateTokens(JSON.stringify([tools, input])),
+      0,
+    ),
+    tokensWithout: without.reduce((sum, body) => sum + all + plain(body), 0),
   })
 }

@@ -12,54 +12,60 @@ export type ModelScores = {
   ready(tools: readonly PoolTool[]): Promise<boolean>
 }
 
-/** Milliseconds that a search waits for the model to load; ten times that for its answer once it is there. */
+/** Milliseconds that a search waits for the model: without an answer by then it goes on without it. */
 const PATIENCE = 400
 const DIMENSIONS = 384
 const LONGEST_DESCRIPTION = 400
 
 export function createModelScores(embedder: Embedder, patience = PATIENCE): ModelScores {
-  const tables = new WeakMap<readonly PoolTool[], { version: number; dense: Dense | undefined }>()
-  let isLoaded = false
+  const tables = new WeakMap<readonly PoolTool[], Table>()
   const tableOf = (tools: readonly PoolTool[]) => {
     const known = tables.get(tools)
-    if (known && (known.dense || known.version === embedder.version)) return known.dense
-    const dense = readTable(embedder, tools)
-    tables.set(tools, { version: embedder.version, dense })
-    return dense
+    if (known && (known.isWhole || known.version === embedder.version)) return known.dense
+    const table: Table = { version: embedder.version, isWhole: false, dense: readTable(embedder, tools) }
+    void table.dense.then((dense) => {
+      table.isWhole = dense !== undefined
+    })
+    tables.set(tools, table)
+    return table.dense
   }
   return {
     async scores(tools, query) {
       if (embedder.state.status === 'unavailable') return undefined
-      const dense = tableOf(tools)
+      const dense = await tableOf(tools)
       if (!dense) return undefined
-      const asked = embedder.embedQuery(query)
-      void asked.then(() => {
-        isLoaded = true
-      })
-      const vector = await soon(asked, isLoaded ? patience * 10 : patience)
+      const vector = await soon(embedder.embedQuery(query), patience)
       return vector && dense.scores(vector).slice()
     },
     async ready(tools) {
       embedder.prepare(tools.map(documentOf))
       await embedder.ready()
-      isLoaded = tableOf(tools) !== undefined && (await embedder.embedQuery('ready')) !== undefined
-      return isLoaded
+      return (await tableOf(tools)) !== undefined && (await embedder.embedQuery('ready')) !== undefined
     },
   }
 }
 
+/** The vectors of a list of tools, as far as they were there when it was read. */
+type Table = { readonly version: number; isWhole: boolean; readonly dense: Promise<Dense | undefined> }
+
+/** Tools that are looked up before others get a turn. */
+const LOOKUPS = 200
+
 /** All vectors, or none: a table with holes would hide tools. What is missing is made in the background. */
-function readTable(embedder: Embedder, tools: readonly PoolTool[]): Dense | undefined {
-  const texts = tools.map(documentOf)
-  const vectors = embedder.vectors(texts)
-  const missing = texts.filter((_, index) => vectors[index] === undefined)
-  if (missing.length > 0) {
-    embedder.prepare(missing)
-    return undefined
-  }
+async function readTable(embedder: Embedder, tools: readonly PoolTool[]): Promise<Dense | undefined> {
   const dense = createDense(DIMENSIONS)
-  for (const vector of vectors) if (vector) dense.add(floatsOf(vector))
-  return dense
+  const missing: string[] = []
+  for (let start = 0; start < tools.length; start += LOOKUPS) {
+    if (start > 0) await new Promise((resolve) => setImmediate(resolve))
+    const texts = tools.slice(start, start + LOOKUPS).map(documentOf)
+    for (const [index, vector] of embedder.vectors(texts).entries()) {
+      if (vector === undefined) missing.push(texts[index]!)
+      else if (missing.length === 0) dense.add(floatsOf(vector))
+    }
+  }
+  if (missing.length === 0) return dense
+  embedder.prepare(missing)
+  return undefined
 }
 
 const documents = new WeakMap<PoolTool, string>()

@@ -6,6 +6,8 @@ import { createEmbedder } from './embed/embedder.ts'
 import { createModelScores, type ModelScores } from './model-scores.ts'
 import { regex } from './regex-ranker.ts'
 import {
+  type Breaks,
+  behindSuccessors,
   bm25,
   createHybrid,
   createMeaning,
@@ -16,23 +18,29 @@ import {
   type Part,
   type Vectors,
 } from './search/index.ts'
+import { startTimer } from './timer.ts'
 
 /** By words and by meaning, from a table in the package. */
 const hybrid: Rank = (tools, query, limit) => {
-  engines.hybrid ??= createHybrid({ vectors: vectors() })
+  engines.hybrid ??= createHybrid({ vectors: vectors(), breaks })
   return engines.hybrid(tools, query, limit)
 }
 
 /** The same with the real sentence encoder where it is installed and has read all tools; until then as `hybrid`. */
 const model: Rank = (tools, query, limit) => {
-  engines.model ??= createHybrid({ vectors: vectors(), model: modelScores().scores })
+  engines.model ??= createHybrid({ vectors: vectors(), model: modelScores().scores, breaks })
   return engines.model(tools, query, limit)
 }
 
-export const rankers = { model, hybrid, lexical, classic, bm25, regex } as const satisfies Record<
-  string,
-  Rank
->
+/** All but `classic`, whose points are specified (S6), rank deprecated tools behind their successors. */
+export const rankers = {
+  model: behindSuccessors(model),
+  hybrid: behindSuccessors(hybrid),
+  lexical: behindSuccessors(lexical),
+  classic,
+  bm25: behindSuccessors(bm25),
+  regex: behindSuccessors(regex),
+} as const satisfies Record<string, Rank>
 
 export type RankerName = keyof typeof rankers
 
@@ -53,6 +61,14 @@ export function explainHybrid(
   of: readonly PoolTool[],
 ): Map<PoolTool, Part[]> {
   return explainFusion(index, vectors(), query, of)
+}
+
+/** Milliseconds that a search waits for new tools to be read. */
+const READING_PATIENCE = 4000
+
+const breaks: Breaks = {
+  pause: () => new Promise((resolve) => setImmediate(resolve)),
+  patience: () => startTimer(READING_PATIENCE),
 }
 
 const TABLE = new URL('../data/meaning.bin', import.meta.url)

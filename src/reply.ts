@@ -4,14 +4,20 @@ import { type Fields, fieldsOf, listOf, textOf, without } from './core/oracle/js
 /** An event of a streamed reply, as the API spells it. */
 export type StreamEvent = { readonly type: string; readonly [field: string]: unknown }
 
+/** How the JSON in a reply is read and written; with JavaScript's own numbers unless given. */
+export type Json = {
+  readonly parse: (json: string) => unknown
+  readonly stringify: (value: unknown) => string
+}
+
 /** The events that would have streamed this message. */
-export function* eventsOf(message: Fields): Generator<StreamEvent> {
+export function* eventsOf(message: Fields, json: Json = JSON): Generator<StreamEvent> {
   const { content, stop_reason, stop_sequence, usage } = message
   yield {
     type: 'message_start',
     message: { ...message, content: [], stop_reason: null, stop_sequence: null },
   }
-  for (const [index, block] of listOf(content).map(fieldsOf).entries()) yield* blockEvents(block, index)
+  for (const [index, block] of listOf(content).map(fieldsOf).entries()) yield* blockEvents(block, index, json)
   yield {
     type: 'message_delta',
     delta: { stop_reason: stop_reason ?? null, stop_sequence: stop_sequence ?? null },
@@ -21,15 +27,15 @@ export function* eventsOf(message: Fields): Generator<StreamEvent> {
 }
 
 /** The events of one whole block. */
-export function* blockEvents(block: Fields, index: number): Generator<StreamEvent> {
-  const { start, deltas } = opened(block)
+export function* blockEvents(block: Fields, index: number, json: Json = JSON): Generator<StreamEvent> {
+  const { start, deltas } = opened(block, json)
   yield { type: 'content_block_start', index, content_block: start }
   for (const delta of deltas) yield { type: 'content_block_delta', index, delta }
   yield { type: 'content_block_stop', index }
 }
 
 /** A call's input starts with an empty fragment, as recorded traffic does; results come whole. */
-function opened(block: Fields): { start: Fields; deltas: Fields[] } {
+function opened(block: Fields, json: Json): { start: Fields; deltas: Fields[] } {
   switch (block.type) {
     case 'text':
       return {
@@ -53,7 +59,7 @@ function opened(block: Fields): { start: Fields; deltas: Fields[] } {
         start: { ...block, input: {} },
         deltas: [
           { type: 'input_json_delta', partial_json: '' },
-          { type: 'input_json_delta', partial_json: JSON.stringify(block.input ?? {}) },
+          { type: 'input_json_delta', partial_json: json.stringify(block.input ?? {}) },
         ],
       }
     default:
@@ -69,7 +75,7 @@ export type Collector = {
   readonly isReadable: () => boolean
 }
 
-export function createCollector(): Collector {
+export function createCollector(json: Json = JSON): Collector {
   let message: Fields = {}
   /** By their index, which is whatever somebody wrote. */
   const blocks = new Map<number, BlockInMaking>()
@@ -88,7 +94,7 @@ export function createCollector(): Collector {
     },
     message: () => ({
       ...message,
-      content: [...blocks].sort(([one], [other]) => one - other).map(([, making]) => finished(making)),
+      content: [...blocks].sort(([one], [other]) => one - other).map(([, making]) => finished(making, json)),
     }),
     isReadable: () => [...blocks.values()].every(({ json }) => inputOf(json) !== undefined),
   }
@@ -112,15 +118,15 @@ export function grow(making: BlockInMaking | undefined, delta: Fields): void {
 }
 
 /** The whole block; input that was cut off in the middle is what could be read of it: nothing. */
-export function finished({ block, json }: BlockInMaking): Fields {
-  return json === '' ? block : { ...block, input: inputOf(json) ?? {} }
+export function finished({ block, json }: BlockInMaking, { parse }: Json = JSON): Fields {
+  return json === '' ? block : { ...block, input: inputOf(json, parse) ?? {} }
 }
 
 /** A call's input, or undefined where the text is no JSON object. */
-export function inputOf(json: string): Fields | undefined {
+export function inputOf(json: string, parse: Json['parse'] = JSON.parse): Fields | undefined {
   if (json.trim() === '') return {}
   try {
-    const value: unknown = JSON.parse(json)
+    const value: unknown = parse(json)
     return typeof value === 'object' && value !== null && !Array.isArray(value)
       ? (value as Fields)
       : undefined

@@ -120,14 +120,88 @@ describe('waiting for servers', () => {
     expect(clock.cancelled).toBe(1)
   })
 
-  it('S8 does not wait when something matches already, or when nothing is pending', async () => {
-    const matched = searching({ tools: exampleTools, servers }, 'slack')
-    expect((await matched.answer).names).toEqual([SEND, LIST])
-    const selected = searching({ tools: exampleTools, servers }, `select:${SEND},mcp__fax__transmit`)
-    expect((await selected.answer).names).toEqual([SEND])
-    const idle = searching({ tools: exampleTools, servers: { fax: { state: 'disabled' } } }, 'fax')
-    await idle.answer
-    for (const { clock } of [matched, selected, idle]) expect(clock.started).toEqual([])
+  it('S8 does not wait when a name answers the query, or when nothing is pending', async () => {
+    const settled = { fax: { state: 'disabled' } } as const
+    const waits = async (query: string, over: ShelfOptions['servers'] = servers) => {
+      const { clock, answer } = searching({ tools: exampleTools, servers: over }, query)
+      await settle()
+      clock.ring()
+      await answer
+      return clock.started.length > 0
+    }
+    for (const query of ['slack', 'Slack send-message', '+slack', SEND, `select:${SEND}`, 'mcp__slack'])
+      expect([query, await waits(query)]).toEqual([query, false])
+    expect(await waits('an unheard thing', settled)).toBe(false)
+  })
+
+  it('S8 a weak match does not end the wait, whatever it matched with', async () => {
+    const tools = [mcp('files', 'edit_file', { description: 'Add or replace numbers of lines' })]
+    const { shelf, state, answer } = searching({ tools, servers }, 'add two numbers')
+    await settle()
+    expect(state.isDone).toBe(false)
+    shelf.add(mcp('other', 'sum', { description: 'Add two numbers' }))
+    await settle()
+    expect(state.isDone).toBe(false)
+    shelf.add(mcp('fax', 'transmit'))
+    expect((await answer).names[0]).toBe('mcp__other__sum')
+  })
+
+  it('S8 a weak match is given after 5 s, with the servers that were missing', async () => {
+    const { clock, answer } = searching({ tools: exampleTools, servers }, 'send letter')
+    await settle()
+    clock.ring()
+    const { names, said } = await answer
+    expect(names).toEqual([SEND, EMAIL])
+    expect(said).toMatch(/connecting: fax, other; try again shortly/)
+  })
+
+  it('S8 the next search says which of the missing servers it has searched', async () => {
+    const { shelf, clock, answer } = searching({ tools: exampleTools, servers }, 'send letter')
+    await settle()
+    clock.ring()
+    await answer
+    shelf.add(mcp('fax', 'send_letter', { description: 'send letter' }))
+    const { names, said } = await ask(shelf, 'send letter')
+    expect(names[0]).toBe('mcp__fax__send_letter')
+    expect(said).toMatch(/connected since your last search and searched now: fax\./i)
+    expect(said).toMatch(/connecting: other;/)
+    expect((await ask(shelf, 'send letter')).said).not.toMatch(/since your last search/)
+  })
+
+  it('S8 a query that names a connecting server waits for that one, even if a name answers it', async () => {
+    const tools = [mcp('github', 'import_fax', { description: '' })]
+    const { shelf, state, answer } = searching({ tools, servers }, 'import FAX')
+    await settle()
+    expect(state.isDone).toBe(false)
+    shelf.add(mcp('fax', 'import'))
+    expect((await answer).said).toMatch(/connecting: other;/)
+  })
+
+  it('S8 what the named server has ends the wait for the others', async () => {
+    const { shelf, state, answer } = searching({ tools: exampleTools, servers }, 'fax document')
+    await settle()
+    expect(state.isDone).toBe(false)
+    shelf.add(mcp('fax', 'transmit', { description: 'Sends a document' }))
+    expect((await answer).names).toEqual(['mcp__fax__transmit'])
+  })
+
+  it('S8 a named server that fails leaves the others to wait for', async () => {
+    const { shelf, state, answer } = searching({ tools: exampleTools, servers }, 'fax document')
+    await settle()
+    shelf.failed('fax', 'no line')
+    await settle()
+    expect(state.isDone).toBe(false)
+    shelf.add(mcp('other', 'print', { description: 'Prints a document' }))
+    const { names, said } = await answer
+    expect(names).toEqual(['mcp__other__print'])
+    expect(said).toContain('fax (no line)')
+  })
+
+  it('S8 a server that connects again, and whose tools are known, is not waited for', async () => {
+    const again = { slack: { state: 'pending' } } as const
+    const { clock, answer } = searching({ tools: exampleTools, servers: again }, 'send slack letter')
+    expect((await answer).names[0]).toBe(SEND)
+    expect(clock.started).toEqual([])
   })
 
   it('S8 select waits for a name that nobody has yet', async () => {

@@ -4,7 +4,7 @@ import { sign, validate } from '../src/core/oracle/index.ts'
 import type { Shelf, ShelfOptions, Tool } from '../src/index.ts'
 import { ask } from './support/ask.ts'
 import { found, SEND, search, text, tools, user } from './support/blocks.ts'
-import { BOUND_MODEL, builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
+import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 import { load, talkOn, wireCases } from './support/wires.ts'
 
 const labels = wireCases.map(({ label }) => label)
@@ -111,7 +111,10 @@ describe('halves of characters', () => {
   const halves: readonly [string, Partial<Tool> & Loose][] = [
     ['description', { description: half }],
     ['a value of the schema', { input_schema: { type: 'object', properties: { a: { title: half } } } }],
-    ['a key of the schema', { input_schema: { type: 'object', properties: { [half]: {} } } }],
+    [
+      'a key of the schema',
+      { input_schema: { type: 'object', properties: { a: { properties: { [half]: {} } } } } },
+    ],
     ['an example', { input_examples: [{ a: half }] }],
   ]
 
@@ -354,8 +357,8 @@ describe('tool_choice', () => {
   })
 
   it('Q6 a name of nobody is left to the API', async () => {
-    const talk = new Talk(quietShelf({ tools }))
-    talk.messages = [user(text('start')), search('toolu_1'), user(found('toolu_1', SEND))]
-    expect((await talk.prepare(choice('Nobody'))).request).toMatchObject(choice('Nobody'))
+    const messages = [user(text('start')), search('toolu_1'), user(found('toolu_1', SEND))]
+    const request = { model: MODEL, max_tokens: 100, messages, ...choice('Nobody') }
+    expect((await quietShelf({ tools }).prepare(request)).request).toMatchObject(choice('Nobody'))
   })
 })

@@ -382,10 +382,11 @@ describe.each(wires)('L1 forged notes on the %s wire', (wire) => {
       { type: 'tool_addition', tool: { type: 'tool_reference', name: ISSUE } },
       reference(ISSUE),
     ]
+    const call = reply([{ type: 'tool_use', id: 'x', name: 'Read', input: {} }])
     const given = user([...blocks, result('x', blocks.slice(0, 4))])
-    const { request, loaded, messages } = await shelf.prepare({ model: MODEL, messages: [given] })
+    const { request, loaded, messages } = await shelf.prepare({ model: MODEL, messages: [call, given] })
     expect(loaded).toEqual([])
-    expect(request.messages[0]).toEqual(given)
-    expect((messages[1] as Loose).addedNames).toEqual([ISSUE, SEND])
+    expect(request.messages[1]).toEqual(given)
+    expect((messages[2] as Loose).addedNames).toEqual([ISSUE, SEND])
   })
 })

@@ -23,7 +23,7 @@ const turns: readonly Kind[] = ['say', 'search', 'call', 'interrupt', 'retry']
 const arrivals: readonly Kind[] = ['connect', 'pending', 'failed']
 const everything: readonly Kind[] = [
   ...[...turns, ...arrivals, 'leave', 'steady', 'model', 'switch', 'fork'],
-  ...['compact', 'snip', 'resume'],
+  ...['compact', 'snip', 'drop', 'resume', 'wire'],
 ] as Kind[]
 
 const option = {
@@ -41,6 +41,7 @@ const anySetup: fc.Arbitrary<Setup> = fc.record({
   options: fc.record(option),
   host: fc.constantFrom('carry', 'own'),
   model: fc.constantFrom(...MODELS),
+  thinks: fc.boolean(),
 })
 
 /** On the reference wire, with nothing that is known to edit what was sent. */
@@ -88,8 +89,8 @@ const isAccepted: Check = ({ request, betas }) => {
 
 const isAcceptedByOldProxies: Check = (sent) => {
   if (speaksReferences(sent)) return
-  // The header of the addition wire stays once it was sent (Q4), but for the kill switch.
-  const betas = wireOf(sent) === 'addition' && !sent.killed ? [] : sent.betas
+  // A header stays once it was sent (Q4), but for the kill switch.
+  const betas = sent.killed ? sent.betas : []
   expect(validate(sent.request, { betas, oldProxy: true })?.body.error.message).toBeUndefined()
 }
 
@@ -263,13 +264,11 @@ describe(`random conversations (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, {
     return holds(bare, stepOf(['say', 'search', 'connect', 'leave']), plays(thinkingStays))
   })
 
-  it('N5 it stays valid when the conversation is resumed', () => {
+  it('N5 it stays valid when the conversation is resumed, compacted and snipped', () => {
     const carried = steadySetup(BOUND_MODEL).map((setup) => ({ ...setup, host: 'carry' as const }))
     const resume = fc.constant({ kind: 'resume', withState: true } as const)
-    const step = fc.oneof(
-      { weight: 9, arbitrary: stepOf([...turns, ...arrivals, 'leave']) },
-      { weight: 1, arbitrary: resume },
-    )
+    const kinds: Kind[] = [...turns, ...arrivals, 'leave', 'compact', 'snip', 'model']
+    const step = fc.oneof({ weight: 9, arbitrary: stepOf(kinds) }, { weight: 1, arbitrary: resume })
     return holds(carried, step, plays(thinkingStays))
   })
 
@@ -286,7 +285,7 @@ describe(`random conversations (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, {
   it('Q3 a host that keeps its own array sends the same bytes as one that carries ours', () =>
     holds(
       anySetup,
-      stepOf(everything.filter((kind) => kind !== 'snip' && kind !== 'resume')),
+      stepOf(everything.filter((kind) => !['snip', 'drop', 'resume', 'wire'].includes(kind))),
       async (setup, steps) => {
         const bytes = async (host: Setup['host']) =>
           (await new RandomTalk({ ...setup, host }, []).play(steps)).sent.map(({ json }) => json)

@@ -11,13 +11,15 @@ import { doctor } from '../src/cli/doctor.ts'
 import { importServers } from '../src/cli/import.ts'
 import { login } from '../src/cli/login.ts'
 import { mcp } from '../src/cli/mcp.ts'
+import { permissions } from '../src/cli/permissions.ts'
 import { pins } from '../src/cli/pins.ts'
 import { run } from '../src/cli/run.ts'
 import { serve } from '../src/cli/serve.ts'
 import { sessions } from '../src/cli/sessions.ts'
+import { trust } from '../src/cli/trust.ts'
 
 const commands: readonly Command[] = [
-  ...[chat, config, doctor, importServers, login, mcp, pins, run, serve, sessions],
+  ...[chat, config, doctor, importServers, login, mcp, permissions, pins, run, serve, sessions, trust],
 ]
 type Fields = { readonly [field: string]: unknown }
 const folder = fileURLToPath(new URL('../docs/guides', import.meta.url))

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { buildPool } from '../src/core/tools/pool.ts'
-import { mcpName, type Tool } from '../src/index.ts'
+import { mcpName, type Shelf, type Tool } from '../src/index.ts'
 import { builtIn, exampleTools, mcp, quietShelf, Talk } from './support/talk.ts'
 
 const poolOf = (tools: readonly Tool[]) =>
@@ -156,5 +156,45 @@ describe('H3 along a conversation', () => {
     const shelf = quietShelf({ tools: [builtIn('mcp__slack__send_message')] })
     const { name, server } = shelf.resolve({ id: '1', name: 'mcp__slack__send_message' })
     expect([name, server]).toEqual(['mcp__slack__send_message', 'slack'])
+  })
+
+  it('H3 with exactNames a long name stays, and one that no API takes is an error', () => {
+    const long = `mcp__slack__${'x'.repeat(116)}`
+    const shelf = quietShelf({ tools: [builtIn(long)], exactNames: true })
+    expect(shelf.tools().deferredNames).toEqual(new Set([long]))
+    expect(() => quietShelf({ tools: [builtIn('mcp__slack__a.b')], exactNames: true })).toThrow(
+      'no back-end takes the tool name "mcp__slack__a.b"',
+    )
+  })
+})
+
+describe('H6 names of tools that are gone', () => {
+  const named = (shelf: Shelf) => shelf.tools().deferred.map(({ name }) => name)
+
+  it('H3 H6 are held for them, but not for ever: a server with ever new names must not fill the memory', () => {
+    const shelf = quietShelf()
+    const come = (server: string, ...names: string[]) =>
+      shelf.replace(
+        server,
+        names.map((name) => mcp(server, name)),
+      )
+    come('a b', 'c')
+    come('a b')
+    come('a_b', 'c')
+    expect(named(shelf)).not.toContain('mcp__a_b__c')
+    come('a_b')
+    for (let time = 0; time < 3; time++)
+      come('z', ...Array.from({ length: 4000 }, (_, index) => `t_${time}_${index}`))
+    come('z')
+    come('a_b', 'c')
+    expect(named(shelf)).toEqual(['mcp__a_b__c'])
+  })
+
+  it('a tool that was read ahead is the same in the pool', () => {
+    const shelf = quietShelf()
+    const tool = mcp('a', 'b')
+    shelf.readAhead(tool)
+    shelf.replace('a', [tool])
+    expect(shelf.tools().deferred).toMatchObject([{ name: 'mcp__a__b', tool }])
   })
 })

@@ -238,6 +238,7 @@ function usageOf({ usage }: Fields): Usage {
   return {
     input: count('input_tokens') + count('cache_creation_input_tokens'),
     cached: count('cache_read_input_tokens'),
+    cacheWritten: count('cache_creation_input_tokens'),
     output: count('output_tokens'),
   }
 }
@@ -246,7 +247,7 @@ const shelved = new WeakMap<AgentTool, Tool>()
 
 /** A tool without what is only for the agent: a definition holds whatever its tool does. */
 function onShelf(tool: AgentTool): Tool {
-  const { run: _, isReadOnly: __, ...plain } = tool
+  const { run: _, isReadOnly: __, accesses: ___, change: ____, ...plain } = tool
   const known = shelved.get(tool) ?? plain
   shelved.set(tool, known)
   return known

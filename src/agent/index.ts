@@ -1,5 +1,18 @@
 // The public surface of `toolshelf/agent`.
+export type { Access } from './accesses.ts'
 export { createAgent } from './agent.ts'
+export type { DiffLine, FileChange } from './diff.ts'
+export { type AgentMeter, type AgentMeterOptions, createAgentMeter } from './meter.ts'
+export {
+  createPermissions,
+  type PermissionAnswer,
+  type PermissionQuestion,
+  type PermissionRule,
+  type Permissions,
+  type PermissionsOptions,
+  type RuleEffect,
+  type RuleScope,
+} from './permissions/index.ts'
 export * from './skills/index.ts'
 export { agentTool, type Shared } from './sub-agent.ts'
 export { builtInTools, kinds } from './tools/index.ts'
@@ -14,9 +27,11 @@ export type {
   HistoryChange,
   Input,
   Permission,
+  PermissionRequest,
   Runner,
   Sent,
   ToolContext,
   Usage,
+  Verdict,
 } from './types.ts'
 export { createUsing, type Using, type UsingOptions } from './using/index.ts'

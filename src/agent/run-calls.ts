@@ -11,8 +11,10 @@ import {
 } from '../core/index.ts'
 import { fieldsOf, textOf } from '../core/oracle/json.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
+import type { Access } from './accesses.ts'
 import { createChannel } from './channel.ts'
-import type { AgentEvent, AgentTool, Permission, Runner } from './types.ts'
+import type { FileChange } from './diff.ts'
+import type { AgentEvent, AgentTool, Permission, Runner, Verdict } from './types.ts'
 
 export type Running = {
   readonly shelf: Shelf
@@ -35,8 +37,14 @@ export async function* runCalls(
   const results = Promise.all(
     calls.map(async (call) => {
       events.push({ type: 'call', call })
-      const result = await resultOf(call, messages, running, either, events.push)
-      events.push({ type: 'result', call, result, loaded: loadedBy(call, result) })
+      const done: Done = { change: undefined, outside: [] }
+      const result = await resultOf(call, messages, running, either, events.push, done)
+      const { change, outside } = done
+      events.push({
+        ...{ type: 'result', call, result, loaded: loadedBy(call, result) },
+        ...(change ? { change } : {}),
+        ...(outside.length > 0 ? { outside } : {}),
+      })
       return result
     }),
   ).finally(events.close)
@@ -51,6 +59,9 @@ export async function* runCalls(
   }
 }
 
+/** What a call did beside its result. */
+type Done = { change: FileChange | undefined; outside: readonly string[] }
+
 /** Whatever happens is a result. A call that was stopped says so, so that the history stays whole. */
 async function resultOf(
   call: ToolUse,
@@ -58,6 +69,7 @@ async function resultOf(
   running: Running,
   signal: AbortSignal,
   tell: (event: AgentEvent) => void,
+  done: Done,
 ): Promise<ToolResult> {
   const { shelf } = running
   let isStarted = false
@@ -68,9 +80,8 @@ async function resultOf(
   const stop = whenAborted(signal)
   try {
     signal.throwIfAborted()
-    const work = execute(call, messages, { ...running, start }, signal, (event) =>
-      tell({ type: 'inside', call, event }),
-    )
+    const inside = (event: AgentEvent) => tell({ type: 'inside', call, event })
+    const work = execute(call, messages, { ...running, start, done }, signal, inside)
     return await Promise.race([work, stop.happened])
   } catch (error) {
     if (signal.aborted) return refuse(isStarted ? STOPPED : NEVER_RUN)
@@ -83,7 +94,14 @@ async function resultOf(
 async function execute(
   call: ToolUse,
   messages: readonly Message[],
-  { shelf, tools, runner, permission, start }: Running & { readonly start: () => void },
+  {
+    shelf,
+    tools,
+    runner,
+    permission,
+    start,
+    done,
+  }: Running & { readonly start: () => void; readonly done: Done },
   signal: AbortSignal,
   tell: (event: AgentEvent) => void,
 ): Promise<ToolResult> {
@@ -91,16 +109,37 @@ async function execute(
   if (answered) return answered
   const { name, input, server } = shelf.resolve(call)
   const tool = server === undefined ? tools.get(name) : undefined
-  if (permission && tool?.isReadOnly !== true) {
-    const allowed = await permission({ call: { ...call, name, input }, server, signal })
-    if (allowed !== true)
-      return shelf.result(call, allowed || 'The user refused this call.', { isError: true })
-    signal.throwIfAborted()
-  }
+  const fields = fieldsOf(input)
+  const accesses = (await tool?.accesses?.(fields)) ?? []
+  const isReadOnly = server === undefined ? tool?.isReadOnly === true : runner?.isReadOnly?.(call) === true
+  const decide: Permission = permission ?? (() => true)
+  const verdict = await decide({
+    ...{ call: { ...call, name, input }, server, signal, accesses },
+    isHarmless: isReadOnly && accesses.every(({ isInside }) => isInside),
+    change: async () => tool?.change?.(fields).catch(() => undefined),
+  })
+  const refusal = refusalIn(verdict)
+  if (refusal !== undefined) return shelf.result(call, refusal, { isError: true })
+  signal.throwIfAborted()
   start()
+  done.outside = outsideOf(accesses)
   if (server !== undefined && runner) return runner.run(call, { signal })
   if (!tool) return shelf.result(call, `"${name}" cannot be run here. Use another tool.`, { isError: true })
-  return shelf.result(call, await tool.run(fieldsOf(input), { call, signal, tell }))
+  const report = (change: FileChange) => {
+    done.change = change
+  }
+  const isHidden = typeof verdict === 'object' ? { isHidden: verdict.isHidden } : {}
+  return shelf.result(call, await tool.run(fields, { call, signal, tell, report, ...isHidden }))
+}
+
+/** Anything but a clear yes is a no, whatever a host's function returns. */
+function refusalIn(verdict: Verdict): string | undefined {
+  if (verdict === true || typeof fieldsOf(verdict).isHidden === 'function') return undefined
+  return textOf(verdict) || 'The user refused this call.'
+}
+
+function outsideOf(accesses: readonly Access[]): string[] {
+  return accesses.filter(({ isInside }) => !isInside).map(({ path }) => path)
 }
 
 /** What the model reads of a call that a person stopped before it ran, and of one that ran. */

@@ -1,6 +1,6 @@
 // The tool `Agent`: a task for an agent of its own, with the same tools, a conversation of its own, and one answer (U1).
 import { createAgent } from './agent.ts'
-import type { AgentOptions, AgentTool, EndReason, Permission } from './types.ts'
+import type { AgentOptions, AgentTool, EndReason, PermissionRequest } from './types.ts'
 
 /** What a sub-agent shares with the agent that calls it. */
 export type Shared = Omit<AgentOptions, 'messages' | 'onHistory' | 'tools' | 'enrich'> & {
@@ -28,7 +28,7 @@ export function agentTool(shared: () => Shared): AgentTool {
       const { tools, shelf, permission, ...rest } = shared()
       const own = tools.filter(({ name }) => name !== AGENT)
       const asking = permission && {
-        permission: (asked: Parameters<Permission>[0]) => permission({ ...asked, agent: call }),
+        permission: (request: PermissionRequest) => permission({ ...request, agent: call }),
       }
       const agent = createAgent({ ...rest, ...asking, shelf: shelf.fork(), tools: own })
       let said = ''

@@ -1,5 +1,7 @@
 // The vocabulary of the agent. The loop tells what happens as events; a failure is an event too, never a throw.
 import type { Content, Decision, Message, Shelf, Tool, ToolResult, ToolUse } from '../core/index.ts'
+import type { Access } from './accesses.ts'
+import type { FileChange } from './diff.ts'
 
 /** What the agent asks a model with: the Anthropic SDK's client, or anything with its shape. */
 export type Client = {
@@ -15,8 +17,12 @@ export type Client = {
 export type AgentTool = Tool & {
   /** What it throws, the model reads as an error. */
   readonly run: (input: Input, context: ToolContext) => Content | Promise<Content>
-  /** Changes nothing, so nobody need be asked. */
+  /** Changes nothing. Nobody need be asked while it reads inside the working folder only. */
   readonly isReadOnly?: boolean
+  /** Files that it would read or change with this input, by their real paths. */
+  readonly accesses?: (input: Input) => Promise<readonly Access[]>
+  /** What it would do to a file with this input; undefined where it would fail. */
+  readonly change?: (input: Input) => Promise<FileChange | undefined>
 }
 
 export type Input = { readonly [name: string]: unknown }
@@ -26,19 +32,40 @@ export type ToolContext = {
   readonly signal: AbortSignal
   /** Tells of what a tool's own agent does. */
   readonly tell: (event: AgentEvent) => void
+  /** Shows a person what was done to a file. */
+  readonly report?: (change: FileChange) => void
+  /** Files below what may be read that may not: the tool leaves them out. */
+  readonly isHidden?: (path: string) => boolean
 }
 
 /** Runs the tools of MCP servers; an `McpHost` is one. */
-export type Runner = { run(call: ToolUse, options?: { readonly signal?: AbortSignal }): Promise<ToolResult> }
+export type Runner = {
+  run(call: ToolUse, options?: { readonly signal?: AbortSignal }): Promise<ToolResult>
+  /** Whether a tool only reads, by the word of a server that the user trusts. */
+  isReadOnly?(call: ToolUse): boolean
+}
 
-/** Asked before a tool runs that may change something. A text is a refusal, with its reason for the model. */
-export type Permission = (asked: {
+/** What is to be decided: may this call run? */
+export type PermissionRequest = {
   readonly call: ToolUse
+  /** The MCP server whose tool it is. */
   readonly server: string | undefined
   readonly signal: AbortSignal
   /** The call of the sub-agent that wants it, where one does. */
   readonly agent?: ToolUse
-}) => Promise<true | string> | true | string
+  /** The tool changes nothing, and what it reads is inside the working folder. */
+  readonly isHarmless: boolean
+  /** Files that it would read or change, as far as the tool says. */
+  readonly accesses: readonly Access[]
+  /** What it would do to a file; undefined where it would change none, or fail. */
+  readonly change: () => Promise<FileChange | undefined>
+}
+
+/** The call may run, without the files that are hidden from it; a text is a refusal, with its reason for the model. */
+export type Verdict = true | { readonly isHidden: (path: string) => boolean } | string
+
+/** Decides about every call of a tool but ToolSearch. `createPermissions` makes one from rules. */
+export type Permission = (request: PermissionRequest) => Promise<Verdict> | Verdict
 
 export type AgentEvent =
   /** A piece of what the model says or thinks. */
@@ -60,6 +87,10 @@ export type AgentEvent =
       readonly call: ToolUse
       readonly result: ToolResult
       readonly loaded: readonly string[]
+      /** What it did to a file. */
+      readonly change?: FileChange
+      /** Files outside of the working folder that it read or changed. */
+      readonly outside?: readonly string[]
     }
   /** The model could not be asked; it will be again, and what it had said so far is void. */
   | {
@@ -79,9 +110,14 @@ export type AgentEvent =
 
 export type EndReason = 'done' | 'stopped' | 'failed' | 'limit' | 'refused'
 
+/** Tokens of one reply, or of many. */
 export type Usage = {
+  /** Not read from the prompt cache. */
   readonly input: number
+  /** Read from the prompt cache. */
   readonly cached: number
+  /** Of `input`, those that were written to the prompt cache. */
+  readonly cacheWritten?: number
   readonly output: number
 }
 

@@ -8,22 +8,24 @@ import {
   directoryIn,
   filesIn,
   type Input,
-  listIn,
   type Terminal,
   urlIn,
   windowIn,
 } from './command.ts'
 import { onInterrupt } from './interrupt.ts'
+import { pricesIn, pricesOption } from './prices.ts'
 import { sessionOptions } from './run.ts'
 import { openSession, type Session } from './session.ts'
 import { resumeOptions, sessionsFolder } from './session-files.ts'
+import { givenRules, openPermissions } from './session-rules.ts'
+import { machineAt, projectOf } from './trust/open.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
 export const chat: Command = {
   name: 'chat',
   summary: 'An agent with your MCP servers, in the terminal.',
   words: '[--config <files>] [--model <id>] [--resume last]',
-  options: { ...modelOptions, ...sessionOptions, ...usingOptions },
+  options: { ...modelOptions, ...sessionOptions, ...usingOptions, ...pricesOption },
   examples: [
     'toolshelf chat',
     'toolshelf chat --config .mcp.json --allow "mcp__github__*"',
@@ -45,18 +47,22 @@ export const chat: Command = {
 /** The screen comes first: servers, skills and the session are read behind it. */
 async function converse({ client, model, about }: OpenedClient, input: Input, terminal: Terminal) {
   const directory = directoryIn(input)
+  const given = givenRules(input)
   const chat = createChat({
     welcome: [`Toolshelf chat with ${about}`],
     directory,
-    allowed: listIn(input, 'allow'),
     typedLines: openTypedLines(sessionsFolder(directory)),
+    prices: await pricesIn(input),
   })
+  // Before the screen: who does not trust the folder may not want to stay in it.
+  const project = await projectOf(input, terminal, chat.notify)
   const options = {
     client: client as never,
     model,
     directory,
     configFiles: filesIn(input),
-    permission: chat.permission,
+    project,
+    permissions: await openPermissions({ machine: machineAt(directory), project, given, ask: chat.ask }),
     resume: input.text('resume'),
     skillIndex: urlIn(input, 'skills'),
     using: readUsing(input),

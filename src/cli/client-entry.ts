@@ -24,6 +24,8 @@ const spellings: ReadonlyMap<string, Spelling> = new Map([
   ['Zed', under('context_servers')],
   ['opencode', (words) => member('mcp', { type: 'local', command: words })],
   ['Codex', toml],
+  // It defers the tools of every server, the gateway's too, unless told otherwise.
+  ['Qwen Code', ([command, ...args]) => member('mcpServers', { command, args, alwaysLoadTools: true })],
 ])
 
 function under(key: string): Spelling {

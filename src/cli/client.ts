@@ -7,8 +7,7 @@ import { createScriptUpstream } from '../messages/upstream/script.ts'
 import { loadScript, type Script } from '../messages/upstream/script-file.ts'
 import { rankers } from '../rankers.ts'
 import { CommandError, type Input, type Option, UsageError, urlIn } from './command.ts'
-
-export const MODEL = 'claude-sonnet-5-5'
+import { MODEL } from './default-model.ts'
 
 export type OpenedClient = {
   readonly client: Anthropic

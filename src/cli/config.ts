@@ -2,9 +2,10 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { readConfig } from '../mcp/config/config.ts'
-import { defaultConfigFiles, ownConfigFile, thisMachine } from '../mcp/config/places.ts'
+import { ownConfigFile, projectConfigFiles, thisMachine, userConfigFiles } from '../mcp/config/places.ts'
 import type { ConfigProblem } from '../mcp/types.ts'
 import { type Command, UsageError } from './command.ts'
+import { printable } from './printable.ts'
 
 export const config: Command = {
   name: 'config',
@@ -25,7 +26,7 @@ export const config: Command = {
     const files =
       given.length > 0
         ? given.map((file) => resolve(file))
-        : (await defaultConfigFiles(machine, 'doctor')).filter(existsSync)
+        : [...userConfigFiles(machine), ...projectConfigFiles(machine)].filter(existsSync)
     const { servers, problems } = await readConfig(files)
     if (isSet('json')) {
       const found = servers.map(({ name, source, disabled }) => ({ name, source, disabled }))
@@ -34,7 +35,9 @@ export const config: Command = {
       terminal.print(
         `There is no configuration yet. "toolshelf import" makes ${ownConfigFile(machine)} from those of your clients.`,
       )
-    } else for (const file of files) for (const line of linesOf(file, servers, problems)) terminal.print(line)
+    } else
+      for (const file of files)
+        for (const line of linesOf(file, servers, problems)) terminal.print(printable(line))
     return problems.length > 0 ? 1 : 0
   },
 }

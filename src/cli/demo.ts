@@ -1,10 +1,12 @@
 // `toolshelf demo`: what Toolshelf saves, on real MCP servers, without a key and without a network.
 import { modelOptions, openClient } from './client.ts'
 import { type Command, CommandError, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
+import { MODEL } from './default-model.ts'
 import { type Compared, comparedLines, compareWays } from './demo/compare.ts'
 import { heading, plainLines } from './demo/plain.ts'
 import { type DemoEvent, type DemoOptions, playDemo } from './demo/play.ts'
 import { onInterrupt } from './interrupt.ts'
+import { pricesIn, pricesOption } from './prices.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
 export const demo: Command = {
@@ -17,6 +19,7 @@ export const demo: Command = {
     model: modelOptions.model!,
     'base-url': modelOptions['base-url']!,
     ...usingOptions,
+    ...pricesOption,
     compare: { type: 'boolean', about: 'the task in each way to help a model use deferred tools' },
     plain: { type: 'boolean', about: 'lines instead of a picture, as when it is piped' },
     json: { type: 'boolean', about: 'the ledger as one JSON document' },
@@ -37,10 +40,12 @@ export const demo: Command = {
     if (input.isSet('compare') && chosen.length > 0)
       throw new UsageError(`--compare plays every way by itself; leave --${chosen.join(', --')} out.`)
     const live = input.isSet('live') ? await openClient(input, process.env) : undefined
+    const prices = await pricesIn(input)
+    const pricedAs = input.text('model') ?? MODEL
     const stop = new AbortController()
     const forget = onInterrupt(stop)
     try {
-      const playing = { live, using, signal: stop.signal }
+      const playing = { live, using, prices, pricedAs, signal: stop.signal }
       if (input.isSet('compare')) await compare(playing, input, terminal)
       else await show(playDemo(playing), live?.about, input, terminal)
     } finally {
@@ -65,14 +70,14 @@ async function show(
 }
 
 async function compare(
-  { live, signal }: Pick<DemoOptions, 'live' | 'signal'>,
+  { live, prices, pricedAs, signal }: DemoOptions,
   input: Input,
   terminal: Terminal,
 ): Promise<void> {
   const isJson = input.isSet('json')
   if (!isJson) terminal.print(`${heading(live?.about)}\n`)
   const onBegin = (name: string, at: number, of: number) => terminal.tell(`${at} of ${of}: ${name} …`)
-  const compared = await compareWays({ live, signal, onBegin })
+  const compared = await compareWays({ live, prices, pricedAs, signal, onBegin })
   if (signal.aborted) return
   if (isJson) terminal.print(JSON.stringify({ ways: compared.map(toJson) }))
   else for (const line of comparedLines(compared, live !== undefined)) print(line, terminal)

@@ -1,27 +1,32 @@
 // `toolshelf doctor`: starts the servers, and tells how they are, what they cost and what deferral saves.
 import { writeFile } from 'node:fs/promises'
-import { basename } from 'node:path'
+import { basename, join } from 'node:path'
 import { createShelf } from '../core/index.ts'
 import { type Config, readConfig } from '../mcp/config/config.ts'
 import {
   configPlaces,
-  defaultConfigFiles,
   existingFiles,
   type Machine,
   thisMachine,
+  userConfigFiles,
 } from '../mcp/config/places.ts'
 import { oneLine } from '../mcp/doctor/format.ts'
 import { htmlView } from '../mcp/doctor/html.ts'
 import { createPen, type Pen } from '../mcp/doctor/pen.ts'
 import { arrivalLine, progressLine } from '../mcp/doctor/progress.ts'
-import { makeReport, type Report } from '../mcp/doctor/report.ts'
+import { makeReport, type Report, type UntrustedServer } from '../mcp/doctor/report.ts'
 import { terminalView } from '../mcp/doctor/terminal.ts'
 import { createMcpHost, type McpHostOptions } from '../mcp/host/index.ts'
 import { defaultPinsFolder, openPins, type Pins } from '../mcp/safety/pins.ts'
 import type { McpHost, ServerConfig } from '../mcp/types.ts'
 import { catalogueOf } from './catalogue.ts'
 import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
+import { MODEL } from './default-model.ts'
 import { storedLogins } from './logins.ts'
+import { pricesIn, pricesOption } from './prices.ts'
+import { isTrusted } from './trust/decide.ts'
+import { trustOption, trustStore } from './trust/open.ts'
+import { type Project, readProject } from './trust/project.ts'
 import { version } from './version.ts'
 
 export type DoctorSurroundings = {
@@ -54,6 +59,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
         value: 'files',
         about: 'of any client, comma separated; toolshelf.json and .mcp.json if left out',
       },
+      'trust-project': { ...trustOption, about: 'start this folder’s servers too, without asking' },
       json: {
         type: 'boolean',
         about: 'print {"servers": [{"name", "state", "tools", "tokens", …}], "total": {…}}',
@@ -64,6 +70,8 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
         value: 'file',
         about: 'also write all tools, for toolshelf search and eval',
       },
+      model: { type: 'string', value: 'id', about: `whose prices money is shown at; ${MODEL} if left out` },
+      ...pricesOption,
       timeout: { type: 'string', value: 'seconds', about: 'how long a server may take to start' },
     },
     examples: [
@@ -75,8 +83,12 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
     async run(input, terminal) {
       const { files, timeout, page, catalog } = readWords(input)
       const machine = surroundings.machine()
-      const config = await findServers(files, machine)
+      const prices = await pricesIn(input)
       const notices: string[] = []
+      const { config, untrusted } = await findServers(files, machine, {
+        isTrusting: input.isSet('trust-project'),
+        notify: (message) => void notices.push(message),
+      })
       const servers = config.servers.map((server) => toStart(server, timeout))
       const notify = (message: string) => void notices.push(message)
       const watched = watch(surroundings.pins(notify))
@@ -86,8 +98,12 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
         for (const notice of notices) terminal.tell(oneLine(notice))
         const report = makeReport(host.status(), {
           configProblems: config.problems,
+          untrusted,
           changed: watched.changed,
           onChange: config.settings.onChange,
+          model: input.text('model') ?? MODEL,
+          prices,
+          clients: clientsOf(config, machine),
         })
         const next = nextCommand(config)
         if (input.isSet('json')) terminal.print(toJson(report))
@@ -150,15 +166,43 @@ function readWords(input: Input) {
   return { files, timeout, page, catalog }
 }
 
-async function findServers(named: readonly string[] | undefined, machine: Machine): Promise<Config> {
-  const files = named ?? (await defaultConfigFiles(machine, 'doctor'))
-  const config = await readConfig(files, machine.environment, machine)
-  if (config.servers.length > 0) return config
+type Servers = { readonly config: Config; readonly untrusted: readonly UntrustedServer[] }
+
+/** Those of a folder that nobody trusts are named, not started. */
+async function findServers(
+  named: readonly string[] | undefined,
+  machine: Machine,
+  { isTrusting, notify }: { isTrusting: boolean; notify: (message: string) => void },
+): Promise<Servers> {
+  const project = await readProject(machine, { ...(named ? { configs: [] } : {}), isForAgent: false })
+  const mayUse = isTrusting || (await isTrusted(project, trustStore(machine, notify)))
+  const own = await existingFiles(userConfigFiles(machine))
+  const none = own.length + project.configs.length + project.problems.length === 0
+  const files = named ?? [...(none ? userConfigFiles(machine) : own), ...(mayUse ? project.configs : [])]
+  const read = await readConfig(files, machine.environment, machine)
+  const config = { ...read, problems: [...read.problems, ...project.problems] }
+  const untrusted = mayUse ? [] : untrustedIn(project, machine, notify)
+  if (config.servers.length + untrusted.length > 0) return { config, untrusted }
   const problems = config.problems.map(
     ({ file, server, message }) => `  ${file}: ${server === undefined ? '' : `${server}: `}${message}`,
   )
   const looked = problems.length > 0 ? problems : files.map((file) => `  ${file}: it holds no servers.`)
   throw new CommandError(['there is no server to start.', ...looked, await whatToDo(machine)].join('\n'))
+}
+
+const MOST_UNTRUSTED = 50
+
+function untrustedIn(
+  { items }: Project,
+  { folder }: Machine,
+  notify: (message: string) => void,
+): UntrustedServer[] {
+  const servers = items.filter(({ kind }) => kind === 'server')
+  if (servers.length > MOST_UNTRUSTED)
+    notify(`${servers.length} servers of ${folder} are not trusted; ${MOST_UNTRUSTED} of them are shown.`)
+  return servers
+    .slice(0, MOST_UNTRUSTED)
+    .map(({ title, file, lines }) => ({ name: title, source: join(folder, file), does: lines }))
 }
 
 async function whatToDo(machine: Machine): Promise<string> {
@@ -179,13 +223,11 @@ function watch(pins: Pins | undefined) {
   const changed = new Map<string, readonly string[]>()
   if (!pins) return { changed }
   const pinned = pins.list().then((servers) => new Set(servers.map(({ server }) => server)))
-  const judge: NonNullable<McpHostOptions['pins']>['judge'] = async (server, tools) => {
+  const judge: NonNullable<McpHostOptions['pins']>['judge'] = async (server, listed, kind) => {
     if ((await pinned).has(server)) {
-      const verdict = await pins.judge(server, tools)
-      changed.set(
-        server,
-        verdict.changed.map(({ tool }) => tool),
-      )
+      const verdict = await pins.judge(server, listed, kind)
+      const names = verdict.changed.map(({ name }) => name)
+      changed.set(server, [...new Set([...(changed.get(server) ?? []), ...names])])
     }
     return { changed: [] }
   }
@@ -255,6 +297,14 @@ function look({ columns }: DoctorSurroundings, { environment }: Machine) {
 function toJson(report: Report): string {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
   return JSON.stringify(report).replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, escaped)
+}
+
+/** The clients whose files the servers come from. */
+function clientsOf({ servers }: Config, machine: Machine): string[] {
+  const sources = new Set(servers.map(({ source }) => source))
+  return configPlaces(machine)
+    .filter(({ file }) => sources.has(file))
+    .map(({ client }) => client)
 }
 
 /** Whoever has our file can start the gateway; others make it first. */

@@ -13,6 +13,7 @@ import {
 } from '../mcp/config/places.ts'
 import {
   compareWith,
+  type ImportPlace,
   type ImportPlan,
   type ImportState,
   isNews,
@@ -24,6 +25,8 @@ import { clientEntries } from './client-entry.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
 import { printable } from './printable.ts'
 import { table } from './table.ts'
+import { openProject, trustOption } from './trust/open.ts'
+import type { Project } from './trust/project.ts'
 
 export const importServers: Command = importCommand(thisMachine)
 
@@ -39,6 +42,7 @@ export function importCommand(machine: () => Machine): Command {
         about: 'with commas between; if left out, all that clients have',
       },
       to: { type: 'string', value: 'file', about: 'if left out, toolshelf/toolshelf.json in ~/.config' },
+      'trust-project': { ...trustOption, about: 'take this folder’s servers too, without asking about them' },
       yes: { type: 'boolean', short: 'y', about: 'write without asking' },
       json: { type: 'boolean', about: 'print {"servers": [{"name", "clients", …}]}; writes only with --yes' },
     },
@@ -51,7 +55,15 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
   if (input.words.length > 0) throw new UsageError('files are named by --from.')
   const from = input.text('from')
   const target = await readTarget(resolve(machine.folder, input.text('to') ?? ownConfigFile(machine)))
-  const plan = await makePlan(from, target, machine)
+  const openFolder = (configs: readonly string[]) =>
+    openProject(machine, {
+      configs,
+      isForAgent: false,
+      isTrusting: input.isSet('trust-project'),
+      terminal,
+      notify: (message) => terminal.tell(printable(message)),
+    })
+  const plan = await makePlan(from, target, machine, openFolder)
   const stateOf = await compareWith(target.file, target.names, machine)
   const added = plan.servers.filter((one) => stateOf(one) === 'new')
   if (!input.isSet('json')) show(plan, target, stateOf, terminal)
@@ -90,16 +102,31 @@ function mendable<Result>(file: string, use: () => Result): Result {
   }
 }
 
-async function makePlan(from: string | undefined, target: Target, machine: Machine): Promise<ImportPlan> {
+/** A file that `--from` names is the person's own word; what else is in the folder must be trusted first. */
+async function makePlan(
+  from: string | undefined,
+  target: Target,
+  machine: Machine,
+  openFolder: (files: readonly string[]) => Promise<Project>,
+): Promise<ImportPlan> {
   const known = configPlaces(machine)
   if (from !== undefined) return planImport(namedPlaces(from, known, machine), machine)
   const existing = await existingFiles(known.map(({ file }) => file))
   const places = known.filter(({ file }) => existing.includes(file) && file !== target.file)
-  const { servers, problems } = await planImport(places, machine)
+  const ofFolder = places.filter(({ isProject }) => isProject)
+  const { configs } = await openFolder(ofFolder.map(({ file }) => file))
+  const trusted = ofFolder.flatMap(({ client, file }) => {
+    const text = configs.find((config) => config.file === file)
+    return text ? [{ client, file, text }] : []
+  })
+  const { servers, problems } = await planImport(
+    [...places.filter(({ isProject }) => !isProject), ...trusted],
+    machine,
+  )
   return { servers, problems: problems.filter(isNews) }
 }
 
-function namedPlaces(from: string, known: readonly ConfigPlace[], { folder }: Machine): ConfigPlace[] {
+function namedPlaces(from: string, known: readonly ConfigPlace[], { folder }: Machine): ImportPlace[] {
   const files = from.split(',').map((file) => file.trim())
   const named = files.filter((file) => file !== '')
   if (named.length === 0) throw new UsageError('--from names no file.')

@@ -1,12 +1,15 @@
 // `toolshelf login` and `toolshelf logout`: a person's access to a remote server, kept for all who start it.
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { readConfig } from '../mcp/config/config.ts'
-import { defaultConfigFiles, type Machine, thisMachine } from '../mcp/config/places.ts'
+import { type Machine, thisMachine, userConfigFiles } from '../mcp/config/places.ts'
 import { defaultTokenFolder } from '../mcp/host/oauth-credentials.ts'
 import { type LoginOptions, login as logIn } from '../mcp/host/oauth-login.ts'
 import { logout as logOut } from '../mcp/host/oauth-logout.ts'
 import type { ServerConfig } from '../mcp/types.ts'
 import { type Command, CommandError, type Input, UsageError } from './command.ts'
+import { openProject, trustOption } from './trust/open.ts'
+import type { Project } from './trust/project.ts'
 import { version } from './version.ts'
 
 export type LoginSurroundings = {
@@ -26,6 +29,7 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
         value: 'file',
         about: 'of any client; toolshelf.json and .mcp.json if left out',
       },
+      'trust-project': trustOption,
       'no-browser': { type: 'boolean', about: 'only print the address to open' },
       port: {
         type: 'string',
@@ -46,7 +50,14 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
       const place = machine()
       const asked = readOptions(input, place.environment)
       const options: LoginOptions = {
-        config: await findServer(name, input.text('config'), place),
+        config: await findServer(name, input.text('config'), place, (machine) =>
+          openProject(machine, {
+            isForAgent: false,
+            isTrusting: input.isSet('trust-project'),
+            terminal,
+            notify: terminal.tell,
+          }),
+        ),
         folder: defaultTokenFolder(place.environment),
         clientInfo: { name: 'toolshelf', version: version() },
         print: terminal.tell,
@@ -113,9 +124,18 @@ function readPort(text: string | undefined): number | undefined {
   return port
 }
 
-async function findServer(name: string, file: string | undefined, machine: Machine): Promise<ServerConfig> {
-  const files = file ? [file] : await defaultConfigFiles(machine, 'doctor')
-  const { servers, problems } = await readConfig(files, machine.environment, machine)
+async function findServer(
+  name: string,
+  file: string | undefined,
+  machine: Machine,
+  open: (machine: Machine) => Promise<Project>,
+): Promise<ServerConfig> {
+  const own = file ? [file] : userConfigFiles(machine).filter(existsSync)
+  const read = await readConfig(own, machine.environment, machine)
+  const mine = read.servers.find((server) => server.name === name)
+  if (mine) return mine
+  const project = file ? [] : (await open(machine)).configs
+  const { servers, problems } = await readConfig([...own, ...project], machine.environment, machine)
   const found = servers.find((server) => server.name === name)
   if (found) return found
   const known = servers.filter(({ transport }) => transport.kind !== 'stdio').map((server) => server.name)

@@ -16,7 +16,12 @@ import {
 import { printable } from './printable.ts'
 import { version } from './version.ts'
 
-type Entry = { readonly name: string; readonly summary: string; readonly load: () => Promise<Command> }
+type Entry = {
+  readonly name: string
+  /** Empty where another line of the overview tells of it. */
+  readonly summary: string
+  readonly load: () => Promise<Command>
+}
 
 /** Loaded when called for: a gateway must not wait for what only an evaluation needs. */
 const commands: readonly Entry[] = [
@@ -62,13 +67,23 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'login',
-    summary: 'logs in to a remote MCP server',
+    summary: 'logs in to a remote MCP server; logout forgets it',
     load: async () => (await import('./login.ts')).login,
   },
   {
     name: 'logout',
-    summary: 'forgets that login',
+    summary: '',
     load: async () => (await import('./login.ts')).logout,
+  },
+  {
+    name: 'trust',
+    summary: 'which folders’ servers and skills are used',
+    load: async () => (await import('./trust.ts')).trust,
+  },
+  {
+    name: 'permissions',
+    summary: 'what the agent may run without asking',
+    load: async () => (await import('./permissions.ts')).permissions,
   },
   {
     name: 'pins',
@@ -148,9 +163,11 @@ async function runCommand(command: Command, words: readonly string[], terminal: 
 
 function overview(): string {
   return [
-    'Toolshelf keeps an agent’s tools on the shelf until the model reaches for them.\n',
+    'Toolshelf keeps an agent’s tools on the shelf until the model reaches for them.',
     'Usage: toolshelf <command> [options]\n',
-    ...commands.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}`),
+    ...commands
+      .filter(({ summary }) => summary !== '')
+      .map(({ name, summary }) => `  ${name.padEnd(12)} ${summary}`),
     '\nMore: toolshelf <command> --help. Exit codes: 0 done, 1 failed,\n2 called wrongly, 3 the model stopped early, 130 interrupted.',
   ].join('\n')
 }
@@ -160,11 +177,19 @@ function isEntry(): boolean {
   return started !== undefined && realpathSync(started) === fileURLToPath(import.meta.url)
 }
 
+/** Empty where the input ends; Ctrl-C ends the process. */
 async function askPerson(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises')
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   try {
-    return await lines.question(question)
+    return await new Promise((resolve) => {
+      lines.once('close', () => resolve(''))
+      lines.once('SIGINT', () => {
+        process.stderr.write('\n')
+        process.exit(130)
+      })
+      void lines.question(question).then(resolve, () => resolve(''))
+    })
   } finally {
     lines.close()
   }
@@ -180,7 +205,7 @@ if (isEntry()) {
     print: (text) => void process.stdout.write(`${text}\n`),
     tell: (text) => void process.stderr.write(`${text}\n`),
     isInteractive: process.stderr.isTTY === true && process.stdout.isTTY === true,
-    ...(process.stdin.isTTY === true ? { ask: askPerson } : {}),
+    ...(process.stdin.isTTY === true && process.stderr.isTTY === true ? { ask: askPerson } : {}),
   }
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(isClosedPipe(code) ? 0 : 1))

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createShelf } from '../core/index.ts'
 import { type Config, readConfig } from '../mcp/config/config.ts'
-import { defaultConfigFiles, ownConfigFile, thisMachine } from '../mcp/config/places.ts'
+import { ownConfigFile, thisMachine, userConfigFiles } from '../mcp/config/places.ts'
 import { runOnHttp } from '../mcp/gateway/http.ts'
 import { createGateway, type Gateway, shelfOptions } from '../mcp/gateway/index.ts'
 import { runOnStdio } from '../mcp/gateway/stdio.ts'
@@ -117,7 +117,7 @@ function readPort(input: Input): number {
 
 async function readFiles(input: Input, terminal: Terminal): Promise<Config> {
   const machine = thisMachine()
-  const files = filesIn(input) ?? (await defaultConfigFiles(machine, 'gateway'))
+  const files = filesIn(input) ?? userConfigFiles(machine)
   const config = await readConfig(files)
   for (const { file, server, message } of config.problems)
     terminal.tell(printable(`toolshelf mcp: ${file}${server ? `, server "${server}"` : ''}: ${message}`))
@@ -143,6 +143,7 @@ function openGateway(
     ready,
     version: version(),
     instructions: settings.instructions,
+    notify: tell,
     makeHost: (asker) =>
       createMcpHost({
         shelf,

@@ -1,37 +1,130 @@
-// What may run without asking: patterns of tool names from the command line.
-import type { Permission } from '../agent/types.ts'
-import type { Shelf } from '../core/index.ts'
-import { mcpName } from '../core/tools/names.ts'
-import { matchesAny } from '../core/tools/wildcard.ts'
-import type { McpHost } from '../mcp/types.ts'
-import { didYouMean } from './command.ts'
+// `toolshelf permissions`: shows and changes which calls of the agent run without a question, and which never.
+import { resolve } from 'node:path'
+import type { PermissionRule, RuleEffect, RuleScope } from '../agent/index.ts'
+import { parseRule } from '../agent/permissions/rules.ts'
+import { type Machine, thisMachine } from '../mcp/config/places.ts'
+import {
+  type Command,
+  CommandError,
+  type ExitCode,
+  type Input,
+  type Terminal,
+  UsageError,
+} from './command.ts'
+import { openUserRules, PROJECT_RULES, type UserRules } from './permission-file.ts'
+import { printable } from './printable.ts'
+import { isTrusted } from './trust/decide.ts'
+import { trustStore } from './trust/open.ts'
+import { readProject } from './trust/project.ts'
 
-/** Where nobody can be asked, only what was allowed beforehand runs. */
-export function allowOnly(patterns: readonly string[], tell: (message: string) => void): Permission {
-  const refused = new Set<string>()
-  return ({ call }) => {
-    if (matchesAny(patterns, call.name)) return true
-    if (!refused.has(call.name)) tell(`${call.name} was not run, because --allow does not name it.`)
-    refused.add(call.name)
-    return `Nobody is there to allow ${call.name}. It runs only if it was allowed when the session was started: --allow '${call.name}'.`
+const EFFECTS = ['allow', 'ask', 'deny'] as const
+
+export const permissions: Command = createPermissionsCommand(thisMachine)
+
+export function createPermissionsCommand(machine: () => Machine): Command {
+  return {
+    name: 'permissions',
+    summary: 'Rules for what the agent may run without asking, and what it may never run.',
+    words: '[allow|ask|deny|remove "<rule>"] [--here]',
+    verbs: ['list', ...EFFECTS, 'remove'],
+    options: {
+      here: { type: 'boolean', about: 'a rule for this folder only; everywhere if left out' },
+      directory: { type: 'string', value: 'folder', about: 'the folder; the current one if left out' },
+      json: { type: 'boolean', about: 'print {"rules": [{"effect", "rule", "scope", "source", "counts"}]}' },
+    },
+    examples: [
+      'toolshelf permissions',
+      'toolshelf permissions allow "Bash(git status*)"',
+      'toolshelf permissions deny "Read(.env)"',
+      'toolshelf permissions allow "Edit(src/**)" --here',
+      'toolshelf permissions remove "Bash(git status*)"',
+    ],
+    async run(input, terminal) {
+      const here = machine()
+      const place = { ...here, folder: resolve(here.folder, input.text('directory') ?? '.') }
+      const [verb = 'list', ...words] = input.words
+      const call: Call = { input, terminal, machine: place, rules: openUserRules(place) }
+      if (verb === 'list' && words.length === 0) return list(call)
+      const effect = EFFECTS.find((one) => one === verb)
+      const rule = words.join(' ').trim()
+      if (rule === '' || (!effect && verb !== 'remove'))
+        throw new UsageError('say nothing to list the rules, or allow, ask, deny or remove and a rule.')
+      return effect ? add(call, effect, rule) : remove(call, rule)
+    },
   }
 }
 
-/** Patterns that match no tool, each in a sentence. Of servers that are not there, nobody knows which tools they have. */
-export function idlePatterns(
-  patterns: readonly string[],
-  { shelf, host }: { readonly shelf: Shelf; readonly host: McpHost },
-): string[] {
-  const names = shelf.tools().pool.tools.map(({ name }) => name)
-  const servers = host.status().map(({ name, state, tools }) => ({
-    prefix: mcpName(name, ''),
-    isKnown: state === 'connected' || tools.length > 0,
-  }))
-  const isMissing = (pattern: string) =>
-    !names.some((name) => matchesAny([pattern], name)) &&
-    !servers.some(({ prefix, isKnown }) => !isKnown && pattern.startsWith(prefix))
-  return patterns.filter(isMissing).map((pattern) => {
-    const others = pattern.includes('*') ? servers.map(({ prefix }) => `${prefix}*`) : []
-    return `--allow "${pattern}" matches none of the tools${didYouMean(pattern, [...others, ...names]) || '.'}`
-  })
+type Call = {
+  readonly input: Input
+  readonly terminal: Terminal
+  readonly machine: Machine
+  readonly rules: UserRules
+}
+
+type ListedRule = PermissionRule & {
+  readonly source: string
+  /** False for a rule of a folder's own file that allows something, while the folder is not trusted. */
+  readonly counts: boolean
+}
+
+async function list({ input, terminal, machine, rules }: Call): Promise<ExitCode> {
+  const notify = (message: string) => terminal.tell(printable(`toolshelf permissions: ${message}`))
+  const project = await readProject(machine)
+  const isKnown = await isTrusted(project, trustStore(machine, notify))
+  const own = await rules.read().catch(asCommandError)
+  const all: ListedRule[] = [
+    ...own.map((rule) => ({ ...rule, source: rules.file, counts: true })),
+    ...project.rules.map((rule) => ({
+      ...rule,
+      source: resolve(machine.folder, PROJECT_RULES),
+      counts: rule.effect !== 'allow' || isKnown,
+    })),
+  ]
+  if (input.isSet('json')) terminal.print(JSON.stringify({ rules: all }))
+  else if (all.length === 0)
+    terminal.print('There are no rules: reading inside the working folder runs, everything else asks.')
+  else for (const line of ruleLines(all)) terminal.print(printable(line))
+  return 0
+}
+
+function ruleLines(rules: readonly ListedRule[]): string[] {
+  const where = { session: 'this session', project: 'this folder', user: 'everywhere' }
+  return rules.map(
+    ({ effect, rule, scope, source, counts }) =>
+      `${effect.padEnd(5)}  ${rule}  (${where[scope]}, ${source}${counts ? '' : '; counts once you trust the folder'})`,
+  )
+}
+
+async function add(call: Call, effect: RuleEffect, rule: string): Promise<ExitCode> {
+  const scope: RuleScope = call.input.isSet('here') ? 'project' : 'user'
+  const wanted = checked({ effect, rule, scope })
+  await call.rules.read().catch(asCommandError)
+  await call.rules.add([wanted]).catch(asCommandError)
+  call.terminal.print(printable(`Kept in ${call.rules.file}: ${effect} ${wanted.rule}`))
+  return 0
+}
+
+async function remove({ input, terminal, rules }: Call, rule: string): Promise<ExitCode> {
+  const scope: RuleScope = input.isSet('here') ? 'project' : 'user'
+  const removed: string[] = []
+  for (const effect of EFFECTS)
+    if (await rules.remove({ effect, rule, scope }).catch(asCommandError)) removed.push(effect)
+  if (removed.length === 0) {
+    const other = scope === 'user' ? ' for everywhere; add --here for one of this folder' : ' for this folder'
+    throw new CommandError(`there is no rule "${rule}"${other}. "toolshelf permissions" lists them.`)
+  }
+  terminal.print(printable(`Removed: ${removed.map((effect) => `${effect} ${rule}`).join(', ')}`))
+  return 0
+}
+
+function checked(rule: PermissionRule): PermissionRule {
+  try {
+    return { ...rule, rule: parseRule(rule).rule }
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}.`)
+  }
+}
+
+function asCommandError(error: Error): never {
+  throw new CommandError(error.message)
 }

@@ -1,6 +1,6 @@
-// `toolshelf pins`: which tool definitions are pinned, what changed since, and whether that is accepted.
+// `toolshelf pins`: which definitions, prompts and instructions are pinned, what changed since, and whether that is accepted.
 import { nearest } from '../core/tools/names.ts'
-import { differences, diffLines } from '../mcp/safety/changes.ts'
+import { type Difference, differences, diffLines, outline } from '../mcp/safety/changes.ts'
 import { type Change, defaultPinsFolder, openPins, type PinnedServer, type Pins } from '../mcp/safety/pins.ts'
 import { visible } from '../mcp/safety/suspicion.ts'
 import { type Command, CommandError, type ExitCode, type Terminal, UsageError } from './command.ts'
@@ -8,7 +8,7 @@ import { table } from './table.ts'
 
 export const pins: Command = {
   name: 'pins',
-  summary: 'Shows and accepts changes in the definitions of tools.',
+  summary: 'Shows and accepts changes in what servers say of themselves.',
   words: '[show <server> [tool…] | accept <server> [tool…] | forget <server>]',
   verbs: ['list', 'show', 'accept', 'forget'],
   options: {
@@ -73,14 +73,19 @@ async function list({ pins, server, terminal, isJson }: Call): Promise<ExitCode>
     const counted = servers.map(({ server, tools, changed }) => ({
       server,
       tools: tools.length,
-      changed: changed.map(({ tool }) => tool),
+      changed: changed.map(({ name }) => name),
     }))
     terminal.print(JSON.stringify({ servers: counted }))
   } else if (servers.length === 0) {
     terminal.print('There are no pins yet. "toolshelf mcp" makes them when it first connects to a server.')
   } else {
-    const rows = servers.map(({ server, tools, changed }) => [visible(server), tools.length, changed.length])
-    terminal.print(table(['server', 'tools', 'changed'], rows))
+    const rows = servers.map(({ server, tools, prompts, changed }) => [
+      visible(server),
+      tools.length,
+      prompts.length,
+      changed.length,
+    ])
+    terminal.print(table(['server', 'tools', 'prompts', 'changed'], rows))
     if (servers.some(({ changed }) => changed.length > 0))
       terminal.print('What changed: toolshelf pins show <server>')
   }
@@ -107,12 +112,14 @@ async function accept(call: Call): Promise<ExitCode> {
   const before = call.troubles.length
   const accepted = await call.pins.accept(
     found.server,
-    changes.map(({ tool }) => tool),
+    changes.map(({ name }) => name),
   )
   if (call.troubles.length > before) throw new CommandError('nothing is accepted, because it cannot be kept.')
   if (call.isJson) call.terminal.print(JSON.stringify({ server: found.server, accepted }))
   else if (accepted.length === 0) call.terminal.print(unchanged(found))
-  else call.terminal.print(`Accepted as they are now: ${accepted.map(visible).join(', ')}.`)
+  else
+    for (const change of changes.filter(({ name }) => accepted.includes(name)))
+      call.terminal.print(`Accepted as it is now: ${titleOf(change)} (${placesOf(change)}).`)
   return 0
 }
 
@@ -145,10 +152,11 @@ async function findServer({ pins, server }: Call): Promise<PinnedServer> {
 }
 
 /** The changes of the tools that were named, or all of them. */
-function chosen({ tools, changed }: PinnedServer, wanted: readonly string[]): readonly Change[] {
-  const stranger = wanted.find((name) => !tools.includes(name))
-  if (stranger !== undefined) throw new CommandError(unknown('tool', stranger, tools))
-  return wanted.length === 0 ? changed : changed.filter(({ tool }) => wanted.includes(tool))
+function chosen({ tools, prompts, changed }: PinnedServer, wanted: readonly string[]): readonly Change[] {
+  const names = [...tools, ...prompts, 'instructions']
+  const stranger = wanted.find((name) => !names.includes(name))
+  if (stranger !== undefined) throw new CommandError(unknown('tool', stranger, [...tools, ...prompts]))
+  return wanted.length === 0 ? changed : changed.filter(({ name }) => wanted.includes(name))
 }
 
 function unknown(what: 'server' | 'tool', wanted: string, names: readonly string[]): string {
@@ -160,11 +168,30 @@ function unknown(what: 'server' | 'tool', wanted: string, names: readonly string
 }
 
 function unchanged({ server }: PinnedServer): string {
-  return `Nothing has changed in the tools of "${visible(server)}".`
+  return `Nothing has changed in the tools, prompts and instructions of "${visible(server)}".`
 }
 
-function asJson({ tool, since, before, after, isWhole }: Change): object {
-  return { tool, since, differences: isWhole ? differences(before, after) : undefined }
+function asJson({ kind, name, since, before, after, isWhole }: Change): object {
+  return { kind, name, since, differences: isWhole ? differences(before, after) : undefined }
+}
+
+/** `prompt review`, `instructions`; a tool by its name alone. */
+function titleOf({ kind, name }: Change): string {
+  return kind === 'prompt' ? `prompt ${visible(name)}` : visible(name)
+}
+
+function placesOf({ kind, before, after, isWhole }: Change): string {
+  return isWhole
+    ? outline(differences(before, after).map((one) => inWordsOf(kind, one)))
+    : 'too large to be shown'
+}
+
+/** A prompt is kept in the words of a tool. */
+function inWordsOf(kind: Change['kind'], difference: Difference): Difference {
+  if (kind === 'instructions') return { ...difference, where: 'text' }
+  return kind === 'prompt'
+    ? { ...difference, where: difference.where.replace(/^inputSchema/, 'arguments') }
+    : difference
 }
 
 const RED = '\u001b[31m'
@@ -172,12 +199,13 @@ const GREEN = '\u001b[32m'
 const BOLD = '\u001b[1m'
 const PLAIN = '\u001b[0m'
 
-function readable({ tool, since, before, after, isWhole }: Change, isColoured: boolean): string {
+function readable(change: Change, isColoured: boolean): string {
+  const { kind, since, before, after, isWhole } = change
   const paint = (colour: string, text: string) => (isColoured ? `${colour}${text}${PLAIN}` : text)
-  const title = paint(BOLD, `${visible(tool)}, changed since ${since}`)
+  const title = paint(BOLD, `${titleOf(change)}, changed since ${since}`)
   if (!isWhole) return `${title}\n  The definition is too large to be kept: only that it changed is known.\n`
   const lines = differences(before, after).flatMap((difference) => [
-    `  ${visible(difference.where)}`,
+    `  ${visible(inWordsOf(kind, difference).where)}`,
     ...diffLines(difference).map((line) => `    ${paint(line.startsWith('-') ? RED : GREEN, line)}`),
   ])
   return `${[title, ...lines].join('\n')}\n`

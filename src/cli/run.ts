@@ -1,5 +1,7 @@
 // `toolshelf run`: one prompt to the agent, without a terminal session; for scripts and pipes.
+import { createAgentMeter } from '../agent/meter.ts'
 import type { AgentEvent, EndReason, Usage } from '../agent/types.ts'
+import type { PriceTable } from '../core/figures/prices.ts'
 import { SEARCH_TOOL } from '../core/index.ts'
 import type { McpHost } from '../mcp/types.ts'
 import { harmless } from './chat/rows.ts'
@@ -10,7 +12,6 @@ import {
   type ExitCode,
   filesIn,
   type Input,
-  listIn,
   type Option,
   type Terminal,
   UsageError,
@@ -19,10 +20,12 @@ import {
 } from './command.ts'
 import { onInterrupt } from './interrupt.ts'
 import { tellOfServers } from './notices.ts'
-import { allowOnly, idlePatterns } from './permissions.ts'
+import { pricesIn, pricesOption } from './prices.ts'
 import { checkPrompt, readPrompt } from './prompt.ts'
 import { openSession, type Session } from './session.ts'
 import { resumeOptions } from './session-files.ts'
+import { givenRules, idleRules, openPermissions, refuseUnasked, ruleOptions } from './session-rules.ts'
+import { machineAt, projectOf, trustOption } from './trust/open.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
 /** What an agent's session can be told, here and in a chat. */
@@ -32,11 +35,8 @@ export const sessionOptions: { readonly [name: string]: Option } = {
     value: 'files',
     about: 'MCP servers, comma separated; the project’s and yours if left out',
   },
-  allow: {
-    type: 'string',
-    value: 'tools',
-    about: 'may run without asking, comma separated, * for anything',
-  },
+  ...ruleOptions,
+  'trust-project': trustOption,
   skills: { type: 'string', value: 'url', about: 'of an index of further skills; none if left out' },
   resume: {
     type: 'string',
@@ -56,6 +56,7 @@ export const run: Command = {
     ...modelOptions,
     ...sessionOptions,
     ...usingOptions,
+    ...pricesOption,
     json: { type: 'boolean', about: 'one JSON document at the end' },
     'stream-json': { type: 'boolean', about: 'a line of JSON per event' },
   },
@@ -71,22 +72,31 @@ export const run: Command = {
       throw new UsageError('--json and --stream-json are two ways to print the same; use one.')
     checkPrompt(input)
     const tell = (message: string) => terminal.tell(harmless(`toolshelf run: ${message}`))
-    const allowed = listIn(input, 'allow')
+    const given = givenRules(input)
     const contextWindow = windowIn(input)
     const using = readUsing(input)
+    const prices = await pricesIn(input)
     const opened = await openClient(input, process.env)
     const stop = new AbortController()
     let forget = () => {}
     let session: Session | undefined
     try {
       const prompt = await readPrompt(input, tell)
+      const directory = directoryIn(input)
+      const project = await projectOf(input, terminal, tell)
       forget = onInterrupt(stop)
       session = await openSession({
         client: opened.client as never,
         model: opened.model,
-        directory: directoryIn(input),
+        directory,
         configFiles: filesIn(input),
-        permission: allowOnly(allowed, tell),
+        project,
+        permissions: await openPermissions({
+          machine: machineAt(directory),
+          project,
+          given,
+          refusal: refuseUnasked(tell),
+        }),
         resume: input.text('resume'),
         skillIndex: urlIn(input, 'skills'),
         using,
@@ -96,8 +106,8 @@ export const run: Command = {
       })
       tellOfServers(session.host, tell)
       await settled(session.host, stop.signal, tell)
-      for (const idle of idlePatterns(allowed, session)) tell(idle)
-      return await converse(session, prompt, { input, terminal, tell, signal: stop.signal })
+      for (const idle of idleRules(given, session)) tell(idle)
+      return await converse(session, prompt, { input, terminal, tell, prices, signal: stop.signal })
     } finally {
       forget()
       await session?.close()
@@ -110,18 +120,20 @@ type Talking = {
   readonly input: Input
   readonly terminal: Terminal
   readonly tell: (message: string) => void
+  readonly prices: PriceTable
   readonly signal: AbortSignal
 }
 
 async function converse(session: Session, prompt: string, talking: Talking): Promise<ExitCode> {
-  const { input, terminal, tell, signal } = talking
+  const { input, terminal, tell, prices, signal } = talking
+  const meter = createAgentMeter({ shelf: session.shelf, prices })
   const ledger: Ledger = {
     text: '',
     calls: [],
     loaded: [],
     usage: { input: 0, cached: 0, output: 0 },
-    requests: 0,
   }
+  let isFirst = true
   const isStream = input.isSet('stream-json')
   const isWhole = input.isSet('json')
   let retried = ''
@@ -130,7 +142,9 @@ async function converse(session: Session, prompt: string, talking: Talking): Pro
   for await (const event of session.agent.send(prompt, { signal })) {
     if (isStream) terminal.print(JSON.stringify(toLine(event)))
     note(event, ledger)
-    if (terminal.isInteractive && !isStream) tellProgress(event, ledger, tell)
+    meter.follow(event)
+    if (terminal.isInteractive && !isStream) tellProgress(event, isFirst, tell)
+    if (event.type === 'request') isFirst = false
     if (event.type === 'notice') tell(event.text)
     if (event.type === 'retry' && event.reason !== retried) {
       retried = event.reason
@@ -138,7 +152,8 @@ async function converse(session: Session, prompt: string, talking: Talking): Pro
     }
     if (event.type === 'end') end = { reason: event.reason, error: event.error }
   }
-  if (isWhole) terminal.print(JSON.stringify({ ...end, ...ledger, session: session.file }))
+  if (isWhole)
+    terminal.print(JSON.stringify({ ...end, ...ledger, ...meter.figures(), session: session.file }))
   else if (!isStream && ledger.text !== '')
     terminal.print(process.stdout.isTTY ? harmless(ledger.text) : ledger.text)
   if (end.reason !== 'done' && !isWhole)
@@ -165,8 +180,8 @@ const SOON = 1500
 const PATIENCE = 10_000
 
 /** For those who look on. A search for tools is nobody's business. */
-function tellProgress(event: AgentEvent, { requests }: Ledger, tell: (message: string) => void): void {
-  if (event.type === 'request' && requests === 1) tell(`asking ${event.sent.request.model} …`)
+function tellProgress(event: AgentEvent, isFirst: boolean, tell: (message: string) => void): void {
+  if (event.type === 'request' && isFirst) tell(`asking ${event.sent.request.model} …`)
   if (event.type === 'call' && event.call.name !== SEARCH_TOOL) tell(`running ${event.call.name} …`)
 }
 
@@ -189,7 +204,6 @@ type Ledger = {
   readonly calls: { readonly name: string; readonly input: unknown; readonly isError: boolean }[]
   readonly loaded: string[]
   usage: Usage
-  requests: number
 }
 
 function note(event: AgentEvent, ledger: Ledger): void {
@@ -210,7 +224,6 @@ function note(event: AgentEvent, ledger: Ledger): void {
 /** What sub-agents spend is spent too. */
 function spend(event: AgentEvent, ledger: Ledger): void {
   if (event.type === 'inside') spend(event.event, ledger)
-  if (event.type === 'request') ledger.requests++
   if (event.type !== 'reply') return
   const { input, cached, output } = ledger.usage
   ledger.usage = {

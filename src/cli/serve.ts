@@ -1,6 +1,8 @@
 // `toolshelf serve`: the Messages API with tool search, in front of any model.
 
 import { oneLine } from '../core/errors.ts'
+import { dollars } from '../core/figures/dollars.ts'
+import type { Figures } from '../core/figures/figures.ts'
 import { createGateway } from '../messages/gateway.ts'
 import type { Key } from '../messages/guard.ts'
 import { createMetrics } from '../messages/metrics.ts'
@@ -17,6 +19,7 @@ import {
   UsageError,
   windowIn,
 } from './command.ts'
+import { pricesIn, pricesOption } from './prices.ts'
 import { openUpstream } from './upstreams.ts'
 
 const PORT = '3388'
@@ -36,23 +39,28 @@ export const serve: Command = {
       type: 'string',
       value: 'mode',
       values: ['auto', 'auto:', 'pass', 'emulate', 'shelve', 'off'],
-      about: 'auto, auto:N (% of the window), pass, emulate, shelve or off',
+      about: 'auto, auto:N (% of window), pass, emulate, shelve, off',
     },
     wire: {
       type: 'string',
       value: 'wire',
       values: wires,
-      about: 'native, append or bridge, instead of what the upstream is known for',
+      about: 'native, append or bridge, instead of the known one',
     },
     keep: {
       type: 'string',
       value: 'names',
-      about: 'tools that are never shelved, comma separated, * for anything',
+      about: 'never shelved; comma separated, * for anything',
     },
     window: {
       type: 'string',
       value: 'tokens',
       about: 'of your models, for auto; 200000 if they are not known',
+    },
+    memory: {
+      type: 'string',
+      value: 'MB',
+      about: 'of request bodies held at once; 512 if left out',
     },
     port: { type: 'string', value: 'number', about: `${PORT} if left out, 0 for any free one` },
     address: { type: 'string', value: 'address', about: '127.0.0.1 if left out; others need a key' },
@@ -61,16 +69,21 @@ export const serve: Command = {
       value: 'names',
       about: 'further host names that clients may use, comma separated',
     },
+    forward: {
+      type: 'string',
+      value: 'rules',
+      about: "forwarded too, as 'GET /v1/files/*'; comma separated",
+    },
     key: {
       type: 'string',
       value: 'secret',
-      about: 'clients must send it; better: TOOLSHELF_KEY in the environment',
+      about: 'clients must send it; better set TOOLSHELF_KEY',
     },
     open: { type: 'boolean', about: 'listen beyond loopback without a key' },
+    ...pricesOption,
     json: { type: 'boolean', about: 'a line of JSON per request' },
   },
   examples: [
-    'toolshelf serve',
     'ANTHROPIC_BASE_URL=http://127.0.0.1:3388 claude',
     'toolshelf serve --upstream openai:http://127.0.0.1:11434/v1 --mode shelve',
     'toolshelf serve --upstream script:examples/script.json --port 0',
@@ -81,6 +94,7 @@ export const serve: Command = {
     const setting = readMode(input.text('mode') ?? 'auto', '--mode')
     const port = portIn(input, PORT)
     const keys = readKeys(input, process.env)
+    const maxHeldBytes = memoryIn(input)
     const upstream = await openUpstream(input.text('upstream') ?? 'anthropic', readWire(input), process.env)
     const isPassing = [setting, ...keys.map((key) => key.setting)].some((one) => one?.mode === 'pass')
     if (isPassing && !upstream.origin)
@@ -91,6 +105,7 @@ export const serve: Command = {
     const gateway = createGateway({
       upstream,
       contextWindow: windowIn(input),
+      prices: await pricesIn(input),
       keep: listIn(input, 'keep'),
       notify: (message) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`),
     })
@@ -102,7 +117,9 @@ export const serve: Command = {
       port,
       keys,
       hosts: listIn(input, 'allow'),
+      forward: listIn(input, 'forward'),
       isOpen: input.isSet('open'),
+      ...(maxHeldBytes === undefined ? {} : { maxHeldBytes }),
       ...(input.text('address') ? { address: input.text('address')! } : {}),
       onDone: (done) => terminal.print(isJson ? inJson(done) : oneLine(line(done), LONGEST_LINE)),
     }).catch((error: unknown) => {
@@ -111,13 +128,25 @@ export const serve: Command = {
     terminal.tell(welcome(served.url, upstream, setting))
     const ending = new AbortController()
     void warnIfUnreachable(upstream, terminal, ending.signal)
-    await new Promise<void>((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
-    })
+    await signalled()
     ending.abort()
-    await served.close()
+    if (served.active() > 0)
+      terminal.tell(
+        `toolshelf serve: finishing requests (${served.active()}), for ${DRAIN_MS / 1000} s at most; another signal ends it now`,
+      )
+    await Promise.race([served.drain(DRAIN_MS), signalled().then(served.close)])
     return 0
   },
+}
+
+/** Below the 30 s that service managers usually grant. */
+const DRAIN_MS = 25_000
+
+/** Resolves at the next signal that ends the process. */
+function signalled(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
+  })
 }
 
 function welcome(url: string, upstream: Upstream, setting: Setting): string {
@@ -144,11 +173,19 @@ function line({ method, path, status, milliseconds, model, deed, error }: Done):
   const tools = deed.toolsGiven > 0 ? ` tools ${deed.toolsVisible}/${deed.toolsGiven}` : ''
   const searches = deed.searches > 0 ? ` searches ${deed.searches}` : ''
   const loaded = deed.loaded.length > 0 ? ` loaded ${deed.loaded.join(',')}` : ''
-  const { tokensSaved: tokens } = deed
-  const saved = tokens > 0 ? ` saved ~${tokens} tokens` : tokens < 0 ? ` cost ~${-tokens} tokens more` : ''
+  const saved = savedText(deed.figures())
   const how = deed.wire ? `${deed.mode}/${deed.wire}` : deed.mode
   const count = path.endsWith('count_tokens') ? ' count' : ''
   return `${status} ${oneLine(model, LONGEST_NAME)}${count} ${how}${tools}${searches}${loaded}${saved} ${time} (${deed.why})${failed}`
+}
+
+function savedText(figures: Figures | undefined): string {
+  if (!figures) return ''
+  const { tokensSaved, extraRoundTrips, dollarsSaved } = figures
+  const tokens = tokensSaved < 0 ? `cost ~${-tokensSaved} tokens more` : `saved ~${tokensSaved} tokens`
+  const money = dollarsSaved === undefined ? '' : ` (${dollars(dollarsSaved)})`
+  const trips = extraRoundTrips > 0 ? ` extra round trips ${extraRoundTrips}` : ''
+  return ` ${tokens}${money}${trips}`
 }
 
 /** Clients name models and tools: what they write must neither end a line nor move the cursor. */
@@ -158,7 +195,13 @@ const LONGEST_REASON = 300
 
 function inJson({ deed, milliseconds, model, ...rest }: Done): string {
   const time = new Date().toISOString()
-  const words = { time, ...rest, milliseconds: Math.round(milliseconds * 10) / 10, ...deed }
+  const words = {
+    time,
+    ...rest,
+    milliseconds: Math.round(milliseconds * 10) / 10,
+    ...deed,
+    ...deed?.figures(),
+  }
   const named = model === undefined ? words : { model: model.slice(0, LONGEST_NAME), ...words }
   return JSON.stringify(named).replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Cf}]/gu, escaped)
 }
@@ -189,6 +232,17 @@ function readMode(text: string, what: string): Setting {
   return setting
 }
 
+/** One client may use three quarters of it, which must do for the largest body. */
+const LEAST_MEMORY = 43
+
+function memoryIn(input: Input): number | undefined {
+  const given = input.text('memory')
+  if (given === undefined) return undefined
+  const megabytes = Number(given)
+  if (Number.isInteger(megabytes) && megabytes >= LEAST_MEMORY) return megabytes * 1_000_000
+  throw new UsageError(`--memory is "${given}"; use a number of megabytes, at least ${LEAST_MEMORY}.`)
+}
+
 function readWire(input: Input): Wire | undefined {
   const given = input.text('wire')
   const wire = wires.find((one) => one === given)
@@ -197,7 +251,7 @@ function readWire(input: Input): Wire | undefined {
   return wire
 }
 
-/** Keys that clients must have: `secret`, or several as `secret=mode,secret=mode`. */
+/** Keys that clients must have: `secret`, `secret=mode` or `secret=mode+header`, with commas between them. */
 function readKeys(input: Input, environment: NodeJS.ProcessEnv): Key[] {
   const given = input.text('key') ?? environment.TOOLSHELF_KEY ?? ''
   return given
@@ -205,11 +259,12 @@ function readKeys(input: Input, environment: NodeJS.ProcessEnv): Key[] {
     .filter((entry) => entry !== '')
     .map((entry) => {
       // Secrets may end in `=`.
-      const [, secret, mode] = /^([^=].*?)(?:=([^=]+))?$/s.exec(entry) ?? []
+      const [, secret, mode, chooses] = /^([^=].*?)(?:=([^=]+?)(\+header)?)?$/s.exec(entry) ?? []
       const setting = mode === undefined ? undefined : readSetting(mode)
-      if (secret !== undefined && (mode === undefined || setting)) return { secret, setting }
+      const mayChoose = chooses !== undefined
+      if (secret !== undefined && (mode === undefined || setting)) return { secret, setting, mayChoose }
       throw new UsageError(
-        'a key is not as it should be; write secret or secret=mode, several with commas between them, and as mode auto, auto:N, pass, emulate, shelve or off.',
+        'invalid key: write secret, secret=mode, or secret=mode+header where requests may choose another mode; several with commas between them, and as mode auto, auto:N, pass, emulate, shelve or off.',
       )
     })
 }

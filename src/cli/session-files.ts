@@ -17,9 +17,13 @@ const ENDING = '.jsonl'
 const LONGEST_NAME = 120
 const MOST_NAMED = 3
 
-export function dataFolder(): string {
-  const { XDG_DATA_HOME: data } = process.env
-  return join(data && isAbsolute(data) ? data : join(homedir(), '.local', 'share'), 'toolshelf')
+/** `$XDG_DATA_HOME/toolshelf`, else `~/.local/share/toolshelf`. */
+export function dataFolder(
+  environment: { readonly [name: string]: string | undefined } = process.env,
+  home: string = homedir(),
+): string {
+  const { XDG_DATA_HOME: data } = environment
+  return join(data && isAbsolute(data) ? data : join(home, '.local', 'share'), 'toolshelf')
 }
 
 /** Named after the folder; where another one might have the same name, with a hash. */

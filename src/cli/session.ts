@@ -1,20 +1,30 @@
 // A session of the agent: the user's MCP servers, built-in tools, skills and a transcript, put together for chat and run.
 import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { createAgent } from '../agent/agent.ts'
-import { createSkills, loadSkills, type Skills, skillFolders } from '../agent/skills/index.ts'
+import {
+  createSkills,
+  readSkillFiles,
+  type Skills,
+  skillsIn,
+  userSkillFolders,
+} from '../agent/skills/index.ts'
 import { agentTool } from '../agent/sub-agent.ts'
 import { builtInTools } from '../agent/tools/index.ts'
 import { mendTranscript, openTranscript, readTranscript, type Saved } from '../agent/transcript.ts'
-import type { Agent, AgentTool, Client, Permission } from '../agent/types.ts'
+import type { Agent, AgentTool, Client } from '../agent/types.ts'
 import { createUsing, type Using, type UsingOptions } from '../agent/using/index.ts'
 import { createShelf, type Shelf } from '../index.ts'
 import { readConfig } from '../mcp/config/config.ts'
-import { defaultConfigFiles, thisMachine } from '../mcp/config/places.ts'
+import { thisMachine, userConfigFiles } from '../mcp/config/places.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/types.ts'
+import { visible } from './chat/rows.ts'
 import { CommandError } from './command.ts'
 import { storedLogins } from './logins.ts'
 import { dataFolder, findSession, newSessionFile, whereabouts } from './session-files.ts'
+import type { SessionPermissions } from './session-rules.ts'
+import type { Project } from './trust/project.ts'
 import { version } from './version.ts'
 
 export type SessionOptions = {
@@ -23,7 +33,9 @@ export type SessionOptions = {
   readonly directory: string
   /** Of MCP servers; those of the project and the user if left out. */
   readonly configFiles: readonly string[] | undefined
-  readonly permission: Permission
+  /** What the folder brings, as far as a person trusts it. */
+  readonly project: Project
+  readonly permissions: SessionPermissions
   /** A session to go on from: its file, its name or the beginning of it, or `last`. */
   readonly resume: string | undefined
   /** The address of an index of remote skills. */
@@ -41,6 +53,7 @@ export type Session = {
   readonly host: McpHost
   readonly skills: Skills
   readonly using: Using
+  readonly permissions: SessionPermissions
   /** The transcript. */
   readonly file: string
   /** All that was said is in the transcript. */
@@ -49,7 +62,8 @@ export type Session = {
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { client, model, directory, permission, notify, contextWindow } = options
+  const { client, model, directory, permissions, notify, contextWindow } = options
+  const { permission } = permissions
   if (!existsSync(directory)) throw new CommandError(`the folder ${directory} does not exist.`)
   const saved = options.resume === undefined ? undefined : resume(options.resume, directory, notify)
   // Whoever runs an agent of ours wants tool search, whatever the address; an API that refuses it is recovered from.
@@ -59,8 +73,12 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     announceDescriptions: options.using.describe,
     ...(saved?.state ? { state: saved.state } : {}),
   })
-  const files = options.configFiles ?? (await defaultConfigFiles(thisMachine(), 'doctor')).filter(existsSync)
-  const config = await readConfig(files)
+  const machine = { ...thisMachine(), folder: resolve(directory) }
+  const files = options.configFiles?.map((file) => resolve(file)) ?? [
+    ...userConfigFiles(machine).filter(existsSync),
+    ...options.project.configs,
+  ]
+  const config = await readConfig(files, machine.environment, machine)
   for (const { file, server, message } of config.problems)
     notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
   if (options.isStrict && options.configFiles && config.servers.length === 0 && config.problems.length > 0)
@@ -73,7 +91,8 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })
-  const skills = createSkills(await loadSkills(skillFolders(directory), notify), {
+  const skillFiles = [...options.project.skills, ...(await readSkillFiles(userSkillFolders(), notify))]
+  const skills = createSkills(skillsIn(skillFiles, notify), {
     ...(options.skillIndex === undefined ? {} : { index: options.skillIndex }),
     shelf,
     notify,
@@ -108,6 +127,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     host,
     skills,
     using,
+    permissions,
     file: transcript.file,
     isKept: () => !isBroken && existsSync(transcript.file),
     async close() {
@@ -141,5 +161,5 @@ function readable<Value>(file: string, read: () => Value): Value {
 }
 
 function systemPrompt(directory: string): string {
-  return `You are an agent that works in a terminal for the person who runs it. You work in ${directory} on ${process.platform}. Do what is asked with the tools you have, look before you change anything, and say briefly what you did and found. Tools that are not in your list can be loaded with ToolSearch: search before you say that something cannot be done.`
+  return `You are an agent that works in a terminal for the person who runs it. You work in ${visible(directory).replaceAll('\n', '?')} on ${process.platform}. Do what is asked with the tools you have, look before you change anything, and say briefly what you did and found. Tools that are not in your list can be loaded with ToolSearch: search before you say that something cannot be done.`
 }

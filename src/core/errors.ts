@@ -1,5 +1,7 @@
 // Wrong configuration throws once, early: a code to search for, the value, and what to do. Odd history never throws.
 
+import { cleanText } from './clean-text.ts'
+
 export type ErrorCode =
   | 'DUPLICATE_TOOL'
   | 'BAD_TOOL'
@@ -29,9 +31,7 @@ export function quote(value: unknown): string {
 
 /** Foreign text on one line, cut, and unable to open or close a tag of ours. */
 export function oneLine(text: unknown, limit: number): string {
-  const line = String(text)
-    .slice(0, limit * 4)
-    .toWellFormed()
+  const line = cleanText(String(text).slice(0, limit * 4))
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .replace(/[<>]/g, '')
     .trim()

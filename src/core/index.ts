@@ -1,7 +1,6 @@
 // The public surface of core, name by name.
 export {
   answer,
-  type LiveHost,
   type SearchOptions,
   type SearchOutcome,
   search,
@@ -11,6 +10,7 @@ export { check, type ResolvedCall } from './calls/check.ts'
 export { classic } from './calls/classic.ts'
 export type { Hit, Rank, Ranking } from './calls/rank.ts'
 export type { Content } from './calls/result.ts'
+export type { LiveHost } from './calls/wait.ts'
 export { type ErrorCode, ShelfError } from './errors.ts'
 export {
   type Capabilities,

@@ -58,14 +58,20 @@ export type Settings = Services & {
   readonly countTimeout: number
   readonly rank: Rank
   readonly maxResults: number
-  /** Milliseconds that a search without a match waits for servers still connecting (S8). */
+  /** Milliseconds that a search waits for servers still connecting, unless a tool's name answers it (S8). */
   readonly pendingWait: number
   readonly searchTool: string
   readonly callTool: string
   /** In front of the server in the name of an MCP tool (H3). */
   readonly namePrefix: string
+  /** Sends every tool under the name it was given, with all its fields, MCP or not; a name no API takes is an error. */
+  readonly exactNames: boolean
   /** Characters of an MCP tool's description that the model reads (H5). */
   readonly descriptionLimit: number
+  /** Characters of an MCP tool's whole definition; the schema of a larger one is shortened and says so (S17). */
+  readonly definitionLimit: number
+  /** Tokens that the definitions of one search answer may take; what does not fit is shortened (S17). */
+  readonly answerTokens: number
   /** Put on the last tool that is never deferred: the end of the part that stays the same. */
   readonly cacheControl: object | undefined
   /** Permissions: a hidden tool is neither sent, announced nor found (S10). */
@@ -111,7 +117,10 @@ const defaults: Settings = {
   searchTool: SEARCH_TOOL,
   callTool: 'CallTool',
   namePrefix: MCP_PREFIX,
+  exactNames: false,
   descriptionLimit: 2048,
+  definitionLimit: 100_000,
+  answerTokens: 8000,
   cacheControl: undefined,
   hidden: undefined,
   allowLoad: undefined,
@@ -161,10 +170,13 @@ const atLeast: Partial<Record<keyof Settings, number>> = {
   maxResults: 1,
   pendingWait: 0,
   descriptionLimit: 1,
+  definitionLimit: 1000,
+  answerTokens: 200,
 }
 
 const ofType: Partial<Record<keyof Settings, string>> = {
   tombstones: 'boolean',
+  exactNames: 'boolean',
   provider: 'string',
   baseURL: 'string',
   cacheControl: 'object',

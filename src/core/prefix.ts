@@ -50,10 +50,32 @@ function toolChanges(
     else if (now.get(name) !== text) causes.push({ kind: 'tool-changed', name })
   }
   for (const name of now.keys()) if (!old.has(name)) causes.push({ kind: 'tool-added', name })
+  causes.push(...deferralChange(before, after, causes))
   if (causes.length > 0) return causes
   const order = (tools: readonly Block[]) =>
     json(tools.filter((tool) => tool.defer_loading !== true).map(({ name }) => name))
   return order(before) === order(after) ? [] : [{ kind: 'tools-reordered' }]
+}
+
+/** The first deferred tool brings a line of its own into the prompt, and the last one takes it away (Q7). */
+function deferralChange(
+  before: readonly Block[],
+  after: readonly Block[],
+  known: readonly BreakCause[],
+): BreakCause[] {
+  const [first, last] = [after.find(isDeferred), before.find(isDeferred)]
+  const cause: BreakCause | undefined =
+    first && !last
+      ? { kind: 'tool-added', name: String(first.name) }
+      : last && !first
+        ? { kind: 'tool-removed', name: String(last.name) }
+        : undefined
+  const isKnown = known.some((one) => one.kind === cause?.kind && 'name' in one && one.name === cause.name)
+  return cause && !isKnown ? [cause] : []
+}
+
+function isDeferred(tool: Block): boolean {
+  return tool.defer_loading === true
 }
 
 function referencedNames(request: Sent['request']): Set<unknown> {

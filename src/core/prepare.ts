@@ -57,7 +57,8 @@ export async function prepare<Request extends RequestLike>(
   const { tools, kept } = toolsFor(context, wire, history.facts, demands)
   const sent = [...hostTools(demands, context, tools), ...tools]
   // 6. The history, valid for these tools
-  const messages = normalize(history.entries, viewFor(context, wire, sent, history.facts), memory)
+  const view = viewFor(context, wire, sent, history.facts, demands)
+  const messages = normalize(history.entries, view, memory)
   // 7. All of it
   const betas = betasFor(context, wire)
   const parts = { tools: sent, messages, betas, prepended: announced?.prepended, wire, decision }
@@ -70,7 +71,7 @@ export async function prepare<Request extends RequestLike>(
     betas,
     announced: context.state.announced || history.facts.deltas > 0,
     search: wire?.name ?? 'off',
-    bound: context.capability.boundThinking,
+    bound: context.capability.boundThinking || (context.state.bound ? 'earlier' : false),
     step: announced?.step ?? context.state.step,
     kept,
   }

@@ -69,7 +69,9 @@ export type Shelf = {
   remove(names: string | readonly string[] | { readonly server: string }): void
   /** All tools of a server at once: those not given are gone, and the order is as given. */
   replace(server: string, tools: readonly Tool[]): void
-  /** A server is connecting: searches that find nothing wait for it. */
+  /** Reads a tool ahead of `replace`, which then takes less time: for hosts that must not stand still for thousands. */
+  readAhead(tool: Tool): void
+  /** A server is connecting: searches wait for it, unless a tool's name answers them (S8). */
   pending(server: string): void
   failed(server: string, error: unknown): void
   /** What else is known of a server: alwaysLoad, instructions, description, state. */
@@ -131,7 +133,8 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
       const bound = conversation.state.bound ?? false
       return compactHistory(read(messages).entries as unknown as Item[], searchName, { ...options, bound })
     },
-    snip: (messages, drop) => snipHistory(messages, searchName, drop),
+    snip: (messages, drop) =>
+      snipHistory(messages, searchName, drop, { bound: conversation.state.bound ?? false }),
     async send(request, send) {
       const prepared = await shelf.prepare(request)
       try {
@@ -148,6 +151,7 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
     add: (added) => store.add([added].flat()),
     remove: store.remove,
     replace: store.replace,
+    readAhead: store.readAhead,
     pending: (server) => store.setServer(server, { state: 'pending' }),
     failed: (server, error) => store.setServer(server, { state: 'failed', error: String(error) }),
     server: store.setServer,

@@ -32,8 +32,8 @@ export type State = {
   readonly announced: boolean
   /** How the last request let the model search. */
   readonly search?: WireName | 'off'
-  /** The last request's model binds thinking to the prefix (N5). */
-  readonly bound?: boolean
+  /** The last request's model binds thinking to the prefix, or an earlier one did (N5). */
+  readonly bound?: boolean | 'earlier'
   /** Definitions of loaded tools, vanished ones too, and of all that must not change any more (N5). */
   readonly kept: readonly Kept[]
 }
@@ -54,6 +54,8 @@ export type Memory = {
     | undefined
   readonly anchors: Anchors
   requests: number
+  /** Servers that were still connecting at the last search (S8). */
+  missed: readonly string[]
 }
 
 export function newConversation(
@@ -65,6 +67,7 @@ export function newConversation(
     announcedFor: undefined,
     anchors: new WeakMap(),
     requests: 0,
+    missed: [],
   }
   return { state: options.state ?? emptyState, memory, isSubAgent: options.isSubAgent ?? false }
 }

@@ -1,10 +1,10 @@
 // What a shelf and its forks share: the tools, the servers, the settings, and what was learned about back-ends.
 import { mergeCapabilities } from './gate/capabilities.ts'
-import { type Settings, wrong } from './options.ts'
+import { type Settings, type Timer, wrong } from './options.ts'
 import { PLACEHOLDER } from './request/search-tool.ts'
 import type { Host } from './state.ts'
 import { oddMark } from './tools/policy.ts'
-import { buildPool, checkTool, serverOf } from './tools/pool.ts'
+import { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './tools/pool.ts'
 import type { Trace } from './trace.ts'
 import type { Pool, PoolTool, Server, Tool } from './types.ts'
 
@@ -14,6 +14,8 @@ export type Store = {
   remove(names: string | readonly string[] | { readonly server: string }): void
   /** All tools of a server at once: those not given are gone. */
   replace(server: string, tools: readonly Tool[]): void
+  /** Reads a tool ahead of `replace`. */
+  readAhead(tool: Tool): void
   setServer(name: string, details: Partial<Server>): void
   /** False when the table cannot be had or read: the last good one stays (G3). */
   refreshCapabilities(load: () => unknown): Promise<boolean>
@@ -24,7 +26,7 @@ export type Store = {
 }
 
 export function createStore(given: Settings, initial: readonly Tool[]): Store {
-  const settings = tellOnce(given)
+  const settings = withoutFaults(given)
   const servers = new Map<string, Server>()
   const rejected = new Set<string>()
   let waiting: (() => void)[] = []
@@ -41,6 +43,7 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
     host = { ...host, pool: poolOf(next, host.settings, holders) }
     for (const entry of host.pool.tools)
       if (entry.server !== undefined && !holders.has(entry.name)) holders.set(entry.name, entry)
+    forgetGone(holders, host.pool)
     tools = next
     change()
   }
@@ -72,6 +75,7 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
       owned.forEach(checkTool)
       setTools([...tools.filter((tool) => serverOf(tool) !== server), ...owned])
     },
+    readAhead: (tool) => readAhead(tool, poolOptions(settings)),
     setServer(name, details) {
       checkDetails(name, details)
       servers.set(name, { state: 'connected', ...servers.get(name), ...details })
@@ -102,19 +106,37 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
   return store
 }
 
+/** Names of tools that are gone and that are still held for them. */
+const MAX_NAMES_HELD = 10_000
+
+/** A server that lists other names each time must not fill the memory: the first that went loses its name. */
+function forgetGone(holders: Map<string, PoolTool>, { byName }: Pool): void {
+  let excess = holders.size - byName.size - MAX_NAMES_HELD
+  if (excess <= 0) return
+  for (const name of holders.keys()) {
+    if (excess <= 0) return
+    if (!byName.has(name) && holders.delete(name)) excess--
+  }
+}
+
 function poolOf(tools: readonly Tool[], settings: Settings, holders: ReadonlyMap<string, PoolTool>): Pool {
   for (const tool of tools) {
     checkTool(tool)
     const warning = oddMark(tool)
     if (warning) settings.notify(warning)
   }
-  return buildPool(tools, {
+  return buildPool(tools, { ...poolOptions(settings), holders })
+}
+
+function poolOptions(settings: Settings): PoolOptions {
+  return {
     descriptionLimit: settings.descriptionLimit,
+    definitionLimit: settings.definitionLimit,
     reserved: [settings.searchTool, settings.callTool, PLACEHOLDER],
     warn: settings.notify,
     namePrefix: settings.namePrefix,
-    holders,
-  })
+    exactNames: settings.exactNames,
+  }
 }
 
 const states = ['pending', 'connected', 'failed', 'disabled']
@@ -138,9 +160,16 @@ function goneTest(
   return (tool) => gone.has(tool)
 }
 
-/** Each message reaches the person once, and the trace as a warning. A listener that throws harms nobody. */
-function tellOnce(settings: Settings): Settings {
+/** Messages that are not said again; a server that makes ever new ones must not fill the memory. */
+const MAX_MESSAGES = 1000
+
+/** Each message reaches the person once, and the trace as a warning. A listener or timer that throws harms nobody (G4). */
+function withoutFaults(settings: Settings): Settings {
   const told = new Set<string>()
+  const remember = (message: string) => {
+    const [first] = told.add(message)
+    if (told.size > MAX_MESSAGES && first !== undefined) told.delete(first)
+  }
   const trace = (event: Trace) => {
     try {
       settings.trace(event)
@@ -150,7 +179,7 @@ function tellOnce(settings: Settings): Settings {
   }
   const notify = (message: string) => {
     if (told.has(message)) return
-    told.add(message)
+    remember(message)
     trace({ type: 'warning', message })
     try {
       settings.notify(message)
@@ -158,5 +187,27 @@ function tellOnce(settings: Settings): Settings {
       // As above.
     }
   }
-  return { ...settings, trace, notify }
+  return { ...settings, trace, notify, timer: settings.timer && safeTimer(settings.timer, notify) }
+}
+
+/** A timer that cannot be started is over at once: what waits for it goes on without. */
+function safeTimer(start: (milliseconds: number) => Timer, notify: (message: string) => void) {
+  const fail = (error: unknown) => notify(`the timer failed, so nothing is waited for: ${String(error)}`)
+  return (milliseconds: number): Timer => {
+    try {
+      const timer = start(milliseconds)
+      return { over: Promise.resolve(timer.over).catch(fail), cancel: () => attempt(() => timer.cancel()) }
+    } catch (error) {
+      fail(error)
+      return { over: Promise.resolve(), cancel: () => {} }
+    }
+  }
+}
+
+function attempt(action: () => void): void {
+  try {
+    action()
+  } catch {
+    // A timer that cannot be stopped runs out by itself.
+  }
 }

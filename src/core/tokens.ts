@@ -1,7 +1,17 @@
 // Estimates, where exact counts are not worth a round trip. Measured on real definitions of current models.
 
-const CHARACTERS_PER_TOKEN = 2.9
+export const CHARACTERS_PER_TOKEN = 2.9
 
 export function estimateTokens(text: string): number {
-  return Math.ceil(text.length / CHARACTERS_PER_TOKEN)
+  return tokensFor(text.length)
+}
+
+/** Estimated tokens of so many characters. */
+export function tokensFor(characters: number): number {
+  return Math.ceil(characters / CHARACTERS_PER_TOKEN)
+}
+
+/** How many characters of text take at most so many tokens, by the same estimate. */
+export function charactersFor(tokens: number): number {
+  return Math.floor(tokens * CHARACTERS_PER_TOKEN)
 }

@@ -41,6 +41,8 @@ export type Tool = {
   readonly critical?: boolean | (() => boolean)
   /** A built-in that is still starting is deferred until it is ready (D6). */
   readonly initializing?: boolean | (() => boolean)
+  /** MCP's hints about the tool. With `deprecated`, here or in `_meta`, it ranks behind its successors. */
+  readonly annotations?: { readonly [hint: string]: unknown }
   readonly _meta?: { readonly [key: string]: unknown }
 }
 
@@ -67,6 +69,8 @@ export type PoolTool = {
   readonly definition: Definition
   /** The definition as JSON: what counting measures and change detection compares. */
   readonly json: string
+  /** Arguments whose names the API does not take: as they are sent, to the server's own. */
+  readonly names?: ReadonlyMap<string, string>
 }
 
 /** Every tool the host has now. A change makes a new pool; the same pool is the same object. */

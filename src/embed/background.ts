@@ -2,12 +2,14 @@
 import { setImmediate } from 'node:timers/promises'
 import type { VectorStore } from './store.ts'
 import type { Tier } from './tier.ts'
+import { createWaiting, type Waiting } from './waiting.ts'
 
 export interface Background {
   /** Undefined when there is nothing to do. */
   readonly progress: { readonly done: number; readonly total: number } | undefined
   /** How often vectors were added. */
   readonly rounds: number
+  /** Texts for which there is no room are left out: whoever needs them asks again. */
   prepare(texts: readonly string[]): void
   /** Until there is nothing to do. */
   finished(): Promise<void>
@@ -21,7 +23,7 @@ const PAUSE = 25
 const LOOKUPS = 256
 
 export function createBackground(tier: Tier): Background {
-  const waiting = new Set<string>()
+  const waiting = createWaiting()
   let work: Promise<void> | undefined
   let done = 0
   let rounds = 0
@@ -59,7 +61,7 @@ export function createBackground(tier: Tier): Background {
     },
     prepare(texts) {
       if (tier.failure !== undefined) return
-      for (const text of texts) waiting.add(text)
+      if (texts.length > 0) waiting.add(texts)
       if (waiting.size > 0) work ??= runAll()
     },
     async finished() {
@@ -70,13 +72,13 @@ export function createBackground(tier: Tier): Background {
 
 /** Up to a batch of texts that have no vector yet; those that have one are dropped. */
 async function nextBatch(
-  waiting: Set<string>,
+  waiting: Waiting,
   store: VectorStore,
   drop: (texts: readonly string[]) => void,
 ): Promise<string[]> {
   const batch: string[] = []
   let lookups = 0
-  for (const text of waiting) {
+  for (const text of waiting.texts()) {
     if (store.has(text)) drop([text])
     else if (batch.push(text) === BATCH) break
     if (++lookups % LOOKUPS === 0) await setImmediate()

@@ -30,7 +30,10 @@ export interface Embedder {
   readonly state: EmbedderState
   /** Grows whenever there are new vectors: time to ask for those that were missing. */
   readonly version: number
-  /** A unit vector; undefined when the tier cannot be used. The first one waits for the model to load. */
+  /**
+   * A unit vector; undefined when the tier cannot be used or too many queries wait already. The first one waits for the
+   * model to load.
+   */
   embedQuery(text: string): Promise<Float32Array | undefined>
   /** What is ready, in the order of the texts: `scale × codes` is a unit vector, as near as signed bytes come. */
   vectors(texts: readonly string[]): readonly (Vector | undefined)[]
@@ -42,10 +45,14 @@ export interface Embedder {
   close(): Promise<void>
 }
 
+/** Queries at one time: a search that comes with more of them does without the model. */
+const MAX_QUERIES = 32
+
 export function createEmbedder(options: EmbedderOptions = {}): Embedder {
   const { cacheFolder, notify = () => {}, load = loadEngine } = options
   const tier = createTier({ cacheFolder, notify, load })
   const background = createBackground(tier)
+  let queries = 0
   return {
     get state(): EmbedderState {
       if (tier.failure !== undefined) return { status: 'unavailable', reason: tier.failure }
@@ -55,11 +62,18 @@ export function createEmbedder(options: EmbedderOptions = {}): Embedder {
     get version() {
       return background.rounds + (tier.store ? 1 : 0)
     },
-    embedQuery: (text) =>
-      tier.awaited(async () => {
-        const vector = (await tier.embed([text]))?.[0]
-        return vector && Float32Array.from(vector)
-      }),
+    async embedQuery(text) {
+      if (queries >= MAX_QUERIES) return undefined
+      queries++
+      return tier
+        .awaited(async () => {
+          const vector = (await tier.embed([text]))?.[0]
+          return vector && Float32Array.from(vector)
+        })
+        .finally(() => {
+          queries--
+        })
+    },
     vectors: (texts) => texts.map((text) => tier.store?.get(text)),
     prepare: background.prepare,
     ready: () =>

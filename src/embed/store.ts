@@ -28,10 +28,12 @@ export interface StoreOptions {
   readonly mostBytes?: number
 }
 
-/** About 160,000 tools. A file is read as a whole, so this is also what it can take of a process's memory. */
+/** About 160,000 tools. A file is read as a whole; with what is added afterwards, memory holds twice as much at most. */
 const MOST_BYTES = 64_000_000
-/** How many texts' keys are remembered: hashing 20,000 of them takes longer than a search may. */
+/** Texts whose keys are remembered: hashing 20,000 of them takes longer than a search may. */
 const MOST_KEYS = 50_000
+/** Characters of all of them together. */
+const MOST_CHARACTERS = 30_000_000
 
 /** `$XDG_CACHE_HOME/toolshelf`, else `~/.cache/toolshelf`; undefined for a user without a home. */
 export function defaultFolder(environment: NodeJS.ProcessEnv = process.env): string | undefined {
@@ -48,6 +50,7 @@ export function defaultFolder(environment: NodeJS.ProcessEnv = process.env): str
 export async function openStore(options: StoreOptions): Promise<VectorStore> {
   const { dimensions } = options
   const records = new Map<string, Buffer>()
+  const maxRecords = 2 * Math.floor((options.mostBytes ?? MOST_BYTES) / recordSize(dimensions))
   const keyFor = createKeys()
   const disk = createDisk(options)
   await disk.read((record) => records.set(keyIn(record), record))
@@ -70,6 +73,10 @@ export async function openStore(options: StoreOptions): Promise<VectorStore> {
         records.set(key, record)
         added.push(record)
       }
+      for (const oldest of records.keys()) {
+        if (records.size <= maxRecords) break
+        records.delete(oldest)
+      }
       if (added.length > 0) disk.append(Buffer.concat(added))
     },
     flush: () => disk.flush(),
@@ -78,13 +85,17 @@ export async function openStore(options: StoreOptions): Promise<VectorStore> {
 
 function createKeys(): (text: string) => string {
   const keys = new Map<string, string>()
+  let characters = 0
   return (text) => {
-    let key = keys.get(text)
-    if (key === undefined) {
-      if (keys.size >= MOST_KEYS) keys.clear()
-      key = keyOf(text)
-      keys.set(text, key)
+    const known = keys.get(text)
+    if (known !== undefined) return known
+    characters += text.length
+    if (keys.size >= MOST_KEYS || characters > MOST_CHARACTERS) {
+      keys.clear()
+      characters = text.length
     }
+    const key = keyOf(text)
+    keys.set(text, key)
     return key
   }
 }

@@ -1,6 +1,12 @@
 // `toolshelf/mcp`: a host that feeds a shelf from many MCP servers, and the gateway built on it.
-export { type Config, readConfig } from './config/config.ts'
-export { configPlaces, defaultConfigFiles, type Machine, thisMachine } from './config/places.ts'
+export { type Config, type ConfigText, readConfig } from './config/config.ts'
+export {
+  configPlaces,
+  type Machine,
+  projectConfigFiles,
+  thisMachine,
+  userConfigFiles,
+} from './config/places.ts'
 export { type HttpGateway, type HttpOptions, runOnHttp } from './gateway/http.ts'
 export { createGateway, type Gateway, type GatewayOptions, shelfOptions } from './gateway/index.ts'
 export { runOnStdio } from './gateway/stdio.ts'

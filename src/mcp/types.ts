@@ -16,12 +16,22 @@ export type ServerConfig = {
   /** Patterns over the tools' own names, with `*`; an empty list allows all. */
   readonly allow: readonly string[]
   readonly deny: readonly string[]
+  /** How many of its tools are used at most; 5,000 if left out. */
+  readonly maxTools?: number
+  /** Whether the user may be asked what the server wants to know during a call; `ask` if left out. */
+  readonly elicitation?: 'ask' | 'deny'
+  /** Whether the client's model may be asked for what the server requests during a call; `ask` if left out. */
+  readonly sampling?: 'ask' | 'deny'
   /** Milliseconds. */
   readonly connectTimeout: number
   /** Milliseconds without progress. */
   readonly callTimeout: number
+  /** The user believes what it says of its own tools: those with `readOnlyHint` run in an agent without a question. */
+  readonly trustAnnotations?: boolean
   /** The file it came from. */
   readonly source: string
+  /** Environment variables that `${}` references in it stood for, with their values: hidden in everything that is shown. */
+  readonly variables?: { readonly [name: string]: string }
 }
 
 export type StdioConfig = {
@@ -60,7 +70,8 @@ export type ListedTool = {
 /** What is wrong with a tool's definition, and what was done about it. */
 export type ToolProblem = {
   readonly tool: string
-  readonly kind: 'dropped' | 'repaired' | 'large'
+  /** `limited`: there is more of it than is used. */
+  readonly kind: 'dropped' | 'repaired' | 'large' | 'limited'
   readonly message: string
 }
 
@@ -75,12 +86,16 @@ export type ServerStatus = {
   readonly config: ServerConfig
   /** Its tools as last listed, those that rules hide left out. */
   readonly tools: readonly ListedTool[]
+  /** Tools that only the pages of an MCP App may call; they are not among `tools`. */
+  readonly pageTools: readonly ListedTool[]
   /** Own names of the tools that `allow` and `deny` hide. */
   readonly hidden: readonly string[]
   /** Own names of the tools held back because their definition changed. */
   readonly held: readonly string[]
   /** The list is from an earlier run: the server has not answered in this one. */
   readonly isCached: boolean
+  /** An earlier run has kept what the server lists. */
+  readonly isRemembered: boolean
   readonly problems: readonly ToolProblem[]
   readonly info: { readonly name: string; readonly version: string } | undefined
   readonly protocol: string | undefined
@@ -91,6 +106,12 @@ export type ServerStatus = {
   readonly pid: number | undefined
   /** The last lines that the process wrote to stderr. */
   readonly stderr: string
+  /** What it lists besides tools, as last listed, in this run or an earlier one; undefined while it is not known. */
+  readonly prompts: readonly unknown[] | undefined
+  readonly resources: readonly unknown[] | undefined
+  readonly resourceTemplates: readonly unknown[] | undefined
+  /** All of these three were listed in this run. */
+  readonly hasListed: boolean
 }
 
 export type CallOptions = {
@@ -100,6 +121,8 @@ export type CallOptions = {
   readonly timeout?: number
   /** Answers what the server asks during this call. */
   readonly asker?: Asker
+  /** Sent along as `_meta`, such as the trace context; keys that belong to a connection are left out. */
+  readonly meta?: { readonly [key: string]: unknown }
 }
 
 export type Progress = { readonly progress: number; readonly total?: number; readonly message?: string }
@@ -133,12 +156,16 @@ export type HostEvent =
   | { readonly type: 'tools'; readonly server: string; readonly status: ServerStatus }
   | { readonly type: 'resources' | 'prompts'; readonly server: string }
   | { readonly type: 'resource'; readonly server: string; readonly uri: string }
+  /** The user has done what an elicitation in URL mode asked for. */
+  | { readonly type: 'elicitation'; readonly server: string; readonly id: string }
   | {
       readonly type: 'log'
       readonly server: string
       readonly level: string
       readonly logger: string | undefined
       readonly data: unknown
+      /** The client in whose call it was logged; undefined outside of calls, and where that is not clear. */
+      readonly client: object | undefined
     }
 
 /** Many servers, connected in the background, feeding one shelf. */
@@ -152,6 +179,8 @@ export type McpHost = {
   status(): readonly ServerStatus[]
   /** The model's call → its tool_result. Whatever goes wrong is an answer, never a rejection. */
   run(call: ToolUse, options?: CallOptions): Promise<ToolResult>
+  /** Whether a tool only reads, by the word of a server whose annotations the user trusts. */
+  isReadOnly(call: ToolUse): boolean
   /** A call by the server's and the tool's own names. Rejects with an error that says what to do. */
   call(
     server: string,
@@ -172,6 +201,10 @@ export type McpHost = {
   notify(method: string): void
   /** Lists a server's tools anew; on failure the last good list stays. */
   refresh(server: string): Promise<void>
+  /** Lists prompts, resources and templates too, from now on; `status()` has them. */
+  watchLists(): void
+  /** Lists anew what servers have said is fresh no longer; resolves when that is done, or when the time is over. */
+  freshen(options: { readonly timeout: number }): Promise<void>
   /** Tells of each change until the returned function is called. */
   listen(listener: (event: HostEvent) => void): () => void
   /** Ends every connection and process. */

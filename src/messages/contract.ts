@@ -1,4 +1,5 @@
 // Does a request use deferral, in any of the ways that the API has for it?
+import { oncePerFrozen } from '../core/frozen.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../core/oracle/json.ts'
 import { isChange, referencesIn } from '../core/oracle/references.ts'
 import { blocksOf } from '../core/oracle/turns.ts'
@@ -6,8 +7,10 @@ import { variantOf } from './hosted/tools.ts'
 import type { MessagesRequest } from './types.ts'
 
 export function usesDeferral({ tools, messages }: MessagesRequest): boolean {
-  return listOf(tools).map(fieldsOf).some(isDeferring) || listOf(messages).map(fieldsOf).some(loadsOrSearches)
+  return someDefer(listOf(tools)) || listOf(messages).map(fieldsOf).some(loadsOrSearches)
 }
+
+const someDefer = oncePerFrozen((tools: readonly unknown[]) => tools.map(fieldsOf).some(isDeferring))
 
 function isDeferring(tool: Fields): boolean {
   const members = [tool.default_config, ...Object.values(fieldsOf(tool.configs))]

@@ -1,14 +1,19 @@
 // What each endpoint does with a request: read it, let the gateway answer or forward it, and write what comes.
 import { createHash } from 'node:crypto'
 import { isFields } from '../core/oracle/json.ts'
-import { flowOf, parseBody, readBody } from './body.ts'
-import { newRequestId, reasonIn, refuse } from './errors.ts'
-import { type Asked, type Gateway, newDeed } from './gateway.ts'
+import { type BodyLimits, flowOf, readBody } from './body.ts'
+import { newRequestId, Refusal, reasonIn, refuse } from './errors.ts'
+import { type EventStream, openEventStream } from './event-stream.ts'
+import type { Forwarding } from './forwarding.ts'
+import { type Asked, type Deed, type Gateway, newDeed } from './gateway.ts'
 import { admit, type GuardOptions, type Guest } from './guard.ts'
+import type { BodyMemory } from './held-bytes.ts'
 import type { Metrics } from './metrics.ts'
 import { readSetting, type Setting } from './plan.ts'
-import { sendAnswer, sendMessage, sendOn, sendStream } from './respond.ts'
-import type { Answer, Call, Fields, MessagesRequest, Origin, StreamEvent } from './types.ts'
+import { createRequestReader } from './read-request.ts'
+import { sendAnswer, sendMessage, sendOn } from './respond.ts'
+import { createScheduler } from './scheduler.ts'
+import type { Answer, Call, Fields, Headers, MessagesRequest, Origin, StreamEvent } from './types.ts'
 import { type Flow, open } from './upstream/http.ts'
 import { below, withoutSearchBetas } from './upstream/messages.ts'
 import { glance, ours, type Visit } from './visit.ts'
@@ -18,14 +23,21 @@ export type EndpointOptions = {
   readonly setting: Setting
   readonly metrics: Metrics
   readonly guard: GuardOptions
+  /** Requests that are forwarded beside those that are answered here. */
+  readonly forwarding: Forwarding
   readonly mostBody: number
+  readonly bodyMemory: BodyMemory
   readonly silence: number
+  readonly headWaitMs: number
 }
 
 /** Answers a visit, or throws what to answer. */
 export function createEndpoints(options: EndpointOptions): (visit: Visit) => Promise<void> {
-  const { gateway, setting, metrics, guard, mostBody, silence } = options
+  const { gateway, setting, metrics, guard, forwarding, mostBody, bodyMemory } = options
+  const { silence, headWaitMs } = options
   const { upstream } = gateway
+  const scheduler = createScheduler()
+  const reader = createRequestReader()
 
   async function answer(visit: Visit): Promise<void> {
     const { incoming, path } = visit
@@ -33,7 +45,8 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
     const guest = path === '/health' || path === '/api/hello' ? undefined : admit(incoming, guard)
     const endpoint = endpoints[`${incoming.method} ${path}`]
     if (endpoint) return endpoint(visit, guest ?? NOBODY)
-    if (guest && upstream.origin && path.startsWith('/v1/')) return passThrough(visit, guest, upstream.origin)
+    const isForwarded = forwarding(incoming.method ?? '', path)
+    if (guest && upstream.origin && isForwarded) return passThrough(visit, guest, upstream.origin)
     throw refuse(404, 'not_found_error', `there is nothing at ${incoming.method} ${path}`)
   }
 
@@ -43,8 +56,7 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
     'GET /v1/models': listing,
     'HEAD /api/hello': ({ outgoing }) => sendAnswer(outgoing, document('')),
     'GET /api/hello': ({ outgoing }) => sendAnswer(outgoing, document({ message: 'hello' })),
-    'GET /health': ({ outgoing }) =>
-      sendAnswer(outgoing, document({ status: 'ok', upstream: upstream.name })),
+    'GET /health': ({ outgoing }) => sendAnswer(outgoing, document({ status: 'ok' })),
     'GET /metrics': ({ outgoing }) =>
       sendAnswer(outgoing, {
         status: 200,
@@ -59,17 +71,25 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
     const { body, request, asked } = await read(visit, guest)
     if (!isMessages(request)) return passMistake(visit, guest, body)
     visit.model = request.model
-    const { deed, sampled } = await gateway.reply(request, asked)
-    visit.deed = deed
-    if (!sampled) return forward(visit, originOf(), passedCall(request, asked), body)
-    if ('refused' in sampled) {
-      visit.error = reasonIn(sampled.refused.body)
-      return sendAnswer(outgoing, sampled.refused, ours(deed))
+    let stream: EventStream | undefined
+    const onDecided = (deed: Deed) => {
+      visit.deed = deed
+      if (request.stream === true)
+        stream ??= openEventStream(outgoing, { headWaitMs, silence, headers: early(deed) })
     }
-    const all = { 'request-id': newRequestId(), ...sampled.headers, ...ours(deed) }
-    return request.stream === true
-      ? sendStream(outgoing, watched(sampled.events, visit), all, silence)
-      : sendMessage(outgoing, watched(sampled.events, visit), all)
+    try {
+      const { deed, sampled } = await gateway.reply(request, { ...asked, onDecided })
+      visit.deed = deed
+      if (!sampled) return await forward(visit, originOf(), passedCall(request, asked), body)
+      if ('refused' in sampled) throw new Refusal(sampled.refused)
+      onDecided(deed)
+      const id = newRequestId()
+      const headers = () => ({ 'request-id': id, ...sampled.headers, ...ours(deed) })
+      const events = watched(sampled.events, visit)
+      await (stream ? stream.send(events, headers()) : sendMessage(outgoing, events, headers))
+    } finally {
+      stream?.close()
+    }
   }
 
   async function counting(visit: Visit, guest: Guest): Promise<void> {
@@ -95,20 +115,32 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
   }
 
   async function read(visit: Visit, guest: Guest): Promise<{ body: Buffer; request: Fields; asked: Asked }> {
-    const body = await readBody(visit.incoming, mostBody)
+    const owner = ownerOf(guest)
+    const body = await readBody(visit.incoming, limitsFor(visit, owner))
     const call = callFor(visit, guest)
-    return {
-      body,
-      request: parseBody(body),
-      asked: { setting: settingFor(visit, guest), call, owner: ownerOf(call) },
-    }
+    const slice = await scheduler.turn()
+    const request = await reader.read(body, owner, slice)
+    return { body, request, asked: { setting: settingFor(visit, guest), call, owner, slice } }
   }
 
-  /** The request's own word, its key's, or everyone's. */
+  /** A body's bytes count until its request is over. */
+  function limitsFor({ gone }: Visit, owner: string): BodyLimits {
+    const held = bodyMemory.hold(owner)
+    gone.addEventListener('abort', held.release, { once: true })
+    return { maxBytes: mostBody, held }
+  }
+
+  /** What the request asks for, where its key lets it; else what its key or everyone gets. */
   function settingFor({ incoming }: Visit, { key }: Guest): Setting {
     const given = incoming.headers['x-toolshelf-mode']
     if (given === undefined) return key?.setting ?? setting
     const asked = readSetting(String(given))
+    if (key?.setting && !key.mayChoose && !isSame(asked, key.setting))
+      throw refuse(
+        403,
+        'permission_error',
+        `this key is fixed to the mode "${key.setting.mode}"; leave out the header x-toolshelf-mode`,
+      )
     if (!asked || (asked.mode === 'pass' && !upstream.origin))
       throw refuse(
         400,
@@ -135,11 +167,11 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
 
   /** Asked to pass on whatever comes, as it comes. */
   async function passUnread(visit: Visit, guest: Guest): Promise<void> {
-    const flow = flowOf(visit.incoming, mostBody)
+    const flow = flowOf(visit.incoming, limitsFor(visit, ownerOf(guest)))
     const deed = newDeed({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
     visit.deed = deed
-    const glanced = flow.whole.then((body) => {
-      const { model, tools } = glance(body)
+    const glanced = flow.whole.then((chunks) => {
+      const { model, tools } = glance(chunks)
       visit.model = model
       deed.toolsGiven = deed.toolsVisible = tools
     })
@@ -148,29 +180,45 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
 
   async function passThrough(visit: Visit, guest: Guest, origin: Origin): Promise<void> {
     const hasBody = visit.incoming.method !== 'GET' && visit.incoming.method !== 'HEAD'
-    const body = hasBody ? await readBody(visit.incoming, mostBody) : undefined
+    const limits = hasBody ? limitsFor(visit, ownerOf(guest)) : undefined
+    const body = limits && (await readBody(visit.incoming, limits))
     return forward(visit, origin, callFor(visit, guest), body)
   }
 
   return answer
 }
 
+function isSame(one: Setting | undefined, other: Setting): boolean {
+  return one?.mode === other.mode && one.share === other.share
+}
+
+/** What is known of a reply before the upstream has answered. */
+function early(deed: Deed): () => Headers {
+  const { 'x-toolshelf-tools': _, ...known } = ours(deed)
+  return () => ({ 'request-id': newRequestId(), ...known })
+}
+
 const NOBODY: Guest = { headers: {}, key: undefined }
 
 async function forward(
   visit: Visit,
-  { url, credentials }: Origin,
+  { url, credentials, secrets = [] }: Origin,
   call: Call,
   body: Buffer | Flow | undefined,
 ): Promise<void> {
   const { incoming, outgoing, address, path, deed } = visit
   const answer = await open(below(url, path + (address?.search ?? '')), {
     method: incoming.method ?? 'GET',
-    headers: credentials(call.headers),
+    headers: {
+      ...credentials(call.headers),
+      ...(secrets.length > 0 ? { 'accept-encoding': 'identity' } : {}),
+    },
     ...(body === undefined ? {} : { body }),
     signal: call.signal,
   })
-  await sendOn(outgoing, answer, deed ? ours(deed) : {})
+  // Nothing is sent again once there is an answer.
+  if (body && 'drop' in body) void body.whole.then(body.drop, () => {})
+  await sendOn(outgoing, answer, deed ? ours(deed) : {}, secrets)
 }
 
 /** An upstream may say in its stream that it failed. */
@@ -195,8 +243,9 @@ function areFields(value: unknown): boolean {
 }
 
 /** Conversations of different clients are kept apart, whatever they say. */
-function ownerOf({ headers }: Call): string {
-  return createHash('sha256').update(`${headers['x-api-key']}\n${headers.authorization}`).digest('base64')
+function ownerOf({ headers, key }: Guest): string {
+  const credentials = [key?.secret, headers['x-api-key'], headers.authorization]
+  return createHash('sha256').update(JSON.stringify(credentials)).digest('base64')
 }
 
 function document(value: unknown): Answer {

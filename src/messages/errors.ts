@@ -20,9 +20,16 @@ export type ErrorType =
   | 'request_too_large'
   | 'timeout_error'
   | 'api_error'
+  | 'overloaded_error'
 
 export function refuse(status: number, type: ErrorType, message: string, code?: string): Refusal {
   return new Refusal(errorAnswer(status, type, message, code))
+}
+
+/** Refuses for now: the same request will do after so many seconds. */
+export function refuseForNow(message: string, retryAfterSeconds: number): Refusal {
+  const { headers, ...answer } = errorAnswer(503, 'overloaded_error', message)
+  return new Refusal({ ...answer, headers: { ...headers, 'retry-after': String(retryAfterSeconds) } })
 }
 
 export function errorAnswer(status: number, type: ErrorType, message: string, code?: string): Answer {

@@ -1,24 +1,44 @@
 // THE MAIN PATH of the Messages gateway: a client's request in, a reply out; one step a line.
 
+import type { Figures } from '../core/figures/figures.ts'
+import type { PriceTable } from '../core/figures/prices.ts'
 import type { Rank } from '../core/index.ts'
 import { validate } from '../core/oracle/index.ts'
 import { withoutUnknown } from '../core/oracle/known.ts'
-import { countTokens, visibleTools } from '../core/oracle/render.ts'
+import { countTokens } from '../core/oracle/render.ts'
+import { readingOf } from '../core/oracle/size.ts'
 import { rankers as rankersByName } from '../rankers.ts'
 import { startTimer } from '../timer.ts'
+import { usesDeferral } from './contract.ts'
 import { refuse } from './errors.ts'
 import { startHosted } from './hosted/searching.ts'
 import type { HostedRankers } from './hosted/tools.ts'
-import { type Mode, type Plan, planFor, type Setting } from './plan.ts'
+import { createMeter } from './meter.ts'
+import {
+  asksForShelving,
+  decide,
+  type Facts,
+  type Mode,
+  type Plan,
+  type Setting,
+  type ShelvingFacts,
+  whyNotShelved,
+  wireFor,
+} from './plan.ts'
 import { converse } from './rounds.ts'
+import { count as countBy, type Target, type Wait } from './sampling.ts'
+import { rest, type Slice } from './scheduler.ts'
 import type { Searching } from './searching.ts'
-import { createLift } from './shelve/lift.ts'
+import { createClientShelves } from './shelve/client-shelf.ts'
+import { type Liftable, lift, restoringFor, type Shelved } from './shelve/lift.ts'
 import { createMemory } from './shelve/memory.ts'
+import { isRestored } from './shelve/restore.ts'
 import { startHidden } from './shelve/searching.ts'
-import { isBound, withBindingBeta } from './shelve/thinking.ts'
+import { isBound, withBindingBeta, withDroppedThinking } from './shelve/thinking.ts'
+import { hasTraces, withoutCarriedIds } from './traces.ts'
 import type { Answer, Call, MessagesRequest, Sampled, Upstream, Wire } from './types.ts'
 import { withoutSearchBetas } from './upstream/messages.ts'
-import { lower, withEverythingLoaded } from './wire/lower.ts'
+import { withEverythingLoaded } from './wire/lower.ts'
 
 export type GatewayOptions = {
   readonly upstream: Upstream
@@ -28,7 +48,11 @@ export type GatewayOptions = {
   readonly keep?: readonly string[]
   /** Tokens of the models' window, where the upstream's models are not known. */
   readonly contextWindow?: number | undefined
+  /** Prices in place of the table that comes with Toolshelf. */
+  readonly prices?: PriceTable | undefined
   readonly notify?: (message: string) => void
+  /** Waits before a sampling is tried again; a clock unless given. */
+  readonly wait?: Wait
 }
 
 /** What was done with a request, for the log and the metrics. */
@@ -41,16 +65,30 @@ export type Deed = {
   loaded: string[]
   searches: number
   rounds: number
-  /** Below zero where searching costs more than the few definitions that it spares. */
-  tokensSaved: number
-  /** Counts what was saved. It takes longer than a client should wait, so it is called once the reply is over. */
-  saving: () => number
+  /** What was saved so far; undefined where nothing is deferred, and until the upstream has accepted a sampling. */
+  figures: () => Figures | undefined
 }
 
-export type Asked = { readonly setting: Setting; readonly call: Call; readonly owner: string }
+export type Asked = {
+  readonly setting: Setting
+  readonly call: Call
+  readonly owner: string
+  /** Called before the first sampling, unless the request is to be forwarded as it came. */
+  readonly onDecided?: (deed: Deed) => void
+  /** Shares the event loop with other requests, between steps that take long for very many tools. */
+  readonly slice?: Slice | undefined
+}
 
 /** A reply, or undefined where the request is to be forwarded as it came. */
 export type Reply = { readonly deed: Deed; readonly sampled: Sampled | undefined }
+
+/** A request that was decided on, as it is worked with. */
+type Started = {
+  readonly plan: Plan
+  readonly deed: Deed
+  readonly contract: MessagesRequest
+  readonly shelved: Shelved | undefined
+}
 
 export type Gateway = {
   readonly upstream: Upstream
@@ -62,37 +100,64 @@ export type Gateway = {
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { upstream, rankers = bestRankers, keep = [], contextWindow, notify = () => {} } = options
+  const { upstream, rankers = bestRankers, keep = [], contextWindow, prices, notify = () => {} } = options
   const memory = createMemory()
-  const lift = createLift({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow })
+  const shelves = createClientShelves({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow })
 
-  async function start(request: MessagesRequest, { setting, call, owner }: Asked) {
-    // 1. Pass, emulate, shelve or off, and why
-    const plan = await planFor(request, { setting, upstream, lift, memory, owner })
-    const deed = newDeed(plan, request)
-    if (!isTheirs(plan, request, setting)) refuseThreads(request)
-    if (plan.mode === 'pass') return { plan, deed, contract: request }
-    // 2. What the API itself would refuse
-    if (plan.mode === 'emulate') refuseInvalid(request, call)
-    // 3. The request of the contract: the client's own, or one made for it
-    const contract = plan.mode === 'off' ? withEverythingLoaded(request) : request
-    return { plan, deed, contract }
+  /** What the decision depends on; with it the shelf, where one would be used. */
+  async function look(
+    request: MessagesRequest,
+    asked: Asked,
+  ): Promise<{ facts: Facts; liftable?: Liftable }> {
+    const { setting, owner, slice } = asked
+    const isDeferring = usesDeferral(request)
+    const wire = wireFor(request, upstream.wireFor(request.model))
+    const isReadable = wire.wire === 'native' || !hasTraces(request)
+    const facts = { setting, wire, isDeferring, isPassable: upstream.origin !== undefined && isReadable }
+    if (!asksForShelving(setting, isDeferring)) return { facts: { ...facts, shelving: undefined } }
+    const shelf = whyNotShelved(request) ?? (await shelves.shelfFor(request.tools ?? [], slice))
+    if (typeof shelf === 'string') return { facts: { ...facts, shelving: shelf } }
+    const liftable = { shelf, restoring: restoringFor(shelf, request, memory, owner) }
+    return { facts: { ...facts, shelving: shelvingFacts(request, facts, liftable) }, liftable }
   }
 
-  function searchingFor(plan: Plan, contract: MessagesRequest, deed: Deed, owner: string) {
+  /** Decides, and makes the request of the contract: the client's own, or one made for it. */
+  async function start(request: MessagesRequest, asked: Asked): Promise<Started> {
+    // 1. Pass, emulate, shelve or off, and why
+    const { facts, liftable } = await look(request, asked)
+    const plan = decide(facts)
+    await rest(asked.slice)
+    const deed = newDeed(plan, request)
+    if (!isTheirs(plan, request, asked.setting)) refuseThreads(request)
+    // 2. What the API itself would refuse
+    if (plan.mode === 'emulate') refuseInvalid(request, asked.call)
+    // 3. The client's tools on the shelf, once
+    const isShelved = plan.mode === 'shelve' && liftable !== undefined
+    const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable) : undefined
+    await rest(asked.slice)
+    const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
+    return { plan, deed, contract, shelved }
+  }
+
+  function searchingFor({ contract, deed, shelved }: Started, owner: string) {
     const onSearch = (names: readonly string[]) => {
       deed.searches++
       deed.loaded.push(...names)
     }
-    if (!plan.shelved) return startHosted(contract, rankers, onSearch)
+    if (!shelved) return startHosted(contract, rankers, onSearch)
     const remember: Parameters<typeof startHidden>[3] = (messages, searches) =>
       memory.remember(owner, messages, searches)
-    return startHidden(contract, plan.shelved, onSearch, remember)
+    return startHidden(contract, shelved, onSearch, remember)
   }
 
   /** Threads are the upstream's business where it is asked as it is, or known to speak today's API. */
   function isTheirs({ mode }: Plan, { model }: MessagesRequest, setting: Setting): boolean {
     return mode === 'pass' && (setting.mode === 'pass' || upstream.wireFor(model).wire === 'native')
+  }
+
+  function targetFor(plan: Plan, request: MessagesRequest, call: Call): Target {
+    const { wire = 'append', mostTools } = plan
+    return { upstream, wire, mostTools, call: callFor(plan, request, call), wait: options.wait }
   }
 
   /** Betas of tool search stay here, unless the upstream knows it. */
@@ -106,50 +171,62 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     upstream,
     async reply(request, asked) {
-      const { plan, deed, contract } = await start(request, asked)
+      const started = await start(request, asked)
+      const { plan, deed } = started
       if (plan.mode === 'pass') return { deed, sampled: undefined }
+      asked.onDecided?.(deed)
       // 4. The searches of this reply, shown or hidden
-      const searching: Searching = await searchingFor(plan, contract, deed, asked.owner)
+      const searching: Searching = await searchingFor(started, asked.owner)
       // 5. Samplings until the model has what it needs
-      const onRound = (round: MessagesRequest) => {
-        if (deed.rounds++ === 0 && plan.mode !== 'off') measure(deed, request, round)
+      const meter = plan.mode === 'off' ? undefined : createMeter(withoutCarriedIds(request), prices)
+      if (meter) deed.figures = meter.figures
+      await rest(asked.slice)
+      const onRound = (round: MessagesRequest, sent: MessagesRequest) => {
+        if (deed.rounds++ === 0) deed.toolsVisible = readingOf(round).visibleTools
+        meter?.sent(sent)
       }
-      const wire = plan.wire ?? 'append'
-      const call = callFor(plan, request, asked.call)
-      const sampled = await converse({ upstream, wire, call, searching, onRound })
+      const target = targetFor(plan, request, asked.call)
+      const sampled = await converse({ ...target, searching, onRound, onUsage: meter?.reported })
       return { deed, sampled }
     },
 
     async count(request, asked) {
-      const { plan, deed, contract } = await start(request, asked)
+      const started = await start(request, asked)
+      const { plan, deed } = started
       if (plan.mode === 'pass') return { deed, answer: undefined }
-      const searching = await searchingFor(plan, contract, deed, asked.owner)
+      const searching = await searchingFor(started, asked.owner)
       const whole = await searching.request()
-      measure(deed, request, whole)
-      const { stream: _, max_tokens: __, ...counted } = lower(whole, plan.wire ?? 'append')
-      const answer = await upstream.countTokens(
-        counted as MessagesRequest,
-        callFor(plan, request, asked.call),
-      )
+      deed.toolsVisible = readingOf(whole).visibleTools
+      const answer = await countBy(whole, targetFor(plan, request, asked.call))
       return { deed, answer: answer ?? estimated(whole) }
     },
   }
 }
 
+function shelvingFacts(
+  { model, messages, tools = [] }: MessagesRequest,
+  { setting: { mode, share }, wire: { mostTools } }: Pick<Facts, 'setting' | 'wire'>,
+  { shelf, restoring }: Liftable,
+): ShelvingFacts {
+  const isAuto = mode === 'auto'
+  return {
+    deferrable: shelf.deferred.size,
+    reachesShare: isAuto && shelf.reachesShare(model, share),
+    isRestored: isAuto && isRestored(messages, restoring),
+    exceeded: mostTools !== undefined && tools.length > mostTools ? mostTools : undefined,
+  }
+}
+
+/** Where the API binds thinking to what came before it, it is asked to drop what searches have changed. */
+function forWire(request: MessagesRequest, wire: Wire | undefined): MessagesRequest {
+  return wire === 'native' && isBound(request) ? withDroppedThinking(request) : request
+}
+
 const bestRankers = { own: rankersByName.model, bm25: rankersByName.hybrid, regex: rankersByName.regex }
 
 export function newDeed({ mode, wire, why }: Plan, { tools = [] }: Pick<MessagesRequest, 'tools'>): Deed {
-  const nothing = { toolsVisible: tools.length, searches: 0, rounds: 0, tokensSaved: 0, saving: () => 0 }
+  const nothing = { toolsVisible: tools.length, searches: 0, rounds: 0, figures: () => undefined }
   return { mode, wire, why, toolsGiven: tools.length, ...nothing, loaded: [] }
-}
-
-/** Against a request that shows all its tools. */
-function measure(deed: Deed, request: MessagesRequest, contract: MessagesRequest): void {
-  deed.toolsVisible = visibleTools(contract).length
-  deed.saving = () => {
-    const tools = (request.tools ?? []).map(({ defer_loading: _, ...tool }) => tool)
-    return countTokens({ ...request, tools }) - countTokens(contract)
-  }
 }
 
 /** Says that it is an estimate, and how it was made. */
@@ -169,7 +246,8 @@ function refuseThreads({ thread }: MessagesRequest): void {
 
 function refuseInvalid(request: MessagesRequest, { headers }: Call): void {
   const betas = (headers['anthropic-beta'] ?? '').split(',').map((beta) => beta.trim())
-  const error = validate(withoutUnknown(request), { betas: betas.filter((beta) => beta !== '') })
+  const known = betas.filter((beta) => beta !== '')
+  const error = validate(withoutUnknown(request), { betas: known, lenient: true })
   if (!error) return
   const { message, details } = error.body.error
   throw refuse(error.status, 'invalid_request_error', message, details?.error_code)

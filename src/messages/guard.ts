@@ -4,9 +4,16 @@ import { isSecret, LOOPBACK } from '../http.ts'
 import { refuse } from './errors.ts'
 import type { Setting } from './plan.ts'
 import type { Headers } from './types.ts'
+import { ofConnection } from './upstream/http.ts'
 
-/** A key that clients must have, and what it asks for, if it does. */
-export type Key = { readonly secret: string; readonly setting?: Setting | undefined }
+/** A key that clients must have. */
+export type Key = {
+  readonly secret: string
+  /** What is done with requests of this key. */
+  readonly setting?: Setting | undefined
+  /** Requests may choose with `x-toolshelf-mode` although the key has a setting. */
+  readonly mayChoose?: boolean | undefined
+}
 
 export type GuardOptions = {
   readonly address: string
@@ -35,7 +42,8 @@ export function admit(incoming: IncomingMessage, { address, keys, hosts }: Guard
   const { origin } = incoming.headers
   if (origin !== undefined && !names.has(hostName(origin.replace(/^[a-z-]+:\/\//i, ''))))
     throw refuse(403, 'permission_error', 'pages of other origins may not use this gateway')
-  return unlock(headersOf(incoming), keys)
+  const guest = unlock(headersOf(incoming), keys)
+  return { ...guest, headers: forwarded(guest.headers, incoming) }
 }
 
 function unlock(headers: Headers, keys: readonly Key[]): Guest {
@@ -67,25 +75,17 @@ function hostName(host: string): string {
     .toLowerCase()
 }
 
-/** What belongs to this connection or to the gateway is not the upstream's business. */
+/** What is not the upstream's business. */
 const NOT_FORWARDED = new Set([
-  ...[
-    'host',
-    'connection',
-    'keep-alive',
-    'proxy-authorization',
-    'proxy-connection',
-    'te',
-    'trailer',
-    'upgrade',
-  ],
-  ...['transfer-encoding', 'content-length', 'expect', 'cookie', 'origin', 'x-toolshelf-mode'],
+  ...['host', 'content-length', 'expect', 'cookie', 'origin', 'x-toolshelf-mode'],
 ])
 
 function headersOf({ headers }: IncomingMessage): Headers {
-  return Object.fromEntries(
-    Object.entries(headers)
-      .filter(([name]) => !NOT_FORWARDED.has(name))
-      .map(([name, value]) => [name, [value].flat().join(', ')]),
-  )
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]))
+}
+
+function forwarded(headers: Headers, incoming: IncomingMessage): Headers {
+  const isOfConnection = ofConnection(incoming.headers)
+  const kept = Object.entries(headers).filter(([name]) => !NOT_FORWARDED.has(name) && !isOfConnection(name))
+  return Object.fromEntries(kept)
 }

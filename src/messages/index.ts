@@ -1,4 +1,6 @@
 // The public surface of `toolshelf/messages`: the Messages gateway and its upstreams.
+export type { Figures } from '../core/figures/figures.ts'
+export type { Price, PriceTable } from '../core/figures/prices.ts'
 export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts'
 export { createMetrics, type Metrics } from './metrics.ts'
 export { type Mode, readSetting, type Setting } from './plan.ts'

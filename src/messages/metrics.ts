@@ -9,27 +9,41 @@ export type Metrics = {
 
 export type Labels = { readonly [name: string]: string }
 
-const counters = {
-  toolshelf_requests_total: 'Requests answered, by endpoint, mode and status.',
-  toolshelf_request_seconds_total: 'Time from a request to the end of its answer.',
-  toolshelf_searches_total: 'Tool searches run.',
-  toolshelf_rounds_total: 'Samplings of the upstream.',
-  toolshelf_tools_offered_total: 'Tool definitions that clients sent.',
-  toolshelf_tools_visible_total: 'Tool definitions that models saw.',
-  toolshelf_tokens_saved_total: 'Tokens of definitions not sent, estimated by length.',
-} as const
+type Kind = 'counter' | 'gauge'
 
-export type CounterName = keyof typeof counters
+/** Counters only ever grow. What was saved can shrink, by a request whose searches cost more than they spared. */
+const series = {
+  toolshelf_requests_total: ['counter', 'Requests answered, by endpoint, mode and status.'],
+  toolshelf_request_seconds_total: ['counter', 'Time from a request to the end of its answer.'],
+  toolshelf_searches_total: ['counter', 'Tool searches run.'],
+  toolshelf_rounds_total: ['counter', 'Samplings of the upstream.'],
+  toolshelf_extra_round_trips_total: ['counter', 'Samplings beyond one a request, which searches added.'],
+  toolshelf_tools_offered_total: ['counter', 'Tool definitions that clients sent.'],
+  toolshelf_tools_visible_total: ['counter', 'Tool definitions that models saw.'],
+  toolshelf_tokens_without_total: [
+    'counter',
+    'Input tokens that requests would have had without tool search.',
+  ],
+  toolshelf_tokens_with_total: ['counter', 'Input tokens of all samplings, as the upstream reported them.'],
+  toolshelf_tokens_saved: ['gauge', 'Input tokens without tool search minus those with it.'],
+  toolshelf_search_output_tokens_total: ['counter', 'Output tokens of samplings that another one followed.'],
+  toolshelf_dollars_without_total: ['counter', 'List price of requests without tool search, if it is known.'],
+  toolshelf_dollars_with_total: ['counter', 'List price of all samplings of the same requests.'],
+  toolshelf_dollars_saved: ['gauge', 'List price without tool search minus that with it.'],
+} as const satisfies { readonly [name: string]: readonly [Kind, string] }
+
+/** The name of a counter or gauge of the gateway. */
+export type CounterName = keyof typeof series
 
 export function createMetrics(): Metrics {
   const values = new Map<CounterName, Map<string, number>>()
   let active = 0
   return {
     add(name, labels, amount = 1) {
-      const series = values.get(name) ?? new Map<string, number>()
+      const known = values.get(name) ?? new Map<string, number>()
       const key = written(labels)
-      series.set(key, (series.get(key) ?? 0) + amount)
-      values.set(name, series)
+      known.set(key, (known.get(key) ?? 0) + amount)
+      values.set(name, known)
     },
     begin() {
       active++
@@ -40,9 +54,9 @@ export function createMetrics(): Metrics {
       }
     },
     text() {
-      const lines = Object.entries(counters).flatMap(([name, help]) => [
+      const lines = Object.entries(series).flatMap(([name, [kind, help]]) => [
         `# HELP ${name} ${help}`,
-        `# TYPE ${name} counter`,
+        `# TYPE ${name} ${kind}`,
         ...[...(values.get(name as CounterName) ?? [])].map(([labels, value]) => `${name}${labels} ${value}`),
       ])
       const gauge = [

@@ -1,10 +1,7 @@
-// What is done with a request, decided for each: passed on, emulated, shelved, or sent with everything loaded.
-import { SEARCH_TOOL, ShelfError } from '../core/index.ts'
-import { usesDeferral } from './contract.ts'
-import type { Lift, Shelved } from './shelve/lift.ts'
-import type { Memory } from './shelve/memory.ts'
-import { isBound, withDroppedThinking } from './shelve/thinking.ts'
-import type { ChosenWire, MessagesRequest, Upstream, Wire } from './types.ts'
+// Decides what is done with a request: passed on, emulated, shelved, or sent with everything loaded. Pure: the decision
+// depends on the facts alone.
+import { SEARCH_TOOL } from '../core/index.ts'
+import type { ChosenWire, MessagesRequest, Wire } from './types.ts'
 import { CALL_TOOL } from './wire/call-tool.ts'
 
 export const modes = ['pass', 'emulate', 'shelve', 'off'] as const
@@ -32,67 +29,76 @@ export type Plan = {
   /** How tools reach the model; none where nothing is deferred. */
   readonly wire: Wire | undefined
   readonly why: string
-  readonly shelved?: Shelved
+  /** How many tools the upstream takes in one request. */
+  readonly mostTools?: number | undefined
 }
 
-export type Planning = {
+/** What a decision depends on. */
+export type Facts = {
   readonly setting: Setting
-  readonly upstream: Upstream
-  readonly lift: Lift
-  readonly memory: Memory
-  /** Whose conversation it is. */
-  readonly owner: string
+  readonly wire: ChosenWire
+  /** The upstream speaks the Messages API, and could read the request as it came. */
+  readonly isPassable: boolean
+  /** The client defers tools itself. */
+  readonly isDeferring: boolean
+  /** What shelving would mean, or why the tools cannot be shelved; undefined where nobody asks for it. */
+  readonly shelving: ShelvingFacts | string | undefined
 }
 
-export async function planFor(request: MessagesRequest, planning: Planning): Promise<Plan> {
-  const { setting, upstream } = planning
-  const { wire, why } = wireFor(request, upstream)
-  const isPassable = upstream.origin !== undefined
+export type ShelvingFacts = {
+  /** Tools that can be deferred. */
+  readonly deferrable: number
+  /** They take the share of the window that the setting names, or more. */
+  readonly reachesShare: boolean
+  /** The conversation had them on the shelf before. */
+  readonly isRestored: boolean
+  /** How many tools the upstream takes in one request, where the client sends more. */
+  readonly exceeded: number | undefined
+}
+
+export function decide(facts: Facts): Plan {
+  return { ...choose(facts), mostTools: facts.wire.mostTools }
+}
+
+function choose({ setting, wire: { wire, why }, isPassable, isDeferring, shelving }: Facts): Plan {
   if (setting.mode === 'pass') return { mode: 'pass', wire: undefined, why: 'asked for' }
-  const isDeferring = usesDeferral(request)
   if (setting.mode === 'off') return { mode: 'off', wire: undefined, why: 'switched off' }
   if (isDeferring) {
     const isPassed = wire === 'native' && isPassable && setting.mode !== 'emulate'
     return { mode: isPassed ? 'pass' : 'emulate', wire, why: `the client defers; ${wire}: ${why}` }
   }
-  const lifted = wire === 'native' && isBound(request) ? withDroppedThinking(request) : request
-  const shelved = setting.mode === 'emulate' ? 'the client defers nothing' : await shelve(lifted, planning)
-  if (typeof shelved !== 'string')
-    return { mode: 'shelve', wire, why: `${shelved.why}; ${wire}: ${why}`, shelved: shelved.shelved }
-  return { mode: isPassable ? 'pass' : 'off', wire: undefined, why: shelved }
+  const answer = shelves(setting, shelving)
+  if (answer.isShelved) return { mode: 'shelve', wire, why: `${answer.why}; ${wire}: ${why}` }
+  return { mode: isPassable ? 'pass' : 'off', wire: undefined, why: answer.why }
+}
+
+/** Whether the facts about shelving matter at all. */
+export function asksForShelving({ mode }: Setting, isDeferring: boolean): boolean {
+  return (mode === 'auto' || mode === 'shelve') && !isDeferring
+}
+
+function shelves({ mode, share }: Setting, shelving: Facts['shelving']): { isShelved: boolean; why: string } {
+  if (shelving === undefined) return { isShelved: false, why: 'the client defers nothing' }
+  if (typeof shelving === 'string') return { isShelved: false, why: shelving }
+  const isNever = mode === 'auto' && share === 100
+  if (isNever) return { isShelved: false, why: 'auto:100 shelves nothing' }
+  if (shelving.deferrable === 0) return { isShelved: false, why: 'no tool can be deferred' }
+  if (mode === 'shelve') return { isShelved: true, why: 'asked for' }
+  if (shelving.exceeded !== undefined)
+    return { isShelved: true, why: `the upstream takes ${shelving.exceeded} tools at most` }
+  if (shelving.reachesShare || shelving.isRestored)
+    return { isShelved: true, why: `tools take ${share} % of the window or more` }
+  return { isShelved: false, why: 'the tools are few' }
 }
 
 /** The bridge needs a name that is not the client's. */
-function wireFor({ model, tools = [] }: MessagesRequest, upstream: Upstream): ChosenWire {
-  const chosen = upstream.wireFor(model)
+export function wireFor({ tools = [] }: MessagesRequest, chosen: ChosenWire): ChosenWire {
   if (chosen.wire !== 'bridge' || !tools.some(({ name }) => name === CALL_TOOL)) return chosen
-  return { wire: 'append', why: `the client has its own ${CALL_TOOL}` }
+  return { ...chosen, wire: 'append', why: `the client has its own ${CALL_TOOL}` }
 }
 
-/** The client's tools on the shelf, or why they are not. */
-async function shelve(
-  request: MessagesRequest,
-  { setting, lift, memory, owner }: Planning,
-): Promise<{ shelved: Shelved; why: string } | string> {
-  const { tools = [] } = request
+/** Why a request's tools cannot be shelved, whatever they are. */
+export function whyNotShelved({ tools = [] }: MessagesRequest): string | undefined {
   if (tools.length === 0) return 'there are no tools'
-  if (tools.some(({ name }) => name === SEARCH_TOOL)) return `the client has its own ${SEARCH_TOOL}`
-  const toolSearch = setting.mode === 'shelve' ? true : `auto:${setting.share}`
-  const shelved = await lift(request, { toolSearch, owner, memory }).catch(whyNot)
-  if (typeof shelved === 'string') return shelved
-  const { open, reason } = shelved.decision
-  if (!open) return REASONS[reason] ?? reason
-  const why = setting.mode === 'shelve' ? 'asked for' : `tools take ${setting.share} % of the window or more`
-  return { shelved, why }
-}
-
-/** What cannot be shelved is the upstream's to take or to refuse. */
-function whyNot(error: unknown): string {
-  if (error instanceof ShelfError) return `the tools cannot be shelved: ${error.message}`
-  throw error
-}
-
-const REASONS: { readonly [reason: string]: string } = {
-  'below-threshold': 'the tools are few',
-  'nothing-to-search': 'no tool can be deferred',
+  return tools.some(({ name }) => name === SEARCH_TOOL) ? `the client has its own ${SEARCH_TOOL}` : undefined
 }

@@ -1,12 +1,16 @@
-// Answers as they are written to a client: whole, as a stream with pings, or the upstream's own bytes.
+// Answers as they are written to a client: whole, or the upstream's own bytes.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable, Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { fieldsOf, isFields } from '../core/oracle/json.ts'
 import { createCollector } from '../reply.ts'
 import { errorAnswer, Refusal } from './errors.ts'
+import { exactJson, stringifyExact } from './json/exact.ts'
 import { RefusedMidway } from './rounds.ts'
 import { written } from './stream/sse.ts'
 import type { Answer, Headers, StreamEvent } from './types.ts'
 import { passedOn, UpstreamError } from './upstream/http.ts'
+import { maskedHeaders, maskingStream } from './upstream/mask.ts'
 
 export function sendAnswer(
   outgoing: ServerResponse,
@@ -25,76 +29,71 @@ export function sendAnswer(
   incoming.once('end', () => outgoing.end()).resume()
 }
 
-/** The upstream's bytes as they come; one that breaks off breaks the client's connection off, too. */
-export function sendOn(outgoing: ServerResponse, incoming: IncomingMessage, ours: Headers): Promise<void> {
+/** The upstream's bytes as they come, secrets masked; one that breaks off breaks the client's connection off, too. */
+export function sendOn(
+  outgoing: ServerResponse,
+  incoming: IncomingMessage,
+  ours: Headers,
+  secrets: readonly string[] = [],
+): Promise<void> {
+  const { headers, body } = secrets.length === 0 ? asItIs(incoming) : withMask(incoming, secrets)
   return new Promise((resolve) => {
     outgoing.once('close', resolve)
     if (outgoing.destroyed) return resolve()
-    outgoing.writeHead(incoming.statusCode ?? 502, { ...passedOn(incoming), ...ours })
+    outgoing.writeHead(incoming.statusCode ?? 502, { ...headers, ...ours })
     // Bytes that come with the head go out with it; a model that thinks first shows at least the head.
     const head = setImmediate(() => outgoing.flushHeaders())
     for (const begun of ['data', 'end', 'close']) incoming.once(begun, () => clearImmediate(head))
-    incoming.once('error', () => outgoing.destroy())
-    incoming.once('aborted', () => outgoing.destroy())
-    incoming.pipe(outgoing)
+    for (const broken of ['error', 'aborted']) incoming.once(broken, () => outgoing.destroy())
+    if (body !== incoming) body.once('error', () => outgoing.destroy())
+    body.pipe(outgoing)
   })
 }
 
-/** The whole reply as one message. */
+type Passed = { readonly headers: Headers; readonly body: Readable }
+
+function asItIs(incoming: IncomingMessage): Passed {
+  return { headers: passedOn(incoming), body: incoming }
+}
+
+const DECODERS: { readonly [encoding: string]: () => Transform } = {
+  gzip: createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+}
+
+/** Bytes that are compressed, although they were not to be, are read first: a secret may be in them. */
+function withMask(incoming: IncomingMessage, secrets: readonly string[]): Passed {
+  const headers = maskedHeaders(passedOn(incoming), secrets)
+  const { 'content-encoding': encoding = 'identity', 'content-length': _, ...rest } = headers
+  if (encoding === 'identity') return { headers, body: incoming.pipe(maskingStream(secrets)) }
+  const decoder = DECODERS[encoding]?.()
+  if (!decoder) throw new UpstreamError('the upstream answered in an encoding that this gateway cannot read.')
+  decoder.once('error', () => incoming.destroy())
+  return { headers: rest, body: incoming.pipe(decoder).pipe(maskingStream(secrets)) }
+}
+
+/** The whole reply as one message; its headers are asked for once the reply is over. */
 export async function sendMessage(
   outgoing: ServerResponse,
   events: AsyncIterable<StreamEvent>,
-  headers: Headers,
+  headers: () => Headers,
 ): Promise<void> {
-  const collector = createCollector()
+  const collector = createCollector(exactJson)
   for await (const event of events) {
     if (event.type === 'error') {
       const body = JSON.stringify(event)
       return sendAnswer(
         outgoing,
         { status: statusOf(event), headers: { 'content-type': 'application/json' }, body },
-        headers,
+        headers(),
       )
     }
     collector.add(event)
   }
-  const body = JSON.stringify(collector.message())
-  sendAnswer(outgoing, { status: 200, headers: { 'content-type': 'application/json' }, body }, headers)
+  const body = stringifyExact(collector.message())
+  sendAnswer(outgoing, { status: 200, headers: { 'content-type': 'application/json' }, body }, headers())
 }
-
-/** The reply as it comes, with a ping where nothing comes for long. */
-export async function sendStream(
-  outgoing: ServerResponse,
-  events: AsyncIterable<StreamEvent>,
-  headers: Headers,
-  silence: number,
-): Promise<void> {
-  let isSilent = false
-  const begin = () => {
-    if (!outgoing.headersSent) outgoing.writeHead(200, { ...headers, ...STREAM })
-  }
-  const pinger = setInterval(() => {
-    if (isSilent && !outgoing.writableNeedDrain) {
-      begin()
-      outgoing.write(written({ type: 'ping' }))
-    }
-    isSilent = true
-  }, silence)
-  try {
-    for await (const event of events) {
-      begin()
-      isSilent = false
-      if (!outgoing.write(written(event))) await drained(outgoing)
-      if (outgoing.destroyed) return
-    }
-  } finally {
-    clearInterval(pinger)
-  }
-  begin()
-  outgoing.end()
-}
-
-const STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
 
 /** What went wrong, as an answer, or as the last event of a stream that has begun. */
 export function sendFailure(outgoing: ServerResponse, error: unknown, ours: Headers = {}): Answer {
@@ -135,7 +134,8 @@ function statusOf(event: StreamEvent): number {
   return STATUS.get(fieldsOf(event.error).type) ?? 502
 }
 
-function drained(outgoing: ServerResponse): Promise<void> {
+/** Resolves when more can be written, or nobody reads any more. */
+export function drained(outgoing: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     if (outgoing.destroyed) return resolve()
     const done = () => {

@@ -1,34 +1,36 @@
 // One reply of the gateway: as many samplings of the upstream as the model's searches need, joined into one stream.
 import { type Fields, fieldsOf, textOf, without } from '../core/oracle/json.ts'
 import { type BlockInMaking, blockEvents, finished, grow, inputOf } from '../reply.ts'
+import { exactJson } from './json/exact.ts'
+import { sample, samplePatiently, type Target } from './sampling.ts'
 import type { Searching } from './searching.ts'
-import type { Answer, Call, MessagesRequest, Sampled, StreamEvent, Upstream, Wire } from './types.ts'
+import type { Answer, MessagesRequest, Sampled, StreamEvent } from './types.ts'
 import { UpstreamError } from './upstream/http.ts'
+import { laterUsage, sumUsage } from './usage.ts'
 import { CALL_TOOL, fromCallTool } from './wire/call-tool.ts'
-import { lower } from './wire/lower.ts'
 
-export type Job = {
-  readonly upstream: Upstream
-  readonly wire: Wire
-  readonly call: Call
+export type Job = Target & {
   readonly searching: Searching
-  /** Told of each request of the contract before it is sent. */
-  readonly onRound: (contract: MessagesRequest) => void
+  /** Called with the request of the contract for each sampling, and with what of it was sent. */
+  readonly onRound: (contract: MessagesRequest, sent: MessagesRequest) => void
+  /** Called with the usage of the sampling whenever the upstream reports some. */
+  readonly onUsage?: ((usage: Fields) => void) | undefined
 }
 
-/** After so many searches in a row the reply ends; the client may let the model go on. */
+/** Samplings of one reply at most. The last one cannot search, or the client may let the model go on. */
 const MOST_ROUNDS = 10
 
 export async function converse(job: Job): Promise<Sampled> {
-  const first = await sample(job)
-  return 'refused' in first ? first : { headers: first.headers, events: rounds(job, first.events) }
+  const contract = await job.searching.request()
+  const first = await sample(contract, job)
+  job.onRound(contract, first.sent)
+  if ('refused' in first.sampled) return first.sampled
+  const { headers, events } = first.sampled
+  return { headers, events: rounds(job, { events, hasCallTool: first.hasCallTool }) }
 }
 
-async function sample({ upstream, wire, call, searching, onRound }: Job): Promise<Sampled> {
-  const contract = await searching.request()
-  onRound(contract)
-  return upstream.sample(lower(contract, wire), call)
-}
+/** The events of a sampling that the upstream accepted. */
+type Begun = { readonly events: AsyncIterable<StreamEvent>; readonly hasCallTool: boolean }
 
 /** What the reply has come to, across its samplings. */
 type Reply = { readonly shown: Fields[]; readonly usages: Fields[] }
@@ -42,44 +44,42 @@ export class RefusedMidway extends Error {
   }
 }
 
-async function* rounds(job: Job, first: AsyncIterable<StreamEvent>): AsyncGenerator<StreamEvent> {
+async function* rounds(job: Job, first: Begun): AsyncGenerator<StreamEvent> {
   const { searching } = job
   const reply: Reply = { shown: [], usages: [] }
-  let events = first
+  let begun = first
   for (let round = 1; ; round++) {
-    const sampling = yield* passOn(events, reply, job)
-    if (!sampling) return
+    const sampling = newSampling(begun.hasCallTool)
+    for await (const event of begun.events) {
+      const shown = seen(event, sampling, reply, job)
+      // Most events are shown at once: waiting for nothing would cost more than the rest of it.
+      for (const one of shown instanceof Promise ? await shown : shown) yield one
+      if (sampling.isBroken) return
+    }
     const { end: event, searches, calls } = sampling
+    if (!event) throw new UpstreamError('the stream of the upstream ended before its reply did.')
     const isSearch = searches > 0 && calls === 0
     if (isSearch) for (const result of await searching.answer(reply.shown.length)) yield* show(result, reply)
     const goesOn = isSearch && fieldsOf(event.delta).stop_reason === 'tool_use'
     if (!goesOn) return yield* end(reply, searching, event)
     if (round === MOST_ROUNDS) return yield* end(reply, searching, stopped(event, searching.stopReason))
-    const next = await sample(job)
-    if ('refused' in next) throw new RefusedMidway(next.refused)
-    events = next.events
+    begun = await goOn(job, round + 1 === MOST_ROUNDS)
   }
 }
 
-/** The events of one sampling as the client is to see them; what it came to, unless it broke off. */
-async function* passOn(
-  events: AsyncIterable<StreamEvent>,
-  reply: Reply,
-  job: Job,
-): AsyncGenerator<StreamEvent, (Sampling & { end: StreamEvent }) | undefined> {
-  const nothing = { end: undefined, searches: 0, calls: 0, isBroken: false }
-  const sampling: Sampling = { making: new Map(), unread: [], ...nothing }
-  for await (const event of events) {
-    yield* await seen(event, sampling, reply, job)
-    if (sampling.isBroken) return undefined
-  }
-  const { end } = sampling
-  if (!end) throw new UpstreamError('the stream of the upstream ended before its reply did.')
-  return { ...sampling, end }
+async function goOn(job: Job, isLast: boolean): Promise<Begun> {
+  const { request, lastRequest = request } = job.searching
+  const contract = await (isLast ? lastRequest() : request())
+  const { sampled, sent, hasCallTool } = await samplePatiently(contract, job)
+  job.onRound(contract, sent)
+  if ('refused' in sampled) throw new RefusedMidway(sampled.refused)
+  return { events: sampled.events, hasCallTool }
 }
 
 /** One sampling as far as it has come. */
 type Sampling = {
+  /** Calls of CallTool are ours to undo. */
+  readonly hasCallTool: boolean
   readonly making: Map<unknown, Making>
   /** Searches whose input is no JSON. */
   readonly unread: Fields[]
@@ -93,25 +93,33 @@ type Sampling = {
 /** A block that is being written; one that is held back has no place in the reply yet. */
 type Making = BlockInMaking & { readonly at: number | undefined }
 
-async function seen(
+function newSampling(hasCallTool: boolean): Sampling {
+  const nothing = { end: undefined, searches: 0, calls: 0, isBroken: false }
+  return { hasCallTool, making: new Map(), unread: [], ...nothing }
+}
+
+/** An event as the client is to see it. */
+function seen(
   event: StreamEvent,
   sampling: Sampling,
   reply: Reply,
   job: Job,
-): Promise<Iterable<StreamEvent>> {
+): readonly StreamEvent[] | Promise<readonly StreamEvent[]> {
   if (reply.usages.length === 0 && (event.type === 'message_delta' || event.type === 'content_block_start'))
     throw new UpstreamError('the stream of the upstream does not start with a message.')
   const open = sampling.making.get(event.index)
   switch (event.type) {
     case 'message_start':
       reply.usages.push(fieldsOf(fieldsOf(event.message).usage))
+      job.onUsage?.(fieldsOf(fieldsOf(event.message).usage))
       if (reply.usages.length > 1) return []
       return [event, ...job.searching.opening.flatMap((block) => show(block, reply))]
     case 'content_block_start':
       return startBlock(event, sampling, reply, job)
     case 'content_block_delta':
       grow(open, fieldsOf(event.delta))
-      return open?.at === undefined ? [] : [{ ...event, index: open.at }]
+      if (open?.at === undefined) return []
+      return [open.at === event.index ? event : { ...event, index: open.at }]
     case 'content_block_stop':
       if (!open) return []
       return open.at === undefined
@@ -119,7 +127,8 @@ async function seen(
         : [finish(open, open.at, event, reply, job)]
     case 'message_delta':
       sampling.end = event
-      reply.usages.push({ ...reply.usages.pop(), ...fieldsOf(event.usage) })
+      job.onUsage?.(fieldsOf(event.usage))
+      reply.usages.push(laterUsage(reply.usages.pop(), fieldsOf(event.usage)))
       return fieldsOf(event.delta).stop_reason === 'tool_use' ? showUnread(sampling, reply, job) : []
     case 'message_stop':
       return []
@@ -132,10 +141,11 @@ async function seen(
 }
 
 /** Searches, and calls through the bridge, are held back until they are whole. */
-function startBlock(event: StreamEvent, sampling: Sampling, reply: Reply, { searching, wire }: Job) {
+function startBlock(event: StreamEvent, sampling: Sampling, reply: Reply, { searching }: Job) {
   const block = fieldsOf(event.content_block)
   const name = block.type === 'tool_use' ? textOf(block.name) : ''
-  const isHeld = name !== '' && (searching.isSearch(name) || (wire === 'bridge' && name === CALL_TOOL))
+  const isThroughCallTool = sampling.hasCallTool && name === CALL_TOOL
+  const isHeld = name !== '' && (searching.isSearch(name) || isThroughCallTool)
   const at = isHeld ? undefined : reply.shown.length
   sampling.making.set(event.index, { block, json: '', at })
   if (at === undefined) return []
@@ -146,7 +156,7 @@ function startBlock(event: StreamEvent, sampling: Sampling, reply: Reply, { sear
 }
 
 function finish(open: Making, at: number, event: StreamEvent, reply: Reply, { searching }: Job): StreamEvent {
-  const block = finished(open)
+  const block = finished(open, exactJson)
   reply.shown[at] = { ...reply.shown[at], ...without(block, 'id', 'caller') }
   searching.said(block)
   return { ...event, index: at }
@@ -155,7 +165,8 @@ function finish(open: Making, at: number, event: StreamEvent, reply: Reply, { se
 async function showHeld(open: Making, sampling: Sampling, reply: Reply, job: Job) {
   const { searching } = job
   const isSearch = searching.isSearch(textOf(open.block.name))
-  const block = isSearch ? finished(open) : fromCallTool(finished(open))
+  const whole = finished(open, exactJson)
+  const block = isSearch ? whole : fromCallTool(whole)
   if (!searching.isSearch(textOf(block.name))) {
     sampling.calls++
     searching.said(block)
@@ -183,7 +194,7 @@ async function showUnread(sampling: Sampling, reply: Reply, job: Job) {
 }
 
 function show(block: Fields, reply: Reply): StreamEvent[] {
-  const events = [...blockEvents(block, reply.shown.length)]
+  const events = [...blockEvents(block, reply.shown.length, exactJson)]
   reply.shown.push(block)
   return events
 }
@@ -197,22 +208,8 @@ function asShown(block: Fields, at: number, { callId }: Searching): Fields {
 function* end(reply: Reply, { close }: Searching, event: StreamEvent): Generator<StreamEvent> {
   close(reply.shown)
   const isOne = reply.usages.length === 1
-  yield isOne ? event : { ...event, usage: { ...fieldsOf(event.usage), ...sum(reply.usages) } }
+  yield isOne ? event : { ...event, usage: { ...fieldsOf(event.usage), ...sumUsage(reply.usages) } }
   yield { type: 'message_stop' }
-}
-
-/** All samplings are paid for: the counts of the reply are the sums of theirs (wire 27). */
-function sum(usages: readonly Fields[]): Fields {
-  const total: Record<string, unknown> = {}
-  for (const usage of usages) {
-    for (const [name, value] of Object.entries(usage))
-      total[name] = typeof value === 'number' ? countOf(total[name]) + value : (value ?? total[name])
-  }
-  return total
-}
-
-function countOf(value: unknown): number {
-  return typeof value === 'number' ? value : 0
 }
 
 function stopped(event: StreamEvent, reason: string): StreamEvent {

@@ -8,6 +8,8 @@ export type SearchCall = { readonly id: string; readonly name: string; readonly 
 export type Searching = {
   /** The request of the contract for the next sampling. */
   readonly request: () => Promise<MessagesRequest>
+  /** The request for a last sampling that cannot search; left out where the reply may end with a search. */
+  readonly lastRequest?: () => Promise<MessagesRequest>
   /** Blocks that the reply starts with. */
   readonly opening: readonly Fields[]
   readonly isSearch: (name: string) => boolean

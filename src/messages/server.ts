@@ -3,8 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { close, LOOPBACK, listen } from '../http.ts'
 import { createEndpoints } from './endpoints.ts'
 import { reasonIn } from './errors.ts'
+import { createForwarding } from './forwarding.ts'
 import type { Deed, Gateway } from './gateway.ts'
 import type { Key } from './guard.ts'
+import { createBodyMemory } from './held-bytes.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { AUTO, type Setting } from './plan.ts'
 import { sendFailure } from './respond.ts'
@@ -20,12 +22,18 @@ export type ServeOptions = {
   readonly address?: string
   readonly keys?: readonly Key[]
   readonly hosts?: readonly string[]
+  /** Requests to forward beside the usual ones: a method and a path, `*` for one segment, as in `GET /v1/files/*`. */
+  readonly forward?: readonly string[]
   /** Whoever can reach it may use it, although it listens beyond loopback without a key. */
   readonly isOpen?: boolean
   /** Bytes that a body may have. */
   readonly mostBody?: number
+  /** Bytes of bodies that are held at one time, of which one client may use three quarters. */
+  readonly maxHeldBytes?: number
   /** Milliseconds without an event after which a stream gets a ping. */
   readonly silence?: number
+  /** Milliseconds after which a stream begins although the upstream has not answered; its errors are events from then on. */
+  readonly headWaitMs?: number
   /** Milliseconds within which a request must have come whole; its headers within a minute. */
   readonly patience?: number
   /** Told of each request when it is over. */
@@ -43,11 +51,21 @@ export type Done = {
   readonly error: string | undefined
 }
 
-export type Served = { readonly url: string; close(): Promise<void> }
+export type Served = {
+  readonly url: string
+  /** How many requests are being answered. */
+  active(): number
+  /** Accepts no new request, and resolves when those under way are over; after `timeoutMs` they are cut off. */
+  drain(timeoutMs: number): Promise<void>
+  /** Ends at once: requests under way are cut off. */
+  close(): Promise<void>
+}
 
 const MOST_BODY = 32_000_000
+const MAX_HELD_BYTES = 512_000_000
 const SILENCE = 15_000
 const PATIENCE = 300_000
+const HEAD_WAIT_MS = 5000
 /** The status of a request whose client went away before it was answered. */
 const UNANSWERED = 499
 
@@ -55,13 +73,18 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const { gateway, setting = AUTO, metrics = createMetrics(), port } = options
   const { address = '127.0.0.1', keys = [], hosts = [] } = options
   const { mostBody = MOST_BODY, silence = SILENCE, isOpen = false, onDone = () => {} } = options
-  const { patience = PATIENCE } = options
+  const { patience = PATIENCE, maxHeldBytes = MAX_HELD_BYTES, headWaitMs = HEAD_WAIT_MS } = options
   if (!LOOPBACK.has(address) && keys.length === 0 && !isOpen)
     throw new Error(
       `listening on ${address} needs a key: set TOOLSHELF_KEY, listen on 127.0.0.1, or say --open if anyone may use it`,
     )
   const guard = { address, keys, hosts }
-  const answer = createEndpoints({ gateway, setting, metrics, guard, mostBody, silence })
+  const forwarding = createForwarding(options.forward ?? [])
+  const bodyMemory = createBodyMemory(maxHeldBytes)
+  const limited = { mostBody, bodyMemory, silence, headWaitMs }
+  const answer = createEndpoints({ forwarding, gateway, setting, metrics, guard, ...limited })
+  let active = 0
+  let isDraining = false
 
   const limits = { requestTimeout: patience, headersTimeout: Math.min(patience, 60_000) }
   const often = { connectionsCheckingInterval: Math.min(patience, 30_000) }
@@ -85,13 +108,16 @@ export async function serve(options: ServeOptions): Promise<Served> {
       error: undefined,
     }
     const over = metrics.begin()
+    active++
+    if (isDraining) outgoing.setHeader('connection', 'close')
     outgoing.once('close', () => {
+      active--
+      if (isDraining) server.closeIdleConnections()
       gone.abort(new Error('the client went away'))
       over()
       const milliseconds = performance.now() - started
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
       const { model, deed, error } = visit
-      if (deed) deed.tokensSaved = status < 400 ? deed.saving() : 0
       record(metrics, visit, status, milliseconds)
       onDone({ method: incoming.method ?? '', path, status, milliseconds, model, deed, error })
     })
@@ -106,6 +132,16 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const url = await listen(server, port, address)
   return {
     url,
+    active: () => active,
+    async drain(timeoutMs) {
+      isDraining = true
+      const cutOff = setTimeout(() => server.closeAllConnections(), timeoutMs)
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeIdleConnections()
+      })
+      clearTimeout(cutOff)
+    },
     close: () => close(server),
   }
 }

@@ -36,7 +36,12 @@ export type Sampled =
 export const wires = ['native', 'append', 'bridge'] as const
 export type Wire = (typeof wires)[number]
 
-export type ChosenWire = { readonly wire: Wire; readonly why: string }
+export type ChosenWire = {
+  readonly wire: Wire
+  readonly why: string
+  /** How many tools the upstream takes in one request; no limit if left out. */
+  readonly mostTools?: number
+}
 
 /** A model behind the gateway. */
 export type Upstream = {
@@ -62,4 +67,6 @@ export type Origin = {
   readonly url: URL
   /** The client's headers with the credentials for this upstream. */
   readonly credentials: (headers: Headers) => Headers
+  /** Keys of the operator, which are masked in what comes back. */
+  readonly secrets?: readonly string[]
 }

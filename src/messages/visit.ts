@@ -1,6 +1,7 @@
 // One request on its way through the server: what is known of it, and what is told of it at the end.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cut } from '../core/errors.ts'
+import type { Figures } from '../core/figures/figures.ts'
 import type { Deed } from './gateway.ts'
 import type { Metrics } from './metrics.ts'
 import type { Headers } from './types.ts'
@@ -20,25 +21,60 @@ export type Visit = {
 }
 
 /** The model and the number of tools of a request that is passed on, at a glance: reading it would cost more than it does. */
-export function glance(body: Buffer): { model: string | undefined; tools: number } {
-  const start = body.toString('latin1', 0, GLANCE)
-  const end = body.toString('latin1', Math.max(GLANCE, body.length - GLANCE))
-  const model = MODEL.exec(start)?.[1] ?? MODEL.exec(end)?.[1]
+export function glance(chunks: readonly Buffer[]): { model: string | undefined; tools: number } {
+  const start = Buffer.concat(startOf(chunks)).toString('latin1', 0, GLANCE)
+  const last = Buffer.concat(startOf([...chunks].reverse()).reverse())
+  const model = MODEL.exec(start)?.[1] ?? MODEL.exec(last.toString('latin1', last.length - GLANCE))?.[1]
   let tools = 0
-  for (let at = body.indexOf(SCHEMA); at >= 0; at = body.indexOf(SCHEMA, at + SCHEMA.length)) tools++
+  let rest: Buffer = Buffer.alloc(0)
+  for (const chunk of chunks) {
+    // A key may be cut in two by the end of a chunk.
+    const seam = Buffer.concat([rest, chunk.subarray(0, SCHEMA.length - 1)])
+    tools += countIn(seam) + countIn(chunk)
+    rest = Buffer.concat([rest, chunk.subarray(-SCHEMA.length + 1)]).subarray(-SCHEMA.length + 1)
+  }
   return { model, tools }
+}
+
+/** As many chunks as a glance needs. */
+function startOf(chunks: readonly Buffer[]): Buffer[] {
+  let size = 0
+  const end = chunks.findIndex(({ length }) => {
+    size += length
+    return size >= GLANCE
+  })
+  return chunks.slice(0, end < 0 ? chunks.length : end + 1)
+}
+
+function countIn(bytes: Buffer): number {
+  let count = 0
+  for (let at = bytes.indexOf(SCHEMA); at >= 0; at = bytes.indexOf(SCHEMA, at + SCHEMA.length)) count++
+  return count
 }
 
 const GLANCE = 4096
 const MODEL = /(?<!\\)"model"\s*:\s*"([\w.:@/[\]-]{1,200})"/
 const SCHEMA = Buffer.from('"input_schema"')
 
-/** What was done, for whoever looks at the answer's headers. */
-export function ours({ mode, wire, why, toolsGiven, toolsVisible }: Deed): Headers {
+/** What was done, for the headers of the answer. Figures are known only once a reply is over, so streams have none. */
+export function ours({ mode, wire, why, toolsGiven, toolsVisible, figures }: Deed): Headers {
   return {
     'x-toolshelf-mode': mode,
     'x-toolshelf-why': cut(why.replace(/[^\x20-\x7e]/g, '?'), 300).replace('…', '...'),
     ...(wire ? { 'x-toolshelf-wire': wire, 'x-toolshelf-tools': `${toolsVisible}/${toolsGiven}` } : {}),
+    ...figureHeaders(figures()),
+  }
+}
+
+function figureHeaders(figures: Figures | undefined): Headers {
+  if (!figures) return {}
+  const { tokensWithout, tokensWith, tokensSaved, extraRoundTrips, dollarsSaved } = figures
+  return {
+    'x-toolshelf-tokens-without': String(tokensWithout),
+    'x-toolshelf-tokens-with': String(tokensWith),
+    'x-toolshelf-tokens-saved': String(tokensSaved),
+    'x-toolshelf-extra-round-trips': String(extraRoundTrips),
+    ...(dollarsSaved === undefined ? {} : { 'x-toolshelf-dollars-saved': dollarsSaved.toFixed(6) }),
   }
 }
 
@@ -52,5 +88,19 @@ export function record(metrics: Metrics, { path, deed }: Visit, status: number, 
   metrics.add('toolshelf_rounds_total', { mode }, deed.rounds)
   metrics.add('toolshelf_tools_offered_total', { mode }, deed.toolsGiven)
   metrics.add('toolshelf_tools_visible_total', { mode }, deed.toolsVisible)
-  metrics.add('toolshelf_tokens_saved_total', { mode }, Math.max(0, deed.tokensSaved))
+  recordFigures(metrics, mode, deed.figures())
+}
+
+function recordFigures(metrics: Metrics, mode: string, figures: Figures | undefined): void {
+  if (!figures) return
+  const { dollarsWithout, dollarsWith, dollarsSaved } = figures
+  metrics.add('toolshelf_extra_round_trips_total', { mode }, figures.extraRoundTrips)
+  metrics.add('toolshelf_search_output_tokens_total', { mode }, figures.searchOutputTokens)
+  metrics.add('toolshelf_tokens_without_total', { mode }, figures.tokensWithout)
+  metrics.add('toolshelf_tokens_with_total', { mode }, figures.tokensWith)
+  metrics.add('toolshelf_tokens_saved', { mode }, figures.tokensSaved)
+  if (dollarsWithout === undefined || dollarsWith === undefined || dollarsSaved === undefined) return
+  metrics.add('toolshelf_dollars_without_total', { mode }, dollarsWithout)
+  metrics.add('toolshelf_dollars_with_total', { mode }, dollarsWith)
+  metrics.add('toolshelf_dollars_saved', { mode }, dollarsSaved)
 }

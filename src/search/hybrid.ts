@@ -1,5 +1,5 @@
 // The default ranker: candidates by words and by meaning, one score for both (fusion.ts).
-import type { Hit, Rank } from '../core/calls/rank.ts'
+import type { Hit, Rank, Ranking } from '../core/calls/rank.ts'
 import type { PoolTool } from '../core/types.ts'
 import { ownName } from './fields.ts'
 import {
@@ -11,8 +11,7 @@ import {
   type Scale,
 } from './fusion.ts'
 import type { LexicalIndex } from './lexical.ts'
-import { createIndexes } from './rankers.ts'
-import { LEXICAL } from './settings.ts'
+import { type Breaks, createReading } from './reading.ts'
 import type { Vectors } from './vectors.ts'
 import { WITH_MODEL, WITHOUT_MODEL } from './weights.ts'
 
@@ -21,6 +20,8 @@ export type HybridParts = {
   readonly vectors: Vectors | undefined
   /** The real model, as soon as it has read all tools. */
   readonly model?: (tools: readonly PoolTool[], query: string) => Promise<Float32Array | undefined>
+  /** Lets others have a turn while tools are read; without it they are read at once. */
+  readonly breaks?: Breaks
 }
 
 const MOST_TWINS = 3
@@ -31,10 +32,12 @@ const CANDIDATES = 20
 /** A tool that has no word of the query must mean something like it: meaning is never quite zero. */
 const LEAST_MEANING = 0.3
 
-export function createHybrid({ vectors, model }: HybridParts): Rank {
-  const indexFor = createIndexes(LEXICAL)
-  return async (tools, query, limit) => {
-    const index = indexFor(tools)
+export function createHybrid({ vectors, model, breaks }: HybridParts): Rank {
+  const reading = createReading(vectors, breaks)
+  return async (given, query, limit) => {
+    const { index, unread } = await reading(given)
+    if (!index) return { hits: [], matched: 0, unread }
+    const { tools } = index
     const modelScores = await model?.(tools, query)
     const candidates = gatherCandidates(
       index,
@@ -46,8 +49,16 @@ export function createHybrid({ vectors, model }: HybridParts): Rank {
     const weights = modelScores ? WITH_MODEL : WITHOUT_MODEL
     const ranked = rankCandidates(candidates, tools, weights)
     const hits = varied(isShort(query) ? namedFirst(ranked, candidates, tools) : ranked)
-    return { hits: hits.slice(0, limit), matched: Math.max(hits.length, candidates.matched()) }
+    if (tools !== given) return ofList(hits, given, limit, unread)
+    return { hits: hits.slice(0, limit), matched: Math.max(hits.length, candidates.matched()), unread }
   }
+}
+
+/** The index is of another list, perhaps of another client's: what is not in this one is none of its business. */
+function ofList(hits: readonly Hit[], given: readonly PoolTool[], limit: number, unread: number): Ranking {
+  const own = new Set(given)
+  const found = hits.filter(({ tool }) => own.has(tool))
+  return { hits: found.slice(0, limit), matched: found.length, unread }
 }
 
 /** What one part of the fusion gave to a tool's score. */

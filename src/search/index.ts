@@ -1,4 +1,5 @@
 // The public surface of search, name by name.
+export { behindSuccessors } from './deprecated.ts'
 export {
   catalogueEntries,
   type Evaluation,
@@ -15,4 +16,5 @@ export { SearchInputError } from './input-error.ts'
 export { createLexicalIndex, type LexicalIndex } from './lexical.ts'
 export { createMeaning, type Meaning } from './meaning.ts'
 export { bm25, lexical } from './rankers.ts'
+export type { Breaks } from './reading.ts'
 export { createVectors, type Vectors } from './vectors.ts'

@@ -18,6 +18,7 @@ import {
 import { type Plan, planOf, type Source } from './plan.ts'
 import { invert, type Postings } from './postings.ts'
 import { LEXICAL, type LexicalSettings } from './settings.ts'
+import { createSlices, runAtOnce, type Sliced } from './slices.ts'
 import { createVocabulary, type Vocabulary } from './vocabulary.ts'
 
 /** A tool that was found: its place in `tools`, and what it has in common with the query. */
@@ -42,6 +43,8 @@ export type LexicalIndex = {
   explain(tool: PoolTool, query: string): LexicalExplanation | undefined
   /** An index of these tools; only new ones are read. */
   update(tools: readonly PoolTool[]): LexicalIndex
+  /** The same as work that may be interrupted. */
+  updating(tools: readonly PoolTool[]): Sliced<LexicalIndex>
   /** Bytes held by its arrays. */
   readonly bytes: number
 }
@@ -53,6 +56,14 @@ export function createLexicalIndex(
   tools: readonly PoolTool[],
   settings: LexicalSettings = LEXICAL,
 ): LexicalIndex {
+  return runAtOnce(buildLexicalIndex(tools, settings))
+}
+
+/** The same as work that may be interrupted. */
+export function buildLexicalIndex(
+  tools: readonly PoolTool[],
+  settings: LexicalSettings,
+): Sliced<LexicalIndex> {
   const space = { ...createSpace(), ...createMeasureSpace() }
   return indexOf(tools, { vocabulary: createVocabulary(), settings, space }, undefined)
 }
@@ -69,9 +80,13 @@ type Before = { readonly documents: Documents; readonly places: ReadonlyMap<Pool
 /** The finished parts of an index. */
 type Parts = Source & { readonly documents: Documents; readonly space: Space & MeasureSpace }
 
-function indexOf(tools: readonly PoolTool[], family: Family, before: Before | undefined): LexicalIndex {
+function* indexOf(
+  tools: readonly PoolTool[],
+  family: Family,
+  before: Before | undefined,
+): Sliced<LexicalIndex> {
   const { vocabulary, settings, space } = family
-  const documents = writeAll(tools, family, before)
+  const documents = yield* writeAll(tools, family, before)
   const postings = invert(documents, vocabulary.size)
   const parts: Parts = { count: tools.length, vocabulary, postings, settings, documents, space }
   let places: Map<PoolTool, number> | undefined
@@ -89,20 +104,24 @@ function indexOf(tools: readonly PoolTool[], family: Family, before: Before | un
       const plan = planOf(query, parts)
       return explainMatch(tool, plan, measureIn(parts, plan, [place]).hits[0]!, family)
     },
-    update(next) {
-      const isWorn = vocabulary.size > 100_000 && vocabulary.size > postings.documents.length
-      if (isWorn) return createLexicalIndex(next, settings)
-      return indexOf(next, family, { documents, places: placesOf() })
-    },
+    update: (next) => runAtOnce(updating(next)),
+    updating,
     bytes: bytesOf(documents) + bytesOf(postings),
+  }
+
+  function updating(next: readonly PoolTool[]): Sliced<LexicalIndex> {
+    const isWorn = vocabulary.size > 100_000 && vocabulary.size > postings.documents.length
+    if (isWorn) return buildLexicalIndex(next, settings)
+    return indexOf(next, family, { documents, places: placesOf() })
   }
 }
 
-function writeAll(
+function* writeAll(
   tools: readonly PoolTool[],
   { vocabulary, settings }: Family,
   before: Before | undefined,
-): Documents {
+): Sliced<Documents> {
+  const isSliceOver = createSlices()
   const expected = before ? before.documents.terms.length + 4096 : undefined
   const draft = createDraft(tools.length, expected)
   const analyser = createAnalyser(vocabulary, settings)
@@ -110,6 +129,7 @@ function writeAll(
     const first = before?.places.get(tools[at]!)
     if (!before || first === undefined) {
       addTool(draft, tools[at]!, analyser)
+      if (isSliceOver(tools[at]!)) yield
       continue
     }
     let last = first

@@ -2,23 +2,25 @@
 import type { Rank } from '../core/calls/rank.ts'
 import type { PoolTool } from '../core/types.ts'
 import { SearchInputError } from './input-error.ts'
-import { createLexicalIndex, type LexicalIndex } from './lexical.ts'
+import { buildLexicalIndex, type LexicalIndex } from './lexical.ts'
 import { LEXICAL, type LexicalSettings, PLAIN_BM25 } from './settings.ts'
+import { runAtOnce, type Sliced } from './slices.ts'
 
 /** Longest query the hosted BM25 tool takes (wire 20). */
 const LONGEST_BM25_QUERY = 500
 
-/** The index of a list of tools, remembered as long as the list lives, made from the latest one where they overlap. */
-export function createIndexes(settings: LexicalSettings): (tools: readonly PoolTool[]) => LexicalIndex {
+/** Indexes of lists of tools, each remembered as long as its list lives, made from the latest one where they overlap. */
+export function createIndexes(
+  settings: LexicalSettings,
+): (tools: readonly PoolTool[]) => Sliced<LexicalIndex> {
   const indexes = new WeakMap<readonly PoolTool[], LexicalIndex>()
   let latest: WeakRef<LexicalIndex> | undefined
-  return (tools) => {
-    let index = indexes.get(tools)
-    if (!index) {
-      index = latest?.deref()?.update(tools) ?? createLexicalIndex(tools, settings)
-      indexes.set(tools, index)
-      latest = new WeakRef(index)
-    }
+  return function* (tools) {
+    const known = indexes.get(tools)
+    if (known) return known
+    const index = yield* latest?.deref()?.updating(tools) ?? buildLexicalIndex(tools, settings)
+    indexes.set(tools, index)
+    latest = new WeakRef(index)
     return index
   }
 }
@@ -26,7 +28,7 @@ export function createIndexes(settings: LexicalSettings): (tools: readonly PoolT
 export function createLexicalRank(settings: LexicalSettings = LEXICAL): Rank {
   const indexFor = createIndexes(settings)
   return (tools, query, limit) => {
-    const found = indexFor(tools).search(query, limit)
+    const found = runAtOnce(indexFor(tools)).search(query, limit)
     const hits = found.hits.map(({ document, score }) => ({ tool: tools[document]!, score }))
     return {
       hits,

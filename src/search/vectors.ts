@@ -4,6 +4,7 @@ import type { PoolTool } from '../core/types.ts'
 import { fieldsOf } from './fields.ts'
 import { createDense, type Dense } from './kernel.ts'
 import type { Meaning } from './meaning.ts'
+import { createSlices, runAtOnce, type Sliced } from './slices.ts'
 
 /** In the order of FIELDS; enum values say little. */
 const WEIGHTS = [0.7, 0.3, 0.7, 1, 0.3, 0.5, 0] as const
@@ -15,6 +16,8 @@ const MOST_CLAUSES = 6
 const IDENTIFIERS = [true, true, false, false, true, false, true] as const
 
 export type Vectors = {
+  /** Makes the vectors of all tools; `scores` does it at once where this was not run. */
+  prepare(tools: readonly PoolTool[]): Sliced<void>
   /** The dot products of a query with all tools, in their order. Valid until the next call. */
   scores(tools: readonly PoolTool[], query: string): Float32Array
 }
@@ -30,16 +33,25 @@ export function createVectors(meaning: Meaning): Vectors {
     }
     return vector
   }
+  function* rowsOf(tools: readonly PoolTool[]): Sliced<Dense> {
+    const known = dense.get(tools)
+    if (known) return known
+    const rows = createDense(meaning.dimensions)
+    const isSliceOver = createSlices()
+    for (const tool of tools) {
+      rows.add(vectorOf(tool))
+      if (isSliceOver(tool)) yield
+    }
+    dense.set(tools, rows)
+    return rows
+  }
   return {
+    *prepare(tools) {
+      yield* rowsOf(tools)
+    },
     scores(tools, query) {
-      let rows = dense.get(tools)
-      if (!rows) {
-        rows = createDense(meaning.dimensions)
-        for (const tool of tools) rows.add(vectorOf(tool))
-        dense.set(tools, rows)
-      }
       return bestOfClauses(
-        rows,
+        runAtOnce(rowsOf(tools)),
         clausesOf(query).map((clause) => meaning.embed(clause)),
       )
     },

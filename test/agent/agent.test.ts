@@ -1,6 +1,6 @@
 // The loop: what it asks, runs, tells and keeps, with the official client and the offline model behind a server.
 import { expect, test } from 'vitest'
-import type { AgentTool } from '../../src/agent/index.ts'
+import type { AgentTool, Permission } from '../../src/agent/index.ts'
 import {
   echo,
   endOf,
@@ -91,11 +91,12 @@ test('input that does not fit is explained and not run', async () => {
   expect(runner.ran).toEqual([])
 })
 
-test('what is not read-only is asked about, and a refusal is the result', async () => {
+test('every call is decided about, and a refusal is the result', async () => {
   const asked: string[] = []
-  const permission = ({ call }: { call: { name: string } }) => {
+  const permission: Permission = ({ call, isHarmless }) => {
+    if (isHarmless) return true
     asked.push(call.name)
-    return call.name === 'Good' ? (true as const) : 'Not on a Friday.'
+    return call.name === 'Good' ? true : 'Not on a Friday.'
   }
   const tools = [echo('Look', { isReadOnly: true }), echo('Good'), echo('Bad')]
   const calls = tools.map(({ name }) => ({ call: name }))

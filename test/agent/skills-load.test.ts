@@ -122,7 +122,7 @@ describe('SKILL.md', () => {
   test('a file that is not one', async () => {
     const folder = newFolder()
     mkdirSync(join(folder, 'bad', 'SKILL.md'), { recursive: true })
-    expect((await load(folder)).notices[0]).toContain('SKILL.md is not a plain file')
+    expect((await load(folder)).notices[0]).toContain('SKILL.md is not a regular file')
   })
 
   test.skipIf(process.getuid?.() === 0)('a file that may not be read', async () => {

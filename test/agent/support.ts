@@ -41,7 +41,7 @@ export async function served(
 function bare(upstream: Upstream): Gateway {
   const deed = (): Deed => ({
     ...{ mode: 'pass', wire: undefined, why: 'bare', loaded: [] },
-    ...{ toolsGiven: 0, toolsVisible: 0, searches: 0, rounds: 0, tokensSaved: 0, saving: () => 0 },
+    ...{ toolsGiven: 0, toolsVisible: 0, searches: 0, rounds: 0, figures: () => undefined },
   })
   return {
     upstream,

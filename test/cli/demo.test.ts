@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Ledger } from '../../src/cli/demo/ledger.ts'
 import { playDemo } from '../../src/cli/demo/play.ts'
-import { render } from '../../src/core/oracle/index.ts'
+import { prices } from '../../src/core/figures/prices.ts'
 import { served } from '../agent/support.ts'
 import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace, noTerminal, open } from '../terminal/support.ts'
@@ -97,12 +97,17 @@ describe('toolshelf demo', () => {
       turns.reduce((all: number, turn: Record<string, number>) => all + (turn[field] ?? 0), 0)
     expect(total.tokensWithout).toBe(sum('tokensWithout'))
     expect(total.tokensWith).toBe(sum('tokensWith'))
-    expect(total.saved).toBe(total.tokensWithout - total.tokensWith)
+    expect(total.tokensSaved).toBe(total.tokensWithout - total.tokensWith)
+    expect(total.extraRoundTrips).toBe(total.rounds - total.requests)
+    expect(total).toMatchObject({ pricedAs: 'claude-sonnet-5-5', isEstimated: false })
+    expect(total.dollarsWith).toBeLessThan(total.dollarsWithout)
+    // Definitions are written to the cache once and read from then on, at a twentieth of their price.
+    expect(total.dollarsWithout).toBeLessThan((total.tokensWithout * 2) / 1_000_000)
     const used = new Set(
       turns.flatMap(({ loaded }: { loaded: string[] }) => loaded).map((name: string) => name.split('__')[1]),
     )
     expect(used.size).toBeGreaterThanOrEqual(3)
-    expect(total.prefixKept).toBe(total.requests)
+    expect(total.prefixKept).toBe(total.rounds)
     if (existsSync('/proc/net/tcp')) expect(peers).not.toEqual([])
     expect(peers.filter((peer) => !LOOPBACK.includes(peer))).toEqual([])
   })
@@ -115,7 +120,13 @@ describe('toolshelf demo', () => {
     let ledger: Ledger | undefined
     const using = { describe: 40, remind: 2, preload: false, learn: false }
     const close = async () => {}
-    for await (const event of playDemo({ live: { ...live, close }, using, signal: never })) {
+    for await (const event of playDemo({
+      live: { ...live, close },
+      using,
+      prices,
+      pricedAs: '',
+      signal: never,
+    })) {
       if (event.type === 'servers') tools = event.servers.reduce((sum, server) => sum + server.tools, 0)
       if (event.type === 'turn') counts.push(seen.length)
       if (event.type === 'done') ledger = event.ledger
@@ -123,13 +134,17 @@ describe('toolshelf demo', () => {
     expect(counts).toHaveLength(4)
     const { turns = [] } = ledger ?? {}
     const received = counts.map((count, index) => seen.slice(counts[index - 1] ?? 0, count))
-    expect(turns.map(({ requests }) => requests)).toEqual(received.map(({ length }) => length))
+    expect(turns.map(({ rounds }) => rounds)).toEqual(received.map(({ length }) => length))
     expect(turns.map(({ tokensWith }) => tokensWith)).toEqual(
-      received.map((all) => all.reduce((sum, { request }) => sum + tokensOfTools(request as never), 0)),
+      received.map((all) => all.reduce((sum, { tokens }) => sum + tokens, 0)),
     )
     const needed = received.map((all) => all.filter(({ deed }) => !deed.includes('ToolSearch')).length)
-    const each = (turns[0]?.tokensWithout ?? 0) / (needed[0] ?? 1)
-    expect(turns.map(({ tokensWithout }) => tokensWithout)).toEqual(needed.map((count) => count * each))
+    expect(turns.map(({ requests }) => requests)).toEqual(needed)
+    const { definitionTokens = 0 } = ledger?.total() ?? {}
+    for (const { tokensWithout, requests } of turns) {
+      expect(tokensWithout / requests).toBeGreaterThan(definitionTokens)
+      expect(tokensWithout / requests).toBeLessThan(definitionTokens * 1.1)
+    }
     expect(turns.map(({ searches }) => searches)).toEqual(
       received.map((all) => all.filter(({ deed }) => deed.includes('ToolSearch')).length),
     )
@@ -143,7 +158,7 @@ describe('toolshelf demo', () => {
     const visible = seen.at(-1)?.visible.filter((name) => name !== 'ToolSearch') ?? []
     expect(visible.length).toBeGreaterThan(3)
     expect([...loaded].sort()).toEqual([...visible].sort())
-    expect(ledger?.total()).toMatchObject({ tools, prefixKept: seen.length, requests: seen.length })
+    expect(ledger?.total()).toMatchObject({ tools, prefixKept: seen.length, rounds: seen.length })
   })
 
   it('piped, it is plain lines that end with the chart and what to do next', async () => {
@@ -154,6 +169,8 @@ describe('toolshelf demo', () => {
     expect(out).toMatch(/Servers: filesystem \d+, memory \d+, everything \d+/)
     expect(out).toContain('call   mcp__filesystem__write_file')
     expect(out).not.toContain('(failed)')
+    expect(out).toMatch(/money {3}\$[\d.]+ without, \$[\d.]+ with: claude-sonnet-5-5 with prompt caching/)
+    expect(out).toMatch(/\d searches, \d extra round trips; cached prefix kept/)
     expect(out).toMatch(/turn 4 {2}without █+ [\d,]+\n +with +█+ +[\d,]+\n/)
     expect(out).toMatch(/toolshelf doctor.*toolshelf mcp.*toolshelf chat[^\n]*\n$/s)
   })
@@ -164,16 +181,17 @@ describe('toolshelf demo', () => {
     expect(told.split('\n').filter((line) => line !== '')).toHaveLength(5)
     const { ways } = JSON.parse(out)
     const [plain, described, reminded, preloaded, learned] = ways
-    for (const { total } of ways) expect(total.prefixKept).toBe(total.requests)
+    for (const { total } of ways) expect(total.prefixKept).toBe(total.rounds)
     expect(described.total.tokensWith).toBeGreaterThan(plain.total.tokensWith)
     expect(reminded.turns.flatMap((turn: { reminded: string[] }) => turn.reminded)).not.toEqual([])
     expect(preloaded.turns[2].preloaded).toEqual(['mcp__everything__get-sum'])
-    expect(preloaded.total.requests).toBe(plain.total.requests - 1)
+    expect(preloaded.total.rounds).toBe(plain.total.rounds - 1)
+    expect(preloaded.total.extraRoundTrips).toBe(plain.total.extraRoundTrips - 1)
     expect(plain.pins).toEqual([])
     expect(learned.pins.map(({ tool }: { tool: string }) => tool)).toContain('mcp__everything__get-sum')
     expect(learned.pins[0].reason).toMatch(/3 of the last 3 sessions/)
     expect(learned.total.searches).toBeLessThan(plain.total.searches)
-    expect(learned.total.tokensSent).toBeLessThan(plain.total.tokensSent)
+    expect(learned.total.tokensWith).toBeLessThan(plain.total.tokensWith)
   })
 
   it('takes no words, and --live needs a model', async () => {
@@ -206,32 +224,12 @@ const rules = {
   ],
 }
 
-type Block = { type?: string; text?: string; name?: string; id?: string; tool_use_id?: string }
-type Received = { readonly messages: readonly { readonly content: string | readonly Block[] }[] }
-
-/** What tools cost in a request: definitions in sight, names told, and searches with their answers. */
-function tokensOfTools(request: Received): number {
-  const inSight = render(request).filter(({ kind }) => kind === 'tools' || kind === 'functions')
-  const blocks = request.messages.flatMap(({ content }) =>
-    typeof content === 'string' ? [{ type: 'text', text: content }] : [...content],
-  ) as Block[]
-  const ids = blocks.filter(({ name }) => name === 'ToolSearch').map(({ id }) => id)
-  const length = [
-    ...inSight.map(({ text }) => text),
-    ...blocks.map(({ text = '' }) => text).filter((text) => text.startsWith('<')),
-    ...blocks
-      .filter(({ id, tool_use_id }) => ids.includes(id ?? tool_use_id))
-      .map((block) => JSON.stringify(block)),
-  ].reduce((sum, text) => sum + text.length, 0)
-  return Math.ceil(length / 2.9)
-}
-
 describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
   it('at 120 columns draws the ledger beside the conversation', async () => {
     const screen = open(newPlace(), ['demo'], { columns: 120, rows: 45 })
     const during = await screen.shows(/turn 3 .*searches/, 90_000)
     expect(during).toMatch(
-      /> Write down in notes\.md.*│ Tokens of tool definitions +│|│ Tokens of tool definitions/,
+      /> Write down in notes\.md.*│ Input tokens, searches included +│|│ Input tokens, searches included/,
     )
     expect(during).toMatch(/│ without █+ [\d,]+ +│/)
     expect(await screen.ended()).toBe(0)
@@ -246,7 +244,7 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
     const all = screen.scrolled()
     for (const prompt of ['> Write down', '> Remember that', '> Ask get-sum', '> What do the notes'])
       expect(all.split(prompt)).toHaveLength(2)
-    expect(all.match(/Tokens of tool definitions/g)).toHaveLength(1)
+    expect(all.match(/Input tokens/g)).toHaveLength(1)
     expect(all.split('\n').every((line) => line.length <= 80)).toBe(true)
   })
 

@@ -46,12 +46,15 @@ function fakeHost(
   const none = () => Promise.reject(new Error('not in this test'))
   const host: McpHost = {
     recall: async () => {},
+    watchLists() {},
+    freshen: async () => {},
     prime: async () => {},
     start() {
       started.push(...servers)
     },
     status: () => [...statuses.values()],
     run: none,
+    isReadOnly: () => false,
     call: none,
     request: none,
     async settled() {
@@ -99,11 +102,19 @@ function pendingOf(config: ServerConfig): ServerStatus {
     startMilliseconds: undefined,
     pid: undefined,
     stderr: '',
+    isRemembered: false,
+    prompts: undefined,
+    resources: undefined,
+    resourceTemplates: undefined,
+    hasListed: false,
+    pageTools: [],
   }
 }
 
 type Scene = {
   readonly folder?: string
+  /** The folder's servers are started; true if left out. */
+  readonly isTrusting?: boolean
   readonly outcomes?: { readonly [name: string]: Outcome }
   readonly columns?: number
   readonly isInteractive?: boolean
@@ -130,7 +141,8 @@ async function examine(words: readonly string[], scene: Scene = {}) {
     now: () => new Date('2026-11-16T12:00:00'),
     onInterrupt: scene.onInterrupt ?? (() => () => {}),
   })
-  const code = await command.run(readInput(command, words), {
+  const given = scene.isTrusting === false ? words : [...words, '--trust-project']
+  const code = await command.run(readInput(command, given), {
     print: (text) => void out.push(text),
     tell: (text) => void told.push(text),
     isInteractive: scene.isInteractive ?? false,
@@ -144,7 +156,7 @@ describe('toolshelf doctor', () => {
       outcomes: { b: { state: 'failed', reason: 'gone', stderr: 'last words' } },
     })
     expect(code).toBe(1)
-    const { servers, total, method } = JSON.parse(out)
+    const { servers, total, projection, method } = JSON.parse(out)
     expect(servers.map((one: { name: string }) => one.name)).toEqual(['a', 'b'])
     expect(servers[0]).toMatchObject({
       state: 'connected',
@@ -153,8 +165,7 @@ describe('toolshelf doctor', () => {
       tools: 30,
       tokens: expect.any(Number),
       share: expect.any(Number),
-      savedPerTurn: expect.any(Number),
-      savedPer20Turns: expect.any(Number),
+      tokensSavedPerRequest: expect.any(Number),
       problems: [],
       suspicions: [],
       pin: null,
@@ -168,6 +179,7 @@ describe('toolshelf doctor', () => {
       tokens: 0,
     })
     expect(total).toMatchObject({ servers: 2, connected: 1, failed: 1, tools: 30 })
+    expect(projection).toMatchObject({ requests: 20, extraRoundTrips: 1, pricedAs: 'claude-sonnet-5-5' })
     expect(method).toContain('estimates')
     expect(told).toEqual(['a: connected, 30 tools, 90 ms', 'b: failed: gone'])
     expect(fake.isClosed()).toBe(true)
@@ -224,7 +236,7 @@ describe('toolshelf doctor', () => {
       } as const
       const { out } = await examine([], { folder, pins, outcomes })
       expect(out.replace(/\s+/g, ' ')).toContain(
-        `a changed 1 tool since first seen; ${outcome} by toolshelf mcp tool1`,
+        `a changed 1 text since first seen; ${outcome} by toolshelf mcp tool1`,
       )
       expect(out).toContain('toolshelf pins show <server>')
       const { servers } = JSON.parse((await examine(['--json'], { folder, pins, outcomes })).out)

@@ -54,7 +54,7 @@ async function run(
     isInteractive: false,
     ...(answer === undefined ? {} : { ask: async () => (typeof answer === 'string' ? answer : answer()) }),
   }
-  const code = await command.run(readInput(command, words), terminal)
+  const code = await command.run(readInput(command, [...words, '--trust-project']), terminal)
   return { code, printed: printed.join('\n'), told: told.join('\n') }
 }
 
@@ -227,6 +227,7 @@ describe('toolshelf import', () => {
     write('home/.codex/config.toml', '[mcp_servers.a]\ncommand = "x"\n')
     write('home/.config/opencode/opencode.json', { mcp: { a: { type: 'local', command: ['x'] } } })
     write('home/.config/zed/settings.json', { context_servers: { a: { command: 'x' } } })
+    write('home/.qwen/settings.json', { mcpServers: { a: { command: 'x' } } })
     const { printed } = await run(['--yes'])
     const entry = '"toolshelf": { "command": "toolshelf", "args": [ "mcp" ] }'
     expect(printed).toContain(`\nClaude Code, Cursor:\n{ "mcpServers": {\n  ${entry}\n} }\n`)
@@ -234,6 +235,9 @@ describe('toolshelf import', () => {
     expect(printed).toContain(`\nZed:\n{ "context_servers": {\n  ${entry}\n} }`)
     expect(printed).toContain(
       '\nopencode:\n{ "mcp": {\n  "toolshelf": { "type": "local", "command": [ "toolshelf", "mcp" ] }\n} }\n',
+    )
+    expect(printed).toContain(
+      '\nQwen Code:\n{ "mcpServers": {\n  "toolshelf": { "command": "toolshelf", "args": [ "mcp" ], "alwaysLoadTools": true }\n} }',
     )
     expect(printed).toContain('\nCodex:\n[mcp_servers.toolshelf]\ncommand = "toolshelf"\nargs = [ "mcp" ]\n')
   })

@@ -93,10 +93,16 @@ describe('toolshelf run', () => {
       calls: [{ name: 'Move', input: { from: 'a', to: 'b' }, isError: true }],
       loaded: expect.arrayContaining(['Move']),
       usage: { input: expect.any(Number), output: expect.any(Number) },
-      requests: 3,
+      requests: 2,
+      rounds: 3,
+      extraRoundTrips: 1,
+      tokensWith: document.usage.input,
+      tokensSaved: document.tokensWithout - document.tokensWith,
+      isEstimated: false,
       session: expect.stringContaining('.jsonl'),
     })
     expect(document.text).toContain('Over.')
+    expect(document).not.toHaveProperty('dollarsSaved')
     expect(code).toBe(0)
   })
 
@@ -114,8 +120,10 @@ describe('toolshelf run', () => {
   it('runs only what is allowed, and says how to allow it', async () => {
     const refused = await ran('shout')
     expect(refused.out).toContain('Heard: Nobody is there to allow Bash. It runs only if it was allowed')
-    expect(refused.out).toContain("--allow 'Bash'")
-    expect(refused.told).toBe('toolshelf run: Bash was not run, because --allow does not name it.\n')
+    expect(refused.out).toContain("--allow 'Bash(echo loud)'")
+    expect(refused.told).toBe(
+      "toolshelf run: Bash was not run, because no rule allows it: --allow 'Bash(echo loud)'\n",
+    )
     const allowed = await ran('shout', '--allow', 'Read,Bash')
     expect(allowed.out).toContain('Heard: loud')
   })
@@ -157,7 +165,7 @@ describe('toolshelf run', () => {
     const inside = events.filter(({ type }) => type === 'inside').map(({ event }) => event)
     const all = [...events, ...inside]
     const tokens = all.reduce((sum, { usage }) => sum + (usage?.input ?? 0), 0)
-    expect(whole).toMatchObject({ requests: 3, usage: { input: tokens } })
+    expect(whole).toMatchObject({ rounds: 3, tokensWith: tokens, usage: { input: tokens } })
     expect(inside[0]).toEqual(expect.objectContaining({ type: 'request', tools: expect.any(Number) }))
     expect(inside[0]).not.toHaveProperty('sent')
   })

@@ -2,9 +2,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { run } from '../../src/cli/main.ts'
@@ -18,6 +20,7 @@ import {
   requestFor,
   send,
   startFake,
+  textReply,
   until,
   wireEvents,
 } from '../messages/support/faults.ts'
@@ -77,7 +80,7 @@ describe('a gateway that runs', () => {
   beforeAll(async () => {
     const dead = await deadAddress()
     ;[plain, json, unreachable] = await Promise.all([
-      start(['--upstream', `script:${script}`], { TOOLSHELF_KEY: 'first=shelve,second==off,third' }),
+      start(['--upstream', `script:${script}`], { TOOLSHELF_KEY: 'first=shelve,second==off+header,third' }),
       start(['--upstream', `script:${script}`, '--json', '--wire', 'append', '--mode', 'shelve']),
       start(['--upstream', dead.href, '--wire', 'append'], { TOOLSHELF_UPSTREAM_KEY: 'upstream-key' }),
     ])
@@ -95,8 +98,8 @@ describe('a gateway that runs', () => {
   })
 
   it('TOOLSHELF_KEY gives each key its mode', async () => {
-    const modeOf = async (key: string) => {
-      const { status, headers } = await ask(plain, requestFor('shelve'), { 'x-api-key': key })
+    const modeOf = async (key: string, asked: { [name: string]: string } = {}) => {
+      const { status, headers } = await ask(plain, requestFor('shelve'), { 'x-api-key': key, ...asked })
       return status === 200 ? headers['x-toolshelf-mode'] : status
     }
     expect(await modeOf('first')).toBe('shelve')
@@ -104,7 +107,9 @@ describe('a gateway that runs', () => {
     expect(await modeOf('second')).toBe(401)
     expect(await modeOf('third')).toBe('off')
     expect(await modeOf('')).toBe(401)
-    await until(() => linesOf(plain.out()).length === 5)
+    expect(await modeOf('first', { 'x-toolshelf-mode': 'off' })).toBe(403)
+    expect(await modeOf('second=', { 'x-toolshelf-mode': 'shelve' })).toBe('shelve')
+    await until(() => linesOf(plain.out()).length === 7)
     expect(plain.told() + plain.out()).not.toMatch(/first|second|third/)
   })
 
@@ -122,7 +127,7 @@ describe('a gateway that runs', () => {
     const lines = linesOf(plain.out()).slice(before)
     expect(lines).toHaveLength(3)
     expect(lines[0]).toMatch(
-      /^200 m shelve\/native tools \d+\/3 searches 1 loaded \S*send_message\S* cost ~\d+ tokens more \d+ ms \(/,
+      /^200 m shelve\/native tools \d+\/3 searches 1 loaded \S*send_message\S* cost ~\d+ tokens more extra round trips 1 \d+ ms \(/,
     )
     expect(lines[1]).toMatch(/^\d{3} evil /)
     expect(lines[2]).toMatch(
@@ -172,9 +177,12 @@ describe('a gateway that runs', () => {
 })
 
 describe('the end', () => {
-  it('comes at once, with streams open and an upstream that never answered', async () => {
+  /** A gateway with a stream open in each mode; the upstream ends them with `finish`. */
+  async function streaming() {
+    const answers: ServerResponse[] = []
     const fake = await startFake((outgoing, { url }) => {
       if (url !== '/v1/messages') return
+      answers.push(outgoing)
       outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
       outgoing.write(wireEvents(opening))
     })
@@ -184,8 +192,29 @@ describe('the end', () => {
       body: JSON.stringify(requestFor(mode, { stream: true })),
     }))
     const streams = await Promise.all(bodies.map((body) => begin(`${gateway.url}/v1/messages`, body)))
+    const finish = () => {
+      for (const answer of answers) answer.end(textReply('hi').slice(wireEvents(opening).length))
+    }
+    return { fake, gateway, streams, finish }
+  }
+
+  it('waits for the streams that are open', async () => {
+    const { gateway, streams, finish } = await streaming()
+    const texts = streams.map((one) => text(one))
+    gateway.child.kill('SIGTERM')
+    await until(() => gateway.told().includes('finishing requests (3)'))
+    finish()
+    for (const one of texts) expect(await one).toContain('message_stop')
+    expect(await gateway.exit).toEqual([0, null])
+    expect(linesOf(gateway.out())).toHaveLength(3)
+  })
+
+  it('comes at once with a second signal, with streams open and an upstream that never answered', async () => {
+    const { fake, gateway, streams } = await streaming()
     const cut = streams.map((one) => new Promise((resolve) => one.on('error', resolve).resume()))
     expect(fake.underWay()).toBe(4)
+    gateway.child.kill('SIGTERM')
+    await until(() => gateway.told().includes('another signal ends it now'))
     gateway.child.kill('SIGTERM')
     expect(await gateway.exit).toEqual([0, null])
     await Promise.all(cut)
@@ -231,8 +260,8 @@ describe('what it refuses', () => {
     [['--upstream', 'openai:http://127.0.0.1:1', '--wire', 'native'], 1, 'Use append or bridge'],
     [[...offline, '--mode', 'pass'], 2, 'pass needs an upstream that speaks the Messages API'],
     [[...offline, '--key', 'hidden=pass'], 2, 'pass needs an upstream that speaks the Messages API'],
-    [[...offline, '--key', 'hidden=best'], 2, 'write secret or secret=mode'],
-    [[...offline, '--key', '=shelve'], 2, 'write secret or secret=mode'],
+    [[...offline, '--key', 'hidden=best'], 2, 'invalid key: write secret, secret=mode'],
+    [[...offline, '--key', '=shelve'], 2, 'invalid key: write secret, secret=mode'],
     [
       [...offline, '--address', '0.0.0.0', '--port', '0'],
       1,

@@ -192,6 +192,23 @@ describe('a folder that cannot be used', () => {
   })
 })
 
+test('memory keeps twice as many vectors as the file, the newest', async () => {
+  const folder = temporaryFolder()
+  const size = recordSize(DIMENSIONS)
+  const store = await openStore({
+    folder,
+    model: 'fake',
+    dimensions: DIMENSIONS,
+    notify: () => {},
+    mostBytes: 10 * size,
+  })
+  const texts = textsOf(50)
+  for (const text of texts) store.add([text], [vectorOf(text)])
+  expect(store.count).toBe(20)
+  expect(texts.filter((text) => store.has(text))).toEqual(texts.slice(-20))
+  await store.flush()
+})
+
 test('a file over its limit keeps the newest half, and nothing else lies about', async () => {
   const folder = temporaryFolder()
   const texts = textsOf(30)

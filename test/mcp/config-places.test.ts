@@ -1,9 +1,12 @@
 // Where the files of each client are, on each system.
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { configPlaces, defaultConfigFiles, type Machine, ownConfigFile } from '../../src/mcp/config/places.ts'
+import {
+  configPlaces,
+  type Machine,
+  ownConfigFile,
+  projectConfigFiles,
+  userConfigFiles,
+} from '../../src/mcp/config/places.ts'
 
 const linux: Machine = { home: '/home/a', folder: '/project', platform: 'linux', environment: {} }
 const mac: Machine = { ...linux, home: '/Users/a', platform: 'darwin' }
@@ -58,20 +61,22 @@ describe('H1 configPlaces', () => {
   })
 })
 
-describe('defaultConfigFiles', () => {
-  const root = mkdtempSync(join(tmpdir(), 'toolshelf-places-'))
-  const machine: Machine = {
-    home: join(root, 'home'),
-    folder: join(root, 'project'),
-    platform: 'linux',
-    environment: {},
-  }
-  const own = join(root, 'home/.config/toolshelf/toolshelf.json')
+describe('H7 which files count', () => {
+  it('those of the user and those of the folder are never mixed', () => {
+    expect(userConfigFiles(linux)).toEqual(['/home/a/.config/toolshelf/toolshelf.json'])
+    expect(projectConfigFiles(linux)).toEqual(['/project/toolshelf.json', '/project/.mcp.json'])
+  })
 
-  it('a gateway never takes commands from the project that it is started in', async () => {
-    mkdirSync(machine.folder, { recursive: true })
-    writeFileSync(join(machine.folder, '.mcp.json'), '{}')
-    expect(await defaultConfigFiles(machine, 'gateway')).toEqual([own])
-    expect(await defaultConfigFiles(machine, 'doctor')).toEqual([join(machine.folder, '.mcp.json')])
+  it('the user’s own file stays theirs in the folder that holds it', () => {
+    const folder = '/home/a/.config/toolshelf'
+    expect(projectConfigFiles({ ...linux, folder })).toEqual([`${folder}/.mcp.json`])
+  })
+
+  it('a place tells whether it came with the folder', () => {
+    const ofFolder = configPlaces(linux).filter(({ isProject }) => isProject)
+    expect(ofFolder.every(({ file }) => file.startsWith('/project/'))).toBe(true)
+    expect(ofFolder.map(({ file }) => file)).toContain('/project/.vscode/mcp.json')
+    const atHome = configPlaces({ ...linux, folder: linux.home })
+    expect(atHome.find(({ file }) => file === '/home/a/.cursor/mcp.json')?.isProject).toBe(false)
   })
 })

@@ -28,6 +28,22 @@ async function readOne(server: unknown, environment: { [name: string]: string } 
   return { server: servers[0], file, messages: problems.map(({ message }) => message) }
 }
 
+it('H8 what references stood for is known, so that it can be hidden; folders and defaults are not among it', async () => {
+  const args = ['${KEY}', '--at=${workspaceFolder}', '${MODE:-quiet}', '${OTHER:-x${INNER}}']
+  const { server } = await readOne({ command: 'x', args, env: { A: '${KEY}' } }, { KEY: 'k-1', INNER: 'i-1' })
+  expect({ ...server?.variables }).toEqual({ KEY: 'k-1', INNER: 'i-1' })
+})
+
+it('H9 what only the user may decide does not count in a file that came with a folder', async () => {
+  const text = JSON.stringify({ mcpServers: { one: { command: 'x', trustAnnotations: true } } })
+  const own = await readConfig([{ file: join(root, '.mcp.json'), text, isProject: false }], {}, { home })
+  expect(own.servers[0]?.trustAnnotations).toBe(true)
+  const project = await readConfig([{ file: join(root, '.mcp.json'), text, isProject: true }], {}, { home })
+  expect(project.servers[0]).toMatchObject({ name: 'one' })
+  expect(project.servers[0]?.trustAnnotations).toBeUndefined()
+  expect(project.problems[0]?.message).toContain('counts only in your own configuration')
+})
+
 describe('our own file', () => {
   it('has pins, patterns, hints, time-outs, lazy start and settings of the gateway', async () => {
     const file = write({

@@ -42,6 +42,12 @@ function status(name: string, { config, ...given }: Given = {}): ServerStatus {
     held: [],
     isCached: false,
     problems: [],
+    isRemembered: false,
+    prompts: undefined,
+    resources: undefined,
+    resourceTemplates: undefined,
+    hasListed: false,
+    pageTools: [],
     info: { name: 'software', version: '1.2' },
     protocol: '2025-11-25',
     capabilities: {},
@@ -114,7 +120,7 @@ describe('what tools cost', () => {
 })
 
 describe('what deferral saves', () => {
-  const { total, servers, arithmetic } = makeReport([
+  const { total, servers, projection, arithmetic } = makeReport([
     status('a', { tools: tools(30, 500) }),
     status('b', { tools: tools(10, 900), config: { alwaysLoad: true } }),
     status('c', { tools: tools(4, 100), config: { tools: { t0: { alwaysLoad: true } } } }),
@@ -134,23 +140,54 @@ describe('what deferral saves', () => {
     )
     expect(total.serverNames).toBeGreaterThan(30)
     expect(total.withDeferral).toBe(total.alwaysLoaded + total.ownTools + total.serverNames)
-    expect(total.savedPerTurn).toBe(total.tokens - total.withDeferral)
+    expect(total.tokensSavedPerRequest).toBe(total.tokens - total.withDeferral)
   })
 
-  it('over 20 turns bears one search whose five tools stay', () => {
-    expect(arithmetic).toContain(`− ${total.serverNames} (names of the servers)`)
+  it('over 20 requests bears a search: its round trip, and the tools that stay', () => {
     const deferred = total.tokens - total.alwaysLoaded
-    const loaded = 200 + 5 * Math.round(deferred / 33)
-    expect(total.savedPer20Turns).toBe(20 * total.savedPerTurn - 19 * loaded)
+    const search = 200 + 5 * Math.round(deferred / 33)
+    const with20 = 21 * (total.withDeferral + 10_000) + 20 * search
+    const without20 = 20 * (total.tokens + 10_000)
+    expect(projection).toMatchObject({
+      requests: 20,
+      rounds: 21,
+      extraRoundTrips: 1,
+      searches: 1,
+      conversationTokens: 10_000,
+      tokensWithout: without20,
+      tokensWith: with20,
+      tokensSaved: without20 - with20,
+    })
+    expect(arithmetic).toContain(`− ${total.serverNames} (names of the servers)`)
     expect(arithmetic).toContain(`− ${total.ownTools} (ToolSearch and CallTool)`)
     expect(arithmetic).toContain(`5 × ${Math.round(deferred / 33)}`)
   })
 
+  it('is shown in money too: definitions are written to the cache once, and read from then on', () => {
+    const report = makeReport([status('a', { tools: tools(30, 500) })], { model: 'claude-sonnet-5-5' })
+    const { dollarsWithout = 0, dollarsWith = 0, uncached, pricedAs } = report.projection ?? {}
+    const { tokens } = report.total
+    expect(pricedAs).toBe('claude-sonnet-5-5')
+    expect(dollarsWithout).toBeCloseTo(((tokens + 10_000) * (2.5 + 19 * 0.1)) / 1_000_000, 10)
+    expect(uncached?.dollarsWithout).toBeCloseTo((20 * (tokens + 10_000) * 2) / 1_000_000, 10)
+    expect(dollarsWith).toBeLessThan(dollarsWithout)
+    const view = plainView([status('a', { tools: tools(30, 500) })], { model: 'claude-sonnet-5-5' })
+    expect(view.replace(/\s+/g, ' ')).toMatch(
+      /\$[\d.]+ without, \$[\d.]+ with, at list prices of claude-sonnet-5-5 \(2026-\d\d-\d\d\) and with prompt caching; \$[\d.]+ and \$[\d.]+ without a prompt cache\./,
+    )
+  })
+
+  it('is shown in tokens alone where the model has no price', () => {
+    const report = makeReport([status('a', { tools: tools(30, 500) })], { model: 'gpt-7' })
+    expect(report.projection).not.toHaveProperty('dollarsSaved')
+    expect(report.projection).not.toHaveProperty('pricedAs')
+    expect(plainView([status('a', { tools: tools(30, 500) })], { model: 'gpt-7' })).not.toContain('$')
+  })
+
   it('per server adds up to the total', () => {
-    const sum = servers.reduce((all, server) => all + server.savedPerTurn, 0)
-    expect(sum - total.ownTools - total.serverNames).toBe(total.savedPerTurn)
-    expect(servers[1]).toMatchObject({ savedPerTurn: 0, alwaysLoaded: always })
-    expect(servers[0]?.savedPer20Turns).toBe(20 * (servers[0]?.savedPerTurn ?? 0))
+    const sum = servers.reduce((all, server) => all + server.tokensSavedPerRequest, 0)
+    expect(sum - total.ownTools - total.serverNames).toBe(total.tokensSavedPerRequest)
+    expect(servers[1]).toMatchObject({ tokensSavedPerRequest: 0, alwaysLoaded: always })
   })
 
   it('through the gateway carries no names of tools; with the library it does', () => {
@@ -167,15 +204,44 @@ describe('what deferral saves', () => {
 
   it('is nothing where nothing can be deferred, and is said not to pay where it does not', () => {
     const pinned = makeReport([status('a', { tools: tools(3, 10), config: { alwaysLoad: true } })])
-    expect(pinned.total).toMatchObject({ ownTools: 0, serverNames: 0, savedPerTurn: 0, savedPer20Turns: 0 })
+    expect(pinned.total).toMatchObject({ ownTools: 0, serverNames: 0, tokensSavedPerRequest: 0 })
+    expect(pinned.projection).toBeNull()
     expect(findingsOf(pinned)).toEqual([])
     const few = makeReport([status('a', { tools: tools(3, 10) })])
-    expect(few.total.savedPerTurn).toBeLessThan(0)
-    expect(plainView([status('a', { tools: tools(3, 10) })])).toContain('Deferral would cost')
-    expect(plainView([status('a', { tools: tools(8, 300) })])).toMatch(
-      /Saves .* until something is searched for/,
+    expect(few.total.tokensSavedPerRequest).toBeLessThan(0)
+    expect(few.projection?.tokensSaved).toBeLessThan(0)
+    expect(plainView([status('a', { tools: tools(3, 10) })])).toMatch(/costs [\d,]+ more, 1 extra round trip/)
+    const note = findingsOf(few).find(({ title }) => title === 'Toolshelf does not pay for so few tools')
+    expect(note?.details).toEqual([
+      expect.stringMatching(
+        /^20 requests with a search: [\d,]+ tokens without, [\d,]+ with, 1 extra round trip$/,
+      ),
+      expect.stringMatching(/^it pays from about [\d,]+ tokens of definitions on; yours have [\d,]+$/),
+    ])
+  })
+
+  it('pays from the point that it names on', () => {
+    const reports = [10, 20, 40, 60, 80].map((count) =>
+      makeReport([status('a', { tools: tools(count, 200) })]),
     )
-    expect(findingsOf(few).map(({ title }) => title)).toContain('Deferral does not pay for so few tools')
+    for (const { projection: one, breakEven, total: all } of reports)
+      expect((one?.tokensSaved ?? 0) > 0).toBe(all.tokens > breakEven)
+    expect(reports.map(({ projection: one }) => (one?.tokensSaved ?? 0) > 0)).toContain(false)
+    expect(reports.map(({ projection: one }) => (one?.tokensSaved ?? 0) > 0)).toContain(true)
+  })
+
+  it.each([
+    [['Claude Code'], 'Claude Code defers these tools already'],
+    [['Cursor', 'Qwen Code', 'Claude Code'], 'Claude Code and Qwen Code defer these tools already'],
+    [['Cursor'], undefined],
+  ])('is said to be little for %j', (clients, title) => {
+    const report = makeReport([status('a', { tools: tools(40, 300) })], { clients })
+    const note = findingsOf(report).find((one) => one.title.includes('already'))
+    expect(note?.title).toBe(title)
+    if (note)
+      expect(note.details[0]).toMatch(
+        /about [\d,]+ of [\d,]+ tokens; through toolshelf mcp it would send [\d,]+/,
+      )
   })
 })
 
@@ -413,8 +479,10 @@ describe('as a page', () => {
       status('bad', { state: 'failed', reason: 'gone' }),
     ]
     const written = page(statuses)
-    const { tokens, savedPerTurn, savedPer20Turns, withDeferral, withLibrary } = makeReport(statuses).total
-    for (const figure of [tokens, savedPerTurn, savedPer20Turns, withDeferral, withLibrary])
+    const { total, projection } = makeReport(statuses)
+    const { tokens, tokensSavedPerRequest, withDeferral, withLibrary } = total
+    const saved = projection?.tokensSaved ?? 0
+    for (const figure of [tokens, tokensSavedPerRequest, saved, withDeferral, withLibrary])
       expect(written).toContain(figure.toLocaleString('en-US'))
     expect(written.match(/<details class="server/g)).toHaveLength(2)
     expect(written).toContain('failed: gone')

@@ -50,7 +50,7 @@ async function start(at: Home, words: readonly string[] = []) {
   transport.stderr?.on('data', (chunk: Buffer) => {
     told += chunk
   })
-  const desk = await connectWith(transport, { name: 'claude-code' })
+  const desk = await connectWith(transport)
   return { ...desk, transport, told: () => told }
 }
 
@@ -253,9 +253,10 @@ describe('secrets', () => {
       await search('nothing like that'),
       await refusal(client.getPrompt({ name: 'stay__refuse' })),
       await refusal(client.readResource({ uri: 'stay+leak://one' })),
+      await refusal(call('stay__refuse')),
     ]
     for (const answer of said.slice(2)) expect(answer).toMatch(/refused: \[hidden\].*"why":\["\[hidden\]/)
-    for (const name of ['stay__refuse', 'stay__crash', 'start__refuse', 'remote__any'])
+    for (const name of ['stay__crash', 'start__refuse', 'remote__any'])
       said.push(JSON.stringify(await call(name)))
     return [...said, ...(await names())].join('\n')
   }

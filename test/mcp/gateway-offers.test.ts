@@ -1,7 +1,7 @@
 // What else passes through the gateway: resources, templates, prompts, completions, logging, instructions.
 import { describe, expect, it } from 'vitest'
 import type { Loose } from '../support/talk.ts'
-import { type Desk, eras, listed, openDesk, openGateway, textOf, tool } from './support/gateway.ts'
+import { type Desk, eras, listed, openDesk, openGateway, textOf } from './support/gateway.ts'
 import { until } from './support/processes.ts'
 import { local, neighbour } from './support/servers.ts'
 
@@ -30,14 +30,9 @@ describe.each(eras)('resources and prompts, %s', (era) => {
     ])
   })
 
-  it('a resource is read at its own server; a URI without a server finds whoever has it', async () => {
+  it('a resource is read at its own server', async () => {
     const { client } = await opened()
-    for (const uri of [
-      'archive+book://one',
-      'library+book://of/a/template',
-      'book://two',
-      'book://unlisted',
-    ]) {
+    for (const uri of ['archive+book://one', 'library+book://of/a/template']) {
       const { contents } = await client.readResource({ uri })
       expect(contents).toMatchObject([{ uri, text: `read ${uri.replace(/^\w+\+/, '')}` }])
     }
@@ -49,7 +44,6 @@ describe.each(eras)('resources and prompts, %s', (era) => {
       expect.objectContaining({ code: -32602, message: expect.stringContaining(message) })
     const read = (uri: string) => client.readResource({ uri })
     await expect(read('library+film://one')).rejects.toThrow(refused('there is no film://one'))
-    await expect(read('film://one')).rejects.toThrow(refused('no server has'))
     await expect(client.getPrompt({ name: 'library__none' })).rejects.toThrow(
       refused('no prompt "library__none"; there are library__review'),
     )
@@ -96,16 +90,7 @@ describe.each(eras)('resources and prompts, %s', (era) => {
   })
 })
 
-describe('changes of resources and prompts', () => {
-  it('are told; the next list is new', async () => {
-    const desk = await openDesk([library()])
-    await tell(desk, 'notifications/prompts/list_changed')
-    await tell(desk, 'notifications/resources/list_changed')
-    await desk.changes()
-    expect(toldOf(desk, 'prompts/list_changed').length).toBeGreaterThan(0)
-    expect(toldOf(desk, 'resources/list_changed').length).toBeGreaterThan(0)
-  })
-
+describe('updates of resources', () => {
   it('updates reach who has subscribed, under the gateway’s URI', async () => {
     const open = openGateway([library()])
     const [one, other] = [await open.connect(), await open.connect()]
@@ -151,16 +136,6 @@ describe('changes of resources and prompts', () => {
       method: 'unsubscribe',
       params: { uri: 'book://one' },
     })
-  })
-
-  it('a client of the newest protocol hears of them too', async () => {
-    const pins = listed('pins', [], { alwaysLoad: true })
-    const desk = await openDesk([library(), pins.config], { client: { era: 'modern' } })
-    await desk.client.listen({ toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true })
-    await tell(desk, 'notifications/prompts/list_changed')
-    await tell(desk, 'notifications/resources/list_changed')
-    pins.write([tool('pin')])
-    await until(() => new Set(desk.told.map(({ method }) => method)).size === 3, 'all three are told')
   })
 })
 

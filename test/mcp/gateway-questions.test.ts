@@ -34,6 +34,18 @@ const sampling = {
 const roots = { method: 'roots/list' }
 const questions = [elicitation, sampling, roots]
 
+/** As a person reads it. */
+function named(question: { method: string; params?: Loose }): Loose {
+  if (question === elicitation)
+    return {
+      ...question,
+      params: { ...elicitation.params, message: 'The MCP server "library" asks:\nYour name?' },
+    }
+  if (question !== sampling) return question
+  const systemPrompt = 'This request comes from the MCP server "library".'
+  return { ...question, params: { ...sampling.params, systemPrompt } }
+}
+
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 const library = (name = 'library', given = {}) => local(name, 'gateway-library', given)
 const able: ClientOptions = { capabilities: everyCapability }
@@ -48,7 +60,7 @@ describe.each(eras)('in a call, %s', (era) => {
   it.each(questions)('$method reaches the client, and its answer the server', async (question) => {
     const desk = await openDesk([library()], { client: { ...able, era } })
     expect((await ask(desk, question)).result).toMatchObject(defaultAnswer({ ...question, params: {} }))
-    expect(desk.asked).toMatchObject([question])
+    expect(desk.asked).toMatchObject([named(question)])
   })
 
   it.each(questions)(
@@ -62,7 +74,7 @@ describe.each(eras)('in a call, %s', (era) => {
   it('H6 one too large to be sent is refused, and the client stays', async () => {
     const desk = await openDesk([library()], { client: { ...able, era } })
     const params = { ...elicitation.params, message: 'x'.repeat(11_000_000) }
-    expect((await ask(desk, { ...elicitation, params })).error.message).toMatch(/11 MB is too large/)
+    expect((await ask(desk, { ...elicitation, params })).error.message).toMatch(/too long to be shown/)
     expect((await ask(desk, elicitation)).result).toBeDefined()
   })
 
@@ -285,13 +297,13 @@ describe('two clients', () => {
     expect(other.asked).toEqual([])
   })
 
-  it('an only client is asked also after it has given up a call', async () => {
+  it('H9 an only client is asked in its next call, and no more about the one that it has given up', async () => {
     const desk = await openDesk([library()], { client: able })
     const goOn = await giveUp(desk, elicitation)
     expect((await ask(desk, elicitation)).result).toBeDefined()
     goOn()
-    expect((await toldBy(desk.host)).result).toBeDefined()
-    expect(desk.asked).toHaveLength(2)
+    expect((await toldBy(desk.host)).error.message).toMatch(/only during a call/)
+    expect(desk.asked).toHaveLength(1)
   })
 
   it('a client that cannot answer is not answered for by one that can', async () => {

@@ -123,28 +123,34 @@ describe('waiting for servers', () => {
     expect(asked).toEqual([5000])
   })
 
-  it('a first search gives servers that were never seen a chance, even if something matches', async () => {
+  it('S8 a weak match of the one server that is up neither ends the wait nor is loaded alone', async () => {
     const late = listed('late')
-    const { connect, shelf } = opened([neighbour(), late.config])
+    const files = listed('files', [tool('edit_file', { description: 'Edits two lines' })])
+    const { connect, shelf, asked } = opened([files.config, late.config])
     const { search, names } = await connect()
     await names()
-    await untilFound(shelf, 'neighbour__add')
-    const searching = search('add')
-    await new Promise((resolve) => setTimeout(resolve, 200))
-    late.write([tool('add')])
-    expect(await searching).toContain('- late__add')
+    await untilFound(shelf, 'files__edit_file')
+    const searching = search('add two numbers', { max_results: 1 })
+    await until(() => asked.length > 0, 'the search waits')
+    late.write([tool('sum', { description: 'Add two numbers' })])
+    expect(await searching).toContain('- late__sum')
+    expect(await names()).toEqual(['ToolSearch', 'late__sum'])
   })
 
-  it('a search that matches waits for nobody, apart from that', async () => {
-    const { asked, connect, shelf } = opened([neighbour(), listed('late').config])
+  it('S8 a name that answers the query waits for nobody; the next search says who has come', async () => {
+    const late = listed('late')
+    const { asked, connect, shelf } = opened([neighbour(), late.config])
     const { search, names } = await connect()
     await names()
     await untilFound(shelf, 'neighbour__add')
-    const answer = await search('adds two numbers')
+    const answer = await search('neighbour add')
     expect(answer).toContain('- neighbour__add')
-    expect(answer).toContain('still connecting: late')
-    expect(await search('adds two numbers')).toContain('still connecting: late; try again shortly')
+    expect(answer).toContain('still connecting: late; try again shortly')
     expect(asked).toEqual([])
+    late.write([tool('add')])
+    await untilFound(shelf, 'late__add')
+    expect(await search('add')).toContain('searched now: late.')
+    expect(await search('add')).not.toContain('searched now')
   })
 
   it('so does a call of a tool that nobody has yet', async () => {

@@ -28,6 +28,20 @@ describe('list', () => {
     expect(await changes()).toBe(1)
   })
 
+  it('H3 arguments whose names the API refuses are listed under others, and reach the server under its own', async () => {
+    const inputSchema = { type: 'object', properties: { 'Date<': { type: 'string' } } }
+    const { config } = listed('phone', [tool('calls', { inputSchema })])
+    const { client, search, call } = await openDesk([config])
+    await search('select:phone__calls')
+    const found = (await client.listTools()).tools.find(({ name }) => name === 'phone__calls')
+    expect(Object.keys(found?.inputSchema.properties ?? {})).toEqual(['Date_'])
+    expect(textOf(await call('phone__calls', { Date_: 'today' }))).toBe('called calls with {"Date<":"today"}')
+    const other = await openDesk([config], bridge)
+    expect(await other.search('select:phone__calls')).toContain('Date_')
+    const wrapped = { name: 'phone__calls', arguments: { Date_: 'today' } }
+    expect(textOf(await other.call('CallTool', wrapped))).toBe('called calls with {"Date<":"today"}')
+  })
+
   it('a search that finds only what is loaded already changes nothing', async () => {
     const { search, changes } = await openDesk([neighbour()])
     await search('select:neighbour__add,neighbour__echo')
@@ -101,7 +115,7 @@ describe('list', () => {
     expect(await names()).toEqual(['ToolSearch', 'late__pin'])
   })
 
-  it('a definition passes through whole, but for its name and what concerns tasks', async () => {
+  it('a definition passes through whole, but for its name, the URI of its page and what concerns tasks', async () => {
     const whole = {
       title: 'Weather of a place',
       description: 'Tells the weather',
@@ -123,7 +137,12 @@ describe('list', () => {
     const { names, search, raw } = await openDesk([server.config])
     expect(await names()).toEqual(['ToolSearch'])
     await search('weather')
-    expect((await raw('tools/list')).tools[1]).toEqual({ name: 'sky__weather', ...whole })
+    const _meta = {
+      ...whole._meta,
+      'openai/outputTemplate': 'ui://sky+weather',
+      'anthropic/alwaysLoad': true,
+    }
+    expect((await raw('tools/list')).tools[1]).toEqual({ name: 'sky__weather', ...whole, _meta })
   })
 
   /** As clients read it that lose the whole list by one definition. */
@@ -240,13 +259,15 @@ describe('bridge', () => {
 
 describe('which of the two', () => {
   it.each([
-    ['claude-code', 'legacy', 'auto', ['ToolSearch']],
     ['opencode', 'legacy', 'auto', ['ToolSearch']],
+    ['kilo', 'legacy', 'auto', ['ToolSearch']],
+    ['gemini-cli-mcp-client', 'legacy', 'auto', ['ToolSearch']],
     ['cursor', 'legacy', 'auto', ['ToolSearch', 'CallTool']],
-    ['claude-code', 'modern', 'auto', ['ToolSearch', 'CallTool']],
+    ['claude-code', 'legacy', 'auto', ['ToolSearch', 'CallTool']],
+    ['opencode', 'modern', 'auto', ['ToolSearch', 'CallTool']],
     ['cursor', 'legacy', 'list', ['ToolSearch']],
-    ['claude-code', 'legacy', 'bridge', ['ToolSearch', 'CallTool']],
-    ['claude-code', 'modern', 'list', ['ToolSearch', 'CallTool']],
+    ['opencode', 'legacy', 'bridge', ['ToolSearch', 'CallTool']],
+    ['opencode', 'modern', 'list', ['ToolSearch', 'CallTool']],
   ] as const)('%s, %s, mode %s', async (name, era, mode, tools) => {
     const { names } = await openDesk([], { mode, client: { name, era } })
     expect(await names()).toEqual(tools)
@@ -280,6 +301,17 @@ describe('the search tool itself', () => {
   it('is never deferred by clients that defer tools themselves', async () => {
     const { raw } = await openDesk([], bridge)
     for (const { _meta } of (await raw('tools/list')).tools) expect(_meta['anthropic/alwaysLoad']).toBe(true)
+  })
+
+  it('nor is what a search has loaded, whatever its server says', async () => {
+    const _meta = { 'anthropic/alwaysLoad': false, 'example.org/kept': 1 }
+    const { raw, search } = await openDesk([listed('shop', [tool('buy', { _meta })]).config])
+    await search('buy')
+    const [, bought] = (await raw('tools/list')).tools
+    expect(bought).toMatchObject({
+      name: 'shop__buy',
+      _meta: { 'anthropic/alwaysLoad': true, 'example.org/kept': 1 },
+    })
   })
 })
 
@@ -377,9 +409,7 @@ describe('rules and pins', () => {
     expect(answer).toMatch(/Held back.*shop__buy.*toolshelf pins/)
     const called = await call('shop__buy')
     expect(called.isError).toBe(true)
-    expect(textOf(called)).toMatch(
-      /its definition changed.*toolshelf pins show shop.*toolshelf pins accept shop/,
-    )
+    expect(textOf(called)).toMatch(/it changed since.*toolshelf pins show shop.*toolshelf pins accept shop/)
     await pins.accept('shop')
     await host.refresh('shop')
     expect(await names()).toEqual(['ToolSearch', 'shop__buy'])

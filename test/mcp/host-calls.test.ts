@@ -208,7 +208,9 @@ describe('what servers ask', () => {
       const { ask } = await asking({ capabilities: everything })
       const asker = answering(reply)
       expect((await ask(method, params, asker)).result).toMatchObject(reply)
-      expect(asker.heard).toEqual([[method, expect.objectContaining(params ?? {})]])
+      const asked =
+        method === 'elicitation/create' ? { message: 'The MCP server "asking" asks:\nYour name?' } : {}
+      expect(asker.heard).toEqual([[method, expect.objectContaining({ ...params, ...asked })]])
     },
   )
 
@@ -254,5 +256,22 @@ describe('what servers ask', () => {
       'left',
     )
     expect((await ask('ping', undefined)).result).toEqual({})
+  })
+})
+
+describe('H9 what a server says is read-only', () => {
+  const call = (name: string) => ({ id: 'toolu_1', name: `mcp__${name}__look`, input: {} })
+
+  it('counts only where the user trusts its annotations', async () => {
+    const { host } = openHost([
+      local('plain', 'definitions hints'),
+      local('trusted', 'definitions hints', { trustAnnotations: true }),
+    ])
+    await host.settled()
+    expect(host.isReadOnly(call('plain'))).toBe(false)
+    expect(host.isReadOnly(call('trusted'))).toBe(true)
+    expect(host.isReadOnly({ ...call('trusted'), name: 'mcp__trusted__change' })).toBe(false)
+    expect(host.isReadOnly({ ...call('trusted'), name: 'mcp__trusted__truthy' })).toBe(false)
+    expect(host.isReadOnly({ ...call('trusted'), name: 'mcp__none__look' })).toBe(false)
   })
 })

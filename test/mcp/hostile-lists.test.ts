@@ -33,7 +33,7 @@ const shownNames = ({ shelf }: Open) =>
 
 describe('H6 lists without measure', () => {
   it('ten thousand tools in pages of 500 are all there, and found (H4)', async () => {
-    const all = await connected('lists many')
+    const all = await connected('lists many', { maxTools: 10_000 })
     expect(toolsOf(all.host, 'bad')).toHaveLength(10_000)
     expect(new Set(toolsOf(all.host, 'bad')).size).toBe(10_000)
     expect(await found(all.shelf, 'item number 7351')).toContain('mcp__bad__item_7351')

@@ -496,7 +496,8 @@ describe('the commands', () => {
     const folder = temporaryFolder()
     const opened: string[] = []
     const mcpServers = { notes: { type: 'http', url: server.url }, local: { command: 'node' } }
-    writeFileSync(join(folder, '.mcp.json'), JSON.stringify({ mcpServers }))
+    mkdirSync(join(folder, 'toolshelf'))
+    writeFileSync(join(folder, 'toolshelf', 'toolshelf.json'), JSON.stringify({ mcpServers }))
     const surroundings = {
       machine: () => ({
         home: folder,

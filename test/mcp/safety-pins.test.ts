@@ -72,7 +72,14 @@ describe('a change', () => {
     expect(await pins.judge('files', [before])).toEqual(quiet)
     expect(await pins.judge('files', [before])).toEqual(quiet)
     time += 1000
-    const change = { tool: 'read', before, after, since: '2026-01-01T00:00:01.000Z', isWhole: true }
+    const change = {
+      kind: 'tool',
+      name: 'read',
+      before,
+      after,
+      since: '2026-01-01T00:00:01.000Z',
+      isWhole: true,
+    }
     expect(await pins.judge('files', [after])).toEqual({ ...quiet, changed: [change] })
     time += 1000
     expect(await open().judge('files', [after])).toEqual({ ...quiet, changed: [change] })
@@ -98,9 +105,9 @@ describe('a change', () => {
     expect(await pins.judge('files', [tool('list')])).toEqual({ ...quiet, removed: ['read'] })
     expect(await pins.judge('files', [tool('list')])).toEqual(quiet)
     const back = await pins.judge('files', [tool('list'), tool('read', 'another')])
-    expect(back).toMatchObject({ changed: [{ tool: 'read' }], added: [] })
+    expect(back).toMatchObject({ changed: [{ name: 'read' }], added: [] })
     const twice = await pins.judge('files', [tool('list'), tool('list', 'another'), tool('read')])
-    expect(twice).toMatchObject({ changed: [{ tool: 'list', after: { description: 'another' } }] })
+    expect(twice).toMatchObject({ changed: [{ name: 'list', after: { description: 'another' } }] })
   })
 
   it.each([
@@ -111,7 +118,7 @@ describe('a change', () => {
     const crowd = Array.from({ length: 10_001 }, (_, index) => tool(`crowd_${index}`))
     for (const look of looksOf(crowd, tool('send'))) await pins.judge('files', [tool('other'), ...look])
     const { changed } = await pins.judge('files', [tool('send', 'Sends, and a copy to me.')])
-    expect(changed).toMatchObject([{ tool: 'send' }])
+    expect(changed).toMatchObject([{ name: 'send' }])
     expect((await pins.list())[0]?.tools).toHaveLength(10_001)
   })
 
@@ -121,7 +128,7 @@ describe('a change', () => {
     await pins.judge('files', [tool('read', 'new'), tool('list', 'new')])
     expect(await pins.accept('files', ['list', 'nobody'])).toEqual(['list'])
     expect(await pins.list()).toMatchObject([
-      { server: 'files', tools: ['read', 'list'], changed: [{ tool: 'read' }] },
+      { server: 'files', tools: ['read', 'list'], changed: [{ name: 'read' }] },
     ])
   })
 
@@ -252,7 +259,7 @@ describe('on disk', () => {
       tool('tool_0', 'new'),
       ...monsters('b'),
     ])
-    expect(changed.map(({ tool, isWhole }) => [tool, isWhole])).toEqual([
+    expect(changed.map(({ name, isWhole }) => [name, isWhole])).toEqual([
       ['tool_0', true],
       ['large', false],
       ['deep', false],

@@ -73,7 +73,14 @@ describe('fields', () => {
           parameters: { type: 'object', properties: {}, required: [] },
         },
       },
-      { type: 'function', function: { name: 'write', parameters: { type: 'object', properties: {} } } },
+      {
+        type: 'function',
+        function: {
+          name: 'write',
+          description: 'Examples of its input:\n{}',
+          parameters: { type: 'object', properties: {} },
+        },
+      },
     ])
   })
 

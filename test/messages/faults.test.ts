@@ -72,11 +72,11 @@ describe('an upstream that refuses', () => {
     const fake = await startFake((outgoing, _, number) =>
       number % 2 === 0
         ? stream(outgoing, searchReply(mode))
-        : outgoing.writeHead(429, { 'retry-after': '7', 'content-type': 'application/json' }).end(body),
+        : outgoing.writeHead(429, { 'retry-after': '70', 'content-type': 'application/json' }).end(body),
     )
     const gateway = await startGateway(fake.url, { mode })
     const whole = await ask(gateway, requestFor(mode))
-    expect(whole).toMatchObject({ status: 429, text: body, headers: { 'retry-after': '7' } })
+    expect(whole).toMatchObject({ status: 429, text: body, headers: { 'retry-after': '70' } })
     const streamed = await ask(gateway, requestFor(mode, { stream: true }))
     expect(streamed.status).toBe(200)
     expect(lastEvent(streamed.text)).toEqual(JSON.parse(body))
@@ -85,7 +85,7 @@ describe('an upstream that refuses', () => {
 
   it('a refusal in words of any kind ends a stream as an error of the API', async () => {
     const fake = await startFake((outgoing, _, number) =>
-      number === 0 ? stream(outgoing, searchReply('emulate')) : outgoing.writeHead(503).end('<h1>busy</h1>'),
+      number === 0 ? stream(outgoing, searchReply('emulate')) : outgoing.writeHead(500).end('<h1>busy</h1>'),
     )
     const gateway = await startGateway(fake.url)
     const { text } = await ask(gateway, requestFor('emulate', { stream: true }))

@@ -35,6 +35,7 @@ type Setup = {
   /** So many tools at every other turn. */
   readonly others?: number
   readonly isBound?: boolean
+  readonly thinksByHand?: boolean
 }
 
 const anySetup: fc.Arbitrary<Setup> = fc.record({
@@ -60,7 +61,9 @@ async function converse(setup: Setup, samplings: readonly (readonly Bit[])[]): P
   let messages: Fields[] = [{ role: 'user', content: 'Begin.' }]
   for (let turn = 1; ; turn++) {
     const tools = clientTools(turn % 2 === 0 ? (setup.others ?? count) : count)
-    const request = { model: MODEL, max_tokens: 100, tools, messages: sentBy(habit, messages) }
+    const thinking = setup.thinksByHand ? { thinking: { type: 'enabled', budget_tokens: 1024 } } : {}
+    const sent = sentBy(habit, messages)
+    const request = { model: MODEL, max_tokens: 2048, tools, messages: sent, ...thinking }
     model.next()
     const from = model.received.length
     const reply = await ask(request)
@@ -185,6 +188,23 @@ describe(`shelving (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, { timeout: 12
       // Models think before they speak.
       someSamplings.map((samplings) =>
         samplings.map((bits) => [...bits.filter(isThought), ...bits.filter((bit) => !isThought(bit))]),
+      ),
+    ))
+
+  it('thinking by hand: the last reply starts with a thought where it calls tools, as each sampling did', () =>
+    holds(
+      anySetup
+        .filter(({ habit }) => habit !== 'drops thinking')
+        .map((setup) => ({ ...setup, thinksByHand: true })),
+      (exchanges) => {
+        for (const one of exchanges.flatMap(({ received }) => received)) {
+          const last = one.request.messages.findLast(({ role }) => role === 'assistant')
+          const blocks = blocksOf(last?.content)
+          if (blocks.some(({ type }) => type === 'tool_use')) expect(blocks[0]?.type).toBe('thinking')
+        }
+      },
+      someSamplings.map((samplings) =>
+        samplings.map((bits) => [{ kind: 'think' as const }, ...bits.filter((bit) => !isThought(bit))]),
       ),
     ))
 

@@ -15,6 +15,7 @@ const NAMES = ['mail_send', 'mail_list', 'issue_open']
 const nothing = () => []
 const restoring = (remembered: Parameters<typeof restore>[1]['remembered'] = nothing) => ({
   ...{ names: codeNames(NAMES), deferred: new Set(NAMES), searchTool: 'ToolSearch', remembered },
+  thinksByHand: false,
 })
 const find = (at: number, ...names: string[]) => ({ at, left: 0, names })
 

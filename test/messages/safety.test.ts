@@ -74,7 +74,7 @@ describe('pages in a browser', () => {
   it.each(hosts)('the host "%s": %i', async (host, status) => {
     const fake = await talking()
     const { url } = await startGateway(fake.url, { hosts: ['Tools.Example.com'] })
-    for (const path of ['/metrics', '/v1/models', '/v1/messages', '/v1/anything']) {
+    for (const path of ['/metrics', '/v1/models', '/v1/messages', '/v1/models/m']) {
       const method = path === '/v1/messages' ? 'POST' : 'GET'
       const body = method === 'POST' ? JSON.stringify(requestFor('emulate')) : undefined
       const got = await send(url + path, { method, headers: { host }, ...(body ? { body } : {}) })
@@ -135,9 +135,9 @@ describe('the key of the gateway', () => {
       const got = await ask({ url }, requestFor(mode), { ...headers, 'x-toolshelf-mode': mode })
       expect(got.status).toBe(200)
     }
-    for (const path of ['/v1/messages/count_tokens', '/v1/messages/batches'])
-      await send(url + path, { headers, body: JSON.stringify(requestFor('emulate')) })
-    await send(`${url}/v1/models`, { method: 'GET', headers })
+    const body = JSON.stringify(requestFor('emulate'))
+    await send(`${url}/v1/messages/count_tokens`, { headers, body })
+    for (const path of ['/v1/models', '/v1/models/m']) await send(url + path, { method: 'GET', headers })
     expect((await send(`${url}/metrics`, { method: 'GET', headers })).status).toBe(200)
     withoutSecret(fake)
   })
@@ -179,12 +179,12 @@ describe('the key of the gateway', () => {
     expect(fake.came).toEqual([])
   })
 
-  it('says which mode its holder has, unless the request says otherwise', async () => {
+  it('says which mode its holder has, and whether the request may choose another', async () => {
     const fake = await talking()
     const gateway = await startGateway(fake.url, {
       keys: [
         { secret: 'a', setting: { mode: 'shelve', share: 10 } },
-        { secret: 'b', setting: { mode: 'off', share: 10 } },
+        { secret: 'b', setting: { mode: 'off', share: 10 }, mayChoose: true },
       ],
     })
     const modeOf = async (headers: { [name: string]: string }) =>

@@ -64,9 +64,9 @@ describe('addresses', () => {
     expect(requests[0]?.line).toBe('GET /v1/models?limit=1000')
   })
 
-  test('wire 33 anything else below /v1 goes on where it can, and is not found where it cannot', async () => {
+  test('wire 33 what the operator allows below /v1 goes on where it can, and is not found where it cannot', async () => {
     const { url, requests } = await record({ ...fine, body: '{"ok":1}' })
-    const gateway = await start(createMessagesUpstream({ url }))
+    const gateway = await start(createMessagesUpstream({ url }), { forward: ['POST /v1/files'] })
     expect((await post(gateway, { a: 1 }, { path: '/v1/files?x=1' })).text).toBe('{"ok":1}')
     expect(requests[0]).toMatchObject({ line: 'POST /v1/files?x=1', body: '{"a":1}' })
     expect((await post(await emulate('append', hello), {}, { path: '/v1/files' })).status).toBe(404)
@@ -108,7 +108,7 @@ describe('open lists', () => {
       expect((await post(gateway, ask(tools, ...turns))).status).toBe(200)
       const sent = JSON.parse(requests[0]?.body ?? '')
       expect(sent.messages).toEqual(turns)
-      expect(sent.tools.at(-1)).toEqual(read)
+      expect(sent.tools.at(-1)).toEqual({ ...read, future: 3 })
     },
   )
 

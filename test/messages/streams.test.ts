@@ -210,13 +210,15 @@ describe('shelve', () => {
     expect(second).toEqual(['message_start', ...call(0, 'tool_use zebra', '{}'), ...ended('tool_use')])
   })
 
-  test.each(kinds)('on %s: searches past the bound end the turn', async (kind) => {
+  test.each(kinds)('on %s: after searches past the bound the model answers without another', async (kind) => {
     const searches = Array.from({ length: 12 }, (_, index) => ({ search: `mail ${index}` }))
     const gateway = await emulate(kind, always({ say: 'Hm.' }, ...searches), { mode: 'shelve' })
     expect(lines(await stream(gateway, ask(many)))).toEqual([
       'message_start',
       ...words(0, 'Hm.'),
+      ...['1 start text', expect.stringMatching(/^1 text_delta I cannot see a search tool/), '1 stop'],
       ...ended('end_turn'),
     ])
+    expect(gateway.seen).toHaveLength(10)
   })
 })

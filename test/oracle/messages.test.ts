@@ -52,8 +52,10 @@ describe('a message', () => {
     expect(refuse({ role: 'user', content: 'a' }, hi, { role: 'assistant', content: [] })).toBeUndefined()
   })
 
-  it('may hold block types that nobody knows yet', () => {
-    expect(refuse(user({ type: 'hologram', anything: 1 }))).toBeUndefined()
+  it('may hold block types that nobody knows yet, where an API that may know them has the last word', () => {
+    const value = request([tool('a')], user({ type: 'hologram', anything: 1 }))
+    expect(refusal(value)).toContain("Input tag 'hologram'")
+    expect(refusal(value, { lenient: true })).toBeUndefined()
   })
 
   it('that only sets output_config may stand anywhere', () => {

@@ -5,6 +5,7 @@ import type { PoolTool } from '../../src/index.ts'
 import { createLexicalIndex } from '../../src/search/lexical.ts'
 import { createIndexes, lexical } from '../../src/search/rankers.ts'
 import { LEXICAL } from '../../src/search/settings.ts'
+import { runAtOnce } from '../../src/search/slices.ts'
 import { office, toolsOf } from './tools.ts'
 
 function names(tools: readonly PoolTool[], query: string, limit = 10): string[] {
@@ -184,7 +185,8 @@ test('explain adds up to the score', () => {
 })
 
 test('the ranker remembers an index per list and updates it for the next', async () => {
-  const indexFor = createIndexes(LEXICAL)
+  const building = createIndexes(LEXICAL)
+  const indexFor = (tools: readonly PoolTool[]) => runAtOnce(building(tools))
   const first = indexFor(office)
   expect(indexFor(office)).toBe(first)
   const more = [...office, ...toolsOf({ name: 'brew_coffee' })]

@@ -23,11 +23,18 @@ export type Step =
       readonly sibling: 'none' | 'same' | 'next'
     }
   | { readonly kind: 'connect'; readonly pick: number; readonly edition: number }
-  | { readonly kind: 'leave' | 'pending' | 'failed' | 'model' | 'withdraw'; readonly pick: number }
+  | { readonly kind: 'leave' | 'pending' | 'failed' | 'model' | 'withdraw' | 'wire'; readonly pick: number }
   | { readonly kind: 'steady' | 'switch'; readonly on: boolean }
   | { readonly kind: 'fork'; readonly steps: readonly Step[] }
   | { readonly kind: 'compact'; readonly way: 'full' | 'keep' | 'memory'; readonly keep: number }
   | { readonly kind: 'snip'; readonly every: number }
+  /** Single messages go, halves of pairs among them: by the shelf, or by the host itself. */
+  | {
+      readonly kind: 'drop'
+      readonly pick: number
+      readonly every: number
+      readonly by: 'shelf' | 'host'
+    }
   | { readonly kind: 'resume'; readonly withState: boolean }
 
 export type Kind = Step['kind']
@@ -91,6 +98,11 @@ export function stepOf(kinds: readonly Kind[], without: Without = {}): fc.Arbitr
       keep: fc.integer({ min: 1, max: 9 }),
     }),
     snip: fc.record({ kind: kind('snip'), every: fc.integer({ min: 1, max: 4 }) }),
+    drop: fc.record({
+      ...{ kind: kind('drop'), pick, every: fc.integer({ min: 2, max: 9 }) },
+      by: fc.constantFrom('shelf', 'host'),
+    }),
+    wire: fc.record({ kind: kind('wire'), pick }),
     resume: fc.record({ kind: kind('resume'), withState: fc.boolean() }),
   }
   const weights: Partial<Record<Kind, number>> = {

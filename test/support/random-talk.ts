@@ -1,9 +1,11 @@
 // Random conversations: a host, its servers and a model, played step by step.
 
 import { sign } from '../../src/core/oracle/index.ts'
-import type { Prepared, Shelf, ShelfOptions, Tool } from '../../src/index.ts'
+import { foldHistory, type Prepared, type Shelf, type ShelfOptions, type Tool } from '../../src/index.ts'
 import type { Step } from './random-steps.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf } from './talk.ts'
+
+const WIRES = ['reference', 'addition', 'append', 'bridge', 'hosted'] as const
 
 /** A model that takes references, one that does not, and one that binds thinking; the first is met most. */
 export const MODELS = [MODEL, MODEL, OLD_MODEL, BOUND_MODEL] as const
@@ -23,7 +25,7 @@ export type Setup = {
   /** Goes on from `prepared.messages`, or keeps an array of its own with the same objects. */
   readonly host: 'carry' | 'own'
   readonly model: string
-  /** Replies of a prefix-bound model begin with thinking that is bound to what it was sent. */
+  /** Replies begin with thinking; that of a prefix-bound model is bound to what it was sent. */
   readonly thinks?: boolean
   /** No built-in can be deferred: without servers there is nothing to search. */
   readonly bare?: boolean
@@ -60,7 +62,7 @@ export class RandomTalk {
   messages: Loose[] = [{ role: 'user', content: 'begin' }]
   loaded: string[] = []
   readonly sent: Sent[] = []
-  readonly setup: Setup
+  setup: Setup
   readonly world: World
   readonly #checks: readonly Check[]
 
@@ -179,6 +181,14 @@ export class RandomTalk {
         return
       case 'snip':
         return this.#snip(step.every)
+      case 'drop':
+        return this.#drop(step)
+      case 'wire': {
+        const wire = WIRES[step.pick % WIRES.length] ?? 'reference'
+        this.setup = { ...this.setup, options: { ...this.setup.options, wire } }
+        this.shelf = this.openShelf({ state: shelf.state() })
+        return
+      }
       case 'resume': {
         const saved = JSON.parse(JSON.stringify({ messages: this.messages, state: shelf.state() }))
         this.messages = saved.messages
@@ -194,9 +204,10 @@ export class RandomTalk {
   /** The model's answer to the last request. */
   #reply(content: Loose[]): void {
     const { request, prepared } = this.sent.at(-1) as Sent
-    const isBound = this.setup.thinks && request.model === BOUND_MODEL && prepared.decision.open
-    const thinking = isBound ? [{ type: 'thinking', thinking: 'Hm.', signature: sign(request) }] : []
-    this.messages.push({ role: 'assistant', content: [...thinking, ...content] })
+    const isBound = request.model === BOUND_MODEL && prepared.decision.open
+    const signature = isBound ? sign(request) : 'unbound'
+    const thinking = { type: 'thinking', thinking: `Hm, ${this.sent.length}.`, signature }
+    this.messages.push({ role: 'assistant', content: [...(this.setup.thinks ? [thinking] : []), ...content] })
   }
 
   /** A call as the API gives it out: with `caller` where tool search is on. */
@@ -327,6 +338,19 @@ export class RandomTalk {
     })
     const isDropped = (place: number) => place > 0 && place < exchange && place % (every + 1) === 0
     this.messages = this.shelf.snip(this.messages, (_, index) => isDropped(places[index] ?? 0))
+  }
+
+  /** Drops single messages between the first and the last; what the host itself drops may take a load along. */
+  #drop({ pick, every, by }: Step & { kind: 'drop' }): void {
+    const last = this.messages.length - 1
+    const isDropped = (_: unknown, index: number) => index > 0 && index < last && (index + pick) % every === 0
+    // Notes that the host does not hold may still tell of a load; then its own account would be wrong.
+    if (by === 'shelf' || this.setup.host === 'own') {
+      this.messages = this.shelf.snip(this.messages, isDropped)
+      return
+    }
+    this.messages = this.messages.filter((message, index) => !isDropped(message, index))
+    this.loaded = [...foldHistory(this.messages, 'ToolSearch').loaded]
   }
 }
 

@@ -204,7 +204,7 @@ describe.skipIf(noTerminal)('toolshelf chat', () => {
     expect(screen.text()).not.toContain('Allow Bash?')
   })
 
-  it('asks for two calls one after the other, and "always" answers both', async () => {
+  it('asks for two calls one after the other, and "always" holds for what was asked', async () => {
     const screen = await chat({ rows: 50 })
     await screen.enter('both')
     expect(await screen.shows(/\(1 more to answer\).*\[y\] yes/s)).toContain('echo first')
@@ -217,7 +217,11 @@ describe.skipIf(noTerminal)('toolshelf chat', () => {
     await screen.enter('both')
     await screen.shows(/\(1 more to answer\).*\[y\] yes/s)
     screen.type('a')
+    await screen.shows(/Allow Bash\?\s+│.*\[y\] yes/s)
+    screen.type('a')
     await screen.shows(/Both are over.*Both are over/s)
+    await screen.enter('both')
+    await screen.shows(/Both are over.*Both are over.*Both are over/s)
   })
 
   it('what is asked cannot steer the terminal, and what does not fit is told', async () => {

@@ -1,5 +1,13 @@
 // The public surface of skills.
-export { loadSkills, skillFolders } from './load.ts'
+export {
+  loadSkills,
+  projectSkillFolders,
+  readSkillFiles,
+  type SkillFile,
+  skillFolders,
+  skillsIn,
+  userSkillFolders,
+} from './load.ts'
 export { type FoundThing, type FoundThings, searchBoth } from './search.ts'
 export { createSkills, type Skills, type SkillsOptions } from './skills.ts'
 export type { Skill, SkillDiscovery, UsedSkill } from './types.ts'

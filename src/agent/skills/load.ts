@@ -1,7 +1,8 @@
 // Skills from folders: one folder a skill, with its SKILL.md. What cannot be read is told; the others load.
-import { readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { readdir, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
+import { readBoundedFile } from '../../bounded-file.ts'
 import { bodyOf, readSkillText, type SkillText } from './front-matter.ts'
 import type { Notify, Skill } from './types.ts'
 
@@ -11,36 +12,89 @@ const MOST_BYTES = 1_000_000
 
 /** Of the project first: a skill there wins over one of the same name at home. */
 export function skillFolders(directory: string, home = homedir()): string[] {
-  const project = ['.agents', '.claude', '.toolshelf'].map((name) => join(directory, name, 'skills'))
-  const own = ['.agents', '.claude', join('.config', 'toolshelf')].map((name) => join(home, name, 'skills'))
-  return [...new Set([...project, ...own])]
+  return [...projectSkillFolders(directory, home), ...userSkillFolders(home)]
 }
 
+/** Those that came with the folder. Their texts enter the prompt: use them only once a person has trusted them. */
+export function projectSkillFolders(directory: string, home = homedir()): string[] {
+  const own = userSkillFolders(home)
+  const folders = ['.agents', '.claude', '.toolshelf'].map((name) => join(directory, name, 'skills'))
+  return folders.filter((folder) => !own.includes(folder))
+}
+
+/** The user's own. */
+export function userSkillFolders(home = homedir()): string[] {
+  return ['.agents', '.claude', join('.config', 'toolshelf')].map((name) => join(home, name, 'skills'))
+}
+
+/** A SKILL.md as it was read. */
+export type SkillFile = {
+  /** The skill's folder. */
+  readonly folder: string
+  /** The file itself, links followed. */
+  readonly file: string
+  readonly text: string
+  /** The skill keeps this text, whatever becomes of the file. */
+  readonly isFixed: boolean
+}
+
+/** Reads the skills in folders; reports what cannot be used and loads the rest. */
 export async function loadSkills(folders: readonly string[], notify: Notify): Promise<Skill[]> {
+  return skillsIn(await readSkillFiles(folders, notify), notify)
+}
+
+/** Reads every SKILL.md in folders. With `isFixed`, the skills made from them never read the disk again. */
+export async function readSkillFiles(
+  folders: readonly string[],
+  notify: Notify,
+  { isFixed = false }: { readonly isFixed?: boolean } = {},
+): Promise<SkillFile[]> {
   const found = (await Promise.all(folders.map((folder) => foldersIn(folder, notify)))).flat()
   if (found.length > MOST_SKILLS)
     notify(`${found.length} skills were found; the first ${MOST_SKILLS} are used. Remove some folders.`)
-  const read = await Promise.all(found.slice(0, MOST_SKILLS).map(readSkill))
+  const files: SkillFile[] = []
+  for (const folder of found.slice(0, MOST_SKILLS)) {
+    try {
+      const file = await realpath(join(folder, FILE))
+      files.push({ folder, file, text: await readText(file), isFixed })
+    } catch (error) {
+      // A folder without SKILL.md is no skill.
+      if (!isMissing(error)) notify(`the skill in ${folder} is left out: ${(error as Error).message}.`)
+    }
+  }
+  return files
+}
+
+/** The skills of files that were read; of two with one name, or of one file named twice, the first counts. */
+export function skillsIn(files: readonly SkillFile[], notify: Notify): Skill[] {
   const skills = new Map<string, Found>()
-  const files = new Set<string>()
-  for (const { folder, file, text, error } of read) {
-    if (error !== undefined) notify(`the skill in ${folder} is left out: ${error}.`)
-    if (file === undefined || text === undefined || text.isForUserOnly || files.has(file)) continue
-    files.add(file)
+  const seen = new Set<string>()
+  for (const one of files) {
+    const text = skillTextIn(one, notify)
+    if (text === undefined || text.isForUserOnly || seen.has(one.file)) continue
+    seen.add(one.file)
     const other = skills.get(text.name)
     if (other) {
-      notify(`the skill "${text.name}" in ${folder} is left out: ${other.folder} has one of that name.`)
+      notify(`the skill "${text.name}" in ${one.folder} is left out: ${other.folder} has one of that name.`)
       continue
     }
-    if (text.name !== basename(folder))
-      notify(`the skill in ${folder} is called "${text.name}" in its ${FILE}; name the folder so too.`)
-    skills.set(text.name, { folder, file, text })
+    if (text.name !== basename(one.folder))
+      notify(`the skill in ${one.folder} is called "${text.name}" in its ${FILE}; name the folder so too.`)
+    skills.set(text.name, { ...one, fields: text })
   }
   return [...skills.values()].map(toSkill)
 }
 
-type Found = { readonly folder: string; readonly file: string; readonly text: SkillText }
-type Read = { readonly folder: string } & Partial<Found> & { readonly error?: string }
+function skillTextIn({ folder, text }: SkillFile, notify: Notify): SkillText | undefined {
+  try {
+    return readSkillText(text)
+  } catch (error) {
+    notify(`the skill in ${folder} is left out: ${(error as Error).message}.`)
+    return undefined
+  }
+}
+
+type Found = SkillFile & { readonly fields: SkillText }
 
 async function foldersIn(folder: string, notify: Notify): Promise<string[]> {
   try {
@@ -54,29 +108,18 @@ async function foldersIn(folder: string, notify: Notify): Promise<string[]> {
   }
 }
 
-/** A folder without SKILL.md is no skill; a link to one counts where it leads. */
-async function readSkill(folder: string): Promise<Read> {
+function toSkill({ folder, file, text, isFixed, fields: { isForUserOnly: _, ...fields } }: Found): Skill {
+  const read = async () => bodyOf(isFixed ? text : await readText(file))
+  return { ...fields, place: folder, isRemote: false, read }
+}
+
+async function readText(file: string): Promise<string> {
   try {
-    const file = await realpath(join(folder, FILE))
-    return { folder, file, text: readSkillText(await readBounded(file)) }
+    return (await readBoundedFile(file, MOST_BYTES)).toString('utf8')
   } catch (error) {
-    return isMissing(error) ? { folder } : { folder, error: (error as Error).message }
+    if ((error as NodeJS.ErrnoException).code !== undefined) throw error
+    throw new Error(`${FILE} ${(error as Error).message}`)
   }
-}
-
-function toSkill({ folder, file, text: { isForUserOnly: _, ...text } }: Found): Skill {
-  return { ...text, place: folder, isRemote: false, read: async () => bodyOf(await readBounded(file)) }
-}
-
-/** Only a plain file ends for sure. */
-async function readBounded(file: string): Promise<string> {
-  const found = await stat(file)
-  if (!found.isFile()) throw new Error(`${FILE} is not a plain file`)
-  if (found.size > MOST_BYTES)
-    throw new Error(
-      `${FILE} has ${found.size} bytes; shorten it to ${MOST_BYTES}, other files can hold the rest`,
-    )
-  return readFile(file, 'utf8')
 }
 
 function isMissing(error: unknown): boolean {

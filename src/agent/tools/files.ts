@@ -13,12 +13,15 @@ import {
   stat,
   writeFile,
 } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { nearest } from '../../core/tools/names.ts'
+import { type Access, accessTo, isWithin, resolvePath } from '../accesses.ts'
 
 export type Files = {
   readonly directory: string
   readonly resolve: (path: unknown) => string
+  /** What a call that names this path would read or change. */
+  readonly access: (path: unknown, kind: Access['kind'], isEntry?: true) => Promise<Access>
   /** A path as people and models read it: below the folder without it. */
   readonly shown: (path: string) => string
   /** The bytes of a regular file; anything else is explained. From now on it counts as read. */
@@ -49,7 +52,12 @@ export function createFiles(directory: string): Files {
   }
   return {
     directory,
-    resolve: (path) => resolve(directory, String(path)),
+    resolve: (path) => resolvePath(directory, String(path)),
+    async access(path, kind, isEntry) {
+      const found = await stat(resolvePath(directory, String(path))).catch(() => undefined)
+      const isRecursive = found?.isDirectory() ?? false
+      return accessTo(directory, String(path), kind, { isRecursive, ...(isEntry ? { isEntry } : {}) })
+    },
     shown,
     async read(path) {
       const bytes = await load(path)
@@ -78,12 +86,6 @@ export function createFiles(directory: string): Files {
       return turn
     },
   }
-}
-
-/** Whether a path is this folder or one below it; a name may begin with two dots. */
-export function isWithin(path: string, folder: string): boolean {
-  const way = relative(folder, path)
-  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
 /** Whether anything is there, a broken link included. */

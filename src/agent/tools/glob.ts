@@ -1,7 +1,8 @@
 // The tool `Glob`: files by the pattern of their path, the newest first.
 import { stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import type { AgentTool } from '../types.ts'
+import { join } from 'node:path'
+import { resolvePath } from '../accesses.ts'
+import type { AgentTool, Input } from '../types.ts'
 import { type Files, missing } from './files.ts'
 import { globMatcher, walk } from './walk.ts'
 
@@ -21,14 +22,16 @@ export function globTool(files: Files): AgentTool {
       additionalProperties: false,
     },
     isReadOnly: true,
-    async run({ pattern, path = '.' }, { signal }) {
-      const { fixed, rest } = splitPattern(String(pattern))
-      const folder = resolve(files.resolve(path), fixed)
+    accesses: async (input) => [await files.access(folderOf(input, files).folder, 'read')],
+    async run(input, { signal, isHidden = () => false }) {
+      const { pattern } = input
+      const { folder, rest } = folderOf(input, files)
       const found = await stat(folder).catch(() => undefined)
       if (!found?.isDirectory()) throw new Error(await missing(folder, files.shown, 'folder'))
       const { files: all, isCut } = await walk(folder, signal, String(pattern))
       const fits = globMatcher(rest)
-      const matches = await newestFirst(folder, all.filter(fits))
+      const seen = all.filter((name) => fits(name) && !isHidden(join(folder, name)))
+      const matches = await newestFirst(folder, seen)
       if (matches.length === 0)
         return `No file fits ${pattern} in ${placeOf(folder, files)}.${isCut ? TOO_MANY : ''}`
       const shown = matches.slice(0, MOST_FILES).map((name) => files.shown(join(folder, name)))
@@ -40,6 +43,12 @@ export function globTool(files: Files): AgentTool {
       return [...shown, ...notes].join('\n')
     },
   }
+}
+
+/** Where the search begins, and the pattern below it. */
+function folderOf({ pattern, path = '.' }: Input, files: Files): { folder: string; rest: string } {
+  const { fixed, rest } = splitPattern(String(pattern))
+  return { folder: resolvePath(files.resolve(path), fixed), rest }
 }
 
 function placeOf(folder: string, { directory, shown }: Files): string {

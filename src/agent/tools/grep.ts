@@ -2,6 +2,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { RE2JS } from 're2js'
+import { isWithin, linkTarget, realPathOf } from '../accesses.ts'
 import type { AgentTool } from '../types.ts'
 import { type Files, isBinary, missing } from './files.ts'
 import { TOO_MANY } from './glob.ts'
@@ -41,16 +42,21 @@ export function grepTool(files: Files): AgentTool {
       additionalProperties: false,
     },
     isReadOnly: true,
-    async run({ pattern, path = '.', glob, context = 0, ignoreCase = false }, { signal }) {
+    accesses: async ({ path = '.' }) => [await files.access(path, 'read')],
+    async run({ pattern, path = '.', glob, context = 0, ignoreCase = false }, { signal, isHidden }) {
       const expression = compile(String(pattern), ignoreCase === true)
       const place = files.resolve(path)
       const { folder, names, isCut } = await candidates(place, files, signal, glob)
       const found = newFindings()
       for (const name of names) {
         signal.throwIfAborted()
-        const text = await textOf(join(folder, name), found)
-        if (text !== undefined)
-          searchText(text, files.shown(join(folder, name)), expression, Number(context), found)
+        const file = join(folder, name)
+        if (await isLeftOut(file, folder === place ? folder : undefined, isHidden)) {
+          found.hidden++
+          continue
+        }
+        const text = await textOf(file, found)
+        if (text !== undefined) searchText(text, files.shown(file), expression, Number(context), found)
         if (isFull(found)) break
       }
       return report(found, isCut)
@@ -77,10 +83,22 @@ async function candidates(place: string, files: Files, signal: AbortSignal, glob
   return { folder: place, names: glob === undefined ? all : all.filter(globMatcher(String(glob))), isCut }
 }
 
-type Findings = { readonly lines: string[]; matches: number; size: number; skipped: number }
+/** Files that rules hide, and links that lead out of the folder that is searched. */
+async function isLeftOut(
+  file: string,
+  folder: string | undefined,
+  isHidden: (path: string) => boolean = () => false,
+): Promise<boolean> {
+  if (isHidden(file)) return true
+  const target = folder === undefined ? undefined : await linkTarget(file)
+  if (folder === undefined || target === undefined) return false
+  return isHidden(target) || !isWithin(target, await realPathOf(folder))
+}
+
+type Findings = { readonly lines: string[]; matches: number; size: number; skipped: number; hidden: number }
 
 function newFindings(): Findings {
-  return { lines: [], matches: 0, size: 0, skipped: 0 }
+  return { lines: [], matches: 0, size: 0, skipped: 0, hidden: 0 }
 }
 
 function isFull({ matches, size }: Findings): boolean {
@@ -140,6 +158,11 @@ function report(found: Findings, isCut: boolean): string {
   const notes = [
     ...(isFull(found)
       ? [`(Stopped after ${found.matches} matches; use a narrower pattern, path or glob.)`]
+      : []),
+    ...(found.hidden > 0
+      ? [
+          `(${found.hidden} files were left out: permission rules hide them, or they are links out of the folder.)`,
+        ]
       : []),
     ...(found.skipped > 0 ? [`(${found.skipped} files were too large or could not be read.)`] : []),
     ...(isCut ? [TOO_MANY.trim()] : []),

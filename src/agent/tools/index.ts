@@ -18,7 +18,7 @@ export type BuiltInOptions = {
   readonly environment?: NodeJS.ProcessEnv
 }
 
-/** Reading asks nobody; all else does where the agent has a `permission`. What was read is remembered per list. */
+/** The agent's tools for files, commands and pages. What was read is remembered per list. */
 export function builtInTools(options: BuiltInOptions): AgentTool[] {
   const { fetch: get = fetch, environment = process.env } = options
   const directory = resolve(options.directory)

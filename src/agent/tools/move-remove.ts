@@ -1,8 +1,9 @@
 // The rarely needed tools `Move` and `Remove`. Nothing is overwritten, and the working folder itself stays.
 import { lstat, mkdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { isWithin } from '../accesses.ts'
 import type { AgentTool } from '../types.ts'
-import { exists, type Files, isWithin, missing } from './files.ts'
+import { exists, type Files, missing } from './files.ts'
 
 export function moveTool(files: Files): AgentTool {
   return {
@@ -20,6 +21,10 @@ export function moveTool(files: Files): AgentTool {
       required: ['from', 'to'],
       additionalProperties: false,
     },
+    accesses: async ({ from, to }) => [
+      await files.access(from, 'write', true),
+      await files.access(to, 'write', true),
+    ],
     run: (input) =>
       files.inTurn(async () => {
         const [from, to] = [files.resolve(input.from), files.resolve(input.to)]
@@ -48,6 +53,7 @@ export function removeTool(files: Files): AgentTool {
       required: ['path'],
       additionalProperties: false,
     },
+    accesses: async ({ path }) => [await files.access(path, 'write', true)],
     run: ({ path, recursive }) =>
       files.inTurn(async () => {
         const place = files.resolve(path)

@@ -27,6 +27,7 @@ export function readTool(files: Files): AgentTool {
       additionalProperties: false,
     },
     isReadOnly: true,
+    accesses: async ({ path }) => [await files.access(path, 'read')],
     run: ({ path, offset = 1, limit = MOST_LINES }) =>
       files.inTurn(async (): Promise<Content> => {
         const file = files.resolve(path)

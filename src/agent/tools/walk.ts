@@ -32,13 +32,14 @@ export async function walk(root: string, signal: AbortSignal, pattern = ''): Pro
 /** `*`, `?`, `[…]`, `{a,b}`, and `**` for any folders. A pattern without a slash fits names in every folder. */
 export function globMatcher(pattern: string): (path: string) => boolean {
   const whole = pattern.includes('/') ? pattern.replace(/^\.?\//, '') : `**/${pattern}`
-  const compiled = RE2JS.compile(`^${patternOf(whole)}$`)
+  const compiled = RE2JS.compile(`^${globExpression(whole)}$`)
   return (path) => compiled.matches(path.replaceAll('\\', '/'))
 }
 
 const TOKENS = /\*\*\/|\*\*|\*|\?|\[[!^]?[^\]/]+\]|[{},]|[^*?[{},]+|\[/g
 
-function patternOf(glob: string): string {
+/** A pattern as a regular expression. */
+export function globExpression(glob: string): string {
   let depth = 0
   const parts = (glob.match(TOKENS) ?? []).map((token) => {
     if (token === '**/') return '(?:[^/]+/)*'

@@ -1,5 +1,6 @@
 // The tools `Write` and `Edit`. A file that nobody looked at, or that changed since, is never overwritten.
-import type { AgentTool } from '../types.ts'
+import { fileChange } from '../diff.ts'
+import type { AgentTool, Input } from '../types.ts'
 import { exists, type Files } from './files.ts'
 import { likeliest } from './likeliest.ts'
 
@@ -17,12 +18,19 @@ export function writeTool(files: Files): AgentTool {
       required: ['path', 'content'],
       additionalProperties: false,
     },
-    run: ({ path, content }) =>
+    accesses: async ({ path }) => [await files.access(path, 'write')],
+    async change({ path, content }) {
+      const file = files.resolve(path)
+      const before = (await exists(file)) ? await files.fresh(file) : undefined
+      return fileChange(files.shown(file), before, String(content))
+    },
+    run: ({ path, content }, { report }) =>
       files.inTurn(async () => {
         const file = files.resolve(path)
         const isNew = !(await exists(file))
-        if (!isNew) await files.fresh(file)
+        const before = isNew ? undefined : await files.fresh(file)
         await files.write(file, String(content))
+        report?.(fileChange(files.shown(file), before, String(content)))
         const lines = String(content).replace(/\n$/, '').split('\n').length
         return `${isNew ? 'Created' : 'Replaced'} ${files.shown(file)} (${lines} ${lines === 1 ? 'line' : 'lines'}).`
       }),
@@ -45,22 +53,34 @@ export function editTool(files: Files): AgentTool {
       required: ['path', 'old', 'new'],
       additionalProperties: false,
     },
-    run: (input) =>
+    accesses: async ({ path }) => [await files.access(path, 'write')],
+    async change(input) {
+      const { file, before, after } = await edited(input, files)
+      return fileChange(files.shown(file), before, after)
+    },
+    run: (input, { report }) =>
       files.inTurn(async () => {
-        const file = files.resolve(input.path)
-        const text = await files.fresh(file)
-        const [old, next] = inLineEndings(text, String(input.old), String(input.new))
-        const places = placesOf(text, old, input.all === true ? old.length : 1)
-        if (places.length === 0) throw new Error(notFound(text, old, files.shown(file)))
-        if (old === next) throw new Error('`old` and `new` are the same, so there is nothing to change.')
-        if (places.length > 1 && input.all !== true)
-          throw new Error(
-            `\`old\` is in ${files.shown(file)} ${places.length} times (lines ${linesOf(text, places)}). Give more of the text around the one you mean, or set all: true.`,
-          )
-        await files.write(file, text.split(old).join(next))
-        return `Changed ${files.shown(file)} (${places.length === 1 ? 'line' : 'lines'} ${linesOf(text, places)}).`
+        const { file, before, after, places } = await edited(input, files)
+        await files.write(file, after)
+        report?.(fileChange(files.shown(file), before, after))
+        return `Changed ${files.shown(file)} (${places.length === 1 ? 'line' : 'lines'} ${linesOf(before, places)}).`
       }),
   }
+}
+
+/** The text of the file with the change made. Throws an error that says why it cannot be made. */
+async function edited(input: Input, files: Files) {
+  const file = files.resolve(input.path)
+  const before = await files.fresh(file)
+  const [old, next] = inLineEndings(before, String(input.old), String(input.new))
+  const places = placesOf(before, old, input.all === true ? old.length : 1)
+  if (places.length === 0) throw new Error(notFound(before, old, files.shown(file)))
+  if (old === next) throw new Error('`old` and `new` are the same, so there is nothing to change.')
+  if (places.length > 1 && input.all !== true)
+    throw new Error(
+      `\`old\` is in ${files.shown(file)} ${places.length} times (lines ${linesOf(before, places)}). Give more of the text around the one you mean, or set all: true.`,
+    )
+  return { file, before, after: before.split(old).join(next), places }
 }
 
 /** Models write plain line ends; a file that has others keeps them. */

@@ -1,11 +1,17 @@
 // A chat as state that changes and tells so; the screen only shows it. Nothing here knows of a terminal.
-import type { AgentEvent, Permission } from '../../agent/types.ts'
+
+import type { PermissionAnswer, PermissionQuestion } from '../../agent/index.ts'
+import { type AgentMeter, createAgentMeter } from '../../agent/meter.ts'
+import type { AgentEvent } from '../../agent/types.ts'
+import { addFigures, type Figures, noFigures } from '../../core/figures/figures.ts'
+import type { PriceTable } from '../../core/figures/prices.ts'
 import type { Session } from '../session.ts'
 import { type Desk, isCommand, runSlash } from './commands.ts'
 import type { Item } from './items.ts'
 import { type Answer, createQuestions, type Question } from './questions.ts'
 import { resumedItems, watchServers } from './servers.ts'
 import { finalItems, settle } from './settle.ts'
+import type { Status } from './status.ts'
 import { itemOf, labelled, type Told } from './told.ts'
 import { follow, newTurn, spentItem, type Turn, timed, withAside } from './turn.ts'
 import type { TypedLines } from './typed-lines.ts'
@@ -24,6 +30,8 @@ export type ChatState = {
   readonly waiting: string | undefined
   /** How the servers are, in a few words. */
   readonly servers: string
+  /** Undefined until the session is open. */
+  readonly status: Status | undefined
   readonly isOver: boolean
 }
 
@@ -32,7 +40,8 @@ export type Chat = {
   readonly subscribe: (listener: () => void) => () => void
   /** The session that it is about, once it is open: what was sent before has waited for it. */
   readonly attach: (session: Session) => void
-  readonly permission: Permission
+  /** Asks the person about a call. */
+  readonly ask: (question: PermissionQuestion) => Promise<PermissionAnswer>
   /** A message or a command. While a turn runs, only a command that leaves the conversation as it is. */
   readonly send: (line: string) => Promise<void>
   /** Stops the turn; with none running, asks once more and then ends. */
@@ -56,10 +65,10 @@ const LEAVING = 'Press Ctrl-C again to end the session; it is kept.'
 export function createChat(options: {
   readonly welcome: readonly string[]
   readonly directory: string
-  readonly allowed: readonly string[]
   readonly typedLines: TypedLines
+  readonly prices: PriceTable
 }): Chat {
-  const { welcome, directory, allowed, typedLines } = options
+  const { welcome, directory, typedLines, prices } = options
   const listeners = new Set<() => void>()
   let state: ChatState = {
     items: welcome.map((text) => ({ kind: 'welcome', text })),
@@ -70,6 +79,7 @@ export function createChat(options: {
     remark: undefined,
     waiting: undefined,
     servers: '',
+    status: undefined,
     isOver: false,
   }
   let open: (session: Session) => void = () => {}
@@ -79,6 +89,19 @@ export function createChat(options: {
   let stop: AbortController | undefined
   let lastRequest: object | undefined
   let unwatch = () => {}
+  let attached: Session | undefined
+  /** Of the turn that is going on, and of all before it. */
+  let meter: AgentMeter | undefined
+  let spentBefore = noFigures
+  const spentNow = () => meter?.figures() ?? noFigures
+  const statusOf = (figures: Figures): Status | undefined =>
+    attached && {
+      model: attached.agent.model,
+      usedTokens: attached.agent.used,
+      windowTokens: attached.agent.contextWindow,
+      figures,
+    }
+  const sessionStatus = () => statusOf(addFigures(spentBefore, spentNow()))
 
   const change = (next: Partial<ChatState>) => {
     state = { ...state, ...next }
@@ -106,14 +129,17 @@ export function createChat(options: {
     say([{ ...itemOf(kind, line), isApart }])
     toldOfServers = state.items
   }
-  const questions = createQuestions(allowed, (asking) =>
+  const questions = createQuestions((asking) =>
     change({ asking, turn: state.turn && timed(state.turn, asking !== undefined) }),
   )
 
   /** The turn is over: what it came to is said once. */
   const close = (turn: Turn, next: Partial<ChatState> = {}) => {
     const said = finalItems(turn.parts, state.isVerbose)
-    change({ items: [...state.items, ...said, spentItem(turn)], turn: undefined, remark: undefined, ...next })
+    const items = [...state.items, ...said, spentItem(turn, statusOf(spentNow()))]
+    change({ items, turn: undefined, remark: undefined, status: sessionStatus(), ...next })
+    spentBefore = addFigures(spentBefore, spentNow())
+    meter = undefined
   }
 
   /** A turn, or whatever else can be stopped. */
@@ -124,6 +150,9 @@ export function createChat(options: {
       for await (const event of work(stop.signal)) {
         if (event.type === 'request') lastRequest = event.sent.request
         if (event.type === 'compacted') lastRequest = undefined
+        meter ??= attached && createAgentMeter({ shelf: attached.shelf, prices })
+        meter?.follow(event)
+        if (event.type === 'reply') change({ status: sessionStatus() })
         if (state.turn) go(follow(state.turn, event))
       }
     } catch (error) {
@@ -140,6 +169,7 @@ export function createChat(options: {
   async function command(text: string): Promise<void> {
     try {
       tell(await runSlash(text, deskOf(await opening)))
+      change({ status: sessionStatus() })
     } catch (error) {
       tell([(error as Error).message], 'notice')
     }
@@ -186,7 +216,8 @@ export function createChat(options: {
       tell([labelled('Folder', directory, 9), labelled('Session', session.file, 9)])
       say(resumedItems(session.agent.messages))
       toldOfServers = state.items
-      change({ hint: HINT })
+      attached = session
+      change({ hint: HINT, status: sessionStatus() })
       unwatch = watchServers(session.host, {
         show: (servers) => change({ servers }),
         tell: (line) => tellOfServers('told', line),
@@ -194,7 +225,7 @@ export function createChat(options: {
       })
       open(session)
     },
-    permission: questions.permission,
+    ask: questions.ask,
     decide: questions.decide,
     async send(line) {
       const text = line.trim()

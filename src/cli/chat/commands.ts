@@ -4,6 +4,7 @@ import { foldHistory, SEARCH_TOOL } from '../../core/index.ts'
 import { didYouMean } from '../command.ts'
 import type { Session } from '../session.ts'
 import { contextLines, contextReport, conversationTokens, nextRequest } from './context.ts'
+import { permissionLines } from './permission-lines.ts'
 import { sessionLines } from './sessions.ts'
 import { labelled, listed, type Told } from './told.ts'
 import { usingLines } from './using.ts'
@@ -41,6 +42,11 @@ export const slashes: readonly Slash[] = [
     name: 'using',
     about: 'what helps the model use deferred tools, and a switch for each',
     run: (words, { session }) => usingLines(words, session),
+  },
+  {
+    name: 'permissions',
+    about: 'what runs without asking and what never does, and changes of that',
+    run: (words, { session }) => permissionLines(words, session),
   },
   { name: 'skills', about: 'which skills are there', run: (_, { session }) => skillLines(session) },
   {
@@ -85,7 +91,7 @@ export async function runSlash(line: string, desk: Desk): Promise<readonly Told[
 
 function helpLines(): Told[] {
   return [
-    ...slashes.map(({ name, about }) => labelled(`/${name}`, about, 10)),
+    ...slashes.map(({ name, about }) => labelled(`/${name}`, about, 12)),
     'Ctrl-C stops what is running; twice at an empty line, or Ctrl-D, ends the session; it is kept.',
     '↑ and ↓ go through what you typed, in earlier sessions too; a line that begins with a space is not kept.',
     'Alt-Enter begins a new line. While a turn runs, commands that only show something are answered at once.',

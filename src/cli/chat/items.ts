@@ -15,6 +15,8 @@ export type Item = {
   readonly fence?: string
   /** More of it is coming. */
   readonly isOpen?: boolean
+  /** Lines with looks of their own, below it. */
+  readonly more?: readonly StyledLine[]
 }
 
 type Kind =
@@ -66,12 +68,13 @@ export function linesOf(item: Item, { columns, isPlain }: Paper): StyledLine[] {
   const { indent = 0, ...looks } = LOOKS[kind]
   const isApart = item.isApart ?? kind === 'user'
   const lead = harmless(item.lead ?? '')
-  return safe.split('\n').map((line, index) => ({
+  const lines: StyledLine[] = safe.split('\n').map((line, index) => ({
     spans: [{ ...looks, text: line }],
     indent,
     ...(lead === '' ? {} : { lead: index === 0 ? lead : ' '.repeat(columnsOf(lead)) }),
     ...(isApart && index === 0 ? { isApart } : {}),
   }))
+  return [...lines, ...(item.more ?? []).map((line) => ({ ...line, indent: indent + 2 }))]
 }
 
 /** Characters of one item that are drawn, more than a reply has: what is endless would stop the screen. */

@@ -1,9 +1,12 @@
 // What a conversation consists of, part by part, and how a person sees it: calls summed up, searches hidden (P).
+import type { FileChange } from '../../agent/index.ts'
 import { kinds } from '../../agent/tools/index.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
 import { present, SEARCH_TOOL } from '../../core/index.ts'
 import { callText, shortened, textIn } from './calls.ts'
+import { changeTitle, diffLines } from './diff-lines.ts'
 import type { Item } from './items.ts'
+import { visible } from './rows.ts'
 
 export type Part = Speech | Call | Aside
 
@@ -26,6 +29,10 @@ export type Call = {
   readonly isOver: boolean
   /** What the call's own agent called. */
   readonly inside: readonly InnerCall[]
+  /** What it did to a file. */
+  readonly change?: FileChange
+  /** Files outside of the working folder that it read or changed. */
+  readonly outside?: readonly string[]
 }
 
 export type InnerCall = { readonly call: ToolUse; readonly result: Message | undefined }
@@ -59,7 +66,8 @@ export function isSeen(part: Part, isVerbose: boolean): boolean {
 
 /** Searches are, too, though nothing is seen of them (P1). */
 export function isInRow(part: Part, isVerbose: boolean): part is Call {
-  return part.kind === 'call' && !isVerbose && shownOf([part])?.type !== 'call'
+  if (part.kind !== 'call' || isVerbose || part.outside) return false
+  return shownOf([part])?.type !== 'call'
 }
 
 function shownOf(calls: readonly Call[]) {
@@ -85,16 +93,23 @@ const LONGEST_RESULT = 400
 const LONGEST_FAILURE = 200
 
 function callItem(call: Call, isVerbose: boolean): Item {
-  const { block, result, inside } = call
+  const { block, result, inside, change } = call
   const isFailed = hasFailed(call)
   const most = isVerbose ? LONGEST_RESULT : LONGEST_FAILURE
   const answer = result && (isVerbose || isFailed) ? [shortened(textIn(result.content), most)] : []
   const within = isVerbose ? inside.map((one) => `  ${signed(one.call, hasFailed(one))}`) : []
+  const title = change ? `● ${String(block.name)} ${changeTitle(change)}` : signed(block, isFailed)
+  const places = (call.outside ?? []).map((path) => `  outside of the working folder: ${visible(path)}`)
   return {
     kind: isFailed ? 'failed' : 'call',
-    text: [signed(block, isFailed), ...within, ...answer].join('\n'),
+    text: [title, ...places, ...within, ...answer].join('\n'),
+    ...(change ? { more: diffLines(change, isVerbose ? MOST_VERBOSE : MOST_CHANGED) } : {}),
   }
 }
+
+/** Lines of a change that a chat shows. */
+const MOST_CHANGED = 30
+const MOST_VERBOSE = 400
 
 function signed({ name, input }: Message | ToolUse, isFailed: boolean): string {
   return `${isFailed ? '✗' : '●'} ${callText(String(name), input)}`

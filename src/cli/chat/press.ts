@@ -42,7 +42,9 @@ function interrupted(chat: Chat, line: Line): Line {
 function answered(chat: Chat, line: Line, { input, key }: Press): Line {
   if (key.ctrl || (key.meta && !key.escape)) return line
   if (input === 'y') chat.decide('once')
-  else if (input === 'a') chat.decide('always')
+  else if (input === 'a') chat.decide('session')
+  else if (input === 'p') chat.decide('project')
+  else if (input === 'u') chat.decide('user')
   else if (input === 'n' || key.escape) chat.decide('no')
   return line
 }

@@ -1,54 +1,56 @@
-// What may run: asked one by one, in the order of the calls; an answer may hold for the rest of the session.
-import type { Permission } from '../../agent/types.ts'
+// Asks the person about calls one by one, in the order in which they come; an answer may hold for longer.
+import type { PermissionAnswer, PermissionQuestion } from '../../agent/index.ts'
 import type { ToolUse } from '../../core/index.ts'
-import { matchesAny } from '../../core/tools/wildcard.ts'
+import { changeTitle, diffLines } from './diff-lines.ts'
 import { visible } from './rows.ts'
+import { type StyledLine, textOf } from './styled.ts'
 
 export type Question = {
   readonly name: string
-  /** What it would be given. */
-  readonly detail: string
+  /** What it would do: its input, or the change of a file. */
+  readonly detail: readonly StyledLine[]
+  /** Rules that an answer for longer would add; none where it can only be allowed once. */
+  readonly suggested: readonly string[]
   /** The task of the sub-agent that asks. */
   readonly task: string | undefined
   /** How many more are waiting. */
   readonly others: number
 }
 
-export type Answer = 'once' | 'always' | 'no'
+export type Answer = 'once' | 'session' | 'project' | 'user' | 'no'
 
 export type Questions = {
-  readonly permission: Permission
+  readonly ask: (question: PermissionQuestion) => Promise<PermissionAnswer>
   readonly decide: (answer: Answer) => void
 }
 
 type Asked = {
-  readonly question: Omit<Question, 'others'>
-  readonly answer: (allowed: true | string) => void
+  readonly shown: Omit<Question, 'others'>
+  readonly question: PermissionQuestion
+  readonly answer: (answer: PermissionAnswer) => void
 }
 
-/** `show` is told of the question to answer now, and of none. */
-export function createQuestions(
-  allowed: readonly string[],
-  show: (question: Question | undefined) => void,
-): Questions {
-  const always = [...allowed]
+/** Calls `show` with the question to answer now, and with undefined where there is none. */
+export function createQuestions(show: (question: Question | undefined) => void): Questions {
   let open: Asked[] = []
   const showFirst = () => {
     const [first] = open
-    show(first && { ...first.question, others: open.length - 1 })
+    show(first && { ...first.shown, others: open.length - 1 })
   }
-  const settle = (isSettled: (asked: Asked) => boolean, allow: true | string) => {
+  const settle = (isSettled: (asked: Asked) => boolean, answer: PermissionAnswer) => {
     const settled = open.filter(isSettled)
     open = open.filter((asked) => !isSettled(asked))
-    for (const { answer } of settled) answer(allow)
+    for (const one of settled) one.answer(answer)
     showFirst()
   }
   return {
-    permission({ call, signal, agent }) {
-      if (matchesAny(always, call.name)) return true
+    async ask(question) {
+      const { call, agent, suggested, signal } = question
+      const detail = await detailOf(question)
+      if (signal.aborted) return STOPPED
+      const shown = { name: call.name, detail, suggested, task: agent && taskOf(agent) }
       return new Promise((answer) => {
-        const question = { name: call.name, detail: detailOf(call.input), task: agent && taskOf(agent) }
-        const asked = { question, answer }
+        const asked = { shown, question, answer }
         open.push(asked)
         signal.addEventListener('abort', () => settle((one) => one === asked, STOPPED), { once: true })
         showFirst()
@@ -57,16 +59,16 @@ export function createQuestions(
     decide(answer) {
       const [first] = open
       if (!first) return
-      const { name } = first.question
-      if (answer === 'always') always.push(name)
-      const isAnswered = (one: Asked) => one === first || (answer === 'always' && one.question.name === name)
-      settle(isAnswered, answer === 'no' ? REFUSED : true)
+      const isLasting = answer !== 'once' && answer !== 'no'
+      if (isLasting && first.shown.suggested.length === 0) return
+      settle((one) => one === first, answer)
+      // The rules that this adds may answer others.
+      if (isLasting) setImmediate(() => settle(({ question }) => question.isAllowed(), 'once'))
     },
   }
 }
 
-const STOPPED = 'The user stopped this call.'
-const REFUSED = 'The user does not allow this call. Ask what to do instead.'
+const STOPPED = { refusal: 'The user stopped this call.' }
 
 const LONGEST_TASK = 40
 
@@ -76,10 +78,37 @@ function taskOf({ input }: ToolUse): string {
   return text.length > LONGEST_TASK ? `${text.slice(0, LONGEST_TASK - 1)}…` : text
 }
 
-function detailOf(input: unknown): string {
-  const fields = Object.entries((input ?? {}) as object)
-  const lines = fields.map(
-    ([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+const MOST_LINES = 400
+
+async function detailOf({ call, accesses, change }: PermissionQuestion): Promise<StyledLine[]> {
+  const outside = accesses.filter(({ isInside }) => !isInside)
+  const places = outside.map(({ path, kind }) =>
+    line(
+      `${kind === 'read' ? 'reads' : 'changes'} outside of the working folder: ${visible(path)}`,
+      'yellow',
+    ),
   )
-  return visible(lines.join('\n'))
+  const made = await change()
+  if (made) return [...places, line(changeTitle(made)), ...diffLines(made, MOST_LINES)]
+  return [...places, ...inputLines(call.input)]
+}
+
+function inputLines(input: unknown): StyledLine[] {
+  const fields = Object.entries((input ?? {}) as object)
+  const text = fields
+    .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join('\n')
+  return visible(text)
+    .split('\n')
+    .map((one) => line(one))
+}
+
+function line(text: string, color?: string): StyledLine {
+  return { spans: [color === undefined ? { text } : { text, color }] }
+}
+
+/** How many characters a question has that are not among these lines. */
+export function hiddenIn({ detail }: Question, shown: readonly StyledLine[]): number {
+  const length = (lines: readonly StyledLine[]) => lines.reduce((sum, one) => sum + textOf(one).length + 1, 0)
+  return length(detail) - length(shown)
 }

@@ -62,7 +62,7 @@ function widthAt(line: string, at: number): number {
 }
 
 /** As much of a line as so many columns hold. */
-function beginningOf(line: string, columns: number): string {
+export function beginningOf(line: string, columns: number): string {
   let at = 0
   for (let left = columns; at < line.length; at++) {
     left -= widthAt(line, at)

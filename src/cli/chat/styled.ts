@@ -1,6 +1,6 @@
 // Lines with looks: what a screen draws, how many rows that takes, and as much of its end as fits.
 import { columnsOf } from '../../mcp/doctor/pen.ts'
-import { endOf, rowsOf, usable, widthOf } from './rows.ts'
+import { beginningOf, endOf, rowsOf, usable, widthOf } from './rows.ts'
 
 export type Looks = {
   readonly bold?: boolean
@@ -69,6 +69,30 @@ export function lastLines(lines: readonly StyledLine[], rows: number, columns: n
     const most = left * usable(room(line, columns))
     kept.unshift(widthOf(textOf(line)) > most ? { ...line, spans: lastOf(line.spans, most) } : line)
     left -= rowsOfLine(line, columns)
+  }
+  return kept
+}
+
+/** The first lines, as many as there are rows for; the last of them may be cut. */
+export function firstLines(lines: readonly StyledLine[], rows: number, columns: number): StyledLine[] {
+  const kept: StyledLine[] = []
+  let left = rows
+  for (const line of lines) {
+    if (left <= 0) break
+    const most = left * usable(room(line, columns))
+    kept.push(widthOf(textOf(line)) > most ? { ...line, spans: firstOf(line.spans, most) } : line)
+    left -= rowsOfLine(line, columns)
+  }
+  return kept
+}
+
+function firstOf(spans: readonly Span[], columns: number): Span[] {
+  const kept: Span[] = []
+  let left = columns
+  for (const span of spans) {
+    if (left <= 0) break
+    kept.push({ ...span, text: beginningOf(span.text, left) })
+    left -= widthOf(span.text)
   }
   return kept
 }

@@ -6,6 +6,7 @@ import { SEARCH_TOOL } from '../../core/index.ts'
 import type { Item } from './items.ts'
 import { type Call, isCall, type Part, partsOf } from './parts.ts'
 import { isSpeech } from './settle.ts'
+import { type Status, statusParts } from './status.ts'
 
 export type Turn = {
   /** What may still change, and what stands behind that. */
@@ -56,7 +57,7 @@ export function follow(turn: Turn, event: AgentEvent): Turn {
         ...turn,
         notices: [],
         running: turn.running.filter(({ id }) => id !== event.call.id),
-        parts: changed(turn.parts, event.call, (call) => ({ ...call, result: event.result, isOver: true })),
+        parts: changed(turn.parts, event.call, (call) => over(call, event)),
       }
     case 'inside':
       return { ...turn, parts: changed(turn.parts, event.call, (call) => within(call, event.event)) }
@@ -118,6 +119,10 @@ function changed(parts: readonly Part[], { id }: ToolUse, change: (call: Call) =
   return parts.map((part) => (part.kind === 'call' && part.block.id === id ? change(part) : part))
 }
 
+function over(call: Call, { result, change, outside }: AgentEvent & { readonly type: 'result' }): Call {
+  return { ...call, result, isOver: true, ...(change ? { change } : {}), ...(outside ? { outside } : {}) }
+}
+
 function within(call: Call, event: AgentEvent): Call {
   if (event.type === 'call')
     return { ...call, inside: [...call.inside, { call: event.call, result: undefined }] }
@@ -176,14 +181,15 @@ function added(first: Usage, second: Usage): Usage {
   }
 }
 
-/** What it took, once it is over. */
-export function spentItem(turn: Turn): Item {
+/** What it took, once it is over; `status` has the figures of this turn alone. */
+export function spentItem(turn: Turn, status: Status | undefined): Item {
   const { usage } = turn
   const count = (tokens: number) => tokens.toLocaleString('en-US')
   const cached = usage.cached > 0 ? ` (${count(usage.cached)} cached)` : ''
   const seconds = (spentBy(turn) / 1000).toFixed(1)
   const tokens = `${count(usage.input + usage.cached)} tokens in${cached}, ${count(usage.output)} out`
-  return { kind: 'spent', text: usage.output === 0 ? `${seconds} s` : `${seconds} s · ${tokens}` }
+  const parts = usage.output === 0 ? [] : [tokens, ...(status ? statusParts(status) : [])]
+  return { kind: 'spent', text: [`${seconds} s`, ...parts].join(' · ') }
 }
 
 const LONGEST_NAMES = 70

@@ -9,9 +9,11 @@ import { ASK_FOR_MARKS, type Line, lineAfter, NO_MORE_MARKS, pressesIn, underCur
 import { type Item, lastLinesOf, linesOf } from './items.ts'
 import { itemsOf } from './parts.ts'
 import { pressed } from './press.ts'
-import type { Question } from './questions.ts'
-import { firstRows, harmless, lastRows, rowsOf } from './rows.ts'
+import { hiddenIn, type Question } from './questions.ts'
+import { firstRows, harmless, lastRows, visible } from './rows.ts'
 import { Lines } from './said.tsx'
+import { statusLine } from './status.ts'
+import { firstLines, rowsOfLine, type StyledLine } from './styled.ts'
 import { runningText, spentBy, type Turn } from './turn.ts'
 
 export async function showChat(chat: Chat): Promise<void> {
@@ -135,7 +137,7 @@ function Said({ item }: { readonly item: Item }) {
 }
 
 /** Rows for the line to type in, what stands around it, and a question. */
-const KEPT_FREE = 9
+const KEPT_FREE = 10
 
 function useRoom(): { readonly rows: number; readonly columns: number } {
   const { stdout } = useStdout()
@@ -147,7 +149,9 @@ function Now({ state: { turn, asking, isVerbose } }: { readonly state: ChatState
   const room = useRoom()
   if (!turn) return null
   const { columns } = room
-  const rows = asking ? Math.max(2, room.rows - rowsOf(shortened(asking.detail, room), columns)) : room.rows
+  const asked = asking ? shortened(asking.detail, room) : []
+  const taken = asked.reduce((sum, line) => sum + rowsOfLine(line, columns), 0)
+  const rows = asking ? Math.max(2, room.rows - taken) : room.rows
   const lines = lastLinesOf(itemsOf(turn.parts, isVerbose), rows, { columns, isPlain })
   return (
     <Box flexDirection="column">
@@ -176,28 +180,35 @@ function Working({ turn }: { readonly turn: Turn }) {
 
 type AskingProps = { readonly question: Question; readonly isReady: boolean }
 
-function Asking({ question: { name, detail, task, others }, isReady }: AskingProps) {
-  const shown = shortened(detail, useRoom())
-  const hidden = detail.length - shown.length
+function Asking({ question, isReady }: AskingProps) {
+  const { name, detail, suggested, task, others } = question
+  const room = useRoom()
+  const shown = shortened(detail, room)
+  const hidden = hiddenIn(question, shown)
+  const always =
+    suggested.length === 0 ? '' : '  [a] always in this session  [p] in this folder  [u] everywhere'
   return (
     <Box flexDirection="column" borderStyle="round" borderColor={colour('yellow')} paddingX={1}>
       <Text bold>{`Allow ${harmless(name)}?${others > 0 ? ` (${others} more to answer)` : ''}`}</Text>
       {task === undefined ? null : (
         <Text color={colour('gray')}>{`A sub-agent asks${task === '' ? '' : `: ${task}`}`}</Text>
       )}
-      <Text>{shown}</Text>
+      <Lines lines={shown} columns={room.columns - 4} />
       {hidden > 0 ? (
         <Text color={colour('yellow')}>{`… and ${hidden} more characters that do not fit here`}</Text>
       ) : null}
-      <Text color={colour('gray')}>
-        {isReady ? `[y] yes  [a] always ${harmless(name)} in this session  [n] no` : ' '}
-      </Text>
+      <Text color={colour('gray')}>{isReady ? `[y] yes${always}  [n] no` : ' '}</Text>
+      {suggested.length === 0 ? null : (
+        <Text color={colour('gray')}>{`rule for always: ${visible(suggested.join(', '))}`}</Text>
+      )}
     </Box>
   )
 }
 
-function shortened(detail: string, { rows, columns }: { readonly rows: number; readonly columns: number }) {
-  return firstRows(detail, Math.max(2, rows - 4), columns - 4)
+type Room = { readonly rows: number; readonly columns: number }
+
+function shortened(detail: readonly StyledLine[], { rows, columns }: Room): StyledLine[] {
+  return firstLines(detail, Math.max(2, rows - 5), columns - 4)
 }
 
 function Prompt({ line, state }: { readonly line: Line; readonly state: ChatState }) {
@@ -220,6 +231,11 @@ function Prompt({ line, state }: { readonly line: Line; readonly state: ChatStat
         </Text>
       </Box>
       <Text color={colour('gray')}>{[hint, state.servers].filter((part) => part !== '').join(' · ')}</Text>
+      {state.status ? (
+        <Text color={colour('gray')} wrap="truncate-end">
+          {harmless(statusLine(state.status, columns - 1))}
+        </Text>
+      ) : null}
     </Box>
   )
 }

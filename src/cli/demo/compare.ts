@@ -1,5 +1,7 @@
 // The same task in each way of helping a model use tools it cannot see, and what each way costs and spares.
 import type { LearnedPin, UsingOptions } from '../../agent/using/index.ts'
+import { dollars } from '../../core/figures/dollars.ts'
+import type { PriceTable } from '../../core/figures/prices.ts'
 import type { OpenedClient } from '../client.ts'
 import { table } from '../table.ts'
 import { temporaryFolder } from './folder.ts'
@@ -27,19 +29,21 @@ export type Compared = {
 
 export type ComparingOptions = {
   readonly live: OpenedClient | undefined
+  readonly prices: PriceTable
+  readonly pricedAs: string
   readonly signal: AbortSignal
   /** Told of each way as it begins. */
   readonly onBegin: (name: string, at: number, of: number) => void
 }
 
-export async function compareWays({ live, signal, onBegin }: ComparingOptions): Promise<Compared[]> {
+export async function compareWays({ onBegin, ...playing }: ComparingOptions): Promise<Compared[]> {
   const { folder: memory, remove } = await temporaryFolder()
   const compared: Compared[] = []
   try {
     for (const [index, { name, using }] of WAYS.entries()) {
-      if (signal.aborted) break
+      if (playing.signal.aborted) break
       onBegin(name, index + 1, WAYS.length)
-      for await (const event of playDemo({ live, using, memory, signal }))
+      for await (const event of playDemo({ ...playing, using, memory }))
         if (event.type === 'done') compared.push({ name, ledger: event.ledger, pins: event.pins })
     }
   } finally {
@@ -50,13 +54,23 @@ export async function compareWays({ live, signal, onBegin }: ComparingOptions): 
 
 export function comparedLines(compared: readonly Compared[], isLive: boolean): string[] {
   const rows = compared.map(({ name, ledger }) => {
-    const { requests, searches, tokensWith, tokensSent, prefixKept } = ledger.total()
-    return [name, requests, searches, count(tokensWith), count(tokensSent), prefixKept]
+    const total = ledger.total()
+    const money = total.dollarsWith === undefined ? [] : [dollars(total.dollarsWith)]
+    return [
+      name,
+      total.searches,
+      total.extraRoundTrips,
+      count(total.tokensWith),
+      count(total.tokensSaved),
+      ...money,
+    ]
   })
+  const total = compared[0]?.ledger.total()
+  const isPriced = total?.dollarsWith !== undefined
+  const header = ['way', 'searches', 'extra round trips', 'tokens with', 'tokens saved']
   return [
-    ...table(['way', 'requests', 'searches', 'tokens of tools', 'of all sent', 'prefix kept'], rows).split(
-      '\n',
-    ),
+    ...table([...header, ...(isPriced ? ['dollars with'] : [])], rows).split('\n'),
+    ...(isPriced ? [`Dollars: ${total.pricedAs} with prompt caching, prices of ${total.pricesOf}.`] : []),
     '',
     ...compared.flatMap(remarks),
     isLive

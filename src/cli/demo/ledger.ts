@@ -1,17 +1,14 @@
-// What definitions cost, from the requests that were really sent: with Toolshelf, and what they would have cost without.
-import { estimateTokens, SEARCH_TOOL } from '../../core/index.ts'
+// The demo's book: what each turn cost with Toolshelf and would have cost without, from the requests that were really sent.
+import { type AgentMeter, createAgentMeter } from '../../agent/meter.ts'
+import { isPreload } from '../../agent/preload.ts'
+import type { AgentEvent, Usage } from '../../agent/types.ts'
+import { addFigures, type BilledTokens, type Figures, noFigures } from '../../core/figures/figures.ts'
+import { type PriceTable, priceOf } from '../../core/figures/prices.ts'
+import { estimateTokens, SEARCH_TOOL, type Shelf } from '../../core/index.ts'
 import { extendsPrefix, render, type Segment } from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, listOf, textOf } from '../../core/oracle/json.ts'
-import { blocksOf } from '../../core/oracle/turns.ts'
 
-export type LedgerTurn = {
+export type LedgerTurn = Figures & {
   readonly prompt: string
-  /** All definitions in every request that would have been sent; requests that only searched would not. */
-  readonly tokensWithout: number
-  /** Definitions, names, reminders and searches in every request that was sent. */
-  readonly tokensWith: number
-  /** All that was sent. */
-  readonly tokensSent: number
   readonly loaded: readonly string[]
   /** Of these, the ones that needed no search, because the message named them. */
   readonly preloaded: readonly string[]
@@ -19,131 +16,126 @@ export type LedgerTurn = {
   readonly reminded: readonly string[]
   readonly called: readonly string[]
   readonly searches: number
-  readonly requests: number
-  /** Requests that began with all of the one before: what a prompt cache keeps. */
+  /** Samplings whose request began with all of the one before: what a prompt cache keeps. */
   readonly prefixKept: number
 }
 
-type Counted = 'tokensWithout' | 'tokensWith' | 'tokensSent' | 'searches' | 'requests' | 'prefixKept'
-
-export type LedgerTotal = Pick<LedgerTurn, Counted> & {
-  readonly saved: number
-  /** A part of a hundred. */
+export type LedgerTotal = Figures & {
+  readonly searches: number
+  readonly prefixKept: number
+  /** Percent of `tokensWithout`. */
   readonly savedShare: number
   readonly tools: number
-  /** Of all definitions, as they would stand in each request. */
+  /** Of all definitions, as they would stand in each request; an estimate by length. */
   readonly definitionTokens: number
-  readonly method: string
+  /** The model at whose prices dollars are, and the day of the price table. Missing where it has no price. */
+  readonly pricedAs?: string
+  readonly pricesOf?: string
 }
 
 export type Ledger = {
   /** A message of the person begins a turn. */
   begin(prompt: string): void
-  /** A request as it is sent. */
-  send(request: object): void
-  /** The reply to it. */
-  reply(content: readonly Fields[]): void
-  /** Tools that a search found, or a message named; those that were loaded before are not loaded again. */
-  load(names: readonly string[], isPreload: boolean): void
-  remind(names: readonly string[]): void
-  call(name: string): void
+  /** An event of the agent; `reminded` are the tools that were named with the message. */
+  follow(event: AgentEvent, reminded: readonly string[]): void
   readonly turns: readonly LedgerTurn[]
   total(): LedgerTotal
 }
 
-/** `definitions` are those of every tool there is now, as JSON. */
-export function createLedger(definitions: () => readonly string[]): Ledger {
-  const turns: { -readonly [Field in keyof LedgerTurn]: LedgerTurn[Field] }[] = []
-  let last: readonly Segment[] | undefined
+export type LedgerOptions = {
+  readonly shelf: Shelf
+  readonly prices: PriceTable
+  /** The model that is asked, or whose prices count. */
+  readonly model: string
+  /** No API bills anything: requests count as if their longest known prefix came from a prompt cache. */
+  readonly isScript: boolean
+}
+
+type Page = { -readonly [Field in Exclude<keyof LedgerTurn, keyof Figures>]: LedgerTurn[Field] } & {
+  readonly meter: AgentMeter
+}
+
+export function createLedger({ shelf, prices, model, isScript }: LedgerOptions): Ledger {
+  const pages: Page[] = []
+  const cache = createPrefixCache()
+  const bill = isScript ? (request: object, usage: Usage) => cache.bill(request, usage) : undefined
+  const known = () => new Set(pages.flatMap(({ loaded }) => loaded))
+  const isPriced = priceOf(model, prices) !== undefined
+
+  function load(page: Page, event: Extract<AgentEvent, { type: 'result' }>): void {
+    const before = known()
+    const added = event.loaded.filter((name) => !before.has(name))
+    page.loaded = [...page.loaded, ...added]
+    if (isPreload(event.call)) page.preloaded = [...page.preloaded, ...added]
+  }
+
+  const turns = () => pages.map(({ meter, ...page }): LedgerTurn => ({ ...page, ...meter.figures() }))
   return {
-    turns,
+    get turns() {
+      return turns()
+    },
     begin(prompt) {
-      turns.push({
-        prompt,
-        tokensWithout: 0,
-        tokensWith: 0,
-        tokensSent: 0,
-        loaded: [],
-        preloaded: [],
-        reminded: [],
-        called: [],
-        searches: 0,
-        requests: 0,
-        prefixKept: 0,
-      })
+      const nothing = { loaded: [], preloaded: [], reminded: [], called: [], searches: 0, prefixKept: 0 }
+      const meter = createAgentMeter({ shelf, prices, pricedAs: model, ...(bill ? { bill } : {}) })
+      pages.push({ prompt, ...nothing, meter })
     },
-    send(request) {
-      const turn = turns.at(-1)
-      if (!turn) return
-      const segments = render(request)
-      turn.requests++
-      if (last === undefined || extendsPrefix(last, segments).extends) turn.prefixKept++
-      last = segments
-      turn.tokensWith += shelfTokens(segments, request)
-      turn.tokensSent += estimateTokens(segments.map(({ text }) => text).join(''))
-      turn.tokensWithout += allTokens(definitions())
-    },
-    reply(content) {
-      const turn = turns.at(-1)
-      const calls = content.filter(({ type }) => type === 'tool_use')
-      const searches = calls.filter(({ name }) => name === SEARCH_TOOL).length
-      if (!turn || searches === 0) return
-      turn.searches += searches
-      if (searches === calls.length) turn.tokensWithout -= allTokens(definitions())
-    },
-    load(names, isPreload) {
-      const turn = turns.at(-1)
-      if (!turn) return
-      const known = new Set(turns.flatMap(({ loaded }) => loaded))
-      const added = names.filter((name) => !known.has(name))
-      turn.loaded = [...turn.loaded, ...added]
-      if (isPreload) turn.preloaded = [...turn.preloaded, ...added]
-    },
-    remind(names) {
-      const turn = turns.at(-1)
-      if (turn) turn.reminded = names
-    },
-    call(name) {
-      const turn = turns.at(-1)
-      if (turn && !turn.called.includes(name)) turn.called = [...turn.called, name]
+    follow(event, reminded) {
+      const page = pages.at(-1)
+      if (!page) return
+      if (event.type === 'request') {
+        page.reminded = reminded
+        if (cache.see(event.sent.request)) page.prefixKept++
+      }
+      if (event.type === 'reply')
+        page.searches += event.content.filter(
+          ({ type, name }) => type === 'tool_use' && name === SEARCH_TOOL,
+        ).length
+      if (event.type === 'result') {
+        load(page, event)
+        const { name } = event.call
+        if (name !== SEARCH_TOOL && !page.called.includes(name)) page.called = [...page.called, name]
+      }
+      page.meter.follow(event)
     },
     total() {
-      const sum = (field: Counted) => turns.reduce((total, turn) => total + turn[field], 0)
-      const tokensWithout = sum('tokensWithout')
-      const tokensWith = sum('tokensWith')
+      const all = turns()
+      const figures = all.reduce<Figures>(addFigures, noFigures)
+      const { tokensWithout, tokensSaved } = figures
+      const definitions = shelf.tools().pool.tools.map(({ json }) => json)
       return {
-        tokensWithout,
-        tokensWith,
-        tokensSent: sum('tokensSent'),
-        saved: tokensWithout - tokensWith,
-        savedShare:
-          tokensWithout === 0 ? 0 : Math.round((1000 * (tokensWithout - tokensWith)) / tokensWithout) / 10,
-        searches: sum('searches'),
-        requests: sum('requests'),
-        prefixKept: sum('prefixKept'),
-        tools: definitions().length,
-        definitionTokens: allTokens(definitions()),
-        method: 'characters / 2.9, an estimate',
+        ...figures,
+        savedShare: tokensWithout === 0 ? 0 : Math.round((1000 * tokensSaved) / tokensWithout) / 10,
+        searches: pages.reduce((sum, { searches }) => sum + searches, 0),
+        prefixKept: pages.reduce((sum, { prefixKept }) => sum + prefixKept, 0),
+        tools: definitions.length,
+        definitionTokens: estimateTokens(definitions.join('')),
+        ...(isPriced ? { pricedAs: model, pricesOf: prices.date } : {}),
       }
     },
   }
 }
 
-function allTokens(definitions: readonly string[]): number {
-  return estimateTokens(definitions.join(''))
+/** A prompt cache that keeps the last request, as an API does that caches by itself. */
+function createPrefixCache() {
+  let last: readonly Segment[] | undefined
+  let share = 0
+  return {
+    /** Takes a request that is sent, and returns whether it begins with all of the one before. */
+    see(request: object): boolean {
+      const segments = render(request)
+      const check = last ? extendsPrefix(last, segments) : undefined
+      const kept = !check ? 0 : check.extends ? (last?.length ?? 0) : check.at
+      share = lengthOf(segments.slice(0, kept)) / Math.max(1, lengthOf(segments))
+      last = segments
+      return check?.extends ?? true
+    },
+    bill(_request: object, { input, cached, output }: Usage): BilledTokens {
+      const cacheRead = Math.round((input + cached) * share)
+      return { input: 0, cacheRead, cacheWrite: input + cached - cacheRead, cacheWrite1h: 0, output }
+    },
+  }
 }
 
-/** What a request holds because of tools and of searching for them. */
-function shelfTokens(segments: readonly Segment[], request: object): number {
-  const shown = segments
-    .filter(({ kind }) => kind === 'tools' || kind === 'functions')
-    .map(({ text }) => text)
-  const blocks = listOf(fieldsOf(request).messages).flatMap((message) => blocksOf(fieldsOf(message).content))
-  const notes = blocks
-    .filter(({ type }) => type === 'text')
-    .map(({ text }) => textOf(text))
-    .filter((text) => /^<(system-reminder|available-deferred-tools)>/.test(text))
-  const searches = new Set(blocks.filter(({ name }) => name === SEARCH_TOOL).map(({ id }) => id))
-  const calls = blocks.filter((block) => searches.has(block.id) || searches.has(block.tool_use_id))
-  return estimateTokens([...shown, ...notes, ...calls.map((block) => JSON.stringify(block))].join(''))
+function lengthOf(segments: readonly Segment[]): number {
+  return segments.reduce((sum, { text }) => sum + text.length, 0)
 }

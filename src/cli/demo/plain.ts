@@ -1,9 +1,10 @@
 // The demo as lines, for pipes and for those who like it so.
 import { isPreload } from '../../agent/preload.ts'
+import { dollars } from '../../core/figures/dollars.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
 import { OFFLINE_NOTE } from '../../messages/upstream/script-model.ts'
 import { harmless } from '../chat/rows.ts'
-import type { Ledger, LedgerTurn } from './ledger.ts'
+import type { Ledger, LedgerTotal, LedgerTurn } from './ledger.ts'
 import type { DemoEvent } from './play.ts'
 
 export function plainLines(event: DemoEvent, live: string | undefined): string[] {
@@ -54,7 +55,13 @@ export function spoken(text: string): string {
 
 function turnLine(turn: LedgerTurn | undefined): string {
   if (!turn) return ''
-  return `  definitions: ${number(turn.tokensWithout)} tokens without Toolshelf, ${number(turn.tokensWith)} with it`
+  return `  input: ${number(turn.tokensWithout)} tokens without Toolshelf, ${number(turn.tokensWith)} with it${extra(turn)}`
+}
+
+/** How often the person waited once more because the model searched. */
+export function extra({ extraRoundTrips }: Pick<LedgerTurn, 'extraRoundTrips'>): string {
+  if (extraRoundTrips === 0) return ''
+  return `, ${extraRoundTrips} extra round ${extraRoundTrips === 1 ? 'trip' : 'trips'}`
 }
 
 export function finalWords(ledger: Ledger, missing: readonly string[]): string[] {
@@ -66,17 +73,25 @@ export function finalWords(ledger: Ledger, missing: readonly string[]): string[]
     `          with    ${bar(turn.tokensWith, most)} ${number(turn.tokensWith)}`,
   ])
   return [
-    `Tokens of tool definitions in all requests of a turn (${total.method}).`,
-    `Without Toolshelf each holds all ${total.tools} tools: ${number(total.definitionTokens)} tokens.`,
+    'Input tokens of all requests of a turn, searches included.',
+    `Without Toolshelf each holds all ${total.tools} tools: about ${number(total.definitionTokens)} tokens.`,
     ...rows,
     `  total   ${number(total.tokensWithout)} without, ${number(total.tokensWith)} with: ${total.savedShare} % saved`,
-    `  ${total.searches} ${total.searches === 1 ? 'search' : 'searches'}; cached prefix kept in ${total.prefixKept} of ${total.requests} requests`,
+    ...money(total),
+    `  ${total.searches} ${total.searches === 1 ? 'search' : 'searches'}${extra(total)}; cached prefix kept in ${total.prefixKept} of ${total.rounds} requests`,
     ...(missing.length > 0 ? [`  not installed, so left out: ${missing.join(', ')}`] : []),
     '',
     'With your own servers:',
     '  toolshelf doctor   what they cost',
     '  toolshelf mcp      all of them behind one, in any MCP client',
     '  toolshelf chat     an agent that uses them',
+  ]
+}
+
+function money({ dollarsWithout, dollarsWith, pricedAs, pricesOf }: LedgerTotal): string[] {
+  if (dollarsWithout === undefined || dollarsWith === undefined || pricedAs === undefined) return []
+  return [
+    `  money   ${dollars(dollarsWithout)} without, ${dollars(dollarsWith)} with: ${pricedAs} with prompt caching, prices of ${pricesOf}`,
   ]
 }
 

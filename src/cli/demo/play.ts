@@ -3,10 +3,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createAgent } from '../../agent/agent.ts'
 import { createChannel } from '../../agent/channel.ts'
-import { isPreload } from '../../agent/preload.ts'
 import type { AgentEvent } from '../../agent/types.ts'
 import { createUsing, type LearnedPin, type Using, type UsingOptions } from '../../agent/using/index.ts'
-import { SEARCH_TOOL } from '../../core/index.ts'
+import type { PriceTable } from '../../core/figures/prices.ts'
 import { createShelf } from '../../index.ts'
 import { readConfig } from '../../mcp/config/config.ts'
 import { createMcpHost } from '../../mcp/host/index.ts'
@@ -39,6 +38,9 @@ export type DemoOptions = {
   /** A real model; the script if left out. */
   readonly live: OpenedClient | undefined
   readonly using: UsingOptions
+  readonly prices: PriceTable
+  /** The model at whose prices a script is billed. */
+  readonly pricedAs: string
   /** Where is kept what was learned from earlier sessions. */
   readonly memory?: string
   /** Ends it early, with nothing left behind. */
@@ -61,8 +63,8 @@ export async function* playDemo(options: DemoOptions): AsyncGenerator<DemoEvent>
 
 async function* playIn(
   folder: string,
-  { client, model }: OpenedClient,
-  { using: wanted, memory = folder, signal }: DemoOptions,
+  { client, model, isScript }: OpenedClient,
+  { using: wanted, prices, pricedAs, memory = folder, signal }: DemoOptions,
 ): AsyncGenerator<DemoEvent> {
   const { mcpServers, missing } = demoConfig(folder)
   const file = join(folder, 'mcp.json')
@@ -87,7 +89,7 @@ async function* playIn(
     cacheFolder: join(folder, 'cache'),
     clientInfo: { name: 'toolshelf', version: version() },
   })
-  const ledger = createLedger(() => shelf.tools().pool.tools.map(({ json }) => json))
+  const ledger = createLedger({ shelf, prices, model: isScript ? pricedAs : model, isScript })
   const system = `You work in ${folder}. Use the tools you have; load further ones with ToolSearch.`
   const agent = createAgent({
     client: client as never,
@@ -121,15 +123,7 @@ async function* playTurn(
   using: Using,
 ): AsyncGenerator<DemoEvent> {
   for await (const event of events) {
-    if (event.type === 'request') {
-      ledger.remind(using.reminded())
-      ledger.send(event.sent.request)
-    }
-    if (event.type === 'reply') ledger.reply(event.content)
-    if (event.type === 'result') {
-      ledger.load(event.loaded, isPreload(event.call))
-      if (event.call.name !== SEARCH_TOOL) ledger.call(event.call.name)
-    }
+    ledger.follow(event, using.reminded())
     yield { type: 'agent', event }
     if (event.type === 'end' && event.reason !== 'done' && event.reason !== 'stopped')
       throw new CommandError(`the demo's agent ended (${event.reason}): ${event.error ?? ''}`)

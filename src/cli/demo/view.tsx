@@ -42,7 +42,7 @@ const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(reso
 
 function next(shown: Shown, event: DemoEvent, live: string | undefined): Shown {
   if (event.type === 'servers') return { ...shown, servers: event.servers }
-  if (event.type === 'turn') return { ...shown, turns: [...event.ledger.turns] }
+  if (event.type === 'turn') return { ...shown, turns: event.ledger.turns }
   if (event.type === 'done') return { ...shown, isDone: true }
   if (event.type === 'agent' && event.event.type === 'text')
     return { ...shown, speaking: shown.speaking + event.event.text }
@@ -104,7 +104,7 @@ function Book({ shown }: { readonly shown: Shown }) {
       flexShrink={0}
       alignSelf="flex-start"
     >
-      <Text bold>Tokens of tool definitions</Text>
+      <Text bold>Input tokens, searches included</Text>
       {shown.turns.map((turn, index) => (
         <Box key={turn.prompt} flexDirection="column">
           <Text>{`turn ${index + 1}   searches ${turn.searches}, loaded ${turn.loaded.length}`}</Text>

@@ -1,23 +1,24 @@
 // A search call → its tool_result. Whatever the model typed, the answer is one it can act on (S8–S16).
 import { oneLine } from '../errors.ts'
 import { capabilityOf } from '../gate/capabilities.ts'
-import { isConnecting, wireInUse } from '../gate/gate.ts'
+import { wireInUse } from '../gate/gate.ts'
 import { refuse, sayTo } from '../history/blocks.ts'
 import { searchNote } from '../history/notes.ts'
-import type { Settings, Timer } from '../options.ts'
+import type { Settings } from '../options.ts'
 import { makeWire } from '../request/wire/index.ts'
-import type { Wire } from '../request/wire/wire.ts'
+import { selectIt, type Wire } from '../request/wire/wire.ts'
 import { keepFound } from '../request/working.ts'
 import type { Conversation, Host, State } from '../state.ts'
-import { shelve } from '../tools/policy.ts'
+import { charactersFor } from '../tokens.ts'
+import { fitTools } from '../tools/fit.ts'
 import type { PoolTool, Server, Shelving, ToolResult, ToolUse } from '../types.ts'
-import { cleanQuery, type Found, find, isTooLong, LONGEST_QUERY } from './query.ts'
-
-/** A host whose tools may change while a search waits. */
-export type LiveHost = { readonly host: Host; readonly changed: () => Promise<void> }
+import { cleanQuery, type Found, isTooLong, LONGEST_QUERY } from './query.ts'
+import { findWhenReady, type LiveHost, shelvingOf } from './wait.ts'
 
 const MOST_RESULTS = 50
 const MOST_UNKNOWN = 10
+/** Servers that an answer names for one reason. */
+const MAX_SERVERS_NAMED = 20
 
 /** A search call → its tool_result; any other call → undefined. */
 export async function answer(
@@ -29,8 +30,10 @@ export async function answer(
   const wire = searchWire(live.host, conversation.state)
   if (!wire)
     return sayTo(call, 'Tool search is off: every tool is in your list already. Call the one you need.')
-  const { tools, remark, isRefused } = await search(live, call.input)
+  const { memory } = conversation
+  const { tools, remark, missed, isRefused } = await search(live, call.input, { missed: memory.missed })
   if (isRefused) return refuse(call, remark)
+  memory.missed = missed
   if (tools.length === 0) return sayTo(call, remark)
   const { state } = conversation
   conversation.state = { ...state, kept: keepFound(state.kept, tools) }
@@ -38,13 +41,18 @@ export async function answer(
 }
 
 export type SearchOutcome = {
+  /** Those that are loaded: their definitions fit into `answerTokens`. */
   readonly tools: readonly PoolTool[]
-  /** How many more matched. */
+  /** Found, but only described in the remark, because their definitions do not fit (S17). */
+  readonly shortened: readonly PoolTool[]
+  /** How many more matched and are not loaded. */
   readonly left: number
   /** What else the model should know: why nothing was found, what was left out, what was not searched (S8, S13). */
   readonly remark: string
   /** The servers that were not searched. */
   readonly unsearched: readonly UnsearchedServer[]
+  /** Those of them that are still connecting. */
+  readonly missed: readonly string[]
   /** The input was no query. */
   readonly isRefused: boolean
 }
@@ -54,32 +62,51 @@ export type UnsearchedServer = Server & { readonly name: string }
 export type SearchOptions = {
   /** The model knows already why this server cannot be searched: in an answer with tools its name will do. */
   readonly isTold?: (server: UnsearchedServer) => boolean
+  /** The `missed` of the last search: the answer says which of these servers are searched now. */
+  readonly missed?: readonly string[]
 }
 
 /** The input of a search call → what it finds. Loads nothing. */
 export async function search(
   live: LiveHost,
   input: unknown,
-  { isTold = () => false }: SearchOptions = {},
+  { isTold = () => false, missed = [] }: SearchOptions = {},
 ): Promise<SearchOutcome> {
   const { settings } = live.host
   const { typed, query, limit } = readInput(input, settings)
-  if (query === '')
-    return { tools: [], left: 0, remark: emptyQuery(settings), unsearched: [], isRefused: true }
-  const found = await findOrWait(query, limit, live)
-  const tools = await allow(found.tools, query, settings)
-  settings.trace({ type: 'searched', query, found: tools.map(({ name }) => name), matched: found.matched })
+  if (query === '') return { ...NOTHING, remark: emptyQuery(settings), missed, isRefused: true }
+  const found = await findWhenReady(query, limit, live)
+  const allowed = await allow(found.tools, query, settings)
+  settings.trace({ type: 'searched', query, found: allowed.map(({ name }) => name), matched: found.matched })
   const unsearched = unsearchedIn(live.host)
   const remarks = [
     ...(found.tools.length === 0 ? [nothing(query, shelvingOf(live.host))] : []),
     ...aboutNames(found),
-    ...aboutRest(found, tools),
-    ...aboutServers(unsearched, tools.length > 0 ? isTold : () => false),
+    ...aboutRest(found, allowed),
+    ...aboutUnread(found),
+    ...aboutMissed(missed, unsearched),
+    ...aboutServers(unsearched, allowed.length > 0 ? isTold : () => false),
   ]
   if (isTooLong(typed)) remarks.push(`Only the first ${LONGEST_QUERY} characters of the query were searched.`)
-  const left = found.matched - found.tools.length
-  return { tools, left, remark: remarks.join(' '), unsearched, isRefused: false }
+  const remark = remarks.join(' ')
+  const budget = charactersFor(settings.answerTokens) - remark.length - AROUND_DEFINITIONS
+  const { whole, shortened, text } = fitTools(allowed, budget, selectIt(settings, '<name>'))
+  const pending = unsearched.filter(({ state }) => state === 'pending')
+  return {
+    tools: whole,
+    shortened,
+    left: found.matched - found.tools.length + shortened.length,
+    remark: [remark, text].filter((part) => part !== '').join('\n'),
+    unsearched,
+    missed: pending.map(({ name }) => name),
+    isRefused: false,
+  }
 }
+
+/** Characters of what wires write in front of the definitions and of the remark. */
+const AROUND_DEFINITIONS = 200
+
+const NOTHING = { tools: [], shortened: [], left: 0, unsearched: [] } as const
 
 /** How the last request let the model search; undefined when it did not. */
 export function searchWire(host: Host, state: State): Wire | undefined {
@@ -89,10 +116,6 @@ export function searchWire(host: Host, state: State): Wire | undefined {
     name &&
     makeWire(name, { settings, capability: capabilityOf('', settings.provider, settings.capabilities) })
   )
-}
-
-function shelvingOf({ pool, servers, settings }: Host): Shelving {
-  return shelve(pool, servers, settings.hidden)
 }
 
 type Input = { readonly query?: unknown; readonly max_results?: unknown }
@@ -110,27 +133,6 @@ function readInput(input: unknown, settings: Settings): { typed: string; query: 
 
 function emptyQuery({ searchTool }: Settings): string {
   return `The query is empty. Call ${searchTool} with words for the service, the action and the object, such as {"query": "slack send message"}, or with exact names, such as {"query": "select:NAME"}.`
-}
-
-/** Searches again at each change, while nothing matches and servers are still connecting (S8). */
-async function findOrWait(query: string, limit: number, live: LiveHost): Promise<Found> {
-  const { settings } = live.host
-  let patience: Timer | undefined
-  let isOver = false
-  try {
-    while (true) {
-      const change = live.changed()
-      const { host } = live
-      const found = await find(query, limit, shelvingOf(host), settings)
-      if (found.tools.length > 0 || isOver) return found
-      if (live.host.pool !== host.pool) continue
-      if (!settings.timer || !isConnecting(host.servers)) return found
-      patience ??= settings.timer(settings.pendingWait)
-      isOver = await Promise.race([patience.over.then(() => true), change.then(() => false)])
-    }
-  } finally {
-    patience?.cancel()
-  }
 }
 
 async function allow(tools: readonly PoolTool[], query: string, settings: Settings): Promise<PoolTool[]> {
@@ -161,6 +163,12 @@ function aboutNames({ unknown }: Found): string[] {
   return rest > 0 ? [...told, `${rest} more of the names do not exist.`] : told
 }
 
+function aboutUnread({ unread = 0 }: Found): string[] {
+  return unread > 0
+    ? [`${unread} tools were not searched, because they are still being read; try again shortly.`]
+    : []
+}
+
 function aboutRest(found: Found, allowed: readonly PoolTool[]): string[] {
   const held = found.tools.length - allowed.length
   const left = found.matched - found.tools.length
@@ -180,6 +188,13 @@ function unsearchedIn(host: Host): UnsearchedServer[] {
   )
 }
 
+/** Corrects the last answer: these servers were missing from it and are searched now. */
+function aboutMissed(missed: readonly string[], unsearched: readonly UnsearchedServer[]): string[] {
+  const isUnsearched = (server: string) => unsearched.some(({ name }) => name === server)
+  const names = missed.filter((server) => !isUnsearched(server)).map((server) => oneLine(server, 60))
+  return names.length > 0 ? [`Connected since your last search and searched now: ${names.join(', ')}.`] : []
+}
+
 /** Servers that were not searched, and why, or that it was told before. */
 function aboutServers(
   unsearched: readonly UnsearchedServer[],
@@ -188,7 +203,10 @@ function aboutServers(
   const known = unsearched.filter(isTold)
   const news = unsearched.filter((server) => !known.includes(server))
   const namesOf = (servers: readonly UnsearchedServer[], why: (server: Server) => string = () => '') =>
-    servers.map((server) => oneLine(server.name, 60) + why(server)).join(', ')
+    [
+      ...servers.slice(0, MAX_SERVERS_NAMED).map((server) => oneLine(server.name, 60) + why(server)),
+      ...(servers.length > MAX_SERVERS_NAMED ? [`${servers.length - MAX_SERVERS_NAMED} more`] : []),
+    ].join(', ')
   const named = (state: Server['state'], why?: (server: Server) => string) =>
     namesOf(
       news.filter((server) => server.state === state),

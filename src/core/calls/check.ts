@@ -8,6 +8,7 @@ import type { Wire } from '../request/wire/wire.ts'
 import type { Conversation, Host, State } from '../state.ts'
 import { nearest } from '../tools/names.ts'
 import { shelve } from '../tools/policy.ts'
+import { withOwnNames } from '../tools/property-names.ts'
 import type { Pool, PoolTool, Problem, Servers, Shelving, ToolResult, ToolUse } from '../types.ts'
 import { searchWire } from './answer.ts'
 
@@ -24,7 +25,8 @@ export function resolveCall(call: ToolUse, pool: Pool, settings: Settings): Reso
   const inner = call.name === settings.callTool ? (call.input as Wrapped | null | undefined) : undefined
   const name = typeof inner?.name === 'string' ? inner.name : String(call.name ?? '')
   const entry = pool.byName.get(name)
-  const input = inner ? (inner.arguments ?? {}) : call.input
+  const given = inner ? (inner.arguments ?? {}) : call.input
+  const input = withOwnNames(given, entry?.names)
   return { name, input, server: entry?.server, original: entry?.original ?? name }
 }
 
@@ -93,13 +95,19 @@ function problemsOf({ tool }: PoolTool, input: unknown, { validate }: Settings):
   }
 }
 
-function describe({ name }: PoolTool, problems: readonly Problem[], input: unknown): string {
+function describe({ name, names }: PoolTool, problems: readonly Problem[], input: unknown): string {
   const lines = problems.map((problem) => {
-    const place = problem.path === '' ? 'the input' : problem.path
+    const place = problem.path === '' ? 'the input' : sentPath(problem.path, names)
     const explained = explainString(problem, input)
     return explained ? `- ${place} ${explained}` : `- ${place}: ${problem.message}`
   })
   return [`The input of "${name}" does not fit its schema:`, ...lines].join('\n')
+}
+
+/** The path in the names that the model was sent. */
+function sentPath(path: string, names: PoolTool['names']): string {
+  const changed = [...(names ?? [])].find(([, own]) => path === own || path.startsWith(`${own}.`))
+  return changed ? changed[0] + path.slice(changed[1].length) : path
 }
 
 const spoken: { readonly [type: string]: string } = {

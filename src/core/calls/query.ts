@@ -14,15 +14,20 @@ export type Found = {
   readonly matched: number
   /** Names that `select:` asked for and nobody has, with the nearest ones. */
   readonly unknown: readonly { readonly name: string; readonly near: readonly string[] }[]
+  /** How many tools the ranker has not read yet. */
+  readonly unread?: number
 }
 
 export const LONGEST_QUERY = 2000
 const MOST_SUGGESTIONS = 3
+/** Tools that have the required terms but rank lower than this keep the pool's order. */
+const MOST_RANKED = 500
 
 /** Deferred tools by keywords and prefix; by exact name also the rest of the pool (S10). */
 export async function find(query: string, limit: number, shelving: Shelving, search: Search): Promise<Found> {
   const text = cleanQuery(query)
-  if (/^select:/i.test(text)) return select(text.slice('select:'.length), shelving)
+  const selected = selectedNames(text)
+  if (selected) return select(selected, shelving)
   const exact = byExactName(text, shelving)
   if (exact) return { tools: [exact], matched: 1, unknown: [] }
   const prefixed = byPrefix(text, shelving)
@@ -44,11 +49,17 @@ export function isTooLong(query: string): boolean {
   return query.length > LONGEST_QUERY
 }
 
-function select(list: string, shelving: Shelving): Found {
+/** The names that a `select:` query asks for; undefined for any other query. */
+export function selectedNames(text: string): string[] | undefined {
+  if (!/^select:/i.test(text)) return undefined
+  const names = text.slice('select:'.length).split(',')
+  return names.map((name) => name.trim()).filter((name) => name !== '')
+}
+
+function select(names: readonly string[], shelving: Shelving): Found {
   const tools = new Set<PoolTool>()
   const unknown = new Set<string>()
-  for (const name of list.split(',').map((part) => part.trim())) {
-    if (name === '') continue
+  for (const name of names) {
     const tool = byExactName(name, shelving)
     if (tool) tools.add(tool)
     else unknown.add(name)
@@ -66,7 +77,8 @@ type ByLowerName = { readonly deferred: Map<string, PoolTool>; readonly all: Map
 
 const lowerNames = new WeakMap<Shelving, ByLowerName>()
 
-function byExactName(name: string, shelving: Shelving): PoolTool | undefined {
+/** The tool of this name, in any case; a deferred one first. */
+export function byExactName(name: string, shelving: Shelving): PoolTool | undefined {
   let names = lowerNames.get(shelving)
   if (!names) {
     names = { deferred: lowered(shelving.deferred), all: lowered(shelving.pool.tools) }
@@ -103,16 +115,17 @@ async function byKeywords(text: string, limit: number, shelving: Shelving, searc
   const rest = words.filter((word) => !word.startsWith('+'))
   const named = words.map((word) => byPastedName(word, shelving)).filter((entry) => entry !== undefined)
   const query = (rest.length > 0 && rest[0] !== '' ? rest : required).join(' ')
-  const most = required.length > 0 ? shelving.deferred.length : limit + named.length
+  const most = required.length > 0 ? Math.min(shelving.deferred.length, MOST_RANKED) : limit + named.length
   const ranking = query === '' ? { hits: [], matched: 0 } : await rankSafely(shelving, query, most, search)
   const ranked = ranking.hits.map(({ tool }) => tool)
+  const others = { unknown: [], unread: ranking.unread ?? 0 }
   if (required.length === 0) {
     const tools = [...new Set([...named, ...ranked])]
-    return { tools: tools.slice(0, limit), matched: Math.max(ranking.matched, tools.length), unknown: [] }
+    return { tools: tools.slice(0, limit), matched: Math.max(ranking.matched, tools.length), ...others }
   }
   const allowed = new Set(shelving.deferred.filter(requires(required)))
   const tools = [...new Set([...named, ...ranked].filter((tool) => allowed.has(tool)).concat(...allowed))]
-  return { tools: tools.slice(0, limit), matched: tools.length, unknown: [] }
+  return { tools: tools.slice(0, limit), matched: tools.length, ...others }
 }
 
 /** A ranker that fails costs its own ranking, not the search. */
@@ -123,10 +136,10 @@ async function rankSafely(
   { rank, notify }: Search,
 ): Promise<Ranking> {
   try {
-    const { hits, matched } = await rank(deferred, query, limit)
+    const { hits, matched, unread = 0 } = await rank(deferred, query, limit)
     const known = new Set(deferred)
     const own = hits.filter(({ tool }) => known.has(tool))
-    return { hits: own, matched: (Number(matched) || hits.length) - (hits.length - own.length) }
+    return { hits: own, matched: (Number(matched) || hits.length) - (hits.length - own.length), unread }
   } catch (error) {
     notify(`the ranker failed, so the classic one is used: ${String(error)}`)
     return classic(deferred, query, limit)

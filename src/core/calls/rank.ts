@@ -8,6 +8,8 @@ export type Ranking = {
   readonly hits: readonly Hit[]
   /** How many tools matched in all. */
   readonly matched: number
+  /** How many tools could not be ranked because they were not read yet; none if left out. */
+  readonly unread?: number
 }
 
 /** Ranks tools for the words of a query. The same tools and query give the same ranking; ties keep the tools' order. */

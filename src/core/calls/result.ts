@@ -1,5 +1,7 @@
 // A tool's output → its tool_result, in shapes that the API takes, cleaned of what only the host may write.
 import { blocksOf, isBlock, refuse, sayTo, textBlock } from '../history/blocks.ts'
+import { checkResultItem } from '../oracle/checks/content.ts'
+import { imageTypeOf } from '../oracle/checks/media.ts'
 import type { Block, TextBlock, ToolResult, ToolUse } from '../types.ts'
 
 /** Text, content blocks as the API or an MCP server writes them, or an MCP server's whole answer. */
@@ -20,34 +22,85 @@ export function toolResult(
     typeof answer.content === 'object' || answer.content === undefined
       ? answer.content
       : String(answer.content)
-  const content = blocksOf({ content: given }).flatMap(converted)
+  const content = blocksOf({ content: given })
+    .map(withoutReferences)
+    .filter((block) => block !== undefined)
+    .flatMap(converted)
+    .flatMap((block) => (isError && block.type !== 'text' ? said(besideError(block)) : [block]))
   const base = (text: string) => (isError ? refuse(call, text) : sayTo(call, text))
   return content.length === 0
     ? base('The tool returned nothing.')
     : { ...base(''), content: content as TextBlock[] }
 }
 
-/** A block as the API takes it in a result; a reference, or a block of nothing, is left out, what is no block is told. */
+/** A block as the API takes it in a result; what it would refuse, and with it the whole conversation, becomes text. */
 function converted(block: Block): Block[] {
-  const { type, text, data, mimeType, resource, uri } = block
+  const { type, text, data, resource, uri } = block
   if (type === 'text') return said(text)
-  if (type === 'tool_reference' || type === 'tool_addition' || type === 'tool_removal') return []
-  if (type === 'image' && typeof data === 'string') {
-    return IMAGES.has(mimeType)
-      ? [{ type, source: { type: 'base64', media_type: mimeType, data } }]
-      : said(`An image of type ${String(mimeType)} that cannot be shown here.`)
-  }
+  if (type === 'image') return image(block, typeof data === 'string' ? mcpSource(block) : block.source)
   if (type === 'resource' && isBlock(resource)) {
     return said(typeof resource.text === 'string' ? resource.text : `A resource: ${String(resource.uri)}`)
   }
   if (type === 'resource_link') return said(`A resource: ${String(uri)}`)
   if (type === 'audio') return said('An audio clip that cannot be shown here.')
-  return typeof type === 'string' ? [block] : said(JSON.stringify(block))
+  return checkResultItem(block, '') ? said(toJson(block)) : [block]
 }
 
-/** The only ones that the API takes: another would be refused with all that follows it. */
-const IMAGES: ReadonlySet<unknown> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+/** An MCP server's image; some give a whole data URL, and some name a type that the data is not of. */
+function mcpSource({ data, mimeType }: Block): Block {
+  const url = /^data:([^;,]*);base64,/.exec(String(data).slice(0, 100))
+  const base64 = String(data).slice(url?.[0].length ?? 0)
+  return { type: 'base64', media_type: imageTypeOf(base64) ?? url?.[1] ?? mimeType, data: base64 }
+}
+
+function image(block: Block, source: unknown): Block[] {
+  const shown = { type: 'image', source }
+  if (!checkResultItem(shown, '')) return [shown]
+  const type = block.mimeType ?? (isBlock(source) ? source.media_type : undefined)
+  return said(`An image of type ${String(type)} that cannot be shown here.`)
+}
+
+/** The API takes only text in a result that is an error. */
+function besideError({ type }: Block): string {
+  return `The error came with a block of type "${String(type)}", which cannot be shown beside it.`
+}
 
 function said(text: unknown): Block[] {
   return text === '' ? [] : [textBlock(String(text).toWellFormed())]
+}
+
+/** Only the host and the API may write these, and only the host breakpoints. */
+const HOST_TYPES: ReadonlySet<unknown> = new Set([
+  ...['tool_reference', 'tool_addition', 'tool_removal', 'tool_search_tool_result'],
+])
+const DEEPEST = 64
+
+/** The block without references and breakpoints at any depth; nothing of one that is a reference or nested without end. */
+function withoutReferences(block: Block): Block | undefined {
+  return stripped(block, DEEPEST) as Block | undefined
+}
+
+function stripped(value: unknown, depth: number): unknown {
+  if (!isBlock(value) || !isPlain(value)) return value
+  if (depth === 0 || HOST_TYPES.has(value.type)) return undefined
+  const inner = (one: unknown) => stripped(one, depth - 1)
+  if (Array.isArray(value)) return value.map(inner).filter((item) => item !== undefined)
+  const entries = Object.entries(value)
+    .filter(([name]) => name !== 'cache_control')
+    .map(([name, one]) => [name, inner(one)] as const)
+  return Object.fromEntries(entries.filter(([, one]) => one !== undefined))
+}
+
+/** What came as JSON; an object of the host's own making has nothing of a stranger in it. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null || Array.isArray(value)
+}
+
+function toJson(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? ''
+  } catch {
+    return 'Something that cannot be written as text.'
+  }
 }

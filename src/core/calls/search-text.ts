@@ -37,13 +37,19 @@ const LONGEST_TEXT = 16_384
 
 /** One spelling for case, accents and width; of a text made to be slow only the start is read. */
 export function fold(text: string): string {
-  return text
-    .slice(0, LONGEST_TEXT)
+  const start = text.slice(0, LONGEST_TEXT)
+  if (isAscii(start)) return start.toLowerCase()
+  return start
     .replace(/(\p{M}{4})\p{M}+/gu, '$1')
     .normalize('NFKD')
     .replace(/[\u0300-\u036f]+/g, '')
     .toLowerCase()
     .normalize('NFC')
+}
+
+function isAscii(text: string): boolean {
+  for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 127) return false
+  return true
 }
 
 /** Scripts that write words without spaces between them, or endings onto them: matched by pairs of characters. */

@@ -129,8 +129,18 @@ export function capabilityOf(model: string, provider: string, table: Capabilitie
 /** True unless a first-party back-end is addressed through a host that is not its maker's. */
 export function isKnownHost(baseURL: string | undefined, provider: ProviderRow | undefined): boolean {
   if (!provider?.firstParty || baseURL === undefined || baseURL.trim() === '') return true
-  const host = /^[a-z]+:\/\/([^/?#]*@)?([^/:?#]+)/i.exec(baseURL.trim())?.[2]?.toLowerCase()
-  return host !== undefined && (provider.hosts ?? []).includes(host)
+  return (provider.hosts ?? []).includes(hostOf(baseURL.trim()) ?? '')
+}
+
+/**
+ * The host that a URL leads to, as HTTP clients read it: a backslash ends it as a slash does, everything in front of the
+ * last `@` is a user's name, and a dot at the end means the same host. The scheme may be missing.
+ */
+function hostOf(url: string): string | undefined {
+  const authority =
+    /^(?:[a-z][a-z0-9+.-]*:)?[/\\]{2}([^/\\?#]*)/i.exec(url)?.[1] ?? /^[^/\\?#]*/.exec(url)?.[0]
+  const host = authority?.slice(authority.lastIndexOf('@') + 1)
+  return host?.replace(/:\d*$/, '').replace(/\.$/, '').toLowerCase()
 }
 
 /** Puts a replacement, of which each part may be missing, over a table; throws when a part has the wrong form. */

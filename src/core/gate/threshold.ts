@@ -22,6 +22,17 @@ export async function measure(context: Context): Promise<Measure> {
   return { count, method: 'estimate', threshold, reached: count >= threshold }
 }
 
+/** Whether the deferrable tools take so many per cent of the window, by an estimate. */
+export function reachesShare(shelving: Shelving, contextWindow: number, percent: number): boolean {
+  const threshold = Math.floor(Math.floor((contextWindow * percent) / 100) * CHARACTERS_PER_TOKEN)
+  let sum = 0
+  for (const entry of shelving.deferred) {
+    sum += charactersOfTool(entry)
+    if (sum >= threshold) return true
+  }
+  return sum >= threshold
+}
+
 /** One question per pool content; requests that come meanwhile share the answer, a failure included. */
 function countOnce({ shelving, model, settings, counts }: Context): Promise<number | undefined> {
   const key = `${model}
@@ -70,15 +81,15 @@ function contentOf(shelving: Shelving): string {
 const characters = new WeakMap<PoolTool, number>()
 
 function charactersOf(shelving: Shelving): number {
-  let sum = 0
-  for (const entry of shelving.deferred) {
-    let count = characters.get(entry)
-    if (count === undefined) {
-      const { name, description, input_schema } = entry.definition
-      count = name.length + String(description ?? '').length + (JSON.stringify(input_schema) ?? '').length
-      characters.set(entry, count)
-    }
-    sum += count
+  return shelving.deferred.reduce((sum, entry) => sum + charactersOfTool(entry), 0)
+}
+
+function charactersOfTool(entry: PoolTool): number {
+  let count = characters.get(entry)
+  if (count === undefined) {
+    const { name, description, input_schema } = entry.definition
+    count = name.length + String(description ?? '').length + (JSON.stringify(input_schema) ?? '').length
+    characters.set(entry, count)
   }
-  return sum
+  return count
 }

@@ -1,5 +1,6 @@
 // Telling the model which names it can search for: only what changed, within a budget (A).
 
+import { cleanText } from '../clean-text.ts'
 import { cut, oneLine } from '../errors.ts'
 import { estimateTokens } from '../tokens.ts'
 import { byName } from '../tools/names.ts'
@@ -52,7 +53,23 @@ export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): D
 }
 
 /** The list of all names for the `prepend` way (A1), and the step it took. */
-export function availableList(input: AnnounceInput): { text: string; step: Step } {
+export function availableList(input: AnnounceInput): AvailableList {
+  // What is known of servers may change under the same tools.
+  if (input.servers.size > 0) return writeList(input)
+  const { shelving, servers: _, ...rest } = input
+  const key = JSON.stringify(rest)
+  const known = lists.get(shelving)
+  if (known?.key === key) return known.list
+  const list = writeList(input)
+  lists.set(shelving, { key, list })
+  return list
+}
+
+type AvailableList = { readonly text: string; readonly step: Step }
+
+const lists = new WeakMap<Shelving, { readonly key: string; readonly list: AvailableList }>()
+
+function writeList(input: AnnounceInput): AvailableList {
   const tools = [...input.shelving.deferred].sort(byName)
   const { step, text } = fit(input, input.budget, (step, lines) => {
     const title = step === 'grouped' || step === 'servers' ? [ANNOUNCEMENT + howToRead[step]] : []
@@ -185,6 +202,6 @@ function instructionsFor(input: AnnounceInput, instructed: ReadonlySet<string>, 
 
 /** A server's text stands as a quotation, and can neither open nor close a tag of ours. */
 function harmless(text: string): string {
-  const lines = text.toWellFormed().split(/\r\n|\p{Zl}|\p{Zp}|[\n\r\v\f\u0085]/u)
+  const lines = cleanText(text).split(/\r?\n/)
   return lines.map((line) => `> ${line.replace(/<(?=[\s/]*(system|available|loaded))/gi, '‹')}`).join('\n')
 }

@@ -5,7 +5,7 @@ import type { Wire } from '../request/wire/wire.ts'
 import type { Context } from '../state.ts'
 import type { Origin, PoolTool, Step } from '../types.ts'
 import { availableList, deltaNote } from './announce.ts'
-import { blocksOf } from './blocks.ts'
+import { blocksOf, isToolChange } from './blocks.ts'
 import { append, type Facts, type History } from './fold.ts'
 import { ourCallId, readDelta } from './notes.ts'
 
@@ -40,7 +40,7 @@ function appendDelta(
   const { facts } = history
   const last = memory.announcedFor
   const isTold = last?.history === history && last.shelving === shelving && last.deltas === facts.deltas
-  if (isTold || !canAppend(history)) return {}
+  if (isTold || !canAppend(history) || endsInToolChange(history)) return {}
   const note = deltaNote(input, facts, originOf(context, facts))
   if (note) {
     append(history, note, memory.anchors, settings.searchTool)
@@ -51,6 +51,12 @@ function appendDelta(
   }
   memory.announcedFor = { history, shelving, deltas: facts.deltas }
   return note ? { step: note.step } : {}
+}
+
+/** A tool change of ours that was sent stays where it is: a note of the user's role would have to go before it. */
+function endsInToolChange({ entries, placed }: History): boolean {
+  const last = entries.at(-1)
+  return last !== undefined && isToolChange(last) && placed.some(({ note }) => note === last)
 }
 
 /** Shows the definitions of tools that are loaded but that this wire shows nowhere, e.g. after a compaction. */

@@ -1,4 +1,4 @@
-// What a summary must carry so that no loaded tool is lost (C). All three kinds of compaction are one.
+// Shortens a history without losing a loaded tool: by a summary (C1–C4), or by leaving out single messages (C5).
 
 import { wrong } from '../options.ts'
 import { loadedEarlier } from '../request/wire/wire.ts'
@@ -6,7 +6,11 @@ import type { Message, MessageLike } from '../types.ts'
 import { blocksOf, isToolChange, textBlock } from './blocks.ts'
 import { carriesState, foldHistory } from './fold.ts'
 import { readDelta, writeBoundary } from './notes.ts'
+import { isThinking, keepBlocks } from './pairs.ts'
 import { rewrite, type View } from './rewrite.ts'
+
+/** Whether thinking is bound to the messages before it: by the model in use, by an earlier one only, or by none. */
+export type Bound = boolean | 'earlier'
 
 export type CompactOptions<Item extends MessageLike = MessageLike> = {
   /** Writes the summary of the messages that go, in a form that any back-end takes; or the text itself, as a session memory has it. */
@@ -14,8 +18,8 @@ export type CompactOptions<Item extends MessageLike = MessageLike> = {
   /** How many of the newest messages stay as they are; more where a call and its result would be parted. */
   readonly keep?: number
   readonly trigger?: string
-  /** The model binds thinking to the prefix: the thinking of messages that stay is dropped (N5). */
-  readonly bound?: boolean
+  /** Where thinking is bound to the prefix, that of messages that stay is dropped (N5). */
+  readonly bound?: Bound
 }
 
 /** Messages as they are without tool search. */
@@ -60,16 +64,36 @@ export async function compactHistory<Item extends MessageLike>(
     },
   })
   // The boundary has the shape of a user message, with fields of ours.
-  return [boundary, ...(bound ? kept.map(withoutThinking) : kept)] as unknown as Item[]
+  return [boundary, ...withoutBound(kept, bound)] as unknown as Item[]
 }
 
-/** Leaves out single messages, but never one that loads tools, nor what is tied to it by a call (C5). */
+/**
+ * Leaves out single messages, but never one that loads tools, nor what is tied to it by a call. A call that goes takes
+ * its result along, and a result its call; what else stands in those messages stays (C5).
+ */
 export function snipHistory<Item extends MessageLike>(
   given: readonly Item[],
   searchName: string,
   drop: (message: Item, index: number) => boolean,
+  { bound = false }: { readonly bound?: Bound } = {},
 ): Item[] {
+  const isKept = keptByState(given as unknown as readonly Message[], searchName)
+  const isGone = given.map((message, index) => !isKept[index] && Boolean(drop(message, index)))
   const entries = given as unknown as readonly Message[]
+  const gone = new Set(entries.filter((_, index) => isGone[index]).flatMap(idsIn))
+  const left = entries.map((message, index) =>
+    isGone[index]
+      ? undefined
+      : keepBlocks(message, ({ id, tool_use_id }) => !gone.has(id) && !gone.has(tool_use_id)),
+  )
+  const first = left.findIndex((message, index) => message !== entries[index])
+  if (first < 0) return [...given]
+  const after = left.slice(first).filter((message) => message !== undefined)
+  return [...entries.slice(0, first), ...withoutBound(after, bound)] as unknown as Item[]
+}
+
+/** Which messages must stay: those that carry state, and all that calls and tool changes tie to them. */
+function keptByState(entries: readonly Message[], searchName: string): boolean[] {
   const { searchCalls } = foldHistory(entries, searchName)
   const isKept = entries.map((message) => carriesState(message, searchCalls, searchName))
   for (let changed = true; changed; ) {
@@ -83,7 +107,7 @@ export function snipHistory<Item extends MessageLike>(
       changed = true
     }
   }
-  return given.filter((message, index) => isKept[index] || !drop(message, index))
+  return isKept
 }
 
 /** The calls that a message makes or answers. */
@@ -93,10 +117,19 @@ function idsIn(message: Message): unknown[] {
   )
 }
 
-/** Thinking bound to messages that are gone is refused (N5). */
+/** Thinking bound to messages that are gone is refused (N5); that of a newest reply by another model is not bound. */
+function withoutBound(messages: readonly Message[], bound: Bound): readonly Message[] {
+  if (!bound) return messages
+  const isReply = (message: Message) => message?.role === 'assistant'
+  const last = messages.findLastIndex(isReply)
+  const start = messages.slice(0, last + 1).findLastIndex((message) => !isReply(message)) + 1
+  const end = bound === 'earlier' && last >= 0 ? start : messages.length
+  return messages.map((message, index) => (index < end ? withoutThinking(message) : message))
+}
+
 function withoutThinking(message: Message): Message {
   const blocks = blocksOf(message)
-  const kept = blocks.filter(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
+  const kept = blocks.filter((block) => !isThinking(block))
   if (kept.length === blocks.length) return message
   return { ...message, content: kept.length > 0 ? kept : [textBlock('(thought)')] }
 }

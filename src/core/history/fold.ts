@@ -3,6 +3,7 @@
 import type { Block, Message, Step } from '../types.ts'
 import { isBlock } from './blocks.ts'
 import { keptDeltas, noteKey, readBoundary, readDelta, readLoadedNote, strings } from './notes.ts'
+import { followReply, followResult, noOpenCalls, type OpenCalls } from './pairs.ts'
 
 /** How a name came into the history. A removed tool is `mentioned`: its blocks still stand there. */
 export type Means = 'reference' | 'addition' | 'value' | 'text' | 'mentioned'
@@ -19,6 +20,9 @@ export type Facts = {
   readonly instructed: Set<string>
   /** The ids of calls of our own search tool. */
   readonly searchCalls: Set<string>
+  /** The calls that the next results can answer: only such results are sent (C5). */
+  readonly open: OpenCalls
+  isReplying: boolean
   announcedEver: number
   announcedTokens: number
   step: Step | undefined
@@ -160,6 +164,8 @@ function noFacts(): Facts {
     announced: new Set(),
     instructed: new Set(),
     searchCalls: new Set(),
+    open: noOpenCalls(),
+    isReplying: false,
     announcedEver: 0,
     announcedTokens: 0,
     step: undefined,
@@ -175,7 +181,7 @@ function visit(facts: Facts, message: Message, searchName: string): void {
   if (typeof message !== 'object' || message === null) return
   visitNotes(facts, message)
   visitAdapterItem(facts, message)
-  if (message.role === 'assistant') facts.replies++
+  followTurns(facts, message)
   if (!Array.isArray(message.content)) return
   for (const block of message.content as (Block | null)[]) {
     if (typeof block !== 'object' || block === null) continue
@@ -183,6 +189,14 @@ function visit(facts: Facts, message: Message, searchName: string): void {
     else if (message.role === 'assistant') visitReply(facts, block, searchName)
     else if (message.role === 'system') visitChange(facts, block)
   }
+}
+
+/** Adjacent replies are one turn; what it leaves open can be answered in the next user turn only. */
+function followTurns(facts: Facts, { role }: Message): void {
+  if (role === 'assistant') facts.replies++
+  if (role !== 'assistant' && role !== 'user') return
+  if (role === 'assistant' && !facts.isReplying) facts.open.calls.clear()
+  facts.isReplying = role === 'assistant'
 }
 
 function visitNotes(facts: Facts, message: Message): void {
@@ -206,22 +220,26 @@ function visitNotes(facts: Facts, message: Message): void {
 
 function visitResult(facts: Facts, block: Block): void {
   if (block.type !== 'tool_result') return
+  const isSent = followResult(facts.open, block)
   if (Array.isArray(block.content)) {
     for (const item of block.content as (Block | null)[]) {
-      if (item?.type === 'tool_reference') load(facts, item.tool_name, 'reference')
+      if (item?.type === 'tool_reference') load(facts, item.tool_name, isSent ? 'reference' : undefined)
     }
   }
   if (!facts.searchCalls.has(String(block.tool_use_id))) return
   const note = readLoadedNote(block.content)
-  for (const name of note?.names ?? []) load(facts, name, note?.withDefinitions ? 'text' : undefined)
+  for (const name of note?.names ?? [])
+    load(facts, name, note?.withDefinitions && isSent ? 'text' : undefined)
 }
 
 function visitReply(facts: Facts, block: Block, searchName: string): void {
   if (block.type === 'tool_use' && block.name === searchName) facts.searchCalls.add(String(block.id))
+  const isSent = followReply(facts.open, block)
   if (block.type === 'tool_search_tool_result') {
     const references = (block.content as Block | null | undefined)?.tool_references
     if (!Array.isArray(references)) return
-    for (const reference of references as (Block | null)[]) load(facts, reference?.tool_name, 'reference')
+    for (const reference of references as (Block | null)[])
+      load(facts, reference?.tool_name, isSent ? 'reference' : undefined)
   }
   if (block.type === 'compaction' && Array.isArray(block.tool_changes)) {
     for (const change of block.tool_changes as (Block | null)[]) if (change) visitChange(facts, change)

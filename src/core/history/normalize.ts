@@ -5,12 +5,15 @@
 
 import type { Block, Message } from '../types.ts'
 import { blocksOf, isReference, isToolChange, textBlock } from './blocks.ts'
-import { isAnnouncement, isOurText, TOOL_LOADED, takeRemark } from './notes.ts'
+import { isAnnouncement, isOurText, TOOL_LOADED, TOOLS_CHANGED, takeRemark } from './notes.ts'
+import { hasSearch, noOpenCalls, type OpenCalls, pairedReply, pairedTurn, withoutSearches } from './pairs.ts'
 import { rewrite, type View } from './rewrite.ts'
 
 export type NormalizeView = View & {
   /** Nothing already sent may change: a turn's shape depends on that turn alone (N5). */
   readonly bound: boolean
+  /** Results before the first reply answer calls that the API holds. */
+  readonly continuesThread: boolean
   /** Spells everything above: the same key, the same rules. */
   readonly key: string
 }
@@ -24,6 +27,10 @@ export type Sheet = {
   readonly out: (Message | undefined)[]
   /** Turns that hold references and foreign text, waiting for a turn to move the text to. */
   readonly waiting: Turn[]
+  /** Calls and searches of the newest reply without a result so far. */
+  readonly open: OpenCalls
+  /** Searches of the reply before that one: their results come at the start of a reply, or never. */
+  readonly late: Set<unknown>
 }
 
 type Turn = { readonly first: number; readonly length: number }
@@ -50,28 +57,66 @@ export function normalize(
       changes.push(message)
       continue
     }
-    closeTurn(sheet, turn, view)
-    sheet.out.push(...changes, message)
+    if (turn.length + changes.length > 0) closeTurn(sheet, turn, changes, view)
+    const reply = message.role === 'assistant' ? pairedReply(message, sheet.open) : message
+    if (reply) sheet.out.push(reply)
     turn = []
     changes = []
     sheet.read = index + 1
   }
-  const last = { ...sheet, out: [...sheet.out], waiting: [...sheet.waiting] }
-  closeTurn(last, turn, view)
-  last.out.push(...changes)
+  const last = copyOf(sheet)
+  closeTurn(last, turn, changes, view)
   memory.sheet = sheet
   return last.out.includes(undefined) ? last.out.filter(isThere) : (last.out as Message[])
 }
 
 function newSheet(entries: readonly Message[], key: string): Sheet {
-  return { entries, key, read: 0, out: [], waiting: [] }
+  return { entries, key, read: 0, out: [], waiting: [], open: noOpenCalls(), late: new Set() }
+}
+
+function copyOf(sheet: Sheet): Sheet {
+  const { calls, searches } = sheet.open
+  return {
+    ...sheet,
+    out: [...sheet.out],
+    waiting: [...sheet.waiting],
+    open: { calls: new Set(calls), searches: new Set(searches) },
+    late: new Set(sheet.late),
+  }
 }
 
 function isThere(message: Message | undefined): message is Message {
   return message !== undefined
 }
 
-function closeTurn(sheet: Sheet, messages: readonly Message[], view: NormalizeView): void {
+/** Ends a user turn: its messages, valid by themselves and in their place, and the tool changes behind them. */
+function closeTurn(
+  sheet: Sheet,
+  given: readonly Message[],
+  changes: readonly Message[],
+  view: NormalizeView,
+): void {
+  if (given.length > 0) expireSearches(sheet)
+  const isFirst = view.continuesThread && !sheet.out.some((message) => message?.role === 'assistant')
+  shapeTurn(sheet, isFirst ? given : pairedTurn(given, sheet.open), view)
+  if (changes.length === 0) return
+  if (sheet.out.findLast(isThere)?.role !== 'user') sheet.out.push({ role: 'user', content: TOOLS_CHANGED })
+  sheet.out.push(...changes)
+}
+
+/** Takes out the provider's searches whose results can come no more. */
+function expireSearches({ out, open, late }: Sheet): void {
+  const expired = new Set([...open.searches].filter((id) => late.has(id) || open.calls.size === 0))
+  for (const id of expired) open.searches.delete(id)
+  late.clear()
+  for (const id of open.searches) late.add(id)
+  if (expired.size === 0) return
+  for (const [index, message] of out.entries()) {
+    if (message && hasSearch(message, expired)) out[index] = withoutSearches(message, expired)
+  }
+}
+
+function shapeTurn(sheet: Sheet, messages: readonly Message[], view: NormalizeView): void {
   const turn = { first: sheet.out.length, length: messages.length }
   sheet.out.push(...messages)
   placeNotes(sheet, turn)

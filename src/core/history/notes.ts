@@ -42,6 +42,9 @@ export type BoundaryNote = {
 /** Keeps the model from stopping after a bare reference (N3). */
 export const TOOL_LOADED = 'Tool loaded.'
 
+/** Stands in front of a tool change that lost the user message it followed. */
+export const TOOLS_CHANGED = 'The set of tools has changed.'
+
 /** How every announcement begins. */
 export const ANNOUNCEMENT = 'Deferred tools'
 
@@ -87,6 +90,15 @@ export function isAnnouncement(text: string): boolean {
 /** Text that we wrote beside references stays where it is (N4). */
 export function isOurText(text: string): boolean {
   return text === TOOL_LOADED || text.startsWith(SEARCH_NOTE) || isAnnouncement(text)
+}
+
+/** Text that a request holds only because tools are deferred: announcements, remarks and reminders of ours. */
+export function isDeferralNote(text: string): boolean {
+  return (
+    isOurText(text) ||
+    text.startsWith(`<${AVAILABLE}>`) ||
+    text.startsWith(`<${REMINDER}>\nThese deferred tools`)
+  )
 }
 
 /** What a search loaded, on wires without references. */

@@ -1,4 +1,6 @@
 // What the request's copy of the history may hold, from what the request declares.
+
+import type { Demands } from '../request/demands.ts'
 import { loadedEarlier, type Wire } from '../request/wire/wire.ts'
 import type { Context } from '../state.ts'
 import type { Definition } from '../types.ts'
@@ -10,6 +12,7 @@ export function viewFor(
   wire: Wire | undefined,
   tools: readonly Definition[],
   facts: Facts,
+  { continuesThread }: Demands,
 ): NormalizeView {
   const takesReferences = wire?.takesReferences ?? false
   const referred = takesReferences ? referredNames(facts) : []
@@ -22,6 +25,7 @@ export function viewFor(
     declares: (name) => declared.has(name),
     recall: wire?.recall ?? loadedEarlier,
     bound: capability.boundThinking,
-    key: JSON.stringify([wire?.name, capability.boundThinking, undeclared]),
+    continuesThread,
+    key: JSON.stringify([wire?.name, capability.boundThinking, continuesThread, undeclared]),
   }
 }

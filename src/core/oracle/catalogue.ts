@@ -1,4 +1,5 @@
 // The entries of `tools` as the oracle uses them: what each is called, its kind, whether it waits, its text.
+import { oncePerFrozen } from '../frozen.ts'
 import { bare, type Fields, fieldsOf, isFields, listOf, textOf, toJson, without } from './json.ts'
 
 export type Entry = {
@@ -13,13 +14,16 @@ export function entriesOf(tools: unknown): Entry[] {
 }
 
 export function entryOf(tool: unknown): Entry {
-  const fields = fieldsOf(tool)
-  return {
-    name: nameOf(fields),
-    deferred: isDeferred(fields),
-    definition: toJson(bare(without(fields, 'defer_loading'))),
-  }
+  return readEntry(fieldsOf(tool))
 }
+
+const readEntry = oncePerFrozen(
+  (tool: Fields): Entry => ({
+    name: nameOf(tool),
+    deferred: isDeferred(tool),
+    definition: toJson(bare(without(tool, 'defer_loading'))),
+  }),
+)
 
 const TOOLSET = /^(computer|browser)_toolset_\d{8}$/
 

@@ -1,4 +1,6 @@
 // What the model sees of a request, and how much that is.
+import { tokensFor } from '../tokens.ts'
+import { readingOf } from './size.ts'
 import { type Segment, walk } from './walk.ts'
 
 /** Tools, system, then the conversation with every loaded definition at the place that loaded it. */
@@ -12,10 +14,7 @@ export function visibleTools(request: unknown): string[] {
   return [...walk(request).visible.keys()]
 }
 
-const CHARACTERS_PER_TOKEN = 2.9
-
-/** An estimate: what the model sees, by length. */
+/** An estimate: what the model reads, by length. */
 export function countTokens(request: unknown): number {
-  const characters = render(request).reduce((sum, segment) => sum + segment.text.length, 0)
-  return Math.ceil(characters / CHARACTERS_PER_TOKEN)
+  return tokensFor(readingOf(request).characters)
 }

@@ -1,14 +1,19 @@
 // Would the API take this request? If not, the error it would answer with.
 import { checkSystemTurns, INLINE_TOOLS } from './checks/changes.ts'
+import { checkContents } from './checks/content.ts'
+import { checkMarks } from './checks/marks.ts'
 import { checkMessages, checkSystem } from './checks/messages.ts'
 import { checkOldProxy } from './checks/old-proxy.ts'
 import { checkPairing } from './checks/pairing.ts'
+import { checkParameters } from './checks/parameters.ts'
 import { checkReferences } from './checks/references.ts'
+import { checkSchemas } from './checks/schemas.ts'
+import { checkThinking } from './checks/thoughts.ts'
 import { checkTools } from './checks/tools.ts'
 import { type ApiError, type Refusal, toApiError } from './error.ts'
-import { isFields } from './json.ts'
+import { type Fields, isFields } from './json.ts'
 import { checkBoundThinking } from './thinking.ts'
-import { turnsOf } from './turns.ts'
+import { type Turn, turnsOf } from './turns.ts'
 
 export type ValidateOptions = {
   /** The values of the `anthropic-beta` header. */
@@ -17,6 +22,13 @@ export type ValidateOptions = {
   readonly oldProxy?: boolean
   /** Play a model that binds thinking to what came before it (wire 44). */
   readonly boundThinking?: boolean
+  /** The request is whole, as sent to `/v1/messages`: it must also have a model, `max_tokens` and a thinking budget. */
+  readonly whole?: boolean
+  /**
+   * Check only what tool search depends on. For whoever stands in front of an API that may know more block types, or
+   * have other limits, and that says so itself.
+   */
+  readonly lenient?: boolean
   readonly requestId?: string
 }
 
@@ -41,6 +53,22 @@ function check(request: unknown, options: ValidateOptions): Refusal | undefined 
     checkSystemTurns(turns, betas) ??
     checkPairing(turns) ??
     checkReferences(tools, turns) ??
+    (options.lenient ? undefined : checkDetails(request, turns, options)) ??
     (options.boundThinking ? checkBoundThinking(request, betas) : undefined)
+  )
+}
+
+/** What the API checks besides: each rule names where it is documented. */
+function checkDetails(
+  request: Fields,
+  turns: readonly Turn[],
+  { betas = [], whole = false }: ValidateOptions,
+): Refusal | undefined {
+  return (
+    checkParameters(request, turns, whole) ??
+    checkSchemas(request.tools) ??
+    checkContents(turns) ??
+    checkThinking(request, turns, betas, whole) ??
+    checkMarks(request)
   )
 }

@@ -67,14 +67,43 @@ function viewOf(entries: readonly Entry[], immediate: readonly Entry[]): View {
   }
 }
 
-function stepAt(place: Placed, view: View): Step {
+function stepAt({ message, index, role, block }: Placed, view: View): Step {
+  if (!mayChangeView(block)) {
+    // Most callers only want to know what is visible: the text of a block is made when somebody reads it.
+    let made: readonly Segment[] | undefined
+    return {
+      message,
+      index,
+      role,
+      block,
+      revealed: NOTHING,
+      removed: NOTHING,
+      get segments() {
+        made ??= segmentsOf(role, block, view)
+        return made
+      },
+    }
+  }
   view.revealed = []
   view.removed = []
-  const segments = segmentsOf(place, view)
-  return { ...place, segments, revealed: view.revealed, removed: view.removed }
+  const segments = segmentsOf(role, block, view)
+  return { message, index, role, block, segments, revealed: view.revealed, removed: view.removed }
 }
 
-function segmentsOf({ role, block }: Placed, view: View): Segment[] {
+const NOTHING: readonly never[] = Object.freeze([])
+
+/** Blocks that can bring tools into sight or take them out of it. */
+function mayChangeView({ type, content }: Fields): boolean {
+  if (type === 'tool_result')
+    return Array.isArray(content) && content.some((item) => isReference(fieldsOf(item)))
+  return CHANGING.has(type)
+}
+
+const CHANGING: ReadonlySet<unknown> = new Set([
+  ...['tool_search_tool_result', 'tool_addition', 'tool_removal', 'compaction'],
+])
+
+function segmentsOf(role: Role, block: Fields, view: View): Segment[] {
   switch (block.type) {
     case 'text':
       return [{ kind: role, text: plain(block) }]

@@ -13,20 +13,24 @@ export type Demands = {
   readonly forced: string | undefined
   /** Thinking switched on by hand: the API then refuses a call in the last reply that has no thought before it. */
   readonly thinksByHand: boolean
+  /** The API holds the messages before these: the first results may answer calls that are not here. */
+  readonly continuesThread: boolean
 }
 
 type HostFields = {
   readonly tools?: unknown
   readonly tool_choice?: { readonly type?: unknown; readonly name?: unknown } | null
   readonly thinking?: { readonly type?: unknown } | null
+  readonly thread?: { readonly type?: unknown } | null
 }
 
 export function demandsOf(request: RequestLike): Demands {
-  const { tools, tool_choice: choice, thinking } = request as HostFields
+  const { tools, tool_choice: choice, thinking, thread } = request as HostFields
   return {
     tools: Array.isArray(tools) ? (tools.filter(isBlock) as unknown as Definition[]) : [],
     forced: choice?.type === 'tool' && typeof choice.name === 'string' ? choice.name : undefined,
     thinksByHand: thinking?.type === 'enabled',
+    continuesThread: thread?.type === 'continue',
   }
 }
 

@@ -51,11 +51,11 @@ export function callTool(settings: Settings): Definition {
 }
 
 /** Deferred from the first request on, so that the first real deferred tool changes nothing in front of it (Q7). */
-export const placeholder: Definition = {
+export const placeholder: Definition = Object.freeze({
   name: PLACEHOLDER,
   description: 'Holds a place. It does nothing and cannot be called.',
   input_schema: { type: 'object', properties: {} },
-}
+})
 
 export function hostedTool(variant: 'bm25' | 'regex'): Definition {
   return { type: `tool_search_tool_${variant}_20251119`, name: `tool_search_tool_${variant}` }

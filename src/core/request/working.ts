@@ -23,8 +23,8 @@ export function toolsFor(
   const isFixed = settings.tombstones || capability.boundThinking
   const names = new Set([...wire.declared(facts)].filter((name) => !open.has(name)))
   const current = [...currentTools(shelving, names), ...(isFixed ? openTools(shelving, open) : [])]
-  const kept = mergeKept(state.kept, current, isFixed)
-  const sent = isFixed ? inOrder(kept, names) : current
+  const merged = mergeKept(state.kept, current, isFixed)
+  const sent = isFixed ? inOrder(merged, names) : current
   const inPlace = (isDeferred: boolean) =>
     sent.filter(({ place }) => (place === 'deferred') === isDeferred).map(({ definition }) => definition)
   const isUnloaded = ({ name }: PoolTool) => !names.has(name) && !facts.loaded.has(name) && !open.has(name)
@@ -42,7 +42,7 @@ export function toolsFor(
       return definitions(all.slice(0, most))
     },
   })
-  return { tools, kept }
+  return { tools, kept: isFixed ? fixSent(merged, sent) : merged }
 }
 
 /** Remembers what a search has just loaded: it may be gone before the next request. */
@@ -101,6 +101,14 @@ function mergeKept(old: readonly Kept[], current: readonly Kept[], isFixed: bool
   }
   const kept = [...merged.values()]
   return kept.length === old.length && kept.every((entry, index) => entry === old[index]) ? old : kept
+}
+
+/** A definition that was sent is fixed from then on, also one whose tool had vanished before. */
+function fixSent(kept: readonly Kept[], sent: readonly Kept[]): readonly Kept[] {
+  const loose = new Set(sent.filter(({ isFixed }) => isFixed !== true))
+  return loose.size === 0
+    ? kept
+    : kept.map((entry) => (loose.has(entry) ? { ...entry, isFixed: true } : entry))
 }
 
 /** The order of a pool that still had every kept tool. */

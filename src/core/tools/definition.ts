@@ -1,6 +1,10 @@
 // A tool as the host or a server describes it → the definition that is sent, memoised, without overlays (Q9).
+import { cleanText } from '../clean-text.ts'
 import { cut } from '../errors.ts'
 import type { Definition, Tool } from '../types.ts'
+import { cleanTexts } from './clean-definition.ts'
+import { type ArgumentNames, sendableNames } from './property-names.ts'
+import { SHORTENED, shortenSchema } from './shorten.ts'
 
 /** Fields that say how to treat a tool; they are never sent. */
 const OURS = new Set([
@@ -15,13 +19,25 @@ const FROM_MCP: { readonly [field: string]: (value: unknown) => boolean } = {
   strict: (value) => typeof value === 'boolean',
 }
 
-export type Described = { readonly definition: Definition; readonly json: string; readonly warning?: string }
+export type Described = {
+  readonly definition: Definition
+  readonly json: string
+  readonly warning?: string
+  /** It held hidden characters or marks of ours. */
+  readonly isCleaned?: boolean
+  /** Names of arguments that had to be changed. */
+  readonly names?: ArgumentNames
+}
 
-export function describe(tool: Tool, name: string, isMcp: boolean, descriptionLimit: number): Described {
+/** Characters of an MCP tool's description, and of its whole definition as JSON; a host's own tools have no limits. */
+export type DefinitionLimits = { readonly descriptionLimit: number; readonly definitionLimit: number }
+
+export function describe(tool: Tool, name: string, isMcp: boolean, limits: DefinitionLimits): Described {
   const fields: Record<string, unknown> = { name }
-  if (typeof tool.description === 'string') {
-    fields.description = isMcp ? cut(tool.description, descriptionLimit) : tool.description
-  }
+  const given = typeof tool.description === 'string' ? tool.description : undefined
+  const head = isMcp ? given?.slice(0, limits.descriptionLimit * 4).replace(/[\uD800-\uDBFF]$/, '') : given
+  const text = isMcp && head !== undefined ? cleanText(head) : head
+  if (text !== undefined) fields.description = isMcp ? cut(text, limits.descriptionLimit) : text
   const isHosted =
     typeof (tool as { type?: unknown }).type === 'string' && (tool as { type?: unknown }).type !== 'custom'
   const schema = tool.input_schema ?? tool.inputSchema
@@ -32,7 +48,27 @@ export function describe(tool: Tool, name: string, isMcp: boolean, descriptionLi
       : !OURS.has(field) && typeof value !== 'function'
     if (isSent && !Object.hasOwn(fields, field) && value !== undefined) fields[field] = value
   }
-  return serialise(fields as Definition)
+  const whole = serialise(fields as Definition)
+  if (!isMcp) return whole
+  const described =
+    whole.json.length > limits.definitionLimit ? shortened(whole.definition, limits.definitionLimit) : whole
+  const cleaned = cleanTexts(described.definition)
+  const isCleaned = cleaned !== described.definition || text !== head
+  const { definition, names } = sendableNames(cleaned)
+  if (definition === described.definition && !isCleaned) return described
+  return {
+    ...described,
+    ...serialise(definition),
+    ...(isCleaned ? { isCleaned } : {}),
+    ...(names ? { names } : {}),
+  }
+}
+
+/** With a smaller schema, and without the fields that a call can do without. */
+function shortened({ name, description, input_schema }: Definition, limit: number): Described {
+  const text = { name, description: `${SHORTENED} ${description ?? ''}`.trimEnd() }
+  const room = limit - JSON.stringify(text).length - 20
+  return serialise({ ...text, input_schema: shortenSchema(input_schema, room) })
 }
 
 /**

@@ -2,24 +2,24 @@
 
 import { quote, ShelfError } from '../errors.ts'
 import type { Pool, PoolTool, Tool } from '../types.ts'
-import { describe } from './definition.ts'
+import { type DefinitionLimits, describe } from './definition.ts'
 import { clashName, isExact, MCP_PREFIX, mcpName, serverOfName } from './names.ts'
 
-export type PoolOptions = {
-  readonly descriptionLimit: number
+export type PoolOptions = Partial<DefinitionLimits> & {
   /** Names of the shelf's own tools: no tool of the host may take one. */
   readonly reserved: readonly string[]
   readonly warn: (message: string) => void
   /** In front of an MCP tool's server; `mcp__` if left out. */
   readonly namePrefix?: string
+  /** Sends names and fields as given; a name that no back-end takes is an error. */
+  readonly exactNames?: boolean
   /** Who was given a name keeps it, whoever comes later, also while it is away. */
   readonly holders?: ReadonlyMap<string, PoolTool>
 }
 
 export function buildPool(tools: readonly Tool[], options: PoolOptions): Pool {
-  const { namePrefix = MCP_PREFIX } = options
   const owned = dropRepeats(
-    tools.map((tool) => ownerOf(tool, namePrefix)),
+    tools.map((tool) => ownerOf(tool, options)),
     options,
   )
   const names = nameAll(owned, options)
@@ -31,6 +31,12 @@ export function buildPool(tools: readonly Tool[], options: PoolOptions): Pool {
   return { tools: [...byName.values()], byName }
 }
 
+/** Makes a tool's definition ahead of `buildPool`, which then finds it made. */
+export function readAhead(tool: Tool, options: PoolOptions): void {
+  const owned = ownerOf(tool, options)
+  if (owned.server !== undefined || options.exactNames) enter(owned, owned.wish, options)
+}
+
 /** The server a tool belongs to, given or read from its full name. */
 export function serverOf(tool: Tool): string | undefined {
   return tool.server ?? serverOfName(tool.name)
@@ -40,15 +46,30 @@ type Owned = {
   readonly tool: Tool
   readonly server: string | undefined
   readonly original: string
+  /** What stands in front of its server; undefined where the name stays as given. */
+  readonly prefix: string | undefined
   /** The name it gets unless another one has it. */
   readonly wish: string
+  /** Differs for tools that differ in server or own name. */
+  readonly key: string
 }
 
-function ownerOf(tool: Tool, prefix: string): Owned {
+const owners = new WeakMap<Tool, Owned>()
+
+/** Made once per tool: a pool is built anew whenever any server changes. */
+function ownerOf(tool: Tool, { namePrefix = MCP_PREFIX, exactNames = false }: PoolOptions): Owned {
   checkTool(tool)
   const server = serverOf(tool)
-  const wish = server === undefined ? tool.name : mcpName(server, tool.name, prefix)
-  return { tool, server, original: tool.name, wish }
+  const isRenamed = server !== undefined && !exactNames
+  const prefix = isRenamed ? namePrefix : undefined
+  const known = owners.get(tool)
+  if (known && known.server === server && known.original === tool.name && known.prefix === prefix)
+    return known
+  const wish = isRenamed ? mcpName(server, tool.name, namePrefix) : tool.name
+  const key = JSON.stringify([server ?? null, tool.name])
+  const owned = { tool, server, original: tool.name, prefix, wish, key }
+  owners.set(tool, owned)
+  return owned
 }
 
 export function checkTool(tool: Tool): void {
@@ -61,8 +82,7 @@ export function checkTool(tool: Tool): void {
 /** A server that lists one tool twice keeps the first; a host that registers one twice has made a mistake (D10). */
 function dropRepeats(owned: readonly Owned[], options: PoolOptions): Owned[] {
   const seen = new Map<string, number>()
-  return owned.filter(({ server, original }, index) => {
-    const key = JSON.stringify([server ?? null, original])
+  return owned.filter(({ server, original, key }, index) => {
     const first = seen.get(key)
     if (first === undefined) return Boolean(seen.set(key, index))
     if (server !== undefined)
@@ -74,8 +94,9 @@ function dropRepeats(owned: readonly Owned[], options: PoolOptions): Owned[] {
 
 /** Built-ins keep their names. Among MCP tools whose names clash, the one spelled exactly so keeps it. */
 function nameAll(owned: readonly Owned[], options: PoolOptions): string[] {
+  if (options.exactNames) return owned.map((one) => givenName(one, options))
   const taken = new Set(
-    owned.filter(({ server }) => server === undefined).map((one) => builtInName(one, options)),
+    owned.filter(({ server }) => server === undefined).map((one) => givenName(one, options)),
   )
   for (const name of options.reserved) taken.add(name)
   const { namePrefix: prefix = MCP_PREFIX, holders: given = new Map<string, PoolTool>() } = options
@@ -125,7 +146,8 @@ function comesFirst(one: Owned, other: Owned | undefined): boolean {
   return other === undefined || `${one.server}\n${one.original}` < `${other.server}\n${other.original}`
 }
 
-function builtInName({ original }: Owned, { reserved }: PoolOptions): string {
+/** A name that is sent as the host gave it. */
+function givenName({ original }: Owned, { reserved }: PoolOptions): string {
   if (reserved.includes(original)) throw duplicate(original, 'a tool of the shelf', 'a built-in of the host')
   if (!/^[A-Za-z0-9_-]{1,128}$/.test(original)) {
     const remedy =
@@ -148,11 +170,14 @@ function duplicate(name: string, one: string, other: string): ShelfError {
   )
 }
 
+const NO_LIMIT = Number.POSITIVE_INFINITY
+
 type Memo = {
   readonly entry: PoolTool
   readonly description: unknown
   readonly schema: unknown
-  readonly limit: number
+  readonly limits: DefinitionLimits
+  readonly isTrimmed: boolean
 }
 
 const entered = new WeakMap<Tool, Memo>()
@@ -161,16 +186,26 @@ const entered = new WeakMap<Tool, Memo>()
 function enter({ tool, server, original }: Owned, name: string, options: PoolOptions): PoolTool {
   const { description, searchHint } = tool
   const schema = tool.input_schema ?? tool.inputSchema
-  const limit = options.descriptionLimit
+  const { descriptionLimit = NO_LIMIT, definitionLimit = NO_LIMIT } = options
+  const limits = { descriptionLimit, definitionLimit }
+  const isTrimmed = server !== undefined && !options.exactNames
   const hint = String(searchHint ?? '')
   const memo = entered.get(tool)
-  const isSameTool = memo && memo.entry.name === name && memo.limit === limit
-  if (isSameTool && memo.description === description && memo.schema === schema && memo.entry.hint === hint) {
-    return memo.entry
-  }
-  const { definition, json, warning } = describe(tool, name, server !== undefined, limit)
+  const isSameForm = memo?.entry.name === name && memo.isTrimmed === isTrimmed && isSame(memo.limits, limits)
+  const isSameText = memo?.description === description && memo?.schema === schema && memo?.entry.hint === hint
+  if (memo && isSameForm && isSameText) return memo.entry
+  const { definition, json, warning, isCleaned, names } = describe(tool, name, isTrimmed, limits)
   if (warning) options.warn(warning)
-  const entry = { name, tool, server, original, hint, definition, json }
-  entered.set(tool, { entry, description, schema, limit })
+  // The same message for all tools of a server, so that it is said once.
+  if (isCleaned)
+    options.warn(
+      `definitions of the server ${quote(server)} hold hidden characters or marks of ours; they are used without.`,
+    )
+  const entry = { name, tool, server, original, hint, definition, json, ...(names ? { names } : {}) }
+  entered.set(tool, { entry, description, schema, limits, isTrimmed })
   return entry
+}
+
+function isSame(one: DefinitionLimits, other: DefinitionLimits): boolean {
+  return one.descriptionLimit === other.descriptionLimit && one.definitionLimit === other.definitionLimit
 }

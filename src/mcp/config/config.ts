@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml, TomlError } from 'smol-toml'
 import type { ConfigProblem, ServerConfig } from '../types.ts'
 import { isFields } from './fields.ts'
-import { findServers, type ServerEntry } from './formats.ts'
+import { type Found, findServers, type ServerEntry } from './formats.ts'
 import { parseJson } from './json.ts'
 import { type GatewaySettings, gatewayDefaults, readGateway } from './keys.ts'
 import { type Machine, thisMachine } from './places.ts'
@@ -19,9 +19,20 @@ export type Config = {
   readonly problems: readonly ConfigProblem[]
 }
 
-/** Of servers with one name, and of settings, the first file's count. Never rejects. */
+/** A configuration file that was read already, so that what is used is what somebody looked at. */
+export type ConfigText = {
+  readonly file: string
+  readonly text: string
+  /** It came with the folder; what only the user may decide does not count in it. */
+  readonly isProject: boolean
+}
+
+/**
+ * Reads configuration files of any client, and expands the references to the environment in them. Of servers with one
+ * name, and of settings, the first file's count. Never rejects.
+ */
 export async function readConfig(
-  files: string | readonly string[],
+  files: string | readonly (string | ConfigText)[],
   environment: Environment = process.env,
   where: Partial<Machine> = {},
 ): Promise<Config> {
@@ -41,12 +52,15 @@ export type FileEntries = {
 }
 
 /** What a file holds, before anything is expanded. */
-export async function readEntries(file: string, machine: Machine): Promise<FileEntries> {
-  const path = resolve(machine.folder, file)
-  const document = await readDocument(path)
+export async function readEntries(given: string | ConfigText, machine: Machine): Promise<FileEntries> {
+  const path = resolve(machine.folder, typeof given === 'string' ? given : given.file)
+  const document = typeof given === 'string' ? await readDocument(path) : documentIn(given.text, path)
   if (document.problem !== undefined)
     return { file: path, entries: [], settings: {}, problems: [{ file: path, message: document.problem }] }
-  const found = findServers(document.value, path, machine)
+  const isProject = typeof given !== 'string' && given.isProject
+  const found = isProject
+    ? withoutUserKeys(findServers(document.value, path, machine))
+    : findServers(document.value, path, machine)
   const gateway = readGateway(isFields(document.value) ? document.value.gateway : undefined)
   const problems = [...found.problems, ...gateway.problems.map((message) => ({ message }))]
   return {
@@ -54,6 +68,19 @@ export async function readEntries(file: string, machine: Machine): Promise<FileE
     entries: found.entries,
     settings: gateway.settings,
     problems: problems.map((problem) => ({ file: path, ...problem })),
+  }
+}
+
+/** What only the user may decide is left out of a file that came with a folder. */
+function withoutUserKeys({ entries, problems }: Found): Found {
+  const isUsers = ({ fields }: ServerEntry) => Object.hasOwn(fields, 'trustAnnotations')
+  const message = '"trustAnnotations" counts only in your own configuration; it is ignored.'
+  return {
+    entries: entries.map((entry) => {
+      const { trustAnnotations: _, ...fields } = entry.fields
+      return { ...entry, fields }
+    }),
+    problems: [...problems, ...entries.filter(isUsers).map(({ name }) => ({ server: name, message }))],
   }
 }
 
@@ -82,7 +109,8 @@ function chooseServers(
  * nor whether a client looks for SSE where HTTP is not spoken.
  */
 export function definitionOf(entry: ServerEntry, server: ServerConfig): object {
-  return { ...server, source: '', transport: programOf(entry, server) }
+  const { variables: _, ...own } = server
+  return { ...own, source: '', transport: programOf(entry, server) }
 }
 
 /** What runs, or where it runs. */
@@ -102,18 +130,26 @@ type Document = { readonly value?: unknown; readonly problem?: string }
 async function readDocument(file: string): Promise<Document> {
   let text: string
   try {
-    if (await isNamedPipe(file))
+    const found = await stat(file)
+    // To open one may take for ever, and holds up even the end of the process. A shell's <(…) is at its other end.
+    if (found.isFIFO() && !/^\/(dev|proc)\//.test(file))
       return { problem: 'it is a pipe, to which nobody may ever write. Use a file.' }
+    if (found.size > MOST_BYTES)
+      return {
+        problem: `it has ${found.size} bytes, more than ${MOST_BYTES}. Keep the servers in a smaller file.`,
+      }
     text = await readFile(file, 'utf8')
   } catch (error) {
     return { problem: unreadable(file, error) }
   }
-  return file.endsWith('.toml') ? tomlIn(text) : jsonIn(text)
+  return documentIn(text, file)
 }
 
-/** To open one may take for ever, and holds up even the end of the process. A shell's <(…) is at its other end. */
-async function isNamedPipe(file: string): Promise<boolean> {
-  return !/^\/(dev|proc)\//.test(file) && (await stat(file)).isFIFO()
+/** Clients that keep their history beside their servers reach some megabytes. */
+const MOST_BYTES = 64_000_000
+
+function documentIn(text: string, file: string): Document {
+  return file.endsWith('.toml') ? tomlIn(text) : jsonIn(text)
 }
 
 function unreadable(file: string, error: unknown): string {

@@ -1,5 +1,6 @@
 // A server in a few words for a person, without anything that could be secret.
 import { basename } from 'node:path'
+import { isKeyLike } from '../safety/redact/shapes.ts'
 import type { RemoteConfig, StdioConfig } from '../types.ts'
 
 /** The program, with the first word behind it where that tells more, or the host. */
@@ -7,7 +8,7 @@ export function describeTransport(transport: StdioConfig | RemoteConfig): string
   if (transport.kind !== 'stdio') return hostOf(transport.url)
   const program = basename(transport.command)
   const word = transport.args.find((argument) => !harmlessFlags.test(argument)) ?? ''
-  return launchers.test(program) && /^[@\w./\\]/.test(word) && !word.includes('://')
+  return launchers.test(program) && /^[@\w./\\]/.test(word) && !word.includes('://') && !isKeyLike(word)
     ? `${program} ${word}`
     : program
 }

@@ -28,8 +28,12 @@ export const serverKeys = {
   tools: fieldsKind,
   allow: texts,
   deny: texts,
+  elicitation: oneOf('ask', 'deny'),
+  sampling: oneOf('ask', 'deny'),
   connectTimeout: milliseconds,
   callTimeout: milliseconds,
+  maxTools: wholeNumber(1),
+  trustAnnotations: flag,
 }
 
 export const toolKeys = { alwaysLoad: flag, hint: text }
@@ -46,7 +50,7 @@ export const serverDefaults = { connectTimeout: 60_000, callTimeout: 120_000 }
 export type GatewaySettings = {
   /** How tools are shown: `auto` goes by what the client can do. */
   readonly mode: 'auto' | 'list' | 'bridge'
-  /** What happens to a tool whose definition has changed since it was first seen. */
+  /** What happens to a tool, a prompt or instructions that changed since first seen. */
   readonly onChange: 'report' | 'hold'
   /** Characters that the servers' instructions may take together. */
   readonly instructions: number

@@ -13,7 +13,12 @@ export type Machine = {
   readonly environment: Environment
 }
 
-export type ConfigPlace = { readonly client: string; readonly file: string }
+export type ConfigPlace = {
+  readonly client: string
+  readonly file: string
+  /** It belongs to the current folder, so somebody else may have written it. */
+  readonly isProject: boolean
+}
 
 export function thisMachine(): Machine {
   const { platform, env: environment } = process
@@ -31,10 +36,10 @@ function folderOf(find: () => string): string {
 
 /** The files of every client that we know, whether they exist or not; those of the user first. */
 export function configPlaces(machine: Machine): readonly ConfigPlace[] {
-  const places = [...userPlaces(machine), ...projectPlaces(machine)]
-  const isFirst = ([, file]: Place, index: number) =>
-    places.findIndex(([, other]) => other === file) === index
-  return places.filter(isFirst).map(([client, file]) => ({ client, file }))
+  const user = userPlaces(machine).map(([client, file]) => ({ client, file, isProject: false }))
+  const project = projectPlaces(machine).map(([client, file]) => ({ client, file, isProject: true }))
+  const places = [...user, ...project]
+  return places.filter(({ file }, index) => places.findIndex((other) => other.file === file) === index)
 }
 
 type Place = readonly [client: string, file: string]
@@ -83,18 +88,19 @@ export function ownConfigFile(machine: Machine): string {
   return pathsOf(machine).join(configFolder(machine), 'toolshelf', 'toolshelf.json')
 }
 
+/** The user's own configuration, which counts in every folder. A gateway that a client starts reads nothing else. */
+export function userConfigFiles(machine: Machine): readonly string[] {
+  return [ownConfigFile(machine)]
+}
+
 /**
- * The files that count when none is named: those that exist, else our own. A gateway is started in any folder, so it
- * never takes commands from a project; a doctor is called by a person who stands in one.
+ * Files of the current folder that name servers. Whoever wrote the folder wrote them: start, send and expand nothing of
+ * them before a person has trusted their content. A file that is also the user's own is not among them.
  */
-export async function defaultConfigFiles(
-  machine: Machine,
-  purpose: 'gateway' | 'doctor',
-): Promise<readonly string[]> {
+export function projectConfigFiles(machine: Machine): readonly string[] {
+  const names = ['toolshelf.json', '.mcp.json']
   const own = ownConfigFile(machine)
-  const inProject = ['toolshelf.json', '.mcp.json'].map((name) => pathsOf(machine).join(machine.folder, name))
-  const existing = await existingFiles(purpose === 'doctor' ? [own, ...inProject] : [own])
-  return existing.length > 0 ? existing : [own]
+  return names.map((name) => pathsOf(machine).join(machine.folder, name)).filter((file) => file !== own)
 }
 
 export async function existingFiles(files: readonly string[]): Promise<string[]> {

@@ -1,7 +1,7 @@
 // What an import would take: the servers of many files under names of their own, nothing expanded, nothing written.
 import { isDeepStrictEqual } from 'node:util'
 import type { ConfigProblem, ServerConfig } from '../types.ts'
-import { definitionOf, programOf, readEntries } from './config.ts'
+import { type ConfigText, definitionOf, programOf, readEntries } from './config.ts'
 import type { Fields } from './fields.ts'
 import { mapTexts, noServers, type ServerEntry, withReferences } from './formats.ts'
 import type { ConfigPlace, Machine } from './places.ts'
@@ -27,12 +27,15 @@ export type ImportPlan = {
   readonly problems: readonly ConfigProblem[]
 }
 
+/** A file to import from; `text` where it was read already. */
+export type ImportPlace = Pick<ConfigPlace, 'client' | 'file'> & { readonly text?: ConfigText }
+
 /** The same server in several files is taken once; others of its name get the name of their client too. */
-export async function planImport(places: readonly ConfigPlace[], machine: Machine): Promise<ImportPlan> {
+export async function planImport(places: readonly ImportPlace[], machine: Machine): Promise<ImportPlan> {
   const candidates: Candidate[] = []
   const problems: ConfigProblem[] = []
-  for (const { client, file } of places) {
-    const read = await readEntries(file, machine)
+  for (const { client, file, text } of places) {
+    const read = await readEntries(text ?? file, machine)
     problems.push(...read.problems)
     for (const found of read.entries) {
       const entry = bindToProject(found)

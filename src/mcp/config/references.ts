@@ -7,6 +7,8 @@ export type Expanded = {
   readonly text: string
   /** Variables that are not set and have no default. */
   readonly missing: readonly string[]
+  /** Variables that were filled in, with their values. */
+  readonly used: readonly (readonly [name: string, value: string])[]
   /** References that only another client can fill in, such as `${file:…}`, without what they refer to. */
   readonly foreign: readonly string[]
 }
@@ -19,6 +21,7 @@ const reference =
 export function expand(text: string, environment: Environment): Expanded {
   const missing: string[] = []
   const foreign: string[] = []
+  const used: (readonly [string, string])[] = []
   const expanded = text.replace(reference, (whole, name?: string, fallback?: string, prefix?: string) => {
     if (whole === '$${') return '${'
     if (prefix !== undefined) {
@@ -26,7 +29,10 @@ export function expand(text: string, environment: Environment): Expanded {
       return whole
     }
     const value = variableIn(name ?? '', environment)
-    if (value !== undefined) return value
+    if (value !== undefined) {
+      used.push([name ?? '', value])
+      return value
+    }
     if (fallback === undefined) {
       missing.push(name ?? '')
       return whole
@@ -34,9 +40,20 @@ export function expand(text: string, environment: Environment): Expanded {
     const inner = expand(fallback, environment)
     missing.push(...inner.missing)
     foreign.push(...inner.foreign)
+    used.push(...inner.used)
     return inner.text
   })
-  return { text: expanded, missing, foreign }
+  return { text: expanded, missing, foreign, used }
+}
+
+/** Names of the environment variables that a text refers to, those inside defaults included, each once. */
+export function variablesIn(text: string): string[] {
+  const names = new Set<string>()
+  for (const [, name, fallback] of text.matchAll(reference)) {
+    if (name !== undefined && !Object.hasOwn(withWorkspace({}, ''), name)) names.add(name)
+    if (fallback !== undefined) for (const inner of variablesIn(fallback)) names.add(inner)
+  }
+  return [...names]
 }
 
 /** With what `${workspaceFolder}` stands for, in VS Code's words. */

@@ -47,9 +47,14 @@ export function readServer(
     tools: tools.value,
     allow: values.allow ?? [],
     deny: values.deny ?? [],
+    ...(values.elicitation ? { elicitation: values.elicitation } : {}),
+    ...(values.sampling ? { sampling: values.sampling } : {}),
     connectTimeout: values.connectTimeout ?? serverDefaults.connectTimeout,
     callTimeout: values.callTimeout ?? serverDefaults.callTimeout,
+    ...(values.maxTools === undefined ? {} : { maxTools: values.maxTools }),
+    ...(values.trustAnnotations ? { trustAnnotations: true } : {}),
     source: file,
+    ...(Object.keys(filled.variables).length > 0 ? { variables: filled.variables } : {}),
   }
   return { server, problems: told }
 }
@@ -83,7 +88,7 @@ function filling({ project }: ServerEntry, { folder, environment }: Machine): Fi
   return (text) => expand(text, known)
 }
 
-export const keepReferences: Fill = (text) => ({ text, missing: [], foreign: [] })
+export const keepReferences: Fill = (text) => ({ text, missing: [], foreign: [], used: [] })
 
 const usedBy = (kind: TransportKind) =>
   kind === 'stdio' ? (['command', 'args', 'env', 'cwd'] as const) : (['url', 'headers'] as const)
@@ -93,13 +98,15 @@ function fillIn(
   keys: readonly (keyof ServerValues)[],
   { inputs }: ServerEntry,
   fill: Fill,
-): Made<ServerValues> {
+): Made<ServerValues> & { readonly variables: { readonly [name: string]: string } } {
+  const used = new Map<string, string>()
   const missing = new Set<string>()
   const foreign = new Set<string>()
   const fillText = (text: string) => {
     const filled = fill(text)
     for (const name of filled.missing) missing.add(name)
     for (const reference of filled.foreign) foreign.add(reference)
+    for (const [name, value] of filled.used) if (!isFolder(name)) used.set(name, value)
     return filled.text
   }
   const filled = keys.map((key) => [key, mapTexts(values[key], fillText)])
@@ -109,8 +116,10 @@ function fillIn(
       (reference) => `${reference} cannot be filled in; write \${NAME} and set NAME. The server is left out.`,
     ),
   ]
-  return { value: { ...values, ...Object.fromEntries(filled) }, problems }
+  return { value: { ...values, ...Object.fromEntries(filled) }, problems, variables: recordOf([...used]) }
 }
+
+const isFolder = (name: string) => Object.hasOwn(withWorkspace({}, ''), name)
 
 function unsetVariable(name: string, input: string | undefined): string {
   const asked = input === undefined ? '' : ` to what VS Code asks for as ${JSON.stringify(input)}`

@@ -1,4 +1,5 @@
 // What a person should know of a report: what is wrong or could be better, and what to do about it.
+import { dollars } from '../../core/figures/dollars.ts'
 import { count, counted, linesOf } from './format.ts'
 import { groupBy } from './groups.ts'
 import type { Report, ReportedProblem, ServerReport, Suspicion } from './report.ts'
@@ -35,6 +36,7 @@ function remedyOnce(findings: readonly Finding[]): Finding[] {
 function findingsOfServer(server: ServerReport): Finding[] {
   return [
     notConnected(server),
+    notTrusted(server),
     suspicious(server),
     changed(server),
     idle(server),
@@ -44,9 +46,16 @@ function findingsOfServer(server: ServerReport): Finding[] {
 }
 
 function findingsOfAll(report: Report): Finding[] {
-  return [...misconfigured(report), ...[remarkable(report), shared(report), notWorthIt(report)]].filter(
-    (one) => one !== undefined,
-  )
+  return [
+    ...misconfigured(report),
+    ...[
+      remarkable(report),
+      shared(report),
+      notWorthIt(report),
+      savesNoMoney(report),
+      deferredAlready(report),
+    ],
+  ].filter((one) => one !== undefined)
 }
 
 function misconfigured({ configProblems }: Report): Finding[] {
@@ -73,6 +82,17 @@ function notConnected({ name, state, reason, stderr, source, transport }: Server
       transport === 'stdio'
         ? `Run the command by hand, give it longer with --timeout, or mend the entry in ${source}.`
         : `Look at the address and the key in ${source}, or give it longer with --timeout.`,
+  }
+}
+
+function notTrusted({ name, state, reason, source }: ServerReport): Finding | undefined {
+  if (state !== 'untrusted') return undefined
+  return {
+    level: 'warning',
+    server: name,
+    title: `of ${source} is not trusted, so it was not started`,
+    details: [reason ?? ''],
+    remedy: 'Look at what they would do with "toolshelf trust", or add --trust-project.',
   }
 }
 
@@ -103,7 +123,7 @@ function changed({ name, changed, held }: ServerReport): Finding | undefined {
   return {
     level: 'warning',
     server: name,
-    title: `changed ${counted(changed.length, 'tool')} since first seen; ${outcome} by toolshelf mcp`,
+    title: `changed ${counted(changed.length, 'text')} since first seen; ${outcome} by toolshelf mcp`,
     details: [changed.join(', ')],
     remedy: 'See it with "toolshelf pins show <server>", take it with "toolshelf pins accept <server>".',
   }
@@ -131,6 +151,11 @@ const kinds: {
     level: 'warning',
     title: (tools) => `lists ${tools} that cannot be used`,
     remedy: 'Tell its makers; its other tools work.',
+  },
+  limited: {
+    level: 'warning',
+    title: () => 'has more than is used',
+    remedy: 'Choose its tools with "allow", or change "maxTools" or "alwaysLoad" at the server.',
   },
   large: {
     level: 'warning',
@@ -223,13 +248,53 @@ function shared({ sharedNames }: Report): Finding | undefined {
   }
 }
 
-function notWorthIt({ total }: Report): Finding | undefined {
-  if (total.ownTools === 0 || total.savedPer20Turns > 0) return undefined
+function notWorthIt({ projection, breakEven, total }: Report): Finding | undefined {
+  if (!projection || projection.tokensSaved > 0) return undefined
+  const { requests, tokensWithout, tokensWith, extraRoundTrips } = projection
   return {
     level: 'note',
     server: undefined,
-    title: 'Deferral does not pay for so few tools',
-    details: [],
+    title: 'Toolshelf does not pay for so few tools',
+    details: [
+      `${requests} requests with a search: ${count(tokensWithout)} tokens without, ${count(tokensWith)} with, ` +
+        `${counted(extraRoundTrips, 'extra round trip')}`,
+      `it pays from about ${count(breakEven)} tokens of definitions on; yours have ${count(total.tokens)}`,
+    ],
     remedy: 'Keep your servers as they are, or pin them all with "alwaysLoad": true.',
+  }
+}
+
+/** Prompt caching makes definitions cheap; the cache must be written all the same. */
+function savesNoMoney({ projection }: Report): Finding | undefined {
+  const {
+    tokensSaved = 0,
+    dollarsSaved = 1,
+    dollarsWithout = 0,
+    dollarsWith = 0,
+    pricedAs,
+  } = projection ?? {}
+  if (tokensSaved <= 0 || dollarsSaved > 0) return undefined
+  return {
+    level: 'note',
+    server: undefined,
+    title: `Toolshelf saves context, but no money with ${pricedAs} and prompt caching`,
+    details: [`${dollars(dollarsWithout)} without, ${dollars(dollarsWith)} with`],
+    remedy: 'Use it if the window is what is short.',
+  }
+}
+
+function deferredAlready({ deferringClients, total }: Report): Finding | undefined {
+  if (deferringClients.length === 0 || total.ownTools === 0) return undefined
+  const { tokens, withLibrary, withDeferral } = total
+  const names = deferringClients.join(' and ')
+  return {
+    level: 'note',
+    server: undefined,
+    title: `${names} ${deferringClients.length === 1 ? 'defers' : 'defer'} these tools already`,
+    details: [
+      `by itself it sends their names, about ${count(withLibrary)} of ${count(tokens)} tokens; through toolshelf mcp it would send ${count(withDeferral)}`,
+      'a search is an extra round trip either way',
+    ],
+    remedy: 'There Toolshelf saves little; it pays in clients that send every definition.',
   }
 }

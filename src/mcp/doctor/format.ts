@@ -1,4 +1,6 @@
 // Numbers and foreign text as people read them, the same in the terminal and on the page.
+import { dollars } from '../../core/figures/dollars.ts'
+import type { Projection } from './projection.ts'
 
 export function count(value: number): string {
   return value.toLocaleString('en-US')
@@ -16,6 +18,18 @@ export function percent(share: number): string {
 export function duration(milliseconds: number | null): string {
   if (milliseconds === null) return ''
   return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`
+}
+
+/** Money with prompt caching, and without; none where the model has no price. */
+export function moneyLines(projection: Projection): string[] {
+  const { dollarsWithout, dollarsWith, pricedAs, pricesOf, uncached } = projection
+  if (dollarsWithout === undefined || dollarsWith === undefined || pricedAs === undefined) return []
+  return [
+    `${dollars(dollarsWithout)} without, ${dollars(dollarsWith)} with, at list prices of ${pricedAs} (${pricesOf}) and with prompt caching` +
+      (uncached
+        ? `; ${dollars(uncached.dollarsWithout)} and ${dollars(uncached.dollarsWith)} without a prompt cache.`
+        : '.'),
+  ]
 }
 
 /** Plain data whose texts can neither steer a terminal nor hide or turn what stands beside them. */

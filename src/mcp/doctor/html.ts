@@ -1,6 +1,6 @@
 // The report as one page that needs nothing else: no script, nothing loaded. Names and texts are hostile input.
 import { type Finding, findingsOf, type Level } from './findings.ts'
-import { count, counted, duration, harmless, percent } from './format.ts'
+import { count, counted, duration, harmless, moneyLines, percent } from './format.ts'
 import { html, type Markup } from './markup.ts'
 import { pageStyle } from './page-style.ts'
 import type { HeavyTool, Report, ServerReport, Total } from './report.ts'
@@ -27,7 +27,7 @@ export function htmlView(report: Report, { date, next }: PageOptions): string {
 </head>
 <body>
 <main>
-${heading(total, date)}
+${heading(shown, date)}
 ${total.tools > 0 ? comparison(shown) : ''}
 ${servers(shown)}
 ${total.tools > 0 ? heaviest(shown.heaviest) : ''}
@@ -43,8 +43,8 @@ ${findings(findingsOf(shown))}
   return page.markup
 }
 
-function heading(total: Total, date: string): Markup {
-  const { tools, tokens, share, window, savedPerTurn, savedPer20Turns } = total
+function heading({ total, projection }: Report, date: string): Markup {
+  const { tools, tokens, share, window, tokensSavedPerRequest } = total
   const claim =
     tools === 0
       ? 'No server has given any tools.'
@@ -57,16 +57,17 @@ ${tools === 0 ? '' : html`<p class="lead">${lead}</p>`}
 <dl class="figures">
 ${figure('Servers', count(total.servers + total.leftOut), statesOf(total))}
 ${figure('Tools', count(tools), html`${count(tools === 0 ? 0 : Math.round(tokens / tools))} tokens on average`)}
-${figure('Saved per turn', count(savedPerTurn), html`tokens, by deferral`)}
-${figure('Saved in 20 turns', count(savedPer20Turns), html`tokens, one search made`)}
+${figure('Saved per request', count(tokensSavedPerRequest), html`tokens, until something is searched for`)}
+${projection ? figure(`Saved in ${projection.requests} requests`, count(projection.tokensSaved), html`tokens, ${counted(projection.extraRoundTrips, 'extra round trip')}`) : ''}
 </dl>
 </header>`
 }
 
-function statesOf({ connected, failed, disabled, leftOut }: Total): Markup {
+function statesOf({ connected, failed, disabled, untrusted, leftOut }: Total): Markup {
   const bad = html`, <a class="bad" href="#findings">${failed} failed</a>`
   const rest = [
     disabled > 0 ? `, ${disabled} disabled` : '',
+    untrusted > 0 ? `, ${untrusted} not trusted` : '',
     leftOut > 0 ? `, ${leftOut} left out` : '',
   ].join('')
   return html`${connected} connected${failed > 0 ? bad : ''}${rest}`
@@ -76,7 +77,7 @@ function figure(title: string, value: string, remark: Markup): Markup {
   return html`<div><dt>${title}</dt><dd>${value} <small>${remark}</small></dd></div>`
 }
 
-function comparison({ total, arithmetic }: Report): Markup {
+function comparison({ total, projection, arithmetic }: Report): Markup {
   const { tokens, withDeferral, withLibrary, share, window } = total
   const most = Math.max(tokens, withDeferral, withLibrary)
   const row = (title: string, value: number, part: number) => html`<div>
@@ -87,9 +88,10 @@ ${bar(value / most, 'tall')}
 </div>
 `
   return html`<section>
-<h2>What every turn carries</h2>
+<h2>What every request carries</h2>
 <div class="versus">${row('All definitions sent', tokens, share)}${row('Through toolshelf mcp', withDeferral, withDeferral / window)}${row('With the library', withLibrary, withLibrary / window)}
 </div>
+${projection ? moneyLines(projection).map((line) => html`<p>${line}</p>`) : ''}
 <p class="fine">${arithmetic}</p>
 </section>`
 }
@@ -143,10 +145,11 @@ function facts(server: ServerReport): Markup[] {
     ['Transport', server.transport],
     ['Configured in', server.source],
     ['Always loaded', server.alwaysLoaded > 0 ? `${count(server.alwaysLoaded)} tokens` : null],
-    ['Saved per turn', server.tools > 0 ? `${count(server.savedPerTurn)} tokens` : null],
     [
-      'In 20 turns',
-      server.tools > 0 ? `${count(server.savedPer20Turns)} tokens, if none of its tools is loaded` : null,
+      'Saved per request',
+      server.tools > 0
+        ? `${count(server.tokensSavedPerRequest)} tokens, while none of its tools is loaded`
+        : null,
     ],
     ['Worth pinning', pin && `${pin.tools.join(', ')}: ${pin.reason}`],
     ['Hidden by rules', hidden.join(', ')],

@@ -5,6 +5,7 @@ import { resolveOptions } from '../../core/options.ts'
 import { searchTool } from '../../core/request/search-tool.ts'
 import { joinInstructions } from '../gateway/instructions.ts'
 import { callTool, searchTool as gatewaySearch, type OwnTool } from '../gateway/own-tools.ts'
+import { refuseMarks } from '../host/always-load.ts'
 import { toShelvedTool } from '../host/shelved-tool.ts'
 import type { ServerStatus } from '../types.ts'
 
@@ -35,7 +36,7 @@ export type Measured = {
 
 export function measure(statuses: readonly ServerStatus[], window: number): Measured {
   const shelf = createShelf({
-    tools: statuses.flatMap(toolsOf),
+    tools: toolsOf(statuses),
     servers: Object.fromEntries(
       statuses.map(({ name, config: { alwaysLoad } }) => [
         name,
@@ -81,8 +82,11 @@ function tokensOf({ name, description, inputSchema }: OwnTool): number {
 }
 
 /** As the host hands them to its shelf: whatever a tool holds passes through. */
-function toolsOf({ config, tools }: ServerStatus): Tool[] {
-  return tools.map((listed) => toShelvedTool(listed, config))
+function toolsOf(statuses: readonly ServerStatus[]): Tool[] {
+  const refusals = refuseMarks(statuses)
+  return statuses.flatMap(({ name, config, tools }) =>
+    tools.map((listed) => toShelvedTool(listed, config, refusals.get(name)?.tools.has(listed.name) ?? false)),
+  )
 }
 
 function measured({ name, server, original, json }: PoolTool, isDeferred: boolean): MeasuredTool {

@@ -1,4 +1,6 @@
 // What the doctor measured: plain data, the same for the terminal, the page and `--json`.
+
+import type { PriceTable } from '../../core/figures/prices.ts'
 import type { GatewaySettings } from '../config/keys.ts'
 import { idleRules } from '../config/rules.ts'
 import { scan, scanText, type Finding as TextFinding } from '../safety/scan.ts'
@@ -7,6 +9,7 @@ import { count } from './format.ts'
 import { groupBy } from './groups.ts'
 import { descriptionLimit, type Measured, type MeasuredTool, measure } from './measure.ts'
 import { type NameProblem, nameProblems, type SharedName, sharedNames } from './names.ts'
+import { breakEven, CONVERSATION_TOKENS, type Projection, project, REQUESTS } from './projection.ts'
 
 export type Report = {
   readonly servers: readonly ServerReport[]
@@ -15,14 +18,21 @@ export type Report = {
   readonly heaviest: readonly HeavyTool[]
   readonly sharedNames: readonly SharedName[]
   readonly configProblems: readonly ConfigProblem[]
-  /** How the tokens were counted, and how what deferral saves was reckoned. */
+  /** What a conversation would cost with and without; missing where there is nothing to defer. */
+  readonly projection: Projection | null
+  /** Tokens of definitions from which on that conversation saves any. */
+  readonly breakEven: number
+  /** Clients among the sources of these servers that defer tools by themselves. */
+  readonly deferringClients: readonly string[]
+  /** How the tokens were counted, and how the projection was made. */
   readonly method: string
   readonly arithmetic: string
 }
 
 export type ServerReport = {
   readonly name: string
-  readonly state: ServerState
+  /** `untrusted`: it came with the folder, nobody has trusted it, and it was not started. */
+  readonly state: ServerState | 'untrusted'
   readonly reason: string | null
   /** The last lines of stderr of a server that did not connect. */
   readonly stderr: string
@@ -39,8 +49,8 @@ export type ServerReport = {
   readonly share: number
   /** Tokens of the tools that are never deferred. */
   readonly alwaysLoaded: number
-  readonly savedPerTurn: number
-  readonly savedPer20Turns: number
+  /** While none of its tools is loaded. */
+  readonly tokensSavedPerRequest: number
   readonly heaviest: readonly HeavyTool[]
   readonly pin: Pin | null
   readonly problems: readonly ReportedProblem[]
@@ -78,6 +88,8 @@ export type Total = {
   readonly connected: number
   readonly failed: number
   readonly disabled: number
+  /** Of a folder that nobody trusts. */
+  readonly untrusted: number
   /** Configured, but so that they cannot be started. */
   readonly leftOut: number
   readonly tools: number
@@ -91,11 +103,21 @@ export type Total = {
   readonly withDeferral: number
   /** The same with the library, which announces the names of all tools. */
   readonly withLibrary: number
-  readonly savedPerTurn: number
-  readonly savedPer20Turns: number
+  /** Until something is searched for. */
+  readonly tokensSavedPerRequest: number
+}
+
+/** A server that was not started, because nobody trusts the folder that it came with. */
+export type UntrustedServer = {
+  readonly name: string
+  /** The configuration it came from. */
+  readonly source: string
+  /** What it would run or connect to, a line each. */
+  readonly does: readonly string[]
 }
 
 export type ReportOptions = {
+  readonly untrusted?: readonly UntrustedServer[]
   /** Tokens of the context window that shares are of; 200,000 if left out. */
   readonly window?: number
   /** What was wrong with the configuration. */
@@ -103,21 +125,28 @@ export type ReportOptions = {
   /** By server: tools that changed since they were pinned. */
   readonly changed?: ReadonlyMap<string, readonly string[]>
   readonly onChange?: GatewaySettings['onChange']
+  /** The model at whose prices money is shown; none is shown if it is left out or has no price. */
+  readonly model?: string
+  readonly prices?: PriceTable
+  /** Clients that read the files which these servers come from. */
+  readonly clients?: readonly string[]
 }
 
+/** They send names of tools and load definitions by a search of their own, as Toolshelf does. */
+const DEFERRING_CLIENTS: readonly string[] = ['Claude Code', 'Qwen Code']
+
 const WINDOW = 200_000
-const TURNS = 20
 /** A search's call and answer, without the definitions that it loads. */
 export const SEARCH_TOKENS = 200
 const TOOLS_PER_SEARCH = 5
 const MOST_HEAVIEST = 5
 
 export function makeReport(statuses: readonly ServerStatus[], options: ReportOptions = {}): Report {
-  const { window = WINDOW, configProblems = [], onChange } = options
+  const { window = WINDOW, configProblems = [], onChange, clients = [] } = options
   const measured = measure(statuses, window)
   const tools = groupBy(measured.tools, ({ server }) => server)
   const problems = groupBy(nameProblems(measured.tools), ({ server }) => server)
-  const servers = statuses.map((status): ServerReport => {
+  const started = statuses.map((status): ServerReport => {
     const own = tools.get(status.name) ?? []
     const suspicions = suspicionsOf(status)
     const isTrusted = suspicions.every(({ level }) => level !== 'warn')
@@ -138,6 +167,7 @@ export function makeReport(statuses: readonly ServerStatus[], options: ReportOpt
       held: onChange === 'hold' ? changed : [],
     }
   })
+  const servers = [...started, ...(options.untrusted ?? []).map(notStarted)]
   const total = totalOf(servers, measured, configProblems, window)
   return {
     servers,
@@ -145,8 +175,19 @@ export function makeReport(statuses: readonly ServerStatus[], options: ReportOpt
     heaviest: heaviestOf(measured.tools, window),
     sharedNames: sharedNames(measured.tools),
     configProblems,
+    ...projected(total, measured.tools, options),
+    deferringClients: DEFERRING_CLIENTS.filter((client) => clients.includes(client)),
     method: METHOD,
     arithmetic: arithmeticOf(total, measured.tools),
+  }
+}
+
+function projected(total: Total, tools: readonly MeasuredTool[], { model, prices }: ReportOptions) {
+  const search = SEARCH_TOKENS + foundBySearch(tools) * meanOfDeferred(tools)
+  const costs = { definitions: total.tokens, withDeferral: total.withDeferral, search, model, prices }
+  return {
+    projection: total.ownTools === 0 ? null : project(costs),
+    breakEven: total.ownTools === 0 ? 0 : breakEven(costs),
   }
 }
 
@@ -171,6 +212,16 @@ function identityOf(status: ServerStatus) {
   }
 }
 
+/** Of which only is known what its configuration says. */
+function notStarted({ name, source, does }: UntrustedServer): ServerReport {
+  return {
+    ...{ name, state: 'untrusted', reason: does.join('; '), stderr: '', startMilliseconds: null },
+    ...{ transport: '', source, software: null, protocol: null, hidden: [], idleRules: [], changed: [] },
+    ...costOf([], WINDOW),
+    ...{ heaviest: [], pin: null, problems: [], suspicions: [], held: [] },
+  }
+}
+
 function suspicionsOf({ tools, instructions = '' }: ServerStatus): Suspicion[] {
   const ofServer = scanText(instructions, 'instructions').map((finding) => ({ tool: null, ...finding }))
   return [...ofServer, ...tools.flatMap(scan)]
@@ -184,8 +235,7 @@ function costOf(tools: readonly MeasuredTool[], window: number) {
     tokens,
     share: tokens / window,
     alwaysLoaded: tokens - deferred,
-    savedPerTurn: deferred,
-    savedPer20Turns: TURNS * deferred,
+    tokensSavedPerRequest: deferred,
   }
 }
 
@@ -200,13 +250,12 @@ function totalOf(
   const tokens = tokensOf(tools)
   const alwaysLoaded = tokensOf(tools.filter(({ isDeferred }) => !isDeferred))
   const withDeferral = alwaysLoaded + ownTools + serverNames
-  const savedPerTurn = tokens - withDeferral
-  const loaded = SEARCH_TOKENS + foundBySearch(tools) * meanOfDeferred(tools)
   return {
     servers: servers.length,
     connected: servers.filter(({ state }) => state === 'connected').length,
     failed: servers.filter(({ state }) => state === 'failed' || state === 'pending').length,
     disabled: servers.filter(({ state }) => state === 'disabled').length,
+    untrusted: servers.filter(({ state }) => state === 'untrusted').length,
     leftOut: [...named].filter((name) => !started.has(name)).length,
     tools: tools.length,
     tokens,
@@ -217,8 +266,7 @@ function totalOf(
     serverNames,
     withDeferral,
     withLibrary: alwaysLoaded + library,
-    savedPerTurn,
-    savedPer20Turns: ownTools === 0 ? 0 : TURNS * savedPerTurn - (TURNS - 1) * loaded,
+    tokensSavedPerRequest: tokens - withDeferral,
   }
 }
 
@@ -227,10 +275,11 @@ function arithmeticOf(total: Total, tools: readonly MeasuredTool[]): string {
   const found = foundBySearch(tools)
   const pinned = total.alwaysLoaded > 0 ? ` − ${count(total.alwaysLoaded)} (always loaded)` : ''
   return (
-    `A turn: ${count(total.tokens)}${pinned} − ${count(total.ownTools)} (ToolSearch and CallTool) − ` +
-    `${count(total.serverNames)} (names of the servers) = ${count(total.savedPerTurn)}. ` +
-    `In ${TURNS} turns: ${TURNS} × that, less a search in the first one, which costs ${SEARCH_TOKENS} and ` +
-    `${found} × ${count(meanOfDeferred(tools))} (tools of average size) in each of the other ${TURNS - 1}. ` +
+    `A request: ${count(total.tokens)}${pinned} − ${count(total.ownTools)} (ToolSearch and CallTool) − ` +
+    `${count(total.serverNames)} (names of the servers) = ${count(total.tokensSavedPerRequest)}. ` +
+    `${REQUESTS} requests: a search in the first one is a round trip more, and leaves ${SEARCH_TOKENS} and ` +
+    `${found} × ${count(meanOfDeferred(tools))} (tools of average size) in each from then on; each also carries ` +
+    `${count(CONVERSATION_TOKENS)} of conversation, of which the round trip repeats all. ` +
     'The library announces the names of all tools, too.'
   )
 }

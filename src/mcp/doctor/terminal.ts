@@ -1,7 +1,8 @@
 // The report for a terminal: servers with bars, what deferral saves, findings, and the one command to do next.
 import { type Finding, findingsOf, type Level } from './findings.ts'
-import { count, counted, duration, harmless, percent } from './format.ts'
+import { count, counted, duration, harmless, moneyLines, percent } from './format.ts'
 import { columnsOf, createPen, type Look, type Pen, padEnd, padStart, wrap } from './pen.ts'
+import type { Projection } from './projection.ts'
 import type { Report, ServerReport, Total } from './report.ts'
 
 export type TerminalOptions = Look & {
@@ -29,12 +30,13 @@ function inAscii(report: Report): Report {
 }
 
 function headline(total: Total, pen: Pen): string {
-  const { servers, connected, failed, disabled, leftOut, tools, tokens, share, window } = total
+  const { servers, connected, failed, disabled, untrusted, leftOut, tools, tokens, share, window } = total
   const states = [
     pen.bold(counted(servers + leftOut, 'server')),
     pen.bold(`${connected} connected`),
     ...(failed > 0 ? [pen.red(`${failed} failed`)] : []),
     ...(disabled > 0 ? [`${disabled} disabled`] : []),
+    ...(untrusted > 0 ? [pen.yellow(`${untrusted} not trusted`)] : []),
     ...(leftOut > 0 ? [pen.yellow(`${leftOut} left out`)] : []),
     pen.bold(counted(tools, 'tool')),
   ]
@@ -108,12 +110,13 @@ function markOf({ state }: ServerReport, pen: Pen): string {
 }
 
 function stateOf({ state, reason }: ServerReport, pen: Pen, columns: number): string {
-  const text = pen.fit(reason === null ? state : `${state}: ${reason}`, columns)
+  const name = state === 'untrusted' ? 'not trusted' : state
+  const text = pen.fit(reason === null ? name : `${name}: ${reason}`, columns)
   return state === 'failed' || state === 'pending' ? pen.red(text) : pen.dim(text)
 }
 
-function comparison({ total, method, arithmetic }: Report, pen: Pen): string {
-  const { tokens, withDeferral, withLibrary, share, window, savedPer20Turns } = total
+function comparison({ total, projection, method, arithmetic }: Report, pen: Pen): string {
+  const { tokens, withDeferral, withLibrary, share, window } = total
   const rows = [
     ['all definitions sent', tokens, share],
     ['through toolshelf mcp', withDeferral, withDeferral / window],
@@ -130,19 +133,24 @@ function comparison({ total, method, arithmetic }: Report, pen: Pen): string {
   })
   const explained = [arithmetic, method].flatMap((text) => wrap(text, pen.width - GAP.length))
   return [
-    pen.bold('Every turn carries'),
+    pen.bold('Every request carries'),
     ...lines.map((line) => line.trimEnd()),
-    GAP + (savedPer20Turns > 0 ? pen.green(savings(total)) : savings(total)),
+    ...(projection ? savings(projection, pen) : [`${GAP}Everything is always loaded.`]),
     ...explained.map((line) => pen.dim(GAP + line)),
   ].join('\n')
 }
 
-function savings({ ownTools, savedPerTurn, savedPer20Turns }: Total): string {
-  if (ownTools === 0) return 'Everything is always loaded.'
-  if (savedPerTurn <= 0) return `Deferral would cost ${count(-savedPerTurn)} tokens a turn.`
-  return savedPer20Turns > 0
-    ? `Saves ${count(savedPerTurn)} tokens a turn, about ${count(savedPer20Turns)} in 20 turns.`
-    : `Saves ${count(savedPerTurn)} tokens a turn until something is searched for, and nothing in 20 turns.`
+function savings(projection: Projection, pen: Pen): string[] {
+  const { requests, tokensWithout, tokensWith, tokensSaved, extraRoundTrips, conversationTokens } = projection
+  const paint = tokensSaved > 0 ? pen.green : (text: string) => text
+  const saved = tokensSaved > 0 ? `saves ${count(tokensSaved)}` : `costs ${count(-tokensSaved)} more`
+  const title = `In ${requests} requests with a search and ${count(conversationTokens)} tokens of conversation:`
+  const tokens = `${count(tokensWithout)} tokens without, ${count(tokensWith)} with: ${saved}, ${counted(extraRoundTrips, 'extra round trip')}.`
+  return [
+    ...wrap(title, pen.width - GAP.length),
+    ...wrap(tokens, pen.width - GAP.length).map(paint),
+    ...moneyLines(projection).flatMap((line) => wrap(line, pen.width - GAP.length)),
+  ].map((line) => GAP + line)
 }
 
 function heaviestTools({ heaviest }: Report, pen: Pen): string {

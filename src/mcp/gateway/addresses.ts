@@ -4,7 +4,7 @@ import { clashName } from '../../core/tools/names.ts'
 import type { CallOutput } from '../types.ts'
 
 export type Addresses = {
-  /** `github+repo://x`: a URI that says which server's it is. */
+  /** `github+repo://x`: a URI that says which server's it is; `ui://github+x` for one of an MCP App. */
   readonly uri: (server: string, uri: string) => string
   /** The server and its own URI; undefined when no server is named in it. */
   readonly uriBack: (uri: string) => { readonly server: string; readonly uri: string } | undefined
@@ -25,13 +25,24 @@ export function createAddresses(servers: readonly string[]): Addresses {
     owners.set(scheme, server)
   }
   return {
-    uri: (server, uri) => `${schemes.get(server)}+${uri}`,
+    uri(server, uri) {
+      const { start, rest } = split(uri)
+      return `${start}${schemes.get(server)}+${rest}`
+    },
     uriBack(uri) {
-      const end = uri.indexOf('+')
-      const server = end > 0 ? owners.get(uri.slice(0, end)) : undefined
-      return server === undefined ? undefined : { server, uri: uri.slice(end + 1) }
+      const { start, rest } = split(uri)
+      const end = rest.indexOf('+')
+      const server = end > 0 ? owners.get(rest.slice(0, end)) : undefined
+      return server === undefined ? undefined : { server, uri: start + rest.slice(end + 1) }
     },
   }
+}
+
+/** Clients of MCP Apps know a page of theirs by how its URI begins, so that must stay in front. */
+const APP = 'ui://'
+
+function split(uri: string): { start: string; rest: string } {
+  return uri.startsWith(APP) ? { start: APP, rest: uri.slice(APP.length) } : { start: '', rest: uri }
 }
 
 /** `<server>__<prompt>`, unique among all. Of those that a server lists twice the first is taken. */
@@ -53,16 +64,35 @@ export function nameAll<Item extends { readonly server: string; readonly own: st
 
 type Fields = { readonly [name: string]: unknown }
 
-/** Blocks whose resources the client can ask the gateway for. */
-export function addressBlocks<Output extends Pick<CallOutput, 'content'>>(
-  output: Output,
+/** A result whose resources the client can ask the gateway for. */
+export function addressOutput(output: CallOutput, server: string, { uri }: Addresses): CallOutput {
+  return addressMeta(
+    { ...output, content: output.content.map((block) => addressBlock(block, server, uri)) },
+    server,
+    uri,
+  )
+}
+
+/** Fields of `_meta` that name the page which shows a tool's results. */
+const PAGE_KEYS = ['ui/resourceUri', 'openai/outputTemplate']
+
+/** A tool or a result whose page is read at its own server. */
+export function addressMeta<Holder extends { readonly _meta?: unknown }>(
+  holder: Holder,
   server: string,
-  { uri }: Addresses,
-): Output {
-  return { ...output, content: output.content.map((block) => addressBlock(block, server, uri)) }
+  uri: Addresses['uri'],
+): Holder {
+  const meta = holder._meta as Fields | null | undefined
+  if (typeof meta !== 'object' || meta === null) return holder
+  const changed: { [key: string]: unknown } = {}
+  for (const key of PAGE_KEYS) if (typeof meta[key] === 'string') changed[key] = uri(server, meta[key])
+  const page = (meta.ui as Fields | null | undefined)?.resourceUri
+  if (typeof page === 'string') changed.ui = { ...(meta.ui as Fields), resourceUri: uri(server, page) }
+  return Object.keys(changed).length > 0 ? { ...holder, _meta: { ...meta, ...changed } } : holder
 }
 
 export function addressBlock<Block>(block: Block, server: string, uri: Addresses['uri']): Block {
+  if (typeof block !== 'object' || block === null) return block
   const { type, uri: link, resource } = block as Fields
   if (type === 'resource_link' && typeof link === 'string') return { ...block, uri: uri(server, link) }
   const own = (resource as Fields | undefined)?.uri

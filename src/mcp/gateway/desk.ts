@@ -1,11 +1,13 @@
 // One client's desk: which tools lie on it, and what becomes of its calls.
+import { ProtocolError } from '@modelcontextprotocol/server'
 import { cut } from '../../core/errors.ts'
 import { mcpName, type PoolTool, type Shelf, type UnsearchedServer } from '../../core/index.ts'
-import type { ShelvedTool } from '../host/shelved-tool.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
-import { type Addresses, addressBlocks } from './addresses.ts'
-import { listableTool } from './listable.ts'
+import { type Addresses, addressMeta, addressOutput } from './addresses.ts'
+import { alwaysLoaded, listedTool, versionOf } from './listed-tool.ts'
+import type { LoadedTools } from './loaded-tools.ts'
 import { CALL, callTool, type Mode, SEARCH, searchTool } from './own-tools.ts'
+import type { PageTools } from './page-tools.ts'
 import { sendable } from './sendable.ts'
 
 type Fields = { readonly [name: string]: unknown }
@@ -13,8 +15,10 @@ type Fields = { readonly [name: string]: unknown }
 export type Desk = {
   readonly mode: () => Mode
   /** What a client lists: our own tools, those always loaded, and what its searches found. */
-  tools(): Fields[]
-  /** Whatever goes wrong is an answer that the model can act on. */
+  tools(options?: { readonly withPageTools?: boolean }): Fields[]
+  /** Differs when the list does. */
+  version(): string
+  /** Whatever goes wrong is an answer that the model can act on; only a server's own JSON-RPC error rejects. */
   call(name: string, input: unknown, options: CallOptions): Promise<CallOutput>
 }
 
@@ -24,34 +28,47 @@ export type DeskOptions = {
   readonly addresses: Addresses
   readonly mode: () => Mode
   readonly servers: readonly string[]
-  /** Until the servers of a first start had their chance. */
-  readonly patience: () => Promise<void>
-  /** The list has grown by what a search found; resolves when the client knows. */
+  readonly loaded: LoadedTools
+  readonly pageTools: PageTools
+  /** Makes a call to a server: what the call needs from the user first may be asked there. */
+  readonly callServer: McpHost['call']
+  /** The list has changed by what was found or called; resolves when the client knows. */
   readonly onLoad: () => Promise<void>
 }
 
-export function createDesk({ shelf, host, addresses, mode, servers, patience, onLoad }: DeskOptions): Desk {
-  const loaded = new Set<string>()
+/** Names whose definitions the client has seen; beyond so many the first are forgotten. */
+const MAX_SEEN = 5000
+
+export function createDesk(options: DeskOptions): Desk {
+  const { shelf, host, addresses, mode, servers, loaded, pageTools, callServer, onLoad } = options
   const seen = new Set<string>()
   /** Why servers could not be searched, as the last search said it. */
   const told = new Map<string, string>()
+  let missed: readonly string[] = []
 
   async function search(input: unknown): Promise<CallOutput> {
-    await patience()
     const isTold = (server: UnsearchedServer) =>
       server.state !== 'pending' && told.get(server.name) === stateOf(server)
-    const { tools, remark: said, unsearched, isRefused } = await shelf.search(input, { isTold })
+    await host.freshen({ timeout: LONGEST_FRESHENING })
+    const outcome = await shelf.search(input, { isTold, missed })
+    const { tools, remark: said, unsearched, isRefused } = outcome
+    missed = outcome.missed
     if (isRefused) return failure(said)
     told.clear()
     for (const server of unsearched) told.set(server.name, stateOf(server))
     const remark = [said, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
     if (tools.length === 0) return say(remark)
-    const isNew = tools.some(({ name }) => !loaded.has(name))
-    for (const { name } of tools) seen.add(name)
+    for (const { name } of tools) see(name)
     if (mode() === 'bridge') return say(described(tools, remark))
-    for (const { name } of tools) loaded.add(name)
-    if (isNew) await onLoad()
-    return say(listed(tools, remark))
+    const { hasAdded, dropped } = loaded.add(tools)
+    if (hasAdded) await onLoad()
+    return say(listed(tools, [remark, aboutDropped(dropped)].filter(Boolean).join('\n')))
+  }
+
+  function see(name: string): void {
+    seen.add(name)
+    const [first] = seen
+    if (seen.size > MAX_SEEN && first !== undefined) seen.delete(first)
   }
 
   async function callByName(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
@@ -62,48 +79,69 @@ export function createDesk({ shelf, host, addresses, mode, servers, patience, on
     const complaint = shelf.check({ id: name, name, input })
     const held = entry ? undefined : heldTools(host).find((one) => one.name === name)
     // The host refuses it, with the reason.
-    if (held) return host.call(held.server, held.tool, input, options)
+    if (held) return callServer(held.server, held.tool, input, options)
     if (!entry?.server) return failure(`${textOf(complaint)} Search for it with ${SEARCH}.`)
     const isUnseen = deferredNames.has(name) && !seen.has(name)
-    seen.add(name)
+    see(name)
+    if (mode() === 'list' && loaded.use(entry)) void onLoad()
     if (complaint && isUnseen) {
       const remedy = 'You had not seen its definition. Here it is; call it again with arguments that fit.'
       return failure(`${textOf(complaint)}\n${remedy}\n${entry.json}`)
     }
-    const output = sendable(await host.call(entry.server, entry.original, input, options))
-    return addressBlocks(output, entry.server, addresses)
+    const { input: own } = shelf.resolve({ id: name, name, input })
+    const output = sendable(await callServer(entry.server, entry.original, own as Fields, options))
+    return addressOutput(output, entry.server, addresses)
+  }
+
+  /** A call that is not the model's alone: a page of an MCP App may have made it. */
+  async function callDirectly(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
+    const isKnown = shelf.tools().pool.byName.has(name)
+    const page = isKnown ? undefined : pageTools.find(name, options.asker?.client)
+    if (!page) return callByName(name, input, options)
+    const output = sendable(await callServer(page.server, page.tool, input, options))
+    return addressOutput(output, page.server, addresses)
+  }
+
+  /** Those always loaded, then those that searches found. */
+  function shown(): PoolTool[] {
+    const { immediate, pool } = shelf.tools()
+    const found = loaded.names().flatMap((name) => pool.byName.get(name) ?? [])
+    return [...new Set([...immediate, ...found])]
   }
 
   return {
     mode,
-    tools() {
-      const { immediate, pool } = shelf.tools()
-      const found = [...loaded].flatMap((name) => pool.byName.get(name) ?? [])
-      const own =
-        mode() === 'bridge' ? [searchTool('bridge', servers), callTool] : [searchTool('list', servers)]
-      const listed = new Set([...immediate, ...found])
-      return [...own, ...[...listed].map(asListed)]
-    },
+    tools: ({ withPageTools = false } = {}) => [
+      ...(mode() === 'bridge' ? [searchTool('bridge', servers), callTool] : [searchTool('list', servers)]),
+      ...shown().map((tool) => {
+        const listed = addressMeta(listedTool(tool), tool.server ?? '', addresses.uri)
+        return loaded.has(tool.name) ? alwaysLoaded(listed) : listed
+      }),
+      ...(withPageTools ? pageTools.list() : []),
+    ],
+    version: () =>
+      `${mode()} ${shown().map(versionOf).join()} ${loaded.names().join()} ${pageTools.version()}`,
     async call(name, input, options) {
       try {
         if (name === SEARCH) return await search(input)
-        if (name !== CALL) return await callByName(name, (input ?? {}) as Fields, options)
+        if (name !== CALL) return await callDirectly(name, (input ?? {}) as Fields, options)
         const wrapped = readWrapped(input)
         if (!wrapped) return failure(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
         if (wrapped.name === SEARCH) return await search(wrapped.input)
         return await callByName(wrapped.name, wrapped.input, options)
       } catch (error) {
         options.signal?.throwIfAborted()
-        const { cause } = error as { cause?: { code?: unknown } }
-        if (cause?.code === MISSING_CAPABILITY) throw cause
-        return failure((error as Error).message)
+        const { message, cause } = error as Error
+        // What a server itself has answered is the client's to read, with its code and data.
+        if (cause instanceof ProtocolError) throw cause
+        return failure(message)
       }
     },
   }
 }
 
-/** It is the client's to know, not the model's, that it must declare what it can do. */
-const MISSING_CAPABILITY = -32021
+/** Milliseconds that a search waits for servers to list anew what they call fresh no longer. */
+const LONGEST_FRESHENING = 1000
 
 function stateOf({ state, error = '' }: UnsearchedServer): string {
   return `${state} ${error}`
@@ -129,10 +167,13 @@ function aboutHeld(held: readonly Held[]): string {
   return `Held back, because their definitions changed: ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; the user can look at them with "toolshelf pins".`
 }
 
-/** The server's own definition under the gateway's name; tasks are a matter between a client and one server. */
-function asListed({ name, tool, definition }: PoolTool): Fields {
-  const { execution: _, ...own } = listableTool((tool as ShelvedTool).listed)
-  return { ...own, name, ...(definition.description ? { description: definition.description } : {}) }
+const MAX_DROPPED_NAMED = 10
+
+function aboutDropped(names: readonly string[]): string {
+  if (names.length === 0) return ''
+  const rest = names.length - MAX_DROPPED_NAMED
+  const shown = `${names.slice(0, MAX_DROPPED_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+  return `No longer in your tool list, because they were not used: ${shown}; ${SEARCH} brings them back.`
 }
 
 /** Models write the arguments as a string at times. */

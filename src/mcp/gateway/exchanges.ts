@@ -27,8 +27,6 @@ export type Caller = {
   readonly capabilities: Fields
   readonly canAnswer: (method: string) => boolean
   readonly onProgress: (progress: Progress) => void
-  /** For what was asked too late to be part of the call. */
-  readonly askOutside: Asker['ask']
 }
 
 export type Work<Result> = (
@@ -78,7 +76,7 @@ export function createExchanges(): Exchanges {
   }
 
   function begin(caller: Caller, early: Fields, work: Work<unknown>): Exchange {
-    const { client, capabilities, canAnswer, askOutside } = caller
+    const { client, capabilities, canAnswer } = caller
     const controller = new AbortController()
     let count = 0
     const asker: Asker = {
@@ -113,8 +111,7 @@ export function createExchanges(): Exchanges {
     const close = () => {
       exchange.release()
       if (open.has(exchange.id)) return
-      for (const { method, params, answer, refuse } of exchange.asked)
-        askOutside(method, params).then(answer, refuse)
+      for (const { refuse } of exchange.asked) refuse(new Error('the call has ended'))
     }
     finished.then(close, close)
     return exchange

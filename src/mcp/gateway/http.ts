@@ -12,6 +12,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { answerNode, close, isSecret, LOOPBACK, listen } from '../../http.ts'
+import { PAGES } from './capabilities.ts'
 import type { Gateway } from './index.ts'
 
 export type HttpOptions = {
@@ -45,7 +46,13 @@ export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise
   await gateway.host.recall()
   gateway.host.start(EVERY_CAPABILITY)
 
-  const stateless = createMcpHandler(() => gateway.serve({ isStateless: true }), { legacy: 'reject' })
+  const stateless = createMcpHandler(
+    ({ requestInfo }) => {
+      const origin = LOOPBACK.has(address) ? originOf(requestInfo) : undefined
+      return gateway.serve({ isStateless: true, ...(origin === undefined ? {} : { origin }) })
+    },
+    { legacy: 'reject' },
+  )
   const stop = gateway.onChange((event) => {
     if (event.type === 'tools') stateless.notify.toolsChanged()
     if (event.type === 'prompts') stateless.notify.promptsChanged()
@@ -147,7 +154,23 @@ export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise
 }
 
 /** Who calls is not known before; what a client cannot do is refused when a server asks for it. */
-const EVERY_CAPABILITY = { elicitation: { form: {}, url: {} }, sampling: {} }
+const EVERY_CAPABILITY = {
+  elicitation: { form: {}, url: {} },
+  sampling: {},
+  extensions: { [PAGES]: { mimeTypes: ['text/html;profile=mcp-app'] } },
+}
+
+/** Set by whoever stands between many people and us. */
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via']
+
+/**
+ * Programs on this machine that send the same headers are one person's. Where a proxy stands in between, or requests come
+ * from elsewhere, nothing says that two of them come from the same client.
+ */
+function originOf(request: Request | undefined): string | undefined {
+  if (!request || FORWARDED.some((name) => request.headers.has(name))) return undefined
+  return JSON.stringify(['authorization', 'user-agent'].map((name) => request.headers.get(name)))
+}
 
 function refusal(status: number, message: string): Response {
   const headers = new Headers(status === 401 ? { 'www-authenticate': 'Bearer' } : {})

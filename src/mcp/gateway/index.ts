@@ -3,19 +3,25 @@ import { Server } from '@modelcontextprotocol/server'
 import type { Shelf } from '../../core/index.ts'
 import type { Asker, HostEvent, McpHost } from '../types.ts'
 import { createAddresses } from './addresses.ts'
-import { canAnswer, capabilitiesOf } from './capabilities.ts'
+import { canAnswer, capabilitiesOf, extensionsOf } from './capabilities.ts'
 import { modeFor } from './clients.ts'
 import { createDesk } from './desk.ts'
 import { createExchanges } from './exchanges.ts'
+import { createIdentities } from './identities.ts'
 import { joinInstructions } from './instructions.ts'
+import { versionOf } from './listed-tool.ts'
+import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
 import { createOffers } from './offers.ts'
+import { tellOperator } from './operator-log.ts'
 import type { Mode } from './own-tools.ts'
+import { createPageTools } from './page-tools.ts'
 import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
 import { sendable } from './sendable.ts'
 import { createSubscriptions } from './subscriptions.ts'
-import { keepInformed, tellChanges } from './updates.ts'
+import { keepInformed, type LogEvent, tellChanges } from './updates.ts'
+import { createUrlElicitations } from './url-elicitations.ts'
 
 /** For the shelf of a gateway: clients put a prefix of their own before names, and see tools through MCP alone. */
 export const shelfOptions = { namePrefix: '', toolSearch: false } as const
@@ -31,6 +37,10 @@ export type GatewayOptions = {
   readonly version?: string
   /** Characters of instructions in all. */
   readonly instructions?: number
+  /** How many loaded tools a client's list may hold in the mode `list`. */
+  readonly loadedTools?: LoadedToolsLimits
+  /** Told to the person who runs this. */
+  readonly notify?: (message: string) => void
 }
 
 export type Gateway = {
@@ -51,6 +61,8 @@ export type ClientKind = {
   readonly isStateless: boolean
   /** It stays connected all the same, and can be told of changes. */
   readonly isLasting?: boolean
+  /** Where a single request comes from, as far as it is sure that nobody else comes from there. */
+  readonly origin?: string
 }
 
 type Fields = { readonly [name: string]: unknown }
@@ -59,8 +71,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { shelf, ready, mode: forced = 'auto', version = '0.1.0', instructions: budget = 4096 } = options
   const connected = new Set<Server>()
   const exchanges = createExchanges()
+  const identities = createIdentities()
   let hadStateless = false
-  let searchedAt: number | undefined
   const host = options.makeHost({
     ask: askTheOnly,
     get client() {
@@ -72,6 +84,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const offers = createOffers(host, addresses)
   const subscriptions = createSubscriptions(host)
   const logLevels = createLogLevels(host)
+  const urlElicitations = createUrlElicitations(host)
+  const pageTools = createPageTools(host, addresses)
 
   /** Outside of a call only a single client can be meant, and one without a session might be, however long ago it called. */
   function theOnly(): Server | undefined {
@@ -79,21 +93,24 @@ export function createGateway(options: GatewayOptions): Gateway {
     return others.length === 0 && !hadStateless ? only : undefined
   }
 
+  /** Servers read the roots when they start; whatever else they ask belongs to a call. */
   async function askTheOnly(method: string, params: Fields): Promise<Fields> {
     const only = theOnly()
+    if (method !== 'roots/list') throw new Error('questions are passed on only during a call')
     if (!only || !canAnswer(capabilitiesOf(only), method)) throw new Error(`no client can do ${method}`)
     return (await only.request(sendable({ method, params }) as never, { timeout: LONGEST_ANSWER })) as Fields
   }
 
-  /** Of a server never seen before nobody knows the tools: a weak match elsewhere must not be all that a search finds. */
-  async function patience(): Promise<void> {
-    searchedAt ??= performance.now()
-    const left = FIRST_PATIENCE - (performance.now() - searchedAt)
-    const isNew = host.status().some(({ state, tools }) => state === 'pending' && tools.length === 0)
-    if (left > 0 && isNew) await host.settled({ timeout: left })
-  }
+  /** A log belongs to the client in whose call it was written; outside of calls only to a client that is alone. */
+  const isLogFor = (client: Server, event: LogEvent) => client === (event.client ?? theOnly())
 
-  function serve({ isStateless, isLasting = false }: ClientKind): Server {
+  const stopLogs = tellOperator(
+    host,
+    (event) => event.client === undefined && theOnly() === undefined && (connected.size > 0 || hadStateless),
+    options.notify,
+  )
+
+  function serve({ isStateless, isLasting = false, origin }: ClientKind): Server {
     hadStateless ||= isStateless
     const server = new Server(
       { name: 'toolshelf', title: 'Toolshelf', version },
@@ -104,6 +121,7 @@ export function createGateway(options: GatewayOptions): Gateway {
           prompts: { listChanged: true },
           completions: {},
           ...(isStateless ? {} : { logging: {} }),
+          ...declaredExtensions(host),
         },
         instructions: joinInstructions(described(host), budget),
         inputRequired: { maxRounds: 100 },
@@ -111,7 +129,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     )
     const mode = () => modeFor(server.getClientVersion()?.name, forced, isStateless)
     const relisting = createRelisting(
-      () => JSON.stringify(desk.tools()),
+      () => desk.version(),
       () => server.sendToolListChanged().catch(() => {}),
     )
     const desk = createDesk({
@@ -120,30 +138,46 @@ export function createGateway(options: GatewayOptions): Gateway {
       addresses,
       servers,
       mode,
-      patience,
+      loaded: createLoadedTools(options.loadedTools),
+      pageTools,
+      callServer: (name, tool, input, given = {}) =>
+        urlElicitations.run(name, { client: server, isStateless, ...given }, () =>
+          host.call(name, tool, input, given),
+        ),
       onLoad: () => relisting.announce(),
     })
     answerRequests({
       server,
       isStateless,
-      askOutside: askTheOnly,
+      clientOf: (envelope) => (origin === undefined ? server : identities.of(origin, envelope)),
       host,
       desk,
       offers,
       exchanges,
+      pageTools,
       relisting,
       ready,
     })
     if (isStateless && isLasting) server.onclose = tellChanges({ server, host, relisting })
     if (isStateless) return server
 
-    const stop = keepInformed({ server, host, relisting, offers, addresses, subscriptions, logLevels })
+    const stop = keepInformed({
+      server,
+      host,
+      relisting,
+      offers,
+      addresses,
+      subscriptions,
+      logLevels,
+      isLogFor,
+    })
     server.oninitialized = () => {
       relisting.listed()
       host.start(capabilitiesOf(server))
     }
     server.onclose = () => {
       stop()
+      urlElicitations.leave(server)
       connected.delete(server)
     }
     connected.add(server)
@@ -151,11 +185,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   /** All that a client without a session lists besides our own tools. */
-  const immediateTools = () =>
-    shelf
-      .tools()
-      .immediate.map(({ json }) => json)
-      .join()
+  const immediateTools = () => `${shelf.tools().immediate.map(versionOf).join()} ${pageTools.version()}`
 
   return {
     host,
@@ -163,28 +193,32 @@ export function createGateway(options: GatewayOptions): Gateway {
     onChange(listener) {
       let listed = immediateTools()
       return host.listen((event) => {
+        if (event.type !== 'tools') return listener(event)
         const now = immediateTools()
-        if (event.type !== 'tools' || now !== listed) listener(event)
+        if (now !== listed) listener(event)
         listed = now
       })
     },
     uriFor: addresses.uri,
     clients: () => connected.size,
     async close() {
-      offers.close()
       subscriptions.close()
       logLevels.close()
+      stopLogs()
+      urlElicitations.close()
       await Promise.all([...connected].map((server) => server.close().catch(() => {})))
       await host.close()
     },
   }
 }
 
-/** Milliseconds from the first search on. */
-const FIRST_PATIENCE = 2000
-
 /** A person may have to think. */
 const LONGEST_ANSWER = 600_000
+
+function declaredExtensions(host: McpHost): object {
+  const extensions = extensionsOf(host)
+  return Object.keys(extensions).length > 0 ? { extensions } : {}
+}
 
 function described(host: McpHost) {
   return host

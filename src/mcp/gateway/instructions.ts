@@ -1,4 +1,6 @@
 // What a client's model is told at the start: how to find tools, and what the servers say of themselves, within a budget.
+import { cleanText } from '../../core/clean-text.ts'
+import { oneLine } from '../../core/errors.ts'
 import { SEARCH } from './own-tools.ts'
 
 export type Described = {
@@ -16,7 +18,7 @@ export function joinInstructions(servers: readonly Described[], budget: number):
   let left = budget - parts[0]!.length
   speaking.forEach(({ name, instructions }, index) => {
     const share = Math.floor(left / (speaking.length - index))
-    const whole = `\n\n## ${name}\n${instructions!.trim()}`
+    const whole = `\n\n## ${oneLine(name, 60)}\n${cleanText(instructions!).trim()}`
     const part = cut(whole, share)
     if (part !== whole && part.length < SHORTEST) return
     parts.push(part)
@@ -29,7 +31,7 @@ export function joinInstructions(servers: readonly Described[], budget: number):
 const SHORTEST = 80
 
 function line({ name, description }: Described): string {
-  return description ? `${name} (${description})` : name
+  return description ? `${oneLine(name, 60)} (${cleanText(description)})` : oneLine(name, 60)
 }
 
 /** The first half of a character, left by a cut. */

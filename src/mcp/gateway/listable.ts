@@ -1,6 +1,8 @@
 // Entries of many servers in one answer: a client that reads strictly refuses all of it for one that is odd, and every
 // server would lose its own. What the protocol's schemas refuse is cut down to what every client takes.
 import { isSpecType } from '@modelcontextprotocol/server'
+import { cleanText } from '../../core/clean-text.ts'
+import { cleanTexts } from '../../core/tools/clean-definition.ts'
 import { isFields, isPlainSchema } from './plain-schema.ts'
 
 type Fields = { readonly [name: string]: unknown }
@@ -14,12 +16,12 @@ const known = new WeakMap<object, Fields>()
 export function listableTool(tool: Fields): Fields {
   const before = known.get(tool)
   if (before) return before
-  const { outputSchema, ...rest } = tool
+  const { outputSchema, ...rest } = cleanTexts(tool)
   const output = withObjects(outputSchema)
   const isPlain = isShallow(output) && isPlainSchema(output)
   const whole = {
     ...rest,
-    inputSchema: withObjects(tool.inputSchema),
+    inputSchema: withObjects(rest.inputSchema),
     ...(isPlain ? { outputSchema: output } : {}),
   }
   const listable = isShallow(whole) && isSpecType.Tool(whole) ? whole : plainTool(whole)
@@ -51,11 +53,19 @@ export const listableTemplate = listable(isSpecType.ResourceTemplate, 'uriTempla
 /** Reads an entry that is known by its `key`; none for one without. */
 function listable(isRight: (entry: unknown) => boolean, key: string): (entry: unknown) => Fields[] {
   return (entry) => {
-    if (isShallow(entry) && isRight(entry)) return [entry as Fields]
-    const { [key]: own, name, description } = (entry ?? {}) as Fields
+    if (isShallow(entry) && isRight(entry)) return [cleanEntry(entry as Fields, key)]
+    const { [key]: own, name, description } = cleanEntry((entry ?? {}) as Fields, key)
     if (typeof own !== 'string') return []
     return [{ name: typeof name === 'string' ? name : own, [key]: own, ...described(description) }]
   }
+}
+
+/** A resource's name is only shown; a prompt is known by it, and so are its arguments. */
+function cleanEntry(entry: Fields, key: string): Fields {
+  const cleaned = cleanTexts(entry)
+  const { name, [key]: own } = entry
+  const shown = key !== 'name' && typeof name === 'string' ? { name: cleanText(name) } : {}
+  return cleaned === entry && (shown.name ?? name) === name ? entry : { ...cleaned, [key]: own, ...shown }
 }
 
 function described(description: unknown): Fields {

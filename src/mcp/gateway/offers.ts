@@ -1,98 +1,84 @@
 // What else the servers offer: resources, templates and prompts, joined under names that lead back.
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
-import { listAll } from '../host/listing.ts'
+import type { ListKind } from '../host/server-lists.ts'
 import type { CallOptions, McpHost, ServerStatus } from '../types.ts'
 import { type Addresses, addressBlock, nameAll } from './addresses.ts'
 import { listablePrompt, listableResource, listableTemplate } from './listable.ts'
+import { ownerAmong, type PossibleOwner } from './resource-owner.ts'
 import { sendable } from './sendable.ts'
 
 type Fields = { readonly [name: string]: unknown }
 type Entry = { readonly server: string; readonly own: string; readonly entry: Fields }
+type SizedEntry = { readonly entry: Fields; readonly bytes: number }
 type Kind = {
-  readonly capability: string
-  readonly method: string
-  readonly field: string
+  readonly list: ListKind
   readonly listable: (entry: unknown) => Fields[]
+}
+
+/** What was read, and where. */
+export type ReadResource = {
+  readonly server: string
+  /** Of an MCP App. */
+  readonly isPage: boolean
+  readonly result: Fields
 }
 
 export type Offers = {
   resources(): Promise<Fields[]>
   templates(): Promise<Fields[]>
   prompts(): Promise<Fields[]>
-  readResource(uri: string, options: CallOptions): Promise<Fields>
+  readResource(uri: string, options: CallOptions): Promise<ReadResource>
   /** The server and its own URI, for subscriptions and completions. */
   ownerOf(uri: string): Promise<{ readonly server: string; readonly uri: string }>
   getPrompt(params: Fields, options: CallOptions): Promise<Fields>
-  complete(params: Fields, signal: AbortSignal): Promise<Fields>
-  close(): void
+  complete(params: Fields, options: CallOptions): Promise<Fields>
 }
 
-const PROMPTS: Kind = {
-  capability: 'prompts',
-  method: 'prompts/list',
-  field: 'prompts',
-  listable: listablePrompt,
-}
-const RESOURCES: Kind = {
-  capability: 'resources',
-  method: 'resources/list',
-  field: 'resources',
-  listable: listableResource,
-}
-const TEMPLATES: Kind = {
-  capability: 'resources',
-  method: 'resources/templates/list',
-  field: 'resourceTemplates',
-  listable: listableTemplate,
-}
+const PROMPTS: Kind = { list: 'prompts', listable: listablePrompt }
+const RESOURCES: Kind = { list: 'resources', listable: listableResource }
+const TEMPLATES: Kind = { list: 'resourceTemplates', listable: listableTemplate }
 
-/** One slow server must not hold up the others' lists. */
 const PAGE_TIMEOUT = 5000
-const LIST_TIMEOUT = 10_000
-const LONGEST_FAILURE = 30_000
-/** Of one server. All servers' are one message, and some clients end the connection at one of more than 10 MB. */
-const MOST_CHARACTERS = 2_000_000
-/** For servers still connecting: many clients ask for these lists only once. */
-const LONGEST_WAIT = 3000
+/** Bytes of one server. All servers' are one message, and some clients end the connection at one of more than 10 MB. */
+const MOST_OF_ONE = 2_000_000
+const MOST_OF_ALL = 8_000_000
+/** Ways to write a URI that an error shows. */
+const MOST_FORMS = 5
+/** Milliseconds of the very first start, when nothing is known of any server: many clients ask for these lists once. */
+const FIRST_WAIT = 3000
+/** For the servers that are there, though another one took all of the time. */
+const SHORTEST_WAIT = 200
 
 export function createOffers(host: McpHost, addresses: Addresses): Offers {
-  const lists = new Map<string, Promise<Fields[]>>()
-  const stop = host.listen((event) => {
-    if (event.type === 'state' || event.type === 'resources' || event.type === 'prompts') {
-      for (const key of lists.keys()) if (key.endsWith(`\n${event.server}`)) lists.delete(key)
+  const known = new WeakMap<readonly unknown[], SizedEntry[]>()
+  let firstWait: Promise<void> | undefined
+  host.watchLists()
+
+  /** Remembered by identity: the same lists are shown again and again. */
+  function sized(listed: readonly unknown[], { listable }: Kind): SizedEntry[] {
+    let entries = known.get(listed)
+    if (!entries) {
+      entries = listed
+        .flatMap(listable)
+        .map((entry) => ({ entry, bytes: Buffer.byteLength(JSON.stringify(entry)) }))
+      known.set(listed, entries)
     }
-  })
+    return entries
+  }
 
-  /** Entries of one kind from every server that runs and has them. */
+  /** Entries of one kind from every server, as far as they are known. */
   async function collect(kind: Kind): Promise<Entry[]> {
-    await host.settled({ timeout: LONGEST_WAIT })
-    const servers = host.status().filter((status) => isAble(status, kind.capability))
-    const found = await Promise.all(
-      servers.map(async ({ name: server }) => {
-        const key = `${kind.method}\n${server}`
-        if (!lists.has(key)) remember(key, list(server, kind))
-        // Some declare what they do not have; the others' lists are still good.
-        const entries = await lists.get(key)!.catch(() => [])
-        return entries.map((entry) => ({ server, own: String(entry.name ?? ''), entry }))
-      }),
-    )
-    return found.flat()
-  }
-
-  /** One that failed, too, for a while: else a server that hangs would hold up whatever needs a list. */
-  function remember(key: string, listing: Promise<Fields[]>): void {
-    lists.set(key, listing)
-    const forget = () => lists.get(key) === listing && lists.delete(key)
-    listing.catch(() => setTimeout(forget, LONGEST_FAILURE).unref())
-  }
-
-  async function list(server: string, { method, field, listable }: Kind): Promise<Fields[]> {
-    const ask = (params?: Fields) => host.request(server, method, params, { timeout: PAGE_TIMEOUT })
-    const { entries } = await listAll(ask, field, LIST_TIMEOUT)
-    let size = 0
-    return entries.flatMap(listable).filter((entry) => {
-      size += JSON.stringify(entry).length
-      return size <= MOST_CHARACTERS
+    firstWait ??= onFirstStart(host)
+    await firstWait
+    void host.freshen({ timeout: PAGE_TIMEOUT })
+    const servers = host.status().filter(({ state }) => state !== 'disabled')
+    return servers.flatMap(({ name: server, [kind.list]: listed = [] }) => {
+      let size = 0
+      const fitting = sized(listed, kind).filter(({ bytes }) => {
+        size += bytes
+        return size <= Math.min(MOST_OF_ONE, MOST_OF_ALL / servers.length)
+      })
+      return fitting.map(({ entry }) => ({ server, own: String(entry.name ?? ''), entry }))
     })
   }
 
@@ -101,32 +87,49 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
   }
 
   async function promptFor(name: unknown): Promise<Entry> {
-    const known = await prompts()
+    let known = await prompts()
+    if (!known.has(String(name))) {
+      // Its server may still be connecting.
+      await untilListed(host)
+      known = await prompts()
+    }
     const entry = known.get(String(name))
     if (entry) return entry
     throw new ProtocolError(
       ProtocolErrorCode.InvalidParams,
-      `there is no prompt "${name}"; there are ${[...known.keys()].join(', ') || 'none'}`,
+      `there is no prompt "${name}"; ${known.size > 0 ? `there are ${namesOf(known)}` : 'there are none'}`,
     )
   }
 
-  /** A URI without a server's name, as it may stand in a text: whoever can read it is its owner. */
+  /** The server that a URI names; without a name the only one that can be meant. */
   async function ownerOf(uri: string): Promise<{ server: string; uri: string }> {
     const named = addresses.uriBack(uri)
     if (named) return named
-    const listed = await collect(RESOURCES)
-    const owner = listed.find(({ entry }) => entry.uri === uri)
-    if (owner) return { server: owner.server, uri }
-    for (const { name: server } of host.status().filter((status) => isAble(status, 'resources'))) {
-      const isReadable = await host
-        .request(server, 'resources/read', { uri }, { timeout: PAGE_TIMEOUT })
-        .then(
-          () => true,
-          () => false,
-        )
-      if (isReadable) return { server, uri }
-    }
-    throw new ResourceNotFoundError(uri, `no server has the resource "${uri}"`)
+    const possible = await possibleOwners()
+    const server = ownerAmong(possible, uri)
+    if (server !== undefined) return { server, uri }
+    const forms = listedFirst(possible, uri)
+      .slice(0, MOST_FORMS)
+      .map((one) => `"${addresses.uri(one.server, uri)}"`)
+    const remedy = forms.length > 0 ? `: ${forms.join(' or ')}` : '; no server has resources'
+    throw new ResourceNotFoundError(
+      uri,
+      `which server has "${uri}" cannot be told. Write it as server+uri${remedy}`,
+    )
+  }
+
+  /** Every server that has resources, or of which that is not known. */
+  async function possibleOwners(): Promise<PossibleOwner[]> {
+    const [resources, templates] = [await collect(RESOURCES), await collect(TEMPLATES)]
+    return host.status().flatMap((status) => {
+      const { name: server, state, capabilities, info } = status
+      const isKnown = isAble(status, 'resources')
+      const isPossible = state !== 'connected' && (info === undefined || capabilities.resources !== undefined)
+      if (state === 'disabled' || !(isKnown || isPossible)) return []
+      const own = (entries: readonly Entry[], key: string) =>
+        entries.flatMap((one) => (one.server === server ? [String(one.entry[key])] : []))
+      return [{ server, isKnown, uris: own(resources, 'uri'), templates: own(templates, 'uriTemplate') }]
+    })
   }
 
   return {
@@ -146,15 +149,13 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
       const result = sendable(await host.request(server, 'resources/read', { uri }, options))
       const contents = Array.isArray(result.contents) ? (result.contents as Fields[]) : []
       const isNamed = addresses.uriBack(given) !== undefined
-      return {
-        ...result,
-        contents: contents.map((one) =>
-          isNamed && typeof one.uri === 'string' ? { ...one, uri: addresses.uri(server, one.uri) } : one,
-        ),
-      }
+      const named = contents.map((one) =>
+        isNamed && typeof one.uri === 'string' ? { ...one, uri: addresses.uri(server, one.uri) } : one,
+      )
+      return { server, isPage: uri.startsWith('ui://'), result: { ...result, contents: named } }
     },
     ownerOf,
-    async getPrompt(params, options) {
+    async getPrompt({ _meta, ...params }, options) {
       const { server, own } = await promptFor(params.name)
       const result = sendable(await host.request(server, 'prompts/get', { ...params, name: own }, options))
       const messages = Array.isArray(result.messages) ? (result.messages as Fields[]) : []
@@ -166,25 +167,44 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
         })),
       }
     },
-    async complete(params, signal) {
+    async complete({ _meta, ...params }, options) {
       const reference = (params.ref ?? {}) as Fields
       if (reference.type === 'ref/prompt') {
         const { server, own } = await promptFor(reference.name)
         const ref = { ...reference, name: own }
-        return host.request(server, 'completion/complete', { ...params, ref }, { signal })
+        return host.request(server, 'completion/complete', { ...params, ref }, options)
       }
       const { server, uri } = await ownerOf(String(reference.uri))
-      return host.request(
-        server,
-        'completion/complete',
-        { ...params, ref: { ...reference, uri } },
-        { signal },
-      )
+      return host.request(server, 'completion/complete', { ...params, ref: { ...reference, uri } }, options)
     },
-    close: stop,
   }
+}
+
+/** Waits for the servers where nothing is known of any. */
+async function onFirstStart(host: McpHost): Promise<void> {
+  await host.recall()
+  if (!host.status().some(({ isRemembered }) => isRemembered)) await untilListed(host)
+}
+
+/** Resolves when each server has failed or listed what it has, or when the time is over. */
+async function untilListed(host: McpHost): Promise<void> {
+  const startedAt = performance.now()
+  await host.settled({ timeout: FIRST_WAIT })
+  await host.freshen({ timeout: Math.max(SHORTEST_WAIT, FIRST_WAIT - (performance.now() - startedAt)) })
 }
 
 function isAble({ state, capabilities }: ServerStatus, capability: string): boolean {
   return state === 'connected' && capabilities[capability] !== undefined
+}
+
+const MOST_NAMED = 20
+
+function namesOf(prompts: ReadonlyMap<string, unknown>): string {
+  const names = [...prompts.keys()].slice(0, MOST_NAMED).join(', ')
+  return prompts.size > MOST_NAMED ? `${names} and ${prompts.size - MOST_NAMED} more` : names
+}
+
+function listedFirst(owners: readonly PossibleOwner[], uri: string): PossibleOwner[] {
+  const isListed = ({ uris }: PossibleOwner) => Number(uris.includes(uri))
+  return [...owners].sort((a, b) => isListed(b) - isListed(a))
 }

@@ -1,4 +1,5 @@
 // The two tools of the gateway's own, as an MCP client sees them.
+import { oneLine } from '../../core/errors.ts'
 
 export const SEARCH = 'ToolSearch'
 export const CALL = 'CallTool'
@@ -14,8 +15,8 @@ export type OwnTool = {
   readonly _meta: { readonly [key: string]: unknown }
 }
 
-/** Clients that defer tools themselves must not put the way to all others on their own shelf. */
-const ALWAYS_LOAD = { 'anthropic/alwaysLoad': true }
+/** Claude Code then shows the tool at once; without it, it would defer the way to all others. */
+export const ALWAYS_LOAD = { 'anthropic/alwaysLoad': true }
 
 const AFTERWARDS: { readonly [mode in Mode]: string } = {
   list: 'What is found is added to your tool list; call it by its name from then on.',
@@ -27,7 +28,7 @@ export function searchTool(mode: Mode, servers: readonly string[]): OwnTool {
   return {
     name: SEARCH,
     title: 'Search tools',
-    description: `Finds tools of the connected services: ${servers.join(', ') || 'none yet'}. Only a few tools are listed; all others are found here. Search before you say that something cannot be done. ${AFTERWARDS[mode]}
+    description: `Finds tools of the connected services: ${servers.map((name) => oneLine(name, 60)).join(', ') || 'none yet'}. Only a few tools are listed; all others are found here. Search before you say that something cannot be done. ${AFTERWARDS[mode]}
 
 Query forms:
 - "slack send message": keywords; name the service, the action and the object. Returns up to max_results best matches.

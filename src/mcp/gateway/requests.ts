@@ -1,10 +1,11 @@
 // The requests of a client, of either protocol era.
 import { ProtocolError, type Server, type ServerContext } from '@modelcontextprotocol/server'
-import type { Asker, McpHost, Progress } from '../types.ts'
-import { canAnswer, capabilitiesOf } from './capabilities.ts'
+import type { CallOptions, McpHost, Progress } from '../types.ts'
+import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
 import type { Desk } from './desk.ts'
 import type { Exchanges, Work } from './exchanges.ts'
 import type { Offers } from './offers.ts'
+import type { PageTools } from './page-tools.ts'
 import type { Relisting } from './relisting.ts'
 import { sendable } from './sendable.ts'
 
@@ -14,32 +15,42 @@ type Request = ServerContext['mcpReq']
 export type RequestOptions = {
   readonly server: Server
   readonly isStateless: boolean
-  /** Asks the client outside of a call, if it is the only one. */
-  readonly askOutside: Asker['ask']
+  /** Who makes this request; the same for all requests of one client. */
+  readonly clientOf: (envelope: Fields | undefined) => object
   readonly host: McpHost
   readonly desk: Desk
   readonly offers: Offers
   readonly exchanges: Exchanges
+  readonly pageTools: PageTools
   readonly relisting: Relisting
   readonly ready: (() => Promise<unknown>) | undefined
 }
 
 export function answerRequests(options: RequestOptions): void {
-  const { server, isStateless, askOutside, host, desk, offers, exchanges, relisting, ready } = options
+  const { server, isStateless, clientOf, host, desk, offers, exchanges, pageTools, relisting, ready } =
+    options
 
   /** The servers start with the first request: only then is known what their client can do. */
   const begin = ({ envelope }: Request) => host.start(capabilitiesOf(server, envelope))
+
+  /** How long a client may use a list: not while more is to come. Only the newer protocol knows it. */
+  function fresh(): { ttlMs: number; cacheScope: 'private' } | object {
+    if (!isStateless) return {}
+    const isComplete = host
+      .status()
+      .every(({ state, hasListed }) => state !== 'pending' && (state !== 'connected' || hasListed))
+    return { ttlMs: isComplete ? FRESH_FOR : 0, cacheScope: 'private' }
+  }
 
   /** Runs what a server may ask back in. */
   async function inExchange(request: Request, work: Work<unknown>): Promise<never> {
     const capabilities = capabilitiesOf(server, request.envelope)
     const caller = {
-      client: server,
+      client: clientOf(request.envelope as Fields | undefined),
       isStateless,
       capabilities,
       canAnswer: (method: string) => canAnswer(capabilities, method),
       onProgress: progressFor(request),
-      askOutside,
     }
     return (await exchanges.run(request, caller, work)) as never
   }
@@ -47,41 +58,56 @@ export function answerRequests(options: RequestOptions): void {
   server.setRequestHandler('tools/list', async (_, { mcpReq }) => {
     begin(mcpReq)
     relisting.listed()
-    return { tools: desk.tools() as never[] }
+    void host.freshen({ timeout: LONGEST_FRESHENING })
+    const withPageTools = showsPages(capabilitiesOf(server, mcpReq.envelope))
+    return { tools: desk.tools({ withPageTools }) as never[], ...fresh() }
   })
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     begin(mcpReq)
     await ready?.()
     return inExchange(mcpReq, (asker, signal, onProgress) =>
-      desk.call(params.name, params.arguments, { asker, signal, onProgress }),
+      desk.call(params.name, params.arguments, { asker, signal, onProgress, ...metaOf(mcpReq) }),
     )
   })
   server.setRequestHandler('resources/list', async (_, { mcpReq }) => {
     begin(mcpReq)
-    return { resources: (await offers.resources()) as never[] }
+    return { resources: (await offers.resources()) as never[], ...fresh() }
   })
   server.setRequestHandler('resources/templates/list', async (_, { mcpReq }) => {
     begin(mcpReq)
-    return { resourceTemplates: (await offers.templates()) as never[] }
+    return { resourceTemplates: (await offers.templates()) as never[], ...fresh() }
   })
   server.setRequestHandler('resources/read', ({ params }, { mcpReq }) =>
-    inExchange(mcpReq, (asker, signal, onProgress) =>
-      offers.readResource(params.uri, { asker, signal, onProgress }).catch(ownError),
-    ),
+    inExchange(mcpReq, async (asker, signal, onProgress) => {
+      const given = { asker, signal, onProgress, ...metaOf(mcpReq) }
+      const { server: owner, isPage, result } = await offers.readResource(params.uri, given).catch(ownError)
+      if (isPage && asker.client) pageTools.read(asker.client, owner)
+      return result
+    }),
   )
   server.setRequestHandler('prompts/list', async (_, { mcpReq }) => {
     begin(mcpReq)
-    return { prompts: (await offers.prompts()) as never[] }
+    return { prompts: (await offers.prompts()) as never[], ...fresh() }
   })
   server.setRequestHandler('prompts/get', ({ params }, { mcpReq }) =>
     inExchange(mcpReq, (asker, signal, onProgress) =>
-      offers.getPrompt(params as Fields, { asker, signal, onProgress }).catch(ownError),
+      offers.getPrompt(params as Fields, { asker, signal, onProgress, ...metaOf(mcpReq) }).catch(ownError),
     ),
   )
   server.setRequestHandler(
     'completion/complete',
-    async ({ params }, { mcpReq }) => (await offers.complete(params as Fields, mcpReq.signal)) as never,
+    async ({ params }, { mcpReq }) =>
+      (await offers.complete(params as Fields, { signal: mcpReq.signal, ...metaOf(mcpReq) })) as never,
   )
+}
+
+/** Milliseconds. Who listens hears of changes before. */
+const FRESH_FOR = 60_000
+const LONGEST_FRESHENING = 5000
+
+/** What the client sends along; progress has a token of its own on each side. */
+function metaOf({ _meta }: Request): Pick<CallOptions, 'meta'> {
+  return _meta ? { meta: _meta } : {}
 }
 
 function progressFor({ _meta, notify }: Request): (progress: Progress) => void {

@@ -1,5 +1,6 @@
 // What a connected client hears without asking, and how it says what it wants to hear.
 import type { Server } from '@modelcontextprotocol/server'
+import { cleanText } from '../../core/clean-text.ts'
 import type { HostEvent, McpHost } from '../types.ts'
 import type { Addresses } from './addresses.ts'
 import type { LogLevels } from './log-levels.ts'
@@ -16,7 +17,10 @@ export type UpdateOptions = {
   readonly addresses: Addresses
   readonly subscriptions: Subscriptions
   readonly logLevels: LogLevels
+  readonly isLogFor: (client: Server, event: LogEvent) => boolean
 }
+
+export type LogEvent = Extract<HostEvent, { type: 'log' }>
 
 const tell = (sent: Promise<void>) => void sent.catch(() => {})
 
@@ -28,14 +32,14 @@ export function tellChanges({
 }: Pick<UpdateOptions, 'server' | 'host' | 'relisting'>): () => void {
   return host.listen((event) => {
     if (event.type === 'tools') void relisting.tell()
-    if (hasNew('prompts', event)) tell(server.sendPromptListChanged())
-    if (hasNew('resources', event)) tell(server.sendResourceListChanged())
+    if (event.type === 'prompts') tell(server.sendPromptListChanged())
+    if (event.type === 'resources') tell(server.sendResourceListChanged())
   })
 }
 
 /** The same, with all that a client of a session may wish for. */
 export function keepInformed(options: UpdateOptions): () => void {
-  const { server, host, offers, addresses, subscriptions, logLevels } = options
+  const { server, host, offers, addresses, subscriptions, logLevels, isLogFor } = options
 
   server.setRequestHandler('resources/subscribe', async ({ params }) => {
     await subscriptions.add(server, await offers.ownerOf(params.uri))
@@ -61,8 +65,8 @@ export function keepInformed(options: UpdateOptions): () => void {
   const stop = host.listen((event) => {
     if (event.type === 'resource' && subscriptions.isWanted(server, event))
       tell(server.sendResourceUpdated({ uri: addresses.uri(event.server, event.uri) }))
-    if (event.type === 'log' && logLevels.isWanted(server, event.level)) {
-      const logger = event.logger ? `${event.server}/${event.logger}` : event.server
+    if (event.type === 'log' && isLogFor(server, event) && logLevels.isWanted(server, event.level)) {
+      const logger = cleanText(event.logger ? `${event.server}/${event.logger}` : event.server)
       const params = { level: event.level, logger, data: event.data }
       tell(sendLog(params))
     }
@@ -73,12 +77,4 @@ export function keepInformed(options: UpdateOptions): () => void {
     subscriptions.leave(server)
     logLevels.leave(server)
   }
-}
-
-/** A server has changed them, or has come with them. */
-function hasNew(kind: 'prompts' | 'resources', event: HostEvent): boolean {
-  if (event.type === kind) return true
-  return (
-    event.type === 'state' && event.status.state === 'connected' && Boolean(event.status.capabilities[kind])
-  )
 }

@@ -1,15 +1,55 @@
 // fetch with an end: a server that sends one message without end must not fill our memory, and one that sends events
 // without end is listened to less.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createBudget } from './throttle.ts'
 
-export function boundedFetch(longest: number): typeof fetch {
+export type FetchClock = {
+  readonly now: () => number
+  readonly sleep: (milliseconds: number, signal: AbortSignal | undefined) => Promise<unknown>
+}
+
+const realClock: FetchClock = {
+  now: () => performance.now(),
+  sleep: (milliseconds, signal) =>
+    sleep(milliseconds, undefined, { ref: false, ...(signal ? { signal } : {}) }),
+}
+
+export function boundedFetch(longest: number, clock: FetchClock = realClock): typeof fetch {
+  const pauseOf = createReconnectPace(clock.now)
   return async (input, init) => {
+    const pause = isStream(init) ? pauseOf() : 0
+    if (pause > 0) await clock.sleep(pause, init?.signal ?? undefined)
     const response = await fetch(input, init)
     if (!response.body) return response
     const isEvents = response.headers.get('content-type')?.includes('text/event-stream') ?? false
     const { status, statusText, headers } = response
     const body = response.body.pipeThrough(isEvents ? eventMeter(longest) : meter(longest))
     return new Response(body, { status, statusText, headers })
+  }
+}
+
+function isStream({ method = 'GET', headers }: RequestInit = {}): boolean {
+  return method === 'GET' && (new Headers(headers).get('accept')?.includes('text/event-stream') ?? false)
+}
+
+/** Milliseconds: a stream that is opened again so soon was reset. */
+const SHORTEST_STREAM = 10_000
+const FIRST_PAUSE = 1000
+const LONGEST_RECONNECT_PAUSE = 60_000
+
+/**
+ * A server may close its stream of events at once and name a tiny `retry`, which the SDK obeys: the pause before the next
+ * attempt doubles until a stream lasts.
+ */
+function createReconnectPace(now: () => number): () => number {
+  let openedAt = Number.NEGATIVE_INFINITY
+  let resets = 0
+  return () => {
+    const time = now()
+    resets = time - openedAt < SHORTEST_STREAM ? resets + 1 : 0
+    const pause = resets === 0 ? 0 : Math.min(LONGEST_RECONNECT_PAUSE, FIRST_PAUSE * 2 ** (resets - 1))
+    openedAt = time + pause
+    return pause
   }
 }
 

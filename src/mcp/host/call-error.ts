@@ -17,3 +17,18 @@ export function isUndelivered(error: unknown): boolean {
 export function isAnswer(error: unknown): boolean {
   return typeof (error as { code?: unknown }).code === 'number'
 }
+
+/** What a person or a model reads of a request that failed; `message` is the error's own, fit to be shown. */
+export function complaint(
+  server: string,
+  error: unknown,
+  message: string,
+  { isOpen, wasOpen, reason }: { isOpen: boolean; wasOpen: boolean; reason: string | undefined },
+): string {
+  // A pipe may break before its process is known to have ended.
+  if (typeof (error as { code?: unknown }).code === 'string' && isOpen)
+    return `the server "${server}" cannot be reached: ${message}. Whether the call took effect is not known.`
+  if (isOpen || !reason) return message
+  if (!wasOpen) return `the server "${server}" is not running: ${reason}`
+  return `the server "${server}" ended during the call: ${reason}. Whether the call took effect is not known.`
+}

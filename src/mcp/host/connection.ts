@@ -1,101 +1,46 @@
 // One server through all of its lives: connected in the background or at the first call, listed, refreshed, reconnected
 // with back-off, stopped when idle. Its last good list outlives every failure.
-import type { AuthProvider } from '@modelcontextprotocol/client'
-import type {
-  Asker,
-  CallOptions,
-  CallOutput,
-  ListedTool,
-  ServerConfig,
-  ServerState,
-  ToolProblem,
-} from '../types.ts'
-import { createAskers } from './askers.ts'
-import { CallError, isAnswer, isUndelivered } from './call-error.ts'
-import type { CachedServer, DefinitionCache } from './definition-cache.ts'
+import { cleanText } from '../../core/clean-text.ts'
+import { redactEntries, redactLists } from '../safety/redact/definitions.ts'
+import { createRedactor, watchTokens } from '../safety/redact/index.ts'
+import type { Asker, ToolProblem } from '../types.ts'
+import { CallError, complaint, isAnswer, isUndelivered } from './call-error.ts'
+import { type Connection, type ConnectionOptions, type ConnectionView, unseen } from './connection-types.ts'
 import { readTools } from './definitions.ts'
 import { watchHealth } from './health.ts'
-import type { Limiter } from './limiter.ts'
 import type { Listed } from './listing.ts'
-import { createPace } from './pace.ts'
+import { createNotifications } from './notifications.ts'
+import { withPacedProgress } from './progress.ts'
+import { createQuestions } from './questions.ts'
 import { withLastWords } from './reasons.ts'
-import { redactor, withoutSecrets } from './redact.ts'
-import type { Fields, Session } from './session.ts'
+import { createServerMemory, type Recalled } from './server-memory.ts'
+import type { Session } from './session.ts'
 import { SessionError } from './session-error.ts'
-import type { StdioLimits } from './stdio.ts'
-import type { Times } from './times.ts'
-
-export type Connection = {
-  readonly view: () => ConnectionView
-  /** Takes what an earlier run learned of the server, but for its tools. */
-  recall(): Promise<unknown>
-  /** And its tools. */
-  prime(): Promise<void>
-  start(): Promise<void>
-  call(tool: string, input: Fields | undefined, options: CallOptions): Promise<CallOutput>
-  request(method: string, params: Fields | undefined, options: CallOptions): Promise<Fields>
-  notify(method: string): Promise<void>
-  refresh(): Promise<void>
-  close(): Promise<void>
-}
-
-/** What is known of the server now. */
-export type ConnectionView = {
-  readonly state: ServerState
-  readonly reason: string | undefined
-  readonly tools: readonly ListedTool[]
-  readonly problems: readonly ToolProblem[]
-  readonly isCached: boolean
-  readonly info: { readonly name: string; readonly version: string } | undefined
-  readonly protocol: string | undefined
-  readonly capabilities: Fields
-  readonly instructions: string | undefined
-  readonly startMilliseconds: number | undefined
-  readonly pid: number | undefined
-  readonly stderr: string
-}
-
-export type ConnectionOptions = {
-  readonly config: ServerConfig
-  readonly clientInfo: { readonly name: string; readonly version: string }
-  readonly capabilities: () => Fields
-  readonly cache: DefinitionCache | undefined
-  readonly limit: Limiter
-  readonly authorize: () => Promise<AuthProvider | undefined>
-  readonly times: Times
-  readonly limits: StdioLimits | undefined
-  readonly asker: Asker | undefined
-  readonly onState: () => void
-  /** Resolves when the shelf has them. */
-  readonly onTools: () => Promise<void>
-  readonly onNotification: (method: string, params: Fields) => void
-}
 
 /** A server that stays for so many times what was last waited for it has recovered; one that does not is flapping. */
 const STEADY = 10
 const LEGACY_IS_FRESH = 7 * 24 * 3_600_000
-const MOST_PROBLEMS = 200
+/** Requests that a client makes, and in which a server may ask it something back. */
+const CALLS: ReadonlySet<string> = new Set(['prompts/get', 'resources/read', 'completion/complete'])
 
 export function createConnection(options: ConnectionOptions): Connection {
   const { config, cache, limit, times } = options
-  const redact = redactor(config)
+  const redactor = createRedactor(config)
+  const redact = redactor.text
   const timers = new Set<ReturnType<typeof setTimeout>>()
-  const askers = createAskers(options.asker)
-  let view: ConnectionView = {
-    state: config.disabled ? 'disabled' : 'pending',
-    reason: undefined,
-    tools: [],
-    problems: [],
-    isCached: false,
-    info: undefined,
-    protocol: undefined,
-    capabilities: {},
-    instructions: undefined,
-    startMilliseconds: undefined,
-    pid: undefined,
-    stderr: '',
-  }
-  let recalling: Promise<CachedServer | undefined> | undefined
+  const shown = (text: string) => cleanText(redact(text))
+  const questions = createQuestions({ config, otherwise: options.asker, shown, notify: options.notify })
+  let view = unseen(config)
+  const memory = createServerMemory({
+    config,
+    cache,
+    clean: (entries) => redactEntries(entries, redactor),
+    onChange(capability) {
+      keep()
+      options.onList(capability)
+    },
+  })
+  let isWatching = false
   let priming: Promise<void> | undefined
   let session: Session | undefined
   let connecting: Promise<Session> | undefined
@@ -109,7 +54,6 @@ export function createConnection(options: ConnectionOptions): Connection {
   let idleTimer: ReturnType<typeof setTimeout> | undefined
   let retryTimer: ReturnType<typeof setTimeout> | undefined
   let stopping: Promise<void> | undefined
-  let writing: Promise<unknown> = Promise.resolve()
 
   const set = (change: Partial<ConnectionView>) => {
     view = { ...view, ...change }
@@ -128,26 +72,29 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   /** Returns what can be kept for the next start. */
-  async function setTools({ entries, isCut }: Listed, isCached: boolean): Promise<readonly unknown[]> {
-    const { tools, problems, listed } = readTools(entries, session?.mirrorsArguments)
-    const all = isCut ? [endless(entries.length), ...problems] : problems
-    view = { ...view, tools, problems: all.slice(0, MOST_PROBLEMS), isCached }
+  async function setTools(
+    { entries, isCut }: Pick<Listed, 'entries' | 'isCut'>,
+    isCached: boolean,
+  ): Promise<readonly unknown[]> {
+    const { tools, problems, listed } = await readTools(entries, {
+      config,
+      clean: (entry) => redactEntries([entry], redactor)[0],
+      mirrorsArguments: session?.mirrorsArguments,
+    })
+    view = { ...view, tools, problems: isCut ? [endless(entries.length), ...problems] : problems, isCached }
     await options.onTools()
     return listed
   }
 
-  function recall(): Promise<CachedServer | undefined> {
-    recalling ??= readCache()
-    return recalling
-  }
-
-  async function readCache(): Promise<CachedServer | undefined> {
-    const cached = config.disabled ? undefined : await cache?.read(config)
-    if (!cached || isClosed) return undefined
-    isKnownLegacy = cached.isLegacy && cached.age < LEGACY_IS_FRESH
-    const { info, capabilities, instructions } = cached
+  async function recall(): Promise<Recalled | undefined> {
+    const recalled = await memory.recall()
+    if (!recalled || isClosed) return undefined
+    view = { ...view, isRemembered: true }
+    if (session) return recalled
+    isKnownLegacy = recalled.isLegacy && recalled.age < LEGACY_IS_FRESH
+    const { info, capabilities, instructions } = recalled
     view = { ...view, info, capabilities, instructions }
-    return cached
+    return recalled
   }
 
   function prime(): Promise<void> {
@@ -170,7 +117,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   function connect(isUrgent: boolean): Promise<Session> {
     connecting ??= limit(open, isUrgent)
       .catch((error: unknown) => {
-        fail(redact((error as Error).message), error instanceof SessionError ? redact(error.stderr) : '')
+        fail(shown((error as Error).message), error instanceof SessionError ? redact(error.stderr) : '')
         throw error
       })
       .finally(() => {
@@ -188,22 +135,21 @@ export function createConnection(options: ConnectionOptions): Connection {
     const opened: Session = await openSession({
       config,
       clientInfo: options.clientInfo,
-      capabilities: options.capabilities(),
+      capabilities: questions.allowed(options.capabilities()),
       isKnownLegacy,
-      authorize: await options.authorize(),
+      authorize: watchTokens(await options.authorize(), redactor),
       limits: options.limits,
+      redact,
       signal: closing.signal,
-      onNotification: hear,
-      onRequest: askers.ask,
+      onNotification: (method, params) => notifications.hear(method, params, questions.owner()),
+      onRequest: questions.answer,
       onEnd: (reason, stderr) => {
         ended = reason
         if (session === opened) end(redact(reason), redact(stderr))
       },
     })
     try {
-      const listed = opened.capabilities.tools
-        ? await opened.list('tools/list', 'tools', config.connectTimeout)
-        : { entries: [], isCut: false }
+      const listed = memory.isFreshFor(said(opened).info) ? undefined : await listTools(opened)
       if (isClosed || ended) throw new Error(ended ?? 'the host was closed')
       await adopt(opened, listed, Math.round(performance.now() - startedAt))
     } catch (error) {
@@ -213,16 +159,31 @@ export function createConnection(options: ConnectionOptions): Connection {
     return opened
   }
 
-  async function adopt(opened: Session, listed: Listed, startMilliseconds: number): Promise<void> {
+  async function listTools(open: Session): Promise<Listed> {
+    if (!open.capabilities.tools) return { entries: [], isCut: false, ttlMs: undefined }
+    return open.list('tools/list', 'tools', config.connectTimeout)
+  }
+
+  /** Without a list the last one is still good. */
+  async function adopt(
+    opened: Session,
+    listed: Listed | undefined,
+    startMilliseconds: number,
+  ): Promise<void> {
     session = opened
     isKnownLegacy = opened.isLegacy
     connectedAt = performance.now()
-    const { info, capabilities, instructions, protocol, pid } = opened
-    view = { ...view, info, capabilities, instructions, protocol, pid, startMilliseconds, stderr: '' }
-    const kept = await setTools(listed, false)
+    const { protocol, pid } = opened
+    view = { ...view, ...said(opened), protocol, pid, startMilliseconds, stderr: '' }
+    if (listed) await show(listed)
+    else {
+      view = { ...view, isCached: false }
+      await options.onTools()
+    }
     if (session !== opened) return
     set({ state: 'connected', reason: undefined })
-    remember(opened, kept)
+    keep()
+    if (isWatching) void memory.lists.refresh(opened, 'connected')
     const isOver = () => session !== opened || isClosed
     watchHealth({
       session: opened,
@@ -237,10 +198,24 @@ export function createConnection(options: ConnectionOptions): Connection {
     rest()
   }
 
-  function remember(opened: Session, listed: readonly unknown[]): void {
-    const { info, capabilities, instructions, isLegacy } = opened
-    const server: CachedServer = { tools: listed, info, capabilities, instructions, isLegacy }
-    writing = Promise.all([writing, cache?.write(config, server)])
+  /** What a server says of itself, without secrets. */
+  function said(from: Session): Pick<ConnectionView, 'info' | 'capabilities' | 'instructions'> {
+    const { info, capabilities, instructions } = from
+    return {
+      info: redactor.data(info),
+      capabilities: redactor.data(capabilities) ?? {},
+      instructions: typeof instructions === 'string' ? redact(instructions) : undefined,
+    }
+  }
+
+  async function show(listed: Listed): Promise<void> {
+    memory.setTools(await setTools(listed, false), view.info, listed.ttlMs)
+  }
+
+  /** For the next start. */
+  function keep(): void {
+    if (!session) return
+    memory.keep({ ...said(session), isLegacy: session.isLegacy })
   }
 
   /** The connection is gone. A lazy server may rest; others are tried again. */
@@ -273,47 +248,45 @@ export function createConnection(options: ConnectionOptions): Connection {
     return session ?? connect(true)
   }
 
-  /** Counts what runs, so that nothing in use is stopped, and knows who may be asked on its behalf. */
+  /** Counts what runs, so that nothing in use is stopped. */
   async function use<Value>(
     asker: Asker | undefined,
-    work: (open: Session) => Promise<Value>,
+    work: (open: Session, asker: Asker | undefined) => Promise<Value>,
+    isCall = true,
   ): Promise<Value> {
     running++
     clearTimeout(idleTimer)
-    const leave = askers.enter(asker)
-    let isGivenUp = false
     let open: Session | undefined
+    // Only now, when the server is ready, may it ask: neither its start nor its lists are part of a call.
+    const attempt = (to: Session) =>
+      isCall ? questions.during(asker, isGivenUp, (own) => work(to, own)) : work(to, undefined)
+    const isGivenUp = (error: unknown) => session !== undefined && !isAnswer(error)
     try {
       open = await ready()
       try {
-        return await work(open)
+        return await attempt(open)
       } catch (error) {
         if (!isUndelivered(error) || isClosed) throw error
         if (session === open) {
           session = undefined
           await open.close()
         }
-        return await work(await ready())
+        return await attempt(await ready())
       }
     } catch (error) {
-      isGivenUp = session !== undefined && !isAnswer(error)
-      throw new CallError(complaint(error, open), withoutSecrets(error, redact))
+      throw new CallError(complaintOf(error, open), redactor.error(questions.review(error)))
     } finally {
       running--
-      leave(isGivenUp)
       rest()
     }
   }
 
-  function complaint(error: unknown, open: Session | undefined): string {
-    const message = redact((error as Error).message)
-    // A pipe may break before its process is known to have ended.
-    if (typeof (error as { code?: unknown }).code === 'string' && session)
-      return `the server "${config.name}" cannot be reached: ${message}. Whether the call took effect is not known.`
-    if (session || !view.reason) return message
-    if (!open) return `the server "${config.name}" is not running: ${view.reason}`
-    return `the server "${config.name}" ended during the call: ${view.reason}. Whether the call took effect is not known.`
-  }
+  const complaintOf = (error: unknown, open: Session | undefined) =>
+    complaint(config.name, error, shown((error as Error).message), {
+      isOpen: session !== undefined,
+      wasOpen: open !== undefined,
+      reason: view.reason,
+    })
 
   /** After the last call of a lazy server, it stops. */
   function rest(): void {
@@ -330,49 +303,72 @@ export function createConnection(options: ConnectionOptions): Connection {
     }, times.idle)
   }
 
-  function whoever(asker = options.asker) {
-    return asker ? { asker } : {}
-  }
-
-  // The last good list stays when a refresh fails (H4).
-  const refreshSoon = createPace(times.refresh, later, () => {
-    if (session) refresh().catch(() => {})
+  const notifications = createNotifications({
+    refresh: times.refresh,
+    later,
+    relist(list) {
+      if (list !== 'tools' && !isWatching) return false
+      // The last good list stays when a refresh fails (H4).
+      if (session && list === 'tools') refresh().catch(() => {})
+      else if (session && list !== 'tools') void memory.lists.refresh(session, list)
+      return true
+    },
+    deliver(method, params, client) {
+      const heard = redactor.data(params)
+      if (heard) options.onNotification(method, heard, client)
+    },
   })
-
-  function hear(method: string, params: Fields): void {
-    if (method === 'notifications/tools/list_changed') refreshSoon()
-    else options.onNotification(method, params)
-  }
 
   async function refresh(): Promise<void> {
     const open = await ready()
-    if (!open.capabilities.tools) return
-    const listed = await open.list('tools/list', 'tools', config.connectTimeout)
+    const listed = await listTools(open)
     if (session !== open) return
-    remember(open, await setTools(listed, false))
+    await show(listed)
+    keep()
+  }
+
+  /** Lists what the server has said is fresh no longer. One that rests is not woken for it. */
+  async function freshen(): Promise<void> {
+    if (!session) return
+    await Promise.all([
+      memory.isStale() ? refresh().catch(() => {}) : undefined,
+      isWatching ? memory.lists.refresh(session, 'accessed') : undefined,
+    ])
   }
 
   return {
-    view: () => (session ? { ...view, stderr: redact(session.stderr()) } : view),
+    view: () => ({ ...view, ...memory.lists.known(), ...(session ? { stderr: session.stderr() } : {}) }),
+    shownConfig: redactor.config,
     recall,
     prime,
     start,
-    call: (tool, input, { timeout = config.callTimeout, asker, ...rest }) =>
-      use(asker, (open) => {
-        const listed = view.tools.find(({ name }) => name === tool)
-        return open.call(tool, input, {
-          ...rest,
-          timeout,
-          ...whoever(asker),
-          ...(listed ? { tool: listed } : {}),
-        })
-      }),
-    request: (method, params, { timeout = config.callTimeout, asker, ...rest }) =>
-      use(asker, (open) => open.request(method, params, { ...rest, timeout, ...whoever(asker) })),
+    call: (tool, input, { timeout = config.callTimeout, asker: given, ...rest }) =>
+      use(given, (open, asker) =>
+        withPacedProgress(rest, redact, (paced) => {
+          const listed = view.tools.find(({ name }) => name === tool)
+          const who = asker ? { asker } : {}
+          return open.call(tool, input, { ...paced, timeout, ...who, ...(listed ? { tool: listed } : {}) })
+        }),
+      ),
+    request: (method, params, { timeout = config.callTimeout, asker: given, ...rest }) =>
+      use(
+        given,
+        (open, asker) =>
+          withPacedProgress(rest, redact, async (paced) => {
+            const all = { ...paced, timeout, ...(asker ? { asker } : {}) }
+            return redactLists(method, await open.request(method, params, all), redactor)
+          }),
+        CALLS.has(method),
+      ),
     async notify(method) {
       await session?.notify(method)
     },
     refresh,
+    freshen,
+    watchLists() {
+      isWatching = true
+      if (session) void memory.lists.refresh(session, 'connected')
+    },
     async close() {
       isClosed = true
       closing.abort(new Error('the host was closed'))
@@ -380,12 +376,12 @@ export function createConnection(options: ConnectionOptions): Connection {
       timers.clear()
       const open = session
       session = undefined
-      await Promise.allSettled([open?.close(), stopping, connecting, writing])
+      await Promise.allSettled([open?.close(), stopping, connecting, memory.written()])
     },
   }
 }
 
 function endless(count: number): ToolProblem {
   const message = `its list does not end, or is too large; what came after the first ${count} was left out`
-  return { tool: 'all', kind: 'dropped', message }
+  return { tool: 'all', kind: 'limited', message }
 }

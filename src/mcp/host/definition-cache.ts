@@ -1,13 +1,17 @@
 // What each server listed last, on disk: search works before a server is up, and a lazy one need not start for it.
-import { createHash } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { ServerConfig } from '../types.ts'
+import type { KeptLists } from './server-lists.ts'
 
 /** As the server sent it; read with the same care as the server's own answer. */
 export type CachedServer = {
   readonly tools: readonly unknown[]
+  /** Until when the server says that they stay as they are, in milliseconds of the clock; 0 if it does not say. */
+  readonly freshUntil: number
+  readonly lists: KeptLists
   readonly info: { readonly name: string; readonly version: string } | undefined
   readonly capabilities: { readonly [name: string]: unknown }
   readonly instructions: string | undefined
@@ -21,7 +25,7 @@ export type DefinitionCache = {
   write(config: ServerConfig, server: CachedServer): Promise<void>
 }
 
-const VERSION = 1
+const VERSION = 2
 
 /** `$XDG_CACHE_HOME/toolshelf/definitions`, else `~/.cache/toolshelf/definitions`. */
 export function defaultCacheFolder(environment: NodeJS.ProcessEnv = process.env): string {
@@ -36,10 +40,12 @@ export function openDefinitionCache(
   now: () => number = Date.now,
 ): DefinitionCache {
   let count = 0
+  let key: Buffer | undefined
   return {
     async read(config) {
       try {
-        const text = await readFile(join(folder, fileFor(config)), 'utf8')
+        key ??= await readFile(join(folder, KEY_FILE))
+        const text = await readFile(join(folder, fileFor(config, key)), 'utf8')
         const { version, at, server } = JSON.parse(text) as {
           version: number
           at: number
@@ -53,23 +59,46 @@ export function openDefinitionCache(
       }
     },
     async write(config, server) {
-      const path = join(folder, fileFor(config))
-      const temporary = `${path}.${process.pid}.${count++}`
+      let temporary: string | undefined
       try {
         await mkdir(folder, { recursive: true, mode: 0o700 })
+        key ??= await makeKey(folder)
+        const path = join(folder, fileFor(config, key))
+        temporary = `${path}.${process.pid}.${count++}`
         await writeFile(temporary, JSON.stringify({ version: VERSION, at: now(), server }), { mode: 0o600 })
         await rename(temporary, path)
       } catch (error) {
-        notify(`definitions are not kept for the next start: ${(error as Error).message}`)
-        await rm(temporary, { force: true }).catch(() => {})
+        notify(
+          `definitions are not kept for the next start: ${(error as NodeJS.ErrnoException).code ?? error}`,
+        )
+        if (temporary !== undefined) await rm(temporary, { force: true }).catch(() => {})
       }
     },
   }
 }
 
-/** By name and everything that decides which server this is. */
-function fileFor({ name, transport }: ServerConfig): string {
-  const hash = createHash('sha256')
+const KEY_FILE = 'key'
+const KEY_BYTES = 32
+
+/** Of several processes that make one at the same time, the first wins. */
+async function makeKey(folder: string): Promise<Buffer> {
+  const path = join(folder, KEY_FILE)
+  await writeFile(path, randomBytes(KEY_BYTES), { mode: 0o600, flag: 'wx' }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    },
+  )
+  const key = await readFile(path)
+  if (key.length < KEY_BYTES) throw new Error(`${path} is broken; delete it`)
+  return key
+}
+
+/**
+ * By name and everything that decides which server this is. Keyed with a random value of this folder, because a plain
+ * hash would let anyone who sees the file's name test guesses of the secrets in a configuration.
+ */
+function fileFor({ name, transport }: ServerConfig, key: Buffer): string {
+  const hash = createHmac('sha256', key)
     .update(JSON.stringify([name, transport]))
     .digest('hex')
     .slice(0, 24)

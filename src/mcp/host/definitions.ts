@@ -5,51 +5,94 @@ import { estimateTokens } from '../../core/index.ts'
 import { matchesAny } from '../../core/tools/wildcard.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 import { headerFault } from './param-headers.ts'
+import { createSlices } from './slices.ts'
 
 export type ReadTools = {
   readonly tools: readonly ListedTool[]
   readonly problems: readonly ToolProblem[]
-  /** What was listed, without what cannot be written down. */
+  /** What can be kept on disk of what was listed. */
   readonly listed: readonly unknown[]
+}
+
+export type ReadOptions = {
+  readonly config: Pick<ServerConfig, 'allow' | 'deny' | 'maxTools'>
+  /** Takes out of an entry what nobody may see. */
+  readonly clean?: (entry: unknown) => unknown
+  /** Over this connection some arguments travel as headers, too. */
+  readonly mirrorsArguments?: boolean | undefined
 }
 
 const LARGE_TOKENS = 20_000
 /** A search reads every word of it. */
 const LONGEST_DEFINITION = 2_000_000
 const LONGEST_NAME = 200
+/** Tools of one server, unless its configuration says otherwise; those that rules hide do not count. */
+export const MAX_TOOLS = 5000
+/** Characters of JSON that are kept for the next start: reading them back must not hold up anyone. */
+const MAX_KEPT = 4_000_000
+const MAX_PROBLEMS = 200
 
-/** `mirrorsArguments`: over this connection some arguments travel as headers, too. */
-export function readTools(listed: readonly unknown[], mirrorsArguments = false): ReadTools {
+/** Reads a list slice by slice, so that a long one holds up nobody else. */
+export async function readTools(entries: readonly unknown[], options: ReadOptions): Promise<ReadTools> {
+  const { config, clean = (entry) => entry, mirrorsArguments = false } = options
+  const { maxTools = MAX_TOOLS } = config
   const tools: ListedTool[] = []
   const problems: ToolProblem[] = []
+  const listed: unknown[] = []
   const names = new Set<string>()
-  const readable = listed.flatMap((entry, index) => {
+  const sliceOver = createSlices()
+  const report = (problem: ToolProblem) => {
+    if (problems.length < MAX_PROBLEMS) problems.push(problem)
+  }
+  let [kept, shown, beyond] = [0, 0, 0]
+  for (const [index, given] of entries.entries()) {
+    const entry = clean(given)
     const length = lengthOf(entry)
-    if (length !== undefined && length <= LONGEST_DEFINITION) return [{ entry, length }]
-    const { name } = entry as Partial<ListedTool>
-    const message = `its definition is ${length === undefined ? 'nested too deeply' : 'too large'}`
-    const shown = typeof name === 'string' ? cut(name, LONGEST_NAME) : `number ${index + 1}`
-    problems.push({ tool: shown, kind: 'dropped', message })
-    return []
-  })
-  readable.forEach(({ entry, length }, index) => {
-    const tool = entry as Partial<ListedTool> | null
-    if (typeof tool !== 'object' || tool === null || typeof tool.name !== 'string' || tool.name === '') {
-      problems.push({ tool: `number ${index + 1}`, kind: 'dropped', message: 'it has no name' })
-    } else if (names.has(tool.name)) {
-      problems.push({
-        tool: tool.name,
-        kind: 'dropped',
-        message: 'it is listed twice; the first one is used',
-      })
-    } else {
-      names.add(tool.name)
-      const fault = taskFault(tool) ?? (mirrorsArguments ? headerFault(tool.inputSchema) : undefined)
-      if (fault) problems.push({ tool: tool.name, kind: 'dropped', message: fault })
-      else tools.push(mend(tool as ListedTool, length, (problem) => problems.push(problem)))
+    await sliceOver(length ?? LONGEST_DEFINITION)
+    const fault = faultOf(entry, length, names, mirrorsArguments)
+    if (length !== undefined && fault === undefined && kept + length <= MAX_KEPT) {
+      kept += length
+      listed.push(entry)
     }
-  })
-  return { tools, problems, listed: readable.map(({ entry }) => entry) }
+    if (fault !== undefined) {
+      report({ tool: shownName(entry, index), kind: 'dropped', message: fault })
+      continue
+    }
+    const tool = entry as ListedTool
+    names.add(tool.name)
+    const isShown = isAllowed(tool.name, config)
+    if (isShown && shown >= maxTools) beyond++
+    else tools.push(mend(tool, length ?? 0, report))
+    if (isShown) shown++
+  }
+  const limited = beyond > 0 ? [tooMany(shown, maxTools)] : []
+  return { tools, problems: [...limited, ...problems], listed }
+}
+
+/** Why an entry cannot be used; undefined when it can. */
+function faultOf(
+  entry: unknown,
+  length: number | undefined,
+  names: ReadonlySet<string>,
+  mirrorsArguments: boolean,
+): string | undefined {
+  if (length === undefined) return 'its definition is nested too deeply'
+  if (length > LONGEST_DEFINITION) return 'its definition is too large'
+  const tool = entry as Partial<ListedTool> | null
+  if (typeof tool !== 'object' || tool === null || typeof tool.name !== 'string' || tool.name === '')
+    return 'it has no name'
+  if (names.has(tool.name)) return 'it is listed twice; the first one is used'
+  return taskFault(tool) ?? (mirrorsArguments ? headerFault(tool.inputSchema) : undefined)
+}
+
+function shownName(entry: unknown, index: number): string {
+  const { name } = (entry ?? {}) as Partial<ListedTool>
+  return typeof name === 'string' && name !== '' ? cut(name, LONGEST_NAME) : `number ${index + 1}`
+}
+
+function tooMany(count: number, limit: number): ToolProblem {
+  const message = `it lists ${count} tools, and only the first ${limit} are used; choose with "allow", or raise "maxTools" at the server`
+  return { tool: 'all', kind: 'limited', message }
 }
 
 /** Tasks are an agreement between a client and one server, which is not ours to make. */

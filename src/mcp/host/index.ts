@@ -1,6 +1,8 @@
 // Many servers, connected in the background, feeding one shelf. Nothing waits for a slow one, and none harms another.
+import { isDeepStrictEqual } from 'node:util'
 import type { AuthProvider } from '@modelcontextprotocol/client'
-import type { Server, Shelf, Tool } from '../../core/index.ts'
+import { unsafeKinds } from '../../core/clean-text.ts'
+import type { Server, Shelf } from '../../core/index.ts'
 import type {
   Asker,
   CallOptions,
@@ -9,17 +11,22 @@ import type {
   McpHost,
   ServerConfig,
   ServerState,
-  ServerStatus,
 } from '../types.ts'
-import { type Connection, createConnection } from './connection.ts'
+import { type AlwaysLoadLimits, alwaysLoadLimits } from './always-load.ts'
+import { createChangeGuard, type Judge } from './change-guard.ts'
+import { createConnection } from './connection.ts'
+import type { Connection } from './connection-types.ts'
 import { toBlocks } from './content.ts'
 import { defaultCacheFolder, openDefinitionCache } from './definition-cache.ts'
 import { isAllowed } from './definitions.ts'
 import { createLimiter } from './limiter.ts'
+import { describeMember, heldBack, isPinned, type Member, newMember, pinnedFirst, whyNot } from './member.ts'
+import { createPublisher } from './publisher.ts'
 import type { Fields } from './session.ts'
-import { toShelvedTool } from './shelved-tool.ts'
 import type { StdioLimits } from './stdio.ts'
 import { defaultTimes, type Times } from './times.ts'
+import { isForModel } from './visibility.ts'
+import { within } from './within.ts'
 
 export type McpHostOptions = {
   /** Gets the servers' tools, and their states. */
@@ -30,31 +37,20 @@ export type McpHostOptions = {
   /** How many servers start at a time. */
   readonly concurrency?: number
   /** Remembers definitions, so that a later change is noticed. */
-  readonly pins?: { judge(server: string, tools: readonly ListedTool[]): Promise<Changes> }
-  /** What happens to a tool whose definition changed since it was first seen: told, or also held back. */
+  readonly pins?: Judge
+  /** What happens to a tool, a prompt or instructions that changed since first seen: reported, or also held back. */
   readonly onChange?: 'report' | 'hold'
   /** Gives remote servers their tokens. */
   readonly authorize?: (config: ServerConfig) => AuthProvider | undefined | Promise<AuthProvider | undefined>
-  /** Answers servers that ask outside of a call, or in one that brought nobody to ask. */
+  /** Answers what servers ask in a call that brought nobody to ask; outside of calls, `roots/list` alone. */
   readonly asker?: Asker
   /** Told to the person who runs this. */
   readonly notify?: (message: string) => void
   readonly clientInfo?: { readonly name: string; readonly version: string }
   readonly times?: Partial<Times>
   readonly limits?: StdioLimits
-}
-
-/** Tools whose definition is not the one first seen. */
-type Changes = { readonly changed: readonly { readonly tool: string }[] }
-
-type Member = {
-  readonly config: ServerConfig
-  readonly connection: Connection
-  /** What the shelf has: unchanged definitions stay the same objects, so that nothing is computed anew. */
-  shelved: ReadonlyMap<string, Tool>
-  hidden: ReadonlySet<string>
-  held: ReadonlySet<string>
-  publishing: Promise<void>
+  /** How much servers may have always loaded. */
+  readonly alwaysLoad?: Partial<AlwaysLoadLimits>
 }
 
 const CORE_STATE: { readonly [state in ServerState]: Server['state'] } = {
@@ -78,6 +74,25 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   let capabilities: Fields = {}
   const closing = new AbortController()
   let isStarted = false
+  const publisher = createPublisher(options.servers, {
+    shelf,
+    limits: { ...alwaysLoadLimits, ...options.alwaysLoad },
+    notify,
+    onTools: (server) => tell({ type: 'tools', server, status: statusOf(memberFor(server)) }),
+  })
+
+  const guard = createChangeGuard({
+    pins,
+    onChange,
+    notify,
+    later: (task) => {
+      setTimeout(() => !closing.signal.aborted && task(), times.accepted).unref()
+    },
+    recheck: (server) => void publishSoon(memberFor(server)).then(() => tellShelf(memberFor(server))),
+    onPrompts: (server) => void showPrompts(memberFor(server)),
+  })
+
+  const statusOf = (member: Member) => describeMember(member, publisher.problems(member.config.name))
 
   for (const config of options.servers) if (!members.has(config.name)) members.set(config.name, join(config))
 
@@ -97,75 +112,74 @@ export function createMcpHost(options: McpHostOptions): McpHost {
         tellShelf(member)
         tell({ type: 'state', server: name, status: statusOf(member) })
       },
-      onTools: () => {
-        const listed = connection.view().tools
-        member.publishing = member.publishing
-          .then(() => publish(member, listed))
-          .catch((error: Error) => notify(`server "${name}": its tools could not be used: ${error.message}`))
-        return member.publishing
-      },
-      onNotification: (method, params) => hear(name, method, params),
+      onTools: () => publishSoon(member),
+      onList: (type) => void (type === 'prompts' ? showPrompts(member) : tell({ type, server: name })),
+      onNotification: (method, params, client) => hear(name, method, params, client),
+      notify,
     })
-    const member: Member = {
-      config,
-      connection,
-      shelved: new Map(),
-      hidden: new Set(),
-      held: new Set(),
-      publishing: Promise.resolve(),
-    }
+    const member = newMember(config, connection)
     tellShelf(member)
     return member
   }
 
+  /** Those that are not held back, once that is known. */
+  async function showPrompts(member: Member): Promise<void> {
+    const { name } = member.config
+    member.comparing++
+    const listed = member.connection.view().prompts
+    const prompts = listed && (await guard.prompts(name, listed))
+    member.comparing--
+    if (member.connection.view().prompts !== listed) return
+    member.prompts = prompts
+    tell({ type: 'prompts', server: name })
+  }
+
+  /** One after the other, so that the last list is the one that counts. */
+  function publishSoon(member: Member): Promise<void> {
+    const listed = member.connection.view().tools
+    member.publishing = member.publishing
+      .then(() => publish(member, listed))
+      .catch((error: Error) =>
+        notify(`server "${member.config.name}": its tools could not be used: ${error.message}`),
+      )
+    return member.publishing
+  }
+
   async function publish(member: Member, listed: readonly ListedTool[]): Promise<void> {
     const { config } = member
-    const held = await heldOf(member, listed)
-    const shown = listed.filter(({ name }) => isAllowed(name, config) && !held.has(name))
-    const shelved = new Map<string, Tool>()
-    for (const one of shown) {
-      const tool = toShelvedTool(one, config)
-      const before = member.shelved.get(one.name)
-      shelved.set(one.name, before && JSON.stringify(before) === JSON.stringify(tool) ? before : tool)
-    }
-    const isSame =
-      shelved.size === member.shelved.size &&
-      [...shelved].every(([name, tool]) => member.shelved.get(name) === tool)
+    const { isCached, instructions } = member.connection.view()
+    // What the cache holds was compared when it came; where nothing is held back, that need not cost a start.
+    const isKnown = isCached && onChange === 'report'
+    const held = isKnown ? new Set<string>() : await guard.tools(config.name, listed)
+    member.instructions = isKnown ? instructions : await guard.instructions(config.name, instructions)
+    reportLimits(member)
     member.hidden = new Set(listed.flatMap(({ name }) => (isAllowed(name, config) ? [] : [name])))
     member.held = held
-    member.shelved = shelved
-    if (!isSame) {
-      shelf.replace(config.name, [...shelved.values()])
-    }
-    if (!isSame) tell({ type: 'tools', server: config.name, status: statusOf(member) })
+    const shown = listed.filter(({ name }) => !member.hidden.has(name) && !held.has(name))
+    await publisher.publish(config, shown.filter(isForModel))
+    const pageTools = shown.filter((tool) => !isForModel(tool))
+    if (isDeepStrictEqual(pageTools, member.pageTools)) return
+    member.pageTools = pageTools
+    tell({ type: 'tools', server: config.name, status: statusOf(member) })
   }
 
-  /** Own names of the tools that changed since they were first seen, where that holds them back. */
-  async function heldOf(
-    { config: { name: server }, connection }: Member,
-    listed: readonly ListedTool[],
-  ): Promise<ReadonlySet<string>> {
-    // What the cache holds was judged when it came; where nothing is held back, that need not cost a start.
-    const isKnown = connection.view().isCached && onChange === 'report'
-    if (!pins || isKnown || listed.length === 0) return new Set()
-    try {
-      const { changed } = await pins.judge(server, listed)
-      const names = changed.map(({ tool }) => tool)
-      if (names.length > 0) {
-        const outcome = onChange === 'hold' ? 'held back until accepted' : 'used as they are now'
-        notify(
-          `server "${server}": ${names.length} definition(s) changed since first seen (${names.slice(0, 5).join(', ')}), ${outcome}; see "toolshelf pins show ${server}"`,
-        )
-      }
-      return new Set(onChange === 'hold' ? names : [])
-    } catch (error) {
-      notify(`server "${server}": its definitions could not be compared: ${(error as Error).message}`)
-      return new Set()
-    }
+  /** Says once what is left out of a list that is too long. */
+  function reportLimits(member: Member): void {
+    const limit = member.connection.view().problems.find(({ kind }) => kind === 'limited')
+    if (limit && !member.isLimited) notify(`server "${member.config.name}": ${limit.message}`)
+    member.isLimited = limit !== undefined
   }
 
-  function tellShelf({ config, connection }: Member): void {
-    const { state, reason, instructions } = connection.view()
+  function tellShelf(member: Member): void {
+    const { config, connection } = member
+    const { state, reason } = connection.view()
+    const { instructions } = member
+    if (instructions !== undefined && !member.isNoted && unsafeKinds(instructions).length > 0) {
+      member.isNoted = true
+      notify(
+        `server "${config.name}": its instructions hold hidden characters or marks of ours; they are used without.`,
+      )
+    }
     shelf.server(config.name, {
       state: CORE_STATE[state],
       ...(reason !== undefined ? { error: reason } : {}),
@@ -175,11 +189,13 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     })
   }
 
-  function hear(server: string, method: string, params: Fields): void {
+  function hear(server: string, method: string, params: Fields, client: object | undefined): void {
     if (method === 'notifications/resources/list_changed') tell({ type: 'resources', server })
     if (method === 'notifications/prompts/list_changed') tell({ type: 'prompts', server })
     if (method === 'notifications/resources/updated')
       tell({ type: 'resource', server, uri: String(params.uri) })
+    if (method === 'notifications/elicitation/complete')
+      tell({ type: 'elicitation', server, id: String(params.elicitationId) })
     if (method === 'notifications/message') {
       const { level, logger, data } = params
       tell({
@@ -188,6 +204,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
         level: String(level ?? 'info'),
         logger: typeof logger === 'string' ? logger : undefined,
         data,
+        client,
       })
     }
   }
@@ -225,10 +242,20 @@ export function createMcpHost(options: McpHostOptions): McpHost {
 
   const prime = () => eachInTurn(() => {})
 
+  /** What the cache holds was compared when it came; with `hold`, something may have been accepted since. */
+  async function recallTexts(member: Member): Promise<void> {
+    await member.connection.recall()
+    const { instructions, prompts } = member.connection.view()
+    const { name } = member.config
+    const isHolding = onChange === 'hold'
+    member.instructions = isHolding ? await guard.instructions(name, instructions) : instructions
+    member.prompts = isHolding && prompts ? await guard.prompts(name, prompts) : prompts
+  }
+
   return {
     async recall() {
       const all = [...members.values()]
-      await Promise.all(all.map(({ connection }) => connection.recall()))
+      await Promise.all(all.map(recallTexts))
       await Promise.all(all.filter(isPinned).map(({ connection }) => connection.prime()))
     },
     prime,
@@ -250,9 +277,21 @@ export function createMcpHost(options: McpHostOptions): McpHost {
         return shelf.result(used, (error as Error).message, { isError: true })
       }
     },
+    isReadOnly(used) {
+      const { server = '', original } = shelf.resolve(used)
+      const member = members.get(server)
+      const listed = member?.connection.view().tools.find(({ name }) => name === original)
+      return member?.config.trustAnnotations === true && listed?.annotations?.readOnlyHint === true
+    },
     call,
-    request: async (server, method, params, callOptions = {}) =>
-      memberFor(server).connection.request(method, params, callOptions),
+    async request(server, method, params, callOptions = {}) {
+      const { connection } = memberFor(server)
+      if (method === 'prompts/get' && guard.isPromptHeld(server, params?.name))
+        throw new Error(heldBack(server, `the prompt "${params?.name}"`))
+      const result = await connection.request(method, params, callOptions)
+      if (method !== 'prompts/list' || !Array.isArray(result.prompts)) return result
+      return { ...result, prompts: await guard.prompts(server, result.prompts) }
+    },
     async settled({ timeout, only } = {}) {
       const isPending = () =>
         !closing.signal.aborted &&
@@ -287,6 +326,13 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       await member.connection.refresh()
       await member.publishing
     },
+    watchLists() {
+      for (const { connection } of members.values()) connection.watchLists()
+    },
+    async freshen({ timeout }) {
+      const all = Promise.all([...members.values()].map(({ connection }) => connection.freshen()))
+      await within(all, timeout, 'late').catch(() => {}) // It comes with the next access.
+    },
     listen(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -297,23 +343,4 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       await Promise.all([...members.values()].map(({ connection }) => connection.close()))
     },
   }
-}
-
-function statusOf({ config, connection, hidden, held }: Member): ServerStatus {
-  const view = connection.view()
-  const shown = view.tools.filter(({ name }) => !hidden.has(name))
-  return { name: config.name, config, ...view, tools: shown, hidden: [...hidden], held: [...held] }
-}
-
-function whyNot({ config, hidden }: Member, tool: string): string {
-  if (hidden.has(tool)) return `"${tool}" of "${config.name}" is not allowed by ${config.source}`
-  return `"${tool}" of "${config.name}" is held back: its definition changed since it was first seen. Look at it with "toolshelf pins show ${config.name}" and allow it with "toolshelf pins accept ${config.name}".`
-}
-
-function pinnedFirst(a: Member, b: Member): number {
-  return Number(isPinned(b)) - Number(isPinned(a))
-}
-
-function isPinned({ config: { alwaysLoad, tools } }: Member): boolean {
-  return alwaysLoad === true || Object.values(tools).some((tool) => tool.alwaysLoad === true)
 }

@@ -8,6 +8,8 @@ export type Listed = {
   readonly entries: readonly unknown[]
   /** There was more than is taken. */
   readonly isCut: boolean
+  /** For how long the server says that it stays as it is: the shortest of its pages. */
+  readonly ttlMs: number | undefined
 }
 
 const MOST_PAGES = 1000
@@ -25,6 +27,7 @@ export async function listAll(
   let cursor: unknown
   let size = 0
   let isLate = false
+  let ttlMs: number | undefined
   const hasRoom = () => !isLate && entries.length < MOST_ENTRIES && size < MOST_CHARACTERS
   const walk = async () => {
     for (let page = 0; page < MOST_PAGES && hasRoom(); page++) {
@@ -33,6 +36,7 @@ export async function listAll(
       if (!Array.isArray(found)) throw new Error(`its answer holds no list of ${field}`)
       for (const entry of found) entries.push(entry)
       size += sizeOf(found)
+      ttlMs = page === 0 ? ttlOf(result) : shorter(ttlMs, ttlOf(result))
       cursor = result.nextCursor
       if (typeof cursor !== 'string' || seen.has(cursor)) return false
       seen.add(cursor)
@@ -45,7 +49,15 @@ export async function listAll(
     isLate = true
     throw error.cause instanceof SilenceError ? new Error(late, { cause: error }) : error
   })
-  return { entries, isCut }
+  return { entries, isCut, ttlMs }
+}
+
+function ttlOf({ ttlMs }: Fields): number | undefined {
+  return typeof ttlMs === 'number' && ttlMs >= 0 ? ttlMs : undefined
+}
+
+function shorter(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : Math.min(one, other)
 }
 
 /** What cannot be written for its depth is left out later on, and counts as if it filled a page. */

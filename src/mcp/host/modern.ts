@@ -7,6 +7,7 @@ import {
   type McpSubscription,
 } from '@modelcontextprotocol/client'
 import type { Asker } from '../types.ts'
+import { passableMeta } from './meta.ts'
 import type { Fields, SessionCallOptions } from './session.ts'
 
 export type Modern = {
@@ -40,10 +41,10 @@ export function createModern(client: Client): Modern {
   }
 
   return {
-    async inRounds(send, { asker, signal }) {
+    async inRounds(send, { asker, signal, meta }) {
       let added: Fields = {}
       for (let round = 0; round < MOST_ROUNDS; round++) {
-        const result = await send({ ...added, _meta: metaFor(asker) })
+        const result = await send({ ...added, _meta: { ...passableMeta(meta), ...metaFor(asker) } })
         if (result.resultType !== 'input_required') return result
         const { inputRequests, requestState } = result
         added = {

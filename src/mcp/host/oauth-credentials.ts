@@ -1,15 +1,15 @@
 // What a login gave, in a private file per server and address: the tokens, the client that they were given to, and where
 // they are refreshed. Several processes share it.
 import { createHash, randomUUID } from 'node:crypto'
-import { chmod, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type {
   OAuthDiscoveryState,
   StoredOAuthClientInformation,
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client'
+import { lockFile } from '../file-lock.ts'
 
 export type Credentials = {
   readonly server: string
@@ -68,7 +68,7 @@ export function openCredentials({ folder, server, url, notify }: CredentialOptio
     remove: () => rm(path, { force: true }),
     async alone(work) {
       await makePrivate(folder)
-      const release = await lock(`${path}.lock`)
+      const release = await lockFile(`${path}.lock`, LONGEST_HOLD)
       try {
         return await work()
       } finally {
@@ -88,6 +88,9 @@ export async function loggedInAddresses(folder: string, server: string): Promise
   const found = await Promise.all(own.map(async (name) => parse((await readText(join(folder, name))) ?? '')))
   return found.flatMap((credentials) => (credentials?.server === server ? [credentials.url] : []))
 }
+
+/** Milliseconds; longer than a refresh takes. */
+const LONGEST_HOLD = 60_000
 
 function fileFor(server: string, url: string): string {
   const hash = createHash('sha256')
@@ -147,31 +150,4 @@ async function replace(path: string, text: string): Promise<void> {
     await rm(temporary, { force: true })
     throw error
   }
-}
-
-/** Longer than any work under a lock takes: who holds one for longer has been killed. */
-const LONGEST_HOLD = 60_000
-const PAUSE = 25
-
-async function lock(path: string): Promise<() => Promise<void>> {
-  while (!(await tryLock(path))) {
-    if (await isAbandoned(path)) await rm(path, { force: true })
-    else await sleep(PAUSE)
-  }
-  return () => rm(path, { force: true })
-}
-
-async function tryLock(path: string): Promise<boolean> {
-  try {
-    await (await open(path, 'wx', 0o600)).close()
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
-  }
-}
-
-async function isAbandoned(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined)
-  return found !== undefined && Date.now() - found.mtimeMs > LONGEST_HOLD
 }

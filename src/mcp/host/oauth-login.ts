@@ -16,6 +16,7 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 import { oneLine } from '../../core/errors.ts'
+import { createRedactor } from '../safety/redact/index.ts'
 import type { ServerConfig } from '../types.ts'
 import { briefFetch, createOAuth, describe } from './oauth.ts'
 import { listenForCallback } from './oauth-callback.ts'
@@ -198,6 +199,7 @@ async function countTools(
     isKnownLegacy: false,
     authorize: provider as unknown as SessionOptions['authorize'],
     limits: undefined,
+    redact: createRedactor(config).text,
     signal: signal ?? new AbortController().signal,
     onNotification: () => {},
     onRequest: async (method) => {

@@ -1,18 +1,15 @@
 // What a call returned, as the protocol has it: what a server spelled otherwise is shown rather than lost.
 import type { CallOutput } from '../types.ts'
+import { withPassableMeta } from './meta.ts'
 import type { Fields } from './session.ts'
 
-/** What belongs to the connection stays there. */
-const OF_CONNECTION = 'io.modelcontextprotocol/'
-
-export function readOutput({ resultType: _, _meta, isError, ...result }: Fields): CallOutput {
-  const given = result.content ?? []
-  const content = Array.isArray(given) ? (given as unknown[]) : [given]
-  const meta = Object.entries(_meta ?? {}).filter(([key]) => !key.startsWith(OF_CONNECTION))
+export function readOutput({ resultType: _, isError, ...given }: Fields): CallOutput {
+  const result = withPassableMeta(given)
+  const blocks = result.content ?? []
+  const content = Array.isArray(blocks) ? (blocks as unknown[]) : [blocks]
   return {
     ...result,
     ...(typeof isError === 'boolean' ? { isError } : {}),
-    ...(meta.length > 0 ? { _meta: Object.fromEntries(meta) } : {}),
     content: content.map((block) => (isBlock(block) ? block : asText(block))),
   }
 }

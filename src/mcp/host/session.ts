@@ -16,9 +16,11 @@ import {
 import type { CallOptions, CallOutput, ListedTool, RemoteConfig, ServerConfig } from '../types.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 import { type Listed, listAll } from './listing.ts'
+import { passableMeta, withPassableMeta } from './meta.ts'
 import { createModern } from './modern.ts'
 import { readOutput } from './output.ts'
 import { createPatience, SilenceError } from './patience.ts'
+import { type Call, currentCall } from './questions.ts'
 import { ENDED, moreRights, reasonFor } from './reasons.ts'
 import { SessionError } from './session-error.ts'
 import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
@@ -58,6 +60,8 @@ export type SessionOptions = {
   readonly isKnownLegacy: boolean
   readonly authorize: AuthProvider | undefined
   readonly limits: StdioLimits | undefined
+  /** Hides secrets in what the process writes to stderr. */
+  readonly redact: (text: string) => string
   /** Ends it at any moment. */
   readonly signal: AbortSignal
   /** A notification of the server. */
@@ -74,7 +78,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const { transport } = config
   if (transport.kind === 'stdio') {
     const open = (isLegacy: boolean) =>
-      connect(options, createStdioTransport(transport, options.limits), deadline, isLegacy)
+      connect(options, createStdioTransport(transport, options.limits, options.redact), deadline, isLegacy)
     if (isKnownLegacy) return open(true)
     // Some servers end at a question that they do not know; asked the old way they stay.
     return open(false).catch((error: unknown) => {
@@ -130,6 +134,7 @@ async function connect(
   const { config } = options
   const process = 'ending' in transport ? (transport as StdioTransport) : undefined
   const left = Math.max(1, deadline - Date.now())
+  noteAnswers(transport)
   const client = new Client(options.clientInfo, {
     capabilities: options.capabilities as ClientCapabilities,
     versionNegotiation: {
@@ -188,7 +193,7 @@ async function connect(
   const send: typeof sendOnce = (method, params, given) =>
     modern?.instead(method, params ?? {}) ??
     modern?.inRounds((added) => sendOnce(method, { ...params, ...added }, given), given) ??
-    sendOnce(method, params, given)
+    sendOnce(method, withMeta(params, given), given)
 
   return {
     info: client.getServerVersion(),
@@ -213,7 +218,10 @@ async function connect(
           .catch(explain) as Promise<Fields>
       return readOutput(await (modern?.inRounds(call, given) ?? call({})))
     },
-    request: send,
+    async request(method, params, given) {
+      const { resultType: _, ...result } = await send(method, params, given)
+      return withPassableMeta(result)
+    },
     notify: (method) => client.notification({ method } as never),
     async close() {
       isClosing = true
@@ -221,6 +229,32 @@ async function connect(
       await client.close().catch(() => {})
       await transport.close().catch(() => {})
     },
+  }
+}
+
+function withMeta(params: Fields | undefined, { meta }: SessionCallOptions): Fields | undefined {
+  const passed = passableMeta(meta)
+  return Object.keys(passed).length > 0 ? { ...params, _meta: passed } : params
+}
+
+/** Requests whose answers may come after they were given up. */
+const MOST_NOTED = 1000
+
+/** Tells a call when its request is answered, however late. */
+function noteAnswers(transport: Transport): void {
+  const calls = new Map<unknown, Call>()
+  const send = transport.send.bind(transport)
+  transport.send = (message, options) => {
+    const call = 'method' in message && 'id' in message ? currentCall() : undefined
+    if (call) calls.set((message as { id?: unknown }).id, call)
+    const [oldest] = calls.keys()
+    if (calls.size > MOST_NOTED) calls.delete(oldest)
+    return send(message, options)
+  }
+  transport.onmessage = (message) => {
+    if ('method' in message || !('id' in message)) return
+    calls.get(message.id)?.answered()
+    calls.delete(message.id)
   }
 }
 
@@ -235,6 +269,7 @@ const NOTIFICATIONS = [
   'notifications/resources/list_changed',
   'notifications/resources/updated',
   'notifications/message',
+  'notifications/elicitation/complete',
 ] as const
 
 const REQUESTS = {

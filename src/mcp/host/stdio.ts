@@ -34,8 +34,9 @@ export const stdioLimits: StdioLimits = { longestLine: 32_000_000, grace: 1000 }
 export function createStdioTransport(
   { command, args, env, cwd }: StdioConfig,
   { longestLine, grace }: StdioLimits = stdioLimits,
+  redact?: (text: string) => string,
 ): StdioTransport {
-  const tail = createTail()
+  const tail = createTail(redact)
   const reader = createLineReader(longestLine)
   /** Requests of ours that wait for an answer. */
   const asked = new Set<unknown>()

@@ -1,29 +1,30 @@
-// The last words of a process: bounded, and safe to show.
+// Keeps the last lines that a process wrote to stderr: bounded, and safe to show.
+import { cleanText } from '../../core/clean-text.ts'
 
 export type Tail = { add(chunk: Buffer): void; text(): string }
 
-const MOST_BYTES = 8_192
+const MOST_CHARACTERS = 8_192
 const MOST_LINES = 20
+/** Kept in front of what is shown, so that a secret which begins there is still found whole. */
+const MARGIN = 8_192
 
-export function createTail(): Tail {
+/** `redact` hides secrets: before anything is cut, or half of one would stay. */
+export function createTail(redact: (text: string) => string = (text) => text): Tail {
   let kept: Buffer = Buffer.alloc(0)
+  let isCut = false
   return {
     add(chunk) {
-      kept = Buffer.concat([kept, chunk.subarray(-MOST_BYTES)]).subarray(-MOST_BYTES)
+      const all = Buffer.concat([kept, chunk.subarray(-(MOST_CHARACTERS + MARGIN))])
+      isCut ||= all.length > MOST_CHARACTERS + MARGIN || chunk.length > MOST_CHARACTERS + MARGIN
+      kept = all.subarray(-(MOST_CHARACTERS + MARGIN))
     },
-    text: () => clean(kept.toString('utf8')).split('\n').slice(-MOST_LINES).join('\n'),
+    text() {
+      const shown = redact(cleanText(kept.toString('utf8')).replaceAll('\ufffd', '').trim())
+      return (isCut ? shown.slice(MARGIN / 2) : shown)
+        .slice(-MOST_CHARACTERS)
+        .split('\n')
+        .slice(-MOST_LINES)
+        .join('\n')
+    },
   }
-}
-
-/** Without colours, other control characters, and half a line at the start. */
-function clean(text: string): string {
-  return (
-    text
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
-      .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, '')
-      .replace(/\r\n?/g, '\n')
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
-      .replace(/[\u0000-\u0008\u000b-\u001f\u007f\ufffd]/g, '')
-      .trim()
-  )
 }

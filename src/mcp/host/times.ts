@@ -14,6 +14,8 @@ export type Times = {
   readonly turn: number
   /** Between two refreshes of a list that changes all the time, at first. */
   readonly refresh: number
+  /** Between two looks whether what is held back has been accepted. */
+  readonly accepted: number
 }
 
 export const defaultTimes: Times = {
@@ -24,4 +26,5 @@ export const defaultTimes: Times = {
   ping: 10_000,
   turn: 2000,
   refresh: 500,
+  accepted: 2000,
 }

@@ -1,7 +1,7 @@
 // What is different between two definitions of a tool: place by place, and as lines for people.
 import { cut } from '../../core/errors.ts'
 import type { ListedTool } from '../types.ts'
-import { PARTS } from './fingerprint.ts'
+import { partsOf } from './fingerprint.ts'
 import { visible } from './suspicion.ts'
 import { isContainer, walk } from './walk.ts'
 
@@ -68,9 +68,9 @@ function sharedStart(one: string, other: string): number {
 
 function placesOf(tool: ListedTool): Map<string, string> {
   const places = new Map<string, string>()
-  for (const part of PARTS) {
-    if (tool[part] === undefined) continue
-    for (const { path, value } of walk(tool[part], part, isShort))
+  for (const [part, whole] of Object.entries(partsOf(tool))) {
+    if (whole === undefined) continue
+    for (const { path, value } of walk(whole, part, isShort))
       if (!isContainer(value) || isShort(value)) places.set(path, printed(value))
   }
   return places

@@ -4,12 +4,24 @@ import type { ListedTool } from '../types.ts'
 import { isContainer } from './walk.ts'
 
 /** What counts of a definition. A server's other remarks (`_meta`, `execution` …) may change freely. */
-export const PARTS = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const
+const PARTS = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const
+
+const ALWAYS_LOAD = 'anthropic/alwaysLoad'
+
+/** The parts of a definition that count; the mark by which a server has a tool always loaded is one of them. */
+export function partsOf(tool: ListedTool): { readonly [part: string]: unknown } {
+  const meta = tool._meta
+  const mark = typeof meta === 'object' && meta !== null ? meta[ALWAYS_LOAD] : undefined
+  return {
+    ...Object.fromEntries(PARTS.map((part) => [part, tool[part]])),
+    ...(typeof mark === 'boolean' ? { _meta: { [ALWAYS_LOAD]: mark } } : {}),
+  }
+}
 
 /** SHA-256 in hexadecimal digits. The order of keys does not matter; the order of lists does. */
 export function fingerprint(tool: ListedTool): string {
   const hash = createHash('sha256')
-  for (const part of PARTS) hash.update(written(tool[part] ?? null))
+  for (const value of Object.values(partsOf(tool))) hash.update(written(value ?? null))
   return hash.digest('hex')
 }
 

@@ -1,4 +1,5 @@
 // Text that a person does not see and a model reads: invisible characters, letters in disguise, tags, blobs.
+import { unsafeKinds } from '../../core/clean-text.ts'
 import { excerpt, type Finding, isPlain, LONGEST_TEXT, plain } from './suspicion.ts'
 
 export function findHidden(text: string, where: string): Finding[] {
@@ -16,6 +17,15 @@ export function findHidden(text: string, where: string): Finding[] {
 function tooLong(text: string, where: string): Finding {
   const message = `it is so long that only the first ${LONGEST_TEXT} characters were read`
   return { kind: 'hidden', level: 'warn', where, excerpt: `${text.length} characters`, message }
+}
+
+/** Where the first mark of ours stands: up to there nothing changes when it is made harmless. */
+function markIn(text: string): number {
+  return (
+    [...text.matchAll(/[<\uff1c\ufe64]/g)].find(({ index }) =>
+      unsafeKinds(text.slice(index, index + 80)).includes('mark'),
+    )?.index ?? 0
+  )
 }
 
 type Check = {
@@ -84,6 +94,13 @@ const characters: readonly Check[] = [
 ]
 
 const markup: readonly Check[] = [
+  {
+    pattern: /[<\uff1c\ufe64]/,
+    level: 'warn',
+    message: 'it holds marks that Toolshelf and the API use to speak to the model',
+    unless: (text) => !unsafeKinds(text).includes('mark'),
+    show: (text) => excerpt(text, markIn(text), markIn(text) + 40),
+  },
   {
     pattern: new RegExp(`</(?:${TAG})>`, 'i'),
     level: 'warn',

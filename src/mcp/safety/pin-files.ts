@@ -2,9 +2,15 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { lockFile } from '../file-lock.ts'
 import type { ListedTool } from '../types.ts'
 
+/** What can be pinned: tools, prompts, and what a server says of itself. */
+export type PinKind = 'tool' | 'prompt' | 'instructions'
+
 export type Pin = {
+  /** Of a tool unless it says otherwise. */
+  readonly kind?: Exclude<PinKind, 'tool'>
   readonly name: string
   readonly accepted: Seen
   /** The newest definition, where it is another one. */
@@ -21,7 +27,12 @@ export type Seen = {
   readonly definition?: ListedTool
 }
 
+/** By `pinKey`. */
 export type PinnedTools = ReadonlyMap<string, Pin>
+
+export function pinKey(kind: PinKind, name: string): string {
+  return `${kind} ${name}`
+}
 
 export type PinFiles = {
   /** Undefined for a server never seen. Never rejects, as all of these. */
@@ -30,9 +41,12 @@ export type PinFiles = {
   /** False when there was nothing. */
   remove(server: string): Promise<boolean>
   all(): Promise<ReadonlyMap<string, PinnedTools>>
+  /** Runs the work while no other process changes the server's file. */
+  alone<Result>(server: string, work: () => Promise<Result>): Promise<Result>
 }
 
 const VERSION = 1
+const KINDS: ReadonlySet<unknown> = new Set(['prompt', 'instructions'])
 /** Of definitions in one file; beyond, only hashes are kept. */
 const MOST_CHARACTERS = 16_000_000
 
@@ -103,6 +117,15 @@ export function openPinFiles(folder: string | undefined, notify: (message: strin
         tellOnce(error)
       }
     },
+    async alone(server, work) {
+      const path = pathOf(server)
+      const release = path === undefined ? undefined : await lock(`${path}.lock`)
+      try {
+        return await work()
+      } finally {
+        await release?.().catch(() => {})
+      }
+    },
     async remove(server) {
       const wasKept = memory.delete(server)
       const path = pathOf(server)
@@ -126,10 +149,23 @@ export function openPinFiles(folder: string | undefined, notify: (message: strin
   }
 }
 
+/** Milliseconds; a file is read and written in far less. */
+const LONGEST_HOLD = 5000
+
+/** Where no lock can be made no file can be written either. */
+async function lock(path: string): Promise<(() => Promise<void>) | undefined> {
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    return await lockFile(path, LONGEST_HOLD)
+  } catch {
+    return undefined
+  }
+}
+
 type PinFile = { readonly version: number; readonly server: string; readonly tools: readonly Pin[] }
 
 function byName({ tools }: PinFile): PinnedTools {
-  return new Map(tools.map((pin) => [pin.name, pin]))
+  return new Map(tools.map((pin) => [pinKey(pin.kind ?? 'tool', pin.name), pin]))
 }
 
 /** A readable part for people, a hash for names that differ only in what a file's name cannot hold. */
@@ -175,7 +211,12 @@ function parse(text: string): PinFile {
 }
 
 function isPin(value: Pin | null): boolean {
-  return typeof value?.name === 'string' && isSeen(value.accepted) && (!value.newest || isSeen(value.newest))
+  return (
+    (value?.kind === undefined || KINDS.has(value.kind)) &&
+    typeof value?.name === 'string' &&
+    isSeen(value.accepted) &&
+    (!value.newest || isSeen(value.newest))
+  )
 }
 
 function isSeen(value: Seen | undefined): boolean {

@@ -1,12 +1,15 @@
-// Pins: what each tool looked like when it was first seen, or last accepted, and what is different now.
+// Pins: what each tool, prompt and instruction of a server looked like when it was first seen, or last accepted, and what
+// is different now.
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { ListedTool } from '../types.ts'
-import { fingerprint, PARTS } from './fingerprint.ts'
-import { openPinFiles, type Pin, type PinnedTools, type Seen } from './pin-files.ts'
+import { fingerprint, partsOf } from './fingerprint.ts'
+import { openPinFiles, type Pin, type PinKind, type PinnedTools, pinKey, type Seen } from './pin-files.ts'
 
 export type Change = {
-  readonly tool: string
+  readonly kind: PinKind
+  /** Of the tool or prompt; instructions are called so. */
+  readonly name: string
   /** As it was accepted. */
   readonly before: ListedTool
   /** As it was last seen. */
@@ -28,15 +31,18 @@ export type Verdict = {
 
 export type PinnedServer = {
   readonly server: string
+  /** Names of its pinned tools. */
   readonly tools: readonly string[]
+  /** Names of its pinned prompts. */
+  readonly prompts: readonly string[]
   readonly changed: readonly Change[]
 }
 
 export type Pins = {
-  /** Pins what is new and tells what changed. What follows from a change is for the caller to decide. */
-  judge(server: string, tools: readonly ListedTool[]): Promise<Verdict>
-  /** Makes the newest definitions the accepted ones, of all tools or of those named; returns whose changed. */
-  accept(server: string, tools?: readonly string[]): Promise<readonly string[]>
+  /** Pins what is new of one kind and reports what changed. What follows from a change is for the caller to decide. */
+  judge(server: string, listed: readonly ListedTool[], kind?: PinKind): Promise<Verdict>
+  /** Makes the newest definitions the accepted ones, of all or of those named; returns the names of what changed. */
+  accept(server: string, names?: readonly string[]): Promise<readonly string[]>
   /** False when the server had no pins. */
   forget(server: string): Promise<boolean>
   list(): Promise<readonly PinnedServer[]>
@@ -73,60 +79,74 @@ export function openPins({ folder, now = Date.now, notify = () => {} }: PinsOpti
   const stamp = () => new Date(now()).toISOString()
   let last: Promise<unknown> = Promise.resolve()
   /** One after the other, so that what is read is still true when it is written. */
-  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const result = last.then(work)
+  const inTurn = <Result>(server: string, work: () => Promise<Result>): Promise<Result> => {
+    const result = last.then(() => files.alone(server, work))
     last = result.catch(() => {})
     return result
   }
   return {
-    judge: (server, tools) =>
-      inTurn(async () => {
+    judge: (server, listed, kind = 'tool') =>
+      inTurn(server, async () => {
         const known = (await files.read(server)) ?? none
-        const { pins, verdict } = compare(known, tools, stamp())
+        const { pins, verdict } = compare(known, listed, kind, stamp())
         if (!isSame(pins, known)) await files.write(server, pins)
         return verdict
       }),
-    accept: (server, tools) =>
-      inTurn(async () => {
+    accept: (server, names) =>
+      inTurn(server, async () => {
         const pins = new Map((await files.read(server)) ?? none)
-        const waiting = [...pins.values()].filter(
-          ({ name, newest }) => newest && (tools?.includes(name) ?? true),
-        )
-        for (const { newest, ...pin } of waiting)
-          pins.set(pin.name, { ...pin, accepted: { ...newest!, since: stamp() } })
+        const waiting = [...pins].filter(([, { name, newest }]) => newest && (names?.includes(name) ?? true))
+        for (const [key, { newest, ...pin }] of waiting)
+          pins.set(key, { ...pin, accepted: { ...newest!, since: stamp() } })
         if (waiting.length > 0) await files.write(server, pins)
-        return waiting.map(({ name }) => name)
+        return waiting.map(([, { name }]) => name)
       }),
-    forget: (server) => inTurn(() => files.remove(server)),
-    list: () => inTurn(async () => [...(await files.all())].map(pinned)),
+    forget: (server) => inTurn(server, () => files.remove(server)),
+    list: async () => {
+      await last
+      return [...(await files.all())].map(pinned)
+    },
   }
 }
 
-function pinned([server, tools]: readonly [string, PinnedTools]): PinnedServer {
-  const pins = [...tools.values()]
-  return { server, tools: [...tools.keys()], changed: pins.flatMap((pin) => changeOf(pin) ?? []) }
+function pinned([server, all]: readonly [string, PinnedTools]): PinnedServer {
+  const pins = [...all.values()]
+  const namesOf = (kind: PinKind) => pins.filter((pin) => kindOf(pin) === kind).map(({ name }) => name)
+  return {
+    server,
+    tools: namesOf('tool'),
+    prompts: namesOf('prompt'),
+    changed: pins.flatMap((pin) => changeOf(pin) ?? []),
+  }
+}
+
+function kindOf({ kind }: Pin): PinKind {
+  return kind ?? 'tool'
 }
 
 /** What is to be kept now, pins that stay as they are by identity, and what to tell. */
 function compare(
   known: PinnedTools,
-  tools: readonly ListedTool[],
+  items: readonly ListedTool[],
+  kind: PinKind,
   at: string,
 ): { readonly pins: PinnedTools; readonly verdict: Verdict } {
-  const listed = byName(tools)
-  const looks = [...listed].map(([name, group]) => look(known.get(name), group, at))
-  const gone = [...known.values()].filter(({ name }) => !listed.has(name))
-  const removed = gone.filter(({ isMissing }) => !isMissing)
+  const listed = byName(items)
+  const looks = [...listed].map(([name, group]) => look(known.get(pinKey(kind, name)), group, kind, at))
+  const own = [...known.values()].filter((pin) => kindOf(pin) === kind)
+  const gone = own.filter(({ name }) => !listed.has(name))
+  // Prompts are listed page by page: one that is not on a page has not gone.
+  const removed = kind === 'tool' ? gone.filter(({ isMissing }) => !isMissing) : []
   // In the order in which they were first seen.
   const pins = new Map(known)
-  for (const { pin } of looks) pins.set(pin.name, pin)
-  for (const pin of removed) pins.set(pin.name, { ...pin, isMissing: true })
-  for (const { name } of gone.slice(MOST_MISSING)) pins.delete(name)
+  for (const { pin } of looks) pins.set(pinKey(kind, pin.name), pin)
+  for (const pin of removed) pins.set(pinKey(kind, pin.name), { ...pin, isMissing: true })
+  for (const { name } of gone.slice(MOST_MISSING)) pins.delete(pinKey(kind, name))
   return {
     pins,
     verdict: {
       changed: looks.flatMap(({ change }) => change ?? []),
-      added: known.size > 0 ? [...listed.keys()].filter((name) => !known.has(name)) : [],
+      added: own.length > 0 ? [...listed.keys()].filter((name) => !known.has(pinKey(kind, name))) : [],
       removed: removed.map(({ name }) => name),
     },
   }
@@ -150,12 +170,14 @@ function byName(tools: readonly ListedTool[]): ReadonlyMap<string, SameName> {
 function look(
   known: Pin | undefined,
   listed: SameName,
+  kind: PinKind,
   at: string,
 ): { readonly pin: Pin; readonly change: Change | undefined } {
   const accepted = known?.accepted ?? see(listed[0], at)
   const other = listed.find(({ hash }) => hash !== accepted.hash)
   const newest = other && renew(known?.newest, other, at)
-  const pin: Pin = { name: listed[0].tool.name, accepted, ...(newest && { newest }) }
+  const { name } = listed[0].tool
+  const pin: Pin = { ...(kind === 'tool' ? {} : { kind }), name, accepted, ...(newest && { newest }) }
   const isSame = known !== undefined && !known.isMissing && known.newest === newest
   return { pin: isSame ? known : pin, change: changeOf(pin, other?.tool) }
 }
@@ -170,11 +192,13 @@ function renew(newest: Seen | undefined, other: Listed, at: string): Seen {
   return newest?.hash === other.hash ? newest : see(other, newest?.since ?? at)
 }
 
-function changeOf({ name, accepted, newest }: Pin, live?: ListedTool): Change | undefined {
+function changeOf(pin: Pin, live?: ListedTool): Change | undefined {
+  const { name, accepted, newest } = pin
   const after = live ?? newest?.definition
   return (
     newest && {
-      tool: name,
+      kind: kindOf(pin),
+      name,
       before: accepted.definition ?? { name },
       after: after ?? { name },
       since: newest.since,
@@ -185,7 +209,7 @@ function changeOf({ name, accepted, newest }: Pin, live?: ListedTool): Change | 
 
 /** The parts that count, if they are small enough to be kept. */
 function small(tool: ListedTool): ListedTool | undefined {
-  const definition = Object.fromEntries(PARTS.map((part) => [part, tool[part]])) as ListedTool
+  const definition = partsOf(tool) as ListedTool
   try {
     return JSON.stringify(definition).length <= LONGEST_DEFINITION ? definition : undefined
   } catch {
@@ -194,5 +218,5 @@ function small(tool: ListedTool): ListedTool | undefined {
 }
 
 function isSame(one: PinnedTools, other: PinnedTools): boolean {
-  return one.size === other.size && [...one.values()].every((pin) => other.get(pin.name) === pin)
+  return one.size === other.size && [...one].every(([key, pin]) => other.get(key) === pin)
 }

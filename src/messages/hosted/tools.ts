@@ -108,7 +108,8 @@ function corpusOf({ tools = [], messages }: MessagesRequest): readonly PoolTool[
   let corpus = corpora.get(key)
   if (!corpus) {
     const named = new Map(searchable.map((tool) => [nameOf(tool), { ...tool, name: nameOf(tool) }]))
-    corpus = buildPool([...named.values()], { descriptionLimit: 1, reserved: [], warn: () => {} }).tools
+    const options = { descriptionLimit: 1, exactNames: true, reserved: [], warn: () => {} }
+    corpus = buildPool([...named.values()], options).tools
     corpora.set(key, corpus)
   }
   return corpus

@@ -1,6 +1,7 @@
 // Hidden searches that no id carries, because no call followed them: remembered by everything said up to that reply.
 // Losing them costs a search, not a tool.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
+import { oncePerFrozen } from '../../core/frozen.ts'
 import { type Fields, textOf } from '../../core/oracle/json.ts'
 import { blocksOf } from '../../core/oracle/turns.ts'
 import { createRecent } from '../recent.ts'
@@ -36,13 +37,15 @@ export function createMemory(): Memory {
 /** For each message, a hash of all that was said up to it. Breakpoints and thinking may come and go. */
 function keysOf(owner: string, messages: readonly Fields[]): string[] {
   let key = owner
-  return messages.map(({ role, content }) => {
-    const said = blocksOf(content)
-      .filter(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
-      .map(({ type, text, id, tool_use_id: of }) => [type, textOf(text), id, of])
-    key = createHash('sha256')
-      .update(JSON.stringify([key, role, said]))
-      .digest('base64')
+  return messages.map((message) => {
+    key = hash('sha256', key + digestOf(message), 'base64')
     return key
   })
 }
+
+const digestOf = oncePerFrozen(({ role, content }: Fields): string => {
+  const said = blocksOf(content)
+    .filter(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
+    .map(({ type, text, id, tool_use_id: of }) => [type, textOf(text), id, of])
+  return hash('sha256', JSON.stringify([role, said]), 'base64')
+})

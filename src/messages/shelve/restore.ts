@@ -3,7 +3,8 @@
 import { searchNote, withRemark } from '../../core/history/notes.ts'
 import { type Fields, textOf } from '../../core/oracle/json.ts'
 import { blocksOf } from '../../core/oracle/turns.ts'
-import { type CodedNames, carriedBy, type Search, withoutCarried } from './carry.ts'
+import { withPlainIds } from '../traces.ts'
+import { type CodedNames, carriedBy, type Search } from './carry.ts'
 
 export type Restoring = {
   /** Deferred tools by the code of their names. */
@@ -12,18 +13,45 @@ export type Restoring = {
   readonly searchTool: string
   /** Searches of the reply at this place that its ids do not carry. */
   readonly remembered: (message: number) => readonly Search[]
+  /** Thinking is switched on by hand: the API refuses a turn of calls that does not start with the model's thought. */
+  readonly thinksByHand: boolean
 }
 
 export function restore(messages: readonly Fields[], restoring: Restoring): Fields[] {
   const loaded = new Set<string>()
+  /** Results of searches that stand beside the calls of the reply before. */
+  let results: readonly Fields[] = []
   return messages.flatMap((message, index) => {
-    if (message.role !== 'assistant') return [withPlainIds(message)]
+    const plain = withPlainIds(message)
+    const pending = results
+    results = []
+    if (message.role !== 'assistant')
+      return [pending.length === 0 ? plain : { ...plain, content: [...pending, ...blocksOf(plain.content)] }]
     // A model that only searched has said nothing, which no API takes back.
     if (blocksOf(message.content).length === 0 && index < messages.length - 1) return []
     const searches = searchesIn(message, index, loaded, restoring)
-    const plain = withPlainIds(message)
-    return searches.length === 0 ? [plain] : split(plain, index, searches, restoring.searchTool)
+    if (searches.length === 0) return [plain]
+    const isAnswered = hasResults(messages[index + 1])
+    const isBeside = ({ at }: Search) => restoring.thinksByHand && isAnswered && losesThought(plain, at)
+    const restored = split(plain, index, searches, isBeside, restoring)
+    results = restored.results
+    return restored.turns
   })
+}
+
+function hasResults(message: Fields | undefined): boolean {
+  return message?.role === 'user' && blocksOf(message.content).some(({ type }) => type === 'tool_result')
+}
+
+/** Whether the part of a reply that starts here has calls, and its thought stands before it. */
+function losesThought({ content }: Fields, at: number): boolean {
+  const blocks = blocksOf(content)
+  const isThought = ({ type }: Fields) => type === 'thinking' || type === 'redacted_thinking'
+  return (
+    blocks.slice(at).some(({ type }) => type === 'tool_use') &&
+    blocks.slice(0, at).some(isThought) &&
+    !blocks.slice(at, at + 1).some(isThought)
+  )
 }
 
 /** A search in its one form, and its result. */
@@ -73,8 +101,18 @@ function searchesIn(
     .filter((search) => search.names.length > 0)
 }
 
-/** Did this conversation have hidden searches? */
-export function hasSearches(messages: readonly Fields[], { names, remembered }: Restoring): boolean {
+/** Whether this conversation had hidden searches whose tools, or other tools on the shelf, it still uses. */
+export function isRestored(messages: readonly Fields[], restoring: Restoring): boolean {
+  return (
+    hasSearches(messages, restoring) &&
+    messages.some(
+      (message, index) =>
+        message.role === 'assistant' && searchesIn(message, index, new Set(), restoring).length > 0,
+    )
+  )
+}
+
+function hasSearches(messages: readonly Fields[], { names, remembered }: Restoring): boolean {
   return messages.some(
     ({ content }, index) =>
       remembered(index).length > 0 ||
@@ -82,27 +120,40 @@ export function hasSearches(messages: readonly Fields[], { names, remembered }: 
   )
 }
 
-function split(message: Fields, index: number, searches: readonly Search[], searchTool: string): Fields[] {
+/** A search ends a turn, or stands beside the first call of its turn, whose result is then still to come. */
+function split(
+  message: Fields,
+  index: number,
+  searches: readonly Search[],
+  isBeside: (search: Search) => boolean,
+  { searchTool, thinksByHand }: Restoring,
+): { readonly turns: readonly Fields[]; readonly results: readonly Fields[] } {
   const blocks = blocksOf(message.content)
   const turns: Fields[] = []
+  const [beside, alone] = [searches.filter(isBeside), searches.filter((search) => !isBeside(search))]
+  const turnOf = (search: Search) => searchTurn(search, searchId(index, searches.indexOf(search)), searchTool)
   let from = 0
-  for (const [number, search] of searches.entries()) {
-    const { call, result } = searchTurn(search, searchId(index, number), searchTool)
-    turns.push({ ...message, content: [...blocks.slice(from, search.at), call] })
-    turns.push({ role: 'user', content: [result] })
-    from = search.at
+  for (const group of thinksByHand ? groupsOf(alone) : alone.map((search) => [search])) {
+    const at = group[0]?.at ?? from
+    const found = group.map(turnOf)
+    turns.push({ ...message, content: [...blocks.slice(from, at), ...found.map(({ call }) => call)] })
+    turns.push({ role: 'user', content: found.map(({ result }) => result) })
+    from = at
   }
-  return [...turns, { ...message, content: blocks.slice(from) }]
+  const rest = blocks.slice(from)
+  const found = beside.map(turnOf)
+  const first = rest.findIndex(({ type }) => type === 'tool_use')
+  const content = rest.toSpliced(first, 0, ...found.map(({ call }) => call))
+  return { turns: [...turns, { ...message, content }], results: found.map(({ result }) => result) }
 }
 
-function withPlainIds(message: Fields): Fields {
-  if (!Array.isArray(message.content)) return message
-  const blocks = blocksOf(message.content)
-  const content = blocks.map((block) => {
-    const field = block.type === 'tool_use' ? 'id' : block.type === 'tool_result' ? 'tool_use_id' : undefined
-    const id = field && textOf(block[field])
-    const plain = id && withoutCarried(id)
-    return field && plain !== id ? { ...block, [field]: plain } : block
-  })
-  return content.every((block, index) => block === blocks[index]) ? message : { ...message, content }
+/** Searches that ran at the same place of a reply, together: the thought before them is the thought of all. */
+function groupsOf(searches: readonly Search[]): Search[][] {
+  const groups: Search[][] = []
+  for (const search of searches) {
+    const last = groups.at(-1)
+    if (last?.[0]?.at === search.at) last.push(search)
+    else groups.push([search])
+  }
+  return groups
 }

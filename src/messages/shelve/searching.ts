@@ -1,6 +1,11 @@
 // Hidden searches in one reply: they run, the model sees them in the one form that can be restored, the client never.
 
+import { oneLine } from '../../core/errors.ts'
+import { searchNote } from '../../core/history/notes.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
+import { nameOf } from '../../core/oracle/catalogue.ts'
+import { textOf, without } from '../../core/oracle/json.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
 import type { SearchCall, Searching } from '../searching.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import { carry, type Search } from './carry.ts'
@@ -18,27 +23,38 @@ export function startHidden(
   const loaded = new Set(shelved.loaded)
   /** Of this sampling: searches that found something and wait for their place, and those that did not. */
   let found: Omit<Search, 'at'>[] = []
-  let vain: { readonly call: SearchCall; readonly remark: string }[] = []
+  let vain: Vain[] = []
   let waiting: Search[] = []
   let firstCall: number | undefined
   let number = 0
+  const queries: string[] = []
 
   const place = (at: number) => {
     waiting.push(...found.map((search) => ({ ...search, at })))
     found = []
   }
 
+  const restorable = (search: Omit<Search, 'at'>) =>
+    searchTurn({ ...search, at: 0 }, searchId(request.messages.length, number++), SEARCH_TOOL)
+
   return {
     opening: [],
     request: () => shelved.prepare(turns),
+    async lastRequest() {
+      const last = turns.at(-1)
+      const content = [...blocksOf(last?.content), { type: 'text', text: searchNote(lastNote(queries)) }]
+      return withoutSearch(await shelved.prepare([...turns.slice(0, -1), { ...last, content }]), loaded)
+    },
     isSearch: (name) => name === SEARCH_TOOL,
     async shown(call) {
       const { tools, left, remark } = await shelved.search(call.input)
+      queries.push(textOf(call.input.query))
       const names = tools.map(({ name }) => name).filter((name) => shelved.deferred.has(name))
-      onSearch(names.filter((name) => !loaded.has(name)))
+      const news = names.filter((name) => !loaded.has(name))
+      onSearch(news)
       for (const name of names) loaded.add(name)
-      if (names.length > 0) found.push({ names, left })
-      else vain.push({ call, remark: tools.length > 0 ? ALWAYS_THERE : remark })
+      if (news.length > 0) found.push({ names, left })
+      else vain.push({ call, remark: tools.length > 0 ? alreadyThere(tools) : remark })
       return undefined
     },
     callId(id, at) {
@@ -50,25 +66,11 @@ export function startHidden(
     },
     said: (block) => part.push(block),
     async answer(shownBlocks) {
-      for (const search of found) {
-        const { call, result } = searchTurn(
-          { ...search, at: 0 },
-          searchId(request.messages.length, number++),
-          SEARCH_TOOL,
-        )
-        turns.push({ role: 'assistant', content: [...part, call] }, { role: 'user', content: [result] })
-        part = []
-      }
-      for (const { call, remark } of vain) {
-        const result = {
-          type: 'tool_result',
-          tool_use_id: call.id,
-          content: [{ type: 'text', text: remark }],
-        }
-        turns.push(
-          { role: 'assistant', content: [...part, { type: 'tool_use', ...call }] },
-          { role: 'user', content: [result] },
-        )
+      const answered = [...found.map(restorable), ...vain.map(unrestored)]
+      const groups = shelved.thinksByHand ? [answered] : answered.map((one) => [one])
+      for (const group of groups) {
+        turns.push({ role: 'assistant', content: [...part, ...group.map(({ call }) => call)] })
+        turns.push({ role: 'user', content: group.map(({ result }) => result) })
         part = []
       }
       place(shownBlocks)
@@ -83,4 +85,37 @@ export function startHidden(
   }
 }
 
-const ALWAYS_THERE = 'What this finds is in your list of tools already. Call it.'
+type Vain = { readonly call: SearchCall; readonly remark: string }
+
+/** A search that found nothing new, as the model made it. */
+function unrestored({ call, remark }: Vain): { call: Fields; result: Fields } {
+  const content = [{ type: 'text', text: remark }]
+  return {
+    call: { type: 'tool_use', ...call },
+    result: { type: 'tool_result', tool_use_id: call.id, content },
+  }
+}
+
+function alreadyThere(tools: readonly { readonly name: string }[]): string {
+  const names = tools.map(({ name }) => name).join(', ')
+  return `What this finds can be called already: ${names}. Call it, or search with other words.`
+}
+
+const MOST_QUERIES = 10
+
+/** Tools that were found are shown in one form whatever was searched for, so the queries are named here. */
+function lastNote(queries: readonly string[]): string {
+  const tried = queries.slice(-MOST_QUERIES).map((query) => `"${oneLine(query, 100)}"`)
+  const rule =
+    'No more searches are possible in this reply. Answer with what you have, or call a tool you see.'
+  return `you searched for ${tried.join(', ')}. ${rule}`
+}
+
+/** The request without the search tool. One tool must stay in sight; where there is none, no tool may be called. */
+function withoutSearch(request: MessagesRequest, loaded: ReadonlySet<string>): MessagesRequest {
+  const others = (request.tools ?? []).filter((tool) => nameOf(tool) !== SEARCH_TOOL)
+  const isVisible = (tool: Fields) => tool.defer_loading !== true
+  if (others.some(isVisible)) return { ...request, tools: others }
+  const tools = others.map((tool) => (loaded.has(nameOf(tool)) ? without(tool, 'defer_loading') : tool))
+  return tools.some(isVisible) ? { ...request, tools } : { ...request, tool_choice: { type: 'none' } }
+}

@@ -2,6 +2,7 @@
 // nothing lost that a model could use.
 import { hash } from '../../core/hash.ts'
 import { bare, type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../core/oracle/json.ts'
+import { stringifyExact } from '../json/exact.ts'
 import type { MessagesRequest } from '../types.ts'
 import { type Names, systemText } from './openai.ts'
 
@@ -82,7 +83,7 @@ function isCall({ type }: Fields): boolean {
 }
 
 function toToolCall({ id, name, input }: Fields, { names }: Context): Fields {
-  const called = { name: names.short(textOf(name)), arguments: toJson(input ?? {}) }
+  const called = { name: names.short(textOf(name)), arguments: stringifyExact(input ?? {}) }
   return { id: toCallId(id), type: 'function', function: called }
 }
 

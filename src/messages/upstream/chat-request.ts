@@ -3,6 +3,7 @@
 import { hash } from '../../core/hash.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../core/oracle/json.ts'
 import type { MessagesRequest } from '../types.ts'
+import { plainTool } from '../wire/plain-tool.ts'
 import { type Speech, toMessages } from './chat-messages.ts'
 import { type Names, namesOf } from './openai.ts'
 
@@ -52,7 +53,8 @@ export function toChatRequest(request: MessagesRequest, dialect: Dialect): Field
   }
 }
 
-function toTool({ name, description, input_schema }: Fields, names: Names): Fields {
+function toTool(tool: Fields, names: Names): Fields {
+  const { name, description, input_schema } = plainTool(tool)
   // OpenAI refuses an object of which no properties are said.
   const parameters = { type: 'object', properties: {}, ...fieldsOf(input_schema) }
   return { type: 'function', function: { name: names.short(textOf(name)), description, parameters } }

@@ -1,6 +1,7 @@
 // An upstream that speaks OpenAI's Chat Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, OpenAI and others.
 import type { IncomingMessage } from 'node:http'
 import { type Fields, fieldsOf, listOf, without } from '../../core/oracle/json.ts'
+import { jsonBytes } from '../json/text.ts'
 import { readEvents, type ServerSentEvent } from '../stream/sse.ts'
 import type {
   Answer,
@@ -15,6 +16,7 @@ import type {
 import { createReply, type Reply } from './chat-events.ts'
 import { dialectOf, hostedToolFault, toChatRequest } from './chat-request.ts'
 import { ask, open, readWhole, relayed, UpstreamError } from './http.ts'
+import { maskable, withMaskedSecrets } from './mask.ts'
 import { addressOf, bearer, errorAnswer, jsonOf, toApiError, toModels } from './openai.ts'
 
 export type ChatOptions = {
@@ -34,11 +36,11 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
     open(addressOf(url, 'chat/completions'), {
       method: 'POST',
       headers: { ...bearer(headers, key), 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      body: jsonBytes(body),
       signal,
     })
 
-  return {
+  const upstream: Upstream = {
     name: `chat ${url.host}`,
     wireFor: () =>
       wire
@@ -56,6 +58,7 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
     models: async ({ headers, signal }) =>
       toModels(await ask(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal })),
   }
+  return withMaskedSecrets(upstream, maskable(key))
 }
 
 /** What a reply can do without. */

@@ -7,7 +7,8 @@ import type { Answer, Headers } from '../types.ts'
 export type Outgoing = {
   readonly method: string
   readonly headers: Headers
-  readonly body?: string | Uint8Array | Flow
+  /** Parts are sent one behind the other. */
+  readonly body?: string | Uint8Array | readonly Uint8Array[] | Flow
   readonly signal: AbortSignal
 }
 
@@ -16,7 +17,10 @@ export type Flow = {
   /** In bytes, where it is known beforehand. */
   readonly size: number | undefined
   readonly into: (target: Writable) => void
-  readonly whole: Promise<Buffer>
+  /** All of it, in the parts in which it came. */
+  readonly whole: Promise<readonly Buffer[]>
+  /** Forgets what has come: it will not be sent again. */
+  readonly drop: () => void
 }
 
 /** The upstream could not be reached, or its answer could not be read. */
@@ -51,7 +55,10 @@ export function open(url: URL, request: Outgoing): Promise<IncomingMessage> {
       if (!isAnswered) reject(unreachable(url, new Error('it changed the protocol')))
     })
     if (isFlow(body)) body.into(outgoing)
-    else outgoing.end(body)
+    else if (isParts(body)) {
+      for (const part of body) outgoing.write(part)
+      outgoing.end()
+    } else outgoing.end(body)
   })
 }
 
@@ -64,9 +71,19 @@ function isFlow(body: Outgoing['body']): body is Flow {
   return typeof body === 'object' && 'into' in body
 }
 
+function isParts(body: Outgoing['body']): body is readonly Uint8Array[] {
+  return Array.isArray(body)
+}
+
 function lengthOf(body: Outgoing['body']): Headers {
-  const size = isFlow(body) ? body.size : body === undefined ? undefined : Buffer.byteLength(body)
+  const size = sizeOf(body)
   return size === undefined ? {} : { 'content-length': String(size) }
+}
+
+function sizeOf(body: Outgoing['body']): number | undefined {
+  if (body === undefined) return undefined
+  if (isFlow(body)) return body.size
+  return isParts(body) ? body.reduce((sum, part) => sum + part.length, 0) : Buffer.byteLength(body)
 }
 
 /** A kept connection that the upstream had closed meanwhile; another one is tried. */
@@ -123,12 +140,20 @@ const OF_BODY = new Set(['content-length', 'content-encoding', 'content-type', '
 
 /** An answer's headers for a client that gets the very bytes. */
 export function passedOn({ headers }: IncomingMessage): Headers {
-  return pick(headers, (name) => !OF_CONNECTION.has(name))
+  const isOfConnection = ofConnection(headers)
+  return pick(headers, (name) => !isOfConnection(name))
 }
 
 /** What of an answer's headers is the client's business when its body is another. */
 export function relayed({ headers }: IncomingMessage): Headers {
-  return pick(headers, (name) => !OF_CONNECTION.has(name) && !OF_BODY.has(name))
+  const isOfConnection = ofConnection(headers)
+  return pick(headers, (name) => !isOfConnection(name) && !OF_BODY.has(name))
+}
+
+/** Whether a header belongs to one connection: always, or because `Connection` names it. */
+export function ofConnection({ connection = '' }: IncomingMessage['headers']): (name: string) => boolean {
+  const named = new Set(connection.split(',').map((name) => name.trim().toLowerCase()))
+  return (name) => OF_CONNECTION.has(name) || named.has(name)
 }
 
 function pick(headers: IncomingMessage['headers'], isPicked: (name: string) => boolean): Headers {

@@ -4,7 +4,9 @@ import { isKnownHost, searchBetas } from '../../core/gate/capabilities.ts'
 import { capabilities, capabilityOf } from '../../core/index.ts'
 import { fieldsOf, isFields } from '../../core/oracle/json.ts'
 import { eventsOf } from '../../reply.ts'
-import { readEvents } from '../stream/sse.ts'
+import { exactJson, parseExact } from '../json/exact.ts'
+import { jsonBytes } from '../json/text.ts'
+import { createEventReader } from '../stream/sse.ts'
 import type {
   Answer,
   Call,
@@ -16,6 +18,7 @@ import type {
   Wire,
 } from '../types.ts'
 import { ask, brokenOff, open, readWhole, relayed, UpstreamError } from './http.ts'
+import { maskable, withMaskedSecrets } from './mask.ts'
 
 export type MessagesOptions = {
   /** What stands before `/v1/messages`. */
@@ -49,12 +52,12 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
     outgoing: {
       method: 'POST',
       headers: headersFor(call),
-      body: JSON.stringify(request),
+      body: jsonBytes(request),
       signal: call.signal,
     },
   })
 
-  return {
+  const upstream: Upstream = {
     name: url.host,
     origin: { url, credentials },
     wireFor,
@@ -76,6 +79,7 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
     models: (call) =>
       ask(below(url, '/v1/models'), { method: 'GET', headers: headersFor(call), signal: call.signal }),
   }
+  return withMaskedSecrets(upstream, maskable(key, keyOtherwise))
 }
 
 /** An address below a base, whatever the base ends with. */
@@ -125,10 +129,13 @@ export function withoutSearchBetas(headers: Headers): Headers {
 const DIRECTIVES = 'mid-conversation-output-config-2026-07-01'
 
 async function* streamed(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamEvent> {
+  const read = createEventReader()
   try {
-    for await (const { data } of readEvents(chunks)) {
-      const event = parsed(data)
-      if (typeof event.type === 'string') yield event as StreamEvent
+    for await (const chunk of chunks) {
+      for (const { data } of read(chunk)) {
+        const event = parsed(data)
+        if (typeof event.type === 'string') yield event as StreamEvent
+      }
     }
   } catch (error) {
     throw brokenOff(error)
@@ -139,12 +146,12 @@ async function* whole({ body }: Answer): AsyncGenerator<StreamEvent> {
   const message = parsed(body)
   if (!Array.isArray(message.content))
     throw new UpstreamError('the upstream answered with a document that is no message.')
-  yield* eventsOf(message)
+  yield* eventsOf(message, exactJson)
 }
 
 function parsed(json: string) {
   try {
-    const value: unknown = JSON.parse(json)
+    const value: unknown = parseExact(json)
     if (isFields(value)) return fieldsOf(value)
   } catch {
     // Told below, like any other text that is no object.

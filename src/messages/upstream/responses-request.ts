@@ -7,9 +7,11 @@ import { isReference, referencesIn } from '../../core/oracle/references.ts'
 import { blocksOf, pathOf } from '../../core/oracle/turns.ts'
 import { type Revealed, type Step, walk } from '../../core/oracle/walk.ts'
 import { plainSearchTool, type Variant, variantOf } from '../hosted/tools.ts'
+import { stringifyExact } from '../json/exact.ts'
 import type { MessagesRequest } from '../types.ts'
 import { failedText, loadedText, removedText } from '../wire/notes.ts'
 import { plainTool } from '../wire/plain-tool.ts'
+import { withRemarksInside } from '../wire/remarks.ts'
 import { jsonOf, type Names, namesOf, systemText } from './openai.ts'
 
 export type Translated = {
@@ -20,7 +22,8 @@ export type Translated = {
 }
 
 /** The Responses request, or what of this one cannot be said in it. */
-export function toResponses(request: MessagesRequest): Translated | { readonly fault: string } {
+export function toResponses(given: MessagesRequest): Translated | { readonly fault: string } {
+  const request = withRemarksInside(given)
   const { steps } = walk(request)
   const fault = faultIn(request, steps)
   if (fault !== undefined) return { fault }
@@ -167,7 +170,7 @@ function callOf({ id, name, input }: Fields, names: Names, loaded: ReadonlySet<s
     call_id: names.short(textOf(id)),
     name: short,
     ...(loaded.has(textOf(name)) ? { namespace: short } : {}),
-    arguments: JSON.stringify(input ?? {}),
+    arguments: stringifyExact(input ?? {}),
   }
 }
 
@@ -175,7 +178,7 @@ function resultOf(block: Fields, names: Names): Fields {
   const references = namesIn(block, names)
   const parts = [
     ...(block.is_error === true ? [inputText('Error:')] : []),
-    ...(references.length > 0 ? [inputText(loadedText(references, [], false))] : []),
+    ...(references.length > 0 ? [inputText(loadedText(references))] : []),
     ...blocksOf(block.content).flatMap((inner) => partsOf(inner) ?? []),
   ]
   const isText = parts.every(({ type }) => type === 'input_text')
@@ -202,7 +205,7 @@ function foundOf(step: Step, names: Names): Fields[] {
       ...searchOf(block.tool_use_id, names),
       tools: functionsOf(revealed, names),
     },
-    ...(known.length > 0 ? message('developer', loadedText(known, [], false)) : []),
+    ...(known.length > 0 ? message('developer', loadedText(known)) : []),
     ...(type === 'tool_search_tool_result_error'
       ? message('developer', failedText(textOf(code), textOf(reason)))
       : []),

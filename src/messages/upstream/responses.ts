@@ -2,9 +2,11 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type Fields, fieldsOf, isFields, textOf } from '../../core/oracle/json.ts'
+import { jsonBytes } from '../json/text.ts'
 import { readEvents } from '../stream/sse.ts'
 import type { Call, ChosenWire, MessagesRequest, Sampled, Upstream, Wire } from '../types.ts'
 import { ask, open, readWhole, relayed, UpstreamError } from './http.ts'
+import { maskable, withMaskedSecrets } from './mask.ts'
 import { addressOf, bearer, errorAnswer, jsonOf, toApiError, toModels } from './openai.ts'
 import { toMessageEvents } from './responses-events.ts'
 import { toResponses } from './responses-request.ts'
@@ -12,7 +14,7 @@ import { toResponses } from './responses-request.ts'
 export type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wire?: Wire }
 
 export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): Upstream {
-  return {
+  const upstream: Upstream = {
     name: `responses ${url.host}`,
     wireFor: (model) => (wire ? { wire, why: 'it is forced' } : wireOf(model)),
     sample: (request, call) => sample(url, key, request, call),
@@ -23,6 +25,7 @@ export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): U
       )
     },
   }
+  return withMaskedSecrets(upstream, maskable(key))
 }
 
 /** One digit of a version: `gpt-35-turbo` is Azure's name for 3.5. */
@@ -48,7 +51,7 @@ async function sample(
   const incoming = await open(addressOf(url, 'responses'), {
     method: 'POST',
     headers: { ...bearer(headers, key), 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    body: jsonBytes(body),
     signal,
   })
   if (incoming.statusCode !== 200) return { refused: toApiError(await readWhole(incoming)) }

@@ -1,5 +1,6 @@
 // The constant door of the bridge: every tool that joined is called through it.
 import { type Fields, fieldsOf, textOf } from '../../core/oracle/json.ts'
+import { parseExact } from '../json/exact.ts'
 
 export const CALL_TOOL = 'CallTool'
 
@@ -32,7 +33,7 @@ export function fromCallTool(block: Fields): Fields {
 /** Some models write the arguments as JSON in a string. */
 function parsed(text: string): Fields {
   try {
-    return fieldsOf(JSON.parse(text))
+    return fieldsOf(parseExact(text))
   } catch {
     return {}
   }

@@ -7,29 +7,29 @@ import type { Step, Walk } from '../../core/oracle/walk.ts'
 import { throughCallTool } from './call-tool.ts'
 import { failedText, loadedText, NO_MATCH, reminder, removedText } from './notes.ts'
 
-/** How tools that joined are called: by their names, or for these names through CallTool. */
-export type Calling = { readonly isBridge: boolean; readonly bridged: ReadonlySet<string> }
+/** Names of the tools that are called through CallTool; all others are called by their names. */
+type Bridged = ReadonlySet<string>
 
-export function lowerMessages({ steps }: Walk, messages: readonly Fields[], calling: Calling): Fields[] {
+export function lowerMessages({ steps }: Walk, messages: readonly Fields[], bridged: Bridged): Fields[] {
   const stepsOf: Step[][] = messages.map(() => [])
   for (const step of steps) stepsOf[step.message]?.push(step)
   const lowered: Fields[] = []
   for (const [index, message] of messages.entries()) {
     const own = stepsOf[index] ?? []
     if (isDirective(message)) continue
-    if (message.role === 'system') lowered.push(...fromSystem(own, calling))
-    else if (message.role === 'assistant') addReply(lowered, message, own, calling)
-    else lowered.push(withBlocks(message, own, (step) => fromUser(step, calling)))
+    if (message.role === 'system') lowered.push(...fromSystem(own, bridged))
+    else if (message.role === 'assistant') addReply(lowered, message, own, bridged)
+    else lowered.push(withBlocks(message, own, (step) => fromUser(step, bridged)))
   }
   return lowered
 }
 
 /** A reply with searches in it is several turns: its results end one, as results of the user's. */
-function addReply(lowered: Fields[], message: Fields, own: readonly Step[], calling: Calling): void {
-  const steps = own.slice(addSummary(lowered, own, calling))
+function addReply(lowered: Fields[], message: Fields, own: readonly Step[], bridged: Bridged): void {
+  const steps = own.slice(addSummary(lowered, own, bridged))
   if (steps.length === 0 && own.length > 0) return
   const add = (part: readonly Step[]) =>
-    lowered.push(withBlocks(message, part, (step) => fromReply(step, calling)))
+    lowered.push(withBlocks(message, part, (step) => fromReply(step, bridged)))
   if (!steps.some(isResult)) return void add(steps)
   let part: Step[] = []
   for (const [index, step] of steps.entries()) {
@@ -40,17 +40,17 @@ function addReply(lowered: Fields[], message: Fields, own: readonly Step[], call
     const held = part.filter((one) => waitsLonger(one, steps, index))
     const ended = part.filter((one) => !held.includes(one))
     if (ended.length > 0) add(ended)
-    addResult(lowered, searchResult(step, calling))
+    addResult(lowered, searchResult(step, bridged))
     part = held
   }
   if (part.length > 0) add(part)
 }
 
 /** What the API has compacted is told by the user: a conversation may start with it. How many steps that is. */
-function addSummary(lowered: Fields[], steps: readonly Step[], calling: Calling): number {
+function addSummary(lowered: Fields[], steps: readonly Step[], bridged: Bridged): number {
   const rest = steps.findIndex(({ block }) => block.type !== 'compaction')
   const count = rest < 0 ? steps.length : rest
-  const content = steps.slice(0, count).map((step) => fromReply(step, calling))
+  const content = steps.slice(0, count).map((step) => fromReply(step, bridged))
   if (count > 0) lowered.push({ role: 'user', content })
   return count
 }
@@ -92,7 +92,7 @@ function withBlocks(message: Fields, steps: readonly Step[], change: (step: Step
   return isSame ? message : { ...message, content: blocks }
 }
 
-function fromReply({ block, revealed, removed }: Step, { isBridge, bridged }: Calling): Fields {
+function fromReply({ block, revealed, removed }: Step, bridged: Bridged): Fields {
   switch (block.type) {
     case 'server_tool_use':
       return isSearch(block)
@@ -105,7 +105,7 @@ function fromReply({ block, revealed, removed }: Step, { isBridge, bridged }: Ca
     case 'compaction':
       return {
         type: 'text',
-        text: [textOf(block.content), ...changesText({ revealed, removed }, isBridge)].join('\n'),
+        text: [textOf(block.content), ...changesText({ revealed, removed }, bridged)].join('\n'),
       }
     default:
       return block
@@ -121,23 +121,23 @@ function isSearch({ name }: Fields): boolean {
   return textOf(name).startsWith('tool_search_tool_')
 }
 
-function fromUser(step: Step, { isBridge }: Calling): Fields {
+function fromUser(step: Step, bridged: Bridged): Fields {
   const { block, revealed } = step
-  if (block.type === 'compaction') return fromReply(step, { isBridge, bridged: new Set() })
+  if (block.type === 'compaction') return fromReply(step, bridged)
   const references = referencesIn(block)
   if (references.length === 0) return block
   const names = references.map(({ tool_name: name }) => textOf(name))
   const mark = references.findLast(({ cache_control: control }) => control)?.cache_control
   const note = {
     type: 'text',
-    text: loadedText(names, revealed, isBridge),
+    text: loadedText(names, revealed, bridged),
     ...(mark ? { cache_control: mark } : {}),
   }
   const others = blocksOf(block.content).filter((inner) => !isReference(inner))
   return { ...block, content: [note, ...others] }
 }
 
-function searchResult({ block, revealed }: Step, { isBridge }: Calling): Fields {
+function searchResult({ block, revealed }: Step, bridged: Bridged): Fields {
   const result = { type: 'tool_result', tool_use_id: plainId(block.tool_use_id) }
   const content = fieldsOf(block.content)
   if (content.type === 'tool_search_tool_result_error') {
@@ -145,14 +145,14 @@ function searchResult({ block, revealed }: Step, { isBridge }: Calling): Fields 
     return { ...result, content: [{ type: 'text', text }], is_error: true }
   }
   const names = referencesIn(block).map(({ tool_name: name }) => textOf(name))
-  const text = names.length === 0 ? NO_MATCH : loadedText(names, revealed, isBridge)
+  const text = names.length === 0 ? NO_MATCH : loadedText(names, revealed, bridged)
   return { ...result, content: [{ type: 'text', text }] }
 }
 
 /** The host's words amid the conversation, said by the user: not every upstream takes a system message there. */
-function fromSystem(steps: readonly Step[], { isBridge }: Calling): Fields[] {
+function fromSystem(steps: readonly Step[], bridged: Bridged): Fields[] {
   const texts = steps.flatMap((step) => {
-    if (isChange(step.block)) return changesText(step, isBridge)
+    if (isChange(step.block)) return changesText(step, bridged)
     const isCleared = step.segments.length === 0
     return isCleared ? [] : [textOf(step.block.text)]
   })
@@ -160,10 +160,10 @@ function fromSystem(steps: readonly Step[], { isBridge }: Calling): Fields[] {
   return [{ role: 'user', content: texts.map((text) => ({ type: 'text', text: reminder(text) })) }]
 }
 
-function changesText({ revealed, removed }: Pick<Step, 'revealed' | 'removed'>, isBridge: boolean): string[] {
+function changesText({ revealed, removed }: Pick<Step, 'revealed' | 'removed'>, bridged: Bridged): string[] {
   const names = revealed.map(({ name }) => name)
   return [
-    ...(names.length > 0 ? [loadedText(names, revealed, isBridge)] : []),
+    ...(names.length > 0 ? [loadedText(names, revealed, bridged)] : []),
     ...(removed.length > 0 ? [removedText(removed)] : []),
   ]
 }

@@ -1,36 +1,69 @@
 // A request of the contract (deferred tools, references, hosted searches) → one that holds nothing of it, for
 // upstreams that do not know it (wire 39, 40). What is visible, and from where on, the oracle says.
-import { isDeferred, nameOf } from '../../core/oracle/catalogue.ts'
-import { type Fields, fieldsOf, textOf, without } from '../../core/oracle/json.ts'
-import { type Walk, walk } from '../../core/oracle/walk.ts'
+import { oncePerFrozen } from '../../core/frozen.ts'
+import { entryOf, isDeferred, nameOf } from '../../core/oracle/catalogue.ts'
+import { bare, type Fields, fieldsOf, textOf, without } from '../../core/oracle/json.ts'
+import { type Revealed, type Walk, walk } from '../../core/oracle/walk.ts'
 import { plainSearchTool, variantOf } from '../hosted/tools.ts'
+import { stringifyExact } from '../json/exact.ts'
 import type { MessagesRequest, Wire } from '../types.ts'
-import { callTool } from './call-tool.ts'
+import { CALL_TOOL, callTool } from './call-tool.ts'
 import { lowerMessages } from './lower-messages.ts'
 import { plainTool } from './plain-tool.ts'
+import { withRemarksInside } from './remarks.ts'
 
-export function lower(request: MessagesRequest, wire: Wire): MessagesRequest {
-  if (wire === 'native') return request
+export type Lowering = {
+  /** How many tools the upstream takes in one request. */
+  readonly mostTools?: number | undefined
+  /** Sends the fields of tools that newer APIs know, such as `strict`. */
+  readonly keepsFields?: boolean
+}
+
+export function lower(given: MessagesRequest, wire: Wire, lowering: Lowering = {}): MessagesRequest {
+  if (wire === 'native') return given
+  const request = withRemarksInside(given)
   const walked = walk(request)
-  const bridged = wire === 'bridge' ? joined(request, walked) : new Set<string>()
-  const { tools: given, messages, ...rest } = request
-  const tools = lowerTools(request, walked, bridged)
+  const bridged = bridgedTools(request, walked, wire, lowering)
+  const { tools: all, messages, ...rest } = request
+  const tools = lowerTools(request, walked, bridged, lowering)
   return {
     ...rest,
-    ...(given === undefined && tools.length === 0 ? {} : { tools }),
-    messages: lowerMessages(walked, messages, { isBridge: wire === 'bridge', bridged }),
+    ...(all === undefined && tools.length === 0 ? {} : { tools }),
+    messages: lowerMessages(withExactDefinitions(walked, all, bridged), messages, bridged),
   }
+}
+
+/** The walk with definitions as the client wrote them, where they are shown as text. */
+function withExactDefinitions(
+  walked: Walk,
+  tools: MessagesRequest['tools'] = [],
+  bridged: ReadonlySet<string>,
+): Walk {
+  if (bridged.size === 0) return walked
+  const given = new Map(tools.map((tool) => [nameOf(tool), tool]))
+  const exact = ({ name, definition }: Revealed): Revealed => ({
+    name,
+    definition: stringifyExact(definitionOf(definition, given.get(name))),
+  })
+  const steps = walked.steps.map((step) =>
+    step.revealed.length === 0 ? step : { ...step, revealed: step.revealed.map(exact) },
+  )
+  return { ...walked, steps }
 }
 
 /** The request with every tool in sight from the start: tool search is off. */
 export function withEverythingLoaded(request: MessagesRequest): MessagesRequest {
   if (request.tools === undefined) return request
-  const tools = request.tools.filter((tool) => variantOf(tool) === undefined).map(undeferred)
-  return { ...request, tools }
+  return { ...request, tools: allLoaded(request.tools) }
 }
+
+const allLoaded = oncePerFrozen((tools: readonly Fields[]): readonly Fields[] =>
+  Object.freeze(tools.filter((tool) => variantOf(tool) === undefined).map(undeferred)),
+)
 
 /** A tool, or a toolset with what it says of its members. */
 export function undeferred(tool: Fields): Fields {
+  if (!('defer_loading' in tool || 'default_config' in tool || 'configs' in tool)) return tool
   const { default_config, configs, ...rest } = without(tool, 'defer_loading')
   return {
     ...rest,
@@ -50,31 +83,76 @@ export function undeferred(tool: Fields): Fields {
   }
 }
 
-/** What is visible in its order: what always was, then what joined; a forced tool that is not among it comes last. */
-function lowerTools(request: MessagesRequest, { visible }: Walk, bridged: ReadonlySet<string>): Fields[] {
+/**
+ * What is visible in its order: what always was, then what joined; a forced tool that is not among it comes last.
+ * Where only the tools beyond a limit go through CallTool, it comes after those that were listed before it.
+ */
+function lowerTools(
+  request: MessagesRequest,
+  { visible }: Walk,
+  bridged: ReadonlySet<string>,
+  lowering: Lowering,
+): Fields[] {
   const given = new Map((request.tools ?? []).map((tool) => [nameOf(tool), tool]))
   const seen = [...visible].filter(([name]) => !bridged.has(name))
   const forced = textOf(fieldsOf(request.tool_choice).name)
   const isSeen = visible.has(forced) && !bridged.has(forced)
   const added = visible.get(forced)
   const missing = isSeen ? undefined : (given.get(forced) ?? (added && (JSON.parse(added) as Fields)))
-  return [
-    ...(bridged.size > 0 ? [callTool] : []),
-    ...seen.map(([name, json]) => plain(JSON.parse(json) as Fields, given.get(name))),
-    ...(missing ? [plain(missing, missing)] : []),
+  const listed = [
+    ...seen.map(([name, json]) => plainSeen(json, given.get(name), lowering)),
+    ...(missing ? [plain(missing, missing, lowering)] : []),
   ]
+  if (bridged.size === 0) return listed
+  return lowering.mostTools === undefined ? [callTool, ...listed] : [...listed, callTool]
 }
 
-/** The search tool, or the definition with old fields only; breakpoints stay on tools that do not move. */
-function plain(definition: Fields, given: Fields | undefined): Fields {
+type PlainTool = { readonly json: string; readonly keepsFields: boolean; readonly tool: Fields }
+
+const plainTools = new WeakMap<Fields, PlainTool>()
+
+/** As `plain`; the same definition of the same tool is the same object. */
+function plainSeen(json: string, given: Fields | undefined, lowering: Lowering): Fields {
+  if (!given || !Object.isFrozen(given)) return plain(definitionOf(json, given), given, lowering)
+  const { keepsFields = false } = lowering
+  const known = plainTools.get(given)
+  if (known?.json === json && known.keepsFields === keepsFields) return known.tool
+  const tool = Object.freeze(plain(definitionOf(json, given), given, lowering))
+  plainTools.set(given, { json, keepsFields, tool })
+  return tool
+}
+
+/** A definition that came into sight; the client's own object where it is that one, because it keeps long numbers. */
+function definitionOf(json: string, given: Fields | undefined): Fields {
+  const isGiven = given !== undefined && entryOf(given).definition === json
+  return isGiven ? (bare(without(given, 'defer_loading')) as Fields) : (JSON.parse(json) as Fields)
+}
+
+/** The search tool, or the definition in fields that the upstream takes; breakpoints stay on tools that do not move. */
+function plain(definition: Fields, given: Fields | undefined, { keepsFields = false }: Lowering): Fields {
   const variant = variantOf(definition)
-  const tool = variant ? plainSearchTool(variant) : plainTool(undeferred(definition))
+  const shown = undeferred(definition)
+  const tool = variant ? plainSearchTool(variant) : keepsFields ? shown : plainTool(shown)
   const mark = given?.defer_loading === true ? undefined : given?.cache_control
   return mark === undefined || mark === null ? tool : { ...tool, cache_control: mark }
 }
 
-/** On the bridge, every tool that was not in sight from the start is called through CallTool. */
-function joined({ tools = [] }: MessagesRequest, { visible }: Walk): ReadonlySet<string> {
+/** Tools that are called through CallTool: on the bridge all that joined, else those beyond the upstream's limit. */
+function bridgedTools(
+  request: MessagesRequest,
+  { visible }: Walk,
+  wire: Wire,
+  { mostTools = Number.POSITIVE_INFINITY }: Lowering,
+): ReadonlySet<string> {
+  const { tools = [], tool_choice: choice } = request
   const always = new Set(tools.filter((tool) => !isDeferred(tool)).map(nameOf))
-  return new Set([...tools.map(nameOf), ...visible.keys()].filter((name) => !always.has(name)))
+  const names = [...tools.map(nameOf), ...visible.keys()]
+  if (wire === 'bridge') return new Set(names.filter((name) => !always.has(name)))
+  if (names.includes(CALL_TOOL)) return new Set()
+  const joined = [...visible.keys()].filter((name) => !always.has(name))
+  const forced = textOf(fieldsOf(choice).name)
+  const isForced = forced !== '' && !always.has(forced)
+  // One place is CallTool's from the start, so that the list only ever grows at its end.
+  const places = mostTools - (visible.size - joined.length) - (isForced ? 2 : 1)
+  return new Set(joined.slice(Math.max(0, places)))
 }

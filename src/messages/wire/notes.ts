@@ -2,19 +2,29 @@
 import type { Revealed } from '../../core/oracle/walk.ts'
 import { CALL_TOOL } from './call-tool.ts'
 
-/** Said where tools came into sight; on the bridge with the definitions that were not shown before. */
+/** Said where tools came into sight; with the definitions of those that are called through CallTool. */
 export function loadedText(
   names: readonly string[],
-  revealed: readonly Revealed[],
-  isBridge: boolean,
+  revealed: readonly Revealed[] = [],
+  bridged: ReadonlySet<string> = new Set(),
 ): string {
-  const loaded = `Tools loaded: ${names.join(', ')}.`
-  if (!isBridge) return `${loaded} They are in your list of tools now.`
-  if (revealed.length === 0) return `${loaded} Their definitions stand above.`
+  const listed = names.filter((name) => !bridged.has(name))
+  const others = names.filter((name) => bridged.has(name))
+  const definitions = revealed.filter(({ name }) => bridged.has(name)).map(({ definition }) => definition)
   return [
-    `${loaded} Call them with ${CALL_TOOL}. Their definitions:`,
-    ...revealed.map(({ definition }) => definition),
+    ...(listed.length > 0 ? [`${loaded(listed)} They are in your list of tools now.`] : []),
+    ...(others.length > 0 ? [`${loaded(others)} ${howToCall(definitions)}`] : []),
+    ...definitions,
   ].join('\n')
+}
+
+function loaded(names: readonly string[]): string {
+  return `Tools loaded: ${names.join(', ')}.`
+}
+
+function howToCall(definitions: readonly string[]): string {
+  if (definitions.length === 0) return 'Their definitions stand above.'
+  return `Call them with ${CALL_TOOL}. Their definitions:`
 }
 
 export function removedText(names: readonly string[]): string {

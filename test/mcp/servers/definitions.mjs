@@ -1,4 +1,4 @@
-// Defines tools in odd ways, beside one that is right: shapes | cyclic | deep | large | huge | names | twins | long-names |
+// Defines tools in odd ways, beside one that is right: shapes | cyclic | hints | deep | large | huge | names | twins | long-names |
 // prototype | abyss (nested 50,000 deep).
 import { behaviour, serve, text, tool } from './wire.mjs'
 
@@ -54,6 +54,11 @@ const kinds = {
     tool('into', { inputSchema: object({ first: object({}), second: { $ref: '#/properties/first' } }) }),
     tool('dangling', { inputSchema: object({ lost: { $ref: '#/$defs/nowhere' } }) }),
     tool('remote', { inputSchema: object({ far: { $ref: 'http://127.0.0.1:1/schema.json' } }) }),
+  ],
+  hints: () => [
+    tool('look', { annotations: { readOnlyHint: true } }),
+    tool('change', { annotations: { readOnlyHint: false } }),
+    tool('truthy', { annotations: { readOnlyHint: 'yes' } }),
   ],
   deep: () => [tool('well', { inputSchema: nested(500) })],
   large: () => [

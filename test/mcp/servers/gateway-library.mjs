@@ -1,5 +1,5 @@
 // Offers all there is besides tools: resources, templates, prompts, completions, logging, subscriptions. Its tools make
-// it speak: `tell` sends a notification, `ask` asks the client and gives the whole answer, `ask_later` asks once there
+// it speak: `tell` sends a notification, `tell_later` after its call, `ask` asks the client and gives the whole answer, `ask_later` asks once there
 // is a file and tells the answer on stderr, `ask_at` does so before the call ends, `ask_then_work` asks and then tells its progress, `ask_and_go` does not wait
 // for the answer and tells how many times it was called, `wait` never ends, `heard` gives what was heard.
 import { existsSync } from 'node:fs'
@@ -57,6 +57,10 @@ const calls = {
   tell({ method, params }) {
     notify(method, params)
     return text('told')
+  },
+  tell_later({ method, params }) {
+    setTimeout(() => notify(method, params), 50)
+    return text('later')
   },
   ask: async ({ method, params }) => text(JSON.stringify(await ask(method, params))),
   ask_later({ method, params, file }) {

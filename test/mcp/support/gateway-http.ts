@@ -19,7 +19,12 @@ export type HttpDesk = Desk & { readonly transport: StreamableHTTPClientTranspor
 export type OpenHttp = Omit<Open, 'connect'> & {
   readonly url: string
   close(): Promise<void>
-  connect(options?: ClientOptions & { readonly key?: string }): Promise<HttpDesk>
+  connect(
+    options?: ClientOptions & {
+      readonly key?: string
+      readonly headers?: { readonly [name: string]: string }
+    },
+  ): Promise<HttpDesk>
   /** A request as it is written here, on a connection of its own. */
   send(given: Sent): Promise<Answer>
   /** How many clients the gateway says it has. */
@@ -61,8 +66,8 @@ export async function openHttp(
     ...open,
     url: served.url,
     close: served.close,
-    async connect({ key, ...client } = {}) {
-      const requestInit = key ? { headers: { authorization: `Bearer ${key}` } } : {}
+    async connect({ key, headers = {}, ...client } = {}) {
+      const requestInit = { headers: { ...headers, ...(key ? { authorization: `Bearer ${key}` } : {}) } }
       const transport = new StreamableHTTPClientTransport(new URL(served.url), { requestInit })
       return { ...(await connectWith(transport, client)), transport }
     },

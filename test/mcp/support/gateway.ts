@@ -38,8 +38,10 @@ export type Open = {
 }
 
 export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'asker'>> &
-  Pick<GatewayOptions, 'mode' | 'instructions'> & {
+  Pick<GatewayOptions, 'mode' | 'instructions' | 'loadedTools'> & {
     readonly on?: ShelfOptions
+    /** Hears what the gateway tells the person who runs it. */
+    readonly told?: (message: string) => void
     /** Takes what is to be done at the end; of the test, unless given. */
     readonly atEnd?: AtEnd
   }
@@ -53,7 +55,7 @@ export type Question = { readonly method: string; readonly params: Loose }
 
 export type ClientOptions = {
   readonly era?: Era
-  /** How the client calls itself; Claude Code takes new tools in the middle of a turn. */
+  /** How the client calls itself; opencode takes new tools in the middle of a turn. */
   readonly name?: string
   readonly capabilities?: ClientCapabilities
   /** Answers what servers ask. */
@@ -81,7 +83,15 @@ export type Desk = {
 
 export function openGateway(
   servers: readonly ServerConfig[],
-  { mode = 'auto', instructions, on = {}, atEnd = onTestFinished, ...given }: OpenOptions = {},
+  {
+    mode = 'auto',
+    instructions,
+    loadedTools,
+    on = {},
+    told,
+    atEnd = onTestFinished,
+    ...given
+  }: OpenOptions = {},
 ): Open {
   const notices: string[] = []
   const notify = (message: string) => void notices.push(message)
@@ -90,7 +100,9 @@ export function openGateway(
   const gateway = createGateway({
     shelf,
     mode,
+    ...(told ? { notify: told } : {}),
     ...(instructions === undefined ? {} : { instructions }),
+    ...(loadedTools === undefined ? {} : { loadedTools }),
     makeHost: (asker) =>
       createMcpHost({ times: { refresh: 20 }, ...given, shelf, servers, cacheFolder, asker, notify }),
   })
@@ -165,7 +177,7 @@ export async function connectWith(
   transport: Transport,
   {
     era = 'legacy',
-    name = 'claude-code',
+    name = 'opencode',
     capabilities = {},
     answer = defaultAnswer,
     atEnd = onTestFinished,
@@ -231,16 +243,16 @@ export type Listed = {
   readonly config: ServerConfig
   readonly file: string
   /** Makes it ready at first, and changes its list later. */
-  write(tools: readonly object[], instructions?: string): void
+  write(tools: readonly object[], instructions?: string, more?: object): void
 }
 
 /** A server whose list of tools a test writes; not ready before it has. */
 export function listed(name: string, tools?: readonly object[], given: Given = {}): Listed {
   const file = join(temporaryFolder(), 'tools.json')
-  const write = (now: readonly object[], instructions?: string) =>
-    writeFileSync(file, JSON.stringify({ tools: now, ...(instructions ? { instructions } : {}) }))
+  const write = (now: readonly object[], instructions?: string, more: object = {}) =>
+    writeFileSync(file, JSON.stringify({ tools: now, ...(instructions ? { instructions } : {}), ...more }))
   if (tools) write(tools)
-  const env = { ...given.env, TOOLS_FILE: file }
+  const env = { ...given.env, TOOLS_FILE: file, NAME: name }
   return { config: local(name, 'gateway-listed', { ...given, env }), file, write }
 }
 

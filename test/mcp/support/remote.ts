@@ -6,13 +6,13 @@ import { onTestFinished } from 'vitest'
 import type { ServerConfig } from '../../../src/mcp/types.ts'
 import { defaults, type Given, scriptPath } from './servers.ts'
 
-/** `await remote('bad', 'hang')`: http.mjs with that behaviour, ended after the test. */
+/** `await remote('bad', 'hang')`: http.mjs, or another script, with that behaviour; ended after the test. */
 export async function remote(
   name: string,
   behaviour: string,
-  { env: _, ...given }: Given = {},
+  { env: _, script = 'http', ...given }: Given & { readonly script?: string } = {},
 ): Promise<ServerConfig> {
-  const child = spawn(process.execPath, [scriptPath('http'), behaviour], {
+  const child = spawn(process.execPath, [scriptPath(script), behaviour], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   onTestFinished(() => void child.stdin.end())

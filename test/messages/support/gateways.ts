@@ -41,7 +41,7 @@ async function listen(gateway: Gateway, { mode = 'auto', ...options }: Options):
 export function expose(upstream: Upstream): Promise<Started> {
   const deed: Deed = {
     ...{ mode: 'pass' as const, wire: undefined, why: 'nothing is done', loaded: [] },
-    ...{ toolsGiven: 0, toolsVisible: 0, searches: 0, rounds: 0, tokensSaved: 0, saving: () => 0 },
+    ...{ toolsGiven: 0, toolsVisible: 0, searches: 0, rounds: 0, figures: () => undefined },
   }
   return listen(
     {

@@ -34,7 +34,7 @@ function decide(target: string, { tools, results, query }: Sight): Deed {
 }
 
 /** A Chat Completions model on loopback. */
-export async function startChat(target: string): Promise<Model> {
+export async function startChat(target: string, query = target): Promise<Model> {
   const bodies: Fields[] = []
   const { url } = await serveChat(({ method, body }) => {
     if (method === 'GET') return { body: { object: 'list', data: [{ id: 'small-1', object: 'model' }] } }
@@ -45,7 +45,7 @@ export async function startChat(target: string): Promise<Model> {
     const deed = decide(target, {
       tools: listOf(body.tools).map((tool) => fieldsOf(fieldsOf(tool).function).name),
       results: results.map(({ content }) => String(content)),
-      query: target,
+      query,
     })
     return chatAnswer(deed, body.stream === true, bodies.length)
   })
@@ -105,7 +105,7 @@ function faultOf(body: Fields): string | undefined {
 }
 
 /** A Responses model on loopback, with `tool_search` unless it is of the fourth generation. */
-export async function startResponses(target: string): Promise<Model> {
+export async function startResponses(target: string, query = target): Promise<Model> {
   const bodies: Fields[] = []
   const server = createServer(async (incoming, outgoing) => {
     const json = await text(incoming)
@@ -119,7 +119,7 @@ export async function startResponses(target: string): Promise<Model> {
     bodies.push(body)
     const fault = faultOf(body)
     if (fault) return send(400, { error: { message: fault, type: 'invalid_request_error' } })
-    const response = responseTo(body, target, bodies.length)
+    const response = responseTo(body, target, query, bodies.length)
     if (body.stream !== true) return send(200, response)
     outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
     for (const event of eventsOf(response))
@@ -134,7 +134,12 @@ export async function startResponses(target: string): Promise<Model> {
   return { url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`), bodies }
 }
 
-function responseTo(body: Fields, target: string, number: number): Fields & { output: Fields[] } {
+function responseTo(
+  body: Fields,
+  target: string,
+  query: string,
+  number: number,
+): Fields & { output: Fields[] } {
   const items = listOf(body.input).map(fieldsOf)
   const asked = items.findLastIndex(({ role }) => role === 'user')
   const tools = [...listOf(body.tools), ...items.flatMap((item) => listOf(item.tools))].map(fieldsOf)
@@ -142,7 +147,7 @@ function responseTo(body: Fields, target: string, number: number): Fields & { ou
   const deed = decide(target, {
     tools: tools.map(({ type, name }) => name ?? type),
     results: outputs.map(({ output }) => String(output ?? '')),
-    query: target,
+    query,
   })
   return {
     ...{ id: `resp_${number}`, object: 'response', status: 'completed', error: null, model: body.model },

@@ -104,6 +104,8 @@ export function randomModel(
       const bits = samplings[turn++] ?? [{ kind: 'text' as const }]
       const content: Fields[] = []
       for (const bit of bits) content.push(blockFor(bit, request, content))
+      // A reply that ends in a thought is one that no API takes back.
+      if (content.at(-1)?.type === 'thinking') content.push(blockFor({ kind: 'text' }, request, content))
       const isCall = content.some(({ type }) => type === 'tool_use')
       const message = {
         ...{ id: `msg_${turn}`, type: 'message', role: 'assistant', model: request.model, content },

@@ -3,6 +3,8 @@
 import { loadedOtherwise } from '../../history/fold.ts'
 import { describedNote } from '../../history/notes.ts'
 import type { Settings } from '../../options.ts'
+import { charactersFor } from '../../tokens.ts'
+import { fitTools } from '../../tools/fit.ts'
 import type { PoolTool } from '../../types.ts'
 import { callTool, searchTool } from '../search-tool.ts'
 import { loadedEarlier, type MakeWire, searchAgain, selectIt, type Wire } from './wire.ts'
@@ -19,21 +21,36 @@ export const bridge: MakeWire = (settings) => {
     answer: (id, tools, remark) => ({
       type: 'tool_result',
       tool_use_id: id,
-      content: [
-        { type: 'text', text: [written(tools, settings.callTool), ...(remark ? [remark] : [])].join('\n') },
-      ],
+      content: [{ type: 'text', text: written(settings, tools, tools, remark) }],
     }),
     unseen: (facts) => loadedOtherwise(facts, 'text'),
-    reload: (tools, id) => searchAgain(wire, settings, tools, id),
+    reload: (tools, id) => {
+      const budget = charactersFor(settings.answerTokens)
+      const { whole, text } = fitTools(tools, budget, selectIt(settings, '<name>'))
+      const shown = { type: 'text' as const, text: written(settings, tools, whole, text) }
+      return searchAgain(settings, tools, { type: 'tool_result', tool_use_id: id, content: [shown] })
+    },
     recall: loadedEarlier,
     howToLoad: (name) => selectIt(settings, name),
   }
   return wire
 }
 
-function written(tools: readonly PoolTool[], callName: string): string {
+/** All of `tools` count as loaded; of those that are not `whole` the remark says what can be said. */
+function written(
+  { callTool: name }: Settings,
+  tools: readonly PoolTool[],
+  whole: readonly PoolTool[],
+  remark: string | undefined,
+): string {
   const note = describedNote(tools.map(({ name }) => name))
-  return [note, `Call them with ${callName}. Their definitions:`, ...tools.map(({ json }) => json)].join('\n')
+  const definitions = whole.map(({ json }) => json)
+  return [
+    note,
+    `Call them with ${name}. Their definitions:`,
+    ...definitions,
+    ...(remark ? [remark] : []),
+  ].join('\n')
 }
 
 function outcome({ callTool }: Settings): string {

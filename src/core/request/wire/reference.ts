@@ -25,7 +25,7 @@ export const reference: MakeWire = (settings) => {
       return withRemark({ type: 'tool_result', tool_use_id: id, content }, remark)
     },
     unseen: (facts) => loadedOtherwise(facts, 'reference'),
-    reload: (tools, id) => searchAgain(wire, settings, tools, id),
+    reload: (tools, id) => searchAgain(settings, tools, wire.answer(id, tools)),
     recall: loadedEarlier,
     howToLoad: (name) => selectIt(settings, name),
   }

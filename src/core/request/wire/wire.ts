@@ -47,23 +47,19 @@ const overlaid = new WeakMap<Definition, Definition>()
 export function deferred(definition: Definition): Definition {
   let overlay = overlaid.get(definition)
   if (!overlay) {
-    overlay = { ...definition, defer_loading: true }
+    overlay = Object.freeze({ ...definition, defer_loading: true })
     overlaid.set(definition, overlay)
   }
   return overlay
 }
 
 /** A search call and its answer, as if the model had asked for these tools by name. */
-export function searchAgain(
-  wire: Wire,
-  settings: Settings,
-  tools: readonly PoolTool[],
-  id: string,
-): Message[] {
+export function searchAgain(settings: Settings, tools: readonly PoolTool[], result: ToolResult): Message[] {
+  const { tool_use_id: id } = result
   const query = `select:${tools.map(({ name }) => name).join(',')}`
   return [
     { role: 'assistant', content: [{ type: 'tool_use', id, name: settings.searchTool, input: { query } }] },
-    { role: 'user', content: [wire.answer(id, tools)] },
+    { role: 'user', content: [result] },
   ]
 }
 

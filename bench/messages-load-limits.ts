@@ -1,0 +1,185 @@
+// Does the gateway stay answerable: with 300 streams at once, with 20 bodies of 28 MB, with 10,000 tools?
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { bodyOf, imageBodyOf, toolsOf } from './messages-load-bodies.ts'
+import {
+  peakResidentOf,
+  type Running,
+  residentOf,
+  startClients,
+  startGateway,
+  startProxy,
+  startUpstream,
+} from './messages-processes.ts'
+import { get, post } from './messages-requests.ts'
+import { table } from './report.ts'
+
+const STREAMS = 300
+const TOOLS = 300
+const SECONDS = 6
+const SPEED = 50
+const MOST_STALL = 100
+const BODIES = 20
+const BODY_MEGABYTES = 28
+const MANY_TOOLS = 10_000
+
+export async function measureStalls(folder: string): Promise<string[]> {
+  const upstream = await startUpstream()
+  const body = bodyOf(toolsOf(TOOLS), 10)
+  const rows: (string | number)[][] = []
+  let longest = 0
+  for (const mode of ['bare proxy', 'pass', 'shelve']) {
+    const isProxy = mode === 'bare proxy'
+    const running = isProxy
+      ? await startProxy(upstream.url)
+      : await startGateway(folder, '--upstream', upstream.url, '--mode', mode)
+    const clients = await startClients()
+    const job = { url: running.url, body, events: SECONDS * SPEED, pause: 1000 / SPEED, isProbing: false }
+    await clients.perform({ ...job, streams: 20, events: 20 })
+    if (!isProxy) await stallOf(running, folder)
+    const health = isProxy ? undefined : probe(running)
+    const { lag, firstByte, received } = await clients.perform({ ...job, streams: STREAMS })
+    const waits = (await health?.stop()) ?? []
+    const stall = isProxy ? undefined : await stallOf(running, folder)
+    if (mode === 'shelve') longest = stall?.cpu ?? 0
+    rows.push([
+      mode,
+      received,
+      ...[firstByte.p50, firstByte.worst, lag.p50, lag.p95, lag.worst].map((value) => value.toFixed(1)),
+      isProxy ? '' : Math.max(...waits).toFixed(1),
+      stall?.time.toFixed(1) ?? '',
+      stall?.cpu.toFixed(1) ?? '',
+    ])
+    await clients.end()
+    await running.end()
+  }
+  const head = ['mode', 'events', 'first byte p50 ms', 'worst', 'event p50', 'p95', 'worst']
+  return [
+    `${STREAMS} streams that start within a second, ${TOOLS} tools each, ${SPEED} events a second for ${SECONDS} s.`,
+    '',
+    ...table([...head, '/health worst', 'longest stall', 'of it CPU'], rows),
+    '',
+    `- The longest stall in shelve takes ${longest.toFixed(0)} ms of CPU (goal: at most ${MOST_STALL} ms): ${longest <= MOST_STALL ? 'met' : 'missed'}.`,
+  ]
+}
+
+export async function measureMemory(folder: string): Promise<string[]> {
+  const upstream = await startUpstream()
+  const body = imageBodyOf(toolsOf(TOOLS), BODY_MEGABYTES)
+  const rows: (string | number)[][] = []
+  for (const mode of ['pass', 'shelve']) {
+    const running = await startGateway(folder, '--upstream', upstream.url, '--mode', mode)
+    await post(running.url, bodyOf(toolsOf(TOOLS), 1), { 'x-events': '10' })
+    const before = residentOf(running.pid)
+    const health = probe(running)
+    const sent = Array.from({ length: BODIES }, () =>
+      post(running.url, body, { 'x-events': '20', 'x-pause': '100' }),
+    )
+    const answers = await Promise.all(sent.map((one) => one.catch(() => ({ status: 0 }))))
+    const waits = await health.stop()
+    const statuses = [...new Set(answers.map(({ status }) => status))].map(
+      (status) => `${answers.filter((one) => one.status === status).length} × ${status}`,
+    )
+    rows.push([
+      mode,
+      statuses.join(', '),
+      before.toFixed(0),
+      peakResidentOf(running.pid).toFixed(0),
+      Math.max(...waits).toFixed(0),
+      ...stallCells(await stallOf(running, folder)),
+    ])
+    await running.end()
+  }
+  return [
+    `${BODIES} bodies of ${BODY_MEGABYTES} MB at once, replies of 2 s.`,
+    '',
+    ...table(
+      ['mode', 'statuses', 'RSS MB before', 'peak', '/health worst ms', 'longest stall', 'of it CPU'],
+      rows,
+    ),
+  ]
+}
+
+export async function measureManyTools(folder: string): Promise<string[]> {
+  const upstream = await startUpstream()
+  const tools = toolsOf(MANY_TOOLS)
+  const body = bodyOf(tools, 1)
+  const rows: (string | number)[][] = []
+  for (const mode of ['pass', 'shelve']) {
+    const running = await startGateway(folder, '--upstream', upstream.url, '--mode', mode)
+    await post(running.url, bodyOf(toolsOf(10), 1), { 'x-events': '10' })
+    const headers: Record<string, string> = mode === 'shelve' ? { 'x-search': 'ToolSearch' } : {}
+    for (const turn of ['first', 'second', 'third']) {
+      await stallOf(running, folder)
+      const health = probe(running)
+      const started = performance.now()
+      const { status } = await post(running.url, body, { 'x-events': '10', ...headers })
+      const time = performance.now() - started
+      const waits = await health.stop()
+      const stall = await stallOf(running, folder)
+      rows.push([
+        mode,
+        turn,
+        status,
+        ...[time, Math.max(...waits)].map((value) => value.toFixed(0)),
+        ...stallCells(stall),
+      ])
+    }
+    await running.end()
+  }
+  return [
+    `${MANY_TOOLS} tools (${(body.length / 1_000_000).toFixed(1)} MB), with a search in shelve.`,
+    '',
+    ...table(
+      ['mode', 'request', 'status', 'time ms', '/health worst ms', 'longest stall', 'of it CPU'],
+      rows,
+    ),
+  ]
+}
+
+function stallCells({ time, cpu }: Stall): string[] {
+  return [time.toFixed(0), cpu.toFixed(0)]
+}
+
+/** Asks for /health again and again; how long each answer took. */
+function probe({ url }: Running): { readonly stop: () => Promise<number[]> } {
+  const waits: number[] = []
+  let isOver = false
+  const asking = (async () => {
+    while (!isOver) {
+      const asked = performance.now()
+      await get(`${url}/health`)
+      waits.push(performance.now() - asked)
+      await sleep(20)
+    }
+  })()
+  return {
+    async stop() {
+      isOver = true
+      await asking
+      return waits
+    },
+  }
+}
+
+/** How long the gateway's event loop was blocked at most since the last call, in milliseconds. */
+type Stall = {
+  readonly time: number
+  /** That the gateway itself worked meanwhile: the rest is the machine's other work. */
+  readonly cpu: number
+}
+
+async function stallOf({ pid }: Running, folder: string): Promise<Stall> {
+  const file = join(folder, `loop-${pid}`)
+  const known = linesOf(file).length
+  spawnSync('kill', ['-USR2', String(pid)])
+  for (let turn = 0; turn < 500 && linesOf(file).length === known; turn++) await sleep(20)
+  const [time = 0, cpu = 0] = (linesOf(file).at(-1) ?? '').split(' ').map(Number)
+  return { time, cpu }
+}
+
+function linesOf(file: string): string[] {
+  return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
+}

@@ -1,0 +1,142 @@
+// Compares two texts line by line, for people who decide about a change or look at one. Pure, and bounded for any size.
+
+export type DiffLine = {
+  /** `gap`: lines between two changes that are left out. */
+  readonly kind: 'same' | 'added' | 'removed' | 'gap'
+  readonly text: string
+  /** Its number in the new text; of a removed line, in the old one. */
+  readonly line: number
+}
+
+/** What happens, or happened, to a file. */
+export type FileChange = {
+  /** As people read it. */
+  readonly path: string
+  readonly isNew: boolean
+  readonly added: number
+  readonly removed: number
+  readonly lines: readonly DiffLine[]
+  /** Lines of the comparison that are left out at its end. */
+  readonly left: number
+}
+
+const CONTEXT = 3
+const MOST_SHOWN = 400
+/** Beyond so many differences, or lines, the whole middle counts as replaced. */
+const MOST_EDITS = 400
+const MOST_COMPARED = 20_000
+
+/** The change from one text of a file to another; `before` is undefined for a file that is new. */
+export function fileChange(path: string, before: string | undefined, after: string): FileChange {
+  const whole = compareLines(linesOf(before ?? ''), linesOf(after))
+  const shown = withContext(whole)
+  return {
+    path,
+    isNew: before === undefined,
+    added: whole.filter(({ kind }) => kind === 'added').length,
+    removed: whole.filter(({ kind }) => kind === 'removed').length,
+    lines: shown.slice(0, MOST_SHOWN),
+    left: Math.max(0, shown.length - MOST_SHOWN),
+  }
+}
+
+function linesOf(text: string): string[] {
+  const lines = text.split(/\r?\n/)
+  if (lines.at(-1) === '') lines.pop()
+  return lines
+}
+
+function compareLines(before: readonly string[], after: readonly string[]): DiffLine[] {
+  let start = 0
+  while (start < before.length && start < after.length && before[start] === after[start]) start++
+  let end = 0
+  const most = Math.min(before.length, after.length) - start
+  while (end < most && before[before.length - 1 - end] === after[after.length - 1 - end]) end++
+  const same = (from: number, to: number): DiffLine[] =>
+    after.slice(from, to).map((text, index) => ({ kind: 'same', text, line: from + index + 1 }))
+  const middle = compareMiddle(
+    before.slice(start, before.length - end),
+    after.slice(start, after.length - end),
+  )
+  return [
+    ...same(0, start),
+    ...middle.map((one) => ({ ...one, line: one.line + start })),
+    ...same(after.length - end, after.length),
+  ]
+}
+
+function compareMiddle(before: readonly string[], after: readonly string[]): DiffLine[] {
+  const isSmall = before.length + after.length <= MOST_COMPARED
+  return (isSmall ? shortestEdit(before, after) : undefined) ?? replaced(before, after)
+}
+
+function replaced(before: readonly string[], after: readonly string[]): DiffLine[] {
+  return [
+    ...before.map((text, index): DiffLine => ({ kind: 'removed', text, line: index + 1 })),
+    ...after.map((text, index): DiffLine => ({ kind: 'added', text, line: index + 1 })),
+  ]
+}
+
+/** Myers' algorithm: the fewest lines removed and added; undefined where those are too many. */
+function shortestEdit(before: readonly string[], after: readonly string[]): DiffLine[] | undefined {
+  const most = Math.min(before.length + after.length, MOST_EDITS)
+  const furthest = new Map<number, number>([[1, 0]])
+  const steps: Map<number, number>[] = []
+  for (let edits = 0; edits <= most; edits++) {
+    steps.push(new Map(furthest))
+    for (let diagonal = -edits; diagonal <= edits; diagonal += 2) {
+      const down = furthest.get(diagonal + 1) ?? -1
+      const right = furthest.get(diagonal - 1) ?? -1
+      let x = diagonal === -edits || (diagonal !== edits && right < down) ? down : right + 1
+      while (x < before.length && x - diagonal < after.length && before[x] === after[x - diagonal]) x++
+      furthest.set(diagonal, x)
+      if (x >= before.length && x - diagonal >= after.length) return pathBack(steps, before, after)
+    }
+  }
+  return undefined
+}
+
+function pathBack(
+  steps: readonly Map<number, number>[],
+  before: readonly string[],
+  after: readonly string[],
+): DiffLine[] {
+  const lines: DiffLine[] = []
+  let x = before.length
+  let y = after.length
+  for (let edits = steps.length - 1; edits >= 0; edits--) {
+    const known = steps[edits] ?? new Map<number, number>()
+    const diagonal = x - y
+    const down = known.get(diagonal + 1) ?? -1
+    const right = known.get(diagonal - 1) ?? -1
+    const isDown = diagonal === -edits || (diagonal !== edits && right < down)
+    const startX = edits === 0 ? 0 : isDown ? down : right
+    const startY = edits === 0 ? 0 : startX - (isDown ? diagonal + 1 : diagonal - 1)
+    while (x > startX + (edits > 0 && !isDown ? 1 : 0) && y > startY + (edits > 0 && isDown ? 1 : 0)) {
+      lines.unshift({ kind: 'same', text: after[y - 1] ?? '', line: y })
+      x--
+      y--
+    }
+    if (edits === 0) break
+    if (isDown) lines.unshift({ kind: 'added', text: after[y - 1] ?? '', line: y })
+    else lines.unshift({ kind: 'removed', text: before[x - 1] ?? '', line: x })
+    x = startX
+    y = startY
+  }
+  return lines
+}
+
+/** Changes with a few lines around them; what is between is a gap. */
+function withContext(lines: readonly DiffLine[]): DiffLine[] {
+  const isNear = new Array<boolean>(lines.length).fill(false)
+  for (const [index, { kind }] of lines.entries())
+    if (kind !== 'same')
+      isNear.fill(true, Math.max(0, index - CONTEXT), Math.min(lines.length, index + CONTEXT + 1))
+  const shown: DiffLine[] = []
+  for (const [index, line] of lines.entries()) {
+    if (isNear[index]) shown.push(line)
+    else if (shown.length > 0 && shown.at(-1)?.kind !== 'gap')
+      shown.push({ kind: 'gap', text: '', line: line.line })
+  }
+  return shown.at(-1)?.kind === 'gap' ? shown.slice(0, -1) : shown
+}

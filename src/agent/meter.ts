@@ -1,0 +1,117 @@
+// Measures what an agent's conversation cost and what tool search saved, from the agent's events.
+import {
+  addFigures,
+  type Figures,
+  figuresOf,
+  type MeasuredRequest,
+  noFigures,
+  type Sampling,
+} from '../core/figures/figures.ts'
+import { type PriceTable, priceOf, prices as shippedPrices } from '../core/figures/prices.ts'
+import { withoutToolSearch } from '../core/figures/without.ts'
+import { type Message, SEARCH_TOOL, type Shelf } from '../core/index.ts'
+import { listOf } from '../core/oracle/json.ts'
+import { hasCacheMarks, readingOf } from '../core/oracle/size.ts'
+import type { AgentEvent, Sent, Usage } from './types.ts'
+
+export type AgentMeter = {
+  /** Takes every event of the agent, those of its sub-agents included. */
+  readonly follow: (event: AgentEvent) => void
+  /** Of all requests that are over, and of the one that is going on. */
+  readonly figures: () => Figures
+}
+
+export type AgentMeterOptions = {
+  /** Whose definitions a request without tool search would hold. */
+  readonly shelf: Shelf
+  /** Prices in place of the table that comes with Toolshelf. */
+  readonly prices?: PriceTable
+  /** A model whose price counts, in place of the one that was asked. */
+  readonly pricedAs?: string
+  /** How a sampling was billed, in place of what its usage says. */
+  readonly bill?: (request: object, usage: Usage) => Sampling['billed']
+}
+
+/** A request that the agent would have made without tool search, as far as it has come. */
+type Going = Omit<MeasuredRequest, 'samplings'> & { readonly samplings: Sampling[] }
+
+/** One agent; its sub-agents are others. */
+type Lane = { sent: object | undefined; going: Going | undefined; readonly inner: Map<string, Lane> }
+
+/**
+ * Creates a meter for `agent.send`. A reply that only searches leads to another sampling of the same request; any other reply
+ * ends the request.
+ *
+ * @example
+ * const meter = createAgentMeter({ shelf })
+ * for await (const event of agent.send('hello')) meter.follow(event)
+ * console.log(meter.figures().tokensSaved)
+ */
+export function createAgentMeter(options: AgentMeterOptions): AgentMeter {
+  const { shelf, prices = shippedPrices, pricedAs, bill = (_, usage) => billedBy(usage) } = options
+  const main = newLane()
+  let total = noFigures
+
+  function begin(lane: Lane, { request }: Sent): void {
+    lane.sent = request
+    if (lane.going) return
+    const definitions = shelf.tools().pool.tools.map(({ definition }) => definition)
+    const without = withoutToolSearch(request, { definitions, searchTool: SEARCH_TOOL })
+    lane.going = {
+      charactersWithout: readingOf(without).characters,
+      samplings: [],
+      hasCacheMarks: hasCacheMarks(request),
+      isContinued: listOf(request.messages).some((message) => (message as Message).role === 'assistant'),
+      price: priceOf(pricedAs ?? request.model, prices),
+    }
+  }
+
+  function end(lane: Lane): void {
+    const figures = lane.going && figuresOf(lane.going)
+    if (figures) total = addFigures(total, figures)
+    lane.going = undefined
+    lane.sent = undefined
+  }
+
+  function follow(event: AgentEvent, lane: Lane): void {
+    if (event.type === 'request') begin(lane, event.sent)
+    if (event.type === 'reply' && lane.sent) {
+      const { characters } = readingOf(lane.sent)
+      lane.going?.samplings.push({ characters, billed: bill(lane.sent, event.usage) })
+      if (!isSearch(event.content)) end(lane)
+    }
+    if (event.type === 'end') end(lane)
+    if (event.type === 'inside') {
+      const inner = lane.inner.get(event.call.id) ?? newLane()
+      lane.inner.set(event.call.id, inner)
+      follow(event.event, inner)
+      if (event.event.type === 'end') lane.inner.delete(event.call.id)
+    }
+  }
+
+  return {
+    follow: (event) => follow(event, main),
+    figures: () => goingIn(main).reduce(addFigures, total),
+  }
+}
+
+function newLane(): Lane {
+  return { sent: undefined, going: undefined, inner: new Map() }
+}
+
+function goingIn({ going, inner }: Lane): Figures[] {
+  const figures = going && figuresOf(going)
+  return [...(figures ? [figures] : []), ...[...inner.values()].flatMap(goingIn)]
+}
+
+/** Nothing but searches was called, so the model is asked again for the same request. */
+function isSearch(content: readonly Message[]): boolean {
+  const calls = content.filter(({ type }) => type === 'tool_use')
+  return calls.length > 0 && calls.every(({ name }) => name === SEARCH_TOOL)
+}
+
+/** Undefined where the API reported no input. */
+export function billedBy({ input, cached, cacheWritten = 0, output }: Usage): Sampling['billed'] {
+  if (input + cached <= 0) return undefined
+  return { input: input - cacheWritten, cacheRead: cached, cacheWrite: cacheWritten, cacheWrite1h: 0, output }
+}

@@ -1,0 +1,71 @@
+// Permission rules as people write them: `Bash(git status*)`, `Read(~/notes/**)`, `mcp__github__get_*`, `Edit`.
+
+export type RuleEffect = 'allow' | 'ask' | 'deny'
+
+/** Where a rule holds: in this session, in this working folder, or for this user everywhere. */
+export type RuleScope = 'session' | 'project' | 'user'
+
+/** A rule, and what it does. Deny goes before ask, ask before allow, whatever their scopes. */
+export type PermissionRule = {
+  readonly effect: RuleEffect
+  /** A tool's name, in which `*` stands for anything, and for some tools a pattern in parentheses. */
+  readonly rule: string
+  readonly scope: RuleScope
+}
+
+export type ParsedRule = PermissionRule & {
+  readonly tool: string
+  /** What stands in the parentheses. */
+  readonly pattern: string | undefined
+}
+
+/** Tools whose rules may have a pattern, and what it is matched with. */
+export const PATTERN_OF: { readonly [tool: string]: 'command' | 'path' | 'url' } = {
+  Bash: 'command',
+  ...{ Read: 'path', Glob: 'path', Grep: 'path', Edit: 'path', Write: 'path', Move: 'path', Remove: 'path' },
+  Fetch: 'url',
+}
+
+const LONGEST = 1000
+
+/** Throws an error that says what is wrong with the rule. */
+export function parseRule(given: PermissionRule): ParsedRule {
+  const rule = given.rule.trim()
+  if (rule === '') throw new Error('a rule is empty; write a tool such as Bash, or Bash(git status*)')
+  if (rule.length > LONGEST) throw new Error(`the rule ${short(rule)} has more than ${LONGEST} characters`)
+  const [, tool = '', pattern] = /^([^()\s]+)(?:\((.*)\))?$/s.exec(rule) ?? []
+  if (tool === '')
+    throw new Error(
+      `the rule ${short(rule)} is not a tool, or a tool with a pattern such as Bash(git status*)`,
+    )
+  if (pattern === undefined) return { ...given, rule, tool, pattern }
+  const kind = Object.hasOwn(PATTERN_OF, tool) ? PATTERN_OF[tool] : undefined
+  if (kind === undefined)
+    throw new Error(
+      `the rule ${short(rule)} has a pattern, but only ${Object.keys(PATTERN_OF).join(', ')} take one`,
+    )
+  if (pattern.trim() === '')
+    throw new Error(`the rule ${short(rule)} has an empty pattern; write ${tool} alone`)
+  if (kind === 'url' && given.effect === 'allow' && !/^https?:\/\/[^/*]+\//.test(pattern))
+    throw new Error(`the rule ${short(rule)} must name a whole host, such as Fetch(https://example.com/*)`)
+  return { ...given, rule, tool, pattern }
+}
+
+/** Rules in a text, with commas between; commas in parentheses belong to their rule. */
+export function splitRules(text: string): string[] {
+  const rules: string[] = []
+  let depth = 0
+  let start = 0
+  for (let at = 0; at <= text.length; at++) {
+    if (text[at] === '(') depth++
+    if (text[at] === ')') depth = Math.max(0, depth - 1)
+    if (at < text.length && (text[at] !== ',' || depth > 0)) continue
+    rules.push(text.slice(start, at).trim())
+    start = at + 1
+  }
+  return rules.filter((rule) => rule !== '')
+}
+
+function short(rule: string): string {
+  return JSON.stringify(rule.length > 80 ? `${rule.slice(0, 79)}…` : rule)
+}

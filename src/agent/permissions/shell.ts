@@ -1,0 +1,158 @@
+// Finds every program that a bash command line would run, those that other programs start for it included. Pure.
+import { type ParsedShell, parseShell, type Redirection, type SimpleCommand } from './shell-parser.ts'
+
+export type { Redirection, SimpleCommand } from './shell-parser.ts'
+
+export type ShellReading = {
+  /** What runs, as far as it is certain: each must be allowed. */
+  readonly commands: readonly SimpleCommand[]
+  /** Words behind which a command may stand as well: a rule that forbids one of these forbids the line. */
+  readonly suspects: readonly SimpleCommand[]
+  readonly redirections: readonly Redirection[]
+  /** False where something may run that is not among the commands: only a person can decide then. */
+  readonly isCertain: boolean
+}
+
+const SHELLS = new Set('sh bash dash zsh ksh ash fish rbash'.split(' '))
+
+/** They run what follows them. The number is that of the words between, where they take no options. */
+const WRAPPERS: { readonly [program: string]: number } = {
+  ...{ command: 0, builtin: 0, exec: 0, nohup: 0, nice: 0, setsid: 0, sudo: 0, doas: 0, env: 0 },
+  ...{ ionice: 0, chronic: 0, unbuffer: 0, catchsegv: 0, stdbuf: 0, timeout: 1, chroot: 1, flock: 1 },
+}
+
+/** They run commands in ways that only they know. */
+const RUNNERS = new Set(
+  'xargs su runuser ssh watch parallel strace ltrace script busybox fd entr systemd-run'.split(' '),
+)
+
+/** Builtins that evaluate what they are given as code, or change what later words mean. */
+const EVALUATING = new Set(
+  'eval trap source . let declare typeset local export readonly unset read mapfile readarray getopts enable bind complete compgen shopt set alias unalias hash'.split(
+    ' ',
+  ),
+)
+const FIND_RUNS = new Set(['-exec', '-execdir', '-ok', '-okdir'])
+const FIND_WRITES = new Set(['-delete', '-fprint', '-fprint0', '-fprintf', '-fls'])
+/** Readings within readings that are made for one line. */
+const MOST_READINGS = 300
+
+/** Reads a bash command line. Never throws. */
+export function readShell(text: string): ShellReading {
+  return inside(parseShell(text), { left: MOST_READINGS })
+}
+
+type Budget = { left: number }
+
+function inside(parsed: ParsedShell, budget: Budget): ShellReading {
+  const commands: SimpleCommand[] = []
+  const suspects: SimpleCommand[] = []
+  const redirections = [...parsed.redirections]
+  let { isCertain } = parsed
+  const include = (within: ParsedShell, isExact: boolean) => {
+    if (budget.left-- <= 0) {
+      isCertain = false
+      return
+    }
+    const reading = inside(within, budget)
+    const found = isExact ? commands : suspects
+    found.push(...reading.commands)
+    suspects.push(...reading.suspects)
+    redirections.push(...reading.redirections)
+    if (isExact && !reading.isCertain) isCertain = false
+  }
+  for (const command of parsed.commands) {
+    commands.push(command)
+    const started = startedBy(command)
+    if (!started.isCertain) isCertain = false
+    if (started.script !== undefined) include(parseShell(started.script), true)
+    for (const words of started.exact ?? []) include(ofWords(words), true)
+    for (const words of started.perhaps ?? []) {
+      include(ofWords(words), false)
+      const [first = ''] = words
+      if (/[\s;&|$`]/.test(first)) include(parseShell(first), false)
+    }
+  }
+  return { commands, suspects, redirections, isCertain }
+}
+
+function ofWords(words: readonly string[]): ParsedShell {
+  return { commands: [{ words }], redirections: [], isCertain: true }
+}
+
+type Started = {
+  readonly isCertain: boolean
+  /** Text that it runs as code. */
+  readonly script?: string
+  /** Commands that it runs. */
+  readonly exact?: readonly (readonly string[])[]
+  /** Words from which on it may run a command. */
+  readonly perhaps?: readonly (readonly string[])[]
+}
+
+/** What a simple command starts beside itself. */
+function startedBy({ words }: SimpleCommand): Started {
+  const [first = '', ...rest] = words
+  const program = programOf(first)
+  if (program === 'eval' || program === 'trap')
+    return { isCertain: false, script: program === 'eval' ? rest.join(' ') : (rest[0] ?? '') }
+  if (EVALUATING.has(program)) return { isCertain: false }
+  if (SHELLS.has(program)) return ofShell(rest)
+  if (program === 'find') return ofFind(rest)
+  if (Object.hasOwn(WRAPPERS, program)) return ofWrapper(rest, WRAPPERS[program] ?? 0)
+  if (RUNNERS.has(program)) return { isCertain: false, perhaps: suffixes(rest) }
+  return { isCertain: !words.some(mayBeEvaluated) }
+}
+
+export function programOf(word: string): string {
+  return word.slice(word.lastIndexOf('/') + 1)
+}
+
+/** `printf -v`, `test -v` and others evaluate quoted text: what looks like code in it is not passed over. */
+function mayBeEvaluated(word: string, index: number, words: readonly string[]): boolean {
+  const isBuiltin = /^(printf|test|\[|wait)$/.test(words[0] ?? '')
+  return /\$[({[]|`/.test(word) || (isBuiltin && index > 0 && /^-[vp]/.test(word))
+}
+
+function ofShell(rest: readonly string[]): Started {
+  const at = rest.findIndex((word) => /^-[A-Za-z]*c[A-Za-z]*$/.test(word))
+  const isPlain = at >= 0 && rest.slice(0, at).every((word) => /^-[A-Za-z]+$/.test(word))
+  const script = rest[at + 1]
+  // Without a script it runs a file, or what comes through a pipe.
+  if (at < 0 || script === undefined) return { isCertain: false, perhaps: suffixes(rest) }
+  return { isCertain: isPlain && !/^[-+]/.test(script), script, perhaps: suffixes(rest.slice(at + 2)) }
+}
+
+function ofFind(rest: readonly string[]): Started {
+  const exact: string[][] = []
+  // What stands for `{}` is known only when it runs.
+  let isCertain = !rest.some(
+    (word) => FIND_WRITES.has(word) || word.includes('{}') || mayBeEvaluated(word, 0, []),
+  )
+  for (const [index, word] of rest.entries()) {
+    if (!FIND_RUNS.has(word)) continue
+    if (exact.length === MOST_SUFFIXES) return { isCertain: false, exact }
+    const behind = rest.slice(index + 1)
+    const end = behind.findIndex((one, place) => one === ';' || (one === '+' && behind[place - 1] === '{}'))
+    if (end < 1) isCertain = false
+    exact.push(end < 0 ? behind : behind.slice(0, end))
+  }
+  return { isCertain, exact: exact.filter((words) => words.length > 0) }
+}
+
+/** With options nobody but the program knows where the command begins. */
+function ofWrapper(rest: readonly string[], between: number): Started {
+  const command = rest.slice(between)
+  const options = rest.slice(0, between + 1)
+  const isPlain = command.length > 0 && options.every((word) => !word.startsWith('-') && !word.includes('='))
+  return isPlain
+    ? { isCertain: true, exact: [command], perhaps: [] }
+    : { isCertain: false, perhaps: suffixes(rest) }
+}
+
+const MOST_SUFFIXES = 50
+const LONGEST_SUFFIX = 100
+
+function suffixes(words: readonly string[]): string[][] {
+  return words.slice(0, MOST_SUFFIXES).map((_, index) => words.slice(index, index + LONGEST_SUFFIX))
+}

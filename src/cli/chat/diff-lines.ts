@@ -1,0 +1,39 @@
+// Renders the change of a file as coloured lines.
+import type { DiffLine, FileChange } from '../../agent/index.ts'
+import { visible } from './rows.ts'
+import type { StyledLine } from './styled.ts'
+
+const LOOKS: { readonly [kind in DiffLine['kind']]: { readonly sign: string; readonly color: string } } = {
+  added: { sign: '+', color: 'green' },
+  removed: { sign: '-', color: 'red' },
+  same: { sign: ' ', color: 'gray' },
+  gap: { sign: '…', color: 'gray' },
+}
+const LONGEST_LINE = 300
+
+/** At most so many lines, and a last one that says how many are left out. */
+export function diffLines(change: FileChange, most: number): StyledLine[] {
+  const lines = change.lines.slice(0, most)
+  const left = change.lines.length - lines.length + change.left
+  const width = String(Math.max(...lines.map(({ line }) => line), 1)).length
+  return [
+    ...lines.map((one) => ({ spans: [{ text: lineText(one, width), color: LOOKS[one.kind].color }] })),
+    ...(left > 0
+      ? [{ spans: [{ text: `… and ${left.toLocaleString('en-US')} more lines`, color: 'yellow' }] }]
+      : []),
+  ]
+}
+
+/** `src/a.ts (new, 12 lines)`, or `src/a.ts (+3 −1)`. */
+export function changeTitle({ path, isNew, added, removed }: FileChange): string {
+  const count = isNew ? `new, ${added} ${added === 1 ? 'line' : 'lines'}` : `+${added} −${removed}`
+  return `${visible(path)} (${count})`
+}
+
+function lineText({ kind, text, line }: DiffLine, width: number): string {
+  if (kind === 'gap') return `${' '.repeat(width)} …`
+  const left = text.length - LONGEST_LINE
+  const shown = visible(text.slice(0, LONGEST_LINE)).replaceAll('\n', '?')
+  const rest = left > 0 ? `… (${left} more characters)` : ''
+  return `${String(line).padStart(width)} ${LOOKS[kind].sign} ${shown}${rest}`
+}

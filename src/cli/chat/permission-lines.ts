@@ -1,0 +1,46 @@
+// `/permissions`: shows the rules of this session, and changes them.
+import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/index.ts'
+import { parseRule } from '../../agent/permissions/rules.ts'
+import type { Session } from '../session.ts'
+import { labelled, type Told } from './told.ts'
+
+const USAGE =
+  'To change: /permissions allow Bash(git status*) · deny Read(.env) · ask mcp__github__* · remove <rule>; before the rule, "project" or "user" keeps it.'
+const EFFECTS: readonly RuleEffect[] = ['allow', 'ask', 'deny']
+const SCOPES: readonly RuleScope[] = ['session', 'project', 'user']
+const WHERE = { session: 'in this session', project: 'in this folder', user: 'everywhere' }
+
+export async function permissionLines(words: string, { permissions }: Session): Promise<Told[]> {
+  const [, verb = '', rest = ''] = /^(\S*)\s*(.*)$/s.exec(words) ?? []
+  if (verb === '') return shown(permissions.rules())
+  const effect = EFFECTS.find((one) => one === verb)
+  if (effect && rest !== '') {
+    const wanted = ruleIn(effect, rest)
+    await permissions.keep(wanted)
+    return [`${wanted.effect} ${wanted.rule} holds ${WHERE[wanted.scope]}.`]
+  }
+  return verb === 'remove' && rest !== '' ? removed(rest.trim(), permissions) : [USAGE]
+}
+
+function shown(rules: readonly PermissionRule[]): Told[] {
+  const lines = rules.map(({ effect, rule, scope }) => labelled(effect, `${rule}  (${WHERE[scope]})`, 6))
+  const none = 'No rules: reading inside the working folder runs, everything else asks.'
+  return [...(lines.length === 0 ? [none] : lines), USAGE]
+}
+
+/** Throws an error that says what is wrong with the rule. */
+function ruleIn(effect: RuleEffect, words: string): PermissionRule {
+  const [, first = '', rest = ''] = /^(\S+)\s+(.*)$/s.exec(words) ?? []
+  const scope = SCOPES.find((one) => one === first)
+  const given: PermissionRule = { effect, rule: scope ? rest : words, scope: scope ?? 'session' }
+  return { ...given, rule: parseRule(given).rule }
+}
+
+async function removed(rule: string, { forget }: Session['permissions']): Promise<Told[]> {
+  const gone: string[] = []
+  for (const effect of EFFECTS)
+    for (const scope of SCOPES)
+      if (await forget({ effect, rule, scope })) gone.push(`${effect} ${rule} ${WHERE[scope]}`)
+  if (gone.length === 0) return [`There is no rule ${rule}. /permissions shows them all.`]
+  return gone.map((one) => `Removed: ${one}.`)
+}

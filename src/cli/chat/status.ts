@@ -1,0 +1,61 @@
+// What a chat says of itself: the model, how full its context window is, and what tool search saved.
+import { cut } from '../../core/errors.ts'
+import { dollars } from '../../core/figures/dollars.ts'
+import type { Figures } from '../../core/figures/figures.ts'
+import { columnsOf } from '../../mcp/doctor/pen.ts'
+
+export type Status = {
+  readonly model: string
+  /** Tokens that the last request and its reply took; 0 where that is not known. */
+  readonly usedTokens: number
+  readonly windowTokens: number
+  /** Of the whole session. */
+  readonly figures: Figures
+}
+
+const LONGEST_MODEL = 40
+
+/** Parts of a line, the most important first. */
+export function statusParts({ model, usedTokens, windowTokens, figures }: Status): string[] {
+  const share = (100 * usedTokens) / Math.max(1, windowTokens)
+  return [
+    cut(model, LONGEST_MODEL),
+    ...(usedTokens > 0 ? [`context ${share.toFixed(share < 10 ? 1 : 0)} % of ${short(windowTokens)}`] : []),
+    ...savedParts(figures),
+  ]
+}
+
+/** What was saved, and what that took; nothing where the model was not asked. */
+export function savedParts({ rounds, tokensSaved, dollarsSaved, extraRoundTrips }: Figures): string[] {
+  if (rounds === 0) return []
+  const tokens =
+    tokensSaved < 0 ? `cost ${count(-tokensSaved)} tokens more` : `saved ${count(tokensSaved)} tokens`
+  return [
+    dollarsSaved === undefined ? tokens : `${tokens} (${dollars(dollarsSaved)})`,
+    ...(extraRoundTrips > 0
+      ? [`${count(extraRoundTrips)} extra round ${extraRoundTrips === 1 ? 'trip' : 'trips'}`]
+      : []),
+  ]
+}
+
+/** As many parts as fit beside each other; the first one always. */
+export function statusLine(status: Status, columns: number): string {
+  const [first = '', ...rest] = statusParts(status)
+  let line = cut(first, Math.max(1, columns))
+  for (const part of rest) {
+    const longer = `${line} · ${part}`
+    if (columnsOf(longer) > columns) break
+    line = longer
+  }
+  return line
+}
+
+/** `200k`, `1M`. */
+function short(tokens: number): string {
+  if (tokens < 1000) return String(tokens)
+  return tokens % 1_000_000 === 0 ? `${tokens / 1_000_000}M` : `${Math.round(tokens / 1000)}k`
+}
+
+function count(value: number): string {
+  return value.toLocaleString('en-US')
+}

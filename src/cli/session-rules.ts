@@ -1,0 +1,125 @@
+// The permission rules of an agent's session: from the command line, the folder and the user's own file.
+import {
+  createPermissions,
+  type PermissionQuestion,
+  type PermissionRule,
+  type Permissions,
+  type PermissionsOptions,
+  type RuleEffect,
+} from '../agent/index.ts'
+import { parseRule, splitRules } from '../agent/permissions/rules.ts'
+import type { Shelf } from '../core/index.ts'
+import { mcpName } from '../core/tools/names.ts'
+import { matchesAny } from '../core/tools/wildcard.ts'
+import type { Machine } from '../mcp/config/places.ts'
+import type { McpHost } from '../mcp/types.ts'
+import { CommandError, didYouMean, type Input, type Option, UsageError } from './command.ts'
+import { openUserRules } from './permission-file.ts'
+import type { Project } from './trust/project.ts'
+
+/** The options of commands with an agent. */
+export const ruleOptions: { readonly [name: string]: Option } = {
+  allow: {
+    type: 'string',
+    value: 'rules',
+    about: 'may run without asking, comma separated: Bash(git status*), mcp__github__*, * for anything',
+  },
+  deny: { type: 'string', value: 'rules', about: 'may not run, whatever else allows it; written as --allow' },
+}
+
+/** Permissions of a session, and what the user keeps beyond it. */
+export type SessionPermissions = Permissions & {
+  /** Adds a rule; one that is not of the session is kept on disk. */
+  readonly keep: (rule: PermissionRule) => Promise<void>
+  /** Takes a rule back, on disk too. False where there is no such rule. */
+  readonly forget: (rule: PermissionRule) => Promise<boolean>
+}
+
+/** The rules that `--allow` and `--deny` name. */
+export function givenRules(input: Input): PermissionRule[] {
+  const given = (effect: RuleEffect) =>
+    splitRules(input.text(effect) ?? '').map((rule) => ({ effect, rule, scope: 'session' }) as const)
+  const rules = [...given('allow'), ...given('deny')]
+  for (const rule of rules) {
+    try {
+      parseRule(rule)
+    } catch (error) {
+      throw new UsageError(`--${rule.effect}: ${(error as Error).message}.`)
+    }
+  }
+  return rules
+}
+
+export type OpenPermissionsOptions = Pick<PermissionsOptions, 'ask' | 'refusal'> & {
+  /** `folder` is the agent's working folder. */
+  readonly machine: Machine
+  readonly project: Project
+  readonly given: readonly PermissionRule[]
+}
+
+/** Rejects where the user's own rules cannot be read, because one that forbids something may be among them. */
+export async function openPermissions(options: OpenPermissionsOptions): Promise<SessionPermissions> {
+  const { machine, project, given, ask, refusal } = options
+  const own = openUserRules(machine)
+  const kept = await own.read().catch((error: Error) => {
+    throw new CommandError(error.message)
+  })
+  const permissions = createPermissions({
+    directory: machine.folder,
+    home: machine.home,
+    rules: [...given, ...project.rules, ...kept],
+    save: own.add,
+    ...(ask ? { ask } : {}),
+    ...(refusal ? { refusal } : {}),
+  })
+  return {
+    ...permissions,
+    async keep(rule) {
+      permissions.add(rule)
+      if (rule.scope !== 'session') await own.add([rule])
+    },
+    async forget(rule) {
+      const wasKept = rule.scope !== 'session' && (await own.remove(rule))
+      return permissions.remove(rule) || wasKept
+    },
+  }
+}
+
+/** Where nobody can be asked: says once for each tool what would have allowed it. */
+export function refuseUnasked(tell: (message: string) => void): (question: PermissionQuestion) => string {
+  const refused = new Set<string>()
+  return ({ call: { name }, suggested }) => {
+    const rules = suggested.length > 0 ? suggested : [name]
+    const option = `--allow ${quoted(rules.join(','))}`
+    if (!refused.has(name)) tell(`${name} was not run, because no rule allows it: ${option}`)
+    refused.add(name)
+    return `Nobody is there to allow ${name}. It runs only if it was allowed when the session was started: ${option}`
+  }
+}
+
+/** For a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}
+
+/** Rules whose tool is none of those there are, each in a sentence. Of servers that are not there, nobody knows which tools they have. */
+export function idleRules(
+  rules: readonly PermissionRule[],
+  { shelf, host }: { readonly shelf: Shelf; readonly host: McpHost },
+): string[] {
+  const names = shelf.tools().pool.tools.map(({ name }) => name)
+  const servers = host.status().map(({ name, state, tools }) => ({
+    prefix: mcpName(name, ''),
+    isKnown: state === 'connected' || tools.length > 0,
+  }))
+  const isIdle = (tool: string) =>
+    !names.some((name) => matchesAny([tool], name)) &&
+    !servers.some(({ prefix, isKnown }) => !isKnown && tool.startsWith(prefix))
+  return rules.map(parseRule).flatMap(({ effect, rule, tool }) => {
+    if (!isIdle(tool)) return []
+    const others = tool.includes('*') ? servers.map(({ prefix }) => `${prefix}*`) : []
+    return [
+      `--${effect} "${rule}" matches none of the tools${didYouMean(tool, [...others, ...names]) || '.'}`,
+    ]
+  })
+}

@@ -1,0 +1,167 @@
+// `toolshelf trust`: shows what a folder's files would do, trusts them, lists what is trusted, and forgets it.
+import { realpath } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { type Machine, thisMachine } from '../mcp/config/places.ts'
+import {
+  type Command,
+  CommandError,
+  type ExitCode,
+  type Input,
+  type Terminal,
+  UsageError,
+} from './command.ts'
+import { printable } from './printable.ts'
+import { decide, isTrusted, itemLines, questionText, summaryOf, trustNow } from './trust/decide.ts'
+import { trustStore } from './trust/open.ts'
+import { type Project, readProject } from './trust/project.ts'
+import type { TrustRecord, TrustStore } from './trust/store.ts'
+
+export const trust: Command = createTrust(thisMachine)
+
+export function createTrust(machine: () => Machine): Command {
+  return {
+    name: 'trust',
+    summary: 'Which folders’ servers, skills and rules are used, and what they would do.',
+    words: '[show [<folder>] | list | forget [<folder>]] [--yes]',
+    verbs: ['show', 'list', 'forget'],
+    options: {
+      yes: { type: 'boolean', short: 'y', about: 'trust the folder as it is now, without asking' },
+      json: {
+        type: 'boolean',
+        about: 'print one JSON document: {"folder", "isTrusted", "items"} or {"folders"}',
+      },
+    },
+    examples: [
+      'toolshelf trust                     # look at this folder, and decide',
+      'toolshelf trust show                # the same in full, without deciding',
+      'toolshelf trust list',
+      'toolshelf trust forget ~/src/project',
+    ],
+    async run(input, terminal) {
+      const [verb, folder, ...more] = input.words
+      const run = verb === undefined ? ask : actions[verb]
+      if (!run || more.length > 0)
+        throw new UsageError(`"${input.words.join(' ')}" is not known. Say show, list or forget, or nothing.`)
+      const here = machine()
+      const place = { ...here, folder: resolve(here.folder, folder ?? '.') }
+      const notify = (message: string) => terminal.tell(printable(`toolshelf trust: ${message}`))
+      return run({ input, terminal, notify, machine: place, store: trustStore(place, notify) })
+    },
+  }
+}
+
+type Call = {
+  readonly input: Input
+  readonly terminal: Terminal
+  readonly notify: (message: string) => void
+  readonly machine: Machine
+  readonly store: TrustStore
+}
+
+const actions: { readonly [verb: string]: (call: Call) => Promise<ExitCode> } = { show, list, forget }
+
+async function ask(call: Call): Promise<ExitCode> {
+  const { input, terminal, notify, store } = call
+  const project = await read(call)
+  if (input.isSet('json')) return show(call)
+  const isKnown = await isTrusted(project, store)
+  if (project.items.length === 0 || isKnown) {
+    terminal.print(stateOf(project, isKnown))
+    return 0
+  }
+  const record = await store.read(project.folder)
+  if (input.isSet('yes')) {
+    terminal.print(questionText(project, record?.trusted))
+    await trustNow(project, store).catch((error: Error) => {
+      throw new CommandError(`it cannot be kept: ${error.message}.`)
+    })
+    terminal.print(stateOf(project, true))
+    return 0
+  }
+  if (!terminal.ask) {
+    terminal.print(questionText(project, record?.trusted))
+    throw new CommandError('nobody can be asked here. Add --yes to trust it as it is now.')
+  }
+  // Whoever says "toolshelf trust" is asked, whatever was answered earlier.
+  const asking: TrustStore = { ...store, read: async () => withoutRefusal(record) }
+  const used = await decide(project, {
+    ...{ store: asking, isTrusting: false, ask: terminal.ask, notify },
+    show: terminal.tell,
+  })
+  terminal.print(stateOf(project, used === project))
+  return 0
+}
+
+function withoutRefusal(record: TrustRecord | undefined): TrustRecord | undefined {
+  if (!record) return undefined
+  const { refused: _, ...rest } = record
+  return rest
+}
+
+async function show(call: Call): Promise<ExitCode> {
+  const { input, terminal, store } = call
+  const project = await read(call)
+  const isKnown = await isTrusted(project, store)
+  if (input.isSet('json')) {
+    const { folder, items } = project
+    terminal.print(JSON.stringify({ folder, isTrusted: isKnown, items }))
+    return 0
+  }
+  for (const item of project.items) for (const line of itemLines(item, LONGEST)) terminal.print(line)
+  terminal.print(stateOf(project, isKnown))
+  return 0
+}
+
+const LONGEST = 10_000
+
+async function list({ input, terminal, store }: Call): Promise<ExitCode> {
+  if (input.words.length > 1) throw new UsageError('a list is of all folders.')
+  const records = await store.list()
+  const folders = records.map(({ folder, trusted, refused }) => ({
+    folder,
+    trusted: trusted?.at ?? null,
+    refused: refused?.at ?? null,
+    files: Object.keys(trusted?.files ?? {}),
+  }))
+  if (input.isSet('json')) terminal.print(JSON.stringify({ folders }))
+  else if (folders.length === 0) terminal.print('No folder is trusted.')
+  else
+    for (const { folder, trusted, refused, files } of folders)
+      terminal.print(
+        printable(
+          trusted
+            ? `trusted ${trusted.slice(0, 10)}  ${folder}  (${files.join(', ')})`
+            : `refused ${refused?.slice(0, 10)}  ${folder}`,
+        ),
+      )
+  return 0
+}
+
+async function forget({ input, terminal, machine, store }: Call): Promise<ExitCode> {
+  // A folder that is gone is known by the path it had.
+  const folder = await realpath(machine.folder).catch(() => machine.folder)
+  const wasKnown = await store.remove(folder).catch((error: Error) => {
+    throw new CommandError(`it cannot be forgotten: ${error.message}.`)
+  })
+  if (input.isSet('json')) terminal.print(JSON.stringify({ folder, wasKnown }))
+  else
+    terminal.print(
+      printable(
+        wasKnown ? `Forgotten. You will be asked about ${folder} again.` : `Nothing was known of ${folder}.`,
+      ),
+    )
+  return 0
+}
+
+async function read({ machine, notify }: Call): Promise<Project> {
+  const project = await readProject(machine)
+  for (const { file, server, message } of project.problems)
+    notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
+  for (const notice of project.notices) notify(notice)
+  return project
+}
+
+function stateOf({ folder, items }: Project, isKnown: boolean): string {
+  if (items.length === 0) return printable(`${folder} brings nothing that would be used.`)
+  return printable(`${folder} is ${isKnown ? 'trusted' : 'not trusted'}: ${summaryOf(items)}.`)
+}

@@ -1,0 +1,146 @@
+// Decides whether a folder's files are used: by an earlier decision, by a flag, or by asking the person.
+import { counted } from '../../mcp/doctor/format.ts'
+import { plainLine, type TrustItem } from './items.ts'
+import { type Project, withoutContent } from './project.ts'
+import { covers, type Decided, decidedNow, type TrustRecord, type TrustStore } from './store.ts'
+
+export type Deciding = {
+  readonly store: TrustStore
+  /** The person said so on the command line, for this run. */
+  readonly isTrusting: boolean
+  /** Asks the person; left out where nobody can answer. */
+  readonly ask: ((question: string) => Promise<string>) | undefined
+  /** Shows what is asked about. */
+  readonly show: (text: string) => void
+  readonly notify: (message: string) => void
+  readonly now?: () => Date
+}
+
+/** The project as it may be used: as it is where a person trusts it, else without anything that would act. */
+export async function decide(project: Project, deciding: Deciding): Promise<Project> {
+  const { store, isTrusting, ask, show, notify } = deciding
+  if (project.items.length === 0 || isTrusting) return project
+  const record = await store.read(project.folder)
+  if (covers(record?.trusted, project)) return project
+  if (covers(record?.refused, project)) {
+    notify(notUsed(project, `You said no on ${dayOf(record?.refused)}. "toolshelf trust" asks again.`))
+    return withoutContent(project)
+  }
+  if (!ask) {
+    notify(
+      notUsed(
+        project,
+        'This content is not trusted, and nobody can be asked here. Look at it with "toolshelf trust", or add --trust-project to use it in this run.',
+      ),
+    )
+    return withoutContent(project)
+  }
+  show(questionText(project, record?.trusted))
+  const answer = (await ask(PROMPT)).trim()
+  if (/^y(es)?$/i.test(answer)) {
+    await keep(project, record, 'trusted', deciding)
+    return project
+  }
+  if (/^no?$/i.test(answer)) await keep(project, record, 'refused', deciding)
+  else notify(notUsed(project, 'You will be asked again.'))
+  return withoutContent(project)
+}
+
+/** Whether a person trusts the project as it is now; one that would do nothing needs no trust. */
+export async function isTrusted(project: Project, store: TrustStore): Promise<boolean> {
+  return project.items.length === 0 || covers((await store.read(project.folder))?.trusted, project)
+}
+
+const PROMPT = 'Trust this content? [y] yes  [n] no, do not ask again  [Enter] not now: '
+
+async function keep(
+  project: Project,
+  record: TrustRecord | undefined,
+  outcome: 'trusted' | 'refused',
+  { store, notify, now = () => new Date() }: Deciding,
+): Promise<void> {
+  const decided = decidedNow(project, record?.[outcome], now())
+  try {
+    await store.write({ ...record, folder: project.folder, [outcome]: decided })
+  } catch (error) {
+    notify(`the answer holds for this run only, because it cannot be kept: ${(error as Error).message}.`)
+  }
+}
+
+/** Trusts the project as it is now. Rejects where that cannot be kept. */
+export async function trustNow(project: Project, store: TrustStore, now = new Date()): Promise<void> {
+  const { trusted } = (await store.read(project.folder)) ?? {}
+  await store.write({ folder: project.folder, trusted: decidedNow(project, trusted, now) })
+}
+
+function notUsed({ items, folder }: Project, why: string): string {
+  return `${summaryOf(items)} of ${plainLine(folder)} ${items.length === 1 ? 'is' : 'are'} not used. ${why}`
+}
+
+/** `2 servers, 1 skill`. */
+export function summaryOf(items: readonly TrustItem[]): string {
+  const count = (kind: TrustItem['kind']) => items.filter((one) => one.kind === kind).length
+  const parts = [
+    [count('server'), 'server'],
+    [count('skill'), 'skill'],
+    [count('rule'), 'rule'],
+    [count('settings'), 'file of settings'],
+  ] as const
+  return parts
+    .filter(([number]) => number > 0)
+    .map(([number, noun]) => counted(number, noun))
+    .join(', ')
+}
+
+function dayOf(decided: Decided | undefined): string {
+  return decided?.at.slice(0, 10) ?? 'an earlier day'
+}
+
+/** Items that are described in a question; the rest is counted. */
+const MOST_SHOWN = 20
+const LONGEST_LINE = 200
+
+/** What the folder would do, or what of it is new since it was trusted. */
+export function questionText(project: Project, trusted: Decided | undefined): string {
+  const { folder, items } = project
+  const changes = changesSince(trusted, project)
+  const isChanged = trusted !== undefined && changes.length > 0
+  const shown = isChanged ? changes : items.map((one) => itemLines(one))
+  const rest = shown.length - MOST_SHOWN
+  return [
+    isChanged
+      ? `The files of ${plainLine(folder)} have changed since you trusted them on ${dayOf(trusted)}:`
+      : `The files of ${plainLine(folder)} would do this (${summaryOf(items)}):`,
+    ...shown.slice(0, MOST_SHOWN).flat(),
+    ...(rest > 0 ? [`  … and ${rest.toLocaleString('en-US')} more. "toolshelf trust show" prints all.`] : []),
+    'Trust covers these lines, not the programs and files that they run.',
+  ].join('\n')
+}
+
+/** One item in full. */
+export function itemLines({ kind, title, file, lines }: TrustItem, longest = LONGEST_LINE): string[] {
+  return [`  ${kind} ${title} (${file})`, ...lines.map((line) => `    ${plainLine(line, longest)}`)]
+}
+
+/** What is new, changed or gone, each in its lines. */
+function changesSince(trusted: Decided | undefined, { items, files }: Project): string[][] {
+  const known = trusted?.items ?? []
+  const isSame = (one: { kind: string; title: string; file: string }) => (other: typeof one) =>
+    other.kind === one.kind && other.title === one.title && other.file === one.file
+  const changed = items.flatMap((one) => {
+    const before = known.find(isSame(one))
+    if (before?.hash === one.hash) return []
+    if (!before) return [['  new:', ...itemLines(one)]]
+    const gone = before.lines.filter((line) => !one.lines.includes(line))
+    const added = one.lines.filter((line) => !before.lines.includes(line))
+    const lines = [...gone.map((line) => `    - ${line}`), ...added.map((line) => `    + ${line}`)]
+    const detail = lines.length > 0 ? lines : ['    its text or its settings changed']
+    return [
+      [`  changed: ${one.kind} ${one.title} (${one.file})`, ...detail.map((line) => plainLine(line, 240))],
+    ]
+  })
+  const removed = known
+    .filter((one) => files.has(one.file) && !items.some(isSame(one)))
+    .map((one) => [plainLine(`  gone: ${one.kind} ${one.title} (${one.file})`)])
+  return [...changed, ...removed]
+}

@@ -1,0 +1,181 @@
+// Describes what a folder's files would make Toolshelf run, send or tell the model, for a person who decides about it.
+import { createHash } from 'node:crypto'
+import { isWithin } from '../../agent/accesses.ts'
+import type { PermissionRule } from '../../agent/index.ts'
+import { readSkillText } from '../../agent/skills/front-matter.ts'
+import type { SkillFile } from '../../agent/skills/index.ts'
+import type { FileEntries } from '../../mcp/config/config.ts'
+import type { Machine } from '../../mcp/config/places.ts'
+import { variablesIn } from '../../mcp/config/references.ts'
+import { keepReferences, readServer } from '../../mcp/config/server.ts'
+import { isHarmless, isKeyLike, isSecretName } from '../../mcp/safety/redact/shapes.ts'
+import type { ServerConfig } from '../../mcp/types.ts'
+import { visible } from '../chat/rows.ts'
+
+/** One thing that a file of the folder would do. Its texts can be printed as they are. */
+export type TrustItem = {
+  readonly kind: 'server' | 'settings' | 'skill' | 'rule'
+  readonly title: string
+  /** Below the folder. */
+  readonly file: string
+  /** What it would do, unexpanded. */
+  readonly lines: readonly string[]
+  readonly hash: string
+}
+
+/** Characters of one line; what is longer is cut, and says so. */
+const LONGEST_LINE = 1000
+const MOST_LINES = 50
+
+/** The enabled servers of a file and its settings, nothing of them expanded. */
+export function configItems(read: FileEntries, file: string, machine: Machine): TrustItem[] {
+  const servers = read.entries.flatMap((entry) => {
+    const { server } = readServer(entry, read.file, machine, keepReferences)
+    if (!server || server.disabled) return []
+    return [item('server', server.name, file, serverLines(server, machine.folder), server)]
+  })
+  const { settings } = read
+  const lines = Object.entries(settings).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
+  return lines.length === 0 ? servers : [...servers, item('settings', 'gateway', file, lines, settings)]
+}
+
+/** What enters the prompt: its description at once, its text when the model reads it. */
+export function skillItem(skill: SkillFile, file: string, folder: string): TrustItem {
+  const lines = [`tells the model: ${descriptionIn(skill)}`]
+  if (!isWithin(skill.file, folder)) lines.push(`is a link to ${skill.file}`)
+  return item('skill', nameIn(skill), file, lines, skill.text)
+}
+
+/** Rules that let calls run without a question. */
+export function ruleItems(rules: readonly PermissionRule[], file: string): TrustItem[] {
+  const allowing = rules.filter(({ effect }) => effect === 'allow')
+  return allowing.map(({ rule }) => item('rule', rule, file, ['runs such calls without asking you'], rule))
+}
+
+function nameIn({ text, folder }: SkillFile): string {
+  try {
+    return readSkillText(text).name
+  } catch {
+    return folder
+  }
+}
+
+function descriptionIn({ text }: SkillFile): string {
+  try {
+    return readSkillText(text).description
+  } catch (error) {
+    return `(${(error as Error).message})`
+  }
+}
+
+export function item(
+  kind: TrustItem['kind'],
+  title: string,
+  file: string,
+  lines: readonly string[],
+  content: unknown,
+): TrustItem {
+  const left = lines.length - MOST_LINES
+  const shown = left > 0 ? [...lines.slice(0, MOST_LINES), `… and ${left} more lines`] : lines
+  return {
+    kind,
+    title: titleLine(title),
+    file: plainLine(file),
+    lines: shown.map((line) => plainLine(line)),
+    hash: hashOf(typeof content === 'string' ? content : JSON.stringify(content)),
+  }
+}
+
+export function hashOf(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex')
+}
+
+function serverLines({ transport, description }: ServerConfig, folder: string): string[] {
+  const about = description === undefined ? [] : [`tells the model: ${description}`]
+  if (transport.kind !== 'stdio') {
+    const headers = Object.entries(transport.headers)
+    return [
+      `connects to ${shownUrl(transport.url)}`,
+      ...headers.map(([name, value]) => `sends the header ${name}: ${shownHeader(value)}`),
+      ...readsLine([transport.url, ...Object.values(transport.headers)]),
+      ...about,
+    ]
+  }
+  const { command, args, cwd, env } = transport
+  return [
+    `runs ${[command, ...args.map(shownArgument)].map(quoted).join(' ')}`,
+    ...(cwd === undefined || cwd === folder ? [] : [`in ${cwd}`]),
+    ...Object.entries(env).map(([name, value]) => `with ${name}=${shownVariable(name, value)}`),
+    ...readsLine([command, ...args, cwd ?? '', ...Object.values(env)]),
+    ...about,
+  ]
+}
+
+function readsLine(texts: readonly string[]): string[] {
+  const names = [...new Set(texts.flatMap(variablesIn))]
+  return names.length === 0 ? [] : [`reads ${names.join(', ')} of your environment`]
+}
+
+/** Text that cannot be code: only such is ever hidden, so that nobody can pass a command off as a secret. */
+const INERT = /^[\w.~%+/=:@-]+$/
+
+/** Of a command line, keys and passwords in addresses are hidden; whatever else it holds is shown. */
+function shownArgument(word: string): string {
+  const [, name = '', value = word] = /^(-{0,2}[\w.-]+=)(.*)$/s.exec(word) ?? []
+  return INERT.test(value) && isKeyLike(value) ? name + lengthOf(value) : withoutPassword(word)
+}
+
+function shownVariable(name: string, value: string): string {
+  const isSecret = INERT.test(value) && (isKeyLike(value) || (isSecretName(name) && !isHarmless(value)))
+  return isSecret ? lengthOf(value) : quoted(value)
+}
+
+/** References stay, as do words that only name a scheme. */
+function shownHeader(value: string): string {
+  return value
+    .split(/(\$\{[^{}]*\}|^(?:Bearer|Basic|Token)\s+)/)
+    .map((part, index) => (index % 2 === 1 || part === '' ? part : lengthOf(part)))
+    .join('')
+}
+
+function shownUrl(url: string): string {
+  const [place = '', ...query] = withoutPassword(url).split(/(?=[?&#])/)
+  const shown = place.split('/').map((part) => (INERT.test(part) && isKeyLike(part) ? lengthOf(part) : part))
+  return shown.join('/') + query.map((pair) => pair.replace(/=(.*)$/s, shownParameter)).join('')
+}
+
+function shownParameter(pair: string): string {
+  const value = pair.slice(1)
+  return INERT.test(value) && !isHarmless(value) && value.length > 3 ? `=${lengthOf(value)}` : pair
+}
+
+const lengthOf = (text: string) => `(${text.length} characters)`
+
+function withoutPassword(text: string): string {
+  return text.replace(/(:\/\/[\w.~%-]*:)([\w.~%+=!-]+)@/g, (_, before: string) => `${before}(hidden)@`)
+}
+
+function quoted(word: string): string {
+  const isPlain = /^[\w@%+=:,./~${}-]+$|^(-{0,2}[\w.-]+=)?\(\d+ characters\)$|\(hidden\)@[\w.:/-]*$/.test(
+    word,
+  )
+  return isPlain ? word : JSON.stringify(word)
+}
+
+/** Letters that look like others are spelled out beside the name. */
+function titleLine(title: string): string {
+  const shown = plainLine(title)
+  const isPlain = /^[ -~]*$/.test(title)
+  return isPlain ? shown : plainLine(`${shown} (${escaped(title)})`)
+}
+
+function escaped(text: string): string {
+  return text.replace(/[^ -~]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
+}
+
+/** One line in which everything can be seen and nothing steers the terminal. */
+export function plainLine(text: string, most = LONGEST_LINE): string {
+  const line = visible(text.slice(0, most).toWellFormed()).replaceAll('\n', '?')
+  const left = text.length - most
+  return left > 0 ? `${line}… (${left.toLocaleString('en-US')} more characters)` : line
+}

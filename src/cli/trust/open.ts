@@ -1,0 +1,57 @@
+// Opens what a folder brings, for every command that would act on it: read once, and used only if a person trusts it.
+import { join, resolve } from 'node:path'
+import { type Machine, thisMachine } from '../../mcp/config/places.ts'
+import { directoryIn, filesIn, type Input, type Option, type Terminal } from '../command.ts'
+import { dataFolder } from '../session-files.ts'
+import { decide } from './decide.ts'
+import { type Project, type ProjectParts, readProject } from './project.ts'
+import { openTrustStore, type TrustStore } from './store.ts'
+
+/** The option of commands that use a folder's files. */
+export const trustOption: Option = {
+  type: 'boolean',
+  about: 'use this folder’s servers, skills and rules in this run without asking',
+}
+
+export type OpenProjectOptions = ProjectParts & {
+  readonly isTrusting: boolean
+  readonly terminal: Terminal
+  readonly notify: (message: string) => void
+}
+
+/** The project in `machine.folder`, without what nobody trusts. */
+export async function openProject(machine: Machine, options: OpenProjectOptions): Promise<Project> {
+  const { terminal, notify, isTrusting, ...parts } = options
+  const project = await readProject(machine, parts)
+  for (const { file, server, message } of project.problems)
+    notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
+  for (const notice of project.notices) notify(notice)
+  return decide(project, {
+    store: trustStore(machine, notify),
+    isTrusting,
+    ask: terminal.ask,
+    show: terminal.tell,
+    notify,
+  })
+}
+
+/** The project that an agent's session works in. `--config` takes the place of its servers. */
+export function projectOf(
+  input: Input,
+  terminal: Terminal,
+  notify: (message: string) => void,
+): Promise<Project> {
+  const machine = machineAt(directoryIn(input))
+  const isTrusting = input.isSet('trust-project')
+  return openProject(machine, { ...(filesIn(input) ? { configs: [] } : {}), isTrusting, terminal, notify })
+}
+
+/** This machine, with the folder that an agent works in. */
+export function machineAt(directory: string): Machine {
+  return { ...thisMachine(), folder: resolve(directory) }
+}
+
+/** Where trust in folders is kept: beside the sessions. */
+export function trustStore(machine: Machine, notify: (message: string) => void): TrustStore {
+  return openTrustStore(join(dataFolder(machine.environment, machine.home), 'trust'), notify)
+}

@@ -1,0 +1,122 @@
+// Reads, once, all that a folder brings and that Toolshelf would act on. Nothing is started, sent or expanded here.
+import { realpath } from 'node:fs/promises'
+import { join, relative, resolve } from 'node:path'
+import type { PermissionRule } from '../../agent/index.ts'
+import { projectSkillFolders, readSkillFiles, type SkillFile } from '../../agent/skills/index.ts'
+import { readBoundedFile } from '../../bounded-file.ts'
+import { fieldsOf } from '../../core/oracle/json.ts'
+import { type ConfigText, readEntries } from '../../mcp/config/config.ts'
+import { type Machine, projectConfigFiles } from '../../mcp/config/places.ts'
+import type { ConfigProblem } from '../../mcp/types.ts'
+import { MOST_RULE_BYTES, PROJECT_RULES, rulesIn } from '../permission-file.ts'
+import { configItems, hashOf, ruleItems, skillItem, type TrustItem } from './items.ts'
+
+/** What a folder brings. It is used as it was read here, whatever becomes of the files meanwhile. */
+export type Project = {
+  /** The real path of the folder. */
+  readonly folder: string
+  readonly configs: readonly ConfigText[]
+  readonly skills: readonly SkillFile[]
+  /** Permission rules; those that allow something count only where the folder is trusted. */
+  readonly rules: readonly PermissionRule[]
+  /** The hash of each file that would do something, by its path below the folder. */
+  readonly files: ReadonlyMap<string, string>
+  readonly items: readonly TrustItem[]
+  /** What is wrong with configuration files of which nothing is used. */
+  readonly problems: readonly ConfigProblem[]
+  /** What is wrong with skills. */
+  readonly notices: readonly string[]
+}
+
+export type ProjectParts = {
+  /** Configuration files to look at; those that `run`, `chat` and `doctor` use if left out. */
+  readonly configs?: readonly string[]
+  /** With skills and permission rules. */
+  readonly isForAgent?: boolean
+}
+
+const MOST_CONFIG_BYTES = 1_000_000
+const MOST_SKILL_BYTES = 8_000_000
+
+/** `machine.folder` is the folder. Whatever cannot be read is a problem, and nothing else suffers. */
+export async function readProject(machine: Machine, parts: ProjectParts = {}): Promise<Project> {
+  const { configs: given = projectConfigFiles(machine), isForAgent = true } = parts
+  const folder = await realpath(machine.folder).catch(() => resolve(machine.folder))
+  const files = new Map<string, string>()
+  const items: TrustItem[] = []
+  const problems: ConfigProblem[] = []
+  const notices: string[] = []
+  const below = (path: string) => relative(machine.folder, path).replaceAll('\\', '/')
+  const add = (path: string, text: string, found: readonly TrustItem[]) => {
+    if (found.length === 0) return
+    files.set(below(path), hashOf(text))
+    items.push(...found)
+  }
+  const configs: ConfigText[] = []
+  for (const file of given) {
+    const text = await readText(file, MOST_CONFIG_BYTES, (message) => problems.push({ file, message }))
+    if (text === undefined) continue
+    const config = { file, text, isProject: true }
+    const read = await readEntries(config, machine)
+    const found = configItems(read, below(file), machine)
+    add(file, text, found)
+    if (found.length > 0) configs.push(config)
+    else problems.push(...read.problems)
+  }
+  const notify = (notice: string) => void notices.push(notice)
+  const skills = isForAgent ? await readSkills(machine, notify) : []
+  for (const skill of skills) {
+    const path = join(skill.folder, 'SKILL.md')
+    add(path, skill.text, [skillItem(skill, below(path), folder)])
+  }
+  const { rules, text } = isForAgent ? await readRules(machine, notify) : { rules: [], text: '' }
+  add(join(machine.folder, PROJECT_RULES), text, ruleItems(rules, below(join(machine.folder, PROJECT_RULES))))
+  return { folder, configs, skills, rules, files, items, problems, notices }
+}
+
+/** The same folder without what would do something; rules that refuse or ask stay. */
+export function withoutContent(project: Project): Project {
+  const rules = project.rules.filter(({ effect }) => effect !== 'allow')
+  return { ...project, configs: [], skills: [], rules, items: [], files: new Map() }
+}
+
+async function readText(
+  file: string,
+  mostBytes: number,
+  report: (problem: string) => void,
+): Promise<string | undefined> {
+  try {
+    return (await readBoundedFile(file, mostBytes)).toString('utf8')
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === undefined) report(`it ${message}, so it is not used.`)
+    else if (code !== 'ENOENT' && code !== 'ENOTDIR') report(`it cannot be read (${code}).`)
+    return undefined
+  }
+}
+
+async function readRules(machine: Machine, notify: (problem: string) => void) {
+  const file = join(machine.folder, PROJECT_RULES)
+  const text = (await readText(file, MOST_RULE_BYTES, (message) => notify(`${file}: ${message}`))) ?? '{}'
+  try {
+    const { rules, problems } = rulesIn(fieldsOf(JSON.parse(text)), 'project')
+    for (const problem of problems) notify(`${file}: ${problem}; it does not count.`)
+    return { rules, text }
+  } catch {
+    notify(`${file}: it is not valid JSON, so its rules do not count.`)
+    return { rules: [], text }
+  }
+}
+
+async function readSkills(machine: Machine, notify: (problem: string) => void): Promise<SkillFile[]> {
+  const folders = projectSkillFolders(resolve(machine.folder), machine.home)
+  const found = await readSkillFiles(folders, notify, { isFixed: true })
+  let size = 0
+  const kept = found.filter(({ text }) => {
+    size += text.length
+    return size <= MOST_SKILL_BYTES
+  })
+  if (kept.length < found.length)
+    notify(`${found.length - kept.length} skills of this folder are left out: all together are too large.`)
+  return kept
+}

@@ -1,0 +1,148 @@
+// Remembers which content of which folder a person trusted: a private file per folder, replaced as a whole.
+import { createHash } from 'node:crypto'
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readBoundedFile } from '../../bounded-file.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../core/oracle/json.ts'
+import { writePrivately } from '../../mcp/config/write.ts'
+import type { Project } from './project.ts'
+
+/** What a person decided about a folder. */
+export type TrustRecord = {
+  /** Its real path. */
+  readonly folder: string
+  readonly trusted?: Decided
+  readonly refused?: Decided
+}
+
+export type Decided = {
+  /** ISO 8601. */
+  readonly at: string
+  readonly files: { readonly [path: string]: string }
+  /** What was shown, to tell later what changed. */
+  readonly items: readonly KnownItem[]
+}
+
+export type KnownItem = {
+  readonly kind: string
+  readonly title: string
+  readonly file: string
+  readonly hash: string
+  readonly lines: readonly string[]
+}
+
+export type TrustStore = {
+  /** Undefined where nothing was decided yet, or the record cannot be read. Never rejects. */
+  read(folder: string): Promise<TrustRecord | undefined>
+  /** Rejects where it cannot be kept. */
+  write(record: TrustRecord): Promise<void>
+  /** False where there was none. */
+  remove(folder: string): Promise<boolean>
+  list(): Promise<readonly TrustRecord[]>
+}
+
+const VERSION = 1
+const MOST_BYTES = 4_000_000
+const MOST_ITEMS = 500
+const MOST_CHARACTERS = 300
+
+export function openTrustStore(place: string, notify: (message: string) => void): TrustStore {
+  const pathOf = (folder: string) => join(place, fileName(folder))
+  const readFile = async (path: string): Promise<TrustRecord | undefined> => {
+    try {
+      return parse((await readBoundedFile(path, MOST_BYTES)).toString('utf8'))
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      if (code !== 'ENOENT' && code !== 'ENOTDIR')
+        notify(`${path} cannot be used, so its folder counts as not trusted: ${message}.`)
+      return undefined
+    }
+  }
+  return {
+    async read(folder) {
+      const record = await readFile(pathOf(folder))
+      return record?.folder === folder ? record : undefined
+    },
+    async write(record) {
+      await writePrivately(pathOf(record.folder), `${JSON.stringify({ version: VERSION, ...record })}\n`)
+    },
+    async remove(folder) {
+      try {
+        await rm(pathOf(folder))
+        return true
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+        throw error
+      }
+    },
+    async list() {
+      const names = await readdir(place).catch(() => [])
+      const files = names.filter((name) => name.endsWith('.json')).sort()
+      const records = await Promise.all(files.map((name) => readFile(join(place, name))))
+      return records.filter((record) => record !== undefined)
+    },
+  }
+}
+
+/** What is kept of a decision about a project as it is now. Files that were decided about earlier stay decided. */
+export function decidedNow(project: Project, before: Decided | undefined, at: Date): Decided {
+  const items = project.items.map(({ kind, title, file, hash, lines }) => ({
+    kind,
+    title: title.slice(0, MOST_CHARACTERS),
+    file,
+    hash,
+    lines: lines.map((line) => line.slice(0, MOST_CHARACTERS)),
+  }))
+  const others = (before?.items ?? []).filter(({ file }) => !project.files.has(file))
+  return {
+    at: at.toISOString(),
+    files: { ...before?.files, ...Object.fromEntries(project.files) },
+    items: [...items, ...others].slice(0, MOST_ITEMS),
+  }
+}
+
+/** Whether every file of the project was decided about as it is now. */
+export function covers(decided: Decided | undefined, { files }: Project): boolean {
+  return decided !== undefined && [...files].every(([path, hash]) => hashIn(decided, path) === hash)
+}
+
+export function hashIn({ files }: Decided, path: string): string | undefined {
+  return Object.hasOwn(files, path) ? files[path] : undefined
+}
+
+function fileName(folder: string): string {
+  const readable = folder
+    .replace(/[^A-Za-z0-9-]+/g, '_')
+    .slice(-40)
+    .replace(/^_/, '')
+  return `${readable}-${createHash('sha256').update(folder).digest('hex').slice(0, 24)}.json`
+}
+
+function parse(text: string): TrustRecord {
+  const { version, folder, trusted, refused } = fieldsOf(JSON.parse(text))
+  if (version !== VERSION || typeof folder !== 'string') throw new Error('it is not a record of this version')
+  return {
+    folder,
+    ...(isFields(trusted) ? { trusted: toDecided(trusted) } : {}),
+    ...(isFields(refused) ? { refused: toDecided(refused) } : {}),
+  }
+}
+
+function toDecided({ at, files, items }: Fields): Decided {
+  const hashes = Object.entries(fieldsOf(files)).filter(([, hash]) => typeof hash === 'string')
+  return {
+    at: textOf(at),
+    files: Object.fromEntries(hashes) as Decided['files'],
+    items: listOf(items).map((one) => toItem(fieldsOf(one))),
+  }
+}
+
+function toItem({ kind, title, file, hash, lines }: Fields): KnownItem {
+  return {
+    kind: textOf(kind),
+    title: textOf(title),
+    file: textOf(file),
+    hash: textOf(hash),
+    lines: listOf(lines).map(textOf),
+  }
+}

@@ -1,0 +1,98 @@
+// Decides how long a search waits for servers that are still connecting (S8).
+import { isConnecting } from '../gate/gate.ts'
+import type { Timer } from '../options.ts'
+import type { Host } from '../state.ts'
+import { splitName } from '../tools/names.ts'
+import { shelve } from '../tools/policy.ts'
+import type { PoolTool, Shelving } from '../types.ts'
+import { byExactName, type Found, find, selectedNames } from './query.ts'
+import { fold, searchText, UNSPACED } from './search-text.ts'
+
+/** A host whose tools may change while a search waits. */
+export type LiveHost = { readonly host: Host; readonly changed: () => Promise<void> }
+
+/**
+ * Finds tools once enough servers are there: at once if a tool's name answers the query, else when every server has
+ * settled, at the latest after `pendingWait`. A query that names a connecting server waits for that one.
+ */
+export async function findWhenReady(query: string, limit: number, live: LiveHost): Promise<Found> {
+  const { settings } = live.host
+  const named = missingServers(live.host).filter((server) => namesServer(query, server))
+  let timer: Timer | undefined
+  let isOver = settings.timer === undefined
+  try {
+    while (true) {
+      const change = live.changed()
+      const { host } = live
+      const isEnough = isOver ? () => true : enoughFor(query, named, host)
+      if (isEnough) {
+        const found = await find(query, limit, shelvingOf(host), settings)
+        if (isEnough(found)) return found
+      }
+      if (live.host.pool !== host.pool) continue
+      timer ??= settings.timer!(settings.pendingWait)
+      isOver = await Promise.race([timer.over.then(() => true), change.then(() => false)])
+    }
+  } finally {
+    timer?.cancel()
+  }
+}
+
+/** The tools that a search of this host can find. */
+export function shelvingOf({ pool, servers, settings }: Host): Shelving {
+  return shelve(pool, servers, settings.hidden)
+}
+
+/** Which result ends the search now; undefined when none can, so that it need not be computed. */
+function enoughFor(
+  query: string,
+  named: readonly string[],
+  host: Host,
+): ((found: Found) => boolean) | undefined {
+  if (!isConnecting(host.servers)) return () => true
+  const missing = missingServers(host)
+  if (named.some((server) => missing.includes(server))) return undefined
+  if (missing.length === 0 || isNamed(query, shelvingOf(host))) return ({ tools }) => tools.length > 0
+  return named.length > 0 ? ({ tools: [best] }) => named.includes(best?.server ?? '') : undefined
+}
+
+/** Servers still connecting of which no tool is known, not even from an earlier run. */
+function missingServers({ pool, servers }: Host): string[] {
+  const known = new Set(pool.tools.map(({ server }) => server))
+  return [...servers].flatMap(([name, { state }]) => (state === 'pending' && !known.has(name) ? [name] : []))
+}
+
+/** True when the query holds the server's name as whole words: "GitHub issues" and `github__list` name `github`. */
+function namesServer(query: string, server: string): boolean {
+  const name = spaced(server)
+  return name.trim() !== '' && spaced(query).includes(name)
+}
+
+function spaced(text: string): string {
+  return ` ${fold(text)
+    .split(/[^\p{L}\p{M}\p{N}]+/u)
+    .filter((word) => word !== '')
+    .join(' ')} `
+}
+
+/** True when a tool has the query as its name, or every word of it in its name. */
+function isNamed(query: string, shelving: Shelving): boolean {
+  const selected = selectedNames(query)
+  if (selected) return selected.every((name) => byExactName(name, shelving) !== undefined)
+  if (byExactName(query, shelving)) return true
+  const words = query
+    .split(/\s+/u)
+    .map((word) => word.replace(/^[+"'`(<[]+|["'`)>\],.;:!?]+$/g, ''))
+    .filter((word) => word !== '')
+  return words.length > 0 && shelving.deferred.some((tool) => words.every((word) => hasInName(tool, word)))
+}
+
+function hasInName(tool: PoolTool, word: string): boolean {
+  const { parts, full } = searchText(tool)
+  const whole = full.split(/[\s_\-./]+/u)
+  const hasPart = (part: string) =>
+    parts.includes(part) || whole.includes(part) || (part.search(UNSPACED) >= 0 && full.includes(part))
+  return [fold(word).split(/[_\-./]+/u), splitName(word).map(fold)].some((spelling) =>
+    spelling.filter((part) => part !== '').every(hasPart),
+  )
+}

@@ -1,0 +1,224 @@
+// The definition of every figure about savings. The log, the metrics, the headers, the demo, the chat and `run` print these.
+import { type Fields, fieldsOf } from '../oracle/json.ts'
+import { CHARACTERS_PER_TOKEN } from '../tokens.ts'
+import { type Price, priceOfPrompt } from './prices.ts'
+
+/**
+ * What Toolshelf saved, for one request of a client or for many added up.
+ *
+ * Without Toolshelf a request is one sampling that holds every tool definition and no search. With it, the request is all
+ * samplings that were really made, those that only searched included. `tokensWith` is what the upstream reported for
+ * these. `tokensWithout` cannot be reported, because it was never sent: it is the length of that request, scaled by what
+ * the upstream reported per character of the requests that were sent for the same client request. The difference is
+ * negative where searches cost more than the definitions that they spare.
+ */
+export type Figures = {
+  /** Requests of the client. */
+  readonly requests: number
+  /** Samplings of the upstream. */
+  readonly rounds: number
+  /** Samplings beyond one a request: round trips that searches added. */
+  readonly extraRoundTrips: number
+  /** Input tokens, cached ones included. */
+  readonly tokensWithout: number
+  readonly tokensWith: number
+  /** `tokensWithout` − `tokensWith`. */
+  readonly tokensSaved: number
+  /** Output tokens of the samplings that another one followed. They are not part of `tokensSaved`. */
+  readonly searchOutputTokens: number
+  /** Input and output at list prices, prompt caching included. Missing unless every request has a price and usage. */
+  readonly dollarsWithout?: number
+  readonly dollarsWith?: number
+  readonly dollarsSaved?: number
+  /** At least one sampling reported no usage, so that its length stands in for it. */
+  readonly isEstimated: boolean
+}
+
+/** What a sampling is billed for; no token is counted twice. */
+export type BilledTokens = {
+  readonly input: number
+  readonly cacheRead: number
+  readonly cacheWrite: number
+  readonly cacheWrite1h: number
+  readonly output: number
+}
+
+/** A sampling that the upstream accepted. */
+export type Sampling = {
+  /** Characters of the request as the model reads it. */
+  readonly characters: number
+  /** Missing where the upstream reported none. */
+  readonly billed: BilledTokens | undefined
+}
+
+/** One request of a client, with all that was sent for it. */
+export type MeasuredRequest = {
+  /** Characters of the request with every definition and without searches. */
+  readonly charactersWithout: number
+  readonly samplings: readonly Sampling[]
+  /** The client asked for its prompt to be cached. */
+  readonly hasCacheMarks: boolean
+  /** The conversation has a reply already, so that the front of the prompt was sent before. */
+  readonly isContinued: boolean
+  /** Missing where the model's price is not known. */
+  readonly price: Price | undefined
+}
+
+export const noFigures: Figures = {
+  requests: 0,
+  rounds: 0,
+  extraRoundTrips: 0,
+  tokensWithout: 0,
+  tokensWith: 0,
+  tokensSaved: 0,
+  searchOutputTokens: 0,
+  dollarsWithout: 0,
+  dollarsWith: 0,
+  dollarsSaved: 0,
+  isEstimated: false,
+}
+
+/** The figures of one request; undefined where the upstream accepted no sampling of it. */
+export function figuresOf(request: MeasuredRequest): Figures | undefined {
+  const { samplings, charactersWithout } = request
+  if (samplings.length === 0) return undefined
+  const tokensPerCharacter = scaleOf(samplings)
+  const sizes = samplings.map(({ billed, characters }) =>
+    billed ? promptTokens(billed) : Math.round(characters * tokensPerCharacter),
+  )
+  const tokensWith = sum(sizes)
+  const tokensWithout = Math.round(charactersWithout * tokensPerCharacter)
+  return {
+    requests: 1,
+    rounds: samplings.length,
+    extraRoundTrips: samplings.length - 1,
+    tokensWithout,
+    tokensWith,
+    tokensSaved: tokensWithout - tokensWith,
+    searchOutputTokens: sum(samplings.slice(0, -1).map(({ billed }) => billed?.output ?? 0)),
+    ...dollarsOf(request, tokensWithout),
+    isEstimated: samplings.some(({ billed }) => !billed),
+  }
+}
+
+export function addFigures(one: Figures, other: Figures): Figures {
+  const isPriced = one.dollarsWith !== undefined && other.dollarsWith !== undefined
+  const added = (field: DollarField) => (one[field] ?? 0) + (other[field] ?? 0)
+  return {
+    requests: one.requests + other.requests,
+    rounds: one.rounds + other.rounds,
+    extraRoundTrips: one.extraRoundTrips + other.extraRoundTrips,
+    tokensWithout: one.tokensWithout + other.tokensWithout,
+    tokensWith: one.tokensWith + other.tokensWith,
+    tokensSaved: one.tokensSaved + other.tokensSaved,
+    searchOutputTokens: one.searchOutputTokens + other.searchOutputTokens,
+    ...(isPriced
+      ? {
+          dollarsWithout: added('dollarsWithout'),
+          dollarsWith: added('dollarsWith'),
+          dollarsSaved: added('dollarsSaved'),
+        }
+      : {}),
+    isEstimated: one.isEstimated || other.isEstimated,
+  }
+}
+
+type DollarField = 'dollarsWithout' | 'dollarsWith' | 'dollarsSaved'
+
+function scaleOf(samplings: readonly Sampling[]): number {
+  const reported = samplings.filter(({ billed, characters }) => billed && characters > 0)
+  if (reported.length === 0) return 1 / CHARACTERS_PER_TOKEN
+  const tokens = sum(reported.map(({ billed }) => (billed ? promptTokens(billed) : 0)))
+  return tokens / sum(reported.map(({ characters }) => characters))
+}
+
+function dollarsOf(request: MeasuredRequest, tokensWithout: number): Partial<Figures> {
+  const { samplings, price } = request
+  const billed = samplings.flatMap((sampling) => sampling.billed ?? [])
+  if (!price || billed.length < samplings.length) return {}
+  const dollarsWith = sum(billed.map((tokens) => dollarsFor(tokens, price)))
+  const dollarsWithout = dollarsFor(billedWithout(request, billed, tokensWithout), price)
+  return { dollarsWithout, dollarsWith, dollarsSaved: dollarsWithout - dollarsWith }
+}
+
+/**
+ * How the one sampling without Toolshelf would have been billed: as the first sampling was, but for the tokens that it has
+ * more or less. These are definitions, which stand at the front of the prompt, so they are billed as the front was.
+ */
+function billedWithout(
+  request: MeasuredRequest,
+  billed: readonly BilledTokens[],
+  tokensWithout: number,
+): BilledTokens {
+  const [first = NOTHING] = billed
+  const output = billed.at(-1)?.output ?? 0
+  const more = tokensWithout - promptTokens(first)
+  const front = frontOf(request, billed)
+  if (more >= 0) return { ...first, [front]: first[front] + more, output }
+  // Fewer tokens: they come off the front first, and off the rest where that is not enough.
+  const kept = tokensWithout / Math.max(1, promptTokens(first))
+  const offFront = first[front] + more
+  if (offFront >= 0) return { ...first, [front]: offFront, output }
+  const part = (tokens: number) => Math.round(tokens * kept)
+  return {
+    input: part(first.input),
+    cacheRead: part(first.cacheRead),
+    cacheWrite: part(first.cacheWrite),
+    cacheWrite1h: part(first.cacheWrite1h),
+    output,
+  }
+}
+
+type PromptKind = Exclude<keyof BilledTokens, 'output'>
+
+/** How definitions at the front of the prompt are billed. */
+function frontOf(request: MeasuredRequest, billed: readonly BilledTokens[]): PromptKind {
+  const [first = NOTHING] = billed
+  const write = first.cacheWrite1h > 0 ? 'cacheWrite1h' : 'cacheWrite'
+  if (first.cacheRead > 0) return 'cacheRead'
+  if (first.cacheWrite + first.cacheWrite1h > 0) return write
+  const isCaching = request.hasCacheMarks || billed.some((tokens) => tokens.cacheRead + tokens.cacheWrite > 0)
+  if (!isCaching) return 'input'
+  // The prompt that was sent is too short for the cache; one with all definitions need not be.
+  return request.isContinued ? 'cacheRead' : write
+}
+
+function dollarsFor(tokens: BilledTokens, price: Price): number {
+  const rates = priceOfPrompt(price, promptTokens(tokens))
+  const millionths =
+    tokens.input * rates.input +
+    tokens.cacheRead * rates.cacheRead +
+    tokens.cacheWrite * rates.cacheWrite +
+    tokens.cacheWrite1h * rates.cacheWrite1h +
+    tokens.output * rates.output
+  return millionths / 1_000_000
+}
+
+/** Input tokens, however they were billed. */
+export function promptTokens({ input, cacheRead, cacheWrite, cacheWrite1h }: BilledTokens): number {
+  return input + cacheRead + cacheWrite + cacheWrite1h
+}
+
+/** The usage of a Messages API reply; undefined where it counts no input. */
+export function billedTokens(usage: Fields): BilledTokens | undefined {
+  const written = countOf(usage.cache_creation_input_tokens)
+  const cacheWrite1h = Math.min(written, countOf(fieldsOf(usage.cache_creation).ephemeral_1h_input_tokens))
+  const tokens = {
+    input: countOf(usage.input_tokens),
+    cacheRead: countOf(usage.cache_read_input_tokens),
+    cacheWrite: written - cacheWrite1h,
+    cacheWrite1h,
+    output: countOf(usage.output_tokens),
+  }
+  return promptTokens(tokens) > 0 ? tokens : undefined
+}
+
+const NOTHING: BilledTokens = { input: 0, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 }
+
+function countOf(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.trunc(value) : 0
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}

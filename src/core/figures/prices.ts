@@ -1,0 +1,152 @@
+// What tokens of a model cost, as data. A host replaces the table; a model that is not in it has no price.
+import { quote, ShelfError } from '../errors.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../oracle/json.ts'
+
+/** Dollars for a million tokens. */
+export type Rates = {
+  readonly input: number
+  readonly output: number
+  readonly cacheRead: number
+  /** Kept for five minutes. */
+  readonly cacheWrite: number
+  /** Kept for an hour. */
+  readonly cacheWrite1h: number
+}
+
+export type Price = Rates & {
+  /** A regular expression for the whole model id, without case; the first row that matches counts. */
+  readonly match: string
+  /** The rates of requests whose prompt has more tokens than this. */
+  readonly above?: Rates & { readonly promptTokens: number }
+}
+
+export type PriceTable = {
+  /** The day on which the prices were looked up. */
+  readonly date: string
+  /** Where. */
+  readonly source: string
+  readonly models: readonly Price[]
+}
+
+/** Writes cost 1.25 and 2 times the input with every model of Anthropic. */
+function anthropic(match: string, input: number, output: number, cacheRead: number): Price {
+  return { match, ...rates(input, output, cacheRead) }
+}
+
+function rates(input: number, output: number, cacheRead: number): Rates {
+  return { input, output, cacheRead, cacheWrite: 1.25 * input, cacheWrite1h: 2 * input }
+}
+
+const DATED = '(-latest|[-@]\\d{8})?(\\[1m\\])?'
+
+/**
+ * Standard list prices of the Claude API: no batch discount, no fast mode, no regional surcharge. Models of others are
+ * not in it: OpenAI bills cache writes, which its usage does not report to us, and a price without them would be a guess.
+ */
+export const prices: PriceTable = {
+  date: '2026-11-06',
+  source: 'https://platform.claude.com/docs/en/about-claude/pricing',
+  models: [
+    anthropic(`claude-(fable|mythos)-5-1${DATED}`, 10, 50, 0.25),
+    anthropic(`claude-(fable|mythos)-5${DATED}`, 10, 50, 1),
+    anthropic(`claude-opus-5-5${DATED}`, 4, 20, 0.2),
+    anthropic(`claude-opus-(5|4-[5-8])${DATED}`, 5, 25, 0.5),
+    anthropic(`claude-opus-4(-[01])?${DATED}`, 15, 75, 1.5),
+    anthropic(`claude-sonnet-5-5${DATED}`, 2, 10, 0.1),
+    anthropic(`claude-sonnet-5${DATED}`, 2, 10, 0.2),
+    anthropic(`claude-sonnet-4-6${DATED}`, 3, 15, 0.3),
+    {
+      ...anthropic(`claude-sonnet-4(-[05])?${DATED}`, 3, 15, 0.3),
+      above: { promptTokens: 200_000, ...rates(6, 22.5, 0.6) },
+    },
+    {
+      ...anthropic(`claude-haiku-5-5${DATED}`, 0.1, 0.5, 0.01),
+      above: { promptTokens: 100_000, ...rates(0.5, 2.5, 0.05) },
+    },
+    anthropic(`claude-haiku-4-5${DATED}`, 1, 5, 0.1),
+  ],
+}
+
+const LONGEST_ID = 200
+
+/** The price of a model; undefined where the table has none. */
+export function priceOf(model: string, table: PriceTable = prices): Price | undefined {
+  const id = model.slice(0, LONGEST_ID)
+  return table.models.find(({ match }) => expressionOf(match).test(id))
+}
+
+const expressions = new Map<string, RegExp>()
+
+function expressionOf(match: string): RegExp {
+  let expression = expressions.get(match)
+  if (!expression) {
+    expression = new RegExp(`^(?:${match})$`, 'i')
+    expressions.set(match, expression)
+  }
+  return expression
+}
+
+/** The rates for a prompt of so many tokens. */
+export function priceOfPrompt(price: Price, promptTokens: number): Rates {
+  return price.above && promptTokens > price.above.promptTokens ? price.above : price
+}
+
+/**
+ * A price table from JSON: `{ "date", "source", "models": [{ "match", "input", "output", … }] }`, dollars for a million tokens.
+ * Cache prices that are left out are those of plain input, as with an upstream without a cache.
+ */
+export function readPrices(value: unknown): PriceTable {
+  const { date, source, models } = fieldsOf(value)
+  if (!isFields(value) || !Array.isArray(models)) throw wrong('the price table has no list "models"', value)
+  return { date: textOf(date), source: textOf(source), models: listOf(models).map(readPrice) }
+}
+
+function readPrice(value: unknown): Price {
+  const row = fieldsOf(value)
+  const match = textOf(row.match)
+  if (match === '') throw wrong('a row of the price table has no "match"', value)
+  if (!isPattern(match)) throw wrong('"match" of the price table is not a regular expression', match)
+  if (row.above === undefined) return { match, ...readRates(row, match) }
+  const above = fieldsOf(row.above)
+  const { promptTokens } = above
+  if (!isAmount(promptTokens))
+    throw wrong(`"above.promptTokens" of ${quote(match)} is not a number of tokens`, promptTokens)
+  return { match, ...readRates(row, match), above: { promptTokens, ...readRates(above, match) } }
+}
+
+function readRates(row: Fields, match: string): Rates {
+  const rate = (name: keyof Rates, otherwise?: number): number => {
+    const given = row[name] ?? otherwise
+    if (!isAmount(given)) throw wrong(`"${name}" of ${quote(match)} is not a price`, given)
+    return given
+  }
+  const input = rate('input')
+  const cacheWrite = rate('cacheWrite', input)
+  return {
+    input,
+    output: rate('output'),
+    cacheRead: rate('cacheRead', input),
+    cacheWrite,
+    cacheWrite1h: rate('cacheWrite1h', cacheWrite),
+  }
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0
+}
+
+function isPattern(text: string): boolean {
+  try {
+    return new RegExp(text, 'i') !== undefined
+  } catch {
+    return false
+  }
+}
+
+function wrong(message: string, value: unknown): ShelfError {
+  return new ShelfError(
+    'BAD_OPTION',
+    `${message}: ${quote(value)}. docs/figures.md shows a price table.`,
+    value,
+  )
+}

@@ -1,0 +1,42 @@
+// The request that would have been sent without tool search. Only its length is needed, so it need not be valid.
+import { isDeferralNote } from '../history/notes.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../oracle/json.ts'
+import { isChange, referencesIn } from '../oracle/references.ts'
+import { blocksOf } from '../oracle/turns.ts'
+
+export type WithoutOptions = {
+  /** Every definition there is, in place of the request's tools. */
+  readonly definitions: readonly Fields[]
+  /** The search tool of a shelf, whose notes are left out too; missing where the request is a client's own. */
+  readonly searchTool?: string
+}
+
+/** The request with every definition, and without searches, their results and the notes about deferred tools. */
+export function withoutToolSearch(request: object, { definitions, searchTool }: WithoutOptions): Fields {
+  const messages = listOf(fieldsOf(request).messages).map(fieldsOf)
+  const searches = searchIds(messages, searchTool)
+  const isKept = (block: Fields) =>
+    !searches.has(block.id) &&
+    !searches.has(block.tool_use_id) &&
+    !isChange(block) &&
+    !(searchTool !== undefined && block.type === 'text' && isDeferralNote(textOf(block.text)))
+  return {
+    ...request,
+    tools: definitions,
+    messages: messages.map((message) => ({ ...message, content: blocksOf(message.content).filter(isKept) })),
+  }
+}
+
+/** Calls of a search tool, known by its name or by the references in its result. */
+function searchIds(messages: readonly Fields[], searchTool: string | undefined): ReadonlySet<unknown> {
+  const ids = new Set<unknown>()
+  for (const { content } of messages)
+    for (const block of blocksOf(content)) {
+      const { type, id, name, tool_use_id: answered } = block
+      if (type === 'tool_use' && searchTool !== undefined && name === searchTool) ids.add(id)
+      if (type === 'server_tool_use' && textOf(name).startsWith('tool_search_tool_')) ids.add(id)
+      if (type === 'tool_search_tool_result' || referencesIn(block).length > 0) ids.add(answered)
+    }
+  ids.delete(undefined)
+  return ids
+}

@@ -1,0 +1,87 @@
+// Pairs of a call and its result in the request's copy of a history: a half that lost the other is answered or left out.
+//
+// The API refuses a call without a result right after it, and a result without its call right before it, for as long as
+// either stays in the history. Hosts that drop single messages leave such halves behind (C5).
+
+import type { Block, Message } from '../types.ts'
+import { blocksOf, isBlock, textBlock } from './blocks.ts'
+
+/** Said in place of a result that is no longer in the history. */
+export const MISSING_RESULT = 'The result of this call is no longer in the conversation.'
+
+/** The calls of the newest reply, and the provider's own searches that still have no result. */
+export type OpenCalls = {
+  readonly calls: Set<unknown>
+  readonly searches: Set<unknown>
+}
+
+export function noOpenCalls(): OpenCalls {
+  return { calls: new Set(), searches: new Set() }
+}
+
+/** Notes what a reply leaves open; false for a search result whose search is not there. */
+export function followReply(open: OpenCalls, block: Block): boolean {
+  if (block.type === 'tool_use' && typeof block.id === 'string') open.calls.add(block.id)
+  if (isSearch(block)) open.searches.add(block.id)
+  return block.type !== 'tool_search_tool_result' || open.searches.delete(block.tool_use_id)
+}
+
+/** True for a result that answers a call of the newest reply; the first one only. */
+export function followResult(open: OpenCalls, block: Block): boolean {
+  return open.calls.delete(block.tool_use_id)
+}
+
+/** A reply without search results that have lost their search. */
+export function pairedReply(message: Message, open: OpenCalls): Message | undefined {
+  return keepBlocks(message, (block) => followReply(open, block))
+}
+
+/** A user turn without results that have lost their call, and with one for each call that has lost its result. */
+export function pairedTurn(turn: readonly Message[], open: OpenCalls): Message[] {
+  const isKept = (block: Block) => block.type !== 'tool_result' || followResult(open, block)
+  const kept = turn.flatMap((message): Message[] => {
+    const paired = keepBlocks(message, isKept)
+    return paired ? [paired] : []
+  })
+  const missing = [...open.calls].map(missingResult)
+  open.calls.clear()
+  if (missing.length === 0) return kept
+  const [first, ...rest] = kept
+  if (!first || !hasResult(first)) return [{ role: 'user', content: missing }, ...kept]
+  return [{ ...first, content: [...missing, ...blocksOf(first)] }, ...rest]
+}
+
+/** A reply without its searches that never got a result. */
+export function withoutSearches(message: Message, ids: ReadonlySet<unknown>): Message | undefined {
+  return keepBlocks(message, (block) => !isSearch(block) || !ids.has(block.id))
+}
+
+export function hasSearch(message: Message, ids: ReadonlySet<unknown>): boolean {
+  return ids.size > 0 && blocksOf(message).some((block) => isSearch(block) && ids.has(block.id))
+}
+
+/** The message with the blocks that pass; nothing where only thinking, or nothing, is left of it. */
+export function keepBlocks(message: Message, isKept: (block: Block) => boolean): Message | undefined {
+  if (!Array.isArray(message?.content)) return message
+  const blocks = message.content as readonly unknown[]
+  const kept = blocks.filter((block) => !isBlock(block) || isKept(block))
+  if (kept.length === blocks.length) return message
+  return kept.every(isThinking) ? undefined : { ...message, content: kept }
+}
+
+export function isThinking(block: unknown): boolean {
+  return isBlock(block) && (block.type === 'thinking' || block.type === 'redacted_thinking')
+}
+
+/** A search that the provider makes itself. */
+function isSearch({ type, name }: Block): boolean {
+  return type === 'server_tool_use' && /^tool_search_tool_/.test(String(name))
+}
+
+function hasResult(message: Message): boolean {
+  return blocksOf(message).some(({ type }) => type === 'tool_result')
+}
+
+function missingResult(id: unknown): Block {
+  return { type: 'tool_result', tool_use_id: id, content: [textBlock(MISSING_RESULT)], is_error: true }
+}

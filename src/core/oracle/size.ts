@@ -1,0 +1,211 @@
+// How much of a request the model reads, by length. It builds no text, so that it can be called for every request.
+
+import { oncePerFrozen } from '../frozen.ts'
+import { entryOf, isDeferred, nameOf } from './catalogue.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from './json.ts'
+import { changeIn, isReference } from './references.ts'
+import { blocksOf, isDirective } from './turns.ts'
+
+export type Reading = {
+  /**
+   * Characters of everything in sight: tools, system, conversation, and each definition that a reference loads. Escapes
+   * of JSON are not counted, and an image or a document counts as `MEDIA_CHARACTERS` whatever its bytes.
+   */
+  readonly characters: number
+  /** Tools whose definition is in sight at the end. */
+  readonly visibleTools: number
+}
+
+/** About 1,600 tokens, which is what a large image costs. */
+export const MEDIA_CHARACTERS = 4640
+
+export function readingOf(request: unknown): Reading {
+  const { tools, system, messages } = fieldsOf(request)
+  const given = readTools(listOf(tools))
+  const view: View = { given, added: new Map(), changed: new Map() }
+  let { characters } = given
+  for (const block of blocksOf(system)) characters += plainSize(block)
+  const list = listOf(messages).map(fieldsOf)
+  const lastUser = list.findLastIndex(({ role }) => role === 'user')
+  for (const [index, message] of list.entries()) {
+    if (isDirective(message)) continue
+    const isCleared =
+      message.role === 'system' && message.clear_at === 'next_user_message' && index < lastUser
+    for (const block of blocksOf(message.content)) {
+      const size = blockSize(block, view)
+      if (!isCleared) characters += size
+    }
+  }
+  return { characters, visibleTools: visibleCount(view) }
+}
+
+/** What the entries of `tools` show by themselves. */
+type Tools = {
+  readonly definitions: ReadonlyMap<string, Fields>
+  readonly visible: ReadonlyMap<string, Fields>
+  readonly characters: number
+}
+
+const readTools = oncePerFrozen((tools: readonly unknown[]): Tools => {
+  const definitions = new Map<string, Fields>()
+  const visible = new Map<string, Fields>()
+  let characters = 0
+  let isDeferring = false
+  for (const tool of tools.map(fieldsOf)) {
+    const name = nameOf(tool)
+    definitions.set(name, tool)
+    if (isDeferred(tool)) isDeferring = true
+    else {
+      visible.set(name, tool)
+      characters += FUNCTION + definitionSize(tool)
+    }
+  }
+  return { definitions, visible, characters: characters + (isDeferring ? SCAFFOLD : 0) }
+})
+
+/** Does a request ask for its prompt to be cached? */
+export function hasCacheMarks(request: unknown): boolean {
+  const { cache_control: mark, tools, system, messages } = fieldsOf(request)
+  const isMarked = (block: unknown): boolean => {
+    const { cache_control, type, content } = fieldsOf(block)
+    return isFields(cache_control) || (type === 'tool_result' && listOf(content).some(isMarked))
+  }
+  return (
+    isFields(mark) ||
+    listOf(tools).some(isMarked) ||
+    listOf(system).some(isMarked) ||
+    listOf(messages).some((message) => listOf(fieldsOf(message).content).some(isMarked))
+  )
+}
+
+/** The tags around a definition, and the line that the first deferred tool brings. */
+const FUNCTION = '<function></function>'.length
+const FUNCTIONS = '<functions>\n\n</functions>'.length + FUNCTION
+const RESULT = '<result></result>'.length
+const SCAFFOLD = 'Further tools can be loaded while the conversation runs.'.length
+const REMOVAL = 'The tool  is no longer available.'.length
+
+type View = {
+  readonly given: Tools
+  /** Definitions that came by value. */
+  readonly added: Map<string, Fields>
+  /** What came into sight, or left it (undefined), since the start. */
+  readonly changed: Map<string, Fields | undefined>
+}
+
+function shownIn({ given, changed }: View, name: string): Fields | undefined {
+  return changed.has(name) ? changed.get(name) : given.visible.get(name)
+}
+
+function visibleCount({ given, changed }: View): number {
+  let count = given.visible.size
+  for (const [name, shown] of changed) count += Number(shown !== undefined) - Number(given.visible.has(name))
+  return count
+}
+
+function blockSize(block: Fields, view: View): number {
+  switch (block.type) {
+    case 'text':
+      return textOf(block.text).length
+    case 'thinking':
+      return textOf(block.thinking).length
+    case 'redacted_thinking':
+      return textOf(block.data).length
+    case 'tool_result':
+      return resultSize(block, view)
+    case 'tool_search_tool_result': {
+      const references = listOf(fieldsOf(block.content).tool_references).filter(isFields).filter(isReference)
+      const names = references.reduce((sum, { tool_name: name }) => sum + reveal(textOf(name), view), 0)
+      const { tool_references: _, ...content } = fieldsOf(block.content)
+      return RESULT + jsonSize({ ...block, content }, NOT_READ) + names
+    }
+    case 'tool_addition':
+    case 'tool_removal':
+      return changeSize(block, view)
+    case 'compaction': {
+      const changes = listOf(block.tool_changes).map((change) => changeSize(fieldsOf(change), view))
+      return textOf(block.content).length + changes.reduce((sum, size) => sum + size, 0)
+    }
+    default:
+      return plainSize(block)
+  }
+}
+
+function resultSize({ content, ...rest }: Fields, view: View): number {
+  let size = RESULT + jsonSize(rest, NOT_READ)
+  for (const item of blocksOf(content))
+    size += isReference(item) ? reveal(textOf(item.tool_name), view) : plainSize(item)
+  return size
+}
+
+function changeSize(block: Fields, view: View): number {
+  const change = changeIn(block)
+  if (!change) return 0
+  if (change.kind === 'removal') {
+    if (!shownIn(view, change.name)) return 0
+    view.changed.set(change.name, undefined)
+    return REMOVAL + change.name.length
+  }
+  if (change.definition) view.added.set(change.name, change.definition)
+  return reveal(change.name, view)
+}
+
+/** The size of a definition that comes into sight; nothing for one that is there already. */
+function reveal(name: string, view: View): number {
+  const definition = view.added.get(name) ?? view.given.definitions.get(name)
+  const shown = shownIn(view, name)
+  if (!definition || (shown && isSame(shown, definition))) return 0
+  view.changed.set(name, definition)
+  return FUNCTIONS + definitionSize(definition)
+}
+
+/** Two objects for one definition are rare: only a tool that is added by value twice has them. */
+function isSame(one: Fields, other: Fields): boolean {
+  return one === other || entryOf(one).definition === entryOf(other).definition
+}
+
+function plainSize(block: Fields): number {
+  return block.type === 'text' ? textOf(block.text).length : jsonSize(block, NOT_READ)
+}
+
+const definitionSize = oncePerFrozen((tool: Fields): number => jsonSize(tool, NOT_IN_DEFINITION))
+
+const NOT_READ: ReadonlySet<string> = new Set(['cache_control', 'caller'])
+const NOT_IN_DEFINITION: ReadonlySet<string> = new Set(['cache_control', 'defer_loading'])
+const EVERYTHING: ReadonlySet<string> = new Set()
+/** Data of the caller, in which a field of ours is only data. */
+const OPAQUE = new Set(['input', 'input_schema', 'input_examples'])
+/** Values at most, for a value that holds itself. */
+const MOST_VALUES = 5_000_000
+
+/** Characters of a value as JSON without the fields that are left out; not recursive, because JSON may be deep. */
+function jsonSize(value: unknown, leftOut: ReadonlySet<string>): number {
+  const values: unknown[] = [value]
+  let size = 0
+  for (let count = 0; values.length > 0 && count < MOST_VALUES; count++) {
+    const next = values.pop()
+    if (typeof next === 'string') size += next.length + 2
+    else if (Array.isArray(next)) {
+      size += 2 + Math.max(0, next.length - 1)
+      for (const item of next) values.push(item)
+    } else if (!isFields(next)) size += String(next ?? null).length
+    else if (next.type === 'base64' && 'data' in next) size += MEDIA_CHARACTERS
+    else size += fieldsSize(next, leftOut, values)
+  }
+  return size
+}
+
+function fieldsSize(fields: Fields, leftOut: ReadonlySet<string>, values: unknown[]): number {
+  let size = 1
+  let isEmpty = true
+  for (const name in fields) {
+    const inner = fields[name]
+    if (inner === undefined || (leftOut !== EVERYTHING && leftOut.has(name))) continue
+    size += name.length + 4
+    isEmpty = false
+    if (typeof inner === 'string') size += inner.length + 2
+    else if (leftOut !== EVERYTHING && OPAQUE.has(name)) size += jsonSize(inner, EVERYTHING)
+    else values.push(inner)
+  }
+  return isEmpty ? 2 : size
+}

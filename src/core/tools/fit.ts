@@ -1,0 +1,108 @@
+// Fits the tools that a search found into a budget of tokens: whole definitions, then signatures, then names (S17).
+import type { Definition } from '../types.ts'
+import { signatureOf } from './signature.ts'
+
+/** A definition, and the same as JSON. */
+export type Described = { readonly name: string; readonly definition: Definition; readonly json: string }
+
+export type Fitted<Tool extends Described> = {
+  /** Those whose whole definition fits, best first. */
+  readonly whole: readonly Tool[]
+  /** The others, best first. */
+  readonly shortened: readonly Tool[]
+  /** Lists the shortened ones, each marked as such, and says how to get the rest; empty where all are whole. */
+  readonly text: string
+}
+
+/** In the order in which a tool is given more room. */
+const DETAILS = ['unnamed', 'name', 'signature', 'whole'] as const
+type Detail = (typeof DETAILS)[number]
+
+/** Of the budget, for whole definitions as long as other tools have no signature. */
+const WHOLE_SHARE = 0.75
+
+/**
+ * Chooses how much of each tool an answer shows. The names and definitions of the whole ones and the text about the
+ * others take at most `budget` characters together; a tool that was found alone is whole whatever it takes.
+ *
+ * @param howToSelect - Tells the model how to get one whole definition.
+ */
+export function fitTools<Tool extends Described>(
+  tools: readonly Tool[],
+  budget: number,
+  howToSelect: string,
+): Fitted<Tool> {
+  const total = tools.reduce((sum, tool) => sum + sizeOf(wholeForm(tool)), 0)
+  if (tools.length <= 1 || total <= budget) return { whole: tools, shortened: [], text: '' }
+  const forms = tools.map(formsOf)
+  const ends = [heading(howToSelect), unnamed(tools.length)].reduce((sum, line) => sum + sizeOf(line), 0)
+  const details = chooseDetails(forms, budget - ends)
+  const isWhole = (_: Tool, index: number) => details[index] === 'whole'
+  return {
+    whole: tools.filter(isWhole),
+    shortened: tools.filter((tool, index) => !isWhole(tool, index)),
+    text: write(forms, details, howToSelect),
+  }
+}
+
+/** A tool's line at each level of detail; undefined where it has none. */
+type Forms = { readonly [detail in Detail]: string | undefined }
+
+function formsOf(tool: Described): Forms {
+  const signature = signatureOf(tool.definition)
+  return {
+    unnamed: '',
+    name: `- ${tool.name} [name only]`,
+    signature: signature === undefined ? undefined : `- [shortened] ${signature}`,
+    whole: wholeForm(tool),
+  }
+}
+
+/** A note in front of the definitions lists their names. */
+function wholeForm({ name, json }: Described): string {
+  return `${name}\n${json}`
+}
+
+function chooseDetails(forms: readonly Forms[], room: number): readonly Detail[] {
+  const details: Detail[] = forms.map(() => 'unnamed')
+  let used = 0
+  const raise = (detail: Detail, limit: number) => {
+    for (const [index, form] of forms.entries()) {
+      const present = details[index] ?? 'unnamed'
+      const isRaised = DETAILS.indexOf(present) >= DETAILS.indexOf(detail)
+      const growth = sizeOf(form[detail]) - sizeOf(form[present])
+      if (isRaised || used + growth > limit) continue
+      used += growth
+      details[index] = detail
+    }
+  }
+  raise('name', room)
+  raise('whole', room * WHOLE_SHARE)
+  raise('signature', room)
+  raise('whole', room)
+  return details
+}
+
+/** Characters of a line with its end. */
+function sizeOf(line: string | undefined): number {
+  if (line === undefined) return Number.POSITIVE_INFINITY
+  return line === '' ? 0 : line.length + 1
+}
+
+function write(forms: readonly Forms[], details: readonly Detail[], howToSelect: string): string {
+  const lines = forms.flatMap((form, index) => {
+    const detail = details[index] ?? 'unnamed'
+    return detail === 'name' || detail === 'signature' ? [form[detail]] : []
+  })
+  const count = details.filter((detail) => detail === 'unnamed').length
+  if (lines.length === 0 && count === 0) return ''
+  return [heading(howToSelect), ...lines, ...(count > 0 ? [unnamed(count)] : [])].join('\n')
+}
+
+function heading(howToSelect: string): string {
+  return `Found, but shortened here to keep the answer small. ${howToSelect} for the whole definition of one:`
+}
+
+function unnamed(count: number): string {
+  return `- and ${count} more, not named; search with more specific words.`
+}

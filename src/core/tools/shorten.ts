@@ -1,0 +1,127 @@
+// Shortens an input schema that is too large to be sent. What is left accepts at least what the original accepts, and
+// says what is missing; calls are still checked against the original.
+
+type Fields = { readonly [name: string]: unknown }
+
+const MAX_ENUM_VALUES = 20
+const MAX_TEXT = 200
+/** Of an object or a list; the required ones of an object come first. */
+const MAX_MEMBERS = 500
+/** Deeper parts become "any value" in any case. */
+const MAX_DEPTH = 32
+
+type Step = { readonly isTextCut: boolean; readonly depth: number; readonly isRequiredOnly: boolean }
+
+/** Each takes away more than the one before. */
+const STEPS: readonly Step[] = [
+  { isTextCut: false, depth: MAX_DEPTH, isRequiredOnly: false },
+  { isTextCut: true, depth: MAX_DEPTH, isRequiredOnly: false },
+  { isTextCut: true, depth: 2, isRequiredOnly: false },
+  { isTextCut: true, depth: 0, isRequiredOnly: false },
+  { isTextCut: true, depth: 0, isRequiredOnly: true },
+]
+
+/** Marks a schema that is not whole. */
+export const SHORTENED = '[shortened: the schema is too large to be shown]'
+const PART_SHORTENED = '[shortened]'
+
+/** The schema with as much left as fits into so many characters of JSON. */
+export function shortenSchema(schema: unknown, limit: number): unknown {
+  for (const step of STEPS) {
+    const shorter = shortenBy(step, schema, limit)
+    if (shorter !== undefined && JSON.stringify(shorter).length <= limit) return shorter
+  }
+  return { type: 'object', description: SHORTENED }
+}
+
+/** Undefined as soon as it is clear that the result is too large, so that a hostile schema costs little. */
+function shortenBy({ isTextCut, depth: most, isRequiredOnly }: Step, root: unknown, limit: number): unknown {
+  let room = limit
+
+  function shorten(value: unknown, depth: number): unknown {
+    room -= 2
+    if (room < 0) return undefined
+    if (Array.isArray(value)) return value.slice(0, MAX_MEMBERS).map((item) => shorten(item, depth))
+    if (!isFields(value)) return value
+    if (depth < 0)
+      return { ...(typeof value.type === 'string' ? { type: value.type } : {}), description: PART_SHORTENED }
+    const isClosed = !isRequiredOnly && countOf(value.properties) <= MAX_MEMBERS
+    const kept: Record<string, unknown> = {}
+    for (const key of Object.keys(value).slice(0, MAX_MEMBERS)) {
+      const inner = value[key]
+      if (NARROWING.has(key) || (inner === false && !isClosed)) continue
+      // Of alternatives that were shortened several may apply.
+      set(kept, key === 'oneOf' ? 'anyOf' : key, shortenField(key, inner, value, depth))
+    }
+    const isLongEnum = Array.isArray(value.enum) && value.enum.length > MAX_ENUM_VALUES
+    return isLongEnum ? withExamples(kept, value.enum as unknown[]) : kept
+  }
+
+  function shortenField(key: string, inner: unknown, schema: Fields, depth: number): unknown {
+    room -= key.length + 3
+    if (VALUES.has(key)) return isSmall(inner) ? inner : undefined
+    if (key === 'required') return inner
+    if (typeof inner === 'string') return shortenText(key, inner)
+    if (!NAMED.has(key) || !isFields(inner)) return shorten(inner, depth - 1)
+    const members: Record<string, unknown> = {}
+    for (const name of membersOf(key, inner, schema)) {
+      room -= name.length + 3
+      set(members, name, shorten(inner[name], depth - 1))
+    }
+    return members
+  }
+
+  function shortenText(key: string, text: string): string | undefined {
+    const isCut = isTextCut && text.length > MAX_TEXT
+    room -= isCut ? MAX_TEXT : text.length
+    if (!isCut) return text
+    return REMARKS.has(key) ? `${text.slice(0, MAX_TEXT - 1).toWellFormed()}…` : undefined
+  }
+
+  function membersOf(key: string, members: Fields, { required }: Fields): string[] {
+    const first = Array.isArray(required) && key === 'properties' ? required.slice(0, MAX_MEMBERS) : []
+    const others = isRequiredOnly && key === 'properties' ? [] : Object.keys(members).slice(0, MAX_MEMBERS)
+    const names = [...new Set([...first.map(String), ...others])].filter((name) =>
+      Object.hasOwn(members, name),
+    )
+    return names.slice(0, MAX_MEMBERS)
+  }
+
+  const shorter = shorten(root, most)
+  return room < 0 ? undefined : shorter
+}
+
+/** Their shortened form would forbid more than they do. */
+const NARROWING = new Set(['not', 'if', 'then', 'else', 'dependentSchemas'])
+const REMARKS = new Set(['description', 'title', '$comment'])
+/** Hold values, not schemas. */
+const VALUES = new Set(['enum', 'const', 'default', 'examples', 'example'])
+/** Hold schemas by name. */
+const NAMED = new Set(['properties', '$defs', 'definitions', 'patternProperties'])
+
+function isSmall(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length <= MAX_ENUM_VALUES && value.every(isSmall)
+  return (JSON.stringify(value)?.length ?? 0) <= MAX_TEXT
+}
+
+/** A cut enum would forbid the values that were cut, so the first ones become examples. */
+function withExamples(schema: Record<string, unknown>, values: readonly unknown[]): Record<string, unknown> {
+  const examples = values.slice(0, MAX_ENUM_VALUES).filter(isSmall)
+  const remark = `[shortened: one of ${values.length} values, of which ${examples.length} are shown]`
+  const description = typeof schema.description === 'string' ? `${schema.description} ${remark}` : remark
+  return { ...schema, description, examples }
+}
+
+function countOf(members: unknown): number {
+  return isFields(members) ? Object.keys(members).length : 0
+}
+
+function set(target: Record<string, unknown>, name: string, value: unknown): void {
+  if (value === undefined) return
+  if (name !== '__proto__') target[name] = value
+  else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,26 @@
+// Knows again a client of the protocol without sessions: by where its request comes from and how it calls itself.
+import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
+
+type Fields = { readonly [name: string]: unknown }
+
+export type Identities = {
+  /** The same object for the same client. */
+  of(origin: string, envelope: Fields | undefined): object
+}
+
+const MOST_KNOWN = 1000
+
+export function createIdentities(): Identities {
+  const known = new Map<string, object>()
+  return {
+    of(origin, envelope) {
+      const key = JSON.stringify([origin, envelope?.[CLIENT_INFO_META_KEY] ?? null]).slice(0, 2000)
+      const client = known.get(key) ?? {}
+      known.delete(key)
+      known.set(key, client)
+      const [oldest] = known.keys()
+      if (known.size > MOST_KNOWN && oldest !== undefined) known.delete(oldest)
+      return client
+    },
+  }
+}

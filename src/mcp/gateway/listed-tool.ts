@@ -1,0 +1,54 @@
+// A tool as a client lists it: the server's own definition under the gateway's name, short enough for every client.
+import type { PoolTool } from '../../core/index.ts'
+import type { ShelvedTool } from '../host/shelved-tool.ts'
+import { listableTool } from './listable.ts'
+import { ALWAYS_LOAD } from './own-tools.ts'
+
+type Fields = { readonly [name: string]: unknown }
+
+/** Characters of JSON; the definition of a larger one is the model's, which is shortened. */
+const MAX_CHARACTERS = 120_000
+const MAX_META_CHARACTERS = 10_000
+
+/** Tasks are a matter between a client and one server, so nothing is said about them. */
+export function listedTool({ name, tool, definition, names }: PoolTool): Fields {
+  const whole = listableTool((tool as ShelvedTool).listed)
+  const described = { name, ...(definition.description ? { description: definition.description } : {}) }
+  if (lengthOf(whole) <= MAX_CHARACTERS) {
+    const { execution: _, ...own } = whole
+    // With one argument that the API cannot name, every request of the client would be refused.
+    return { ...own, ...described, ...(names ? { inputSchema: definition.input_schema } : {}) }
+  }
+  const { _meta } = whole
+  const isShort = typeof _meta === 'object' && _meta !== null && lengthOf(_meta) <= MAX_META_CHARACTERS
+  return { ...described, inputSchema: definition.input_schema, ...(isShort ? { _meta } : {}) }
+}
+
+/** A client that defers tools itself shows what our search loaded at once. */
+export function alwaysLoaded(tool: Fields): Fields {
+  return { ...tool, _meta: { ...(tool._meta as Fields | undefined), ...ALWAYS_LOAD } }
+}
+
+const lengths = new WeakMap<object, number>()
+
+function lengthOf(value: object): number {
+  let length = lengths.get(value)
+  if (length === undefined) {
+    length = JSON.stringify(value).length
+    lengths.set(value, length)
+  }
+  return length
+}
+
+const numbers = new WeakMap<PoolTool, number>()
+let last = 0
+
+/** A number that stands for this definition: equal numbers mean equal definitions. */
+export function versionOf(tool: PoolTool): number {
+  let number = numbers.get(tool)
+  if (number === undefined) {
+    number = ++last
+    numbers.set(tool, number)
+  }
+  return number
+}

@@ -1,0 +1,98 @@
+// Keeps the tools that a client's searches put on its list. The list has a size: tools that were not used for a while
+// make room for new ones, and come back when they are called.
+import { estimateTokens, type PoolTool } from '../../core/index.ts'
+
+export type LoadedToolsLimits = {
+  /** Above these, a search drops tools that were not used for `unusedMs`. */
+  readonly tools: number
+  readonly tokens: number
+  /** Above these, a search drops the tools that were not used for longest, however short that is. */
+  readonly maxTools: number
+  readonly maxTokens: number
+  readonly unusedMs: number
+}
+
+export const loadedToolsLimits: LoadedToolsLimits = {
+  tools: 50,
+  tokens: 20_000,
+  maxTools: 120,
+  maxTokens: 60_000,
+  unusedMs: 600_000,
+}
+
+export type LoadedTools = {
+  /** In the order in which they were loaded. */
+  names(): readonly string[]
+  has(name: string): boolean
+  /** Adds what a search found. Dropping happens only here, because the list changes anyway. */
+  add(tools: readonly PoolTool[]): Change
+  /** Notes that a tool was called; one that was dropped is loaded again. True when the list has changed. */
+  use(tool: PoolTool): boolean
+}
+
+export type Change = { readonly hasAdded: boolean; readonly dropped: readonly string[] }
+
+type Entry = { readonly tokens: number; readonly usedAt: number }
+
+const MAX_REMEMBERED = 1000
+
+export function createLoadedTools(
+  limits: LoadedToolsLimits = loadedToolsLimits,
+  now: () => number = () => performance.now(),
+): LoadedTools {
+  const entries = new Map<string, Entry>()
+  /** Names that may come back by a call, the latest last. */
+  const gone = new Set<string>()
+
+  const load = ({ name, json }: PoolTool) =>
+    entries.set(name, { tokens: estimateTokens(json), usedAt: now() })
+
+  /** Drops what is unused, then whatever must go; never a tool of the search that needs the room. */
+  function makeRoom(kept: ReadonlySet<string>): string[] {
+    const oldest = [...entries]
+      .filter(([name]) => !kept.has(name))
+      .sort(([, a], [, b]) => a.usedAt - b.usedAt)
+    let count = entries.size
+    let tokens = [...entries.values()].reduce((sum, entry) => sum + entry.tokens, 0)
+    const dropped: string[] = []
+    for (const [name, entry] of oldest) {
+      const isUnused = now() - entry.usedAt >= limits.unusedMs
+      const isOver = isUnused
+        ? count > limits.tools || tokens > limits.tokens
+        : count > limits.maxTools || tokens > limits.maxTokens
+      if (!isOver) break
+      count--
+      tokens -= entry.tokens
+      drop(name)
+      dropped.push(name)
+    }
+    return dropped
+  }
+
+  function drop(name: string): void {
+    entries.delete(name)
+    gone.delete(name)
+    gone.add(name)
+    const [first] = gone
+    if (gone.size > MAX_REMEMBERED && first !== undefined) gone.delete(first)
+  }
+
+  return {
+    names: () => [...entries.keys()],
+    has: (name) => entries.has(name),
+    add(tools) {
+      const hasAdded = tools.some(({ name }) => !entries.has(name))
+      for (const tool of tools) {
+        gone.delete(tool.name)
+        load(tool)
+      }
+      return { hasAdded, dropped: hasAdded ? makeRoom(new Set(tools.map(({ name }) => name))) : [] }
+    },
+    use(tool) {
+      const isBack = gone.delete(tool.name)
+      if (isBack || entries.has(tool.name)) load(tool)
+      if (isBack) makeRoom(new Set([tool.name]))
+      return isBack
+    },
+  }
+}

@@ -1,0 +1,28 @@
+// Tells the person who runs the gateway what servers log that belongs to no client, as far as it matters.
+import { oneLine } from '../../core/errors.ts'
+import type { McpHost } from '../types.ts'
+import type { LogEvent } from './updates.ts'
+
+const TOLD: ReadonlySet<string> = new Set(['warning', 'error', 'critical', 'alert', 'emergency'])
+/** Of one server. */
+const MOST_IN_A_MINUTE = 10
+const MINUTE = 60_000
+
+/** Passes on warnings and errors that are for nobody else, a few a minute; until the returned function is called. */
+export function tellOperator(
+  host: McpHost,
+  isForOperator: (event: LogEvent) => boolean,
+  notify: (message: string) => void = () => {},
+): () => void {
+  const recent = new Map<string, number[]>()
+  return host.listen((event) => {
+    if (event.type !== 'log' || !TOLD.has(event.level) || !isForOperator(event)) return
+    const now = Date.now()
+    const times = (recent.get(event.server) ?? []).filter((at) => now - at < MINUTE)
+    recent.set(event.server, times)
+    if (times.length >= MOST_IN_A_MINUTE) return
+    times.push(now)
+    const text = typeof event.data === 'string' ? event.data : JSON.stringify(event.data)
+    notify(`server "${event.server}" logs (${event.level}): ${oneLine(text ?? '', 300)}`)
+  })
+}

@@ -1,0 +1,80 @@
+// Tools that the pages of MCP Apps call: hidden from the model, listed to clients that show pages, and called by their
+// own names from a page that the client has read.
+import { mcpName } from '../../core/index.ts'
+import { isForPages } from '../host/visibility.ts'
+import type { ListedTool, McpHost } from '../types.ts'
+import { type Addresses, addressMeta } from './addresses.ts'
+import { listableTool } from './listable.ts'
+
+type Fields = { readonly [name: string]: unknown }
+
+export type PageTools = {
+  /** Those that only pages may call, for clients that show pages. */
+  list(): Fields[]
+  /** Differs when the list does. */
+  version(): string
+  /** The client has read a page of this server. */
+  read(client: object, server: string): void
+  /** The tool that a call means: by our name for it, or by its own for a page that the client has read. */
+  find(name: string, client: object | undefined): PageTool | undefined
+}
+
+export type PageTool = { readonly server: string; readonly tool: string }
+
+const MAX_LISTED = 200
+const MAX_CHARACTERS = 500_000
+
+export function createPageTools(host: McpHost, addresses: Addresses): PageTools {
+  /** Which servers' pages each client has read. */
+  const readBy = new WeakMap<object, Set<string>>()
+
+  const hidden = () =>
+    host
+      .status()
+      .flatMap(({ name: server, state, pageTools }) =>
+        state === 'disabled'
+          ? []
+          : pageTools.map((tool) => ({ server, tool, name: mcpName(server, tool.name, '') })),
+      )
+
+  function listed(): { readonly name: string; readonly server: string; readonly tool: ListedTool }[] {
+    let size = 0
+    return hidden()
+      .slice(0, MAX_LISTED)
+      .filter(({ tool }) => {
+        size += JSON.stringify(tool).length
+        return size <= MAX_CHARACTERS
+      })
+  }
+
+  return {
+    list: () =>
+      listed().map(({ name, server, tool }) => {
+        const { execution: _, ...own } = listableTool(tool)
+        return addressMeta<Fields>({ ...own, name }, server, addresses.uri)
+      }),
+    version: () => JSON.stringify(listed()),
+    read(client, server) {
+      readBy.set(client, (readBy.get(client) ?? new Set()).add(server))
+    },
+    find(name, client) {
+      const ours = hidden().find((one) => one.name === name)
+      if (ours) return { server: ours.server, tool: ours.tool.name }
+      const servers = client ? readBy.get(client) : undefined
+      if (!servers) return undefined
+      const owners = host
+        .status()
+        .filter(
+          ({ name: server, state, tools, pageTools }) =>
+            servers.has(server) &&
+            state !== 'disabled' &&
+            [...tools, ...pageTools].some((tool) => tool.name === name && isForPages(tool)),
+        )
+      if (owners.length > 1)
+        throw new Error(
+          `several pages are open whose servers have a tool "${name}": ${owners.map((one) => one.name).join(', ')}; call it as "<server>__${name}"`,
+        )
+      return owners[0] && { server: owners[0].name, tool: name }
+    },
+  }
+}

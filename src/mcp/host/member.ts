@@ -1,0 +1,78 @@
+// One server of a host: its connection, and what of it may be used.
+import type { ListedTool, ServerConfig, ServerStatus, ToolProblem } from '../types.ts'
+import type { Connection } from './connection-types.ts'
+import { isForModel } from './visibility.ts'
+
+export type Member = {
+  readonly config: ServerConfig
+  readonly connection: Connection
+  hidden: ReadonlySet<string>
+  held: ReadonlySet<string>
+  /** Tools that only pages may call. */
+  pageTools: readonly ListedTool[]
+  /** Not all that it lists is used. */
+  isLimited: boolean
+  publishing: Promise<void>
+  /** Those in use, which may be older than what the server says now. */
+  instructions: string | undefined
+  /** Its prompts but for those held back. */
+  prompts: readonly unknown[] | undefined
+  /** How many lists of prompts are being compared with those first seen. */
+  comparing: number
+  /** The person has been told that its instructions were cleaned. */
+  isNoted: boolean
+}
+
+export function newMember(config: ServerConfig, connection: Connection): Member {
+  return {
+    config,
+    connection,
+    hidden: new Set(),
+    held: new Set(),
+    pageTools: [],
+    isLimited: false,
+    publishing: Promise.resolve(),
+    instructions: undefined,
+    prompts: undefined,
+    comparing: 0,
+    isNoted: false,
+  }
+}
+
+export function describeMember(
+  { config, connection, hidden, held, pageTools, instructions, prompts, comparing }: Member,
+  limits: readonly ToolProblem[],
+): ServerStatus {
+  const view = connection.view()
+  const shown = view.tools.filter(({ name }) => !hidden.has(name))
+  return {
+    name: config.name,
+    config: connection.shownConfig(),
+    ...view,
+    instructions,
+    prompts: view.prompts?.length === 0 ? view.prompts : prompts,
+    hasListed: view.hasListed && comparing === 0,
+    problems: [...view.problems, ...limits],
+    tools: shown.filter(isForModel),
+    pageTools,
+    hidden: [...hidden],
+    held: [...held],
+  }
+}
+
+export function whyNot({ config, hidden }: Member, tool: string): string {
+  if (hidden.has(tool)) return `"${tool}" of "${config.name}" is not allowed by ${config.source}`
+  return heldBack(config.name, `"${tool}" of "${config.name}"`)
+}
+
+export function heldBack(server: string, what: string): string {
+  return `${what} is held back: it changed since it was first seen. Look at it with "toolshelf pins show ${server}" and allow it with "toolshelf pins accept ${server}".`
+}
+
+export function pinnedFirst(a: Member, b: Member): number {
+  return Number(isPinned(b)) - Number(isPinned(a))
+}
+
+export function isPinned({ config: { alwaysLoad, tools } }: Member): boolean {
+  return alwaysLoad === true || Object.values(tools).some((tool) => tool.alwaysLoad === true)
+}

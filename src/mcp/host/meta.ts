@@ -1,0 +1,43 @@
+// Decides which `_meta` keys pass between a client and a server: those that belong to one connection stay there.
+
+type Fields = { readonly [name: string]: unknown }
+
+/** Keys that MCP reserves for itself (`io.modelcontextprotocol/…`, `dev.mcp/…`), in the spelling of every revision. */
+const RESERVED = /^(?:[^./]+\.)?(?:modelcontextprotocol|mcp)[./]/i
+const TRACE_CONTEXT: ReadonlySet<string> = new Set(['traceparent', 'tracestate', 'baggage'])
+const LONGEST_META = 65_536
+
+/** True for a name that belongs to MCP itself. */
+export function isReservedKey(key: string): boolean {
+  return RESERVED.test(key)
+}
+
+/**
+ * Returns what may pass: trace context and the keys of vendors and extensions, but no progress token and no key that MCP
+ * reserves. Of a `_meta` over 64 KB only the trace context passes.
+ */
+export function passableMeta(meta: unknown): Fields {
+  if (typeof meta !== 'object' || meta === null || Array.isArray(meta)) return {}
+  const entries = Object.entries(meta).filter(([key]) => key !== 'progressToken' && !isReservedKey(key))
+  const kept = lengthOf(entries) > LONGEST_META ? entries.filter(isShortTrace) : entries
+  return Object.fromEntries(kept)
+}
+
+/** The result with such a `_meta`, or with none. */
+export function withPassableMeta({ _meta, ...result }: Fields): Fields {
+  const meta = passableMeta(_meta)
+  return Object.keys(meta).length > 0 ? { ...result, _meta: meta } : result
+}
+
+function isShortTrace([key, value]: readonly [string, unknown]): boolean {
+  return TRACE_CONTEXT.has(key) && typeof value === 'string' && value.length <= LONGEST_META / 8
+}
+
+/** Infinite for what is nested too deeply to be written. */
+function lengthOf(value: unknown): number {
+  try {
+    return JSON.stringify(value).length
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}

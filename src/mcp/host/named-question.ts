@@ -1,0 +1,63 @@
+// Writes a server's question so that a person sees who asks, and nothing in it that steers or hides.
+import { oneLine } from '../../core/errors.ts'
+import { cleanTexts } from '../../core/tools/clean-definition.ts'
+import type { Fields } from './session.ts'
+
+const LONGEST_MESSAGE = 20_000
+
+/** Throws where a question cannot be shown to a person as what it is. */
+export function namedQuestion(
+  server: string,
+  method: string,
+  params: Fields,
+  shown: (text: string) => string,
+): Fields {
+  if (method === 'sampling/createMessage') return namedSampling(server, params, shown)
+  const { message, url, mode, requestedSchema } = params
+  const isUrl = mode === 'url'
+  const text = String(message ?? '')
+  if (text.length > LONGEST_MESSAGE)
+    throw new Error(
+      `a question of ${text.length} characters is too long to be shown; ask in ${LONGEST_MESSAGE}`,
+    )
+  const asks = isUrl ? `asks you to open a page of ${hostOf(server, url)}` : 'asks'
+  return {
+    ...params,
+    message: `The MCP server "${oneLine(server, 60)}" ${asks}:\n${shown(text)}`,
+    ...(requestedSchema === undefined ? {} : { requestedSchema: cleanTexts(requestedSchema) }),
+  }
+}
+
+/** Clients show a person the whole request before a model gets it; the model reads it too. */
+function namedSampling(server: string, params: Fields, shown: (text: string) => string): Fields {
+  const { systemPrompt } = params
+  const from = `This request comes from the MCP server "${oneLine(server, 60)}".`
+  return {
+    ...params,
+    systemPrompt: typeof systemPrompt === 'string' ? `${from}\n\n${shown(systemPrompt)}` : from,
+  }
+}
+
+/** The host that a browser would open, whatever the address pretends to be. */
+function hostOf(server: string, url: unknown): string {
+  const address = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
+  if (address?.protocol !== 'https:' && address?.protocol !== 'http:')
+    throw new Error(
+      `"${server}" asks to open ${oneLine(String(url), 80)}; only http and https pages are passed on`,
+    )
+  return address.host
+}
+
+/** The data of an error that sends the user to a page (-32042), named likewise; pages that cannot be shown are left out. */
+export function namedElicitations(server: string, data: unknown, shown: (text: string) => string): unknown {
+  const { elicitations } = (data ?? {}) as Fields
+  if (!Array.isArray(elicitations)) return data
+  const named = elicitations.flatMap((one: Fields | null) => {
+    try {
+      return [namedQuestion(server, 'elicitation/create', { ...one, mode: 'url' }, shown)]
+    } catch {
+      return []
+    }
+  })
+  return { ...(data as Fields), elicitations: named }
+}

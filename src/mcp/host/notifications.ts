@@ -1,0 +1,100 @@
+// Passes on what a server says unasked, as often as anybody can use it: changes of lists and resources are joined, and of
+// a flood of log messages only the first are passed on.
+import { createPace } from './pace.ts'
+import type { Fields } from './session.ts'
+
+export type NotificationOptions = {
+  /** Milliseconds between two reports of one list, at first; ever longer while it changes all the time. */
+  readonly refresh: number
+  readonly later: (task: () => void, milliseconds: number) => unknown
+  /** Reads a list that has changed; false where it is not kept, so that the change itself is passed on. */
+  readonly relist: (list: ListName) => boolean
+  readonly now?: () => number
+  /** `client`: whose call it belongs to, where that is known. */
+  readonly deliver: (method: string, params: Fields, client: object | undefined) => void
+}
+
+export type ListName = 'tools' | 'prompts' | 'resources'
+
+export type Notifications = {
+  hear(method: string, params: Fields, client: object | undefined): void
+}
+
+const LOG = 'notifications/message'
+const UPDATED = 'notifications/resources/updated'
+const LISTS: readonly ListName[] = ['tools', 'prompts', 'resources']
+
+const LOG_BURST = 100
+const LOGS_PER_SECOND = 10
+/** Milliseconds between two updates of one resource. */
+const UPDATE_GAP = 200
+/** Resources that may be updated at the same time; further ones are left out until there is room. */
+const MOST_UPDATED = 1000
+
+export function createNotifications(options: NotificationOptions): Notifications {
+  const { refresh, later, relist, now = () => performance.now(), deliver } = options
+  const lists = new Map<string, () => void>(
+    LISTS.map((list) => {
+      const method = `notifications/${list}/list_changed`
+      const changed = () => void (relist(list) || deliver(method, {}, undefined))
+      return [method, createPace(refresh, later, changed)]
+    }),
+  )
+  const mayLog = createBucket(LOG_BURST, LOGS_PER_SECOND / 1000, now)
+  /** By URI; true when there was another update since the last one that was passed on. */
+  const updated = new Map<string, boolean>()
+  let dropped = 0
+
+  function log(params: Fields, client: object | undefined): void {
+    if (!mayLog()) {
+      dropped++
+      return
+    }
+    if (dropped > 0) {
+      const data = `${dropped} log messages were left out: there were too many`
+      dropped = 0
+      deliver(LOG, { level: 'warning', logger: params.logger, data }, client)
+    }
+    deliver(LOG, params, client)
+  }
+
+  /** The first at once, and the last of those that follow soon after. */
+  function update(uri: string): void {
+    if (updated.has(uri)) updated.set(uri, true)
+    else if (updated.size < MOST_UPDATED) passOn(uri)
+  }
+
+  function passOn(uri: string): void {
+    updated.set(uri, false)
+    deliver(UPDATED, { uri }, undefined)
+    later(() => {
+      const isNew = updated.get(uri) === true
+      updated.delete(uri)
+      if (isNew) passOn(uri)
+    }, UPDATE_GAP)
+  }
+
+  return {
+    hear(method, params, client) {
+      const list = lists.get(method)
+      if (list) list()
+      else if (method === LOG) log(params, client)
+      else if (method === UPDATED) update(String(params.uri))
+      else deliver(method, params, client)
+    },
+  }
+}
+
+/** Fills up as time passes; true, and one less, while something is in it. */
+export function createBucket(most: number, perMillisecond: number, now: () => number): () => boolean {
+  let left = most
+  let last = now()
+  return () => {
+    const time = now()
+    left = Math.min(most, left + (time - last) * perMillisecond)
+    last = time
+    if (left < 1) return false
+    left--
+    return true
+  }
+}

@@ -1,0 +1,47 @@
+// Passes on the progress of a call as often as anybody can read it; the last word before the end is never lost.
+import type { CallOptions, Progress } from '../types.ts'
+import { createBucket } from './notifications.ts'
+
+const BURST = 50
+const PER_SECOND = 10
+/** Milliseconds after which what was held back is passed on. */
+const PAUSE = 200
+
+/** Makes a call whose progress is paced. `shown` makes a message fit to be shown. */
+export async function withPacedProgress<Output>(
+  { onProgress, ...options }: CallOptions,
+  shown: (message: string) => string,
+  call: (options: CallOptions) => Promise<Output>,
+): Promise<Output> {
+  if (!onProgress) return call(options)
+  const mayReport = createBucket(BURST, PER_SECOND / 1000, () => performance.now())
+  let latest: Progress | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const pass = ({ message, ...step }: Progress) =>
+    onProgress({ ...step, ...(message === undefined ? {} : { message: shown(String(message)) }) })
+  const flush = () => {
+    clearTimeout(timer)
+    timer = undefined
+    const held = latest
+    latest = undefined
+    if (held) pass(held)
+  }
+  const report = (progress: Progress) => {
+    if (mayReport()) {
+      latest = undefined
+      pass(progress)
+      return
+    }
+    latest = progress
+    timer ??= setTimeout(flush, PAUSE)
+  }
+  try {
+    return await call({ ...options, onProgress: report })
+  } finally {
+    try {
+      flush()
+    } catch {
+      // A listener that fails does not cost the result.
+    }
+  }
+}

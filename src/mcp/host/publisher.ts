@@ -1,0 +1,104 @@
+// Puts the tools of all servers on one shelf: unchanged ones stay the same objects, and no server may always-load more
+// than it is allowed.
+import type { Shelf, Tool } from '../../core/index.ts'
+import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
+import { type AlwaysLoadLimits, type Refusal, refuseMarks } from './always-load.ts'
+import { toShelvedTool } from './shelved-tool.ts'
+import { createSlices } from './slices.ts'
+
+export type PublisherOptions = {
+  readonly shelf: Shelf
+  readonly limits: AlwaysLoadLimits
+  readonly notify: (message: string) => void
+  /** The shelf has got other tools of this server. */
+  readonly onTools: (server: string) => void
+}
+
+export type Publisher = {
+  /** Puts a server's tools on the shelf, in place of those it had; resolves when they are there. */
+  publish(config: ServerConfig, tools: readonly ListedTool[]): Promise<void>
+  /** What limits keep from a server's tools. */
+  problems(server: string): readonly ToolProblem[]
+}
+
+type Entry = {
+  readonly config: ServerConfig
+  readonly tools: readonly ListedTool[]
+  readonly shelved: ReadonlyMap<string, Tool>
+  readonly refusal: Refusal
+}
+
+const NO_REFUSAL: Refusal = { tools: new Set(), reason: undefined }
+
+export function createPublisher(
+  servers: readonly ServerConfig[],
+  { shelf, limits, notify, onTools }: PublisherOptions,
+): Publisher {
+  const entries = new Map<string, Entry>(
+    servers.map((config) => [config.name, { config, tools: [], shelved: new Map(), refusal: NO_REFUSAL }]),
+  )
+  let working: Promise<void> = Promise.resolve()
+
+  async function publishNow(config: ServerConfig, tools: readonly ListedTool[]): Promise<void> {
+    const known = entries.get(config.name)
+    entries.set(config.name, { shelved: new Map(), refusal: NO_REFUSAL, ...known, config, tools })
+    for (const [server, refusal] of refuseMarks([...entries.values()], limits)) {
+      const entry = entries.get(server)
+      if (entry && (server === config.name || !isSameRefusal(entry.refusal, refusal)))
+        await shelve({ ...entry, refusal })
+    }
+  }
+
+  async function shelve(next: Entry): Promise<void> {
+    const { config, tools, refusal } = next
+    const { name: server } = config
+    const before = entries.get(server)
+    const shelved = await toShelved(next, before?.shelved ?? new Map(), shelf)
+    entries.set(server, { ...next, shelved })
+    if (refusal.reason && !before?.refusal.reason) notify(`server "${server}": ${refusal.reason}`)
+    if (isSame(shelved, before?.shelved)) return
+    shelf.replace(server, [...shelved.values()])
+    if (tools.length > 0 || before) onTools(server)
+  }
+
+  return {
+    publish(config, tools) {
+      const done = working.then(() => publishNow(config, tools))
+      working = done.catch(() => {})
+      return done
+    },
+    problems(server) {
+      const reason = entries.get(server)?.refusal.reason
+      return reason === undefined ? [] : [{ tool: 'all', kind: 'limited', message: reason }]
+    },
+  }
+}
+
+async function toShelved(
+  { config, tools, refusal }: Entry,
+  before: ReadonlyMap<string, Tool>,
+  shelf: Shelf,
+): Promise<ReadonlyMap<string, Tool>> {
+  const shelved = new Map<string, Tool>()
+  const sliceOver = createSlices()
+  for (const listed of tools) {
+    const tool = toShelvedTool(listed, config, refusal.tools.has(listed.name))
+    const known = before.get(listed.name)
+    const json = JSON.stringify(tool)
+    const isKnown = known && JSON.stringify(known) === json
+    if (!isKnown) shelf.readAhead(tool)
+    shelved.set(listed.name, isKnown ? known : tool)
+    await sliceOver(json.length)
+  }
+  return shelved
+}
+
+function isSame(one: ReadonlyMap<string, Tool>, other: ReadonlyMap<string, Tool> | undefined): boolean {
+  if (!other || one.size !== other.size) return false
+  for (const [name, tool] of one) if (other.get(name) !== tool) return false
+  return true
+}
+
+function isSameRefusal(one: Refusal, other: Refusal): boolean {
+  return one.tools.size === other.tools.size && [...one.tools].every((name) => other.tools.has(name))
+}

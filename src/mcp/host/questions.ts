@@ -1,0 +1,205 @@
+// Decides what becomes of a server's questions: passed on only inside a call of a client, to that client alone, under the
+// server's name, as far as the configuration allows, and a limited number of them.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Asker, ServerConfig } from '../types.ts'
+import { namedElicitations, namedQuestion } from './named-question.ts'
+import { createBucket } from './notifications.ts'
+import type { Fields } from './session.ts'
+
+export type Questions = {
+  /** Makes a call; in one that nobody can be asked about, `work` gets no asker. */
+  during<Value>(
+    asker: Asker | undefined,
+    /** The server has not answered, and may still be at work. */
+    isGivenUp: (error: unknown) => boolean,
+    work: (asker: Asker | undefined) => Promise<Value>,
+  ): Promise<Value>
+  /** Answers a question that came beside the calls, as the older protocol has it. */
+  answer(method: string, params: Fields, signal?: AbortSignal): Promise<Fields>
+  /** The client whose call a message belongs to that arrives now; undefined outside of calls, and where it is not clear. */
+  owner(): object | undefined
+  /** An error may send the user to a page (-32042), which is a question too: the same error, named, or a refusal. */
+  review(error: unknown): unknown
+  /** Capabilities without those that this server may not use. */
+  allowed(capabilities: Fields): Fields
+}
+
+/** A call of a client, from its request to its end. */
+export type Call = {
+  /** The server has answered a call that was given up: it will not ask about it any more. */
+  answered(): void
+}
+
+export type QuestionOptions = {
+  readonly config: ServerConfig
+  /** Answers `roots/list` outside of calls, and questions in a call that brought nobody to ask. */
+  readonly otherwise: Asker | undefined
+  /** Makes a text harmless and hides secrets in it. */
+  readonly shown: (text: string) => string
+  readonly notify: (message: string) => void
+  readonly now?: () => number
+}
+
+/** Questions to a person, or to their model, by method; each can be denied by the key of its name. */
+const KINDS: { readonly [method: string]: 'elicitation' | 'sampling' } = {
+  'elicitation/create': 'elicitation',
+  'sampling/createMessage': 'sampling',
+}
+
+export const MOST_IN_A_CALL = 10
+export const MOST_IN_A_MINUTE = 30
+const MINUTE = 60_000
+const ROOTS_BURST = 200
+const ROOTS_PER_SECOND = 5
+/** Milliseconds for which a server that was told to stop may still ask about the call. */
+const AFTERMATH = 30_000
+
+const URL_ELICITATION_REQUIRED = -32042
+
+/** A call, in the context of everything that arrives in answer to it. */
+const current = new AsyncLocalStorage<OpenCall>()
+
+/** The call whose request is being sent, or whose answer is being read. */
+export function currentCall(): Call | undefined {
+  return current.getStore()
+}
+
+type OpenCall = Call & {
+  readonly owner: object
+  /** Askers of one client may answer for each other. */
+  readonly client: object | undefined
+  /** Answers what the server asks in this call. */
+  readonly asker: Asker | undefined
+  asked: number
+}
+
+export function createQuestions(options: QuestionOptions): Questions {
+  const { config, otherwise, shown, notify, now = Date.now } = options
+  const running = new Set<OpenCall>()
+  const givenUp = new Set<OpenCall>()
+  const identity = {}
+  const mayAskRoots = createBucket(ROOTS_BURST, ROOTS_PER_SECOND / 1000, now)
+  let recent: number[] = []
+  let hasNoted = false
+
+  function begin(given: Asker | undefined): OpenCall {
+    const source = given ?? otherwise
+    const call: OpenCall = {
+      owner: identity,
+      client: source && (source.client ?? source),
+      asked: 0,
+      asker: source && {
+        ...(source.client ? { client: source.client } : {}),
+        ...(source.capabilities ? { capabilities: allowed(source.capabilities) } : {}),
+        ask: (method, params, signal, key) => pass(call, source, method, params, signal, key),
+      },
+      answered: () => void givenUp.delete(call),
+    }
+    running.add(call)
+    return call
+  }
+
+  function giveUp(call: OpenCall): void {
+    if (!call.client) return
+    givenUp.add(call)
+    setTimeout(() => givenUp.delete(call), AFTERMATH).unref()
+  }
+
+  /** By what it came in answer to; else the only client that is calling now. */
+  function callNow(): OpenCall | undefined {
+    const own = current.getStore()
+    if (own?.owner === identity) return running.has(own) ? own : undefined
+    const calls = [...running].filter(({ client }) => client !== undefined)
+    const clients = new Set([...calls, ...givenUp].map(({ client }) => client))
+    return clients.size === 1 ? calls[0] : undefined
+  }
+
+  function isShared(): boolean {
+    return new Set([...running, ...givenUp].flatMap(({ client }) => client ?? [])).size > 1
+  }
+
+  /** Passes a question on, if it may be asked. */
+  async function pass(
+    call: OpenCall,
+    asker: Asker,
+    method: string,
+    params: Fields,
+    signal: AbortSignal | undefined,
+    key?: string,
+  ): Promise<Fields> {
+    const kind = KINDS[method]
+    if (kind === undefined) return askRoots(asker, method, params, signal, key)
+    if (config[kind] === 'deny')
+      throw new Error(`"${config.name}" may not use ${kind}: it is set to "deny" in ${config.source}`)
+    const question = namedQuestion(config.name, method, params, shown)
+    count(call)
+    return asker.ask(method, question, signal, key)
+  }
+
+  /** No person is asked for the roots, but a flood would still reach the client. */
+  function askRoots(asker: Asker, ...question: Parameters<Asker['ask']>): Promise<Fields> {
+    if (!mayAskRoots()) throw new Error('the roots were asked for too often; ask again in a while')
+    return asker.ask(...question)
+  }
+
+  function count(call: OpenCall): void {
+    const time = now()
+    recent = recent.filter((at) => time - at < MINUTE)
+    const limit =
+      call.asked >= MOST_IN_A_CALL
+        ? `${MOST_IN_A_CALL} questions in one call`
+        : recent.length >= MOST_IN_A_MINUTE
+          ? `${MOST_IN_A_MINUTE} questions in a minute`
+          : undefined
+    if (limit === undefined) {
+      call.asked++
+      recent.push(time)
+      return
+    }
+    if (!hasNoted) notify(`server "${config.name}" asked more than ${limit}; the rest is refused.`)
+    hasNoted = true
+    throw new Error(`no more than ${limit} of "${config.name}" are passed on`)
+  }
+
+  function allowed(capabilities: Fields): Fields {
+    const denied = Object.values(KINDS).filter((kind) => config[kind] === 'deny')
+    return Object.fromEntries(
+      Object.entries(capabilities).filter(([name]) => !denied.includes(name as never)),
+    )
+  }
+
+  return {
+    async during(asker, isGivenUp, work) {
+      const call = begin(asker)
+      try {
+        return await current.run(call, () => work(call.asker))
+      } catch (error) {
+        if (isGivenUp(error)) giveUp(call)
+        throw error
+      } finally {
+        running.delete(call)
+      }
+    },
+    review(error) {
+      const { code, data } = error as { code?: unknown; data?: unknown }
+      if (code !== URL_ELICITATION_REQUIRED) return error
+      if (config.elicitation === 'deny')
+        return new Error(`"${config.name}" asks to open a page: "elicitation" is "deny" in ${config.source}`)
+      return Object.defineProperty(error as object, 'data', {
+        value: namedElicitations(config.name, data, shown),
+      })
+    },
+    async answer(method, params, signal) {
+      const call = callNow()
+      if (call?.asker) return call.asker.ask(method, params, signal)
+      if (isShared()) throw new Error('several clients are calling this server, so none can be asked')
+      if (KINDS[method] !== undefined) throw new Error('questions are passed on only during a call')
+      const [stranger] = givenUp
+      if (!otherwise || (stranger && stranger.client !== (otherwise.client ?? otherwise)))
+        throw new Error('there is nobody to ask')
+      return askRoots(otherwise, method, params, signal)
+    },
+    owner: () => callNow()?.client,
+    allowed,
+  }
+}

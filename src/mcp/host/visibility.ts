@@ -1,0 +1,20 @@
+// Who may use a tool, by the MCP Apps extension: the model, the page that a server shows, or both.
+import type { ListedTool } from '../types.ts'
+
+type Fields = { readonly [name: string]: unknown }
+
+/** False for a tool that only pages may call: `_meta.ui.visibility` without "model". */
+export function isForModel(tool: ListedTool): boolean {
+  return visibilityOf(tool)?.includes('model') ?? true
+}
+
+/** False for a tool that pages may not call. */
+export function isForPages(tool: ListedTool): boolean {
+  return visibilityOf(tool)?.includes('app') ?? true
+}
+
+function visibilityOf({ _meta }: ListedTool): readonly unknown[] | undefined {
+  const { ui } = (_meta ?? {}) as Fields
+  const { visibility } = (ui ?? {}) as Fields
+  return Array.isArray(visibility) ? visibility : undefined
+}

@@ -1,0 +1,67 @@
+// The forms in which a secret may appear in a server's output: as it is, escaped, encoded, or in part.
+import type { Pattern } from './matcher.ts'
+
+/** Of characters of a long secret: so many in a row give it away. */
+const PIECE = 12
+const SHORTEST_IN_PIECES = 16
+const MOST_PATTERNS = 50_000
+const SHORTEST_BASE64 = 6
+
+export function patternsFor(secrets: Iterable<string>): readonly Pattern[] {
+  const patterns = new Map<string, Pattern>()
+  for (const secret of secrets) {
+    for (const text of writtenForms(secret)) patterns.set(text, { text })
+    for (const text of base64Forms(secret)) patterns.set(`base64 ${text}`, { text, isBase64: true })
+    if (patterns.size < MOST_PATTERNS) for (const text of piecesOf(secret)) patterns.set(text, { text })
+  }
+  return [...patterns.values()]
+}
+
+/** Matched in any case. */
+function writtenForms(secret: string): string[] {
+  const json = JSON.stringify(secret).slice(1, -1)
+  const url = encodeURIComponent(secret.toWellFormed())
+  const forms = [
+    secret,
+    json,
+    JSON.stringify(json).slice(1, -1),
+    json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+    json.replaceAll('/', '\\/'),
+    secret.replaceAll("'", "\\'"),
+    secret.replaceAll("'", "'\\''"),
+    url,
+    url.replaceAll('%20', '+'),
+    url.replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16)}`),
+    encodeURI(secret.toWellFormed()),
+    html(secret),
+    ...(secret.length >= SHORTEST_BASE64 ? [Buffer.from(secret).toString('hex')] : []),
+  ]
+  return [...new Set(forms)]
+}
+
+function html(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;')
+}
+
+/** What is sure of its base64, wherever in the encoded text it begins: `user:secret`, a JSON document, alone. */
+function base64Forms(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  if (bytes.length < SHORTEST_BASE64) return []
+  return [0, 1, 2].flatMap((offset) => {
+    const encoded = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64')
+    const sure = encoded.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6))
+    return [sure, sure.replaceAll('+', '-').replaceAll('/', '_')]
+  })
+}
+
+/** Parts of a long key that no other text would hold, for output that was cut or wrapped with something in between. */
+function piecesOf(secret: string): string[] {
+  if (secret.length < SHORTEST_IN_PIECES || /\s/.test(secret)) return []
+  const pieces = Array.from({ length: secret.length - PIECE + 1 }, (_, at) => secret.slice(at, at + PIECE))
+  return pieces.filter((piece) => /\d/.test(piece) && /[A-Za-z]/.test(piece))
+}

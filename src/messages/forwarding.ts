@@ -1,0 +1,28 @@
+// Which requests are forwarded to the upstream beside those that the gateway answers itself: an allow-list, because
+// they go there with the operator's key.
+
+/** `true` where a request with this method and path is forwarded. */
+export type Forwarding = (method: string, path: string) => boolean
+
+const ALWAYS = ['GET /v1/models/*']
+const RULE = /^[A-Z]+ \/v1(?:\/(?:[\w.:@~-]+|\*))+$/
+
+/** Rules are a method and a path; `*` stands for one segment, as in `GET /v1/files/*`. */
+export function createForwarding(rules: readonly string[]): Forwarding {
+  const wrong = rules.find((rule) => !RULE.test(rule))
+  if (wrong !== undefined)
+    throw new Error(`forward: "${wrong}" is not a rule; write a method and a path, as in "GET /v1/files/*"`)
+  const patterns = [...ALWAYS, ...rules].map((rule) => rule.split('/'))
+  return (method, path) => {
+    const parts = `${method} ${path}`.split('/')
+    return patterns.some((pattern) => pattern.length === parts.length && pattern.every(fits(parts)))
+  }
+}
+
+/** Escapes, dots and empty segments fit no `*`: what an upstream would read from them is not what was allowed. */
+function fits(parts: readonly string[]): (segment: string, index: number) => boolean {
+  return (segment, index) => {
+    const given = parts[index] ?? ''
+    return segment === '*' ? /^[\w.:@~-]+$/.test(given) && !/^\.+$/.test(given) : segment === given
+  }
+}

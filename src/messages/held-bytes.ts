@@ -1,0 +1,63 @@
+// Bounds how many bytes of request bodies the gateway holds at one time: in all, and for one client.
+import { type Refusal, refuseForNow } from './errors.ts'
+
+/** The bytes of one body, from its first one until its request is over. */
+export type HeldBytes = {
+  /** Throws a refusal with status 503 where they are too many. */
+  readonly add: (bytes: number) => void
+  /** Gives all of them back; may be called more than once. */
+  readonly release: () => void
+}
+
+export type BodyMemory = {
+  readonly hold: (owner: string) => HeldBytes
+  /** Held now. */
+  readonly bytes: number
+}
+
+/** One client cannot take the room of all others. */
+const SHARE_OF_ONE = 0.75
+
+/** Seconds after which a refused client may come again. */
+const RETRY_AFTER = 5
+
+export function createBodyMemory(maxBytes: number): BodyMemory {
+  const byOwner = new Map<string, number>()
+  let total = 0
+  const change = (owner: string, bytes: number): void => {
+    total += bytes
+    const own = (byOwner.get(owner) ?? 0) + bytes
+    if (own > 0) byOwner.set(owner, own)
+    else byOwner.delete(owner)
+  }
+  return {
+    get bytes() {
+      return total
+    },
+    hold(owner) {
+      let held = 0
+      let isOver = false
+      return {
+        add(bytes) {
+          if (isOver) return
+          if (total + bytes > maxBytes) throw full(maxBytes, 'all requests')
+          const ownMost = maxBytes * SHARE_OF_ONE
+          if ((byOwner.get(owner) ?? 0) + bytes > ownMost) throw full(ownMost, 'requests of one client')
+          held += bytes
+          change(owner, bytes)
+        },
+        release() {
+          isOver = true
+          change(owner, -held)
+          held = 0
+        },
+      }
+    },
+  }
+}
+
+function full(maxBytes: number, whose: string): Refusal {
+  const megabytes = Math.floor(maxBytes / 1_000_000)
+  const message = `the bodies of ${whose} that are being answered take ${megabytes} MB, which is the most this gateway holds; try again in ${RETRY_AFTER} seconds`
+  return refuseForNow(message, RETRY_AFTER)
+}

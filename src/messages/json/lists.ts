@@ -1,0 +1,139 @@
+// Recognises lists that were read before. A client sends the same tools with every request, and the same messages with
+// a few more behind them: what has the same bytes is the same object again, and is neither parsed nor scanned.
+import { hash } from 'node:crypto'
+import { endOfValue, isObjectAt, nextItem } from './scan.ts'
+
+/** An object of a list and the bytes it was read from, which are a copy of its own. */
+export type Item = { readonly value: object; readonly bytes: Buffer }
+
+type Entry = {
+  readonly key: string
+  readonly items: readonly Item[]
+  /** The values as one list: the same object whenever the whole list is the same. */
+  readonly values: readonly object[]
+  readonly size: number
+}
+
+/** A list that is known from its start on. */
+export type Known = {
+  readonly items: readonly Item[]
+  /** The offset behind the last known item. */
+  readonly end: number
+  /** The list as it was read before, where all of it is known. */
+  readonly whole: readonly object[] | undefined
+}
+
+export type ListCache = {
+  /** What is known of the list whose first item is at `first`. */
+  find(owner: string, bytes: Buffer, first: number): Known | undefined
+  /** Remembers a list; returns its values, as one object that stands for the list from now on. */
+  add(owner: string, items: readonly Item[]): readonly object[]
+  readonly maxItemBytes: number
+  /** Bytes of all lists together. */
+  readonly size: number
+}
+
+export type ListCacheOptions = {
+  readonly maxBytes: number
+  /** Bytes that an item may have: larger ones are not remembered, nor what follows them in their list. */
+  readonly maxItemBytes: number
+  /** Items that a list may have lost at its end to be replaced by the next one that starts like it. */
+  readonly replaced: number
+}
+
+/** Lists that start with the same item. */
+const MOST_ALIKE = 8
+
+export function createListCache({ maxBytes, maxItemBytes, replaced }: ListCacheOptions): ListCache {
+  /** The least recently used first. */
+  const entries = new Set<Entry>()
+  const alike = new Map<string, Entry[]>()
+  let size = 0
+
+  const remove = (entry: Entry): void => {
+    if (!entries.delete(entry)) return
+    size -= entry.size
+    const others = (alike.get(entry.key) ?? []).filter((one) => one !== entry)
+    if (others.length > 0) alike.set(entry.key, others)
+    else alike.delete(entry.key)
+  }
+
+  return {
+    maxItemBytes,
+    get size() {
+      return size
+    },
+    find(owner, bytes, first) {
+      if (!isObjectAt(bytes, first)) return undefined
+      const firstItem = bytes.subarray(first, endOfValue(bytes, first))
+      const candidates = firstItem.length > maxItemBytes ? undefined : alike.get(keyOf(owner, firstItem))
+      if (!candidates) return undefined
+      let best: { entry: Entry; count: number; end: number } | undefined
+      for (const entry of candidates) {
+        const match = matchOf(entry, bytes, first)
+        if (!best || match.count > best.count) best = { entry, ...match }
+      }
+      if (!best) return undefined
+      const { entry, count, end } = best
+      entries.delete(entry)
+      entries.add(entry)
+      const isWhole = count === entry.items.length && nextItem(bytes, end, false, ']') === undefined
+      return { items: entry.items.slice(0, count), end, whole: isWhole ? entry.values : undefined }
+    },
+    add(owner, items) {
+      const values = Object.freeze(items.map(({ value }) => value))
+      const first = items[0]
+      if (!first) return values
+      const key = keyOf(owner, first.bytes)
+      const others = alike.get(key) ?? []
+      for (const other of others) if (isContinued(other, items, replaced)) remove(other)
+      const entry = { key, items, values, size: sizeOf(items) }
+      const kept = (alike.get(key) ?? []).concat(entry)
+      alike.set(key, kept)
+      entries.add(entry)
+      size += entry.size
+      if (kept.length > MOST_ALIKE) remove(kept[0] as Entry)
+      for (const oldest of entries) {
+        if (size <= maxBytes) break
+        remove(oldest)
+      }
+      return values
+    },
+  }
+}
+
+function keyOf(owner: string, bytes: Buffer): string {
+  return owner + hash('sha256', bytes, 'base64')
+}
+
+/** How many items of an entry the list at `first` starts with. */
+function matchOf({ items }: Entry, bytes: Buffer, first: number): { count: number; end: number } {
+  let start: number | undefined = first
+  let end = first
+  let count = 0
+  for (const { bytes: known } of items) {
+    if (start === undefined || !startsWith(bytes, start, known)) break
+    count++
+    end = start + known.length
+    start = nextItem(bytes, end, false, ']')
+  }
+  return { count, end }
+}
+
+function startsWith(bytes: Buffer, at: number, known: Buffer): boolean {
+  const end = at + known.length
+  return end <= bytes.length && bytes.compare(known, 0, known.length, at, end) === 0
+}
+
+/** A conversation that went on, perhaps with another mark on its last messages: the shorter one is of no use any more. */
+function isContinued({ items: old }: Entry, items: readonly Item[], replaced: number): boolean {
+  const least = old.length - replaced
+  if (replaced === 0 || least < 1 || items.length < old.length) return false
+  for (let index = 0; index < least; index++) if (old[index] !== items[index]) return false
+  return true
+}
+
+/** What an entry costs: its bytes, and about as much again for each object. */
+function sizeOf(items: readonly Item[]): number {
+  return items.reduce((sum, { bytes }) => sum + bytes.length * 3 + 200, 0)
+}

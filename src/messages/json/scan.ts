@@ -1,0 +1,123 @@
+// Finds where JSON values start and end in bytes, without parsing them. It checks structure only: whoever needs a value
+// parses the bytes of it, and JSON.parse refuses what is wrong inside.
+
+/** Arrays and objects inside each other; deeper values could be parsed, but neither walked nor written again. */
+export const DEEPEST = 1000
+
+const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a]
+const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+/** Strings up to here are read byte by byte, which is faster than a native search for so few. */
+const SHORT = 64
+
+/** The structure is not JSON, or not what the caller expects. Whoever catches it parses the whole text instead. */
+export class ScanError extends Error {}
+
+/** Values are nested more than DEEPEST levels deep. */
+export class DepthError extends ScanError {}
+
+/** The first offset from `at` on that is not white space. */
+export function skipSpace(bytes: Buffer, at: number): number {
+  let next = at
+  for (let byte = bytes[next]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; ) {
+    byte = bytes[++next]
+  }
+  return next
+}
+
+/** The offset behind the value that starts at `start`. */
+export function endOfValue(bytes: Buffer, start: number): number {
+  const first = bytes[start]
+  if (first === QUOTE) return endOfString(bytes, start)
+  if (first === LIST || first === OBJECT) return endOfContainer(bytes, start)
+  let end = start
+  while (end < bytes.length && !isDelimiter(bytes[end])) end++
+  if (end === start) throw new ScanError(`no value at ${start}`)
+  return end
+}
+
+/** The offset behind the closing quote of the string that starts at `start`. */
+export function endOfString(bytes: Buffer, start: number): number {
+  let at = start + 1
+  const stop = Math.min(bytes.length, at + SHORT)
+  for (; at < stop; at++) {
+    const byte = bytes[at]
+    if (byte === QUOTE) return at + 1
+    if (byte === BACKSLASH) at++
+  }
+  for (let quote = bytes.indexOf(QUOTE, at); quote >= 0; quote = bytes.indexOf(QUOTE, quote + 1)) {
+    let escapes = 0
+    while (quote - 1 - escapes >= at && bytes[quote - 1 - escapes] === BACKSLASH) escapes++
+    if (escapes % 2 === 0) return quote + 1
+  }
+  throw new ScanError(`the string at ${start} has no end`)
+}
+
+function endOfContainer(bytes: Buffer, start: number): number {
+  let level = 0
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (byte === QUOTE) at = endOfString(bytes, at) - 1
+    else if (byte === LIST || byte === OBJECT) {
+      if (++level > DEEPEST) throw new DepthError(`nested too deeply at ${at}`)
+    } else if (byte === LIST_END || byte === OBJECT_END) {
+      if (--level === 0) return at + 1
+    }
+  }
+  throw new ScanError(`the value at ${start} has no end`)
+}
+
+/** Where the values inside a container end that have at least `size` bytes, by where they start. One pass. */
+export function largeValues(bytes: Buffer, start: number, end: number, size: number): Map<number, number> {
+  const ends = new Map<number, number>()
+  const open: number[] = []
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at]
+    const from = byte === LIST_END || byte === OBJECT_END ? open.pop() : at
+    if (byte === QUOTE) at = endOfString(bytes, at) - 1
+    else if (byte === LIST || byte === OBJECT) open.push(at)
+    if (from !== undefined && at + 1 - from >= size) ends.set(from, at + 1)
+  }
+  return ends
+}
+
+function isDelimiter(byte: number | undefined): boolean {
+  return byte === COMMA || byte === LIST_END || byte === OBJECT_END || (byte !== undefined && byte <= 0x20)
+}
+
+export function isObjectAt(bytes: Buffer, at: number): boolean {
+  return bytes[at] === OBJECT
+}
+
+export function isListAt(bytes: Buffer, at: number): boolean {
+  return bytes[at] === LIST
+}
+
+export function isStringAt(bytes: Buffer, at: number): boolean {
+  return bytes[at] === QUOTE
+}
+
+/**
+ * Where the next item of a list or object starts; undefined behind the last one. `at` is behind the opening bracket
+ * or behind an item.
+ */
+export function nextItem(bytes: Buffer, at: number, isFirst: boolean, close: ']' | '}'): number | undefined {
+  const next = skipSpace(bytes, at)
+  const byte = bytes[next]
+  if (byte === (close === ']' ? LIST_END : OBJECT_END)) return undefined
+  if (isFirst) return next
+  if (byte !== COMMA) throw new ScanError(`no comma at ${next}`)
+  const start = skipSpace(bytes, next + 1)
+  if (bytes[start] === LIST_END || bytes[start] === OBJECT_END) throw new ScanError(`no value at ${start}`)
+  return start
+}
+
+/** A member of an object: its key, and where its value starts. */
+export function memberAt(bytes: Buffer, at: number): { key: string; value: number } {
+  if (bytes[at] !== QUOTE) throw new ScanError(`no key at ${at}`)
+  const end = endOfString(bytes, at)
+  const key = JSON.parse(bytes.toString('utf8', at, end)) as string
+  const colon = skipSpace(bytes, end)
+  if (bytes[colon] !== COLON) throw new ScanError(`no colon at ${colon}`)
+  return { key, value: skipSpace(bytes, colon + 1) }
+}

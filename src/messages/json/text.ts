@@ -1,0 +1,117 @@
+// Remembers the JSON text that objects were read from, and writes values with it: what nobody changed goes out byte for
+// byte as it came in, numbers of any length included, and costs no serialisation.
+
+/** By object; the bytes are a JSON value that parses to it. */
+const texts = new WeakMap<object, Buffer>()
+
+/** JSON of objects that never change, written once. */
+const written = new WeakMap<object, string>()
+
+/** Objects inside of others that were read from bytes: they do not change either. */
+const unchanging = new WeakSet<object>()
+
+/** Says that `value` was read from these bytes. Neither may change afterwards. */
+export function keepText(value: object, bytes: Buffer): void {
+  texts.set(value, bytes)
+}
+
+/** Says that an object will not change, so that its JSON is written only once. */
+export function keepUnchanged(value: object): void {
+  unchanging.add(value)
+}
+
+/** The bytes that an object was read from. */
+export function textOf(value: object): Buffer | undefined {
+  return texts.get(value)
+}
+
+/** Parts of at least so many bytes are not copied. */
+const LARGE = 65_536
+
+/** Containers below this level of a request hold no text of their own. */
+const DEEPEST_TEXT = 8
+
+/** The JSON of a value as bytes, in one part or several. */
+export function jsonBytes(value: unknown): Buffer[] {
+  const parts: (string | Buffer)[] = []
+  let pending = ''
+  const add = (part: string | Buffer): void => {
+    if (typeof part === 'string') {
+      pending += part
+      return
+    }
+    if (pending !== '') parts.push(pending)
+    pending = ''
+    parts.push(part)
+  }
+  write(value, DEEPEST_TEXT, add)
+  if (pending !== '') parts.push(pending)
+  return joined(parts)
+}
+
+type Add = (part: string | Buffer) => void
+
+function write(value: unknown, depth: number, add: Add): void {
+  if (typeof value !== 'object' || value === null) add(JSON.stringify(value) ?? 'null')
+  else if (depth === 0) add(texts.get(value) ?? JSON.stringify(value))
+  else if (texts.has(value)) add(texts.get(value) as Buffer)
+  else if (unchanging.has(value) || Object.isFrozen(value)) add(unchangedJson(value))
+  else if (Array.isArray(value)) writeList(value, depth, add)
+  else writeObject(value, depth, add)
+}
+
+function writeList(items: readonly unknown[], depth: number, add: Add): void {
+  add('[')
+  for (let index = 0; index < items.length; index++) {
+    if (index > 0) add(',')
+    write(items[index], depth - 1, add)
+  }
+  add(']')
+}
+
+function writeObject(fields: object, depth: number, add: Add): void {
+  let before = '{'
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue
+    add(`${before}${JSON.stringify(name)}:`)
+    write(value, depth - 1, add)
+    before = ','
+  }
+  add(before === '{' ? '{}' : '}')
+}
+
+/** Definitions of tools are frozen, and the same objects in every request. */
+function unchangedJson(value: object): string {
+  let json = written.get(value)
+  if (json === undefined) {
+    json = ''
+    const add: Add = (part) => {
+      json += typeof part === 'string' ? part : part.toString('utf8')
+    }
+    if (Array.isArray(value)) writeList(value, DEEPEST_TEXT, add)
+    else writeObject(value, DEEPEST_TEXT, add)
+    written.set(value, json)
+  }
+  return json
+}
+
+/** Small parts together, large ones as they are. */
+function joined(parts: readonly (string | Buffer)[]): Buffer[] {
+  const result: Buffer[] = []
+  let run: Buffer[] = []
+  const flush = (): void => {
+    if (run.length > 0) result.push(run.length === 1 ? (run[0] as Buffer) : Buffer.concat(run))
+    run = []
+  }
+  for (const part of parts) {
+    const bytes = typeof part === 'string' ? Buffer.from(part) : part
+    if (bytes.length < LARGE) {
+      run.push(bytes)
+      continue
+    }
+    flush()
+    result.push(bytes)
+  }
+  flush()
+  return result
+}

@@ -1,0 +1,53 @@
+// Measures one request of a client: what was sent for it, what the upstream reported, and what Toolshelf saved by it.
+import { billedTokens, type Figures, figuresOf, type Sampling } from '../core/figures/figures.ts'
+import { type PriceTable, priceOf } from '../core/figures/prices.ts'
+import { withoutToolSearch } from '../core/figures/without.ts'
+import { hasCacheMarks, readingOf } from '../core/oracle/size.ts'
+import type { Fields, MessagesRequest } from './types.ts'
+import { withEverythingLoaded } from './wire/lower.ts'
+
+export type Meter = {
+  /** A request that goes to the upstream. */
+  readonly sent: (request: MessagesRequest) => void
+  /** The usage of its reply, as far as the upstream has reported it. A request that was refused reports none. */
+  readonly reported: (usage: Fields) => void
+  /** Undefined until the upstream has accepted a request. */
+  readonly figures: () => Figures | undefined
+}
+
+/** Counts at once, so that no request is kept until its reply is over. */
+export function createMeter(request: MessagesRequest, prices: PriceTable | undefined): Meter {
+  const { tools: definitions = [] } = withEverythingLoaded(request)
+  const charactersWithout = readingOf(withoutToolSearch(request, { definitions })).characters
+  const measured = {
+    charactersWithout,
+    hasCacheMarks: hasCacheMarks(request),
+    isContinued: request.messages.some(({ role }) => role === 'assistant'),
+    price: priceOf(request.model, prices),
+  }
+  const samplings: { characters: number; usage: Fields }[] = []
+  let characters = 0
+  let isNew = false
+  return {
+    sent(sent) {
+      characters = readingOf(sent).characters
+      isNew = true
+    },
+    reported(usage) {
+      if (isNew) samplings.push({ characters, usage: {} })
+      isNew = false
+      const last = samplings.at(-1)
+      if (last) last.usage = { ...last.usage, ...counted(usage) }
+    },
+    figures: () =>
+      figuresOf({
+        ...measured,
+        samplings: samplings.map((one): Sampling => ({ ...one, billed: billedTokens(one.usage) })),
+      }),
+  }
+}
+
+/** An upstream may repeat a count as null in a later event. */
+function counted(usage: Fields): Fields {
+  return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null))
+}

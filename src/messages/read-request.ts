@@ -1,0 +1,153 @@
+// The body of a request → the request. Tools and messages that the same client has sent before are recognised by their
+// bytes and not parsed again; what nobody changes is written to the upstream as the bytes that came (json/text.ts).
+import { isUtf8 } from 'node:buffer'
+import { isFields } from '../core/oracle/json.ts'
+import { refuse } from './errors.ts'
+import { createListCache, type Item, type ListCache } from './json/lists.ts'
+import { readValue } from './json/read.ts'
+import {
+  DEEPEST,
+  DepthError,
+  endOfValue,
+  isListAt,
+  isObjectAt,
+  memberAt,
+  nextItem,
+  ScanError,
+  skipSpace,
+} from './json/scan.ts'
+import type { Slice } from './scheduler.ts'
+import type { Fields } from './types.ts'
+
+export type RequestReader = {
+  /** Throws a refusal where the body is not a JSON object. `owner` separates what different clients have sent. */
+  readonly read: (body: Buffer, owner: string, slice: Slice) => Promise<Fields>
+}
+
+export type ReaderOptions = {
+  /** Bytes of memory for tools, and as much for messages, that may come again. */
+  readonly maxCacheBytes?: number
+}
+
+const MAX_CACHE_BYTES = 64_000_000
+
+const MAX_TOOL_BYTES = 4_000_000
+const MAX_MESSAGE_BYTES = 262_144
+
+/** Clients move cache marks along the last messages: those lists differ only there. */
+const MOVED_MARKS = 4
+
+export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderOptions = {}): RequestReader {
+  const maxBytes = maxCacheBytes
+  const lists = {
+    tools: createListCache({ maxBytes, maxItemBytes: MAX_TOOL_BYTES, replaced: 0 }),
+    messages: createListCache({ maxBytes, maxItemBytes: MAX_MESSAGE_BYTES, replaced: MOVED_MARKS }),
+  }
+
+  async function scanned(body: Buffer, owner: string, slice: Slice): Promise<Fields> {
+    const fields: Record<string, unknown> = {}
+    const start = skipSpace(body, 0)
+    if (!isObjectAt(body, start)) throw new ScanError('no object')
+    let end = start + 1
+    for (let at = nextItem(body, end, true, '}'); at !== undefined; at = nextItem(body, end, false, '}')) {
+      const { key, value } = memberAt(body, at)
+      if (key === '__proto__') throw new ScanError('a key that needs JSON.parse')
+      if ((key === 'tools' || key === 'messages') && isListAt(body, value)) {
+        const list = await readList(body, value, { owner, cache: lists[key] }, slice)
+        fields[key] = list.values
+        end = list.end
+      } else {
+        end = endOfValue(body, value)
+        fields[key] = readValue(body, value, end)
+      }
+    }
+    if (skipSpace(body, skipSpace(body, end) + 1) !== body.length) throw new ScanError('more than one value')
+    return fields
+  }
+
+  return {
+    async read(body, owner, slice) {
+      if (!isUtf8(body)) throw refuse(400, 'invalid_request_error', 'the body is not valid UTF-8')
+      const json = BYTE_ORDER_MARK.equals(body.subarray(0, 3)) ? body.subarray(3) : body
+      try {
+        return await scanned(json, owner, slice)
+      } catch (error) {
+        if (error instanceof ScanError || error instanceof SyntaxError) return parseWhole(json)
+        throw error
+      }
+    },
+  }
+}
+
+const BYTE_ORDER_MARK = Buffer.from('\ufeff')
+
+type Reading = { readonly owner: string; readonly cache: ListCache }
+
+type Span = { readonly start: number; readonly end: number }
+
+async function readList(
+  body: Buffer,
+  start: number,
+  { owner, cache }: Reading,
+  slice: Slice,
+): Promise<{ values: readonly unknown[]; end: number }> {
+  const first = nextItem(body, start + 1, true, ']')
+  if (first === undefined) return { values: [], end: skipSpace(body, start + 1) + 1 }
+  const known = cache.find(owner, body, first)
+  if (known?.whole) return { values: known.whole, end: skipSpace(body, known.end) + 1 }
+  const spans: Span[] = []
+  let end = known?.end ?? start + 1
+  for (let at = nextItem(body, end, !known, ']'); at !== undefined; at = nextItem(body, end, false, ']')) {
+    end = endOfValue(body, at)
+    spans.push({ start: at, end })
+    if (slice.isOver()) await slice.next()
+  }
+  const tooLarge = spans.findIndex(
+    (span) => span.end - span.start > cache.maxItemBytes || !isObjectAt(body, span.start),
+  )
+  const kept = spans.slice(0, tooLarge < 0 ? spans.length : tooLarge)
+  const items = [...(known?.items ?? []), ...(await readItems(body, kept, slice))]
+  const values = cache.add(owner, items)
+  const rest: unknown[] = []
+  for (const span of spans.slice(kept.length)) {
+    rest.push(readValue(body, span.start, span.end))
+    if (slice.isOver()) await slice.next()
+  }
+  return { values: rest.length > 0 ? [...values, ...rest] : values, end: skipSpace(body, end) + 1 }
+}
+
+/** Items that outlive the request keep bytes of their own, not the whole body. */
+async function readItems(body: Buffer, spans: readonly Span[], slice: Slice): Promise<Item[]> {
+  const [first, last] = [spans[0], spans.at(-1)]
+  if (!first || !last) return []
+  const copy = Buffer.from(body.subarray(first.start, last.end))
+  const items: Item[] = []
+  for (const { start, end } of spans) {
+    const bytes = copy.subarray(start - first.start, end - first.start)
+    items.push({ bytes, value: Object.freeze(readValue(bytes, 0, bytes.length) as object) })
+    if (slice.isOver()) await slice.next()
+  }
+  return items
+}
+
+/** For bodies that are not JSON, or not as requests are: the error says where. */
+function parseWhole(body: Buffer): Fields {
+  if (isDeep(body))
+    throw refuse(400, 'invalid_request_error', `the body is nested more than ${DEEPEST} levels deep`)
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'))
+    if (isFields(value)) return value
+  } catch (error) {
+    throw refuse(400, 'invalid_request_error', `the body is not valid JSON: ${(error as Error).message}`)
+  }
+  throw refuse(400, 'invalid_request_error', 'the body is not a JSON object')
+}
+
+function isDeep(body: Buffer): boolean {
+  try {
+    endOfValue(body, skipSpace(body, 0))
+    return false
+  } catch (error) {
+    return error instanceof DepthError
+  }
+}

@@ -1,0 +1,105 @@
+// One sampling of the upstream: the contract's request in the upstream's words, sent again where it says how.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fieldsOf, listOf } from '../core/oracle/json.ts'
+import type { Answer, Call, MessagesRequest, Sampled, Upstream, Wire } from './types.ts'
+import { callTool } from './wire/call-tool.ts'
+import { lower } from './wire/lower.ts'
+import { newerFields } from './wire/plain-tool.ts'
+
+export type Target = {
+  readonly upstream: Upstream
+  readonly wire: Wire
+  readonly call: Call
+  /** How many tools the upstream takes in one request. */
+  readonly mostTools?: number | undefined
+  /** Waits before a retry; a clock unless given. */
+  readonly wait?: Wait | undefined
+}
+
+export type Wait = (milliseconds: number, signal: AbortSignal) => Promise<void>
+
+/** A sampling, what was sent for it, and whether calls of CallTool in it are ours to undo. */
+export type Sampling = {
+  readonly sampled: Sampled
+  readonly sent: MessagesRequest
+  readonly hasCallTool: boolean
+}
+
+export async function sample(contract: MessagesRequest, target: Target): Promise<Sampling> {
+  const { upstream, call } = target
+  const send = (request: MessagesRequest) => upstream.sample(request, call)
+  const { answer: sampled, request: sent } = await sendLowered(contract, target, send, (given) =>
+    'refused' in given ? given.refused : undefined,
+  )
+  return { sampled, sent, hasCallTool: listOf(sent.tools).includes(callTool) }
+}
+
+/** The upstream's own count for a request of the contract; undefined where it has none. */
+export async function count(contract: MessagesRequest, target: Target): Promise<Answer | undefined> {
+  const { upstream, call } = target
+  const { stream: _, max_tokens: __, ...counted } = contract
+  const send = (request: MessagesRequest) => upstream.countTokens(request, call)
+  return (await sendLowered(counted as MessagesRequest, target, send, (given) => given)).answer
+}
+
+/** Models that refused a newer field of a tool, by upstream: later requests leave those fields out at once. */
+const plainModels = new WeakMap<Upstream, Set<string>>()
+const MOST_MODELS = 100
+
+/** Sends with every field the client gave its tools, and once more without the newer ones if the upstream refuses them. */
+async function sendLowered<Given>(
+  contract: MessagesRequest,
+  { upstream, wire, mostTools }: Target,
+  send: (request: MessagesRequest) => Promise<Given>,
+  refusalIn: (given: Given) => Answer | undefined,
+): Promise<{ readonly answer: Given; readonly request: MessagesRequest }> {
+  const plain = plainModels.get(upstream) ?? new Set()
+  const keepsFields = !plain.has(contract.model)
+  const request = lower(contract, wire, { mostTools, keepsFields })
+  const answer = await send(request)
+  const refusal = refusalIn(answer)
+  if (wire === 'native' || !refusal || !refusesField(refusal, request)) return { answer, request }
+  if (plain.size < MOST_MODELS) plainModels.set(upstream, plain.add(contract.model))
+  const again = lower(contract, wire, { mostTools, keepsFields: false })
+  return { answer: await send(again), request: again }
+}
+
+const UNKNOWN = /extra|unknown|unexpected|unrecogni[sz]ed|unsupported|not (?:permitted|allowed|supported)/i
+
+function refusesField({ status, body }: Answer, { tools }: MessagesRequest): boolean {
+  if ((status !== 400 && status !== 422) || !UNKNOWN.test(body)) return false
+  const words = new Set(body.match(/\w+/g))
+  return listOf(tools).some((tool) => newerFields(fieldsOf(tool)).some((field) => words.has(field)))
+}
+
+const MOST_RETRIES = 3
+const LONGEST_WAIT_MS = 30_000
+const REFUSED_FOR_NOW = new Set([429, 503, 529])
+
+/** Samples on the way through a reply: a refusal for now is waited out as it says, because the client cannot repeat it. */
+export async function samplePatiently(contract: MessagesRequest, target: Target): Promise<Sampling> {
+  const { call, wait = sleepUntil } = target
+  for (let retry = 0; ; retry++) {
+    const sampling = await sample(contract, target)
+    if (!('refused' in sampling.sampled) || retry === MOST_RETRIES) return sampling
+    const milliseconds = waitFor(sampling.sampled.refused, retry)
+    if (milliseconds === undefined || milliseconds > LONGEST_WAIT_MS) return sampling
+    await wait(milliseconds, call.signal)
+  }
+}
+
+/** How long to wait before the next try; undefined where another try is of no use. */
+function waitFor({ status, headers }: Answer, retry: number): number | undefined {
+  if (!REFUSED_FOR_NOW.has(status) || headers['x-should-retry'] === 'false') return undefined
+  const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)
+  if (Number.isFinite(milliseconds)) return Math.max(0, milliseconds)
+  const after = headers['retry-after'] ?? ''
+  const seconds = after.trim() === '' ? Number.NaN : Number(after)
+  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000)
+  const date = Date.parse(after)
+  return Number.isNaN(date) ? 1000 * 2 ** retry : Math.max(0, date - Date.now())
+}
+
+async function sleepUntil(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await sleep(milliseconds, undefined, { signal })
+}

@@ -1,0 +1,103 @@
+// Hides the operator's keys in what an upstream answers: some echo the credentials that they refuse.
+import { Transform } from 'node:stream'
+import type { Answer, Headers, Sampled, StreamEvent, Upstream } from '../types.ts'
+import { UpstreamError } from './http.ts'
+
+/** As long as the secret, so that lengths which were told already stay true. */
+function maskFor(secret: string): string {
+  return '[redacted]'.padEnd(secret.length, '*').slice(0, secret.length)
+}
+
+/** Shorter ones occur in ordinary words. */
+const SHORTEST_SECRET = 6
+
+export function maskable(...secrets: readonly (string | undefined)[]): string[] {
+  return secrets.filter((secret) => secret !== undefined && secret.length >= SHORTEST_SECRET) as string[]
+}
+
+/** The upstream with every secret masked in its errors, headers and documents. */
+export function withMaskedSecrets(upstream: Upstream, secrets: readonly string[]): Upstream {
+  if (secrets.length === 0) return upstream
+  const hide = (answer: Answer): Answer => ({
+    ...answer,
+    headers: maskedHeaders(answer.headers, secrets),
+    body: masked(answer.body, secrets),
+  })
+  return {
+    ...upstream,
+    ...(upstream.origin ? { origin: { ...upstream.origin, secrets } } : {}),
+    sample: async (request, call): Promise<Sampled> => {
+      const sampled = await explained(upstream.sample(request, call), secrets)
+      if ('refused' in sampled) return { refused: hide(sampled.refused) }
+      const headers = maskedHeaders(sampled.headers, secrets)
+      return { headers, events: maskedErrors(sampled.events, secrets) }
+    },
+    countTokens: async (request, call) => {
+      const answer = await explained(upstream.countTokens(request, call), secrets)
+      return answer && hide(answer)
+    },
+    models: async (call) => hide(await explained(upstream.models(call), secrets)),
+  }
+}
+
+export function masked(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((rest, secret) => rest.replaceAll(secret, maskFor(secret)), text)
+}
+
+export function maskedHeaders(headers: Headers, secrets: readonly string[]): Headers {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, masked(value, secrets)]))
+}
+
+/** Masks secrets in bytes that stream through; only bytes that may be the start of one are held back. */
+export function maskingStream(secrets: readonly string[]): Transform {
+  const longest = Math.max(0, ...secrets.map((secret) => secret.length))
+  let held = ''
+  return new Transform({
+    transform(chunk: Buffer, _, done) {
+      // One character a byte: whatever the bytes mean, they pass unchanged.
+      const text = masked(held + chunk.toString('latin1'), secrets)
+      const end = text.length - heldLength(text, secrets, longest)
+      held = text.slice(end)
+      done(null, Buffer.from(text.slice(0, end), 'latin1'))
+    },
+    flush(done) {
+      done(null, Buffer.from(held, 'latin1'))
+    },
+  })
+}
+
+function heldLength(text: string, secrets: readonly string[], longest: number): number {
+  for (let length = Math.min(longest - 1, text.length); length > 0; length--) {
+    const end = text.slice(-length)
+    if (secrets.some((secret) => secret.startsWith(end))) return length
+  }
+  return 0
+}
+
+async function* maskedErrors(
+  events: AsyncIterable<StreamEvent>,
+  secrets: readonly string[],
+): AsyncGenerator<StreamEvent> {
+  try {
+    for await (const event of events)
+      yield event.type === 'error'
+        ? (JSON.parse(masked(JSON.stringify(event), secrets)) as StreamEvent)
+        : event
+  } catch (error) {
+    throw hidden(error, secrets)
+  }
+}
+
+async function explained<Value>(pending: Promise<Value>, secrets: readonly string[]): Promise<Value> {
+  try {
+    return await pending
+  } catch (error) {
+    throw hidden(error, secrets)
+  }
+}
+
+function hidden(error: unknown, secrets: readonly string[]): unknown {
+  if (!(error instanceof UpstreamError)) return error
+  const message = masked(error.message, secrets)
+  return message === error.message ? error : new UpstreamError(message)
+}

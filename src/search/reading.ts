@@ -1,0 +1,80 @@
+// Reads lists of tools into an index and vectors, with breaks for others. A search that would wait too long for a new list
+// gets what was read before, and says how many tools that leaves out.
+import { searchText } from '../core/calls/search-text.ts'
+import type { PoolTool } from '../core/types.ts'
+import type { LexicalIndex } from './lexical.ts'
+import { createIndexes } from './rankers.ts'
+import { LEXICAL } from './settings.ts'
+import { createSlices, runAtOnce, runInSlices, type Sliced } from './slices.ts'
+import type { Vectors } from './vectors.ts'
+
+/** What pure code lacks to let others have a turn. */
+export type Breaks = {
+  /** Resolves after others had a turn. */
+  readonly pause: () => Promise<void>
+  /** Resolves when a search has waited long enough for its tools to be read; `cancel` when it need not. */
+  readonly patience: () => { readonly over: Promise<void>; readonly cancel: () => void }
+}
+
+export type Read = {
+  /** Of the tools that were read; undefined when there are none yet. */
+  readonly index: LexicalIndex | undefined
+  /** How many of the tools that were asked for are not in it. */
+  readonly unread: number
+}
+
+/** Tools that are read in a fraction of a second. */
+const SMALL_LIST = 1000
+
+export function createReading(
+  vectors: Vectors | undefined,
+  breaks: Breaks | undefined,
+): (tools: readonly PoolTool[]) => Promise<Read> {
+  const indexFor = createIndexes(LEXICAL)
+  const readings = new WeakMap<readonly PoolTool[], Promise<LexicalIndex>>()
+  let last: Promise<unknown> = Promise.resolve()
+  let latest: LexicalIndex | undefined
+
+  function* read(tools: readonly PoolTool[]): Sliced<LexicalIndex> {
+    const isSliceOver = createSlices()
+    for (const tool of tools) {
+      searchText(tool)
+      if (isSliceOver(tool)) yield
+    }
+    const index = yield* indexFor(tools)
+    if (vectors) yield* vectors.prepare(tools)
+    return index
+  }
+
+  /** One large list after the other: what they have in common is read once. Small ones wait for nobody. */
+  function readLater(tools: readonly PoolTool[], { pause }: Breaks): Promise<LexicalIndex> {
+    const known = readings.get(tools)
+    if (known) return known
+    const isSmall = tools.length <= SMALL_LIST
+    const reading = isSmall
+      ? runInSlices(read(tools), pause)
+      : last.then(() => runInSlices(read(tools), pause))
+    readings.set(tools, reading)
+    const over = reading.then(
+      (index) => {
+        latest = index
+      },
+      () => readings.delete(tools),
+    )
+    if (!isSmall) last = over
+    return reading
+  }
+
+  return async (tools) => {
+    if (!breaks) return { index: runAtOnce(read(tools)), unread: 0 }
+    const { over, cancel } = breaks.patience()
+    try {
+      const index = await Promise.race([readLater(tools, breaks), over])
+      if (index) return { index, unread: 0 }
+    } finally {
+      cancel()
+    }
+    const known = new Set(latest?.tools)
+    return { index: latest, unread: tools.filter((tool) => !known.has(tool)).length }
+  }
+}

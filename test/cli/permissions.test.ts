@@ -1,0 +1,153 @@
+// Permission rules from the command line, the folder and the user's file, as `run` and `toolshelf permissions` meet them.
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { openUserRules } from '../../src/cli/permission-file.ts'
+import type { Machine } from '../../src/mcp/config/places.ts'
+import { binary, newPlace, type Place } from '../terminal/support.ts'
+
+const bash = (command: string) => ({ call: 'Bash', input: { command } })
+const rules = [
+  { when: 'status', do: [bash('echo status'), { say: 'Heard: {{result}}' }] },
+  { when: 'both', do: [bash('echo status; echo other'), { say: 'Heard: {{result}}' }] },
+  { when: 'read', do: [{ call: 'Read', input: { path: 'secret.txt' } }, { say: 'Heard: {{result}}' }] },
+]
+
+function toolshelf(place: Place, ...words: string[]) {
+  const given = words[0] === 'run' ? ['--script', place.file('script.json', { rules })] : []
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...binary, ...words, ...given], {
+    cwd: place.folder,
+    env: { ...place.environment },
+    encoding: 'utf8',
+    input: '',
+    timeout: 60_000,
+  })
+  return { code: status, out: stdout, told: stderr }
+}
+
+const put = (place: Place, name: string, content: object | string) => {
+  const path = join(place.folder, name)
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+}
+const userFile = 'home/.config/toolshelf/permissions.json'
+
+describe('toolshelf run', () => {
+  it('--allow takes patterns; what they do not cover says which would', () => {
+    const place = newPlace()
+    expect(toolshelf(place, 'run', 'status', '--allow', 'Bash(echo stat*),Read').out).toContain(
+      'Heard: status',
+    )
+    const { out, told } = toolshelf(place, 'run', 'both', '--allow', 'Bash(echo stat*)')
+    expect(out).toContain('Nobody is there to allow Bash. It runs only if it was allowed')
+    expect(told).toBe(
+      "toolshelf run: Bash was not run, because no rule allows it: --allow 'Bash(echo status),Bash(echo other)'\n",
+    )
+  })
+
+  it('--deny goes before --allow, and the model reads which rule refused it', () => {
+    const { out } = toolshelf(newPlace(), 'run', 'both', '--allow', '*', '--deny', 'Bash(echo other*)')
+    expect(out).toContain('Heard: Refused by the permission rule "deny Bash(echo other*)" of this session.')
+  })
+
+  it('a rule that is none is a wrong call', () => {
+    const { code, told } = toolshelf(newPlace(), 'run', 'status', '--allow', 'Bash(')
+    expect(code).toBe(2)
+    expect(told).toContain('--allow: the rule "Bash(" is not a tool')
+  })
+
+  it('rules of the user hold in every folder, and of a folder in that one', () => {
+    const place = newPlace()
+    toolshelf(place, 'permissions', 'allow', 'Bash(echo status)', '--here')
+    expect(toolshelf(place, 'run', 'status').out).toContain('Heard: status')
+    put(place, 'elsewhere/x', '')
+    expect(toolshelf(place, 'run', 'status', '--directory', 'elsewhere').out).toContain('Nobody is there')
+    toolshelf(place, 'permissions', 'allow', 'Bash(echo *)')
+    expect(toolshelf(place, 'run', 'status', '--directory', 'elsewhere').out).toContain('Heard: status')
+  })
+
+  it('H7 a folder’s own rules refuse at once, and allow only once it is trusted', () => {
+    const place = newPlace()
+    put(place, 'secret.txt', 'the secret\n')
+    put(place, '.toolshelf/permissions.json', { allow: ['Bash'], deny: ['Read(secret.txt)'] })
+    const untrusted = toolshelf(place, 'run', 'status')
+    expect(untrusted.out).toContain('Nobody is there to allow Bash')
+    expect(untrusted.told).toContain('1 rule of')
+    expect(toolshelf(place, 'run', 'read').out).toContain(
+      'Refused by the permission rule "deny Read(secret.txt)" of this folder',
+    )
+    expect(toolshelf(place, 'trust', '--yes').out).toContain('rule Bash (.toolshelf/permissions.json)')
+    expect(toolshelf(place, 'run', 'status').out).toContain('Heard: status')
+    put(place, '.toolshelf/permissions.json', { allow: ['*'] })
+    expect(toolshelf(place, 'run', 'status').out).toContain('Nobody is there to allow Bash')
+  })
+
+  it.each([
+    ['is broken', '{"deny": ["Bash'],
+    ['has a rule that is none', { deny: ['Bash('] }],
+    ['is not an object', '[]'],
+    ['has no list', { deny: 'Bash' }],
+  ])('a user’s file that %s stops it: a rule that forbids something may be in it', (_, content) => {
+    const place = newPlace()
+    put(place, userFile, content)
+    const { code, out, told } = toolshelf(place, 'run', 'status', '--allow', '*')
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(told).toContain('permissions.json')
+    expect(told).toContain('Mend it')
+  })
+
+  it('a folder’s file that is broken does not', () => {
+    const place = newPlace()
+    put(place, '.toolshelf/permissions.json', '{"allow"')
+    const { code, told } = toolshelf(place, 'run', 'status', '--allow', '*')
+    expect(code).toBe(0)
+    expect(told).toContain('its rules do not count')
+  })
+})
+
+describe('toolshelf permissions', () => {
+  it('adds, lists and removes', () => {
+    const place = newPlace()
+    expect(toolshelf(place, 'permissions').out).toContain('There are no rules')
+    toolshelf(place, 'permissions', 'deny', 'Read(.env)')
+    toolshelf(place, 'permissions', 'allow', 'Edit(src/**)', '--here')
+    put(place, '.toolshelf/permissions.json', { allow: ['Bash(npm test)'] })
+    const { out } = toolshelf(place, 'permissions')
+    expect(out).toMatch(/^deny {3}Read\(\.env\) {2}\(everywhere, .*permissions\.json\)$/m)
+    expect(out).toMatch(/^allow {2}Edit\(src\/\*\*\) {2}\(this folder, .*\)$/m)
+    expect(out).toMatch(/^allow {2}Bash\(npm test\) .*counts once you trust the folder\)$/m)
+    const listed = JSON.parse(toolshelf(place, 'permissions', '--json').out).rules
+    expect(listed.map(({ counts }: { counts: boolean }) => counts)).toEqual([true, true, false])
+    expect(toolshelf(place, 'permissions', 'remove', 'Edit(src/**)').code).toBe(1)
+    expect(toolshelf(place, 'permissions', 'remove', 'Edit(src/**)', '--here').out).toContain(
+      'Removed: allow',
+    )
+    expect(toolshelf(place, 'permissions').out).not.toContain('Edit(src/**)')
+  })
+
+  it('the file is private, and keeps what else is in it', () => {
+    const place = newPlace()
+    put(place, userFile, { note: 'mine', allow: ['Read'] })
+    toolshelf(place, 'permissions', 'allow', 'Bash(ls)')
+    const file = join(place.folder, userFile)
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ note: 'mine', allow: ['Read', 'Bash(ls)'] })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+
+  it('many who write at once lose nothing', async () => {
+    const place = newPlace()
+    const machine: Machine = {
+      home: join(place.folder, 'home'),
+      folder: realpathSync(place.folder),
+      platform: 'linux',
+      environment: {},
+    }
+    const all = Array.from({ length: 30 }, (_, index) => `Bash(echo ${index})`)
+    await Promise.all(
+      all.map((rule) => openUserRules(machine).add([{ effect: 'allow', rule, scope: 'user' }])),
+    )
+    const kept = await openUserRules(machine).read()
+    expect(kept.map(({ rule }) => rule).sort()).toEqual([...all].sort())
+  })
+})

@@ -1,0 +1,93 @@
+// The client's tools stay the client's: their names, their fields, and where their cache breakpoints may go.
+import { describe, expect, test } from 'vitest'
+import { type Fields, fieldsOf, listOf } from '../../src/core/oracle/json.ts'
+import { assistant, deferred, result, text, tool, user } from '../oracle/requests.ts'
+import { always } from './script-talk.ts'
+import { ask, blockLine, emulate, hosted, kinds, reply } from './support/gateways.ts'
+
+/** 100 characters, as a plugin's prefix and a long tool make them. */
+const LONG = `mcp__plugin_acme-developer-platform_${'x'.repeat(32)}__create_pull_request_review_cmt`
+const mark = { cache_control: { type: 'ephemeral' } }
+
+/** Requests as the model got them, without what a script upstream adds. */
+const marksIn = (value: unknown): number => JSON.stringify(value).split('"cache_control":{').length - 1
+
+describe.each(kinds)('on %s', (kind) => {
+  test('H3 a name of 100 characters reaches the client as it sent it, in shelve', async () => {
+    expect(LONG).toHaveLength(100)
+    const script = always({ call: LONG, search: 'pull request review' }, { say: 'Done.' })
+    const gateway = await emulate(kind, script, { mode: 'shelve' })
+    const tools = [tool('Read'), tool(LONG), tool('mcp__mail__send')]
+    const first = await reply(gateway, ask(tools))
+    expect(first.content.map(blockLine)).toEqual([`tool_use ${LONG} {}`])
+    const next = ask(tools, user(text('go')), assistant(...first.content), answersTo(first.content))
+    expect((await reply(gateway, next)).content.map(blockLine)).toEqual([
+      expect.stringMatching(/^text Done\./),
+    ])
+  })
+
+  test('H3 a name of 100 characters is found under that name by a hosted search, and the next turn is valid', async () => {
+    const gateway = await emulate(kind, always({ call: LONG, search: 'review' }, { say: 'Done.' }), {
+      mode: 'emulate',
+    })
+    const tools = [tool('Read'), hosted('regex'), deferred(LONG)]
+    const first = await reply(gateway, ask(tools))
+    expect(first.content.map(blockLine)).toEqual([
+      'server_tool_use tool_search_tool_regex {"pattern":"review"}',
+      `result [${LONG}]`,
+      `tool_use ${LONG} {}`,
+    ])
+    const next = ask(tools, user(text('go')), assistant(...first.content), answersTo(first.content))
+    expect((await reply(gateway, next)).stop_reason).toBe('end_turn')
+  })
+
+  test.each([
+    ['on a tool that stays', [tool('Bash', mark), tool('Read')]],
+    ['on a tool that is deferred', [tool('Bash'), tool('Read'), tool('mcp__mail__list', mark)]],
+    ['on each of three', [tool('Bash', mark), tool('Read', mark), tool('mcp__mail__list', mark)]],
+    ['on a tool of the API', [tool('Bash', mark), { type: 'bash_20250124', name: 'bash', ...mark }]],
+  ])('a breakpoint %s moves and is never copied', async (_, tools) => {
+    const script = always({ call: 'mcp__mail__send', search: 'mail send' }, { say: 'Done.' })
+    const gateway = await emulate(kind, script, { mode: 'shelve' })
+    const asked: Fields = {
+      ...ask([...tools, tool('mcp__mail__send')], user(text('one', mark))),
+      system: [text('system', mark)],
+    }
+    await reply(gateway, asked)
+    expect(gateway.seen.length).toBeGreaterThan(1)
+    for (const { request } of gateway.seen) {
+      expect(marksIn(request)).toBeLessThanOrEqual(marksIn(asked))
+      expect(marksIn(request.tools)).toBe(1)
+      expect(marksIn(request.system)).toBe(1)
+    }
+  })
+})
+
+test('the fields of a tool reach an upstream that knows them, deferred or not', async () => {
+  const fields = {
+    strict: true,
+    input_examples: [{ to: 'me' }],
+    allowed_callers: ['direct'],
+    eager_input_streaming: true,
+  }
+  const script = always({ call: 'mcp__mail__send', search: 'mail send' }, { say: 'Done.' })
+  const gateway = await emulate('native', script, { mode: 'shelve' })
+  await reply(gateway, ask([tool('Read', fields), tool('mcp__mail__send', fields)]))
+  const sent = listOf(gateway.seen.at(-1)?.request.tools).map(fieldsOf)
+  for (const name of ['Read', 'mcp__mail__send'])
+    expect(sent.find((one) => one.name === name)).toMatchObject(fields)
+})
+
+test.each(['tool_search', 'grep_search', 'search_tools', 'codebase_search', 'list_files'])(
+  "shelve keeps a client's own %s in sight",
+  async (name) => {
+    const gateway = await emulate('native', always({ say: 'Hi.' }), { mode: 'shelve' })
+    await reply(gateway, ask([tool(name), tool('send_mail'), tool('list_mail')]))
+    expect(gateway.seen[0]?.visible).toEqual(['ToolSearch', name])
+  },
+)
+
+function answersTo(content: readonly Fields[]): Fields {
+  const calls = content.filter(({ type }) => type === 'tool_use')
+  return user(...calls.map(({ id }) => result(String(id), 'ran')))
+}

@@ -1,0 +1,199 @@
+// What a client can reach through the gateway with the operator's key, and what comes back of it: paths, headers of one
+// connection, modes that are fixed for a key, and errors that name the key.
+import { gzipSync } from 'node:zlib'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
+import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
+import {
+  ask,
+  closeAll,
+  dial,
+  requestFor,
+  searchReply,
+  send,
+  startFake,
+  startGateway,
+  stream,
+  textReply,
+  unhandled,
+  wireEvents,
+} from './support/faults.ts'
+
+afterEach(async () => {
+  await closeAll()
+  expect(unhandled).toEqual([])
+})
+
+const KEY = 'sk-operator-0123456789'
+const operator = { messages: { key: KEY } }
+const talking = () => startFake((outgoing) => stream(outgoing, textReply('hi')))
+
+describe('paths', () => {
+  it.each([
+    ['GET', '/v1/files'],
+    ['POST', '/v1/files'],
+    ['GET', '/v1/organizations/users'],
+    ['GET', '/v1/messages'],
+    ['POST', '/v1/messages/batches'],
+    ['DELETE', '/v1/models/m'],
+    ['GET', '/v1/models/..%2f..%2fadmin'],
+    ['GET', '/v1/models/%2e%2e/admin'],
+    ['GET', '/v1/models/a/b'],
+    ['GET', '/v1/..%2fadmin'],
+    ['POST', '/v1/messages/'],
+    ['POST', '/v1//messages'],
+    ['POST', '/v1/messages%2fbatches'],
+  ])('%s %s goes nowhere', async (method, path) => {
+    const fake = await talking()
+    const { url } = await startGateway(fake.url, operator)
+    const { socket, ended } = await dial(url)
+    socket.write(
+      `${method} ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`,
+    )
+    expect(await ended).toMatch(/^HTTP\/1\.1 404[\s\S]*not_found_error/)
+    expect(fake.came).toEqual([])
+  })
+
+  it.each([
+    ['GET', '/v1/models'],
+    ['GET', '/v1/models?limit=1000'],
+    ['GET', '/v1/models/claude-sonnet-5@20260101'],
+  ])('%s %s is forwarded', async (method, path) => {
+    const fake = await talking()
+    const { url } = await startGateway(fake.url, operator)
+    expect((await send(url + path, { method })).status).toBe(200)
+    expect(fake.came.map(({ url: came }) => came)).toEqual([path])
+  })
+
+  it('further ones are forwarded where the operator says so, segment by segment', async () => {
+    const fake = await talking()
+    const { url } = await startGateway(fake.url, { ...operator, forward: ['GET /v1/files/*/content'] })
+    const status = async (path: string) => (await send(url + path, { method: 'GET' })).status
+    expect(await status('/v1/files/file_1/content')).toBe(200)
+    expect(await status('/v1/files/..%2f../content')).toBe(404)
+    expect(await status('/v1/files/file_1')).toBe(404)
+  })
+
+  it.each(['/v1/files', 'GET v1/files', 'GET /admin', 'get /v1/files'])(
+    'a rule that is none is refused at once: %j',
+    async (rule) => {
+      const fake = await talking()
+      await expect(startGateway(fake.url, { forward: [rule] })).rejects.toThrow(
+        /forward.*"GET \/v1\/files\/\*"/,
+      )
+    },
+  )
+})
+
+describe('headers', () => {
+  it('that Connection names stay here, in both directions', async () => {
+    const fake = await startFake((outgoing) => {
+      outgoing.writeHead(200, { 'content-type': 'text/event-stream', connection: 'x-up', 'x-up': '1' })
+      outgoing.end(textReply('hi'))
+    })
+    const { url } = await startGateway(fake.url, operator)
+    for (const mode of ['pass', 'off']) {
+      const headers = {
+        connection: 'close, X-Inner',
+        'x-inner': 'secret',
+        'x-outer': 'fine',
+        'x-toolshelf-mode': mode,
+      }
+      const got = await ask({ url }, requestFor('pass'), headers)
+      expect(got.headers['x-up']).toBeUndefined()
+    }
+    expect(fake.came).toHaveLength(2)
+    for (const came of fake.came) {
+      expect(came.headers['x-inner']).toBeUndefined()
+      expect(came.headers['x-outer']).toBe('fine')
+    }
+  })
+})
+
+describe('modes', () => {
+  const keys = [
+    { secret: 'fixed', setting: { mode: 'shelve', share: 10 } },
+    { secret: 'free', setting: { mode: 'shelve', share: 10 }, mayChoose: true },
+    { secret: 'plain' },
+  ] as const
+  it.each([
+    ['fixed', undefined, 200, 'shelve'],
+    ['fixed', 'shelve', 200, 'shelve'],
+    ['fixed', 'off', 403, undefined],
+    ['fixed', 'pass', 403, undefined],
+    ['free', 'off', 200, 'off'],
+    ['plain', 'off', 200, 'off'],
+  ] as const)('the key "%s" with the header %j: %i', async (secret, mode, status, used) => {
+    const fake = await talking()
+    const gateway = await startGateway(fake.url, { keys })
+    const headers = { 'x-api-key': secret, ...(mode ? { 'x-toolshelf-mode': mode } : {}) }
+    const got = await ask(gateway, requestFor('shelve'), headers)
+    expect([got.status, got.headers['x-toolshelf-mode']]).toEqual([status, used])
+    if (status === 403)
+      expect(got.text).toMatch(/permission_error.*fixed to the mode.*shelve.*x-toolshelf-mode/)
+  })
+})
+
+it('/health names nothing', async () => {
+  const fake = await talking()
+  const { url } = await startGateway(fake.url, { keys: [{ secret: 'x' }] })
+  expect((await send(`${url}/health`, { method: 'GET' })).text).toBe('{"status":"ok"}')
+})
+
+describe("the operator's key in an error of the upstream", () => {
+  const told = JSON.stringify({
+    type: 'error',
+    error: { type: 'authentication_error', message: `invalid x-api-key: ${KEY} (Bearer ${KEY})` },
+  })
+  const refusing = (body: string | Buffer = told, more: { [name: string]: string } = {}) =>
+    startFake((outgoing) =>
+      outgoing.writeHead(401, { 'content-type': 'application/json', 'x-echo': KEY, ...more }).end(body),
+    )
+
+  it.each(['pass', 'off', 'shelve', 'emulate'])(
+    'is not shown to the client, nor in the log (%s)',
+    async (mode) => {
+      const fake = await refusing()
+      const gateway = await startGateway(fake.url, { ...operator, mode })
+      const got = await ask(gateway, requestFor(mode))
+      expect(got.status).toBe(401)
+      expect(got.text).toContain('invalid x-api-key: [redacted]************ (Bearer [redacted]************)')
+      expect(JSON.stringify([got, gateway.done])).not.toContain(KEY)
+    },
+  )
+
+  it('nor from models, counts or a body that is compressed', async () => {
+    const fake = await refusing(gzipSync(told), { 'content-encoding': 'gzip' })
+    const { url } = await startGateway(fake.url, operator)
+    const models = await send(`${url}/v1/models`, { method: 'GET' })
+    const count = await send(`${url}/v1/messages/count_tokens`, { body: JSON.stringify(requestFor('off')) })
+    for (const got of [models, count]) {
+      expect([got.status, got.headers['content-encoding']]).toEqual([401, undefined])
+      expect(got.text).toContain('[redacted]')
+      expect(JSON.stringify(got)).not.toContain(KEY)
+    }
+  })
+
+  it('nor in the middle of a stream', async () => {
+    const fake = await startFake((outgoing, _, number) =>
+      number === 0
+        ? stream(outgoing, searchReply('shelve'))
+        : stream(outgoing, wireEvents({ type: 'error', error: { type: 'api_error', message: `no ${KEY}` } })),
+    )
+    const gateway = await startGateway(fake.url, { ...operator, mode: 'shelve' })
+    const got = await ask(gateway, requestFor('shelve', { stream: true }))
+    expect(got.text).toContain('no [redacted]')
+    expect(JSON.stringify([got, gateway.done])).not.toContain(KEY)
+  })
+
+  it.each([createChatUpstream, createResponsesUpstream])(
+    'nor from an upstream of another language',
+    async (create) => {
+      const fake = await refusing()
+      const gateway = await startGateway(create({ url: fake.url, key: KEY }))
+      const got = await ask(gateway, requestFor('off'))
+      expect(got.text).toContain('[redacted]')
+      expect(JSON.stringify([got, gateway.done])).not.toContain(KEY)
+    },
+  )
+})

@@ -1,0 +1,351 @@
+// What the API refuses besides what tool search depends on, and what it takes: every rule from both sides.
+import { describe, expect, it } from 'vitest'
+import {
+  assistant,
+  deferred,
+  found,
+  type Json,
+  reference,
+  refusal,
+  request,
+  result,
+  search,
+  system,
+  text,
+  tool,
+  use,
+  user,
+} from './requests.ts'
+
+const hi = user(text('hi'))
+const MARK = { type: 'ephemeral' }
+const marked = (block: Json, control: unknown = MARK): Json => ({ ...block, cache_control: control })
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC'
+const image = (source: unknown): Json => ({ type: 'image', source })
+const png = (more: Json = {}): Json => image({ type: 'base64', media_type: 'image/png', data: PNG, ...more })
+const document = (source: unknown, more: Json = {}): Json => ({ type: 'document', source, ...more })
+const words = document({ type: 'text', media_type: 'text/plain', data: 'words' })
+const thought = (more: Json = {}): Json => ({ type: 'thinking', thinking: 'hm', signature: 'x', ...more })
+const refuse = (...messages: unknown[]) => refusal(request([tool('a')], ...messages))
+const refuseWith = (more: Json, ...messages: unknown[]) =>
+  refusal({ ...request([tool('a')], ...(messages.length > 0 ? messages : [hi])), ...more }, { whole: true })
+
+describe('cache breakpoints', () => {
+  const four = { tools: [marked(tool('a'))], system: [marked(text('rules'))] }
+  const turn = (...content: Json[]) => [hi, assistant(use('c')), user(...content)]
+
+  it('are at most four, over tools, system and messages together', () => {
+    const two = turn(result('c', [marked(text('x'))]), marked(text('y')))
+    expect(refuseWith(four, ...two)).toBeUndefined()
+    const three = turn(marked(result('c', [marked(text('x'))])), marked(text('y')))
+    expect(refuseWith(four, ...three)).toBe(
+      'A maximum of 4 blocks with cache_control may be provided. Found 5.',
+    )
+  })
+
+  it('count wherever they stand: inside results, documents and references', () => {
+    const parts = [marked(text('a')), marked(text('b'))]
+    const inside = document({ type: 'content', content: parts })
+    expect(refuseWith(four, user(marked(inside)))).toContain('Found 5.')
+    const loaded = turn(result('c', [marked(reference('b')), marked(reference('b')), marked(reference('b'))]))
+    const tools = [marked(tool('a')), deferred('b')]
+    expect(refuseWith({ ...four, tools }, ...loaded)).toContain('Found 5.')
+    const hosted = assistant(search('srvtoolu_1'), {
+      ...found('srvtoolu_1'),
+      content: {
+        type: 'tool_search_tool_search_result',
+        tool_references: [1, 2, 3].map(() => marked(reference('b'))),
+      },
+    })
+    expect(refuseWith({ ...four, tools }, hi, hosted, hi)).toContain('Found 5.')
+  })
+
+  it('are data, not breakpoints, in what belongs to a tool', () => {
+    const call = { ...use('c'), input: { cache_control: MARK } }
+    const schema = { type: 'object', properties: { cache_control: { type: 'object' } } }
+    const tools = [marked(tool('a', { input_schema: schema }))]
+    expect(
+      refuseWith({ ...four, tools }, hi, assistant(call), user(marked(result('c')), marked(text('y')))),
+    ).toBeUndefined()
+  })
+
+  it('for the whole request counts as one on its last block', () => {
+    const content = [marked(text('x')), text('y')]
+    expect(refuseWith({ ...four, cache_control: MARK }, user(...content))).toBeUndefined()
+    expect(refuseWith({ ...four, cache_control: MARK }, user(marked(text('w')), ...content))).toContain(
+      'Found 5.',
+    )
+    const last = [marked(text('w')), marked(text('x'))]
+    expect(refuseWith({ ...four, cache_control: MARK }, user(...last))).toBeUndefined()
+  })
+
+  it('have one type and two lifetimes, the longer ones first', () => {
+    expect(refuse(user(marked(text('x'), { type: 'permanent' })))).toContain("Input tag 'permanent'")
+    expect(refuse(user(marked(text('x'), { ...MARK, ttl: '2h' })))).toContain("Input should be '5m' or '1h'")
+    const [long, short] = [
+      { ...MARK, ttl: '1h' },
+      { ...MARK, ttl: '5m' },
+    ]
+    expect(refuse(user(marked(text('x'), long), marked(text('y'), short)))).toBeUndefined()
+    expect(refuse(user(marked(text('x')), marked(text('y'), long)))).toContain(
+      "messages.0.content.1.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m'",
+    )
+    expect(refuseWith({ tools: [marked(tool('a'))], system: [marked(text('r'), long)] })).toContain(
+      'system.0',
+    )
+  })
+
+  it('may be null', () => {
+    expect(refuse(user(...[1, 2, 3, 4, 5].map(() => marked(text('x'), null))))).toBeUndefined()
+  })
+})
+
+describe('block types', () => {
+  it.each(['hologram', 'image_url', 'input_text', 'tool_reference'])('%s is not one of a user', (type) => {
+    expect(refuse(user({ type }))).toContain(`messages.0.content.0: Input tag '${type}'`)
+  })
+
+  it.each(['hologram', 'tool_use', 'tool_result', 'tool_search_tool_result', 'thinking', 'resource'])(
+    '%s is not one of a result',
+    (type) => {
+      const messages = [hi, assistant(use('c')), user(result('c', [{ type }]))]
+      expect(refuse(...messages)).toContain(`messages.2.content.0.tool_result.content.0: Input tag '${type}'`)
+    },
+  )
+
+  it('of replies that only the API writes pass', () => {
+    const web = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }
+    expect(
+      refuse(hi, assistant({ ...search('srvtoolu_1', 'web_search') }, web, text('x')), hi),
+    ).toBeUndefined()
+    expect(refuse(hi, assistant({ type: 'hologram' }), hi)).toContain("Input tag 'hologram'")
+  })
+
+  it('an image or document is the user’s', () => {
+    expect(refuse(hi, assistant(png()), hi)).toContain('`image` blocks can only be in `user` messages')
+    expect(refuse(hi, assistant(words), hi)).toContain('`document` blocks can only be in `user` messages')
+  })
+
+  it('an error holds text only', () => {
+    const failed = (...content: Json[]) => [
+      hi,
+      assistant(use('c')),
+      user(result('c', content, { is_error: true })),
+    ]
+    expect(refuse(...failed(text('x')))).toBeUndefined()
+    expect(refuse(...failed(text('x'), png()))).toContain(
+      'all content must be type `text` if `is_error` is true',
+    )
+  })
+
+  it('a search of the API has its own ids and results', () => {
+    expect(refuse(hi, assistant(search('toolu_1'), found('toolu_1')), hi)).toContain(
+      "'^srvtoolu_[a-zA-Z0-9_]+$'",
+    )
+    const broken = (content: Json) => [
+      hi,
+      assistant(search('srvtoolu_1'), { ...found('srvtoolu_1'), content }),
+      hi,
+    ]
+    const error = { type: 'tool_search_tool_result_error', error_message: null }
+    expect(refuse(...broken({ ...error, error_code: 'unavailable' }))).toBeUndefined()
+    expect(refuse(...broken({ ...error, error_code: 'invalid_pattern' }))).toContain('error_code')
+    expect(refuse(...broken({ type: 'list' }))).toContain("Input tag 'list'")
+    expect(refuse(...broken({ type: 'tool_search_tool_search_result' }))).toContain('tool_references')
+  })
+})
+
+describe('media', () => {
+  it.each<[string, Json]>([
+    ['data', png()],
+    ['a URL', image({ type: 'url', url: 'https://example.com/a.png' })],
+    ['a file', image({ type: 'file', file_id: 'file_1' })],
+    ['a PDF', document({ type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' })],
+    ['plain text', words],
+    ['parts', document({ type: 'content', content: [text('x'), png()] })],
+    ['a document by URL', document({ type: 'url', url: 'https://example.com/a.pdf' })],
+    ['a search result', { type: 'search_result', source: 's', title: 't', content: [text('x')] }],
+  ])('%s passes, in a message and in a result', (_, block) => {
+    expect(refuse(user(block))).toBeUndefined()
+    expect(refuse(hi, assistant(use('c')), user(result('c', [block])))).toBeUndefined()
+  })
+
+  it.each<[string, Json, string]>([
+    ['no source', { type: 'image' }, 'image.source: Field required'],
+    ['a source of another kind', image({ type: 'path', path: '/a.png' }), "Input tag 'path'"],
+    ['a wrong media type', png({ media_type: 'image/svg+xml' }), "Input should be 'image/jpeg', 'image/png'"],
+    ['no media type', png({ media_type: undefined }), 'media_type'],
+    ['no data', png({ data: undefined }), 'image.source.base64.data: Field required'],
+    ['empty data', png({ data: '' }), 'image.source.base64: image cannot be empty'],
+    ['a data URL', png({ data: `data:image/png;base64,${PNG}` }), 'image.source.base64: invalid base64 data'],
+    [
+      'data of another type',
+      png({ media_type: 'image/gif' }),
+      'Image does not match the provided media type image/gif',
+    ],
+    ['no URL', image({ type: 'url' }), 'url: Field required'],
+    [
+      'a text as PDF',
+      document({ type: 'base64', media_type: 'text/plain', data: 'eA==' }),
+      "'application/pdf'",
+    ],
+    ['parts of another type', document({ type: 'content', content: [use('c')] }), "Input tag 'tool_use'"],
+    [
+      'a search result without text',
+      { type: 'search_result', source: 's', title: 't', content: [] },
+      'content',
+    ],
+    ['a search result without title', { type: 'search_result', source: 's', content: [text('x')] }, 'title'],
+    ['an upload without a file', { type: 'container_upload' }, 'file_id'],
+  ])('%s is refused, in a message and in a result', (_, block, message) => {
+    expect(refuse(user(block))).toContain(message)
+    if (block.type === 'container_upload') return
+    expect(refuse(hi, assistant(use('c')), user(result('c', [block])))).toContain(message)
+  })
+
+  it('at most a hundred images, those in results included', () => {
+    const many = (count: number) => Array.from({ length: count }, () => png())
+    const turn = (count: number) => [user(...many(50)), assistant(use('c')), user(result('c', many(count)))]
+    expect(refuse(...turn(50))).toBeUndefined()
+    expect(refuse(...turn(51))).toBe('Too much media: 0 document pages + 101 images > 100')
+  })
+
+  it('citations are on for all documents or for none', () => {
+    const cited = { ...words, citations: { enabled: true } }
+    expect(refuse(user(cited, cited))).toBeUndefined()
+    expect(refuse(user(cited, words))).toContain('enabled for all documents or for none')
+  })
+})
+
+describe('thinking', () => {
+  const enabled = { max_tokens: 4096, thinking: { type: 'enabled', budget_tokens: 1024 } }
+
+  it('has its fields, and no breakpoint', () => {
+    expect(refuse(hi, assistant(thought(), text('x')), hi)).toBeUndefined()
+    expect(refuse(hi, assistant(thought({ signature: undefined }), text('x')), hi)).toContain(
+      'signature: Field required',
+    )
+    expect(refuse(hi, assistant({ type: 'redacted_thinking' }, text('x')), hi)).toContain(
+      'data: Field required',
+    )
+    expect(refuse(hi, assistant(marked(thought()), text('x')), hi)).toContain(
+      'thinking.cache_control: Extra inputs',
+    )
+  })
+
+  it('is not the last block of a reply', () => {
+    expect(refuse(hi, assistant(text('x'), thought()), hi)).toBe(
+      'messages.1: The final block in an assistant message cannot be `thinking`.',
+    )
+    expect(refuse(hi, assistant(thought()), assistant(text('x')), hi)).toBeUndefined()
+  })
+
+  it('by hand needs a budget below max_tokens, no forced tool and no other temperature', () => {
+    expect(refuseWith(enabled)).toBeUndefined()
+    expect(refuseWith({ thinking: { type: 'deep' } })).toContain("Input tag 'deep'")
+    expect(refuseWith({ ...enabled, thinking: { type: 'enabled' } })).toContain('budget_tokens')
+    expect(refuseWith({ ...enabled, thinking: { type: 'enabled', budget_tokens: 1000 } })).toContain('1024')
+    expect(refuseWith({ ...enabled, max_tokens: 1024 })).toContain('`max_tokens` must be greater')
+    expect(refuseWith({ ...enabled, tool_choice: { type: 'any' } })).toContain('forces tool use')
+    expect(refuseWith({ ...enabled, temperature: 0 })).toContain('`temperature` may only be set to 1')
+    expect(refuseWith({ thinking: { type: 'adaptive' }, tool_choice: { type: 'any' } })).toBeUndefined()
+  })
+
+  it('by hand starts what the model did since the user last spoke', () => {
+    const [call, answer] = [assistant(use('c')), user(result('c'))]
+    expect(refuseWith(enabled, hi, call, answer)).toContain(
+      'Expected `thinking` or `redacted_thinking`, but found `tool_use`',
+    )
+    expect(refuseWith(enabled, hi, assistant(thought(), use('c')), answer)).toBeUndefined()
+    const loop = [assistant(thought(), use('d')), user(result('d')), call, answer]
+    expect(refuseWith(enabled, hi, ...loop)).toBeUndefined()
+    expect(refuseWith(enabled, hi, call, answer, assistant(text('x')), hi)).toBeUndefined()
+    expect(refuseWith(enabled, hi, assistant(text('The answer is')))).toContain('but found `text`')
+  })
+})
+
+describe('parameters', () => {
+  it.each<[string, Json, string]>([
+    ['no model', { model: undefined }, 'model: Field required'],
+    ['no limit', { max_tokens: undefined }, 'max_tokens: Field required'],
+    ['half a token', { max_tokens: 0.5 }, 'max_tokens: Input should be a valid integer'],
+    ['a limit below 0', { max_tokens: -1 }, 'max_tokens: Input should be greater'],
+    ['a temperature above 1', { temperature: 1.5 }, 'temperature'],
+    ['a blank stop sequence', { stop_sequences: ['\n'] }, 'non-whitespace'],
+    ['a choice of another kind', { tool_choice: { type: 'all' } }, "Input tag 'all'"],
+    ['a choice that is a word', { tool_choice: 'auto' }, 'tool_choice'],
+    ['a tool that is not there', { tool_choice: { type: 'tool', name: 'b' } }, "Tool 'b' not found"],
+    ['a choice without tools', { tools: [], tool_choice: { type: 'auto' } }, 'while providing tools'],
+  ])('%s is refused', (_, more, message) => {
+    expect(refuseWith(more)).toContain(message)
+  })
+
+  it('max_tokens may be 0, and is not asked for where tokens are counted or a host adds it later', () => {
+    expect(refuseWith({ max_tokens: 0 })).toBeUndefined()
+    const { model: _, max_tokens: __, ...counted } = request([tool('a')], hi)
+    expect(refusal(counted)).toBeUndefined()
+  })
+
+  it('a tool may be chosen that is there', () => {
+    expect(refuseWith({ tool_choice: { type: 'tool', name: 'a' } })).toBeUndefined()
+    expect(
+      refuseWith({ tools: [tool('a'), deferred('b')], tool_choice: { type: 'tool', name: 'b' } }),
+    ).toBeUndefined()
+  })
+
+  it('the start of a reply cannot end in white space', () => {
+    const message = 'messages: final assistant content cannot end with trailing whitespace'
+    expect(refuse(hi, { role: 'assistant', content: 'The answer is ' })).toBe(message)
+    expect(refuse(hi, assistant(text('a\n'), text('b\n')))).toBe(message)
+    expect(refuse(hi, assistant(text('a\n'), text('b')))).toBeUndefined()
+    expect(refuse(hi, assistant(text('a ')), hi)).toBeUndefined()
+  })
+})
+
+describe('schemas', () => {
+  const schema = (more: Json) =>
+    refuseWith({ tools: [tool('a', { input_schema: { type: 'object', ...more } })] })
+
+  it.each<[string, Json, string]>([
+    ['alternatives at the top', { anyOf: [{ type: 'object' }] }, 'does not support oneOf, allOf, or anyOf'],
+    [
+      'a property name with other characters',
+      { properties: { 'Date<': {} } },
+      'Property keys should match pattern',
+    ],
+    ['a property name of 65 characters', { properties: { ['x'.repeat(65)]: {} } }, 'Property keys'],
+    ['properties that are a list', { properties: [] }, 'properties: Input should be a valid dictionary'],
+    ['required that is no list', { required: 'x' }, 'required: Input should be a valid list'],
+  ])('%s is refused', (_, more, message) => {
+    expect(schema(more)).toContain(message)
+  })
+
+  it('what lies deeper is not looked at', () => {
+    const inner = { type: 'object', anyOf: [{}], properties: { 'Date<': {} } }
+    expect(schema({ properties: { 'a.b-c_1': inner } })).toBeUndefined()
+  })
+
+  it('a description is text', () => {
+    expect(refuseWith({ tools: [tool('a', { description: 7 })] })).toContain('description: Input should be')
+  })
+})
+
+describe('where an API behind has the last word', () => {
+  it('only what tool search depends on is checked', () => {
+    const odd = {
+      ...request([tool('a', { input_schema: { type: 'object', anyOf: [] } })]),
+      max_tokens: undefined,
+      tool_choice: { type: 'newest' },
+      thinking: { type: 'newest' },
+      messages: [
+        user(...[1, 2, 3, 4, 5].map(() => marked(text('x'))), png({ data: '' }), { type: 'hologram' }),
+        assistant(thought()),
+        user(text('x')),
+        system(text('x')),
+      ],
+    }
+    expect(refusal(odd, { lenient: true })).toBeUndefined()
+    expect(refusal(odd)).toBeDefined()
+    expect(refusal(request([tool('a')], hi, assistant(use('c'))), { lenient: true })).toContain('tool_use')
+  })
+})

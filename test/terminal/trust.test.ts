@@ -1,0 +1,82 @@
+// H7 in a terminal: a chat in a folder that brings servers asks before anything of them is used.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { keys, newPlace, noTerminal, open, type Place, serverScript } from './support.ts'
+
+const EVERYTHING = serverScript('@modelcontextprotocol/server-everything/dist/index.js')
+
+function folder(): Place {
+  const place = newPlace()
+  place.file('script.json', {
+    rules: [{ when: 'never said', do: [{ say: 'x' }] }],
+    otherwise: 'I heard you.',
+  })
+  place.file('.mcp.json', {
+    mcpServers: {
+      'every\u001b[31mthing': { command: 'node', args: [EVERYTHING] },
+      marking: {
+        command: 'node',
+        args: ['-e', `require('fs').writeFileSync(${JSON.stringify(join(place.folder, 'ran'))}, '')`],
+      },
+    },
+  })
+  return place
+}
+
+const chat = ['chat', '--script', 'script.json']
+
+describe.skipIf(noTerminal)('H7 a chat in a folder that nobody trusts', () => {
+  it('asks once, shows what would run, and then starts it', async () => {
+    const place = folder()
+    const first = open(place, chat, { columns: 120 })
+    const asked = await first.shows('Trust this content?')
+    expect(asked).toMatch(/server every\?\[31mthing .*\n +runs node/)
+    expect(asked).toContain('server marking (.mcp.json)')
+    expect(existsSync(join(place.folder, 'ran'))).toBe(false)
+    await first.enter('y')
+    await first.shows(/Servers +every.*\d+ \(tools\)/, 60_000)
+    await first.enter('hello')
+    await first.shows('I heard you.')
+    first.type(keys.ctrlD)
+    expect(await first.ended()).toBe(0)
+    const second = open(place, chat, { columns: 120 })
+    await second.shows(/Servers +every.*\d+ \(tools\)/, 60_000)
+    expect(second.scrolled()).not.toContain('Trust this content?')
+  })
+
+  it('goes on without them after no, and says so', async () => {
+    const place = folder()
+    const screen = open(place, chat, { columns: 120 })
+    await screen.shows('Trust this content?')
+    screen.type('\r')
+    await screen.shows(/2 servers of .* are not used/)
+    await screen.shows(/Servers +none/)
+    await screen.enter('hello')
+    await screen.shows('I heard you.')
+    expect(existsSync(join(place.folder, 'ran'))).toBe(false)
+  })
+
+  it.each([
+    ['Ctrl-C ends it', keys.ctrlC, 130],
+    ['the end of the input is no answer', keys.ctrlD, undefined],
+  ])('%s', async (_, key, code) => {
+    const place = folder()
+    const screen = open(place, chat, { columns: 120 })
+    await screen.shows('Trust this content?')
+    screen.type(key)
+    if (code === undefined) await screen.shows(/2 servers of .* are not used/)
+    else expect(await screen.ended()).toBe(code)
+    expect(existsSync(join(place.folder, 'ran'))).toBe(false)
+  })
+
+  it('a run asks too, and gives the answer where it was not', async () => {
+    const place = folder()
+    const screen = open(place, ['run', 'hello', '--script', 'script.json'], { columns: 120 })
+    await screen.shows('Trust this content?')
+    screen.type('n\r')
+    await screen.shows('I heard you.')
+    expect(await screen.ended()).toBe(0)
+    expect(existsSync(join(place.folder, 'ran'))).toBe(false)
+  })
+})
