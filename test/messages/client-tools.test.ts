@@ -1,12 +1,13 @@
 // The client's tools stay the client's: their names, their fields, and where their cache breakpoints may go.
 import { describe, expect, test } from 'vitest'
 import { type Fields, fieldsOf, listOf } from '../../src/core/oracle/json.ts'
-import { assistant, deferred, result, text, tool, user } from '../oracle/requests.ts'
+import { assistant, result, text, tool, user } from '../oracle/requests.ts'
 import { always } from './script-talk.ts'
 import { ask, blockLine, emulate, hosted, kinds, reply } from './support/gateways.ts'
 
 /** 100 characters, as a plugin's prefix and a long tool make them. */
 const LONG = `mcp__plugin_acme-developer-platform_${'x'.repeat(32)}__create_pull_request_review_cmt`
+const longTool = (more: Fields = {}) => tool(LONG, { input_schema: { type: 'object' }, ...more })
 const mark = { cache_control: { type: 'ephemeral' } }
 
 /** Requests as the model got them, without what a script upstream adds. */
@@ -17,7 +18,7 @@ describe.each(kinds)('on %s', (kind) => {
     expect(LONG).toHaveLength(100)
     const script = always({ call: LONG, search: 'pull request review' }, { say: 'Done.' })
     const gateway = await emulate(kind, script, { mode: 'shelve' })
-    const tools = [tool('Read'), tool(LONG), tool('mcp__mail__send')]
+    const tools = [tool('Read'), longTool(), tool('mcp__mail__send')]
     const first = await reply(gateway, ask(tools))
     expect(first.content.map(blockLine)).toEqual([`tool_use ${LONG} {}`])
     const next = ask(tools, user(text('go')), assistant(...first.content), answersTo(first.content))
@@ -30,7 +31,7 @@ describe.each(kinds)('on %s', (kind) => {
     const gateway = await emulate(kind, always({ call: LONG, search: 'review' }, { say: 'Done.' }), {
       mode: 'emulate',
     })
-    const tools = [tool('Read'), hosted('regex'), deferred(LONG)]
+    const tools = [tool('Read'), hosted('regex'), longTool({ defer_loading: true })]
     const first = await reply(gateway, ask(tools))
     expect(first.content.map(blockLine)).toEqual([
       'server_tool_use tool_search_tool_regex {"pattern":"review"}',

@@ -54,21 +54,26 @@ function losesThought({ content }: Fields, at: number): boolean {
   )
 }
 
-/** A search in its one form, and its result. */
+/** A search as it is restored; `isRepeat` where earlier searches had loaded all that it found. */
+export type RestoredSearch = Search & { readonly isRepeat: boolean }
+
+/** Returns a search in its one form, and its result. */
 export function searchTurn(
-  { names, left }: Search,
+  { names, left, isRepeat }: Omit<RestoredSearch, 'at'>,
   id: string,
   searchTool: string,
 ): { call: Fields; result: Fields } {
+  const call = { type: 'tool_use', id, name: searchTool, input: { query: `select:${names.join(',')}` } }
+  const result = { type: 'tool_result', tool_use_id: id }
+  if (isRepeat)
+    return { call, result: { ...result, content: [{ type: 'text', text: alreadyLoaded(names) }] } }
   const more = `${left} more tools matched; search with more specific words for those.`
-  const references = names.map((name) => ({ type: 'tool_reference', tool_name: name }))
-  return {
-    call: { type: 'tool_use', id, name: searchTool, input: { query: `select:${names.join(',')}` } },
-    result: withRemark(
-      { type: 'tool_result', tool_use_id: id, content: references },
-      left > 0 ? searchNote(more) : undefined,
-    ),
-  }
+  const content = names.map((name) => ({ type: 'tool_reference', tool_name: name }))
+  return { call, result: withRemark({ ...result, content }, left > 0 ? searchNote(more) : undefined) }
+}
+
+export function alreadyLoaded(names: readonly string[]): string {
+  return `What this finds can be called already: ${names.join(', ')}. Call it, or search with other words.`
 }
 
 /** Unique in the conversation, and the same whoever restores it. */
@@ -81,7 +86,7 @@ function searchesIn(
   index: number,
   loaded: Set<string>,
   { names, deferred, remembered }: Restoring,
-): Search[] {
+): RestoredSearch[] {
   const blocks = blocksOf(message.content)
   const calls = blocks.filter(({ type }) => type === 'tool_use')
   const carried = calls.flatMap(({ id }) => carriedBy(textOf(id), names))
@@ -95,8 +100,9 @@ function searchesIn(
     .map((search) => {
       const isMissing = (name: string) => deferred.has(name) && (!search.isCalled || !loaded.has(name))
       const names = [...new Set(search.names.filter(isMissing))]
+      const isRepeat = names.every((name) => loaded.has(name))
       for (const name of names) loaded.add(name)
-      return { ...search, names }
+      return { ...search, names, isRepeat }
     })
     .filter((search) => search.names.length > 0)
 }
@@ -124,14 +130,15 @@ function hasSearches(messages: readonly Fields[], { names, remembered }: Restori
 function split(
   message: Fields,
   index: number,
-  searches: readonly Search[],
+  searches: readonly RestoredSearch[],
   isBeside: (search: Search) => boolean,
   { searchTool, thinksByHand }: Restoring,
 ): { readonly turns: readonly Fields[]; readonly results: readonly Fields[] } {
   const blocks = blocksOf(message.content)
   const turns: Fields[] = []
   const [beside, alone] = [searches.filter(isBeside), searches.filter((search) => !isBeside(search))]
-  const turnOf = (search: Search) => searchTurn(search, searchId(index, searches.indexOf(search)), searchTool)
+  const turnOf = (search: RestoredSearch) =>
+    searchTurn(search, searchId(index, searches.indexOf(search)), searchTool)
   let from = 0
   for (const group of thinksByHand ? groupsOf(alone) : alone.map((search) => [search])) {
     const at = group[0]?.at ?? from
@@ -148,8 +155,8 @@ function split(
 }
 
 /** Searches that ran at the same place of a reply, together: the thought before them is the thought of all. */
-function groupsOf(searches: readonly Search[]): Search[][] {
-  const groups: Search[][] = []
+function groupsOf(searches: readonly RestoredSearch[]): RestoredSearch[][] {
+  const groups: RestoredSearch[][] = []
   for (const search of searches) {
     const last = groups.at(-1)
     if (last?.[0]?.at === search.at) last.push(search)

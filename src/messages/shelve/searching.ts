@@ -10,7 +10,7 @@ import type { SearchCall, Searching } from '../searching.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import { carry, type Search } from './carry.ts'
 import type { Shelved } from './lift.ts'
-import { searchId, searchTurn } from './restore.ts'
+import { alreadyLoaded, type RestoredSearch, searchId, searchTurn } from './restore.ts'
 
 export function startHidden(
   request: MessagesRequest,
@@ -21,8 +21,8 @@ export function startHidden(
   const turns: Fields[] = []
   let part: Fields[] = []
   const loaded = new Set(shelved.loaded)
-  /** Of this sampling: searches that found something and wait for their place, and those that did not. */
-  let found: Omit<Search, 'at'>[] = []
+  /** Of this sampling: searches that found tools of the shelf and wait for their place, and those that did not. */
+  let found: Omit<RestoredSearch, 'at'>[] = []
   let vain: Vain[] = []
   let waiting: Search[] = []
   let firstCall: number | undefined
@@ -34,8 +34,8 @@ export function startHidden(
     found = []
   }
 
-  const restorable = (search: Omit<Search, 'at'>) =>
-    searchTurn({ ...search, at: 0 }, searchId(request.messages.length, number++), SEARCH_TOOL)
+  const restorable = (search: Omit<RestoredSearch, 'at'>) =>
+    searchTurn(search, searchId(request.messages.length, number++), SEARCH_TOOL)
 
   return {
     opening: [],
@@ -53,8 +53,9 @@ export function startHidden(
       const news = names.filter((name) => !loaded.has(name))
       onSearch(news)
       for (const name of names) loaded.add(name)
-      if (news.length > 0) found.push({ names, left })
-      else vain.push({ call, remark: tools.length > 0 ? alreadyThere(tools) : remark })
+      if (names.length > 0) found.push({ names, left, isRepeat: news.length === 0 })
+      else
+        vain.push({ call, remark: tools.length > 0 ? alreadyLoaded(tools.map(({ name }) => name)) : remark })
       return undefined
     },
     callId(id, at) {
@@ -87,18 +88,13 @@ export function startHidden(
 
 type Vain = { readonly call: SearchCall; readonly remark: string }
 
-/** A search that found nothing new, as the model made it. */
+/** A search that found nothing on the shelf, as the model made it. */
 function unrestored({ call, remark }: Vain): { call: Fields; result: Fields } {
   const content = [{ type: 'text', text: remark }]
   return {
     call: { type: 'tool_use', ...call },
     result: { type: 'tool_result', tool_use_id: call.id, content },
   }
-}
-
-function alreadyThere(tools: readonly { readonly name: string }[]): string {
-  const names = tools.map(({ name }) => name).join(', ')
-  return `What this finds can be called already: ${names}. Call it, or search with other words.`
 }
 
 const MOST_QUERIES = 10

@@ -85,10 +85,12 @@ export function upstreamOf(kind: Kind, script: object, onRequest: (seen: Seen) =
 
 export type Watched = Started & { readonly seen: Seen[] }
 
-/** A gateway that emulates, and what its model saw. */
+/** A gateway that emulates, and what its model saw; a request that the API refused reached no model. */
 export async function emulate(kind: Kind, script: object, options: Options = {}): Promise<Watched> {
   const seen: Seen[] = []
-  const upstream = upstreamOf(kind, script, (one) => seen.push(one))
+  const upstream = upstreamOf(kind, script, (one) => {
+    if (one.refused === undefined) seen.push(one)
+  })
   return { ...(await start(upstream, options)), seen }
 }
 
