@@ -3,12 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createShelf } from '../core/index.ts'
 import { type Config, readConfig } from '../mcp/config/config.ts'
 import { ownConfigFile, thisMachine, userConfigFiles } from '../mcp/config/places.ts'
-import { runOnHttp } from '../mcp/gateway/http.ts'
-import { createGateway, type Gateway, shelfOptions } from '../mcp/gateway/index.ts'
-import { runOnStdio } from '../mcp/gateway/stdio.ts'
+import { answerInitialize, greetingFor } from '../mcp/gateway/greeting.ts'
+import type { Gateway } from '../mcp/gateway/index.ts'
+import { shelfOptions } from '../mcp/gateway/shelf-options.ts'
 import { depthOf } from '../mcp/host/depth.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
 import { defaultPinsFolder, openPins } from '../mcp/safety/pins.ts'
+import type { Asker, McpHost } from '../mcp/types.ts'
 import { startTimer } from '../timer.ts'
 import {
   type Command,
@@ -73,12 +74,14 @@ export const mcp: Command = {
     const mode = readMode(input)
     const port = readPort(input)
     const config = await readFiles(input, terminal)
-    const gateway = openGateway(config, { mode, isLazy: input.isSet('lazy') }, terminal)
+    const opened = openHost(config, { mode, isLazy: input.isSet('lazy') }, terminal)
     if (!input.isSet('http')) {
       if (process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
-      await runOnStdio(gateway)
+      await serveOnStdio(opened)
       return 0
     }
+    const gateway = await opened.gateway()
+    const { runOnHttp } = await import('../mcp/gateway/http.ts')
     const served = await runOnHttp(gateway, {
       port,
       ...(input.text('address') ? { address: input.text('address')! } : {}),
@@ -129,41 +132,66 @@ async function readFiles(input: Input, terminal: Terminal): Promise<Config> {
   )
 }
 
-function openGateway(
+type OpenedHost = {
+  readonly host: McpHost
+  readonly greeting: { readonly version: string; readonly instructions: number }
+  /** The gateway in front of the host; its modules are loaded now. */
+  gateway(): Promise<Gateway>
+}
+
+/** Clients wait for the answer to `initialize`, some for 3 s: it comes before the SDK is loaded. */
+async function serveOnStdio({ host, greeting, gateway }: OpenedHost): Promise<void> {
+  await host.recall()
+  const streams = { input: process.stdin, output: process.stdout }
+  const answered = await answerInitialize(greetingFor(host, greeting), streams)
+  const { runOnStdio } = await import('../mcp/gateway/stdio.ts')
+  await runOnStdio(await gateway(), { ...streams, answered })
+}
+
+function openHost(
   { servers, settings }: Config,
   { mode = settings.mode, isLazy }: { mode?: (typeof MODES)[number] | undefined; isLazy: boolean },
   terminal: Terminal,
-): Gateway {
+): OpenedHost {
   const tell = (message: string) => terminal.tell(printable(`toolshelf mcp: ${message}`))
   const { shelf, ready, warm } = openShelf(tell)
   const folder = defaultPinsFolder()
-  const gateway = createGateway({
+  let asker: Asker | undefined
+  const host = createMcpHost({
     shelf,
-    mode,
-    ready,
-    version: version(),
-    instructions: settings.instructions,
+    servers: servers.map((server) => (isLazy ? { ...server, lazy: true } : server)),
+    concurrency: settings.concurrency,
+    onChange: settings.onChange,
+    ...(folder ? { pins: openPins({ folder, notify: tell }) } : {}),
+    authorize: storedLogins(tell),
+    asker: {
+      get client() {
+        return asker?.client
+      },
+      ask: async (...question) => {
+        if (!asker) throw new Error('no client is connected')
+        return asker.ask(...question)
+      },
+    },
     notify: tell,
-    makeHost: (asker) =>
-      createMcpHost({
-        shelf,
-        servers: servers.map((server) => (isLazy ? { ...server, lazy: true } : server)),
-        concurrency: settings.concurrency,
-        onChange: settings.onChange,
-        ...(folder ? { pins: openPins({ folder, notify: tell }) } : {}),
-        authorize: storedLogins(tell),
-        asker,
-        notify: tell,
-        clientInfo: { name: 'toolshelf', version: version() },
-      }),
+    clientInfo: { name: 'toolshelf', version: version() },
   })
-  tellOfServers(gateway.host, tell)
-  void gateway.host
+  tellOfServers(host, tell)
+  void host
     .settled()
     .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
     .then(warm)
     .catch((error: Error) => tell(error.message))
-  return gateway
+  const greeting = { version: version(), instructions: settings.instructions }
+  async function gateway(): Promise<Gateway> {
+    const { createGateway } = await import('../mcp/gateway/index.ts')
+    const makeHost = (given: Asker) => {
+      asker = given
+      return host
+    }
+    return createGateway({ shelf, mode, ready, ...greeting, notify: tell, makeHost })
+  }
+  return { host, greeting, gateway }
 }
 
 /** Milliseconds that belong to the client's first requests: lazy servers are settled before it has asked anything. */

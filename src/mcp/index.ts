@@ -8,8 +8,9 @@ export {
   userConfigFiles,
 } from './config/places.ts'
 export { type HttpGateway, type HttpOptions, runOnHttp } from './gateway/http.ts'
-export { createGateway, type Gateway, type GatewayOptions, shelfOptions } from './gateway/index.ts'
-export { runOnStdio } from './gateway/stdio.ts'
+export { createGateway, type Gateway, type GatewayOptions } from './gateway/index.ts'
+export { shelfOptions } from './gateway/shelf-options.ts'
+export { runOnStdio, type StdioOptions } from './gateway/stdio.ts'
 export { createMcpHost, type McpHostOptions } from './host/index.ts'
 export { createOAuth } from './host/oauth.ts'
 export { defaultTokenFolder } from './host/oauth-credentials.ts'

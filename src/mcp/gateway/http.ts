@@ -12,7 +12,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { answerNode, close, isSecret, LOOPBACK, listen } from '../../http.ts'
-import { PAGES } from './capabilities.ts'
+import { PAGES } from './extensions.ts'
 import type { Gateway } from './index.ts'
 
 export type HttpOptions = {

@@ -3,12 +3,12 @@ import { Server } from '@modelcontextprotocol/server'
 import type { Shelf } from '../../core/index.ts'
 import type { Asker, HostEvent, McpHost } from '../types.ts'
 import { createAddresses } from './addresses.ts'
-import { canAnswer, capabilitiesOf, extensionsOf } from './capabilities.ts'
+import { canAnswer, capabilitiesOf } from './capabilities.ts'
 import { modeFor } from './clients.ts'
 import { createDesk } from './desk.ts'
 import { createExchanges } from './exchanges.ts'
+import { type GreetingOptions, greetingFor } from './greeting.ts'
 import { createIdentities } from './identities.ts'
-import { joinInstructions } from './instructions.ts'
 import { versionOf } from './listed-tool.ts'
 import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
@@ -23,10 +23,7 @@ import { createSubscriptions } from './subscriptions.ts'
 import { keepInformed, type LogEvent, tellChanges } from './updates.ts'
 import { createUrlElicitations } from './url-elicitations.ts'
 
-/** For the shelf of a gateway: clients put a prefix of their own before names, and see tools through MCP alone. */
-export const shelfOptions = { namePrefix: '', toolSearch: false } as const
-
-export type GatewayOptions = {
+export type GatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
   /** Made with `shelfOptions`. */
   readonly shelf: Shelf
   /** Makes the host; the asker answers servers that ask outside of a call. */
@@ -34,9 +31,6 @@ export type GatewayOptions = {
   readonly mode?: Mode | 'auto'
   /** Awaited before a call: what the shelf needs for it may be loaded late. */
   readonly ready?: () => Promise<unknown>
-  readonly version?: string
-  /** Characters of instructions in all. */
-  readonly instructions?: number
   /** How many loaded tools a client's list may hold in the mode `list`. */
   readonly loadedTools?: LoadedToolsLimits
   /** Told to the person who runs this. */
@@ -68,7 +62,7 @@ export type ClientKind = {
 type Fields = { readonly [name: string]: unknown }
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { shelf, ready, mode: forced = 'auto', version = '0.1.0', instructions: budget = 4096 } = options
+  const { shelf, ready, mode: forced = 'auto' } = options
   const connected = new Set<Server>()
   const exchanges = createExchanges()
   const identities = createIdentities()
@@ -112,21 +106,8 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function serve({ isStateless, isLasting = false, origin }: ClientKind): Server {
     hadStateless ||= isStateless
-    const server = new Server(
-      { name: 'toolshelf', title: 'Toolshelf', version },
-      {
-        capabilities: {
-          tools: { listChanged: true },
-          resources: { listChanged: true, subscribe: true },
-          prompts: { listChanged: true },
-          completions: {},
-          ...(isStateless ? {} : { logging: {} }),
-          ...declaredExtensions(host),
-        },
-        instructions: joinInstructions(described(host), budget),
-        inputRequired: { maxRounds: 100 },
-      },
-    )
+    const { serverInfo, ...greeting } = greetingFor(host, { ...options, isStateless })
+    const server = new Server(serverInfo, { ...greeting, inputRequired: { maxRounds: 100 } })
     const mode = () => modeFor(server.getClientVersion()?.name, forced, isStateless)
     const relisting = createRelisting(
       () => desk.version(),
@@ -214,15 +195,3 @@ export function createGateway(options: GatewayOptions): Gateway {
 
 /** A person may have to think. */
 const LONGEST_ANSWER = 600_000
-
-function declaredExtensions(host: McpHost): object {
-  const extensions = extensionsOf(host)
-  return Object.keys(extensions).length > 0 ? { extensions } : {}
-}
-
-function described(host: McpHost) {
-  return host
-    .status()
-    .filter(({ state }) => state !== 'disabled')
-    .map(({ name, config, instructions }) => ({ name, description: config.description, instructions }))
-}

@@ -14,12 +14,8 @@ import {
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { onTestFinished } from 'vitest'
 import { createShelf, type Shelf, type ShelfOptions } from '../../../src/index.ts'
-import {
-  createGateway,
-  type Gateway,
-  type GatewayOptions,
-  shelfOptions,
-} from '../../../src/mcp/gateway/index.ts'
+import { createGateway, type Gateway, type GatewayOptions } from '../../../src/mcp/gateway/index.ts'
+import { shelfOptions } from '../../../src/mcp/gateway/shelf-options.ts'
 import { runOnStdio } from '../../../src/mcp/gateway/stdio.ts'
 import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../../../src/mcp/types.ts'

@@ -1,0 +1,136 @@
+// The gateway's answer to `initialize`, which needs nothing of the SDK: a client gets it before the SDK is loaded.
+import type { Readable, Writable } from 'node:stream'
+import type { McpHost } from '../types.ts'
+import { extensionsOf } from './extensions.ts'
+import { joinInstructions } from './instructions.ts'
+
+type Fields = { readonly [name: string]: unknown }
+
+/** What the gateway says of itself when a client connects. */
+export type Greeting = {
+  readonly serverInfo: { readonly name: string; readonly title: string; readonly version: string }
+  readonly capabilities: Fields
+  readonly instructions: string
+}
+
+export type GreetingOptions = {
+  readonly version?: string
+  /** Characters of instructions in all. */
+  readonly instructions?: number
+  /** The client speaks the newer protocol, which knows no sessions. */
+  readonly isStateless?: boolean
+}
+
+/** Call it after `host.recall()`: instructions and extensions come from the cache. */
+export function greetingFor(
+  host: McpHost,
+  { version = '0.1.0', instructions: budget = 4096, isStateless = false }: GreetingOptions = {},
+): Greeting {
+  const extensions = extensionsOf(host)
+  const described = host
+    .status()
+    .filter(({ state }) => state !== 'disabled')
+    .map(({ name, config, instructions }) => ({ name, description: config.description, instructions }))
+  return {
+    serverInfo: { name: 'toolshelf', title: 'Toolshelf', version },
+    capabilities: {
+      tools: { listChanged: true },
+      resources: { listChanged: true, subscribe: true },
+      prompts: { listChanged: true },
+      completions: {},
+      ...(isStateless ? {} : { logging: {} }),
+      ...(Object.keys(extensions).length > 0 ? { extensions } : {}),
+    },
+    instructions: joinInstructions(described, budget),
+  }
+}
+
+export type InitializeRequest = {
+  readonly jsonrpc: '2.0'
+  readonly id: string | number
+  readonly method: 'initialize'
+  readonly params: Fields & { readonly protocolVersion: string }
+}
+
+/** The versions that the SDK accepts as they are; for any other it chooses one. */
+const VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07']
+const LONGEST_REQUEST = 1_000_000
+
+/**
+ * Waits for the first line of the input and answers it if it is an ordinary `initialize` request, which is returned;
+ * everything else stays in the input.
+ */
+export function answerInitialize(
+  greeting: Greeting,
+  { input, output }: { input: Readable; output: Writable },
+): Promise<InitializeRequest | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+
+  /** The request and what came after it; without a request, all that came. */
+  function takeRequest(): { request?: InitializeRequest; rest: Buffer } {
+    const all = Buffer.concat(chunks)
+    const end = all.indexOf('\n')
+    const request = end < 0 ? undefined : requestIn(all.toString('utf8', 0, end))
+    return request ? { request, rest: all.subarray(end + 1) } : { rest: all }
+  }
+
+  return new Promise((resolve) => {
+    const read = () => {
+      const chunk = input.read() as Buffer | null
+      if (chunk === null) return
+      chunks.push(chunk)
+      size += chunk.length
+      if (chunk.includes('\n') || size > LONGEST_REQUEST) finish()
+    }
+    const finish = () => {
+      input.off('readable', read)
+      for (const event of OVER) input.off(event, finish)
+      const { request, rest } = takeRequest()
+      if (rest.length > 0 && !input.readableEnded && !input.destroyed) input.unshift(rest)
+      if (request) {
+        const { serverInfo, capabilities, instructions } = greeting
+        const { protocolVersion } = request.params
+        const result = {
+          protocolVersion,
+          capabilities,
+          serverInfo,
+          ...(instructions === '' ? {} : { instructions }),
+        }
+        output.write(`${JSON.stringify({ result, jsonrpc: '2.0', id: request.id })}\n`)
+      }
+      resolve(request)
+    }
+    input.on('readable', read)
+    for (const event of OVER) input.once(event, finish)
+  })
+}
+
+const OVER = ['end', 'close', 'error'] as const
+
+/** Undefined for whatever the SDK might answer in another way. */
+function requestIn(line: string): InitializeRequest | undefined {
+  try {
+    const request = JSON.parse(line)
+    const { jsonrpc, id, method, params, ...others } = request
+    const { protocolVersion, capabilities, clientInfo, _meta, ...unknown } = params
+    const isOrdinary =
+      jsonrpc === '2.0' &&
+      method === 'initialize' &&
+      (typeof id === 'string' || Number.isSafeInteger(id)) &&
+      VERSIONS.includes(protocolVersion) &&
+      isFields(capabilities) &&
+      isFields(clientInfo) &&
+      typeof clientInfo.name === 'string' &&
+      typeof clientInfo.version === 'string' &&
+      _meta === undefined &&
+      Object.keys({ ...others, ...unknown }).length === 0
+    return isOrdinary ? request : undefined
+  } catch {
+    return undefined // It is no request, and the SDK says so.
+  }
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

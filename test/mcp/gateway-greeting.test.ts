@@ -1,0 +1,115 @@
+// The answer to `initialize` comes before the SDK is loaded, and is the one that the SDK would give.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server'
+import { expect, it, onTestFinished } from 'vitest'
+import { answerInitialize, greetingFor } from '../../src/mcp/gateway/greeting.ts'
+import { runOnStdio } from '../../src/mcp/gateway/stdio.ts'
+import { temporaryFolder } from './support/folder.ts'
+import { listed, openGateway, tool } from './support/gateway.ts'
+import { scriptPath } from './support/servers.ts'
+
+const initialize = (protocolVersion: unknown, more: object = {}) => ({
+  jsonrpc: '2.0',
+  id: 'first',
+  method: 'initialize',
+  params: { protocolVersion, capabilities: { roots: {} }, clientInfo: { name: 'c', version: '1' }, ...more },
+})
+const line = (message: object) => `${JSON.stringify(message)}\n`
+
+/** The lines that a gateway writes for those it is sent, up to the answer to a ping. */
+async function answers(sent: string, isEarly: boolean): Promise<string[]> {
+  const { gateway, host } = openGateway([listed('one', [tool('run')]).config])
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  input.write(sent + line({ jsonrpc: '2.0', id: 'last', method: 'ping' }))
+  const answered = isEarly ? await answerInitialize(greetingFor(host), { input, output }) : undefined
+  const over = runOnStdio(gateway, { input, output, answered })
+  let text = ''
+  for await (const chunk of output) {
+    text += chunk
+    if (text.includes('"id":"last"')) break
+  }
+  input.end()
+  await over
+  return text.trim().split('\n')
+}
+
+it.each(SUPPORTED_PROTOCOL_VERSIONS.filter((version) => version < '2026'))(
+  'is what the SDK answers, byte for byte, and is sent once: %s',
+  async (version) => {
+    const sent = line(initialize(version))
+    const early = await answers(sent, true)
+    expect(early).toHaveLength(2)
+    expect(early).toEqual(await answers(sent, false))
+  },
+)
+
+it.each([
+  ['a version that must be chosen', line(initialize('1999-01-01'))],
+  ['a request with a field that is not known', line(initialize('2025-11-25', { more: 1 }))],
+  ['another request', line({ jsonrpc: '2.0', id: 1, method: 'tools/list' })],
+  ['a line that is no message', 'hello?\n'],
+])('leaves to the SDK: %s', async (_, sent) => {
+  expect(await answers(sent, true)).toEqual(await answers(sent, false))
+})
+
+it('takes a request in pieces, and reads nothing that comes after it too early', async () => {
+  const { gateway, host } = openGateway([listed('one', [tool('run')]).config])
+  const asked = new Promise<object>((resolve) => {
+    const { start } = host
+    host.start = (capabilities = {}) => {
+      resolve(capabilities)
+      start(capabilities)
+    }
+  })
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  const answered = answerInitialize(greetingFor(host), { input, output })
+  const sent = line(initialize('2025-11-25'))
+  input.write(sent.slice(0, 20))
+  await new Promise(setImmediate)
+  input.write(sent.slice(20) + line({ jsonrpc: '2.0', method: 'notifications/initialized' }))
+  const over = runOnStdio(gateway, { input, output, answered: await answered })
+  expect(await asked).toEqual({ roots: {} })
+  input.end()
+  await over
+})
+
+it('an input that ends before it says anything ends the gateway', async () => {
+  const { gateway, host } = openGateway([])
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  input.end('{"jsonrpc"')
+  const answered = await answerInitialize(greetingFor(host), { input, output })
+  expect(answered).toBeUndefined()
+  await runOnStdio(gateway, { input, output, answered })
+})
+
+it('toolshelf mcp answers while the SDK cannot be loaded, with what it knows of its servers', async () => {
+  const folder = temporaryFolder()
+  const config = join(folder, 'toolshelf.json')
+  const server = { command: process.execPath, args: [scriptPath('healthy')], description: 'sums' }
+  writeFileSync(config, JSON.stringify({ mcpServers: { calculator: server } }))
+  const never = `export const resolve = (name, context, next) => name.startsWith('@modelcontextprotocol/') ? new Promise(() => {}) : next(name, context)`
+  const hook = `import { register } from 'node:module'; register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(never)}`)})`
+  const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+  const imports = [
+    '--import',
+    import.meta.resolve('tsx'),
+    '--import',
+    `data:text/javascript,${encodeURIComponent(hook)}`,
+  ]
+  const child = spawn(process.execPath, [...imports, main, 'mcp', '--config', config], {
+    env: { PATH: process.env.PATH ?? '', HOME: folder },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  child.stdin.write(line(initialize('2025-06-18')))
+  const [answer] = await once(child.stdout, 'data')
+  expect(JSON.parse(String(answer))).toMatchObject({
+    id: 'first',
+    result: { protocolVersion: '2025-06-18', instructions: expect.stringContaining('calculator (sums)') },
+  })
+})
