@@ -76,11 +76,15 @@ describe('connected', () => {
     const names = pool.tools.map(({ name }) => name)
     for (const name of names) expect(name).toMatch(/^[\w-]{1,64}$/)
     const other = await open.connect({ atEnd })
-    await other.search(`select:${names.slice(0, 60).join(',')}`)
-    await other.search(`select:${names.slice(60, 120).join(',')}`)
-    await other.search(`select:${names.slice(120, 180).join(',')}`)
-    await other.search(`select:${names.slice(180).join(',')}`)
-    expect(await other.names()).toHaveLength(244)
+    // A search loads what fits an answer, and the list drops what was loaded first: each must be there once.
+    let left = names
+    for (let count = Number.POSITIVE_INFINITY; left.length < count; ) {
+      count = left.length
+      await other.search(`select:${left.slice(0, 60).join(',')}`)
+      const shown = new Set(await other.names())
+      left = left.filter((name) => !shown.has(name))
+    }
+    expect(left).toEqual([])
   })
 
   it('what they say of themselves is joined for the next client', async () => {
