@@ -33,11 +33,24 @@ export function isSecret(given: string | null | undefined, secret: string): bool
   return timingSafeEqual(digest(given ?? ''), digest(secret)) && typeof given === 'string'
 }
 
+/** The address of a client; of IPv6 its /64 network, because one host usually has all addresses of that. */
+export function networkOf({ socket }: IncomingMessage): string {
+  const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '')
+  if (!address.includes(':') || LOOPBACK.has(address)) return address
+  const [start = '', end] = address.split('::')
+  const groups = [...start.split(':'), ...(end === undefined ? [] : ['0', '0', '0', '0'])]
+  return `${groups.slice(0, 4).join(':')}::/64`
+}
+
+/** Milliseconds that a client may take to read what was sent before its connection ends. */
+const STALLED_MS = 60_000
+
 /** Answers by a web-standard handler; a client that goes away aborts the request's signal. */
 export async function answerNode(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   handle: (request: Request) => Promise<Response>,
+  { stalledMs = STALLED_MS }: { readonly stalledMs?: number | undefined } = {},
 ): Promise<void> {
   const gone = new AbortController()
   outgoing.once('close', () => gone.abort(new Error('the client went away')))
@@ -51,7 +64,7 @@ export async function answerNode(
     const response = await handle(toRequest(incoming, address, gone.signal))
     // What was not read of the body would be taken for the next request.
     if (!incoming.complete) outgoing.setHeader('connection', 'close')
-    await write(response, outgoing)
+    await write(response, outgoing, stalledMs)
   } catch (error) {
     if (gone.signal.aborted) return
     if (!outgoing.headersSent) outgoing.writeHead(500, { 'content-type': 'text/plain' })
@@ -81,7 +94,7 @@ function toRequest(incoming: IncomingMessage, address: URL, signal: AbortSignal)
   } as RequestInit)
 }
 
-async function write(response: Response, outgoing: ServerResponse): Promise<void> {
+async function write(response: Response, outgoing: ServerResponse, stalledMs: number): Promise<void> {
   outgoing.writeHead(response.status, Object.fromEntries(response.headers))
   if (!response.body) {
     outgoing.end()
@@ -91,14 +104,20 @@ async function write(response: Response, outgoing: ServerResponse): Promise<void
   const reader = response.body.getReader()
   outgoing.once('close', () => void reader.cancel().catch(() => {}))
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    if (!outgoing.write(next.value)) await drained(outgoing)
+    if (!outgoing.write(next.value)) await drained(outgoing, stalledMs)
   }
   outgoing.end()
 }
 
-function drained(outgoing: ServerResponse): Promise<void> {
+/** Resolves when the client has read enough to be sent more; one that does not read is cut off. */
+function drained(outgoing: ServerResponse, stalledMs: number): Promise<void> {
   return new Promise((resolve) => {
-    outgoing.once('drain', resolve)
-    outgoing.once('close', resolve)
+    const giveUp = setTimeout(() => outgoing.destroy(), stalledMs)
+    const go = () => {
+      clearTimeout(giveUp)
+      outgoing.off('drain', go).off('close', go)
+      resolve()
+    }
+    outgoing.once('drain', go).once('close', go)
   })
 }

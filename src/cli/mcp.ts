@@ -87,6 +87,7 @@ export const mcp: Command = {
       ...(input.text('address') ? { address: input.text('address')! } : {}),
       ...(process.env.TOOLSHELF_KEY ? { key: process.env.TOOLSHELF_KEY } : {}),
       hosts: listIn(input, 'allow'),
+      notify: (message) => terminal.tell(`toolshelf mcp: ${message}`),
     }).catch(async (error: unknown) => {
       await gateway.close()
       throw new CommandError((error as Error).message)

@@ -1,7 +1,11 @@
 // The gateway over HTTP: many clients of both eras, sessions that end, and who is let in.
-import { Agent, request } from 'node:http'
+import { once } from 'node:events'
+import { Agent, createServer, request } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import { answerNode, close, listen } from '../../src/http.ts'
 import { runOnHttp } from '../../src/mcp/gateway/http.ts'
+import { createBodies } from '../../src/mcp/gateway/http-body.ts'
+import { createWrongKeys } from '../../src/wrong-keys.ts'
 import type { Loose } from '../support/talk.ts'
 import { eras, everyCapability, listed, openGateway, textOf, tool } from './support/gateway.ts'
 import { type HttpDesk, initialize, openHttp } from './support/gateway-http.ts'
@@ -141,7 +145,7 @@ describe('sessions', () => {
     expect(await names()).toEqual(['ToolSearch'])
   })
 
-  it('beyond the most there may be, the one that was silent longest goes', async () => {
+  it('H6 beyond the most there may be, the first that nobody has used goes', async () => {
     const { send, clients } = await openHttp([], { http: { mostSessions: 2 } })
     const ids: string[] = []
     for (let count = 0; count < 3; count++)
@@ -151,6 +155,38 @@ describe('sessions', () => {
     for (const id of ids)
       statuses.push((await send({ method: 'DELETE', headers: { 'mcp-session-id': id } })).status)
     expect(statuses).toEqual([404, 200, 200])
+  })
+
+  it('H6 a stranger who opens sessions without end ends nobody else’s: it is refused', async () => {
+    const { connect, send } = await openHttp([neighbour()], { http: { mostSessions: 2 } })
+    const { names } = await connect()
+    const open = async () => {
+      const { status, headers } = await send({ body: initialize })
+      const session = { 'mcp-session-id': String(headers['mcp-session-id']) }
+      if (status === 200)
+        await send({ headers: session, body: { jsonrpc: '2.0', method: 'notifications/initialized' } })
+      return { status, retryAfter: headers['retry-after'] }
+    }
+    expect((await open()).status).toBe(200)
+    for (let count = 0; count < 3; count++) expect(await open()).toEqual({ status: 503, retryAfter: '10' })
+    expect(await names()).toEqual(['ToolSearch'])
+  })
+
+  it('H6 a client that does not read what it is sent is cut off', async () => {
+    const server = createServer()
+    const cut = new Promise<void>((resolve) => {
+      server.on('request', (incoming, outgoing) => {
+        outgoing.once('close', resolve)
+        void answerNode(incoming, outgoing, async () => new Response('x'.repeat(20_000_000)), {
+          stalledMs: 50,
+        })
+      })
+    })
+    const sent = request(await listen(server, 0, '127.0.0.1'), { agent: false })
+    const response = once(sent.end(), 'response')
+    await Promise.all([response, cut])
+    sent.destroy()
+    await close(server)
   })
 
   it.each([
@@ -233,6 +269,41 @@ describe('who is let in', () => {
     expect((await send({ body: initialize })).status).toBe(401)
   })
 
+  it('H9 wrong keys: refused unread after ten, and reported once; whoever has a session goes on', async () => {
+    const told: string[] = []
+    const notify = (message: string) => void told.push(message)
+    const { connect, send } = await openHttp([neighbour()], { http: { key, notify } })
+    const { names } = await connect({ key })
+    const guess = async (secret: string) =>
+      (await send({ headers: { authorization: `Bearer ${secret}` }, body: initialize })).status
+    expect(await send({ body: initialize })).toMatchObject({ status: 401 })
+    const statuses: number[] = []
+    for (let count = 0; count < 12; count++) statuses.push(await guess(`guess ${count}`))
+    expect(statuses).toEqual([...Array(10).fill(401), 429, 429])
+    expect(await guess(key)).toBe(429)
+    expect(await names()).toEqual(['ToolSearch'])
+    expect(told).toEqual(['refused a wrong key from 127.0.0.1'])
+  })
+
+  it('H9 an address may try again after a while, others at once; reports are a minute apart', () => {
+    const told: string[] = []
+    let time = 0
+    const wrongKeys = createWrongKeys({ notify: (message) => void told.push(message), now: () => time })
+    for (let count = 0; count < 10; count++) wrongKeys.add('10.0.0.1')
+    expect(wrongKeys.waitSeconds('10.0.0.1')).toBe(6)
+    expect(wrongKeys.waitSeconds('10.0.0.2')).toBe(0)
+    time = 6000
+    expect(wrongKeys.waitSeconds('10.0.0.1')).toBe(0)
+    wrongKeys.add('10.0.0.1')
+    expect(wrongKeys.waitSeconds('10.0.0.1')).toBe(6)
+    time = 60_000
+    wrongKeys.add('10.0.0.2')
+    expect(told).toEqual([
+      'refused a wrong key from 10.0.0.1',
+      'refused a wrong key from 10.0.0.2 (11 wrong keys since the last report)',
+    ])
+  })
+
   it('its health is told without a key, and nothing else', async () => {
     const { send } = await openHttp([neighbour()], { http: { key } })
     const { status, text } = await send({ method: 'GET', path: '/health' })
@@ -246,7 +317,7 @@ describe('what it survives', () => {
     ['with its length', {}],
     ['without', { 'transfer-encoding': 'chunked' }],
   ])('a body over the limit, %s: 413, and the connection can be used again', async (_, headers) => {
-    const { url } = await openHttp([])
+    const { url } = await openHttp([], { http: { maxBodyBytes: 100_000 } })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const post = (body: string) =>
       new Promise<number>((resolve, reject) => {
@@ -260,6 +331,27 @@ describe('what it survives', () => {
     expect(await post('x'.repeat(5_000_000))).toBe(413)
     expect(await post('{}')).toBeLessThan(500)
     agent.destroy()
+  })
+
+  it('H6 arguments over 4 MB are taken, as on stdio', async () => {
+    const { connect } = await openHttp([neighbour()])
+    for (const era of eras) {
+      const { run } = await connect({ era })
+      expect(textOf(await run('neighbour__echo', { text: 'x'.repeat(5_000_000) })).length).toBe(5_000_000)
+    }
+  })
+
+  it('H6 large bodies have a room in all; small ones need none', async () => {
+    const bodies = createBodies({ maxBytes: 1_000_000, maxTotalBytes: 1_500_000 })
+    const post = (size: number) =>
+      bodies.read(new Request('http://localhost', { method: 'POST', body: `"${'x'.repeat(size - 2)}"` }))
+    const first = await post(1_000_000)
+    expect(await post(600_000)).toMatchObject({ status: 503 })
+    expect(await post(200_000)).toHaveProperty('value')
+    expect(await post(500_000)).toHaveProperty('value')
+    if ('release' in first) first.release()
+    expect(await post(1_000_000)).toHaveProperty('value')
+    expect(await post(1_000_001)).toMatchObject({ status: 413 })
   })
 
   it('a client that hangs up in the middle of a call; others go on', async () => {

@@ -1,18 +1,12 @@
 // The gateway for many clients over HTTP, of both protocol eras: sessions for the older one, single requests for the
 // newer. Safe by default: loopback, known hosts and origins only, and a key for everything beyond.
-import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
-import {
-  createMcpHandler,
-  hostHeaderValidationResponse,
-  isLegacyRequest,
-  localhostAllowedHostnames,
-  localhostAllowedOrigins,
-  originValidationResponse,
-  WebStandardStreamableHTTPServerTransport,
-} from '@modelcontextprotocol/server'
-import { answerNode, close, isSecret, LOOPBACK, listen } from '../../http.ts'
+import { createMcpHandler, isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server'
+import { answerNode, close, LOOPBACK, listen, networkOf } from '../../http.ts'
 import { PAGES } from './extensions.ts'
+import { createBodies } from './http-body.ts'
+import { createGuard, refusal } from './http-guard.ts'
+import { createSessions, type Session } from './http-sessions.ts'
 import type { Gateway } from './index.ts'
 
 export type HttpOptions = {
@@ -25,24 +19,32 @@ export type HttpOptions = {
   /** Milliseconds after which a client that is not heard of is forgotten. */
   readonly idle?: number
   readonly mostSessions?: number
+  /** Bytes of one request's body; 32 MB if left out. */
+  readonly maxBodyBytes?: number
+  /** Milliseconds that a client may take to read what it was sent. */
+  readonly stalledMs?: number
+  /** Reports wrong keys to the person who runs this. */
+  readonly notify?: (message: string) => void
 }
 
 export type HttpGateway = { readonly url: string; close(): Promise<void> }
 
-type Client = {
-  readonly transport: WebStandardStreamableHTTPServerTransport
-  /** Requests and streams that are open now. */
-  open: number
-  seenAt: number
-}
-
 const PATH = '/mcp'
+/** As long as a message on stdio may be. */
+const MAX_BODY_BYTES = 32_000_000
+/** Large bodies that are being answered, in bodies of the largest size. */
+const MAX_LARGE_BODIES = 4
+/** A session needs a stream and a connection for each call that runs. */
+const CONNECTIONS_PER_SESSION = 4
 
 export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise<HttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idle = 600_000, mostSessions = 1000 } = options
   if (!LOOPBACK.has(address) && !key)
     throw new Error(`listening on ${address} needs a key: set TOOLSHELF_KEY, or listen on 127.0.0.1`)
-  const clients = new Map<string, Client>()
+  const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, notify } = options
+  const sessions = createSessions(gateway, { maxSessions: mostSessions, idleMs: idle })
+  const bodies = createBodies({ maxBytes: maxBodyBytes, maxTotalBytes: maxBodyBytes * MAX_LARGE_BODIES })
+  const guard = createGuard({ address, key, hosts, notify })
   await gateway.host.recall()
   gateway.host.start(EVERY_CAPABILITY)
 
@@ -60,92 +62,66 @@ export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise
     if (event.type === 'resource') stateless.notify.resourceUpdated(gateway.uriFor(event.server, event.uri))
   })
 
-  async function handle(request: Request): Promise<Response> {
-    const names = [...localhostAllowedHostnames(), address, ...hosts]
-    const isAnyHost = !LOOPBACK.has(address) && hosts.length === 0
-    const rejected =
-      (isAnyHost ? undefined : hostHeaderValidationResponse(request, names)) ??
-      originValidationResponse(request, [...localhostAllowedOrigins(), ...hosts])
-    if (rejected) return rejected
+  async function handle(request: Request, network: string): Promise<Response> {
+    const stranger = guard.checkHost(request)
+    if (stranger) return stranger
     const { pathname } = new URL(request.url)
-    if (pathname === '/health') return Response.json({ status: 'ok', clients: clients.size })
-    if (key && !isSecret(request.headers.get('authorization'), `Bearer ${key}`))
-      return refusal(401, 'a key is needed, as "Authorization: Bearer <key>"')
+    if (pathname === '/health') return Response.json({ status: 'ok', clients: sessions.size() })
+    const locked = guard.checkKey(request, network, sessionOf(request) !== undefined)
+    if (locked) return locked
     if (pathname !== PATH) return refusal(404, `there is nothing at ${pathname}; the gateway is at ${PATH}`)
-    return (await isLegacyRequest(request)) ? handleSession(request) : stateless.fetch(request)
+    if (request.method !== 'POST') return answer(request, network, undefined)
+    if (!isJsonContentType(request.headers.get('content-type')))
+      return refusal(415, 'a request is JSON: send "Content-Type: application/json"')
+    const body = await bodies.read(request)
+    if ('status' in body) return refusal(body.status, body.message)
+    return untilOver(body.release, () => answer(request, network, body.value))
   }
 
-  async function handleSession(request: Request): Promise<Response> {
-    const id = request.headers.get('mcp-session-id')
-    if (id === null) return begin(request)
-    const client = clients.get(id)
-    return client ? handleWith(client, request) : refusal(404, 'this session is over; initialize again')
-  }
-
-  /** The first request of a client; one that opens no session leaves nothing behind. */
-  async function begin(request: Request): Promise<Response> {
-    const client = await newClient()
-    const response = await handleWith(client, request)
-    if (client.transport.sessionId === undefined) await client.transport.close().catch(() => {})
+  /** @param parsedBody - undefined where the method has none. */
+  async function answer(request: Request, network: string, parsedBody: unknown): Promise<Response> {
+    if (!(await isLegacyRequest(request, parsedBody))) return stateless.fetch(request, { parsedBody })
+    if (request.headers.has('mcp-session-id')) {
+      const session = sessionOf(request)
+      return session
+        ? answerIn(session, request, parsedBody)
+        : refusal(404, 'this session is over; initialize again')
+    }
+    if (!isInitialize(parsedBody))
+      return refusal(METHODS.has(request.method) ? 400 : 405, 'there is no session yet; initialize first')
+    const session = await sessions.begin(network)
+    if (!session) return refusal(503, 'this gateway has no room for another session; try again later')
+    const response = await answerIn(session, request, parsedBody)
+    // A first request that opens no session leaves nothing behind.
+    if (session.transport.sessionId === undefined) await sessions.end(session)
     return response
   }
 
-  async function handleWith(client: Client, request: Request): Promise<Response> {
-    client.open++
+  function sessionOf(request: Request): Session | undefined {
+    return sessions.get(request.headers.get('mcp-session-id'))
+  }
+
+  function answerIn(session: Session, request: Request, parsedBody: unknown): Promise<Response> {
+    session.open++
+    session.requests++
     const done = () => {
-      client.open--
-      client.seenAt = Date.now()
+      session.open--
+      session.seenAt = Date.now()
     }
-    try {
-      return whenOver(await client.transport.handleRequest(request), done)
-    } catch (error) {
-      done()
-      throw error
-    }
+    return untilOver(done, () => session.transport.handleRequest(request, { parsedBody }))
   }
 
-  async function newClient(): Promise<Client> {
-    const transport = new WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => {
-        if (clients.size >= mostSessions) forgetOldest()
-        clients.set(id, client)
-      },
-      onsessionclosed: (id) => void clients.delete(id),
-    })
-    const client: Client = { transport, open: 0, seenAt: Date.now() }
-    const server = gateway.serve({ isStateless: false })
-    await server.connect(transport)
-    return client
-  }
-
-  function forget(id: string, client: Client): void {
-    clients.delete(id)
-    void client.transport.close().catch(() => {})
-  }
-
-  function forgetOldest(): void {
-    const [oldest] = [...clients].sort(([, a], [, b]) => a.open - b.open || a.seenAt - b.seenAt)
-    if (oldest) forget(...oldest)
-  }
-
-  const sweeper = setInterval(
-    () => {
-      for (const [id, client] of clients)
-        if (client.open === 0 && Date.now() - client.seenAt > idle) forget(id, client)
-    },
-    Math.max(1000, idle / 10),
-  )
-  sweeper.unref()
-
-  const server = createServer((incoming, outgoing) => void answerNode(incoming, outgoing, handle))
+  const server = createServer((incoming, outgoing) => {
+    const network = networkOf(incoming)
+    void answerNode(incoming, outgoing, (request) => handle(request, network), { stalledMs })
+  })
+  server.maxConnections = mostSessions * CONNECTIONS_PER_SESSION
   const url = await listen(server, port, address)
   return {
     url: url + PATH,
     async close() {
-      clearInterval(sweeper)
       stop()
-      for (const [id, client] of clients) forget(id, client)
+      await sessions.close()
       await stateless.close().catch(() => {})
       await close(server)
       await gateway.close()
@@ -172,9 +148,20 @@ function originOf(request: Request | undefined): string | undefined {
   return JSON.stringify(['authorization', 'user-agent'].map((name) => request.headers.get(name)))
 }
 
-function refusal(status: number, message: string): Response {
-  const headers = new Headers(status === 401 ? { 'www-authenticate': 'Bearer' } : {})
-  return Response.json({ jsonrpc: '2.0', id: null, error: { code: -32000, message } }, { status, headers })
+const METHODS = new Set(['GET', 'POST', 'DELETE'])
+
+function isInitialize(body: unknown): boolean {
+  return [body].flat().some((message) => (message as { method?: unknown } | null)?.method === 'initialize')
+}
+
+/** Calls `over` when the response has been sent, its reader has gone, or there is none. */
+async function untilOver(over: () => void, respond: () => Promise<Response>): Promise<Response> {
+  try {
+    return whenOver(await respond(), over)
+  } catch (error) {
+    over()
+    throw error
+  }
 }
 
 /** The same response; tells when its body has been sent, or its reader has gone. */

@@ -1,0 +1,60 @@
+// Reads the JSON body of a request, up to a size, while the large bodies of all requests take a bounded amount of memory.
+
+export type BodyLimits = {
+  /** Bytes of one body. */
+  readonly maxBytes: number
+  /** Bytes of all bodies that are being answered; small ones do not count. */
+  readonly maxTotalBytes: number
+}
+
+export type Body =
+  | { readonly value: unknown /** Gives the room back; may be called twice. */; readonly release: () => void }
+  | { readonly status: 400 | 413 | 503; readonly message: string }
+
+export type Bodies = { read(request: Request): Promise<Body> }
+
+/** A client that holds much must not keep others from small requests. */
+const SMALL_BYTES = 262_144
+
+export function createBodies({ maxBytes, maxTotalBytes }: BodyLimits): Bodies {
+  let total = 0
+  const tooLarge = {
+    status: 413,
+    message: `the request is larger than ${maxBytes} bytes, the most this gateway takes`,
+  } as const
+  const full = {
+    status: 503,
+    message: `large requests take ${maxTotalBytes} bytes already, the most this gateway holds; try again later`,
+  } as const
+
+  return {
+    async read(request) {
+      if (Number(request.headers.get('content-length')) > maxBytes) return tooLarge
+      let held = 0
+      const release = () => {
+        total -= held
+        held = 0
+      }
+      const chunks: Uint8Array[] = []
+      let size = 0
+      try {
+        for await (const chunk of request.body ?? []) {
+          size += chunk.byteLength
+          const counted = size > SMALL_BYTES ? size - held : 0
+          const failure = size > maxBytes ? tooLarge : total + counted > maxTotalBytes ? full : undefined
+          if (failure) {
+            release()
+            return failure
+          }
+          total += counted
+          held += counted
+          chunks.push(chunk)
+        }
+        return { value: JSON.parse(Buffer.concat(chunks).toString('utf8')), release }
+      } catch {
+        release()
+        return { status: 400, message: 'the body is not JSON' }
+      }
+    },
+  }
+}

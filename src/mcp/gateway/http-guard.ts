@@ -1,0 +1,56 @@
+// Decides which HTTP requests may come in: known hosts and origins only, and whoever has the key.
+import {
+  hostHeaderValidationResponse,
+  localhostAllowedHostnames,
+  localhostAllowedOrigins,
+  originValidationResponse,
+} from '@modelcontextprotocol/server'
+import { isSecret, LOOPBACK } from '../../http.ts'
+import { createWrongKeys } from '../../wrong-keys.ts'
+
+export type GuardOptions = {
+  /** Where the gateway listens. */
+  readonly address: string
+  readonly key: string | undefined
+  /** Further host names under which clients may reach it. */
+  readonly hosts: readonly string[]
+  readonly notify: ((message: string) => void) | undefined
+}
+
+/** Each check returns a refusal, or nothing where the request may go on. */
+export type Guard = {
+  checkHost(request: Request): Response | undefined
+  /** @param hasSession - Whoever knows a session is no stranger, whatever others at the same address try. */
+  checkKey(request: Request, network: string, hasSession: boolean): Response | undefined
+}
+
+export function createGuard({ address, key, hosts, notify }: GuardOptions): Guard {
+  const wrongKeys = createWrongKeys({ notify })
+  const names = [...localhostAllowedHostnames(), address, ...hosts]
+  const isAnyHost = !LOOPBACK.has(address) && hosts.length === 0
+  return {
+    checkHost: (request) =>
+      (isAnyHost ? undefined : hostHeaderValidationResponse(request, names)) ??
+      originValidationResponse(request, [...localhostAllowedOrigins(), ...hosts]),
+    checkKey(request, network, hasSession) {
+      if (!key) return undefined
+      const given = request.headers.get('authorization')
+      const seconds = hasSession || given === null ? 0 : wrongKeys.waitSeconds(network)
+      if (seconds > 0)
+        return refusal(429, `too many wrong keys from this address; try again in ${seconds} s`, seconds)
+      if (isSecret(given, `Bearer ${key}`)) return undefined
+      if (given !== null) wrongKeys.add(network)
+      return refusal(401, 'a key is needed, as "Authorization: Bearer <key>"')
+    },
+  }
+}
+
+/** Seconds after which a client that found no room may come again. */
+const RETRY_AFTER = 10
+
+export function refusal(status: number, message: string, retryAfter = RETRY_AFTER): Response {
+  const headers = new Headers(status === 401 ? { 'www-authenticate': 'Bearer' } : {})
+  if (status === 429 || status === 503) headers.set('retry-after', String(retryAfter))
+  const code = status === 400 ? -32600 : -32000
+  return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status, headers })
+}

@@ -1,0 +1,93 @@
+// Keeps the sessions of HTTP clients of the older protocol. Their number is bounded, in all and for one address, and a
+// session that a client uses never makes room for another.
+import { randomUUID } from 'node:crypto'
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
+import { LOOPBACK } from '../../http.ts'
+import type { Gateway } from './index.ts'
+
+export type Session = {
+  readonly transport: WebStandardStreamableHTTPServerTransport
+  /** Network address of its client. */
+  readonly address: string
+  /** Requests and streams that are open now. */
+  open: number
+  /** Requests so far; one that has only initialized may have been abandoned. */
+  requests: number
+  seenAt: number
+}
+
+export type SessionsOptions = {
+  readonly maxSessions: number
+  /** Milliseconds after which a session without requests ends. */
+  readonly idleMs: number
+}
+
+export type Sessions = {
+  readonly size: () => number
+  readonly get: (id: string | null) => Session | undefined
+  /** Opens one for a client's first request; undefined where there is no room. */
+  begin(address: string): Promise<Session | undefined>
+  end(session: Session): Promise<void>
+  /** Ends all. */
+  close(): Promise<void>
+}
+
+/** One address cannot take all sessions; on the gateway's own machine all clients have the same. */
+const SHARE_OF_ADDRESS = 0.5
+
+export function createSessions(gateway: Gateway, { maxSessions, idleMs }: SessionsOptions): Sessions {
+  const byId = new Map<string, Session>()
+  /** Also those whose first request is being answered. */
+  const all = new Set<Session>()
+
+  function forget(session: Session): void {
+    all.delete(session)
+    if (session.transport.sessionId !== undefined) byId.delete(session.transport.sessionId)
+  }
+
+  async function end(session: Session): Promise<void> {
+    forget(session)
+    await session.transport.close().catch(() => {})
+  }
+
+  /** Makes room by a session of the same address that nobody has used since it was opened. */
+  function hasRoom(address: string): boolean {
+    const own = [...all].filter((session) => session.address === address)
+    const share = LOOPBACK.has(address) ? 1 : SHARE_OF_ADDRESS
+    if (all.size < maxSessions && own.length < Math.ceil(maxSessions * share)) return true
+    const unused = own.find(({ open, requests }) => open === 0 && requests <= 1)
+    if (unused) void end(unused)
+    return unused !== undefined
+  }
+
+  const sweeper = setInterval(
+    () => {
+      for (const session of all)
+        if (session.open === 0 && Date.now() - session.seenAt > idleMs) void end(session)
+    },
+    Math.max(1000, idleMs / 10),
+  )
+  sweeper.unref()
+
+  return {
+    size: () => byId.size,
+    get: (id) => (id === null ? undefined : byId.get(id)),
+    async begin(address) {
+      if (!hasRoom(address)) return undefined
+      const transport = new WebStandardStreamableHTTPServerTransport({
+        sessionIdGenerator: randomUUID,
+        onsessioninitialized: (id) => void byId.set(id, session),
+        onsessionclosed: () => forget(session),
+      })
+      const session: Session = { transport, address, open: 0, requests: 0, seenAt: Date.now() }
+      all.add(session)
+      await gateway.serve({ isStateless: false }).connect(transport)
+      return session
+    },
+    end,
+    async close() {
+      clearInterval(sweeper)
+      await Promise.all([...all].map(end))
+    },
+  }
+}
