@@ -12,7 +12,7 @@ import {
 } from './command.ts'
 import { printable } from './printable.ts'
 import { decide, isTrusted, itemLines, questionText, summaryOf, trustNow } from './trust/decide.ts'
-import { trustStore } from './trust/open.ts'
+import { showQuestion, trustStore } from './trust/open.ts'
 import { type Project, readProject } from './trust/project.ts'
 import type { TrustRecord, TrustStore } from './trust/store.ts'
 
@@ -86,7 +86,7 @@ async function ask(call: Call): Promise<ExitCode> {
   const asking: TrustStore = { ...store, read: async () => withoutRefusal(record) }
   const used = await decide(project, {
     ...{ store: asking, isTrusting: false, ask: terminal.ask, notify },
-    show: terminal.tell,
+    show: (text) => showQuestion(terminal, text),
   })
   terminal.print(stateOf(project, used === project))
   return 0

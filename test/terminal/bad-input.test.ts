@@ -120,8 +120,12 @@ describe.skipIf(noTerminal)('bad input to a chat', () => {
       writeFileSync(join(place.folder, '.agents/skills', name, 'SKILL.md'), text)
     }
     const screen = open(place, ['chat', '--script', scriptIn(place)], { rows: 40 })
+    // What cannot be used needs no trust.
+    const asked = await screen.shows('Trust this content?')
+    expect(asked).toContain('(1 skill)')
+    await screen.enter('y')
     await screen.shows(/Servers +none/)
-    await screen.shows(/skill in \S*\s*\S*broken is left out/)
+    await screen.shows('the skill in .agents/skills/broken is left out')
     await screen.enter('/skills')
     await screen.shows(/whole {2}Does it all/)
   })

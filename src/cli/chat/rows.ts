@@ -80,6 +80,31 @@ export function endOf(line: string, columns: number): string {
   return line.slice(at)
 }
 
+/**
+ * Breaks long lines, between words where it can. What continues a line is indented by two more columns, so that nobody can
+ * write text that looks like a line of its own.
+ */
+export function wrapLines(text: string, columns: number): string {
+  return text
+    .split('\n')
+    .flatMap((line) => wrapLine(line, columns))
+    .join('\n')
+}
+
+function wrapLine(line: string, columns: number): string[] {
+  const indent = `${/^ */.exec(line)?.[0] ?? ''}  `
+  const rows: string[] = []
+  let rest = line
+  while (widthOf(rest) >= columns && indent.length + 10 < columns) {
+    const row = beginningOf(rest, columns - 1)
+    const space = row.lastIndexOf(' ')
+    const end = space > indent.length ? space : row.length
+    rows.push(row.slice(0, end))
+    rest = indent + rest.slice(end).trimStart()
+  }
+  return [...rows, rest]
+}
+
 /** A word that does not fit leaves the end of its row empty. */
 export function usable(columns: number): number {
   return Math.max(10, Math.floor(columns * 0.85))

@@ -1,5 +1,6 @@
 // Describes what a folder's files would make Toolshelf run, send or tell the model, for a person who decides about it.
 import { createHash } from 'node:crypto'
+import { dirname } from 'node:path'
 import { isWithin } from '../../agent/accesses.ts'
 import type { PermissionRule } from '../../agent/index.ts'
 import { readSkillText } from '../../agent/skills/front-matter.ts'
@@ -39,33 +40,29 @@ export function configItems(read: FileEntries, file: string, machine: Machine): 
   return lines.length === 0 ? servers : [...servers, item('settings', 'gateway', file, lines, settings)]
 }
 
-/** What enters the prompt: its description at once, its text when the model reads it. */
-export function skillItem(skill: SkillFile, file: string, folder: string): TrustItem {
-  const lines = [`tells the model: ${descriptionIn(skill)}`]
-  if (!isWithin(skill.file, folder)) lines.push(`is a link to ${skill.file}`)
-  return item('skill', nameIn(skill), file, lines, skill.text)
+/** What enters the prompt: its description at once, its text when the model reads it. None where the model never sees it. */
+export function skillItems(
+  skill: SkillFile,
+  file: string,
+  folder: string,
+  notify: (problem: string) => void,
+): TrustItem[] {
+  try {
+    const { name, description, isForUserOnly } = readSkillText(skill.text)
+    if (isForUserOnly) return []
+    const lines = [`tells the model: ${description}`]
+    if (!isWithin(skill.file, folder)) lines.push(`is a link to ${skill.file}`)
+    return [item('skill', name, file, lines, skill.text)]
+  } catch (error) {
+    notify(`the skill in ${dirname(file)} is left out: ${(error as Error).message}.`)
+    return []
+  }
 }
 
 /** Rules that let calls run without a question. */
 export function ruleItems(rules: readonly PermissionRule[], file: string): TrustItem[] {
   const allowing = rules.filter(({ effect }) => effect === 'allow')
   return allowing.map(({ rule }) => item('rule', rule, file, ['runs such calls without asking you'], rule))
-}
-
-function nameIn({ text, folder }: SkillFile): string {
-  try {
-    return readSkillText(text).name
-  } catch {
-    return folder
-  }
-}
-
-function descriptionIn({ text }: SkillFile): string {
-  try {
-    return readSkillText(text).description
-  } catch (error) {
-    return `(${(error as Error).message})`
-  }
 }
 
 export function item(

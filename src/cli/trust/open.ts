@@ -1,6 +1,7 @@
 // Opens what a folder brings, for every command that would act on it: read once, and used only if a person trusts it.
 import { join, resolve } from 'node:path'
 import { type Machine, thisMachine } from '../../mcp/config/places.ts'
+import { wrapLines } from '../chat/rows.ts'
 import { directoryIn, filesIn, type Input, type Option, type Terminal } from '../command.ts'
 import { dataFolder } from '../session-files.ts'
 import { decide } from './decide.ts'
@@ -30,9 +31,14 @@ export async function openProject(machine: Machine, options: OpenProjectOptions)
     store: trustStore(machine, notify),
     isTrusting,
     ask: terminal.ask,
-    show: terminal.tell,
+    show: (text) => showQuestion(terminal, text),
     notify,
   })
+}
+
+/** Prints what a person decides about, in lines that fit their terminal. */
+export function showQuestion(terminal: Terminal, text: string): void {
+  terminal.tell(wrapLines(text, process.stderr.columns || Number.POSITIVE_INFINITY))
 }
 
 /** The project that an agent's session works in. `--config` takes the place of its servers. */

@@ -9,7 +9,7 @@ import { type ConfigText, readEntries } from '../../mcp/config/config.ts'
 import { type Machine, projectConfigFiles } from '../../mcp/config/places.ts'
 import type { ConfigProblem } from '../../mcp/types.ts'
 import { MOST_RULE_BYTES, PROJECT_RULES, rulesIn } from '../permission-file.ts'
-import { configItems, hashOf, ruleItems, skillItem, type TrustItem } from './items.ts'
+import { configItems, hashOf, ruleItems, skillItems, type TrustItem } from './items.ts'
 
 /** What a folder brings. It is used as it was read here, whatever becomes of the files meanwhile. */
 export type Project = {
@@ -64,10 +64,12 @@ export async function readProject(machine: Machine, parts: ProjectParts = {}): P
     else problems.push(...read.problems)
   }
   const notify = (notice: string) => void notices.push(notice)
-  const skills = isForAgent ? await readSkills(machine, notify) : []
-  for (const skill of skills) {
+  const skills: SkillFile[] = []
+  for (const skill of isForAgent ? await readSkills(machine, notify) : []) {
     const path = join(skill.folder, 'SKILL.md')
-    add(path, skill.text, [skillItem(skill, below(path), folder)])
+    const found = skillItems(skill, below(path), folder, notify)
+    add(path, skill.text, found)
+    if (found.length > 0) skills.push(skill)
   }
   const { rules, text } = isForAgent ? await readRules(machine, notify) : { rules: [], text: '' }
   add(join(machine.folder, PROJECT_RULES), text, ruleItems(rules, below(join(machine.folder, PROJECT_RULES))))
