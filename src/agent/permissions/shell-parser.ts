@@ -85,6 +85,8 @@ function readList(reader: Reader, end: 'end' | ')'): void {
       if (end === ')') return
       doubt(reader)
     } else if (character === '(') {
+      // `((` is arithmetic, or two subshells.
+      if (next(reader, 1) === '(') doubt(reader)
       reader.at++
       readInner(reader)
     } else if (isSeparator(reader)) {
@@ -160,9 +162,10 @@ function readRedirection(reader: Reader): void {
   skipBlanks(reader)
   const { text: target, isQuoted } = readWord(reader)
   const isMissing = target === '' && !isQuoted
-  // `~name` is somebody's home, `~+` a folder that only the shell knows.
-  if (isMissing || /^~[^/]/.test(target)) doubt(reader)
-  const isDuplicate = /^[<>]&$/.test(operator) && /^(\d+|-)$/.test(target)
+  const isDescriptor = /^[<>]&$/.test(operator)
+  // Behind `>&`, bash takes quotes away twice.
+  if (isMissing || (isDescriptor && isQuoted)) doubt(reader)
+  const isDuplicate = isDescriptor && /^(\d+|-)$/.test(target)
   if (isMissing || isDuplicate || operator === '<<<') return
   if (operator.startsWith('<<')) reader.documents.push({ end: target, isQuoted, hasTabs: operator === '<<-' })
   else reader.redirections.push({ kind: /^<&?$/.test(operator) ? 'read' : 'write', path: target })
@@ -215,9 +218,11 @@ function readWord(reader: Reader): Word {
       isQuoted = true
       word += readQuoted(reader)
     } else if (character === '\\') {
-      // A continued line is no part of the word.
-      if (next(reader, 1) !== '\n') isQuoted = true
-      word += next(reader, 1).replace('\n', '')
+      const escaped = next(reader, 1)
+      // A continued line may join what is two words here, or part what is one.
+      if (escaped === '' || escaped === '\n') doubt(reader)
+      else isQuoted = true
+      word += escaped.replace('\n', '')
       reader.at += 2
     } else word += readUnquoted(reader, start)
   }
@@ -244,6 +249,8 @@ function readUnquoted(reader: Reader, start: number): string {
 /** Patterns and braces become other words when they run; odd white space may end a word in some locale. */
 function isExpanded({ text, at }: Reader, start: number): boolean {
   const character = text[at] ?? ''
+  // `~name` is somebody's home, `~+` a folder that only the shell knows.
+  if (character === '~' && at === start) return !/^~(?=[/\s;&|<>()]|$)/.test(text.slice(at, at + 2))
   // `{` and `}` that stand alone, or `{}` as find has it.
   const isBare = at === start && /^(\{\}|\{)(?=[\s;&|()]|$)/.test(text.slice(at, at + 3))
   if (character === '{') return !isBare
@@ -307,7 +314,7 @@ function readDollar(reader: Reader, within: 'word' | 'quotes'): string {
     while (/\w/.test(next(reader))) reader.at++
   } else {
     // A continued line may part the sign from what it begins.
-    if (following === '\\' && within === 'word') doubt(reader)
+    if (following === '\\' && (within === 'word' || next(reader, 2) === '\n')) doubt(reader)
     reader.at++
   }
   return reader.text.slice(start, reader.at)
@@ -342,7 +349,7 @@ function readBackticks(reader: Reader): string {
 
 const ANSI_QUOTED = /\$'((?:[^'\\]|\\[\s\S])*)'/y
 const ODD_ESCAPE = /\\[^abeEfnrtv\\'"?xuU0-7]|\\x(?![0-9a-f])|\\[uU](?![0-9a-f])/i
-const ESCAPE = /\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|[uU]([0-9a-fA-F]{1,8})|([\s\S]))/g
+const ESCAPE = /\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([\s\S]))/g
 const LETTERS: { readonly [letter: string]: string } = {
   ...{ a: '\u0007', b: '\b', e: '\u001b', E: '\u001b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' },
   ...{ '\\': '\\', "'": "'", '"': '"', '?': '?' },
@@ -359,11 +366,11 @@ function readAnsiQuoted(reader: Reader): string {
   const [quoted, body = ''] = found
   reader.at += quoted.length
   if (ODD_ESCAPE.test(body)) doubt(reader)
-  return body.replace(ESCAPE, (whole, octal, hex, unicode, letter) => {
-    if (octal) return String.fromCharCode(Number.parseInt(octal, 8) & 0xff)
-    const code = hex ?? unicode
-    if (code === undefined) return LETTERS[letter] ?? whole
-    const value = Number.parseInt(code, 16)
-    return value <= 0x10ffff ? String.fromCodePoint(value) : '?'
+  return body.replace(ESCAPE, (whole, octal, byte, short, long, letter) => {
+    if (letter !== undefined) return LETTERS[letter] ?? whole
+    const code = Number.parseInt(octal ?? byte ?? short ?? long, octal ? 8 : 16)
+    // A zero ends the text, and beyond ASCII the locale decides.
+    if (code === 0 || code > 0x7e) doubt(reader)
+    return code > 0 && code <= 0x7e ? String.fromCharCode(code) : '?'
   })
 }

@@ -13,7 +13,9 @@ export type ShellReading = {
   readonly isCertain: boolean
 }
 
-const SHELLS = new Set('sh bash dash zsh ksh ash fish rbash'.split(' '))
+const SHELLS = new Set('sh bash dash zsh ksh mksh ash fish rbash csh tcsh'.split(' '))
+/** Those whose code we can read; the others quote and substitute in ways of their own. */
+const READABLE = /^(bash|sh|dash|ash)$/
 
 /** They run what follows them. The number is that of the words between, where they take no options. */
 const WRAPPERS: { readonly [program: string]: number } = {
@@ -23,7 +25,7 @@ const WRAPPERS: { readonly [program: string]: number } = {
 
 /** They run commands in ways that only they know. */
 const RUNNERS = new Set(
-  'xargs su runuser ssh watch parallel strace ltrace script busybox fd entr systemd-run'.split(' '),
+  'xargs su runuser ssh watch parallel strace ltrace script busybox fd entr systemd-run jobs'.split(' '),
 )
 
 /** Builtins that evaluate what they are given as code, or change what later words mean. */
@@ -97,7 +99,7 @@ function startedBy({ words }: SimpleCommand): Started {
   if (program === 'eval' || program === 'trap')
     return { isCertain: false, script: program === 'eval' ? rest.join(' ') : (rest[0] ?? '') }
   if (EVALUATING.has(program)) return { isCertain: false }
-  if (SHELLS.has(program)) return ofShell(rest)
+  if (SHELLS.has(program)) return ofShell(program, rest)
   if (program === 'find') return ofFind(rest)
   if (Object.hasOwn(WRAPPERS, program)) return ofWrapper(rest, WRAPPERS[program] ?? 0)
   if (RUNNERS.has(program)) return { isCertain: false, perhaps: suffixes(rest) }
@@ -114,13 +116,16 @@ function mayBeEvaluated(word: string, index: number, words: readonly string[]): 
   return /\$[({[]|`/.test(word) || (isBuiltin && index > 0 && /^-[vp]/.test(word))
 }
 
-function ofShell(rest: readonly string[]): Started {
+function ofShell(program: string, rest: readonly string[]): Started {
   const at = rest.findIndex((word) => /^-[A-Za-z]*c[A-Za-z]*$/.test(word))
   const isPlain = at >= 0 && rest.slice(0, at).every((word) => /^-[A-Za-z]+$/.test(word))
   const script = rest[at + 1]
   // Without a script it runs a file, or what comes through a pipe.
   if (at < 0 || script === undefined) return { isCertain: false, perhaps: suffixes(rest) }
-  return { isCertain: isPlain && !/^[-+]/.test(script), script, perhaps: suffixes(rest.slice(at + 2)) }
+  // Only bash knows `$'…'`: for others the quote begins one character later and ends elsewhere.
+  const isRead = READABLE.test(program) && (program === 'bash' || !script.includes('$'))
+  const isCertain = isPlain && isRead && !/^[-+]/.test(script)
+  return { isCertain, script, perhaps: suffixes(rest.slice(at + 2)) }
 }
 
 function ofFind(rest: readonly string[]): Started {
