@@ -37,6 +37,7 @@ export function createAgent(options: AgentOptions): Agent {
   let used = 0
   /** How many messages the last compaction left, or could not summarise. */
   let compactedTo = Number.NEGATIVE_INFINITY
+  const cacheMarks = { isRefused: false }
   /** The user's message that is being worked on. */
   let task: Message | undefined
 
@@ -60,7 +61,7 @@ export function createAgent(options: AgentOptions): Agent {
 
   async function* askModel(signal: AbortSignal): AsyncGenerator<AgentEvent, Asked> {
     const request = { model, max_tokens: maxTokens, ...(system ? { system } : {}), messages }
-    return yield* ask(request as never, { client, shelf, retries, wait }, signal)
+    return yield* ask(request as never, { client, shelf, retries, wait, cacheMarks }, signal)
   }
 
   async function* compact(

@@ -3,6 +3,7 @@ import { cut } from '../core/errors.ts'
 import type { Prepared, RequestLike, Shelf } from '../core/index.ts'
 import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
 import { createCollector, eventsOf, type StreamEvent } from '../reply.ts'
+import { withCacheMarks } from './cache-marks.ts'
 import type { AgentEvent, Client } from './types.ts'
 import { unreachable } from './unreachable.ts'
 
@@ -11,6 +12,8 @@ export type Asking = {
   readonly shelf: Shelf
   readonly retries: number
   readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<void>
+  /** Set once the API refuses marks for its prompt cache; from then on requests have none. */
+  readonly cacheMarks: { isRefused: boolean }
 }
 
 /** What came of it. Of a reply that is not readable, some call's input is lost. `messages` is the history as it was sent, with the shelf's notes. */
@@ -20,25 +23,23 @@ export type Asked =
 
 export type ModelError = { readonly kind: Kind; readonly message: string }
 
-type Kind = 'stopped' | 'too-long' | 'image' | 'thinking' | 'failed'
+type Kind = 'stopped' | 'too-long' | 'image' | 'thinking' | 'cache-marks' | 'failed'
 
 export async function* ask(
   request: RequestLike,
-  { client, shelf, retries, wait }: Asking,
+  { client, shelf, retries, wait, cacheMarks }: Asking,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, Asked> {
   let prepared = await shelf.prepare(request)
   const address = textOf(fieldsOf(client).baseURL)
   let isRecovered = false
   for (let attempt = 1; ; attempt++) {
-    yield {
-      type: 'request',
-      sent: { request: prepared.request, decision: prepared.decision, loaded: prepared.loaded },
-    }
+    const { decision, loaded, headers } = prepared
+    const sent = cacheMarks.isRefused ? prepared.request : withCacheMarks(prepared.request)
+    yield { type: 'request', sent: { request: sent, decision, loaded } }
     const collector = createCollector()
     try {
-      const options = { headers: prepared.headers, signal }
-      const answer = await client.messages.create({ ...prepared.request, stream: true } as never, options)
+      const answer = await client.messages.create({ ...sent, stream: true } as never, { headers, signal })
       for await (const event of eventsFrom(answer)) {
         collector.add(event)
         const piece = pieceOf(event)
@@ -52,13 +53,17 @@ export async function* ask(
     } catch (error) {
       const said = spoken(collector.message())
       if (signal.aborted) return { error: { kind: 'stopped', message: 'stopped' }, said }
+      const fault = faultOf(error, address)
+      if (fault.kind === 'cache-marks' && !cacheMarks.isRefused) {
+        cacheMarks.isRefused = true
+        continue
+      }
       const again = isRecovered ? undefined : await shelf.recover(error, request, prepared)
       if (again) {
         isRecovered = true
         prepared = again
         continue
       }
-      const fault = faultOf(error, address)
       if (!fault.isPassing || attempt > retries) return { error: fault, said }
       const milliseconds = fault.retryAfter ?? Math.min(30_000, 500 * 2 ** (attempt - 1))
       yield { type: 'retry', reason: fault.reason, attempt, attempts: retries + 1, milliseconds }
@@ -159,6 +164,7 @@ export function faultOf(error: unknown, address = ''): Fault {
 
 function kindOf(code: number | undefined, text: string): Kind {
   if (code === 413 || (code === 400 && TOO_LONG.test(text))) return 'too-long'
+  if ((code === 400 || code === 422) && /cache_control/.test(text)) return 'cache-marks'
   if (code === 400 && /signature.*thinking/i.test(text)) return 'thinking'
   return code === 400 && /\bimage/i.test(text) ? 'image' : 'failed'
 }
