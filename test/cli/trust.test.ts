@@ -22,6 +22,7 @@ import { readInput, type Terminal } from '../../src/cli/command.ts'
 import { openProject, trustStore } from '../../src/cli/trust/open.ts'
 import { readProject } from '../../src/cli/trust/project.ts'
 import { createTrust } from '../../src/cli/trust.ts'
+import { readConfig } from '../../src/mcp/config/config.ts'
 import type { Machine } from '../../src/mcp/config/places.ts'
 import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace, type Place } from '../terminal/support.ts'
@@ -282,6 +283,40 @@ describe('H7 the question', () => {
     })
     await open('')
     expect(shown[0]).toMatch(/runs sh -c .*evil/)
+  })
+
+  it.each([
+    ['a package', { command: 'npx', args: ['-y', 'sk-12ab34cd56ef'] }, 'runs npx -y sk-12ab34cd56ef'],
+    ['a module', { command: 'node', args: ['--require=sk-12ab34cd56ef'] }, '--require=sk-12ab34cd56ef'],
+    [
+      'a program',
+      { command: 'git', env: { GIT_ASKPASS: 'evil12ab34cd56ef' } },
+      'GIT_ASKPASS=evil12ab34cd56ef',
+    ],
+  ])('%s that looks like a key is shown', async (_, entry, line) => {
+    const { place, open, shown } = scene()
+    place.file('.mcp.json', { mcpServers: { a: entry } })
+    await open('')
+    expect(shown[0]).toContain(line)
+  })
+
+  it.each([
+    { command: 'sh', args: ['-c', 'evil ${HOME:-a toolshelf mcp b}'] },
+    { command: '${HOME:-toolshelf mcp }', args: [] },
+    { command: 'evil', disabled: '${HOME:-true}' },
+    { url: '${HOME:-ftp}://evil.test' },
+    { type: '${HOME:-http}', command: 'evil', url: 'https://evil.test' },
+  ])('what it does not show is not used: %j', async (entry) => {
+    const { place, machine, open, shown } = scene()
+    place.file(
+      '.mcp.json',
+      `{"mcpServers": {"fine": {"command": "x"}, "__proto__": ${JSON.stringify(entry)}}}`,
+    )
+    const { configs } = await open('y')
+    for (const HOME of ['/home/me', 'https://x', undefined]) {
+      const { servers } = await readConfig(configs, HOME === undefined ? {} : { HOME }, machine)
+      for (const { name, disabled } of servers) if (!disabled) expect(shown[0]).toContain(`server ${name} (`)
+    }
   })
 
   it('config check prints names that steer no terminal', () => {

@@ -115,16 +115,25 @@ function readsLine(texts: readonly string[]): string[] {
 
 /** Text that cannot be code: only such is ever hidden, so that nobody can pass a command off as a secret. */
 const INERT = /^[\w.~%+/=:@-]+$/
+/** Variables that say secret and name a program, such as GIT_ASKPASS. */
+const NAMES_PROGRAM = /ask_?pass|command|cmd|helper|program|path|file/i
 
-/** Of a command line, keys and passwords in addresses are hidden; whatever else it holds is shown. */
-function shownArgument(word: string): string {
-  const [, name = '', value = word] = /^(-{0,2}[\w.-]+=)(.*)$/s.exec(word) ?? []
-  return INERT.test(value) && isKeyLike(value) ? name + lengthOf(value) : withoutPassword(word)
+/** Values of flags and variables whose name says that they are secret; a package or a program can look like a key. */
+function isHidden(name: string, value: string): boolean {
+  return isSecretName(name) && !NAMES_PROGRAM.test(name) && INERT.test(value) && !isHarmless(value)
+}
+
+function shownArgument(word: string, index: number, words: readonly string[]): string {
+  const [, flag = '', value = ''] = /^(-{0,2}[\w.-]+=)(.*)$/s.exec(word) ?? []
+  if (isHidden(flag, value) && isKeyLike(value)) return flag + lengthOf(value)
+  const before = words[index - 1] ?? ''
+  return before.startsWith('--') && isHidden(before, word) && isKeyLike(word)
+    ? lengthOf(word)
+    : withoutPassword(word)
 }
 
 function shownVariable(name: string, value: string): string {
-  const isSecret = INERT.test(value) && (isKeyLike(value) || (isSecretName(name) && !isHarmless(value)))
-  return isSecret ? lengthOf(value) : quoted(value)
+  return isHidden(name, value) ? lengthOf(value) : quoted(value)
 }
 
 /** References stay, as do words that only name a scheme. */

@@ -35,7 +35,9 @@ export function readServer(
   const filled = fillIn(values, usedBy(kind.name), entry, values.disabled ? keepReferences : fill)
   if (filled.problems.length > 0) return leaveOut(...filled.problems)
   const transport = makeTransport(kind.name, filled.value, entry, machine)
-  const unusable = transportProblem(transport)
+  // A server that is left out while its references stand is never shown to the person who decides about the file.
+  const unusable =
+    transportProblem(makeTransport(kind.name, values, entry, machine)) ?? transportProblem(transport)
   if (unusable !== undefined) return leaveOut(unusable)
   const server: ServerConfig = {
     name: entry.name,
