@@ -4,7 +4,7 @@ import type { AgentEvent, EndReason, Usage } from '../agent/types.ts'
 import type { PriceTable } from '../core/figures/prices.ts'
 import { SEARCH_TOOL } from '../core/index.ts'
 import type { McpHost } from '../mcp/types.ts'
-import { harmless } from './chat/rows.ts'
+import { harmless, visible } from './chat/rows.ts'
 import { modelOptions, openClient } from './client.ts'
 import {
   type Command,
@@ -183,6 +183,8 @@ const PATIENCE = 10_000
 function tellProgress(event: AgentEvent, isFirst: boolean, tell: (message: string) => void): void {
   if (event.type === 'request' && isFirst) tell(`asking ${event.sent.request.model} …`)
   if (event.type === 'call' && event.call.name !== SEARCH_TOOL) tell(`running ${event.call.name} …`)
+  if (event.type === 'result' && event.outside)
+    tell(`${event.call.name} used, outside of the working folder: ${event.outside.map(visible).join(', ')}`)
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
@@ -201,7 +203,13 @@ const EXIT: { readonly [reason in EndReason]: ExitCode } = {
 type Ledger = {
   /** What the model said last. */
   text: string
-  readonly calls: { readonly name: string; readonly input: unknown; readonly isError: boolean }[]
+  readonly calls: {
+    readonly name: string
+    readonly input: unknown
+    readonly isError: boolean
+    /** Files outside of the working folder that it read or changed. */
+    readonly outside?: readonly string[]
+  }[]
   readonly loaded: string[]
   usage: Usage
 }
@@ -217,6 +225,7 @@ function note(event: AgentEvent, ledger: Ledger): void {
         name: event.call.name,
         input: event.call.input,
         isError: event.result.is_error === true,
+        ...(event.outside ? { outside: event.outside } : {}),
       })
   }
 }

@@ -34,9 +34,9 @@ test('a reply that only thought is not kept: the API takes no message that ends 
   const { agent } = over(model)
   expect(endOf(await said(agent, 'go')).reason).toBe('done')
   await said(agent, 'next')
-  expect(model.requests[1]!.messages).toEqual([
-    { role: 'user', content: 'go' },
-    { role: 'user', content: 'next' },
+  expect(model.requests[1]!.messages).toMatchObject([
+    { role: 'user', content: [{ text: 'go' }] },
+    { role: 'user', content: [{ text: 'next' }] },
   ])
 })
 

@@ -463,3 +463,11 @@ test('property: no text makes it throw', () => {
     { numRuns: 3000 },
   )
 })
+
+test.each([
+  ['words', `cat ${Array.from({ length: 600 }, (_, index) => `f${index}`).join(' ')} .env`],
+  ['text', `cat ${'x'.repeat(21_000)} .env`],
+])('a line with too much %s to read asks where a rule forbids a file', async (_, command) => {
+  expect(await verdictOn(command, ['Bash'])).toBe(true)
+  expect(await verdictOn(command, ['Bash'], ['Read(.env)'])).toMatch(/Nobody/)
+})

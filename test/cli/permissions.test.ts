@@ -1,6 +1,14 @@
 // Permission rules from the command line, the folder and the user's file, as `run` and `toolshelf permissions` meet them.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openUserRules } from '../../src/cli/permission-file.ts'
@@ -51,6 +59,17 @@ describe('toolshelf run', () => {
     expect(out).toContain('Heard: Refused by the permission rule "deny Bash(echo other*)" of this session.')
   })
 
+  it('what ran outside of the folder is named by its real path', () => {
+    const place = newPlace()
+    const outside = mkdtempSync(join(place.folder, '..', 'toolshelf-outside-'))
+    writeFileSync(join(outside, 'secret.txt'), 'x')
+    symlinkSync(join(outside, 'secret.txt'), join(place.folder, 'secret.txt'))
+    const { out } = toolshelf(place, 'run', 'read', '--json', '--allow', 'Read')
+    expect(JSON.parse(out).calls).toMatchObject([
+      { name: 'Read', outside: [realpathSync(join(outside, 'secret.txt'))] },
+    ])
+  })
+
   it('a rule that is none is a wrong call', () => {
     const { code, told } = toolshelf(newPlace(), 'run', 'status', '--allow', 'Bash(')
     expect(code).toBe(2)
@@ -75,7 +94,7 @@ describe('toolshelf run', () => {
     expect(untrusted.out).toContain('Nobody is there to allow Bash')
     expect(untrusted.told).toContain('1 rule of')
     expect(toolshelf(place, 'run', 'read').out).toContain(
-      'Refused by the permission rule "deny Read(secret.txt)" of this folder',
+      'Refused by a permission rule of this folder (deny, about Read)',
     )
     expect(toolshelf(place, 'trust', '--yes').out).toContain('rule Bash (.toolshelf/permissions.json)')
     expect(toolshelf(place, 'run', 'status').out).toContain('Heard: status')

@@ -96,14 +96,14 @@ export function createPermissions(options: PermissionsOptions): Permissions {
     const call = await seen(request, options.directory)
     const judged = judge(call, request.isHarmless)
     if (judged.effect === 'allow') return allowed(call)
-    if (judged.effect === 'deny') return refusedBy(judged.rule)
+    if (judged.effect === 'deny') return refusedBy(judged.rule, call)
     const suggested = judged.rule ? [] : workingRules(call, folders)
     const question: PermissionQuestion = {
       ...{ call: request.call, server: request.server, agent: request.agent, signal: request.signal },
       ...{ accesses: call.accesses, change: request.change, suggested },
       isAllowed: () => judge(call, request.isHarmless).effect === 'allow',
     }
-    if (!ask) return judged.rule ? `${refusedBy(judged.rule)} ${NOBODY}` : refusal(question)
+    if (!ask) return judged.rule ? `${refusedBy(judged.rule, call)} ${NOBODY}` : refusal(question)
     const answer = await ask(question)
     if (typeof answer === 'object') return answer.refusal
     if (answer === 'no') return REFUSED
@@ -155,18 +155,21 @@ function judgeBy(
   const asking = having('ask').find((rule) => forbids(rule, call, folders))
   if (asking) return { effect: 'ask', rule: asking }
   // What a line hides may be what a rule is about.
-  const isHiding = call.shell && !call.shell.isCertain
-  const isGuarded = rules.some(
-    ({ effect, tool, pattern }) => effect !== 'allow' && tool === 'Bash' && pattern,
-  )
-  if (isHiding && isGuarded) return { effect: 'ask', rule: undefined }
+  const guards = rules.filter(({ effect, pattern }) => effect !== 'allow' && pattern !== undefined)
+  const isHiding = call.shell?.isCertain === false && guards.some(({ tool }) => tool === 'Bash')
+  if (isHiding || (call.isTooLong && guards.length > 0)) return { effect: 'ask', rule: undefined }
   const isAllowed = isHarmless || isAllowedBy(having('allow'), call, folders)
   return isAllowed ? { effect: 'allow' } : { effect: 'ask', rule: undefined }
 }
 
-function refusedBy({ effect, rule, scope }: PermissionRule): string {
-  const whose = { session: 'this session', project: 'this folder', user: 'the user' }[scope]
-  return `Refused by the permission rule "${effect} ${rule}" of ${whose}. Do not try to do the same in another way; say what you need it for.`
+/** What the model reads. A folder's rules are a stranger's text: they are not quoted. */
+function refusedBy({ effect, rule, scope }: PermissionRule, { tool }: SeenCall): string {
+  const whose = scope === 'session' ? 'this session' : 'the user'
+  const which =
+    scope === 'project'
+      ? `a permission rule of this folder (${effect}, about ${tool})`
+      : `the permission rule "${effect} ${rule}" of ${whose}`
+  return `Refused by ${which}. Do not try to do the same in another way; say what you need it for.`
 }
 
 /** The call with all that rules look at. */
@@ -176,21 +179,29 @@ async function seen(request: PermissionRequest, directory: string): Promise<Seen
   const isOwn = (tool: string) => server === undefined && call.name === tool
   if (!isOwn('Bash')) {
     const address = isOwn('Fetch') ? normalUrl(textOf(url)) : undefined
-    return { tool: call.name, server, accesses, shell: undefined, mentioned: [], url: address }
+    const plain = { shell: undefined, mentioned: [], isTooLong: false }
+    return { ...plain, tool: call.name, server, accesses, url: address }
   }
   const shell = readShell(textOf(command))
   const files = await Promise.all(shell.redirections.map(({ path, kind }) => accessTo(directory, path, kind)))
-  const mentioned = await Promise.all(fileWords(shell).map((word) => accessTo(directory, word, 'read')))
-  return { tool: call.name, server, accesses: [...accesses, ...files], shell, mentioned, url: undefined }
+  const words = fileWords(shell)
+  const read = words.slice(0, MOST_WORDS)
+  const mentioned = await Promise.all(read.map((word) => accessTo(directory, word, 'read')))
+  return {
+    ...{ tool: call.name, server, accesses: [...accesses, ...files], shell, mentioned, url: undefined },
+    isTooLong: words.length > MOST_WORDS || shell.commands.length === 0,
+  }
 }
 
-const MOST_WORDS = 200
+const MOST_WORDS = 500
+/** No system takes a longer path. */
+const LONGEST_PATH = 5000
 
 /** Words that may be paths, options with one behind `=` included. */
 function fileWords({ commands, suspects }: ShellReading): string[] {
   const words = [...commands, ...suspects].flatMap((command) => command.words.slice(1))
   const values = words.flatMap((word) => [word, ...(word.includes('=') ? [word.replace(/^[^=]*=/, '')] : [])])
-  return [...new Set(values)].filter((word) => word !== '' && word.length < 1000).slice(0, MOST_WORDS)
+  return [...new Set(values)].filter((word) => word !== '' && word.length < LONGEST_PATH)
 }
 
 /** The suggested rules, if they do allow the call. */

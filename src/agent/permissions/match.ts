@@ -19,6 +19,8 @@ export type SeenCall = {
   readonly shell: ShellReading | undefined
   /** Words of the command that may name files. */
   readonly mentioned: readonly Access[]
+  /** The command is too long to be read whole: what a rule forbids may be in the rest. */
+  readonly isTooLong: boolean
   /** The address of Fetch. */
   readonly url: string | undefined
 }
