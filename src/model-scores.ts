@@ -1,4 +1,7 @@
 // The quality tier as cosines: what a real sentence encoder says of a query and every tool, once it has read them all.
+//
+// The encoder knows Latin script only. It would turn any other text into noise, so it never reads one: a query in another
+// script has no cosines, and a tool that has nothing else gets 0 (S18).
 
 import type { PoolTool } from './core/index.ts'
 import { splitName } from './core/tools/names.ts'
@@ -6,7 +9,10 @@ import { type Embedder, floatsOf } from './embed/embedder.ts'
 import { createDense, type Dense } from './search/kernel.ts'
 
 export type ModelScores = {
-  /** In the order of the tools; undefined until all of them are read, or when the model takes too long. */
+  /**
+   * In the order of the tools; undefined until all of them are read, when the model cannot read the query, or when it
+   * takes too long.
+   */
   scores(tools: readonly PoolTool[], query: string): Promise<Float32Array | undefined>
   /** Until every tool is read; false when the tier cannot be used. */
   ready(tools: readonly PoolTool[]): Promise<boolean>
@@ -31,14 +37,15 @@ export function createModelScores(embedder: Embedder, patience = PATIENCE): Mode
   }
   return {
     async scores(tools, query) {
-      if (embedder.state.status === 'unavailable') return undefined
+      const text = readablePart(query)
+      if (embedder.state.status === 'unavailable' || text === '') return undefined
       const dense = await tableOf(tools)
       if (!dense) return undefined
-      const vector = await soon(embedder.embedQuery(query), patience)
+      const vector = await soon(embedder.embedQuery(text), patience)
       return vector && dense.scores(vector).slice()
     },
     async ready(tools) {
-      embedder.prepare(tools.map(documentOf))
+      embedder.prepare(tools.map(documentOf).filter((text) => text !== ''))
       await embedder.ready()
       return (await tableOf(tools)) !== undefined && (await embedder.embedQuery('ready')) !== undefined
     },
@@ -59,7 +66,8 @@ async function readTable(embedder: Embedder, tools: readonly PoolTool[]): Promis
     if (start > 0) await new Promise((resolve) => setImmediate(resolve))
     const texts = tools.slice(start, start + LOOKUPS).map(documentOf)
     for (const [index, vector] of embedder.vectors(texts).entries()) {
-      if (vector === undefined) missing.push(texts[index]!)
+      if (texts[index] === '') dense.add(new Float32Array(DIMENSIONS))
+      else if (vector === undefined) missing.push(texts[index]!)
       else if (missing.length === 0) dense.add(floatsOf(vector))
     }
   }
@@ -81,11 +89,18 @@ function documentOf(entry: PoolTool): string {
     const names = Object.keys(schema?.properties ?? {}).map((name) => splitName(name).join(' '))
     const description = String(entry.tool.description ?? '').slice(0, LONGEST_DESCRIPTION)
     text = [splitName(entry.name).join(' '), description, names.join(', ')]
+      .map(readablePart)
       .filter((part) => part !== '')
       .join('. ')
     documents.set(entry, text)
   }
   return text
+}
+
+/** The text without words of other scripts; nothing where no word is left. */
+function readablePart(text: string): string {
+  const readable = text.replace(/(?:(?!\p{Script=Latin})\p{L}\p{M}*)+/gu, ' ')
+  return readable === text || /\p{L}/u.test(readable) ? readable.trim() : ''
 }
 
 async function soon<Value>(promise: Promise<Value>, milliseconds: number): Promise<Value | undefined> {

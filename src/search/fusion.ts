@@ -5,9 +5,9 @@ import type { LexicalHit } from './lexical.ts'
 /** What is known of one candidate beside the query. */
 export type Evidence = {
   readonly words: Pick<LexicalHit, 'score' | 'nameCoverage' | 'serverCoverage' | 'queryCoverage'>
-  /** The cosine of the static table. */
+  /** The cosine of the static table; 0 where it knows no word of the tool. */
   readonly meaning: number
-  /** The cosine of the real model, where it is at hand. */
+  /** The cosine of the real model, where it is at hand; 0 where it cannot read the tool. */
   readonly model: number
 }
 
@@ -47,9 +47,12 @@ export type FusionFeatures = { readonly [Feature in keyof FusionWeights]: number
 /** When the best candidate has less than this of the query, its words are chance hits and count for less. */
 const FEW_WORDS = 0.15
 
-export function fusionFeatures({ words, meaning, model }: Evidence, scale: Scale): FusionFeatures {
+export function fusionFeatures({ words, ...cosines }: Evidence, scale: Scale): FusionFeatures {
   const trust = Math.min(1, ratio(scale.bestWords, scale.perfect))
   const wordsLead = ratio(words.score, scale.bestWords) * Math.min(1, trust / FEW_WORDS)
+  // Of a tool that a part cannot read, it thinks what the words say (S18).
+  const meaning = cosines.meaning === 0 ? wordsLead * scale.bestMeaning : cosines.meaning
+  const model = cosines.model === 0 ? wordsLead * scale.bestModel : cosines.model
   const meaningLead = ratio(meaning, scale.bestMeaning)
   return {
     wordsLead,

@@ -1,0 +1,78 @@
+// S18: no ranker, and no part of one, scores a text worse for a language that it does not know.
+import { describe, expect, it } from 'vitest'
+import type { Embedder } from '../../src/embed/embedder.ts'
+import { type RankerName, rankers } from '../../src/index.ts'
+import { createModelScores } from '../../src/model-scores.ts'
+import { createHybrid } from '../../src/search/hybrid.ts'
+import { toolsOf } from './tools.ts'
+
+const decoys = toolsOf(
+  { name: 'mcp__mail__send_email', server: 'mail', description: 'Sends an e-mail to recipients.' },
+  { name: 'mcp__weather__get_forecast', server: 'weather', description: 'Returns the weather of a city.' },
+  { name: 'mcp__books__find_book', server: 'books', description: 'Finds a book by its title.' },
+)
+
+const languages: [language: string, description: string, query: string][] = [
+  ['Russian', 'Создаёт счёт для клиента', 'создаёт счёт'],
+  ['Greek', 'Δημιουργεί τιμολόγιο για πελάτη', 'δημιουργεί τιμολόγιο'],
+  ['Arabic', 'ينشئ فاتورة للعميل', 'ينشئ فاتورة'],
+  ['Chinese', '为客户创建发票', '创建发票'],
+  ['Japanese', '顧客の請求書を作成する', '請求書を作成'],
+  ['Korean', '고객의 청구서를 만듭니다', '청구서를 만듭니다'],
+  ['German', 'Erstellt eine Rechnung für den Kunden', 'erstellt Rechnung'],
+  ['Polish', 'Wystawia fakturę klientowi', 'wystawia fakturę'],
+]
+
+describe('S18 a tool described in another language', () => {
+  const ranked = Object.keys(rankers).filter((name) => name !== 'model' && name !== 'regex') as RankerName[]
+  for (const name of ranked) {
+    it.each(languages)(`S18 ${name}: %s words find it before all others`, async (_, description, query) => {
+      const tools = [...decoys, ...toolsOf({ name: 'mcp__a__b', server: 'a', description })]
+      const { hits } = await rankers[name](tools, query, 3)
+      // The classic ranker knows whole words only (S6).
+      if (name === 'classic' && hits.length === 0) return
+      expect(hits[0]?.tool).toBe(tools.at(-1))
+    })
+  }
+})
+
+describe('S18 what a part of the ranker cannot read', () => {
+  /** Knows every text, and finds all of them alike. */
+  function encoder(read: string[]): Embedder {
+    const vector = { codes: Int8Array.from({ length: 384 }, () => 127), scale: 1 / (127 * Math.sqrt(384)) }
+    return {
+      ...{ state: { status: 'ready' }, version: 1, prepare: () => {} },
+      embedQuery: async (text) => {
+        read.push(text)
+        return new Float32Array(384).fill(1 / Math.sqrt(384))
+      },
+      vectors: (texts) => {
+        read.push(...texts)
+        return texts.map(() => vector as never)
+      },
+      ...{ ready: async () => {}, close: async () => {} },
+    }
+  }
+
+  it('S18 the encoder never reads other scripts', async () => {
+    const read: string[] = []
+    const tools = toolsOf({ name: 'mcp__a__create_invoice', server: 'a', description: 'Создаёт счёт (PDF)' })
+    const { scores } = createModelScores(encoder(read))
+    expect(await scores(tools, 'создать счёт')).toBeUndefined()
+    expect((await scores(tools, 'создать PDF'))?.length).toBe(1)
+    expect((await scores(tools, '404'))?.length).toBe(1)
+    expect(read.join()).toMatch(/create invoice.*PDF/)
+    expect(read.join()).not.toMatch(/\p{Script=Cyrillic}/u)
+  })
+
+  it('S18 a tool that no part but the words can read keeps the place that the words give it', async () => {
+    const [latin, foreign] = toolsOf(
+      { name: 'a', description: 'report' },
+      { name: 'б', description: 'отчёт' },
+    )
+    const rank = createHybrid({ vectors: undefined, model: async () => Float32Array.of(0.9, 0) })
+    const both = [latin!, foreign!]
+    const { hits } = await rank(both, 'отчёт report', 2)
+    expect(hits[0]!.score).toBeCloseTo(hits[1]!.score, 5)
+  })
+})
