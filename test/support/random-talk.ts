@@ -43,6 +43,8 @@ export type Sent = {
   readonly loaded: readonly string[]
   readonly pool: ReadonlySet<string>
   readonly deferred: ReadonlySet<string>
+  /** The host took messages away since the request before. */
+  readonly isCut: boolean
 }
 
 export type Check = (sent: Sent, talk: RandomTalk, previous: Sent | undefined) => void | Promise<void>
@@ -61,6 +63,7 @@ export class RandomTalk {
   shelf: Shelf
   messages: Loose[] = [{ role: 'user', content: 'begin' }]
   loaded: string[] = []
+  isCut = false
   readonly sent: Sent[] = []
   setup: Setup
   readonly world: World
@@ -111,8 +114,10 @@ export class RandomTalk {
       betas: (prepared.headers['anthropic-beta'] ?? '').split(',').filter((beta) => beta !== ''),
       killed: world.environment.TOOLSHELF_DISABLE_BETAS === '1',
       loaded: [...this.loaded],
+      isCut: this.isCut,
       ...this.#names(),
     }
+    this.isCut = false
     for (const check of this.#checks) await check(sent, this, this.sent.at(-1))
     this.sent.push(sent)
     return sent
@@ -133,6 +138,7 @@ export class RandomTalk {
   async step(step: Step): Promise<void> {
     const { shelf, world } = this
     const server = 'pick' in step ? (SERVERS[step.pick % SERVERS.length] as string) : ''
+    this.isCut ||= ['compact', 'snip', 'drop'].includes(step.kind)
     switch (step.kind) {
       case 'say':
         await this.request()
