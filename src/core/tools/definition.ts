@@ -10,6 +10,8 @@ import { SHORTENED, shortenSchema } from './shorten.ts'
 const OURS = new Set([
   ...['server', 'searchHint', 'alwaysLoad', 'shouldDefer', 'critical', 'initializing'],
   ...['defer_loading', 'cache_control'],
+  // Sent only where it is text, which `describe` sees to.
+  'description',
   ...['_meta', 'title', 'annotations', 'inputSchema', 'outputSchema', 'icons', 'execution'],
 ])
 
