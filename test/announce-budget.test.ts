@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { estimateTokens, type Prepared, type ShelfOptions, type Tool } from '../src/index.ts'
+import { runs } from './support/runs.ts'
 import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
 
 const read = builtIn('Read')
@@ -203,7 +204,7 @@ describe.each(ways)('A7 the budget (%s)', (announce) => {
         const text = told(await first({ tools: crowd, servers: about, announce, contextWindow }), announce)
         expect(estimateTokens(text)).toBeLessThanOrEqual(budgetOf(contextWindow))
       }),
-      { seed: 7, numRuns: 300, endOnFailure: true },
+      { seed: 7, numRuns: runs(100), endOnFailure: true },
     )
   })
 

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ShelfOptions } from '../src/index.ts'
+import { runs } from './support/runs.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 
 const read = builtIn('Read')
@@ -258,7 +259,7 @@ describe('odd histories at random', () => {
           await readEverywhere(messages, options, model)
         },
       ),
-      { seed: 11, numRuns: 1500 },
+      { seed: 11, numRuns: runs(400) },
     )
   })
 })

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cleanText, unsafeKinds } from '../src/core/clean-text.ts'
+import { runs } from './support/runs.ts'
 
 const ESC = '\u001b'
 /** `hidden text` in tag characters. */
@@ -108,7 +109,7 @@ describe('whatever the text', () => {
         expect(unsafeKinds(cleaned)).toEqual([])
         expect(unsafeKinds(given).length > 0).toBe(cleaned !== given)
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(500) },
     )
   })
 
@@ -120,7 +121,7 @@ describe('whatever the text', () => {
         expect(cleaned).not.toMatch(/<[\s/]*(?:system-reminder|functions)\b/i)
         expect(cleaned.isWellFormed()).toBe(true)
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(500) },
     )
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (given) => {
@@ -128,7 +129,7 @@ describe('whatever the text', () => {
         fc.pre(!/[\u115f\u1160\u3164\uffa0]/.test(given))
         expect(letters(cleanText(given))).toEqual(letters(given))
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(300) },
     )
   })
 

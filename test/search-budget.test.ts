@@ -3,10 +3,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { estimateTokens, type ShelfOptions, type Tool } from '../src/index.ts'
 import { ask } from './support/ask.ts'
+import { runs } from './support/runs.ts'
 import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
 import { callOf, seen, talkOn } from './support/wires.ts'
-
-const runs = Number(process.env.PROPERTY_RUNS ?? 100)
 
 /** A tool whose definition takes about so many tokens. */
 function sized(name: string, tokens: number, more: Partial<Tool> = {}): Tool {
@@ -181,7 +180,7 @@ describe('S17 for any tools and any budget', () => {
             expect(line?.includes(`${field}: `) || line?.includes(`${JSON.stringify(field)}: `)).toBe(true)
         }
       }),
-      { numRuns: runs, seed: 20261116 },
+      { numRuns: runs(30), seed: 20261116 },
     )
   }, 120_000)
 })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Trace } from '../src/index.ts'
 import { ask, readAnswer } from './support/ask.ts'
+import { runs } from './support/runs.ts'
 import { builtIn, exampleTools, type Loose, mcp, quietShelf } from './support/talk.ts'
 
 const SEND = 'mcp__slack__send_message'
@@ -190,7 +191,7 @@ describe('any input', () => {
         if (names.length > 0) expect(names).toHaveLength(result.content.length)
         else expect(said.trim()).not.toBe('')
       }),
-      { numRuns: 500 },
+      { numRuns: runs(150) },
     )
   })
 
@@ -203,7 +204,7 @@ describe('any input', () => {
         expect(await shelf.answer(call)).toEqual(first)
         expect(await quietShelf({ tools }).answer(call)).toEqual(first)
       }),
-      { numRuns: 150 },
+      { numRuns: runs(60) },
     )
   })
 

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Agent, AgentEvent } from '../../src/agent/index.ts'
+import { runs } from '../support/runs.ts'
 import { echo, heard, over, refusals, runnerOn, scripted, serverTools, shelfWith, whole } from './support.ts'
 
 const NAMES = ['alpha', 'beta', 'gamma', 'delta']
@@ -95,6 +96,6 @@ test('every request is valid and nothing loaded is lost', async () => {
         )
       },
     ),
-    { numRuns: 100 },
+    { numRuns: runs(25) },
   )
 }, 120_000)

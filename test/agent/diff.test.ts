@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type FileChange, fileChange } from '../../src/agent/diff.ts'
+import { runs } from '../support/runs.ts'
 
 const signs = { same: ' ', added: '+', removed: '-', gap: '…' }
 const shown = ({ lines }: FileChange) => lines.map(({ kind, text }) => `${signs[kind]}${text}`)
@@ -69,7 +70,7 @@ describe('fileChange', () => {
         expect(kept(after, added)).toEqual(kept(before, removed))
         expect(change).toMatchObject({ added: added.length, removed: removed.length })
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(300) },
     )
   })
 })

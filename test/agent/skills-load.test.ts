@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { loadSkills, skillFolders } from '../../src/agent/skills/index.ts'
+import { runs } from '../support/runs.ts'
 
 const newFolder = () => mkdtempSync(join(tmpdir(), 'skills-'))
 
@@ -213,7 +214,7 @@ describe('SKILL.md', () => {
           expect(notices.every((notice) => !notice.includes('\n'))).toBe(true)
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runs(40) },
     )
   })
 })

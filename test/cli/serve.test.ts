@@ -7,7 +7,6 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { run } from '../../src/cli/main.ts'
 import {
@@ -24,6 +23,7 @@ import {
   until,
   wireEvents,
 } from '../messages/support/faults.ts'
+import { binary } from '../support/binary.ts'
 import { heardFrom } from '../support/heard.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolshelf-serve-'))
@@ -36,7 +36,6 @@ const script = file('script.json', {
   rules: [{ when: 'find (.+)', do: [{ search: '{{1}}' }] }],
   otherwise: 'hi',
 })
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 type Running = {
   readonly child: ChildProcess
@@ -53,7 +52,7 @@ async function start(
   words: readonly string[],
   environment: { [name: string]: string } = {},
 ): Promise<Running> {
-  const child = spawn(process.execPath, ['--import', 'tsx', main, 'serve', '--port', '0', ...words], {
+  const child = spawn(process.execPath, [...binary, 'serve', '--port', '0', ...words], {
     env: { PATH: process.env.PATH ?? '', HOME: folder, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

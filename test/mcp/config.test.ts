@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/mcp/config/config.ts'
+import { runs } from '../support/runs.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'toolshelf-config-'))
 const home = join(root, 'home')
@@ -301,7 +302,7 @@ describe('whatever a file holds', () => {
         }
         for (const { message } of problems) expect(message).toMatch(/\.$/)
       }),
-      { numRuns: 500 },
+      { numRuns: runs(150) },
     )
   })
 
@@ -321,7 +322,7 @@ describe('whatever a file holds', () => {
           expect(await read(file)).toHaveProperty('servers')
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(100) },
     )
   })
 })

@@ -6,18 +6,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { run } from '../../src/cli/main.ts'
 import { runOnStdio } from '../../src/mcp/gateway/stdio.ts'
+import { binary } from '../support/binary.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { connectWith, type Desk, openGateway, textOf } from './support/gateway.ts'
 import { descendantsOf, isAlive, until } from './support/processes.ts'
 import { neighbour, scriptPath } from './support/servers.ts'
-
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
-const loader = import.meta.resolve('tsx')
 
 const healthy = { command: process.execPath, args: [scriptPath('healthy')] }
 
@@ -35,7 +32,7 @@ function home(servers: object, gateway: object = {}) {
 type Home = ReturnType<typeof home>
 
 function command({ config }: Home, ...words: readonly string[]): string[] {
-  return ['--import', loader, main, 'mcp', '--config', config, ...words]
+  return [...binary, 'mcp', '--config', config, ...words]
 }
 
 /** The command as a process of its own, with a client on its stdin and stdout. */

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { countTokens, render, sign, validate, visibleTools } from '../../src/core/oracle/index.ts'
+import { runs } from '../support/runs.ts'
 import { assistant, request, result, text, tool, use, user } from './requests.ts'
 
 const words = [
@@ -82,7 +83,7 @@ function askEverything(value: unknown): void {
 
 describe('any JSON', () => {
   it('is answered, never thrown at', () => {
-    fc.assert(fc.property(parsed, askEverything), { numRuns: 2000 })
+    fc.assert(fc.property(parsed, askEverything), { numRuns: runs(500) })
   })
 
   it('is refused when it is no request', () => {

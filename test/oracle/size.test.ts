@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { render, visibleTools } from '../../src/core/oracle/index.ts'
 import { hasCacheMarks, MEDIA_CHARACTERS, readingOf } from '../../src/core/oracle/size.ts'
+import { runs } from '../support/runs.ts'
 import {
   assistant,
   deferred,
@@ -61,7 +62,7 @@ describe('readingOf', () => {
           visibleTools: visibleTools(value).length,
         })
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(300) },
     )
   })
 

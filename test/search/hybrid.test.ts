@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { rankers, type Tool } from '../../src/index.ts'
 import { catalogueEntries } from '../../src/search/index.ts'
 import { createLexicalRank } from '../../src/search/rankers.ts'
+import { runs } from '../support/runs.ts'
 
 const tool = (server: string, name: string, description: string): Tool => ({ name, server, description })
 
@@ -59,7 +60,7 @@ describe('hybrid', () => {
         expect(first.hits.length).toBeLessThanOrEqual(limit)
         expect(first.matched).toBeGreaterThanOrEqual(first.hits.length)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(60) },
     )
   })
 })

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createMeaning } from '../../src/search/meaning.ts'
 import { createVocabulary, visitPieces } from '../../src/search/wordpiece.ts'
+import { runs } from '../support/runs.ts'
 
 const meaning = createMeaning(readFileSync(new URL('../../data/meaning.bin', import.meta.url)))
 
@@ -70,7 +71,7 @@ describe('meaning', () => {
         const length = meaning.embed(text).reduce((sum, value) => sum + value * value, 0)
         expect(length === 0 || Math.abs(length - 1) < 1e-4).toBe(true)
       }),
-      { numRuns: 200 },
+      { numRuns: runs(60) },
     )
   })
 

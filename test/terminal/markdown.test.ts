@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { markdownLines } from '../../src/cli/chat/markdown.ts'
 import { brokenSpans, type Looks, type StyledLine, textOf } from '../../src/cli/chat/styled.ts'
 import { columnsOf } from '../../src/mcp/doctor/pen.ts'
+import { runs } from '../support/runs.ts'
 import { newPlace, noTerminal, open, type Size } from './support.ts'
 
 /** Looks as marks, so that a line can be compared with a text. */
@@ -141,7 +142,7 @@ describe('Markdown', () => {
         const shown = lines.map(({ lead = '', spans }) => lead + spans.map((span) => span.text).join(''))
         expect(letters(shown.join('\n'))).toBe(letters(text))
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(300) },
     )
   })
 

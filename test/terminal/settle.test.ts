@@ -5,6 +5,7 @@ import type { AgentEvent } from '../../src/agent/types.ts'
 import { type Item, linesOf } from '../../src/cli/chat/items.ts'
 import { finalItems, settle } from '../../src/cli/chat/settle.ts'
 import { follow, newTurn, withAside } from '../../src/cli/chat/turn.ts'
+import { runs } from '../support/runs.ts'
 import { newPlace, noTerminal, open } from './support.ts'
 
 /** What happens in a turn: an event, or something that is told in between. */
@@ -105,7 +106,7 @@ describe('what is certain of a turn', () => {
         const settled = shown(steps, () => isVerbose)
         expect(drawn(settled.items, isPlain)).toEqual(drawn(whole.items, isPlain))
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(400) },
     )
   })
 
@@ -120,7 +121,7 @@ describe('what is certain of a turn', () => {
         const settled = shown(steps, (index) => verbose[index] ?? false)
         expect(filled(said(settled.items).flat())).toEqual(filled(said(whole.items).flat()))
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(200) },
     )
   })
 

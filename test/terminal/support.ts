@@ -1,5 +1,5 @@
 // What the terminal tests share: the real binary in a real pseudo-terminal, typed into and read like a person would.
-import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { IPty } from '@lydell/node-pty'
 import xterm from '@xterm/headless'
 import { onTestFinished, vi } from 'vitest'
+import { binary } from '../support/binary.ts'
 
 const pty = loadPty()
 
@@ -25,13 +26,8 @@ function loadPty(): typeof import('@lydell/node-pty') | undefined {
 }
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-/** TOOLSHELF_BINARY names another one than what `npm run build` left. */
-const built = process.env.TOOLSHELF_BINARY ?? join(root, 'dist/cli/main.js')
 
-/** The binary as it is published; its source where it was not built. */
-export const binary: readonly string[] = existsSync(built)
-  ? [built]
-  : ['--import', import.meta.resolve('tsx'), join(root, 'src/cli/main.ts')]
+export { binary }
 
 export const packages = join(root, 'node_modules')
 
