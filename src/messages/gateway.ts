@@ -11,6 +11,7 @@ import { rankers as rankersByName } from '../rankers.ts'
 import { startTimer } from '../timer.ts'
 import { usesDeferral } from './contract.ts'
 import { refuse } from './errors.ts'
+import { createHiddenThoughts } from './hidden-thoughts.ts'
 import { startHosted } from './hosted/searching.ts'
 import type { HostedRankers } from './hosted/tools.ts'
 import { createMeter } from './meter.ts'
@@ -38,6 +39,7 @@ import { isBound, withBindingBeta, withDroppedThinking } from './shelve/thinking
 import { hasTraces, withoutCarriedIds } from './traces.ts'
 import type { Answer, Call, MessagesRequest, Sampled, Upstream, Wire } from './types.ts'
 import { withoutSearchBetas } from './upstream/messages.ts'
+import { asksForThinking } from './upstream/thoughts.ts'
 import { withEverythingLoaded } from './wire/lower.ts'
 
 export type GatewayOptions = {
@@ -86,6 +88,8 @@ export type Reply = { readonly deed: Deed; readonly sampled: Sampled | undefined
 type Started = {
   readonly plan: Plan
   readonly deed: Deed
+  /** The client's, with what its client never saw of the model's thoughts. */
+  readonly request: MessagesRequest
   readonly contract: MessagesRequest
   readonly shelved: Shelved | undefined
 }
@@ -102,6 +106,7 @@ export type Gateway = {
 export function createGateway(options: GatewayOptions): Gateway {
   const { upstream, rankers = bestRankers, keep = [], contextWindow, prices, notify = () => {} } = options
   const memory = createMemory()
+  const thoughts = createHiddenThoughts()
   const shelves = createClientShelves({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow })
 
   /** What the decision depends on; with it the shelf, where one would be used. */
@@ -121,22 +126,28 @@ export function createGateway(options: GatewayOptions): Gateway {
     return { facts: { ...facts, shelving: shelvingFacts(request, facts, liftable) }, liftable }
   }
 
+  /** Where the upstream speaks another language, its models may think although nobody asked to see it. */
+  function hidesThoughts(request: MessagesRequest): boolean {
+    return upstream.origin === undefined && !asksForThinking(request)
+  }
+
   /** Decides, and makes the request of the contract: the client's own, or one made for it. */
-  async function start(request: MessagesRequest, asked: Asked): Promise<Started> {
+  async function start(given: MessagesRequest, asked: Asked): Promise<Started> {
     // 1. Pass, emulate, shelve or off, and why
-    const { facts, liftable } = await look(request, asked)
+    const { facts, liftable } = await look(given, asked)
     const plan = decide(facts)
     await rest(asked.slice)
-    const deed = newDeed(plan, request)
-    if (!isTheirs(plan, request, asked.setting)) refuseThreads(request)
+    const deed = newDeed(plan, given)
+    if (!isTheirs(plan, given, asked.setting)) refuseThreads(given)
     // 2. What the API itself would refuse
-    if (plan.mode === 'emulate') refuseInvalid(request, asked.call)
+    if (plan.mode === 'emulate') refuseInvalid(given, asked.call)
+    const request = hidesThoughts(given) ? thoughts.restore(given, asked.owner) : given
     // 3. The client's tools on the shelf, once
     const isShelved = plan.mode === 'shelve' && liftable !== undefined
     const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable) : undefined
     await rest(asked.slice)
     const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
-    return { plan, deed, contract, shelved }
+    return { plan, deed, request, contract, shelved }
   }
 
   function searchingFor({ contract, deed, shelved }: Started, owner: string) {
@@ -178,7 +189,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       // 4. The searches of this reply, shown or hidden
       const searching: Searching = await searchingFor(started, asked.owner)
       // 5. Samplings until the model has what it needs
-      const meter = plan.mode === 'off' ? undefined : createMeter(withoutCarriedIds(request), prices)
+      const measured = withoutCarriedIds(started.request)
+      const meter = plan.mode === 'off' ? undefined : createMeter(measured, prices)
       if (meter) deed.figures = meter.figures
       await rest(asked.slice)
       const onRound = (round: MessagesRequest, sent: MessagesRequest) => {
@@ -187,7 +199,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       }
       const target = targetFor(plan, request, asked.call)
       const sampled = await converse({ ...target, searching, onRound, onUsage: meter?.reported })
-      return { deed, sampled }
+      if ('refused' in sampled || !hidesThoughts(request)) return { deed, sampled }
+      return { deed, sampled: { ...sampled, events: thoughts.hide(sampled.events, asked.owner) } }
     },
 
     async count(request, asked) {

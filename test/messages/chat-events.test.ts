@@ -237,7 +237,7 @@ describe('other content', () => {
   it('shows thinking to a client that asked for it', async () => {
     const { message } = await stream(thoughtful, { thinking: { type: 'enabled', budget_tokens: 1024 } })
     expect(message.content).toEqual([
-      { type: 'thinking', thinking: 'Hmm.', signature: '' },
+      { type: 'thinking', thinking: 'Hmm.', signature: expect.stringMatching(/^toolshelf\./) },
       { type: 'text', text: 'Yes' },
     ])
   })

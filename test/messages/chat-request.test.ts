@@ -3,9 +3,12 @@ import { describe, expect, it } from 'vitest'
 import type { Fields } from '../../src/core/oracle/json.ts'
 import type { MessagesRequest } from '../../src/messages/types.ts'
 import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
-import { dialectOf, toChatRequest } from '../../src/messages/upstream/chat-request.ts'
+import { toChatRequest } from '../../src/messages/upstream/chat-request.ts'
+import { dialectOf } from '../../src/messages/upstream/dialects.ts'
+import { thoughtsOf } from '../../src/messages/upstream/thoughts.ts'
 import { callWith, completion, hello, sample, serveChat, talk } from './support/chat-server.ts'
 
+const thoughts = thoughtsOf('chat', 'm')
 const answer = { body: completion({ content: 'Hi' }) }
 
 const sent = async (request: Partial<MessagesRequest>): Promise<Fields> => {
@@ -120,15 +123,18 @@ describe('fields', () => {
     ['https://gateway.example/v1', 'openai/o4-mini', 'max_completion_tokens', false],
     ['http://127.0.0.1:11434/v1', 'gpt-oss:20b', 'max_tokens', true],
   ])('%s with %s: %s', (url, model, limit, temperature) => {
-    const body = toChatRequest({ ...hello, model, temperature: 0 }, dialectOf(new URL(url), model))
+    const body = toChatRequest({ ...hello, model, temperature: 0 }, dialectOf(new URL(url), model), thoughts)
     expect(body[limit]).toBe(100)
     expect('temperature' in body).toBe(temperature)
   })
 
   it('tells effort to models that have it', () => {
     const effort = (model: string, effort?: string) =>
-      toChatRequest({ ...hello, output_config: { effort } }, dialectOf(new URL('http://localhost'), model))
-        .reasoning_effort
+      toChatRequest(
+        { ...hello, output_config: { effort } },
+        dialectOf(new URL('http://localhost'), model),
+        thoughts,
+      ).reasoning_effort
     expect(effort('gpt-oss', 'low')).toBe('low')
     expect(effort('gpt-oss', 'max')).toBe('high')
     expect(effort('gpt-oss')).toBeUndefined()
@@ -258,7 +264,7 @@ describe('messages', () => {
     const source = { type: 'base64', media_type: 'application/pdf', data: 'QUJD' }
     const messages = [{ role: 'user', content: [{ type: 'document', title: 'a.pdf', source }] }]
     const url = new URL('https://api.openai.com/v1')
-    expect(toChatRequest({ ...hello, messages }, dialectOf(url, 'gpt-4o')).messages).toEqual([
+    expect(toChatRequest({ ...hello, messages }, dialectOf(url, 'gpt-4o'), thoughts).messages).toEqual([
       {
         role: 'user',
         content: [
@@ -278,7 +284,7 @@ describe('messages', () => {
       { role: 'user', content: 'One\n\n<system>\nCareful\n</system>' },
     ])
     const url = new URL('https://api.openai.com/v1')
-    expect(toChatRequest({ ...hello, messages }, dialectOf(url, 'gpt-4o')).messages).toEqual([
+    expect(toChatRequest({ ...hello, messages }, dialectOf(url, 'gpt-4o'), thoughts).messages).toEqual([
       { role: 'user', content: 'One' },
       { role: 'system', content: 'Careful' },
     ])
@@ -304,7 +310,9 @@ describe('messages', () => {
     'does not fall over %j',
     (message) => {
       const messages = [message] as unknown as Fields[]
-      expect(() => toChatRequest({ ...hello, messages }, dialectOf(new URL('http://a'), 'm'))).not.toThrow()
+      expect(() =>
+        toChatRequest({ ...hello, messages }, dialectOf(new URL('http://a'), 'm'), thoughts),
+      ).not.toThrow()
     },
   )
 })

@@ -4,11 +4,17 @@ import type { Fields, StreamEvent } from '../../src/messages/types.ts'
 import { UpstreamError } from '../../src/messages/upstream/http.ts'
 import { namesOf } from '../../src/messages/upstream/openai.ts'
 import { toMessageEvents } from '../../src/messages/upstream/responses-events.ts'
+import { thoughtsOf } from '../../src/messages/upstream/thoughts.ts'
 import { createCollector } from '../../src/reply.ts'
 
 const LONG = `mcp__${'warehouse'.repeat(8)}__count`
 const names = namesOf([{ name: 'get_weather' }, { name: LONG }])
-const asked = { model: 'gpt-5.4', names, searchName: 'tool_search_tool_regex' }
+const asked = {
+  model: 'gpt-5.4',
+  names,
+  searchName: 'tool_search_tool_regex',
+  thoughts: thoughtsOf('r', 'm'),
+}
 
 async function translate(...events: Fields[]): Promise<StreamEvent[]> {
   async function* all() {

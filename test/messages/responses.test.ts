@@ -14,9 +14,10 @@ type Body = { readonly tools?: Fields[]; readonly input: Fields[]; readonly [fie
 const FIELDS: Record<string, readonly string[]> = {
   body: [
     ...['model', 'instructions', 'tools', 'input', 'store', 'stream', 'tool_choice', 'parallel_tool_calls'],
-    ...['max_output_tokens', 'temperature', 'top_p', 'safety_identifier', 'text'],
+    ...['max_output_tokens', 'temperature', 'top_p', 'safety_identifier', 'text', 'reasoning', 'include'],
   ],
   message: ['type', 'role', 'content'],
+  reasoning: ['type', 'id', 'summary', 'encrypted_content'],
   function_call: ['type', 'call_id', 'name', 'namespace', 'arguments'],
   function_call_output: ['type', 'call_id', 'output'],
   tool_search_call: ['type', 'call_id', 'execution', 'status', 'arguments'],
@@ -226,6 +227,8 @@ describe('a plain request', () => {
     })
     expect(body).toEqual({
       model: 'gpt-5.4',
+      reasoning: { summary: 'auto' },
+      include: ['reasoning.encrypted_content'],
       instructions: 'Be kind.\n\nBe brief.',
       tools: [{ ...functionOf('read'), description: 'read!\n\nExamples of its input:\n{"city":"Rome"}' }],
       input: [
@@ -590,6 +593,9 @@ describe('the wire', () => {
   ])('%s: append', (model) => expect(upstream().wireFor(model).wire).toBe('append'))
 
   test('can be forced', () => {
-    expect(upstream({ wire: 'bridge' }).wireFor('gpt-6')).toEqual({ wire: 'bridge', why: 'it is forced' })
+    expect(upstream({ wire: 'bridge' }).wireFor('gpt-6')).toMatchObject({
+      wire: 'bridge',
+      why: 'it is forced',
+    })
   })
 })

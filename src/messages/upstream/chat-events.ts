@@ -1,11 +1,13 @@
 // The chunks of a chat completion as the events of a Messages reply. Servers differ: calls may lack an id or an index,
 // come whole or in pieces, one after the other or mixed; the reply has its blocks one after the other all the same.
 import { randomUUID } from 'node:crypto'
-import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../core/oracle/json.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../core/oracle/json.ts'
 import { inputOf } from '../../reply.ts'
 import type { MessagesRequest, StreamEvent } from '../types.ts'
+import type { Dialect } from './dialects.ts'
 import { UpstreamError } from './http.ts'
 import { messageOf, namesOf } from './openai.ts'
+import { asksForThinking, type Thoughts } from './thoughts.ts'
 
 /** A reply in the making. */
 export type Reply = {
@@ -15,7 +17,9 @@ export type Reply = {
   end(told: boolean): Generator<StreamEvent>
 }
 
-type Text = { readonly kind: 'text' | 'thinking'; waiting: string; opened: boolean }
+type Text = { readonly kind: 'text'; waiting: string; opened: boolean }
+/** Thinking, with what it carries for the call behind it. */
+type Thinking = { readonly kind: 'thinking'; readonly kept: Fields; waiting: string; opened: boolean }
 type ToolCall = {
   readonly kind: 'tool_use'
   readonly index: unknown
@@ -25,12 +29,13 @@ type ToolCall = {
   waiting: string
   opened: boolean
 }
-type Block = Text | ToolCall
+type Block = Text | Thinking | ToolCall
 
-export function createReply(request: MessagesRequest): Reply {
+export function createReply(request: MessagesRequest, dialect: Dialect, thoughts: Thoughts): Reply {
+  const { wantsReasoning, wantsExtraContent } = dialect
   const names = namesOf(request.tools)
-  const newId = idsFor(request)
-  const showsThinking = ['enabled', 'adaptive'].includes(textOf(fieldsOf(request.thinking).type))
+  const newId = idsFor(request, wantsReasoning || wantsExtraContent)
+  const hasThinking = asksForThinking(request) || wantsReasoning
   const calls: ToolCall[] = []
   /** Blocks that have not ended; only the first one may be open. */
   const queue: Block[] = []
@@ -59,11 +64,17 @@ export function createReply(request: MessagesRequest): Reply {
     }
   }
 
-  function say(kind: Text['kind'], text: string): void {
+  function say(kind: 'text' | 'thinking', text: string): void {
     if (text === '') return
     const last = queue.at(-1)
     if (last?.kind === kind) last.waiting += text
-    else queue.push({ kind, waiting: text, opened: false })
+    else queue.push({ kind, kept: {}, waiting: text, opened: false })
+  }
+
+  /** What the server wants back with a call stands in front of it. */
+  function keep(extra: Fields | undefined): void {
+    if (wantsExtraContent && extra)
+      queue.push({ kind: 'thinking', kept: { extra }, waiting: '', opened: false })
   }
 
   function call(piece: Piece): void {
@@ -72,6 +83,7 @@ export function createReply(request: MessagesRequest): Reply {
     if (known && piece.name !== '' && isWhole(known)) return
     const call = known ?? { ...piece, kind: 'tool_use', json: '', waiting: '', opened: false }
     if (!known) {
+      keep(piece.extra)
       calls.push(call)
       queue.push(call)
     }
@@ -86,13 +98,20 @@ export function createReply(request: MessagesRequest): Reply {
       const hasEnded = isEnd || (queue.length > 1 && isWhole(block))
       if (isReady(block)) yield* told(block)
       if (!hasEnded) return
-      if (block.opened) yield { type: 'content_block_stop', index: index++ }
+      if (block.opened) yield* ended(block)
       queue.shift()
     }
   }
 
+  const delta = (fields: Fields) => ({ type: 'content_block_delta', index, delta: fields })
+
+  function* ended(block: Block): Generator<StreamEvent> {
+    if (block.kind === 'thinking')
+      yield delta({ type: 'signature_delta', signature: thoughts.sign(block.kept) })
+    yield { type: 'content_block_stop', index: index++ }
+  }
+
   function* told(block: Block): Generator<StreamEvent> {
-    const delta = (fields: Fields) => ({ type: 'content_block_delta', index, delta: fields })
     if (!block.opened) {
       block.opened = true
       yield { type: 'content_block_start', index, content_block: opening(block) }
@@ -125,7 +144,7 @@ export function createReply(request: MessagesRequest): Reply {
       usage = { ...usage, ...fieldsOf(choice.usage), ...fieldsOf(chunk.usage) }
       yield* start(chunk)
       const delta = fieldsOf(choice.delta ?? choice.message)
-      if (showsThinking) say('thinking', textOf(delta.reasoning_content) || textOf(delta.reasoning))
+      if (hasThinking) say('thinking', textOf(delta.reasoning_content) || textOf(delta.reasoning))
       say('text', contentText(delta.content))
       refusal += textOf(delta.refusal)
       say('text', textOf(delta.refusal))
@@ -168,14 +187,21 @@ function contentText(content: unknown): string {
 }
 
 /** A piece of a call, or a whole one. */
-type Piece = { readonly index: unknown; readonly id: string; readonly name: string; readonly json: string }
+type Piece = {
+  readonly index: unknown
+  readonly id: string
+  readonly name: string
+  readonly json: string
+  readonly extra: Fields | undefined
+}
 
 function piecesOf({ tool_calls, function_call }: Fields): Piece[] {
   const pieces = function_call ? [{ function: function_call }] : listOf(tool_calls)
-  return pieces.map(fieldsOf).map(({ index, id, function: called }) => {
+  return pieces.map(fieldsOf).map(({ index, id, function: called, extra_content: extra }) => {
     const { name, arguments: input } = fieldsOf(called)
     const json = typeof input === 'string' ? input : input ? toJson(input) : ''
-    return { index: index ?? undefined, id: textOf(id), name: textOf(name), json }
+    const given = isFields(extra) ? extra : undefined
+    return { index: index ?? undefined, id: textOf(id), name: textOf(name), json, extra: given }
   })
 }
 
@@ -200,7 +226,9 @@ function isWhole(block: Block): boolean {
 
 /** Blank text before calls is no text, and the API would not take it back. */
 function isReady(block: Block): boolean {
-  return block.opened || (block.kind === 'tool_use' ? block.name !== '' : block.waiting.trim() !== '')
+  if (block.opened) return true
+  if (block.kind === 'tool_use') return block.name !== ''
+  return block.waiting.trim() !== '' || (block.kind === 'thinking' && 'extra' in block.kept)
 }
 
 function fragment(kind: Block['kind'], text: string): Fields {
@@ -210,11 +238,12 @@ function fragment(kind: Block['kind'], text: string): Fields {
 }
 
 /** Ids for calls: the server's own where the Messages API would take it and the conversation has it not yet. */
-function idsFor({ messages }: MessagesRequest): (id: string) => string {
+function idsFor({ messages }: MessagesRequest, isAlwaysNew: boolean): (id: string) => string {
   const blocks = listOf(messages).flatMap((message) => listOf(fieldsOf(message).content))
   const taken = new Set(blocks.map((block) => fieldsOf(block).id))
   return (id) => {
-    const fresh = /^[\w-]+$/.test(id) && !taken.has(id) ? id : `toolu_${newDigits()}`
+    const isTaken = isAlwaysNew || taken.has(id) || !/^[\w-]+$/.test(id)
+    const fresh = !isTaken ? id : `toolu_${newDigits()}`
     taken.add(fresh)
     return fresh
   }

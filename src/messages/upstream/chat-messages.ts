@@ -4,21 +4,15 @@ import { hash } from '../../core/hash.ts'
 import { bare, type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../core/oracle/json.ts'
 import { stringifyExact } from '../json/exact.ts'
 import type { MessagesRequest } from '../types.ts'
+import type { Dialect } from './dialects.ts'
 import { type Names, systemText } from './openai.ts'
+import type { Thoughts } from './thoughts.ts'
 
-/** What a model understands in messages. */
-export type Speech = {
-  /** Templates of many open models refuse a system message that is not the first. */
-  readonly systemAnywhere: boolean
-  readonly files: boolean
-}
-
-type Context = Speech & { readonly names: Names }
+type Context = Dialect & { readonly names: Names; readonly thoughts: Thoughts }
 
 type Turn = { readonly role: string; readonly blocks: readonly Fields[] }
 
-export function toMessages(request: MessagesRequest, names: Names, speech: Speech): Fields[] {
-  const context = { ...speech, names }
+export function toMessages(request: MessagesRequest, context: Context): Fields[] {
   const system = systemText(request.system)
   const turns = turnsOf(listOf(request.messages), context)
   return [
@@ -32,13 +26,13 @@ export function toMessages(request: MessagesRequest, names: Names, speech: Speec
 }
 
 /** Messages of one role in a row are one turn, as the Messages API has it; empty ones are none. */
-function turnsOf(messages: readonly unknown[], { systemAnywhere }: Context): Turn[] {
+function turnsOf(messages: readonly unknown[], { systemAnywhere, thoughts }: Context): Turn[] {
   const turns: Turn[] = []
   for (const { role, content } of messages.map(fieldsOf)) {
     const isNote = role === 'system' && !systemAnywhere
-    const spoken = blocksOf(content).filter(isSpoken)
-    const blocks = role === 'system' ? spoken.filter(isText) : spoken
-    if (blocks.length === 0) continue
+    const isTold = (block: Fields) => isSpoken(block) || thoughts.keptIn(block) !== undefined
+    const blocks = blocksOf(content).filter(role === 'system' ? isSpokenText : isTold)
+    if (!blocks.some(isSpoken)) continue
     const told = isNote ? [{ type: 'text', text: `<system>\n${systemText(blocks)}\n</system>` }] : blocks
     const as = isNote ? 'user' : textOf(role)
     const last = turns.at(-1)
@@ -52,6 +46,10 @@ function blocksOf(content: unknown): readonly Fields[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content).filter(isFields)
 }
 
+function isSpokenText(block: Fields): boolean {
+  return isText(block) && isSpoken(block)
+}
+
 /** Thinking belongs to the model that thought it. */
 function isSpoken({ type, text }: Fields): boolean {
   return type === 'text' ? textOf(text) !== '' : type !== 'thinking' && type !== 'redacted_thinking'
@@ -59,39 +57,68 @@ function isSpoken({ type, text }: Fields): boolean {
 
 /** A message with its calls, and directly after it one answer for each. */
 function fromAssistant(turn: Turn, next: Turn | undefined, context: Context): Fields[] {
-  const calls = turn.blocks.filter(isCall)
+  const spoken = turn.blocks.filter(isSpoken)
+  const calls = spoken.filter(isCall)
   const answers = answersTo(turn, next)
-  const text = textIn(
-    turn.blocks.filter((block) => !isCall(block)).flatMap((block) => toParts(block, context)),
-  )
+  const text = textIn(spoken.filter((block) => !isCall(block)).flatMap((block) => toParts(block, context)))
   return [
     {
       role: 'assistant',
       content: text || null,
-      ...(calls.length > 0 ? { tool_calls: calls.map((call) => toToolCall(call, context)) } : {}),
+      ...reasoningOf(turn, context),
+      ...(calls.length > 0 ? { tool_calls: toToolCalls(turn, context) } : {}),
     },
     ...calls.map(({ id }) => ({
       role: 'tool',
-      tool_call_id: toCallId(id),
+      tool_call_id: toCallId(id, context),
       content: toResultText(answers.get(id), context),
     })),
   ]
+}
+
+/** Stands for reasoning that is lost: servers refuse calls without any. */
+const LOST_REASONING = '.'
+
+function reasoningOf({ blocks }: Turn, { wantsReasoning, thoughts }: Context): Fields {
+  if (!wantsReasoning) return {}
+  const kept = blocks.filter((block) => thoughts.keptIn(block)).map(({ thinking }) => textOf(thinking))
+  const text = kept.join('') || (blocks.some(isCall) ? LOST_REASONING : '')
+  return text === '' ? {} : { reasoning_content: text }
+}
+
+/** What a thinking block carries beside its text belongs to the call behind it. */
+function toToolCalls({ blocks }: Turn, context: Context): Fields[] {
+  const { wantsExtraContent, extraContentOtherwise, thoughts } = context
+  let extra = extraContentOtherwise
+  const calls: Fields[] = []
+  for (const block of blocks) {
+    const kept = fieldsOf(thoughts.keptIn(block)?.extra)
+    if (Object.keys(kept).length > 0) extra = kept
+    if (!isCall(block)) continue
+    calls.push({
+      ...toToolCall(block, context),
+      ...(wantsExtraContent && extra ? { extra_content: extra } : {}),
+    })
+    extra = undefined
+  }
+  return calls
 }
 
 function isCall({ type }: Fields): boolean {
   return type === 'tool_use'
 }
 
-function toToolCall({ id, name, input }: Fields, { names }: Context): Fields {
-  const called = { name: names.short(textOf(name)), arguments: stringifyExact(input ?? {}) }
-  return { id: toCallId(id), type: 'function', function: called }
+function toToolCall({ id, name, input }: Fields, context: Context): Fields {
+  const called = { name: context.names.short(textOf(name)), arguments: stringifyExact(input ?? {}) }
+  return { id: toCallId(id, context), type: 'function', function: called }
 }
 
 const LONGEST_ID = 40
 
-/** OpenAI takes 40 characters. */
-function toCallId(id: unknown): string {
+/** OpenAI takes 40 characters, Mistral nine letters and digits. */
+function toCallId(id: unknown, { callIds }: Context): string {
   const text = textOf(id)
+  if (callIds === 'nine') return /^[a-z\d]{9}$/i.test(text) ? text : hash(text).slice(-9)
   return text.length <= LONGEST_ID ? text : `call_${hash(text)}`
 }
 
@@ -129,11 +156,17 @@ function fromUser(turn: Turn, before: Turn | undefined, context: Context): Field
   )
   const media = (results ?? []).flatMap((result) => {
     const shown = resultParts(result, context).filter((part) => !isText(part))
-    return shown.length > 0 ? [toText(`From the result of ${toCallId(result.tool_use_id)}:`), ...shown] : []
+    return shown.length > 0
+      ? [toText(`From the result of ${toCallId(result.tool_use_id, context)}:`), ...shown]
+      : []
   })
   const parts = [...media, ...(rest ?? []).flatMap((block) => toParts(block, context))]
   if (parts.length === 0) return []
-  return [{ role: 'user', content: parts.every(isText) ? textIn(parts) : parts }]
+  const isAfterTool = before?.blocks.some(isCall) && context.wantsAssistantAfterTool
+  return [
+    ...(isAfterTool ? [{ role: 'assistant', content: 'OK.' }] : []),
+    { role: 'user', content: parts.every(isText) ? textIn(parts) : parts },
+  ]
 }
 
 function toText(text: string): Fields {

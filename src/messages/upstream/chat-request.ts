@@ -4,27 +4,10 @@ import { hash } from '../../core/hash.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../core/oracle/json.ts'
 import type { MessagesRequest } from '../types.ts'
 import { plainTool } from '../wire/plain-tool.ts'
-import { type Speech, toMessages } from './chat-messages.ts'
+import { toMessages } from './chat-messages.ts'
+import type { Dialect } from './dialects.ts'
 import { type Names, namesOf } from './openai.ts'
-
-/** What a server and a model take. */
-export type Dialect = Speech & {
-  readonly limit: 'max_tokens' | 'max_completion_tokens'
-  readonly temperature: boolean
-  readonly effort: boolean
-}
-
-export function dialectOf({ hostname }: URL, model: string): Dialect {
-  const openai = hostname === 'api.openai.com' || hostname.endsWith('.openai.azure.com')
-  const reasoning = /(^|\/)(o\d|gpt-([5-9]|\d\d))/.test(model)
-  return {
-    limit: openai || reasoning ? 'max_completion_tokens' : 'max_tokens',
-    systemAnywhere: openai,
-    files: openai || hostname === 'openrouter.ai',
-    temperature: !reasoning,
-    effort: reasoning || model.includes('gpt-oss'),
-  }
-}
+import { asksForThinking, effortOf, type Thoughts } from './thoughts.ts'
 
 /** Why the request cannot be told to a server that runs no tools itself; undefined where it can. */
 export function hostedToolFault({ tools }: MessagesRequest): string | undefined {
@@ -35,7 +18,7 @@ export function hostedToolFault({ tools }: MessagesRequest): string | undefined 
   return `${name} is run by Anthropic's API, and this upstream speaks Chat Completions. Leave it out of \`tools\`, or use an upstream that speaks the Messages API.`
 }
 
-export function toChatRequest(request: MessagesRequest, dialect: Dialect): Fields {
+export function toChatRequest(request: MessagesRequest, dialect: Dialect, thoughts: Thoughts): Fields {
   const names = namesOf(request.tools)
   const tools = listOf(request.tools).map((tool) => toTool(fieldsOf(tool), names))
   const stop = listOf(request.stop_sequences)
@@ -44,12 +27,12 @@ export function toChatRequest(request: MessagesRequest, dialect: Dialect): Field
     [dialect.limit]: request.max_tokens,
     ...(dialect.temperature ? { temperature: request.temperature, top_p: request.top_p } : {}),
     ...(stop.length > 0 ? { stop } : {}),
-    ...(dialect.effort ? { reasoning_effort: effortOf(request.output_config) } : {}),
+    ...thinkingOf(request, dialect),
     response_format: formatOf(request),
     user: userOf(request.metadata),
     ...(request.stream === true ? { stream: true, stream_options: { include_usage: true } } : {}),
     ...(tools.length > 0 ? { ...toToolChoice(fieldsOf(request.tool_choice), names), tools } : {}),
-    messages: toMessages(request, names, dialect),
+    messages: toMessages(request, { ...dialect, names, thoughts }),
   }
 }
 
@@ -72,10 +55,15 @@ function toToolChoice({ type, name, disable_parallel_tool_use }: Fields, names: 
   }
 }
 
-function effortOf(config: unknown): string | undefined {
-  const effort = textOf(fieldsOf(config).effort)
-  if (effort === 'low' || effort === 'medium') return effort
-  return effort === '' ? undefined : 'high'
+/** Whether and how much to think, as far as the client says and the server knows. */
+function thinkingOf(request: MessagesRequest, dialect: Dialect): Fields {
+  const { efforts, noEffort, takesThinking } = dialect
+  const isOff = fieldsOf(request.thinking).type === 'disabled'
+  const type = isOff ? 'disabled' : asksForThinking(request) ? 'enabled' : undefined
+  return {
+    ...(takesThinking && type ? { thinking: { type } } : {}),
+    reasoning_effort: isOff ? noEffort : efforts?.[effortOf(request)],
+  }
 }
 
 function formatOf({ output_config, output_format }: MessagesRequest): Fields | undefined {

@@ -1,11 +1,12 @@
 // An upstream that speaks OpenAI's Chat Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, OpenAI and others.
 import type { IncomingMessage } from 'node:http'
-import { type Fields, fieldsOf, listOf, without } from '../../core/oracle/json.ts'
+import { type Fields, fieldsOf, listOf } from '../../core/oracle/json.ts'
 import { jsonBytes } from '../json/text.ts'
 import { readEvents, type ServerSentEvent } from '../stream/sse.ts'
 import type {
   Answer,
   Call,
+  ChosenWire,
   Headers,
   MessagesRequest,
   Sampled,
@@ -14,10 +15,13 @@ import type {
   Wire,
 } from '../types.ts'
 import { createReply, type Reply } from './chat-events.ts'
-import { dialectOf, hostedToolFault, toChatRequest } from './chat-request.ts'
+import { hostedToolFault, toChatRequest } from './chat-request.ts'
+import { dialectOf } from './dialects.ts'
 import { ask, open, readWhole, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
+import { offer } from './offer.ts'
 import { addressOf, bearer, errorAnswer, jsonOf, toApiError, toModels } from './openai.ts'
+import { thoughtsOf } from './thoughts.ts'
 
 export type ChatOptions = {
   /** The base, such as `http://127.0.0.1:11434/v1`. */
@@ -40,19 +44,26 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
       signal,
     })
 
+  const name = `chat ${url.host}`
+  const chosen: ChosenWire = wire
+    ? { wire, why: 'it is forced' }
+    : { wire: 'append', why: 'Chat Completions knows no tool references' }
   const upstream: Upstream = {
-    name: `chat ${url.host}`,
-    wireFor: () =>
-      wire
-        ? { wire, why: 'it is forced' }
-        : { wire: 'append', why: 'Chat Completions knows no tool references' },
+    name,
+    wireFor(model) {
+      const { mostTools } = dialectOf(url, model)
+      return mostTools === undefined ? chosen : { ...chosen, mostTools }
+    },
     async sample(request, call) {
       const fault = hostedToolFault(request)
       if (fault !== undefined) return { refused: errorAnswer(400, fault) }
-      const body = toChatRequest(request, dialectOf(url, request.model))
-      const accepted = await offer(body, (smaller) => post(smaller, call), call.signal)
+      const dialect = dialectOf(url, request.model)
+      const thoughts = thoughtsOf(name, request.model)
+      const body = toChatRequest(request, dialect, thoughts)
+      const accepted = await offer(body, SPARE, (smaller) => post(smaller, call))
       if ('refused' in accepted) return accepted
-      return sampled(accepted.incoming, request, call.signal)
+      const reply = createReply(request, dialect, thoughts)
+      return sampled(accepted.incoming, request, reply, call.signal)
     },
     countTokens: async () => undefined,
     models: async ({ headers, signal }) =>
@@ -63,37 +74,17 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
 
 /** What a reply can do without. */
 const SPARE = [
-  ...['stream_options', 'user', 'parallel_tool_calls', 'reasoning_effort', 'temperature', 'top_p'],
-  ...['max_tokens', 'max_completion_tokens'],
+  ...['stream_options', 'user', 'parallel_tool_calls', 'reasoning_effort', 'thinking', 'temperature'],
+  ...['top_p', 'max_tokens', 'max_completion_tokens'],
 ]
-
-/** Offers the request until the server takes it or names nothing more that can be spared: no two take the same. */
-async function offer(
-  request: Fields,
-  post: (body: Fields) => Promise<IncomingMessage>,
-  signal: AbortSignal,
-): Promise<{ readonly incoming: IncomingMessage } | { readonly refused: Answer }> {
-  for (let body = request; ; ) {
-    const incoming = await post(body)
-    if (incoming.statusCode === 200) return { incoming }
-    const answer = await explained(() => readWhole(incoming), signal)
-    const named = SPARE.filter((field) => body[field] !== undefined && isRefused(field, answer))
-    if (named.length === 0) return { refused: toApiError(answer) }
-    body = without(body, ...named)
-  }
-}
-
-function isRefused(field: string, { status, body }: Answer): boolean {
-  return (status === 400 || status === 422) && new RegExp(`\\b${field}\\b`).test(body)
-}
 
 async function sampled(
   incoming: IncomingMessage,
   request: MessagesRequest,
+  reply: Reply,
   signal: AbortSignal,
 ): Promise<Sampled> {
   const headers = relayed(incoming)
-  const reply = createReply(request)
   if (request.stream === true && !/json|html/.test(incoming.headers['content-type'] ?? ''))
     return { events: streamed(incoming, reply, signal), headers }
   const answer = await explained(() => readWhole(incoming), signal)

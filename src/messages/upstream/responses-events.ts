@@ -3,11 +3,14 @@ import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../core/oracle
 import type { StreamEvent } from '../types.ts'
 import { UpstreamError } from './http.ts'
 import { messageOf, type Names } from './openai.ts'
+import { thoughtOf } from './responses-reasoning.ts'
+import type { Thoughts } from './thoughts.ts'
 
 export type Asked = {
   readonly model: string
   readonly names: Names
   readonly searchName: string | undefined
+  readonly thoughts: Thoughts
 }
 
 export async function* toMessageEvents(
@@ -21,7 +24,13 @@ export async function* toMessageEvents(
 }
 
 /** A content block in the making: it begins as `start`, and all that is known of it so far is `text`. */
-type Piece = { readonly key: string; readonly start: Fields; readonly text: string }
+type Piece = {
+  readonly key: string
+  readonly start: Fields
+  readonly text: string
+  /** Of a thinking block, told at its end. */
+  readonly signature?: string
+}
 
 type Reply = { readonly read: (event: Fields) => StreamEvent[]; readonly isOver: () => boolean }
 
@@ -127,9 +136,14 @@ function createBlocks(): Blocks {
   }
   const close = (): StreamEvent[] => {
     if (!open) return []
-    told.add(open.key)
+    const { key, signature } = open
+    told.add(key)
     open = undefined
-    return [{ type: 'content_block_stop', index: index++ }]
+    const signed = { type: 'signature_delta', signature }
+    return [
+      ...(signature === undefined ? [] : [{ type: 'content_block_delta', index, delta: signed }]),
+      { type: 'content_block_stop', index: index++ },
+    ]
   }
   const whole = (piece: Piece) => {
     const said = open?.key === piece.key ? open.text : ''
@@ -158,18 +172,28 @@ function createBlocks(): Blocks {
 }
 
 function deltaEvent(index: number, { start }: Piece, text: string): StreamEvent {
-  const delta =
-    start.type === 'text' ? { type: 'text_delta', text } : { type: 'input_json_delta', partial_json: text }
+  const deltas: { readonly [type: string]: Fields } = {
+    text: { type: 'text_delta', text },
+    thinking: { type: 'thinking_delta', thinking: text },
+  }
+  const delta = deltas[textOf(start.type)] ?? { type: 'input_json_delta', partial_json: text }
   return { type: 'content_block_delta', index, delta }
 }
 
-/** The blocks that a whole item is. Reasoning and items of OpenAI's own tools are none. */
+/** The blocks that a whole item is. Items of OpenAI's own tools are none. */
 function piecesOf(item: Fields, index: unknown, asked: Asked): Piece[] {
+  if (item.type === 'reasoning') return reasoningPieces(item, index, asked)
   if (item.type === 'message')
     return listOf(item.content).flatMap((part, place) => partPieces(fieldsOf(part), index, place))
   const calls = callPieces(item, index, asked)
   if (!calls.every(isCallable)) throw new UpstreamError('the upstream called a tool without a name or an id.')
   return calls
+}
+
+function reasoningPieces(item: Fields, index: unknown, { thoughts }: Asked): Piece[] {
+  const thought = thoughtOf(item, thoughts)
+  const start = { type: 'thinking', thinking: '', signature: '' }
+  return thought ? [{ key: `${index}.reasoning`, start, ...thought }] : []
 }
 
 function partPieces(part: Fields, index: unknown, place: unknown): Piece[] {

@@ -12,7 +12,10 @@ import type { MessagesRequest } from '../types.ts'
 import { failedText, loadedText, removedText } from '../wire/notes.ts'
 import { plainTool } from '../wire/plain-tool.ts'
 import { withRemarksInside } from '../wire/remarks.ts'
+import type { Dialect } from './dialects.ts'
 import { jsonOf, type Names, namesOf, systemText } from './openai.ts'
+import { reasoningIn, thinkingOf } from './responses-reasoning.ts'
+import type { Thoughts } from './thoughts.ts'
 
 export type Translated = {
   readonly body: Fields
@@ -22,7 +25,11 @@ export type Translated = {
 }
 
 /** The Responses request, or what of this one cannot be said in it. */
-export function toResponses(given: MessagesRequest): Translated | { readonly fault: string } {
+export function toResponses(
+  given: MessagesRequest,
+  dialect: Dialect,
+  thoughts: Thoughts,
+): Translated | { readonly fault: string } {
   const request = withRemarksInside(given)
   const { steps } = walk(request)
   const fault = faultIn(request, steps)
@@ -34,10 +41,11 @@ export function toResponses(given: MessagesRequest): Translated | { readonly fau
     model,
     instructions: systemText(system) || undefined,
     tools: toolsOf(request, names),
-    input: inputOf(steps, names),
+    input: inputOf(steps, names, thoughts),
     store: false,
     stream: stream === true,
     ...settingsOf(request, names),
+    ...thinkingOf(request, dialect),
   }
   return { body, names, searchName: searchTool && nameOf(searchTool) }
 }
@@ -125,10 +133,12 @@ function choiceOf({ type, name }: Fields, { tools = [] }: MessagesRequest, names
   return type === 'none' ? 'none' : undefined
 }
 
-function inputOf(steps: readonly Step[], names: Names): Fields[] {
+function inputOf(steps: readonly Step[], names: Names, thoughts: Thoughts): Fields[] {
   const loaded = new Set<string>()
-  return steps.flatMap((step) => {
-    const items = itemsOf(step, names, loaded)
+  return steps.flatMap((step, index) => {
+    const isFollowed = steps[index + 1]?.message === step.message
+    const items = isFollowed ? reasoningIn(step.block, thoughts) : []
+    items.push(...itemsOf(step, names, loaded))
     for (const { name } of step.revealed) loaded.add(name)
     return items
   })

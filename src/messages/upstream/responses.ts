@@ -5,19 +5,27 @@ import { type Fields, fieldsOf, isFields, textOf } from '../../core/oracle/json.
 import { jsonBytes } from '../json/text.ts'
 import { readEvents } from '../stream/sse.ts'
 import type { Call, ChosenWire, MessagesRequest, Sampled, Upstream, Wire } from '../types.ts'
-import { ask, open, readWhole, relayed, UpstreamError } from './http.ts'
+import { dialectOf } from './dialects.ts'
+import { ask, open, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
-import { addressOf, bearer, errorAnswer, jsonOf, toApiError, toModels } from './openai.ts'
+import { offer } from './offer.ts'
+import { addressOf, bearer, errorAnswer, jsonOf, toModels } from './openai.ts'
 import { toMessageEvents } from './responses-events.ts'
 import { toResponses } from './responses-request.ts'
+import { type Thoughts, thoughtsOf } from './thoughts.ts'
 
 export type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wire?: Wire }
 
 export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): Upstream {
+  const name = `responses ${url.host}`
   const upstream: Upstream = {
-    name: `responses ${url.host}`,
-    wireFor: (model) => (wire ? { wire, why: 'it is forced' } : wireOf(model)),
-    sample: (request, call) => sample(url, key, request, call),
+    name,
+    wireFor(model) {
+      const chosen: ChosenWire = wire ? { wire, why: 'it is forced' } : wireOf(model)
+      const { mostTools } = dialectOf(url, model)
+      return mostTools === undefined ? chosen : { ...chosen, mostTools }
+    },
+    sample: (request, call) => sample(url, key, request, call, thoughtsOf(name, request.model)),
     countTokens: async () => undefined,
     async models({ headers, signal }) {
       return toModels(
@@ -44,20 +52,27 @@ async function sample(
   key: string | undefined,
   request: MessagesRequest,
   { headers, signal }: Call,
+  thoughts: Thoughts,
 ): Promise<Sampled> {
-  const translated = toResponses(request)
+  const translated = toResponses(request, dialectOf(url, request.model), thoughts)
   if ('fault' in translated) return { refused: errorAnswer(400, translated.fault) }
   const { body, names, searchName } = translated
-  const incoming = await open(addressOf(url, 'responses'), {
-    method: 'POST',
-    headers: { ...bearer(headers, key), 'content-type': 'application/json' },
-    body: jsonBytes(body),
-    signal,
-  })
-  if (incoming.statusCode !== 200) return { refused: toApiError(await readWhole(incoming)) }
-  const events = toMessageEvents(eventsIn(incoming, signal), { model: request.model, names, searchName })
-  return { events, headers: relayed(incoming) }
+  const post = (offered: Fields) =>
+    open(addressOf(url, 'responses'), {
+      method: 'POST',
+      headers: { ...bearer(headers, key), 'content-type': 'application/json' },
+      body: jsonBytes(offered),
+      signal,
+    })
+  const accepted = await offer(body, SPARE, post)
+  if ('refused' in accepted) return accepted
+  const { incoming } = accepted
+  const asked = { model: request.model, names, searchName, thoughts }
+  return { events: toMessageEvents(eventsIn(incoming, signal), asked), headers: relayed(incoming) }
 }
+
+/** Settings that not every model takes, and that a reply can do without. */
+const SPARE = ['reasoning', 'include', 'temperature', 'top_p']
 
 /** What the answer says, streamed or whole: some servers do the one where the other was asked for. */
 async function* eventsIn(incoming: IncomingMessage, signal: AbortSignal): AsyncGenerator<Fields> {

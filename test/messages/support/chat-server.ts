@@ -23,15 +23,25 @@ export type ChatRequest = {
 
 export type ChatServer = { readonly url: URL; readonly requests: ChatRequest[]; readonly ports: Set<number> }
 
+/** What one server takes beyond what all take, and what only it refuses. */
+export type ServerRules = {
+  readonly fields?: readonly string[]
+  readonly assistantFields?: readonly string[]
+  readonly fault?: (body: Fields) => string | undefined
+}
+
 /** Serves until the test is over; refuses what is wrong before it asks for an answer. */
-export async function serveChat(answer: (request: ChatRequest) => ChatAnswer): Promise<ChatServer> {
+export async function serveChat(
+  answer: (request: ChatRequest) => ChatAnswer,
+  rules: ServerRules = {},
+): Promise<ChatServer> {
   const requests: ChatRequest[] = []
   const ports = new Set<number>()
   const server = createServer(async (incoming, outgoing) => {
     ports.add(incoming.socket.remotePort ?? 0)
     const request = await read(incoming)
     requests.push(request)
-    const fault = request.method === 'POST' ? faultOf(request.body) : undefined
+    const fault = request.method === 'POST' ? faultOf(request.body, rules) : undefined
     await write(fault === undefined ? answer(request) : refusal(fault), outgoing)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -97,13 +107,19 @@ const KNOWN_IN_MESSAGE: Record<string, readonly string[]> = {
   tool: ['role', 'tool_call_id', 'content'],
 }
 
-function faultOf(body: Fields): string | undefined {
-  const unknown = Object.keys(body).find((field) => !KNOWN.has(field))
+function faultOf(
+  body: Fields,
+  { fields = [], assistantFields = [], fault }: ServerRules,
+): string | undefined {
+  const unknown = Object.keys(body).find((field) => !KNOWN.has(field) && !fields.includes(field))
   if (unknown) return `Unrecognized request argument supplied: ${unknown}`
   if (body.stream_options && !body.stream) return 'stream options without a stream'
   if (body.tool_choice && !body.tools) return "'tool_choice' is only allowed when 'tools' are specified"
   return (
-    toolFault(listOf(body.tools)) ?? messageFault(listOf(body.messages)) ?? orderFault(listOf(body.messages))
+    toolFault(listOf(body.tools)) ??
+    messageFault(listOf(body.messages), assistantFields) ??
+    orderFault(listOf(body.messages)) ??
+    fault?.(body)
   )
 }
 
@@ -121,9 +137,12 @@ function toolFault(tools: readonly unknown[]): string | undefined {
   return index < 0 ? undefined : `tools[${index}] is wrong: ${JSON.stringify(tools[index])}`
 }
 
-function messageFault(messages: readonly unknown[]): string | undefined {
+function messageFault(messages: readonly unknown[], assistantFields: readonly string[]): string | undefined {
   const isWrong = (message: Fields) => {
-    const known = KNOWN_IN_MESSAGE[String(message.role)] ?? []
+    const known = [
+      ...(KNOWN_IN_MESSAGE[String(message.role)] ?? []),
+      ...(message.role === 'assistant' ? assistantFields : []),
+    ]
     if (Object.keys(message).some((field) => !known.includes(field))) return true
     if (message.content === null) return !message.tool_calls
     return message.role === 'user' && Array.isArray(message.content)

@@ -72,9 +72,10 @@ function chatAnswer(deed: Deed, isStream: boolean, number: number): ChatAnswer {
 const KNOWN: { readonly [type: string]: readonly string[] } = {
   body: [
     ...['model', 'instructions', 'tools', 'input', 'store', 'stream', 'tool_choice', 'parallel_tool_calls'],
-    ...['max_output_tokens', 'temperature', 'top_p', 'safety_identifier', 'text'],
+    ...['max_output_tokens', 'temperature', 'top_p', 'safety_identifier', 'text', 'reasoning', 'include'],
   ],
   message: ['type', 'role', 'content'],
+  reasoning: ['type', 'id', 'summary', 'encrypted_content'],
   function_call: ['type', 'call_id', 'name', 'namespace', 'arguments'],
   function_call_output: ['type', 'call_id', 'output'],
   tool_search_call: ['type', 'call_id', 'execution', 'status', 'arguments'],
@@ -104,8 +105,30 @@ function faultOf(body: Fields): string | undefined {
   return alone === undefined ? undefined : `no call or no output for ${alone}`
 }
 
-/** A Responses model on loopback, with `tool_search` unless it is of the fourth generation. */
-export async function startResponses(target: string, query = target): Promise<Model> {
+/** Reasoning items of a request, and what each stands in front of. */
+export const reasoningIn = ({ input }: Fields): string[] => {
+  const items = listOf(input).map(fieldsOf)
+  return items.flatMap(({ type, encrypted_content: content }, index) =>
+    type === 'reasoning' ? [`${content} ${items[index + 1]?.type}`] : [],
+  )
+}
+
+/** Models of the fourth generation neither reason nor search. */
+function reasoningFault(body: Fields): string | undefined {
+  if (!/^gpt-4/.test(String(body.model))) return undefined
+  if (body.reasoning) return "Unsupported parameter: 'reasoning.effort' is not supported with this model."
+  return body.include ? 'Encrypted content is not supported with this model.' : undefined
+}
+
+/**
+ * A Responses model on loopback, with `tool_search` unless it is of the fourth generation. One that thinks gives a
+ * reasoning item in front of every other.
+ */
+export async function startResponses(
+  target: string,
+  query = target,
+  { thinks = false }: { thinks?: boolean } = {},
+): Promise<Model> {
   const bodies: Fields[] = []
   const server = createServer(async (incoming, outgoing) => {
     const json = await text(incoming)
@@ -117,9 +140,11 @@ export async function startResponses(target: string, query = target): Promise<Mo
     if (incoming.method === 'GET')
       return send(200, { object: 'list', data: [{ id: 'gpt-5.4', object: 'model' }] })
     bodies.push(body)
-    const fault = faultOf(body)
+    const fault = faultOf(body) ?? reasoningFault(body)
     if (fault) return send(400, { error: { message: fault, type: 'invalid_request_error' } })
-    const response = responseTo(body, target, query, bodies.length)
+    const said = responseTo(body, target, query, bodies.length)
+    const thought = reasoningItem(bodies.length)
+    const response = thinks ? { ...said, output: [thought, ...said.output] } : said
     if (body.stream !== true) return send(200, response)
     outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
     for (const event of eventsOf(response))
@@ -154,6 +179,11 @@ function responseTo(
     output: [itemOf(deed, number)],
     usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110 },
   }
+}
+
+function reasoningItem(number: number): Fields {
+  const summary = [{ type: 'summary_text', text: `summary ${number}` }]
+  return { type: 'reasoning', id: `rs_${number}`, summary, encrypted_content: `enc_${number}` }
 }
 
 function itemOf(deed: Deed, number: number): Fields {

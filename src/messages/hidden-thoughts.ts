@@ -1,0 +1,125 @@
+// Keeps what a model thought from clients that did not ask to see it, and gives it back to the model: many refuse the
+// next turn of a conversation whose calls have lost their reasoning. What is lost here, the upstream makes up for.
+import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
+import { blocksOf } from '../core/oracle/turns.ts'
+import { type BlockInMaking, finished, grow } from '../reply.ts'
+import type { MessagesRequest, StreamEvent } from './types.ts'
+import { isKeptThought } from './upstream/thoughts.ts'
+
+/** A thinking block and its place in the reply that it was taken from. */
+type Hidden = { readonly at: number; readonly block: Fields }
+
+export type HiddenThoughts = {
+  /** The request with the thoughts that its client never saw. */
+  readonly restore: (request: MessagesRequest, owner: string) => MessagesRequest
+  /** A reply without its thoughts, which are remembered. */
+  readonly hide: (events: AsyncIterable<StreamEvent>, owner: string) => AsyncIterable<StreamEvent>
+}
+
+/** Characters of thoughts that are remembered: in all, and of one reply. */
+const MOST_CHARACTERS = 64_000_000
+const MOST_OF_ONE = 2_000_000
+
+export function createHiddenThoughts(mostCharacters = MOST_CHARACTERS): HiddenThoughts {
+  const memory = createMemory(mostCharacters)
+
+  function restored(message: Fields, owner: string): Fields {
+    if (message.role !== 'assistant') return message
+    const blocks = [...blocksOf(message.content)]
+    const call = blocks.find(({ type }) => type === 'tool_use')
+    const hidden = call && memory.get(keyOf(owner, call))
+    if (!hidden || blocks.some(isKeptThought)) return message
+    for (const { at, block } of hidden) blocks.splice(at, 0, block)
+    return { ...message, content: blocks }
+  }
+
+  return {
+    restore(request, owner) {
+      if (memory.isEmpty()) return request
+      const messages = request.messages.map((message) => restored(message, owner))
+      const isSame = messages.every((message, index) => message === request.messages[index])
+      return isSame ? request : { ...request, messages }
+    },
+    hide: (events, owner) =>
+      withoutThoughts(events, (call, hidden) => memory.set(keyOf(owner, call), hidden)),
+  }
+}
+
+/** Ids of calls are unique where thoughts are kept, so the first one of a reply names it. */
+function keyOf(owner: string, { id }: Fields): string {
+  return `${owner} ${textOf(id)}`
+}
+
+type Memory = {
+  readonly isEmpty: () => boolean
+  readonly get: (key: string) => readonly Hidden[] | undefined
+  readonly set: (key: string, hidden: readonly Hidden[]) => void
+}
+
+/** Forgets what was used longest ago when there is too much. */
+function createMemory(mostCharacters: number): Memory {
+  const known = new Map<string, { readonly hidden: readonly Hidden[]; readonly size: number }>()
+  let total = 0
+  const forget = (key: string) => {
+    total -= known.get(key)?.size ?? 0
+    known.delete(key)
+  }
+  return {
+    isEmpty: () => known.size === 0,
+    get(key) {
+      const entry = known.get(key)
+      if (!entry) return undefined
+      known.delete(key)
+      known.set(key, entry)
+      return entry.hidden
+    },
+    set(key, hidden) {
+      const texts = hidden.map(({ block }) => textOf(block.thinking) + textOf(block.signature))
+      const size = key.length + texts.join('').length
+      forget(key)
+      if (size > Math.min(MOST_OF_ONE, mostCharacters)) return
+      known.set(key, { hidden, size })
+      total += size
+      for (const oldest of known.keys()) {
+        if (total <= mostCharacters) break
+        forget(oldest)
+      }
+    },
+  }
+}
+
+type Kept = (call: Fields, hidden: readonly Hidden[]) => void
+
+/** A thinking block is held until it is whole: only then is it known to be one that upstreams want back. */
+async function* withoutThoughts(
+  events: AsyncIterable<StreamEvent>,
+  onHidden: Kept,
+): AsyncGenerator<StreamEvent> {
+  const hidden: Hidden[] = []
+  let held: { readonly events: StreamEvent[]; readonly making: BlockInMaking } | undefined
+  let call: Fields | undefined
+  const shown = (event: StreamEvent): StreamEvent =>
+    hidden.length === 0 ? event : { ...event, index: Number(event.index) - hidden.length }
+  for await (const event of events) {
+    const block = fieldsOf(event.content_block)
+    if (event.type === 'content_block_start' && block.type === 'thinking')
+      held = { events: [], making: { block, json: '' } }
+    if (event.type === 'content_block_start' && block.type === 'tool_use') call ??= block
+    if (event.type === 'message_delta' && call && hidden.length > 0) onHidden(call, hidden)
+    if (!event.type.startsWith('content_block_')) {
+      yield event
+      continue
+    }
+    if (!held) {
+      yield shown(event)
+      continue
+    }
+    held.events.push(event)
+    grow(held.making, fieldsOf(event.delta))
+    if (event.type !== 'content_block_stop') continue
+    const thought = finished(held.making)
+    if (isKeptThought(thought)) hidden.push({ at: Number(event.index), block: thought })
+    else for (const one of held.events) yield shown(one)
+    held = undefined
+  }
+}

@@ -1,0 +1,120 @@
+// What servers and models of OpenAI's two languages take and want back, as data: a row says what is special about it.
+
+/** What a server and a model take. */
+export type Dialect = {
+  readonly limit: 'max_tokens' | 'max_completion_tokens'
+  readonly temperature: boolean
+  /** Templates of many open models refuse a system message that is not the first. */
+  readonly systemAnywhere: boolean
+  readonly files: boolean
+  /** What is said for each effort of the Messages API; left out where the model knows none. */
+  readonly efforts: { readonly [effort: string]: string } | undefined
+  /** What is said as effort where the client switches thinking off. */
+  readonly noEffort: string | undefined
+  /** Takes `thinking: { type }`, as the Messages API has it. */
+  readonly takesThinking: boolean
+  /** A message with calls must hold the `reasoning_content` that came with it. */
+  readonly wantsReasoning: boolean
+  /** A call must hold the `extra_content` that came with it. */
+  readonly wantsExtraContent: boolean
+  /** The `extra_content` of a first call whose own is lost. */
+  readonly extraContentOtherwise: { readonly [field: string]: unknown } | undefined
+  /** The model reasons before it answers, and the Responses API gives its reasoning as encrypted items. */
+  readonly encryptsReasoning: boolean
+  readonly callIds: 'short' | 'nine'
+  /** Refuses a message of the user directly behind the result of a call. */
+  readonly wantsAssistantAfterTool: boolean
+  /** How many tools a request may have. */
+  readonly mostTools: number | undefined
+}
+
+const PLAIN: Dialect = {
+  limit: 'max_tokens',
+  temperature: true,
+  systemAnywhere: false,
+  files: false,
+  efforts: undefined,
+  noEffort: undefined,
+  takesThinking: false,
+  wantsReasoning: false,
+  wantsExtraContent: false,
+  extraContentOtherwise: undefined,
+  encryptsReasoning: false,
+  callIds: 'short',
+  wantsAssistantAfterTool: false,
+  mostTools: undefined,
+}
+
+type Row = {
+  readonly name: string
+  /** Matches the host name, or the model's name; a row with both needs one of them. */
+  readonly host?: RegExp
+  readonly model?: RegExp
+  readonly has: Partial<Dialect>
+}
+
+const THREE = { low: 'low', medium: 'medium', high: 'high', xhigh: 'high', max: 'high' }
+const FIVE = { low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh', max: 'max' }
+
+/** Documented by Google for histories that have no signature. */
+const NO_SIGNATURE = { google: { thought_signature: 'skip_thought_signature_validator' } }
+
+/** Every row that matches counts; a later one goes before an earlier one. */
+const ROWS: readonly Row[] = [
+  {
+    name: 'OpenAI',
+    host: /^api\.openai\.com$|\.openai\.azure\.com$/,
+    has: { limit: 'max_completion_tokens', systemAnywhere: true, files: true, mostTools: 128 },
+  },
+  {
+    name: "OpenAI's models, wherever they are",
+    model: /(^|\/)(gpt-(?!oss)|chatgpt-|o\d)/,
+    has: { mostTools: 128 },
+  },
+  {
+    name: "OpenAI's models that reason",
+    model: /(^|\/)(o\d|gpt-([5-9]|\d\d))/,
+    has: { limit: 'max_completion_tokens', temperature: false, efforts: THREE, encryptsReasoning: true },
+  },
+  {
+    name: 'OpenAI from gpt-5.2 on',
+    model: /(^|\/)gpt-(5\.([2-9]|\d\d)|[6-9])/,
+    has: { efforts: { ...FIVE, max: 'xhigh' }, noEffort: 'none' },
+  },
+  { name: 'gpt-oss', model: /gpt-oss/, has: { efforts: THREE } },
+  { name: 'OpenRouter', host: /^openrouter\.ai$/, has: { files: true } },
+  {
+    name: 'DeepSeek, Kimi and GLM, wherever they are',
+    host: /(^|\.)(deepseek\.com|moonshot\.(ai|cn)|kimi\.com|z\.ai|bigmodel\.cn)$/,
+    model: /deepseek|kimi|glm-/i,
+    has: { wantsReasoning: true },
+  },
+  {
+    name: 'the hosts of DeepSeek, Moonshot and Z.ai',
+    host: /(^|\.)(deepseek\.com|moonshot\.(ai|cn)|kimi\.com|z\.ai|bigmodel\.cn)$/,
+    has: { takesThinking: true },
+  },
+  { name: 'DeepSeek', host: /(^|\.)deepseek\.com$/, has: { efforts: FIVE } },
+  { name: 'Gemini', model: /gemini/i, has: { wantsExtraContent: true } },
+  {
+    name: 'Gemini from 3 on',
+    model: /gemini-([3-9]|\d\d)/i,
+    has: { extraContentOtherwise: NO_SIGNATURE },
+  },
+  {
+    name: 'Google',
+    host: /(^|[.-])(generativelanguage|aiplatform)\.googleapis\.com$/,
+    has: { wantsExtraContent: true, efforts: THREE },
+  },
+  {
+    name: 'Mistral',
+    host: /(^|\.)mistral\.ai$/,
+    model: /(mis|minis|magis|devs|codes)tral|mixtral|pixtral/i,
+    has: { callIds: 'nine', wantsAssistantAfterTool: true },
+  },
+]
+
+export function dialectOf({ hostname }: URL, model: string): Dialect {
+  const rows = ROWS.filter((row) => row.host?.test(hostname) || row.model?.test(model))
+  return Object.assign({}, PLAIN, ...rows.map(({ has }) => has))
+}
