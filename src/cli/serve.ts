@@ -102,12 +102,13 @@ export const serve: Command = {
         `the mode pass needs an upstream that speaks the Messages API; ${upstream.name} does not.`,
       )
     const metrics = createMetrics()
+    const notify = (message: string) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`)
     const gateway = createGateway({
       upstream,
       contextWindow: windowIn(input),
       prices: await pricesIn(input),
       keep: listIn(input, 'keep'),
-      notify: (message) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`),
+      notify,
     })
     const isJson = input.isSet('json')
     const served = await serveMessages({
@@ -119,6 +120,7 @@ export const serve: Command = {
       hosts: listIn(input, 'allow'),
       forward: listIn(input, 'forward'),
       isOpen: input.isSet('open'),
+      notify,
       ...(maxHeldBytes === undefined ? {} : { maxHeldBytes }),
       ...(input.text('address') ? { address: input.text('address')! } : {}),
       onDone: (done) => terminal.print(isJson ? inJson(done) : oneLine(line(done), LONGEST_LINE)),

@@ -6,7 +6,7 @@ import { newRequestId, Refusal, reasonIn, refuse } from './errors.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
 import type { Forwarding } from './forwarding.ts'
 import { type Asked, type Deed, type Gateway, newDeed } from './gateway.ts'
-import { admit, type GuardOptions, type Guest } from './guard.ts'
+import type { Guard, Guest } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
 import type { Metrics } from './metrics.ts'
 import { readSetting, type Setting } from './plan.ts'
@@ -22,7 +22,7 @@ export type EndpointOptions = {
   readonly gateway: Gateway
   readonly setting: Setting
   readonly metrics: Metrics
-  readonly guard: GuardOptions
+  readonly guard: Guard
   /** Requests that are forwarded beside those that are answered here. */
   readonly forwarding: Forwarding
   readonly mostBody: number
@@ -42,7 +42,7 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
   async function answer(visit: Visit): Promise<void> {
     const { incoming, path } = visit
     if (!visit.address) throw refuse(400, 'invalid_request_error', 'this is no address')
-    const guest = path === '/health' || path === '/api/hello' ? undefined : admit(incoming, guard)
+    const guest = path === '/health' || path === '/api/hello' ? undefined : guard(incoming)
     const endpoint = endpoints[`${incoming.method} ${path}`]
     if (endpoint) return endpoint(visit, guest ?? NOBODY)
     const isForwarded = forwarding(incoming.method ?? '', path)

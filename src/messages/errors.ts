@@ -18,6 +18,7 @@ export type ErrorType =
   | 'permission_error'
   | 'not_found_error'
   | 'request_too_large'
+  | 'rate_limit_error'
   | 'timeout_error'
   | 'api_error'
   | 'overloaded_error'
@@ -27,8 +28,9 @@ export function refuse(status: number, type: ErrorType, message: string, code?: 
 }
 
 /** Refuses for now: the same request will do after so many seconds. */
-export function refuseForNow(message: string, retryAfterSeconds: number): Refusal {
-  const { headers, ...answer } = errorAnswer(503, 'overloaded_error', message)
+export function refuseForNow(message: string, retryAfterSeconds: number, status: 429 | 503 = 503): Refusal {
+  const type = status === 429 ? 'rate_limit_error' : 'overloaded_error'
+  const { headers, ...answer } = errorAnswer(status, type, message)
   return new Refusal({ ...answer, headers: { ...headers, 'retry-after': String(retryAfterSeconds) } })
 }
 

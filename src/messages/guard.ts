@@ -1,8 +1,10 @@
 // Who may speak to the gateway: loopback, known host names, and whoever has the key.
 import type { IncomingMessage } from 'node:http'
-import { isSecret, LOOPBACK } from '../http.ts'
-import { refuse } from './errors.ts'
+import { isSecret, LOOPBACK, networkOf } from '../http.ts'
+import { createWrongKeys } from '../wrong-keys.ts'
+import { refuse, refuseForNow } from './errors.ts'
 import type { Setting } from './plan.ts'
+import { createRecent } from './recent.ts'
 import type { Headers } from './types.ts'
 import { ofConnection } from './upstream/http.ts'
 
@@ -20,6 +22,7 @@ export type GuardOptions = {
   readonly keys: readonly Key[]
   /** Further host names under which clients may reach the gateway. */
   readonly hosts: readonly string[]
+  readonly notify?: ((message: string) => void) | undefined
 }
 
 export type Guest = {
@@ -29,43 +32,74 @@ export type Guest = {
 }
 
 /** Lets a request in, or throws a refusal. */
-export function admit(incoming: IncomingMessage, { address, keys, hosts }: GuardOptions): Guest {
+export type Guard = (incoming: IncomingMessage) => Guest
+
+export function createGuard({ address, keys, hosts, notify }: GuardOptions): Guard {
   const isAnyHost = !LOOPBACK.has(address) && hosts.length === 0
   const names = new Set([...LOOPBACK, address, ...hosts].map((name) => name.toLowerCase()))
-  const host = hostName(incoming.headers.host ?? '')
-  if (!isAnyHost && !names.has(host))
-    throw refuse(
-      403,
-      'permission_error',
-      `this gateway is not reached as "${host.slice(0, 100)}"; --allow names further hosts`,
-    )
-  const { origin } = incoming.headers
-  if (origin !== undefined && !names.has(hostName(origin.replace(/^[a-z-]+:\/\//i, ''))))
-    throw refuse(403, 'permission_error', 'pages of other origins may not use this gateway')
-  const guest = unlock(headersOf(incoming), keys)
-  return { ...guest, headers: forwarded(guest.headers, incoming) }
+  const checkKey = createKeyCheck(notify)
+  return (incoming) => {
+    const host = hostName(incoming.headers.host ?? '')
+    if (!isAnyHost && !names.has(host))
+      throw refuse(
+        403,
+        'permission_error',
+        `this gateway is not reached as "${host.slice(0, 100)}"; --allow names further hosts`,
+      )
+    const { origin } = incoming.headers
+    if (origin !== undefined && !names.has(hostName(origin.replace(/^[a-z-]+:\/\//i, ''))))
+      throw refuse(403, 'permission_error', 'pages of other origins may not use this gateway')
+    const headers = headersOf(incoming)
+    const guest = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
+    if (keys.length > 0) checkKey(networkOf(incoming), guest.key, presentedIn(headers))
+    return { ...guest, headers: forwarded(guest.headers, incoming) }
+  }
 }
 
-function unlock(headers: Headers, keys: readonly Key[]): Guest {
-  const { 'x-toolshelf-key': own, ...rest } = headers
-  if (keys.length === 0) return { headers: rest, key: undefined }
-  const bearer = rest.authorization?.replace(/^Bearer /i, '')
-  const holder = [own, rest['x-api-key'], bearer].map((secret) =>
-    keys.find((key) => isSecret(secret, key.secret)),
-  )
-  const key = holder.find((found) => found !== undefined)
-  if (!key)
+const MOST_KNOWN = 1000
+
+/**
+ * Slows down whoever guesses keys: after a few wrong ones, keys that were not used from that address before are refused,
+ * right or wrong. Clients at the same address whose key is known go on.
+ */
+function createKeyCheck(notify: GuardOptions['notify']) {
+  const wrongKeys = createWrongKeys({ notify })
+  const known = createRecent<true>(MOST_KNOWN)
+  return (network: string, key: Key | undefined, hasPresented: boolean): void => {
+    const client = `${network} ${key?.secret}`
+    if (key && known.get(client)) return
+    const seconds = hasPresented ? wrongKeys.waitSeconds(network) : 0
+    if (seconds > 0) {
+      const message = `too many wrong keys from this address; try again in ${seconds} s`
+      throw refuseForNow(message, seconds, 429)
+    }
+    if (key) {
+      known.set(client, true)
+      return
+    }
+    if (hasPresented) wrongKeys.add(network)
     throw refuse(
       401,
       'authentication_error',
       'this gateway needs its key, as x-api-key, as a bearer token or as x-toolshelf-key',
     )
-  const { 'x-api-key': _, authorization: __, ...others } = rest
-  const kept = {
-    ...(rest['x-api-key'] !== undefined && !holder[1] ? { 'x-api-key': rest['x-api-key'] } : {}),
-    ...(rest.authorization !== undefined && !holder[2] ? { authorization: rest.authorization } : {}),
   }
-  return { headers: { ...others, ...kept }, key }
+}
+
+function presentedIn(headers: Headers): boolean {
+  return ['x-toolshelf-key', 'x-api-key', 'authorization'].some((name) => headers[name] !== undefined)
+}
+
+/** The holder of the key, if there is one, and the headers without it. */
+function unlock(headers: Headers, keys: readonly Key[]): Guest {
+  const { 'x-toolshelf-key': own, 'x-api-key': api, authorization, ...others } = headers
+  const bearer = authorization?.replace(/^Bearer /i, '')
+  const holder = [own, api, bearer].map((secret) => keys.find((key) => isSecret(secret, key.secret)))
+  const kept = {
+    ...(api !== undefined && !holder[1] ? { 'x-api-key': api } : {}),
+    ...(authorization !== undefined && !holder[2] ? { authorization } : {}),
+  }
+  return { headers: { ...others, ...kept }, key: holder.find((found) => found !== undefined) }
 }
 
 function hostName(host: string): string {
@@ -75,9 +109,11 @@ function hostName(host: string): string {
     .toLowerCase()
 }
 
-/** What is not the upstream's business. */
+/** What is not the upstream's business, and what some servers take for another method or path than the allowed one. */
 const NOT_FORWARDED = new Set([
-  ...['host', 'content-length', 'expect', 'cookie', 'origin', 'x-toolshelf-mode'],
+  ...['host', 'content-length', 'expect', 'cookie', 'origin', 'x-toolshelf-mode', 'x-toolshelf-key'],
+  ...['x-http-method', 'x-http-method-override', 'x-method-override'],
+  ...['x-original-url', 'x-original-uri', 'x-rewrite-url', 'x-forwarded-uri', 'x-forwarded-prefix'],
 ])
 
 function headersOf({ headers }: IncomingMessage): Headers {

@@ -5,7 +5,7 @@ import { createEndpoints } from './endpoints.ts'
 import { reasonIn } from './errors.ts'
 import { createForwarding } from './forwarding.ts'
 import type { Deed, Gateway } from './gateway.ts'
-import type { Key } from './guard.ts'
+import { createGuard, type Key } from './guard.ts'
 import { createBodyMemory } from './held-bytes.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { AUTO, type Setting } from './plan.ts'
@@ -36,6 +36,8 @@ export type ServeOptions = {
   readonly headWaitMs?: number
   /** Milliseconds within which a request must have come whole; its headers within a minute. */
   readonly patience?: number
+  /** Told of wrong keys, at most once a minute. */
+  readonly notify?: (message: string) => void
   /** Told of each request when it is over. */
   readonly onDone?: (done: Done) => void
 }
@@ -78,7 +80,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     throw new Error(
       `listening on ${address} needs a key: set TOOLSHELF_KEY, listen on 127.0.0.1, or say --open if anyone may use it`,
     )
-  const guard = { address, keys, hosts }
+  const guard = createGuard({ address, keys, hosts, notify: options.notify })
   const forwarding = createForwarding(options.forward ?? [])
   const bodyMemory = createBodyMemory(maxHeldBytes)
   const limited = { mostBody, bodyMemory, silence, headWaitMs }

@@ -110,6 +110,22 @@ describe('headers', () => {
   })
 })
 
+describe('headers that other servers take for a method or a path', () => {
+  it.each(['pass', 'off', 'shelve'])('stay here, so that the list of paths holds (%s)', async (mode) => {
+    const fake = await talking()
+    const gateway = await startGateway(fake.url, { mode, ...operator })
+    const headers = {
+      ...{ 'x-http-method-override': 'DELETE', 'x-http-method': 'DELETE', 'x-method-override': 'DELETE' },
+      ...{ 'x-original-url': '/v1/files', 'x-rewrite-url': '/v1/files', 'x-forwarded-prefix': '/admin' },
+    }
+    await ask(gateway, requestFor(mode), headers)
+    await send(`${gateway.url}/v1/models/m`, { method: 'GET', headers })
+    expect(fake.came).toHaveLength(2)
+    for (const { headers: sent } of fake.came)
+      expect(Object.keys(sent).filter((name) => name in headers)).toEqual([])
+  })
+})
+
 describe('modes', () => {
   const keys = [
     { secret: 'fixed', setting: { mode: 'shelve', share: 10 } },

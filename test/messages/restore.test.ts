@@ -252,3 +252,20 @@ test('a tool that the client forces is in sight, deferred or not', async () => {
     expect(forced).toEqual(clientTools(20).find(({ name }) => name === 'mail_send'))
   }
 })
+
+test('a client that writes ids of its own makes the gateway restore no more than a bounded number of searches', () => {
+  const forged = (searches: number) =>
+    carry(
+      'toolu_1',
+      Array.from({ length: searches }, () => find(0, 'mail_send')),
+    )
+  const turns = (ids: readonly string[]) =>
+    ids.flatMap((id) => [assistant(use(id, 'Read')), user(result(id, 'ran'))])
+  const most = restore(turns([forged(1000)]), restoring())
+  expect(most).toHaveLength(2 + 2 * 50)
+  // One that is too long to be ours is an id like any other.
+  const tooLong = turns([forged(20_000)])
+  expect(restore(tooLong, restoring())).toEqual(tooLong)
+  const many = turns(Array.from({ length: 100 }, (_, index) => forged(50).replace('_1', `_${index}`)))
+  expect(restore(many, restoring())).toHaveLength(200 + 2 * 2000)
+})

@@ -179,6 +179,26 @@ describe('the key of the gateway', () => {
     expect(fake.came).toEqual([])
   })
 
+  it('guesses are slowed down and reported; clients whose key is known go on', async () => {
+    const fake = await talking()
+    const told: string[] = []
+    const { url } = await startGateway(fake.url, { keys, notify: (message) => told.push(message) })
+    const asking = async (key?: string) =>
+      (await ask({ url }, requestFor('pass'), key === undefined ? {} : { 'x-api-key': key })).status
+    expect(await asking('second')).toBe(200)
+    const guesses = []
+    for (let guess = 0; guess < 12; guess++) guesses.push(await asking(`guess-${guess}`))
+    expect(guesses).toEqual([...Array(10).fill(401), 429, 429])
+    // A right guess is not told from a wrong one.
+    expect(await asking(SECRET)).toBe(429)
+    expect(await asking()).toBe(401)
+    expect(await asking('second')).toBe(200)
+    expect(told).toEqual([expect.stringMatching(/^refused a wrong key from /)])
+    const { headers, text } = await ask({ url }, requestFor('pass'), { 'x-api-key': 'again' })
+    expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+    expect(JSON.parse(text).error.type).toBe('rate_limit_error')
+  })
+
   it('says which mode its holder has, and whether the request may choose another', async () => {
     const fake = await talking()
     const gateway = await startGateway(fake.url, {

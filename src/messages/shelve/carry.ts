@@ -31,12 +31,16 @@ export function carriedBy(id: string, names: CodedNames): Search[] {
   })
 }
 
+/** Characters that an id may carry, and searches that count of them: clients could write any number. */
+const LONGEST = 100_000
+const MOST_SEARCHES = 50
+
 /** An id and what it carries; a mark that nothing of ours follows is part of the id. */
 function divided(id: string): { plain: string; codes: readonly string[] } {
   const mark = id.lastIndexOf(MARK)
   const codes = id.slice(mark + MARK.length)
-  if (mark < 0 || !CODES.test(codes)) return { plain: id, codes: [] }
-  return { plain: id.slice(0, mark), codes: codes === '' ? [] : codes.split('-') }
+  if (mark < 0 || codes.length > LONGEST || !CODES.test(codes)) return { plain: id, codes: [] }
+  return { plain: id.slice(0, mark), codes: codes === '' ? [] : codes.split('-', MOST_SEARCHES) }
 }
 
 export type CodedNames = ReadonlyMap<string, string>

@@ -17,8 +17,12 @@ export type Restoring = {
   readonly thinksByHand: boolean
 }
 
+/** Searches of one conversation that are restored, so that a client cannot make the gateway write without end. */
+const MOST_RESTORED = 2000
+
 export function restore(messages: readonly Fields[], restoring: Restoring): Fields[] {
   const loaded = new Set<string>()
+  let room = MOST_RESTORED
   /** Results of searches that stand beside the calls of the reply before. */
   let results: readonly Fields[] = []
   return messages.flatMap((message, index) => {
@@ -29,7 +33,8 @@ export function restore(messages: readonly Fields[], restoring: Restoring): Fiel
       return [pending.length === 0 ? plain : { ...plain, content: [...pending, ...blocksOf(plain.content)] }]
     // A model that only searched has said nothing, which no API takes back.
     if (blocksOf(message.content).length === 0 && index < messages.length - 1) return []
-    const searches = searchesIn(message, index, loaded, restoring)
+    const searches = searchesIn(message, index, loaded, restoring).slice(0, room)
+    room -= searches.length
     if (searches.length === 0) return [plain]
     const isAnswered = hasResults(messages[index + 1])
     const isBeside = ({ at }: Search) => restoring.thinksByHand && isAnswered && losesThought(plain, at)

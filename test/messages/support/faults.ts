@@ -96,6 +96,7 @@ export async function startGateway(before: URL | Upstream, starting: Starting = 
     setting,
     metrics,
     port: 0,
+    notify,
     onDone: (one) => done.push(one),
     ...options,
   })
