@@ -120,6 +120,7 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
     const call = callFor(visit, guest)
     const slice = await scheduler.turn()
     const request = await reader.read(body, owner, slice)
+    refuseTooMany(request)
     return { body, request, asked: { setting: settingFor(visit, guest), call, owner, slice } }
   }
 
@@ -236,6 +237,16 @@ function callFor({ gone }: Visit, { headers }: Guest): Call {
 function isMessages(request: Fields): request is MessagesRequest {
   const { model, messages, tools } = request
   return typeof model === 'string' && areFields(messages) && (tools === undefined || areFields(tools))
+}
+
+/** As many as the API takes. */
+const MOST_MESSAGES = 100_000
+
+function refuseTooMany({ messages }: Fields): void {
+  const count = Array.isArray(messages) ? messages.length : 0
+  if (count <= MOST_MESSAGES) return
+  const message = `messages: at most ${MOST_MESSAGES} are taken, but there are ${count}`
+  throw refuse(400, 'invalid_request_error', message)
 }
 
 function areFields(value: unknown): boolean {

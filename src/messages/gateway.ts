@@ -166,9 +166,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     return mode === 'pass' && (setting.mode === 'pass' || upstream.wireFor(model).wire === 'native')
   }
 
-  function targetFor(plan: Plan, request: MessagesRequest, call: Call): Target {
+  function targetFor(plan: Plan, request: MessagesRequest, { call, owner }: Asked): Target {
     const { wire = 'append', mostTools } = plan
-    return { upstream, wire, mostTools, call: callFor(plan, request, call), wait: options.wait }
+    return { upstream, wire, mostTools, owner, call: callFor(plan, request, call), wait: options.wait }
   }
 
   /** Betas of tool search stay here, unless the upstream knows it. */
@@ -197,7 +197,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         if (deed.rounds++ === 0) deed.toolsVisible = readingOf(round).visibleTools
         meter?.sent(sent)
       }
-      const target = targetFor(plan, request, asked.call)
+      const target = targetFor(plan, request, asked)
       const sampled = await converse({ ...target, searching, onRound, onUsage: meter?.reported })
       if ('refused' in sampled || !hidesThoughts(request)) return { deed, sampled }
       return { deed, sampled: { ...sampled, events: thoughts.hide(sampled.events, asked.owner) } }
@@ -210,7 +210,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const searching = await searchingFor(started, asked.owner)
       const whole = await searching.request()
       deed.toolsVisible = readingOf(whole).visibleTools
-      const answer = await countBy(whole, targetFor(plan, request, asked.call))
+      const answer = await countBy(whole, targetFor(plan, request, asked))
       return { deed, answer: answer ?? estimated(whole) }
     },
   }

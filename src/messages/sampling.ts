@@ -1,6 +1,7 @@
 // One sampling of the upstream: the contract's request in the upstream's words, sent again where it says how.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fieldsOf, listOf } from '../core/oracle/json.ts'
+import { createRecent, type Recent } from './recent.ts'
 import type { Answer, Call, MessagesRequest, Sampled, Upstream, Wire } from './types.ts'
 import { callTool } from './wire/call-tool.ts'
 import { lower } from './wire/lower.ts'
@@ -10,6 +11,8 @@ export type Target = {
   readonly upstream: Upstream
   readonly wire: Wire
   readonly call: Call
+  /** Whose request it is. */
+  readonly owner: string
   /** How many tools the upstream takes in one request. */
   readonly mostTools?: number | undefined
   /** Waits before a retry; a clock unless given. */
@@ -42,24 +45,27 @@ export async function count(contract: MessagesRequest, target: Target): Promise<
   return (await sendLowered(counted as MessagesRequest, target, send, (given) => given)).answer
 }
 
-/** Models that refused a newer field of a tool, by upstream: later requests leave those fields out at once. */
-const plainModels = new WeakMap<Upstream, Set<string>>()
-const MOST_MODELS = 100
+/** Models that refused a newer field of a client's tool, by upstream: its later requests leave those fields out at once. */
+const plainModels = new WeakMap<Upstream, Recent<true>>()
+const MOST_MODELS = 1000
 
 /** Sends with every field the client gave its tools, and once more without the newer ones if the upstream refuses them. */
 async function sendLowered<Given>(
   contract: MessagesRequest,
-  { upstream, wire, mostTools }: Target,
+  { upstream, wire, mostTools, owner }: Target,
   send: (request: MessagesRequest) => Promise<Given>,
   refusalIn: (given: Given) => Answer | undefined,
 ): Promise<{ readonly answer: Given; readonly request: MessagesRequest }> {
-  const plain = plainModels.get(upstream) ?? new Set()
-  const keepsFields = !plain.has(contract.model)
+  const plain = plainModels.get(upstream) ?? createRecent(MOST_MODELS)
+  // One client's odd tools must not cost another client its fields.
+  const key = `${owner} ${contract.model}`
+  const keepsFields = !plain.get(key)
   const request = lower(contract, wire, { mostTools, keepsFields })
   const answer = await send(request)
   const refusal = refusalIn(answer)
   if (wire === 'native' || !refusal || !refusesField(refusal, request)) return { answer, request }
-  if (plain.size < MOST_MODELS) plainModels.set(upstream, plain.add(contract.model))
+  plain.set(key, true)
+  plainModels.set(upstream, plain)
   const again = lower(contract, wire, { mostTools, keepsFields: false })
   return { answer: await send(again), request: again }
 }

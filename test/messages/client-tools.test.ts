@@ -1,9 +1,15 @@
 // The client's tools stay the client's: their names, their fields, and where their cache breakpoints may go.
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Fields, fieldsOf, listOf } from '../../src/core/oracle/json.ts'
-import { assistant, result, text, tool, user } from '../oracle/requests.ts'
+import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
+import { namesOf } from '../../src/messages/upstream/openai.ts'
+import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
+import { assistant, deferred, result, text, tool, use, user } from '../oracle/requests.ts'
 import { always } from './script-talk.ts'
-import { ask, blockLine, emulate, hosted, kinds, reply } from './support/gateways.ts'
+import { ask, blockLine, emulate, hosted, kinds, reply, start } from './support/gateways.ts'
+import { startChat, startResponses } from './support/openai-models.ts'
+import { modelOf, replyOf } from './support/played-model.ts'
 
 /** 100 characters, as a plugin's prefix and a long tool make them. */
 const LONG = `mcp__plugin_acme-developer-platform_${'x'.repeat(32)}__create_pull_request_review_cmt`
@@ -63,6 +69,83 @@ describe.each(kinds)('on %s', (kind) => {
     }
   })
 })
+
+describe.each([
+  ['Chat Completions', startChat, createChatUpstream],
+  ['Responses', startResponses, createResponsesUpstream],
+] as const)('in front of %s', (_, startModel, create) => {
+  test.each([
+    ['shelve', 'gpt-5.4', 65],
+    ['shelve', 'gpt-4o', 128],
+    ['emulate', 'gpt-5.4', 128],
+    ['emulate', 'gpt-4o', 65],
+    ['off', 'gpt-4o', 128],
+  ])("H3 %s, %s: a name of %i characters stays the client's", async (mode, model, length) => {
+    const name = `mcp__plugin_${'x'.repeat(length - 24)}__send_mail1`
+    expect(name).toHaveLength(length)
+    const short = namesOf([{ name }]).short(name)
+    const { url } = await startModel(short, 'send mail')
+    const gateway = await start(create({ url }), { mode })
+    const target = tool(name, { input_schema: { type: 'object' } })
+    const tools =
+      mode === 'emulate'
+        ? [tool('Read'), hosted('bm25'), { ...target, defer_loading: true }]
+        : [tool('Read'), tool('mcp__box__open'), target]
+    const asked = (...turns: Fields[]) => ({ ...ask(tools, user(text('go')), ...turns), model })
+    const { content } = await reply(gateway, asked())
+    const call = content.find(({ type }) => type === 'tool_use')
+    expect(call?.name).toBe(name)
+    const ran = user(result(String(call?.id), `${short} ran`))
+    expect((await reply(gateway, asked(assistant(...content), ran))).stop_reason).toBe('end_turn')
+  })
+})
+
+const anyMark = fc.constantFrom({}, {}, mark)
+const anyMarked = fc.record({
+  system: fc.array(anyMark, { maxLength: 2 }),
+  tools: fc.array(anyMark, { minLength: 6, maxLength: 6 }),
+  blocks: fc.array(anyMark, { minLength: 7, maxLength: 7 }),
+})
+
+test.each(kinds)('never more breakpoints than the client sent, on %s', async (wire) => {
+  const names = ['Read', 'Bash', 'mcp__mail__send', 'mcp__mail__list', 'mcp__box__open', 'mcp__box__shut']
+  await fc.assert(
+    fc.asyncProperty(anyMarked, fc.constantFrom('shelve', 'emulate'), async (marks, mode) => {
+      const model = modelOf(
+        (_, sampling) => ({
+          content: sampling === 1 ? [searchFor(mode)] : [text('Done.')],
+        }),
+        { wire: wire === 'native' && mode === 'emulate' ? 'append' : wire },
+      )
+      const isDeferred = (name: string) => mode === 'emulate' && name.startsWith('mcp__')
+      const tools = names.map((name, index) =>
+        isDeferred(name) ? deferred(name) : tool(name, marks.tools[index]),
+      )
+      const [m0, m1, m2, m3, m4, m5, m6] = marks.blocks
+      const asked = {
+        ...ask(
+          [...(mode === 'emulate' ? [hosted('bm25')] : []), ...tools],
+          user(text('one', m0)),
+          assistant(text('two', m1), { ...use('toolu_a', 'mcp__box__open'), ...m2 }),
+          user({ ...result('toolu_a', 'ran'), ...m3 }, text('three', m4)),
+          assistant(text('four', m5)),
+          user(text('five', m6)),
+        ),
+        system: marks.system.map((one) => text('system', one)),
+      }
+      fc.pre(marksIn(asked) <= 4)
+      await replyOf(model.upstream, asked, mode)
+      expect(model.requests).toHaveLength(2)
+      for (const request of model.requests) expect(marksIn(request)).toBeLessThanOrEqual(marksIn(asked))
+    }),
+    { numRuns: 40 },
+  )
+})
+
+function searchFor(mode: string): Fields {
+  const name = mode === 'shelve' ? 'ToolSearch' : 'tool_search_tool_bm25'
+  return { type: 'tool_use', id: 'toolu_s', name, input: { query: 'mail send' } }
+}
 
 test('the fields of a tool reach an upstream that knows them, deferred or not', async () => {
   const fields = {

@@ -712,6 +712,18 @@ describe('much', () => {
     expect(status).toBe(200)
   })
 
+  it('more messages than the API takes are refused at once', async () => {
+    const fake = await startFake((outgoing) => stream(outgoing, textReply('hi')))
+    const gateway = await startGateway(fake.url, { mode: 'shelve' })
+    const messages = Array.from({ length: 100_001 }, () => ({ role: 'user', content: 'x' }))
+    const { status, text } = await ask(gateway, requestFor('shelve', { messages }))
+    expect([status, JSON.parse(text).error.message]).toEqual([
+      400,
+      'messages: at most 100000 are taken, but there are 100001',
+    ])
+    expect(fake.came).toEqual([])
+  })
+
   it.each(['pass', 'emulate'])('%s: 500 streams at once', async (mode) => {
     const waiting: ServerResponse[] = []
     const fake = await startFake((outgoing, { body }) => {

@@ -15,6 +15,7 @@ import {
   startGateway,
   stream,
   textReply,
+  tool,
   unhandled,
   wireEvents,
 } from './support/faults.ts'
@@ -212,4 +213,19 @@ describe("the operator's key in an error of the upstream", () => {
       expect(JSON.stringify([got, gateway.done])).not.toContain(KEY)
     },
   )
+})
+
+it("one client's odd tool costs other clients no field of theirs", async () => {
+  const fake = await startFake((outgoing, { body }) => {
+    if (!body.includes('"odd"')) return stream(outgoing, textReply('hi'))
+    outgoing.writeHead(400, { 'content-type': 'application/json' })
+    outgoing.end('{"error":{"message":"tools.0.custom.odd: Extra inputs are not permitted"}}')
+  })
+  const gateway = await startGateway(fake.url, { mode: 'off' })
+  const asking = (apiKey: string, field: object) =>
+    ask(gateway, { ...requestFor('off'), tools: [{ ...tool('a'), ...field }] }, { 'x-api-key': apiKey })
+  expect((await asking('one', { odd: 1 })).status).toBe(200)
+  await asking('one', { strict: true })
+  await asking('two', { strict: true })
+  expect(fake.came.map(({ body }) => body.includes('"strict":true'))).toEqual([false, false, false, true])
 })
