@@ -15,16 +15,22 @@ import { reasoningIn, startResponses } from './support/openai-models.ts'
 
 afterEach(closeAll)
 
-const tools = ['Read', 'mcp__mail__send', 'mcp__mail__list'].map((name) =>
-  tool(name),
-) as unknown as Anthropic.Tool[]
+const hosted = { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }
+const toolsFor = (mode: string) => {
+  const mail = ['mcp__mail__send', 'mcp__mail__list']
+  const all =
+    mode === 'emulate'
+      ? mail.map((name) => tool(name, { defer_loading: true }))
+      : mail.map((name) => tool(name))
+  return [tool('Read'), ...(mode === 'emulate' ? [hosted] : []), ...all] as unknown as Anthropic.Tool[]
+}
 
 async function talk(model: string, mode: string, isThinking: boolean, isStream: boolean) {
   const { url, bodies } = await startResponses('mcp__mail__send', 'mail send', { thinks: true })
   const gateway = await startGateway(createResponsesUpstream({ url }), { mode })
   const client = new Anthropic({ baseURL: gateway.url, apiKey: 'x', maxRetries: 0 })
   const body = {
-    ...{ model, max_tokens: 4000, tools },
+    ...{ model, max_tokens: 4000, tools: toolsFor(mode) },
     ...(isThinking ? { thinking: { type: 'enabled' as const, budget_tokens: 2000 } } : {}),
   }
   const ask = (...messages: Anthropic.MessageParam[]) => {
@@ -41,7 +47,7 @@ async function talk(model: string, mode: string, isThinking: boolean, isStream: 
 }
 
 const cases = ['gpt-5.4', 'gpt-5'].flatMap((model) =>
-  ['shelve', 'off'].flatMap((mode) =>
+  ['shelve', 'emulate', 'off'].flatMap((mode) =>
     [true, false].flatMap((isThinking) =>
       [true, false].map((isStream) => ({ model, mode, isThinking, isStream })),
     ),
@@ -52,7 +58,8 @@ test.each(cases)(
   '$model takes back its reasoning: $mode, thinking $isThinking, stream $isStream',
   async ({ model, mode, isThinking, isStream }) => {
     const { bodies, shown } = await talk(model, mode, isThinking, isStream)
-    const search = mode === 'shelve' ? ['enc_1 function_call'] : []
+    const isHosted = mode === 'emulate' && model === 'gpt-5.4'
+    const search = mode === 'off' ? [] : [`enc_1 ${isHosted ? 'tool_search_call' : 'function_call'}`]
     const call = `enc_${search.length + 1} function_call`
     expect(reasoningIn(bodies.at(-1)!)).toEqual([...search, call])
     expect(bodies[0]).toMatchObject({ include: ['reasoning.encrypted_content'], store: false })
