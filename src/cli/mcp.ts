@@ -9,7 +9,7 @@ import { shelfOptions } from '../mcp/gateway/shelf-options.ts'
 import { depthOf } from '../mcp/host/depth.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
 import { defaultPinsFolder, openPins } from '../mcp/safety/pins.ts'
-import type { Asker, McpHost } from '../mcp/types.ts'
+import type { Asker, McpHost, ServerConfig } from '../mcp/types.ts'
 import { startTimer } from '../timer.ts'
 import {
   type Command,
@@ -21,6 +21,7 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
+import { describeProblem, watchConfig } from './config-watch.ts'
 import { storedLogins } from './logins.ts'
 import { tellOfServers } from './notices.ts'
 import { printable } from './printable.ts'
@@ -73,31 +74,26 @@ export const mcp: Command = {
       throw new CommandError('it is started by itself; take it out of the configuration that it reads.')
     const mode = readMode(input)
     const port = readPort(input)
-    const config = await readFiles(input, terminal)
-    const opened = openHost(config, { mode, isLazy: input.isSet('lazy') }, terminal)
-    if (!input.isSet('http')) {
-      if (process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
-      await serveOnStdio(opened)
+    const files = filesIn(input) ?? userConfigFiles(thisMachine())
+    const config = await readFiles(files, input, terminal)
+    const isLazy = input.isSet('lazy')
+    const opened = openHost(config, { mode, isLazy }, terminal)
+    const stopWatching = watchConfig({
+      files,
+      config,
+      configure: (servers) => opened.host.configure(withLazy(servers, isLazy)),
+      tell: (message) => terminal.tell(printable(`toolshelf mcp: ${message}`)),
+    })
+    try {
+      if (input.isSet('http')) await serveOnHttp(opened, port, input, terminal)
+      else {
+        if (process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
+        await serveOnStdio(opened)
+      }
       return 0
+    } finally {
+      stopWatching()
     }
-    const gateway = await opened.gateway()
-    const { runOnHttp } = await import('../mcp/gateway/http.ts')
-    const served = await runOnHttp(gateway, {
-      port,
-      ...(input.text('address') ? { address: input.text('address')! } : {}),
-      ...(process.env.TOOLSHELF_KEY ? { key: process.env.TOOLSHELF_KEY } : {}),
-      hosts: listIn(input, 'allow'),
-      notify: (message) => terminal.tell(`toolshelf mcp: ${message}`),
-    }).catch(async (error: unknown) => {
-      await gateway.close()
-      throw new CommandError((error as Error).message)
-    })
-    terminal.tell(`toolshelf mcp: ready at ${served.url}`)
-    await new Promise<void>((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
-    })
-    await served.close()
-    return 0
   },
 }
 
@@ -119,18 +115,20 @@ function readPort(input: Input): number {
   return port
 }
 
-async function readFiles(input: Input, terminal: Terminal): Promise<Config> {
-  const machine = thisMachine()
-  const files = filesIn(input) ?? userConfigFiles(machine)
+async function readFiles(files: readonly string[], input: Input, terminal: Terminal): Promise<Config> {
   const config = await readConfig(files)
-  for (const { file, server, message } of config.problems)
-    terminal.tell(printable(`toolshelf mcp: ${file}${server ? `, server "${server}"` : ''}: ${message}`))
+  for (const problem of config.problems)
+    terminal.tell(printable(`toolshelf mcp: ${describeProblem(problem)}`))
   if (config.servers.length > 0) return config
   if (config.problems.length > 0 && input.text('config') !== undefined)
     throw new CommandError('no server is left to start; mend what is named above.')
   throw new CommandError(
-    `no MCP server is configured in ${files.join(', ')}. Run "toolshelf import" to take over those of your clients into ${ownConfigFile(machine)}, or name a file with --config.`,
+    `no MCP server is configured in ${files.join(', ')}. Run "toolshelf import" to take over those of your clients into ${ownConfigFile(thisMachine())}, or name a file with --config.`,
   )
+}
+
+function withLazy(servers: readonly ServerConfig[], isLazy: boolean): readonly ServerConfig[] {
+  return isLazy ? servers.map((server) => ({ ...server, lazy: true })) : servers
 }
 
 type OpenedHost = {
@@ -149,6 +147,31 @@ async function serveOnStdio({ host, greeting, gateway }: OpenedHost): Promise<vo
   await runOnStdio(await gateway(), { ...streams, answered })
 }
 
+async function serveOnHttp(
+  opened: OpenedHost,
+  port: number,
+  input: Input,
+  terminal: Terminal,
+): Promise<void> {
+  const gateway = await opened.gateway()
+  const { runOnHttp } = await import('../mcp/gateway/http.ts')
+  const served = await runOnHttp(gateway, {
+    port,
+    ...(input.text('address') ? { address: input.text('address')! } : {}),
+    ...(process.env.TOOLSHELF_KEY ? { key: process.env.TOOLSHELF_KEY } : {}),
+    hosts: listIn(input, 'allow'),
+    notify: (message) => terminal.tell(`toolshelf mcp: ${message}`),
+  }).catch(async (error: unknown) => {
+    await gateway.close()
+    throw new CommandError((error as Error).message)
+  })
+  terminal.tell(`toolshelf mcp: ready at ${served.url}`)
+  await new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
+  })
+  await served.close()
+}
+
 function openHost(
   { servers, settings }: Config,
   { mode = settings.mode, isLazy }: { mode?: (typeof MODES)[number] | undefined; isLazy: boolean },
@@ -160,7 +183,7 @@ function openHost(
   let asker: Asker | undefined
   const host = createMcpHost({
     shelf,
-    servers: servers.map((server) => (isLazy ? { ...server, lazy: true } : server)),
+    servers: withLazy(servers, isLazy),
     concurrency: settings.concurrency,
     onChange: settings.onChange,
     ...(folder ? { pins: openPins({ folder, notify: tell }) } : {}),

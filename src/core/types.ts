@@ -91,13 +91,13 @@ export type Shelving = {
 export type Server = {
   readonly state: 'pending' | 'connected' | 'failed' | 'disabled'
   /** Why it failed. */
-  readonly error?: string
+  readonly error?: string | undefined
   /** Its tools are not deferred, unless one says otherwise (D2). */
-  readonly alwaysLoad?: boolean
+  readonly alwaysLoad?: boolean | undefined
   /** Announced with the server's tools (A6). */
-  readonly instructions?: string
+  readonly instructions?: string | undefined
   /** One line for when only servers, not tools, fit the announcement (A7). */
-  readonly description?: string
+  readonly description?: string | undefined
 }
 
 export type Servers = ReadonlyMap<string, Server>

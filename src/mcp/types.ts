@@ -155,6 +155,8 @@ export type HostEvent =
   | { readonly type: 'state'; readonly server: string; readonly status: ServerStatus }
   | { readonly type: 'tools'; readonly server: string; readonly status: ServerStatus }
   | { readonly type: 'resources' | 'prompts'; readonly server: string }
+  /** Other servers are configured now. */
+  | { readonly type: 'servers' }
   | { readonly type: 'resource'; readonly server: string; readonly uri: string }
   /** The user has done what an elicitation in URL mode asked for. */
   | { readonly type: 'elicitation'; readonly server: string; readonly id: string }
@@ -176,6 +178,11 @@ export type McpHost = {
   prime(): Promise<void>
   /** Begins to connect; a second call does nothing. `capabilities` are what the client behind us can do. */
   start(capabilities?: { readonly [name: string]: unknown }): void
+  /**
+   * Takes these servers in place of those it has: new and changed ones are started, those whose entry is the same stay
+   * connected, and others end once their calls are answered.
+   */
+  configure(servers: readonly ServerConfig[]): Promise<void>
   status(): readonly ServerStatus[]
   /** The model's call → its tool_result. Whatever goes wrong is an answer, never a rejection. */
   run(call: ToolUse, options?: CallOptions): Promise<ToolResult>

@@ -49,6 +49,7 @@ function fakeHost(
     watchLists() {},
     freshen: async () => {},
     prime: async () => {},
+    configure: none,
     start() {
       started.push(...servers)
     },

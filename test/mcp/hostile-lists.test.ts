@@ -100,7 +100,7 @@ describe('H6 lists that never rest', () => {
   it('a storm of list_changed does not become a storm of lists', async () => {
     const all = await connected('lists storm')
     for (let time = 0; time < 5; time += 1) await expectWholeNeighbour(all)
-    const before = all.events.filter(({ type, server }) => type === 'tools' && server === 'bad').length
+    const before = all.events.filter((event) => event.type === 'tools' && event.server === 'bad').length
     expect(before).toBeLessThan(10)
     expect(textOf(await all.host.call('bad', 'steady', {}))).toBe('steady')
   })

@@ -4,6 +4,8 @@ import { clashName } from '../../core/tools/names.ts'
 import type { CallOutput } from '../types.ts'
 
 export type Addresses = {
+  /** More servers are configured now. Those known keep their form, so that a URI never leads to another server. */
+  readonly add: (servers: readonly string[]) => void
   /** `github+repo://x`: a URI that says which server's it is; `ui://github+x` for one of an MCP App. */
   readonly uri: (server: string, uri: string) => string
   /** The server and its own URI; undefined when no server is named in it. */
@@ -13,7 +15,9 @@ export type Addresses = {
 export function createAddresses(servers: readonly string[]): Addresses {
   const schemes = new Map<string, string>()
   const owners = new Map<string, string>()
-  for (const server of servers) {
+
+  function add(server: string): void {
+    if (schemes.has(server)) return
     const plain =
       server
         .toLowerCase()
@@ -24,7 +28,10 @@ export function createAddresses(servers: readonly string[]): Addresses {
     schemes.set(server, scheme)
     owners.set(scheme, server)
   }
+
+  servers.forEach(add)
   return {
+    add: (more) => more.forEach(add),
     uri(server, uri) {
       const { start, rest } = split(uri)
       return `${start}${schemes.get(server)}+${rest}`

@@ -27,7 +27,8 @@ export type DeskOptions = {
   readonly host: McpHost
   readonly addresses: Addresses
   readonly mode: () => Mode
-  readonly servers: readonly string[]
+  /** Names of those that are configured now. */
+  readonly servers: () => readonly string[]
   readonly loaded: LoadedTools
   readonly pageTools: PageTools
   /** Makes a call to a server: what the call needs from the user first may be asked there. */
@@ -112,7 +113,9 @@ export function createDesk(options: DeskOptions): Desk {
   return {
     mode,
     tools: ({ withPageTools = false } = {}) => [
-      ...(mode() === 'bridge' ? [searchTool('bridge', servers), callTool] : [searchTool('list', servers)]),
+      ...(mode() === 'bridge'
+        ? [searchTool('bridge', servers()), callTool]
+        : [searchTool('list', servers())]),
       ...shown().map((tool) => {
         const listed = addressMeta(listedTool(tool), tool.server ?? '', addresses.uri)
         return loaded.has(tool.name) ? alwaysLoaded(listed) : listed
@@ -120,7 +123,7 @@ export function createDesk(options: DeskOptions): Desk {
       ...(withPageTools ? pageTools.list() : []),
     ],
     version: () =>
-      `${mode()} ${shown().map(versionOf).join()} ${loaded.names().join()} ${pageTools.version()}`,
+      `${mode()} ${servers().join()} ${shown().map(versionOf).join()} ${loaded.names().join()} ${pageTools.version()}`,
     async call(name, input, options) {
       try {
         if (name === SEARCH) return await search(input)

@@ -56,9 +56,10 @@ export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise
     { legacy: 'reject' },
   )
   const stop = gateway.onChange((event) => {
-    if (event.type === 'tools') stateless.notify.toolsChanged()
-    if (event.type === 'prompts') stateless.notify.promptsChanged()
-    if (event.type === 'resources') stateless.notify.resourcesChanged()
+    const isAll = event.type === 'servers'
+    if (isAll || event.type === 'tools') stateless.notify.toolsChanged()
+    if (isAll || event.type === 'prompts') stateless.notify.promptsChanged()
+    if (isAll || event.type === 'resources') stateless.notify.resourcesChanged()
     if (event.type === 'resource') stateless.notify.resourceUpdated(gateway.uriFor(event.server, event.uri))
   })
 

@@ -73,8 +73,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       return theOnly()
     },
   })
-  const servers = host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
-  const addresses = createAddresses(servers)
+  const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
+  const addresses = createAddresses(servers())
+  host.listen((event) => event.type === 'servers' && addresses.add(servers()))
   const offers = createOffers(host, addresses)
   const subscriptions = createSubscriptions(host)
   const logLevels = createLogLevels(host)
@@ -165,8 +166,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     return server
   }
 
-  /** All that a client without a session lists besides our own tools. */
-  const immediateTools = () => `${shelf.tools().immediate.map(versionOf).join()} ${pageTools.version()}`
+  /** All that a client without a session lists; our own tools name the servers. */
+  const immediateTools = () =>
+    `${servers().join()} ${shelf.tools().immediate.map(versionOf).join()} ${pageTools.version()}`
 
   return {
     host,
@@ -174,6 +176,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     onChange(listener) {
       let listed = immediateTools()
       return host.listen((event) => {
+        if (event.type === 'servers') listed = immediateTools()
         if (event.type !== 'tools') return listener(event)
         const now = immediateTools()
         if (now !== listed) listener(event)

@@ -31,9 +31,10 @@ export function tellChanges({
   relisting,
 }: Pick<UpdateOptions, 'server' | 'host' | 'relisting'>): () => void {
   return host.listen((event) => {
-    if (event.type === 'tools') void relisting.tell()
-    if (event.type === 'prompts') tell(server.sendPromptListChanged())
-    if (event.type === 'resources') tell(server.sendResourceListChanged())
+    const isAll = event.type === 'servers'
+    if (isAll || event.type === 'tools') void relisting.tell()
+    if (isAll || event.type === 'prompts') tell(server.sendPromptListChanged())
+    if (isAll || event.type === 'resources') tell(server.sendResourceListChanged())
   })
 }
 

@@ -73,7 +73,10 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   const members = new Map<string, Member>()
   let capabilities: Fields = {}
   const closing = new AbortController()
+  /** Those of servers that are configured no longer, until their calls have ended. */
+  const leaving = new Set<Connection>()
   let isStarted = false
+  let isWatching = false
   const publisher = createPublisher(options.servers, {
     shelf,
     limits: { ...alwaysLoadLimits, ...options.alwaysLoad },
@@ -88,13 +91,30 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     later: (task) => {
       setTimeout(() => !closing.signal.aborted && task(), times.accepted).unref()
     },
-    recheck: (server) => void publishSoon(memberFor(server)).then(() => tellShelf(memberFor(server))),
-    onPrompts: (server) => void showPrompts(memberFor(server)),
+    recheck(server) {
+      const member = members.get(server)
+      if (member) void publishSoon(member).then(() => tellShelf(member))
+    },
+    onPrompts(server) {
+      const member = members.get(server)
+      if (member) void showPrompts(member)
+    },
   })
 
   const statusOf = (member: Member) => describeMember(member, publisher.problems(member.config.name))
 
-  for (const config of options.servers) if (!members.has(config.name)) members.set(config.name, join(config))
+  for (const config of options.servers) if (!members.has(config.name)) admit(config)
+
+  function admit(config: ServerConfig): void {
+    const member = join(config)
+    members.set(config.name, member)
+    tellShelf(member)
+  }
+
+  /** False once its server is configured in another way, or not at all. */
+  function isHere(member: Member): boolean {
+    return members.get(member.config.name) === member
+  }
 
   function join(config: ServerConfig): Member {
     const { name } = config
@@ -109,21 +129,54 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       limits: options.limits,
       asker: options.asker,
       onState: () => {
+        if (!isHere(member)) return
         tellShelf(member)
         tell({ type: 'state', server: name, status: statusOf(member) })
       },
       onTools: () => publishSoon(member),
       onList: (type) => void (type === 'prompts' ? showPrompts(member) : tell({ type, server: name })),
-      onNotification: (method, params, client) => hear(name, method, params, client),
+      onNotification: (method, params, client) => {
+        if (isHere(member)) hear(name, method, params, client)
+      },
       notify,
     })
     const member = newMember(config, connection)
-    tellShelf(member)
     return member
+  }
+
+  /** Those whose entry is the same stay as they are. */
+  async function configure(servers: readonly ServerConfig[]): Promise<void> {
+    const before = new Map(members)
+    members.clear()
+    for (const config of servers) {
+      const known = before.get(config.name)
+      if (members.has(config.name)) continue
+      if (known && isDeepStrictEqual(known.config, config)) members.set(config.name, known)
+      else admit(config)
+    }
+    const joined = [...members.values()].filter((member) => before.get(member.config.name) !== member)
+    for (const member of before.values()) if (!isHere(member)) void leave(member)
+    await publisher.arrange([...members.values()].map(({ config }) => config))
+    await Promise.all(joined.map(recallTexts))
+    tell({ type: 'servers' })
+    for (const member of joined.filter(isHere)) {
+      tell({ type: 'state', server: member.config.name, status: statusOf(member) })
+      if (isWatching) member.connection.watchLists()
+    }
+    if (isStarted) void eachInTurn(joined.filter(isHere), (connection) => void connection.start())
+  }
+
+  /** Ends a connection once its calls are answered. */
+  async function leave({ calls, connection }: Member): Promise<void> {
+    leaving.add(connection)
+    await within(Promise.allSettled(calls), times.farewell, 'late').catch(() => {})
+    await connection.close()
+    leaving.delete(connection)
   }
 
   /** Those that are not held back, once that is known. */
   async function showPrompts(member: Member): Promise<void> {
+    if (!isHere(member)) return
     const { name } = member.config
     member.comparing++
     const listed = member.connection.view().prompts
@@ -171,6 +224,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   }
 
   function tellShelf(member: Member): void {
+    if (!isHere(member)) return
     const { config, connection } = member
     const { state, reason } = connection.view()
     const { instructions } = member
@@ -182,10 +236,10 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     }
     shelf.server(config.name, {
       state: CORE_STATE[state],
-      ...(reason !== undefined ? { error: reason } : {}),
-      ...(config.alwaysLoad !== undefined ? { alwaysLoad: config.alwaysLoad } : {}),
-      ...(instructions !== undefined ? { instructions } : {}),
-      ...(config.description !== undefined ? { description: config.description } : {}),
+      error: reason,
+      alwaysLoad: config.alwaysLoad,
+      instructions,
+      description: config.description,
     })
   }
 
@@ -228,19 +282,30 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   const call: McpHost['call'] = async (server, tool, input, callOptions = {}) => {
     const member = memberFor(server)
     if (member.hidden.has(tool) || member.held.has(tool)) throw new Error(whyNot(member, tool))
-    return member.connection.call(tool, input, callOptions)
+    return underWay(member, member.connection.call(tool, input, callOptions))
+  }
+
+  /** Notes a call, so that its server stays until it is answered. */
+  function underWay<Value>({ calls }: Member, answered: Promise<Value>): Promise<Value> {
+    calls.add(answered)
+    const forget = () => void calls.delete(answered)
+    answered.then(forget, forget)
+    return answered
   }
 
   /** Thousands of definitions take a while: who answers clients meanwhile gets a turn after each server. */
-  async function eachInTurn(task: (connection: Connection) => unknown): Promise<void> {
-    for (const { connection } of [...members.values()].sort(pinnedFirst)) {
+  async function eachInTurn(
+    some: readonly Member[],
+    task: (connection: Connection) => unknown,
+  ): Promise<void> {
+    for (const { connection } of [...some].sort(pinnedFirst)) {
       await connection.prime()
       task(connection)
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
 
-  const prime = () => eachInTurn(() => {})
+  const prime = () => eachInTurn([...members.values()], () => {})
 
   /** What the cache holds was compared when it came; with `hold`, something may have been accepted since. */
   async function recallTexts(member: Member): Promise<void> {
@@ -263,8 +328,9 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       if (isStarted) return
       isStarted = true
       capabilities = given
-      void eachInTurn((connection) => void connection.start())
+      void eachInTurn([...members.values()], (connection) => void connection.start())
     },
+    configure,
     status: () => [...members.values()].map(statusOf),
     async run(used, callOptions: CallOptions = {}) {
       const { server, original, input } = shelf.resolve(used)
@@ -285,10 +351,10 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     },
     call,
     async request(server, method, params, callOptions = {}) {
-      const { connection } = memberFor(server)
+      const member = memberFor(server)
       if (method === 'prompts/get' && guard.isPromptHeld(server, params?.name))
         throw new Error(heldBack(server, `the prompt "${params?.name}"`))
-      const result = await connection.request(method, params, callOptions)
+      const result = await underWay(member, member.connection.request(method, params, callOptions))
       if (method !== 'prompts/list' || !Array.isArray(result.prompts)) return result
       return { ...result, prompts: await guard.prompts(server, result.prompts) }
     },
@@ -327,6 +393,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       await member.publishing
     },
     watchLists() {
+      isWatching = true
       for (const { connection } of members.values()) connection.watchLists()
     },
     async freshen({ timeout }) {
@@ -340,7 +407,8 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     async close() {
       closing.abort()
       listeners.clear()
-      await Promise.all([...members.values()].map(({ connection }) => connection.close()))
+      const connections = [...members.values()].map(({ connection }) => connection)
+      await Promise.all([...connections, ...leaving].map((connection) => connection.close()))
     },
   }
 }

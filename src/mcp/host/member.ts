@@ -13,6 +13,8 @@ export type Member = {
   /** Not all that it lists is used. */
   isLimited: boolean
   publishing: Promise<void>
+  /** Calls and other requests that are not answered yet. */
+  readonly calls: Set<Promise<unknown>>
   /** Those in use, which may be older than what the server says now. */
   instructions: string | undefined
   /** Its prompts but for those held back. */
@@ -32,6 +34,7 @@ export function newMember(config: ServerConfig, connection: Connection): Member 
     pageTools: [],
     isLimited: false,
     publishing: Promise.resolve(),
+    calls: new Set(),
     instructions: undefined,
     prompts: undefined,
     comparing: 0,

@@ -1,8 +1,10 @@
 // Puts the tools of all servers on one shelf: unchanged ones stay the same objects, and no server may always-load more
 // than it is allowed.
+import { isDeepStrictEqual } from 'node:util'
 import type { Shelf, Tool } from '../../core/index.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 import { type AlwaysLoadLimits, type Refusal, refuseMarks } from './always-load.ts'
+import { isAllowed } from './definitions.ts'
 import { toShelvedTool } from './shelved-tool.ts'
 import { createSlices } from './slices.ts'
 
@@ -17,6 +19,8 @@ export type PublisherOptions = {
 export type Publisher = {
   /** Puts a server's tools on the shelf, in place of those it had; resolves when they are there. */
   publish(config: ServerConfig, tools: readonly ListedTool[]): Promise<void>
+  /** Takes over which servers there are, and in which order: tools of others, and of other programs, are gone. */
+  arrange(servers: readonly ServerConfig[]): Promise<void>
   /** What limits keep from a server's tools. */
   problems(server: string): readonly ToolProblem[]
 }
@@ -34,19 +38,46 @@ export function createPublisher(
   servers: readonly ServerConfig[],
   { shelf, limits, notify, onTools }: PublisherOptions,
 ): Publisher {
-  const entries = new Map<string, Entry>(
-    servers.map((config) => [config.name, { config, tools: [], shelved: new Map(), refusal: NO_REFUSAL }]),
-  )
+  const entries = new Map<string, Entry>(servers.map((config) => [config.name, emptyEntry(config)]))
   let working: Promise<void> = Promise.resolve()
+
+  function inTurn(task: () => Promise<void>): Promise<void> {
+    const done = working.then(task)
+    working = done.catch(() => {})
+    return done
+  }
 
   async function publishNow(config: ServerConfig, tools: readonly ListedTool[]): Promise<void> {
     const known = entries.get(config.name)
-    entries.set(config.name, { shelved: new Map(), refusal: NO_REFUSAL, ...known, config, tools })
+    // Meanwhile it may be configured in another way, or not at all.
+    if (known?.config !== config) return
+    entries.set(config.name, { ...known, tools })
+    await shelveChanged(new Set([config.name]))
+  }
+
+  /** Shelves these servers anew, and those whose limits are others now. */
+  async function shelveChanged(changed: ReadonlySet<string>): Promise<void> {
     for (const [server, refusal] of refuseMarks([...entries.values()], limits)) {
       const entry = entries.get(server)
-      if (entry && (server === config.name || !isSameRefusal(entry.refusal, refusal)))
+      if (entry && (changed.has(server) || !isSameRefusal(entry.refusal, refusal)))
         await shelve({ ...entry, refusal })
     }
+  }
+
+  async function arrangeNow(configs: readonly ServerConfig[]): Promise<void> {
+    const before = new Map(entries)
+    entries.clear()
+    const changed = new Set<string>()
+    for (const config of configs) {
+      const known = before.get(config.name) ?? emptyEntry(config)
+      before.delete(config.name)
+      if (known.config !== config) changed.add(config.name)
+      const isSameProgram = isDeepStrictEqual(known.config.transport, config.transport)
+      const tools = isSameProgram ? known.tools.filter(({ name }) => isAllowed(name, config)) : []
+      entries.set(config.name, { ...known, config, tools })
+    }
+    for (const server of before.keys()) shelf.remove({ server })
+    await shelveChanged(changed)
   }
 
   async function shelve(next: Entry): Promise<void> {
@@ -62,16 +93,17 @@ export function createPublisher(
   }
 
   return {
-    publish(config, tools) {
-      const done = working.then(() => publishNow(config, tools))
-      working = done.catch(() => {})
-      return done
-    },
+    publish: (config, tools) => inTurn(() => publishNow(config, tools)),
+    arrange: (configs) => inTurn(() => arrangeNow(configs)),
     problems(server) {
       const reason = entries.get(server)?.refusal.reason
       return reason === undefined ? [] : [{ tool: 'all', kind: 'limited', message: reason }]
     },
   }
+}
+
+function emptyEntry(config: ServerConfig): Entry {
+  return { config, tools: [], shelved: new Map(), refusal: NO_REFUSAL }
 }
 
 async function toShelved(

@@ -16,6 +16,8 @@ export type Times = {
   readonly refresh: number
   /** Between two looks whether what is held back has been accepted. */
   readonly accepted: number
+  /** For the calls of a server that is configured no longer. */
+  readonly farewell: number
 }
 
 export const defaultTimes: Times = {
@@ -27,4 +29,5 @@ export const defaultTimes: Times = {
   turn: 2000,
   refresh: 500,
   accepted: 2000,
+  farewell: 60_000,
 }

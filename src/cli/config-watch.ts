@@ -1,0 +1,86 @@
+// Takes up changed configuration files while the gateway runs.
+import { unwatchFile, watchFile } from 'node:fs'
+import { resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { type Config, readConfig } from '../mcp/config/config.ts'
+import { noServers } from '../mcp/config/formats.ts'
+import type { ConfigProblem, ServerConfig } from '../mcp/types.ts'
+
+export type ConfigWatchOptions = {
+  readonly files: readonly string[]
+  /** As it was read at the start. */
+  readonly config: Config
+  /** Uses these servers from now on. */
+  readonly configure: (servers: readonly ServerConfig[]) => Promise<void>
+  /** Told to the person who runs this. */
+  readonly tell: (message: string) => void
+}
+
+/** Milliseconds between two looks; `watch` would miss a file that an editor replaces. */
+const INTERVAL = 1000
+
+/** Follows the files until the returned function is called. */
+export function watchConfig({ files, config, configure, tell }: ConfigWatchOptions): () => void {
+  let inUse = config
+  let taking: Promise<void> = Promise.resolve()
+
+  async function take(): Promise<void> {
+    const next = await readConfig(files)
+    for (const problem of next.problems) if (!isKnown(problem, inUse)) tell(describeProblem(problem))
+    const unread = unreadFile(inUse, next)
+    if (unread !== undefined) return tell(`${unread}: its servers stay as they are until it can be read.`)
+    if (!isDeepStrictEqual(next.settings, inUse.settings))
+      tell('"gateway" has changed in the configuration; that counts from the next start on.')
+    const changes = describeChanges(inUse.servers, next.servers)
+    inUse = next
+    if (changes === '') return
+    await configure(next.servers)
+    tell(`the configuration has changed: ${changes}.`)
+  }
+
+  const onChange = () => {
+    taking = taking.then(take).catch((error: Error) => tell(error.message))
+  }
+  // What a shell passes as <(…) can be read once.
+  const watched = files.map((file) => resolve(file)).filter((file) => !/^\/(?:dev|proc)\//.test(file))
+  for (const file of watched)
+    watchFile(file, { interval: INTERVAL, persistent: false }, (now, before) => {
+      if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino || now.size !== before.size) onChange()
+    })
+  return () => {
+    for (const file of watched) unwatchFile(file)
+  }
+}
+
+/** One line, without who says it. */
+export function describeProblem({ file, server, message }: ConfigProblem): string {
+  return `${file}${server ? `, server "${server}"` : ''}: ${message}`
+}
+
+function isKnown(problem: ConfigProblem, { problems }: Config): boolean {
+  return problems.some((one) => isDeepStrictEqual(one, problem))
+}
+
+/** A file that servers in use came from, and that cannot be read now: somebody is writing it, or made a mistake. */
+function unreadFile(inUse: Config, next: Config): string | undefined {
+  const has = ({ servers }: Config, file: string) => servers.some(({ source }) => source === file)
+  const unread = next.problems.find(
+    ({ file, server, message }) =>
+      server === undefined && message !== noServers && has(inUse, file) && !has(next, file),
+  )
+  return unread?.file
+}
+
+function describeChanges(before: readonly ServerConfig[], after: readonly ServerConfig[]): string {
+  const named = (servers: readonly ServerConfig[], name: string) => servers.find((one) => one.name === name)
+  const names = [...new Set([...before, ...after].map(({ name }) => name))]
+  const kinds = names.map((name) => {
+    const [old, now] = [named(before, name), named(after, name)]
+    const kind = !old ? 'added' : !now ? 'removed' : isDeepStrictEqual(old, now) ? 'same' : 'changed'
+    return { name, kind }
+  })
+  return ['added', 'changed', 'removed']
+    .map((kind) => ({ kind, of: kinds.filter((one) => one.kind === kind).map(({ name }) => name) }))
+    .flatMap(({ kind, of }) => (of.length > 0 ? [`${kind} ${of.join(', ')}`] : []))
+    .join('; ')
+}
