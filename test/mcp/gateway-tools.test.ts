@@ -1,5 +1,6 @@
 // The gateway's tools as a client sees them: list and bridge, which of them a client gets, calls of tools that were not
 // loaded, rules and pins.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
 import { describe, expect, it } from 'vitest'
 import { openPins } from '../../src/mcp/safety/pins.ts'
@@ -57,6 +58,20 @@ describe('list', () => {
     })
     await search('select:neighbour__add')
     expect(lists).toEqual([['ToolSearch', 'neighbour__add']])
+  })
+
+  it('a client that is slow to take in the new list gets the answer later', async () => {
+    const { client, search } = await openDesk([neighbour()])
+    const order: string[] = []
+    client.setNotificationHandler('notifications/tools/list_changed', async () => {
+      await sleep(400)
+      await client.listTools()
+      await sleep(200)
+      order.push('taken in')
+    })
+    await search('select:neighbour__add')
+    order.push('answered')
+    expect(order).toEqual(['taken in', 'answered'])
   })
 
   it('a search is answered also to a client that does not care', async () => {

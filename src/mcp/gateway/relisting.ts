@@ -11,12 +11,14 @@ export type Relisting = {
 }
 
 const LONGEST_WAIT = 5000
-/** From our answer until the client has taken it in. */
-const DIGESTION = 50
+/** From our answer until the client has taken it in: about as long as it took to ask, for both wait for its event loop. */
+const SHORTEST_DIGESTION = 50
+const LONGEST_DIGESTION = 1000
 
 export function createRelisting(list: () => string, send: () => Promise<void>): Relisting {
   const waiting = new Set<() => void>()
   let isHeard = true
+  let announcedAt = 0
   /** What the client has, or has been told of. */
   let known = ''
 
@@ -43,6 +45,7 @@ export function createRelisting(list: () => string, send: () => Promise<void>): 
           resolve()
         }
         waiting.add(go)
+        announcedAt = performance.now()
       })
       await tell()
       await heard
@@ -53,9 +56,13 @@ export function createRelisting(list: () => string, send: () => Promise<void>): 
       const ready = [...waiting]
       waiting.clear()
       if (ready.length === 0) return
-      setTimeout(() => {
-        for (const go of ready) go()
-      }, DIGESTION)
+      const pause = Math.max(SHORTEST_DIGESTION, performance.now() - announcedAt)
+      setTimeout(
+        () => {
+          for (const go of ready) go()
+        },
+        Math.min(LONGEST_DIGESTION, pause),
+      )
     },
   }
 }
