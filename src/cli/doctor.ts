@@ -1,7 +1,6 @@
 // `toolshelf doctor`: starts the servers, and tells how they are, what they cost and what deferral saves.
 import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { createShelf } from '../core/index.ts'
 import { type Config, readConfig } from '../mcp/config/config.ts'
 import {
   configPlaces,
@@ -16,18 +15,17 @@ import { createPen, type Pen } from '../mcp/doctor/pen.ts'
 import { arrivalLine, progressLine } from '../mcp/doctor/progress.ts'
 import { makeReport, type Report, type UntrustedServer } from '../mcp/doctor/report.ts'
 import { terminalView } from '../mcp/doctor/terminal.ts'
-import { createMcpHost, type McpHostOptions } from '../mcp/host/index.ts'
+import type { McpHostOptions } from '../mcp/host/index.ts'
 import { defaultPinsFolder, openPins, type Pins } from '../mcp/safety/pins.ts'
-import type { McpHost, ServerConfig } from '../mcp/types.ts'
+import type { McpHost } from '../mcp/types.ts'
 import { catalogueOf } from './catalogue.ts'
 import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
-import { storedLogins } from './logins.ts'
+import { createListingHost, listAll, toStart } from './listing-host.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { isTrusted } from './trust/decide.ts'
 import { trustOption, trustStore } from './trust/open.ts'
 import { type Project, readProject } from './trust/project.ts'
-import { version } from './version.ts'
 
 export type DoctorSurroundings = {
   readonly machine: () => Machine
@@ -45,8 +43,6 @@ export type DoctorSurroundings = {
 }
 
 const HOUR = 3_600_000
-/** A server that failed is not tried again while the others start. */
-const ONE_ATTEMPT = { firstRetry: HOUR, longestRetry: HOUR }
 
 export function createDoctor(surroundings: DoctorSurroundings): Command {
   return {
@@ -127,16 +123,10 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
 export const doctor: Command = createDoctor({
   machine: thisMachine,
   createHost: ({ servers, settings }, { notify, pins }) =>
-    createMcpHost({
-      shelf: createShelf({}),
-      servers,
+    createListingHost(servers, {
       concurrency: settings.concurrency,
-      cacheFolder: false,
-      authorize: storedLogins(notify),
       notify,
       ...(pins ? { pins } : {}),
-      clientInfo: { name: 'toolshelf', version: version() },
-      times: ONE_ATTEMPT,
     }),
   pins: (notify) => {
     const folder = defaultPinsFolder()
@@ -213,11 +203,6 @@ async function whatToDo(machine: Machine): Promise<string> {
   return `Run \`toolshelf import\` to take over the servers of your clients${found}, or name a file with --config.`
 }
 
-/** Lazy ones too: the doctor wants to see them all. */
-function toStart(server: ServerConfig, timeout: number | undefined): ServerConfig {
-  return { ...server, lazy: false, connectTimeout: timeout ?? server.connectTimeout }
-}
-
 /** Notes which pinned tools have changed. To pin a server for the first time is left to the gateway. */
 function watch(pins: Pins | undefined) {
   const changed = new Map<string, readonly string[]>()
@@ -250,8 +235,7 @@ async function settle(
     stopListening = surroundings.onInterrupt(resolve)
   })
   try {
-    host.start()
-    await Promise.race([host.settled(), interrupted])
+    await Promise.race([listAll(host), interrupted])
   } finally {
     stopListening()
     stopWatching()

@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { readConfig } from '../mcp/config/config.ts'
 import { describeTransport } from '../mcp/config/describe.ts'
 import {
   type ConfigPlace,
@@ -21,8 +22,10 @@ import {
   planImport,
 } from '../mcp/config/plan.ts'
 import { addServers, serverNames, writePrivately } from '../mcp/config/write.ts'
+import type { ServerConfig } from '../mcp/types.ts'
 import { clientEntries } from './client-entry.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import { createListingHost, listAll, toStart } from './listing-host.ts'
 import { printable } from './printable.ts'
 import { table } from './table.ts'
 import { openProject, trustOption } from './trust/open.ts'
@@ -30,7 +33,10 @@ import type { Project } from './trust/project.ts'
 
 export const importServers: Command = importCommand(thisMachine)
 
-export function importCommand(machine: () => Machine): Command {
+/** Starts servers once, so that the gateway knows their tools. */
+export type WarmUp = (servers: readonly ServerConfig[], terminal: Terminal) => Promise<void>
+
+export function importCommand(machine: () => Machine, warmUp: WarmUp = listOnce): Command {
   return {
     name: 'import',
     summary: 'Takes the MCP servers of other clients into one file.',
@@ -44,14 +50,15 @@ export function importCommand(machine: () => Machine): Command {
       to: { type: 'string', value: 'file', about: 'if left out, toolshelf/toolshelf.json in ~/.config' },
       'trust-project': { ...trustOption, about: 'take this folder’s servers too, without asking about them' },
       yes: { type: 'boolean', short: 'y', about: 'write without asking' },
+      'no-start': { type: 'boolean', about: 'do not start the new servers once to list their tools' },
       json: { type: 'boolean', about: 'print {"servers": [{"name", "clients", …}]}; writes only with --yes' },
     },
     examples: ['toolshelf import', 'toolshelf import --from ~/.cursor/mcp.json --to ./toolshelf.json --yes'],
-    run: (input, terminal) => run(input, terminal, machine()),
+    run: (input, terminal) => run(input, terminal, machine(), warmUp),
   }
 }
 
-async function run(input: Input, terminal: Terminal, machine: Machine): Promise<0 | 1> {
+async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: WarmUp): Promise<0 | 1> {
   if (input.words.length > 0) throw new UsageError('files are named by --from.')
   const from = input.text('from')
   const target = await readTarget(resolve(machine.folder, input.text('to') ?? ownConfigFile(machine)))
@@ -74,7 +81,40 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
   if (input.isSet('json')) terminal.print(JSON.stringify(asJson(plan, target, stateOf, isWritten)))
   else if (isWritten || (added.length === 0 && plan.servers.length > 0))
     tellNextSteps(plan, target, isWritten, machine, terminal)
+  if (isWritten && !input.isSet('no-start')) await warmUp(await startable(target, added, machine), terminal)
   return from !== undefined && plan.servers.length === 0 ? 1 : 0
+}
+
+/** Those of the servers just written that can be started, as the gateway will start them. */
+async function startable(
+  { file }: Target,
+  added: readonly PlannedServer[],
+  machine: Machine,
+): Promise<readonly ServerConfig[]> {
+  const names = new Set(added.map(({ name }) => name))
+  const { servers } = await readConfig([file], machine.environment, machine)
+  return servers.filter(({ name, disabled }) => names.has(name) && !disabled)
+}
+
+async function listOnce(servers: readonly ServerConfig[], terminal: Terminal): Promise<void> {
+  if (servers.length === 0) return
+  const tell = (message: string) => terminal.tell(printable(message))
+  tell(`Starting ${counted(servers.length)} once, so that the first search knows the tools; Ctrl-C skips it.`)
+  const host = createListingHost(
+    servers.map((server) => toStart(server, undefined)),
+    { notify: tell },
+  )
+  try {
+    await listAll(host)
+    for (const { name, state, tools, reason } of host.status())
+      tell(state === 'connected' ? `${name}: ${tools.length} tools` : `${name} failed: ${reason}`)
+  } finally {
+    await host.close()
+  }
+}
+
+function counted(count: number): string {
+  return count === 1 ? 'this server' : `these ${count} servers`
 }
 
 /** The file to write, as it is now. */
@@ -174,7 +214,8 @@ async function mayWrite(input: Input, count: number, terminal: Terminal): Promis
     terminal.print('Nothing is written yet. Add --yes to write it.')
     return false
   }
-  const answer = await terminal.ask(`Write ${count === 1 ? 'this server' : `these ${count} servers`}? [y/N] `)
+  const afterwards = input.isSet('no-start') ? '' : ', and start once to list the tools'
+  const answer = await terminal.ask(`Write ${counted(count)}${afterwards}? [y/N] `)
   const isYes = /^y(?:es)?$/i.test(answer.trim())
   if (!isYes) terminal.print('Nothing is written.')
   return isYes

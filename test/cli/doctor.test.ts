@@ -369,6 +369,7 @@ describe('with real servers', () => {
 
   async function examineReally(servers: object, ...words: string[]) {
     vi.stubEnv('XDG_STATE_HOME', temporaryFolder())
+    vi.stubEnv('XDG_CACHE_HOME', temporaryFolder())
     onTestFinished(() => void vi.unstubAllEnvs())
     const out: string[] = []
     const config = join(configured(servers, 'mcp.json'), 'mcp.json')

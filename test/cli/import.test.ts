@@ -45,7 +45,11 @@ async function run(
     platform: 'linux' as const,
     environment,
   }
-  const command = importCommand(() => machine)
+  const started: string[] = []
+  const command = importCommand(
+    () => machine,
+    async (servers) => void started.push(...servers.map(({ name }) => name)),
+  )
   const printed: string[] = []
   const told: string[] = []
   const terminal = {
@@ -55,7 +59,7 @@ async function run(
     ...(answer === undefined ? {} : { ask: async () => (typeof answer === 'string' ? answer : answer()) }),
   }
   const code = await command.run(readInput(command, [...words, '--trust-project']), terminal)
-  return { code, printed: printed.join('\n'), told: told.join('\n') }
+  return { code, printed: printed.join('\n'), told: told.join('\n'), started }
 }
 
 function someClients() {
@@ -132,6 +136,14 @@ describe('toolshelf import', () => {
     const { servers, problems } = await readConfig([own], { DOCS_KEY: 'a', THE_KEY: 'b' }, { home: root })
     expect(problems).toEqual([])
     expect(servers).toHaveLength(4)
+  })
+
+  it('starts what it has written once, unless told not to; nothing else, and nothing that lacks a variable', async () => {
+    someClients()
+    expect((await run([])).started).toEqual([])
+    expect((await run(['--yes', '--to', join(root, 'other.json'), '--no-start'])).started).toEqual([])
+    expect((await run(['--yes'])).started).toEqual(['github', 'github-codex'])
+    expect((await run(['--yes'])).started).toEqual([])
   })
 
   it('a second time adds nothing', async () => {

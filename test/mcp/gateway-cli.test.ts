@@ -1,7 +1,7 @@
 // `toolshelf mcp` as a client starts it, what it refuses to do, and that it keeps secrets.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { run } from '../../src/cli/main.ts'
 import { runOnStdio } from '../../src/mcp/gateway/stdio.ts'
 import { binary } from '../support/binary.ts'
 import { temporaryFolder } from './support/folder.ts'
-import { connectWith, type Desk, openGateway, textOf } from './support/gateway.ts'
+import { connectWith, type Desk, listed, openGateway, textOf, tool } from './support/gateway.ts'
 import { descendantsOf, isAlive, until } from './support/processes.ts'
 import { neighbour, scriptPath } from './support/servers.ts'
 
@@ -51,6 +51,15 @@ async function start(at: Home, words: readonly string[] = []) {
   return { ...desk, transport, told: () => told }
 }
 
+/** Another command in the same home. */
+async function runCommand({ env }: Home, words: readonly string[]): Promise<void> {
+  const child = spawn(process.execPath, [...binary, ...words], {
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: 'ignore',
+  })
+  expect(await once(child, 'exit')).toEqual([0, null])
+}
+
 async function refused(at: Home, ...words: readonly string[]) {
   for (const [name, value] of Object.entries(at.env)) vi.stubEnv(name, value)
   onTestFinished(() => void vi.unstubAllEnvs())
@@ -78,6 +87,23 @@ describe('as a process', () => {
     expect(isStarted()).toBe(false)
     expect(textOf(await call('CallTool', { name: 'calculator__add', arguments: { a: 1, b: 2 } }))).toBe('3')
     expect(isStarted()).toBe(true)
+  })
+
+  it.each([
+    ['doctor', (file: string) => ['doctor', '--config', file]],
+    ['import', (file: string, to: string) => ['import', '--from', file, '--to', to, '--yes']],
+  ])('%s warms the cache: the first search and the lists need no server to be up', async (_, words) => {
+    const offers = listed('offers')
+    const resources = [{ uri: 'x://one', name: 'one' }]
+    offers.write([tool('draw')], undefined, { resources, prompts: [{ name: 'greet' }] })
+    const at = home({ offers: offers.config.transport })
+    const to = join(at.state, 'imported.json')
+    await runCommand(at, words(at.config, to))
+    const desk = await start(existsSync(to) ? { ...at, config: to } : at, ['--lazy'])
+    expect(await desk.search('draw')).toContain('offers__draw')
+    expect((await desk.client.listPrompts()).prompts).toMatchObject([{ name: 'offers__greet' }])
+    expect((await desk.client.listResources()).resources).toMatchObject([{ uri: 'offers+x://one' }])
+    expect(descendantsOf(desk.transport.pid ?? 0)).toEqual([])
   })
 
   it('tells once of rules that no tool has, with the name that may be meant', async () => {

@@ -34,6 +34,8 @@ export type McpHostOptions = {
   readonly servers: readonly ServerConfig[]
   /** Where definitions are kept between runs; false keeps none. */
   readonly cacheFolder?: string | false
+  /** Reads nothing of earlier runs, but keeps what servers list for later ones. */
+  readonly isCacheIgnored?: boolean
   /** How many servers start at a time. */
   readonly concurrency?: number
   /** Remembers definitions, so that a later change is noticed. */
@@ -65,8 +67,9 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   if (!Array.isArray(options.servers) || options.servers.some((server) => !server?.transport?.kind))
     throw new TypeError('createMcpHost takes the `servers` that readConfig() returns')
   const { shelf, pins, onChange = 'report', concurrency = 4, cacheFolder, notify = () => {} } = options
-  const cache =
+  const opened =
     cacheFolder === false ? undefined : openDefinitionCache(cacheFolder ?? defaultCacheFolder(), notify)
+  const cache = opened && options.isCacheIgnored ? { ...opened, read: async () => undefined } : opened
   const times = { ...defaultTimes, ...options.times }
   const limit = createLimiter(concurrency, times.turn)
   const listeners = new Set<(event: HostEvent) => void>()
