@@ -19,6 +19,7 @@ import type { Connection } from './connection-types.ts'
 import { toBlocks } from './content.ts'
 import { defaultCacheFolder, openDefinitionCache } from './definition-cache.ts'
 import { isAllowed } from './definitions.ts'
+import { eventOf, untilNot } from './host-events.ts'
 import { createLimiter } from './limiter.ts'
 import { describeMember, heldBack, isPinned, type Member, newMember, pinnedFirst, whyNot } from './member.ts'
 import { createPublisher } from './publisher.ts'
@@ -139,7 +140,8 @@ export function createMcpHost(options: McpHostOptions): McpHost {
       onTools: () => publishSoon(member),
       onList: (type) => void (type === 'prompts' ? showPrompts(member) : tell({ type, server: name })),
       onNotification: (method, params, client) => {
-        if (isHere(member)) hear(name, method, params, client)
+        const event = isHere(member) ? eventOf(name, method, params, client) : undefined
+        if (event) tell(event)
       },
       notify,
     })
@@ -246,26 +248,6 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     })
   }
 
-  function hear(server: string, method: string, params: Fields, client: object | undefined): void {
-    if (method === 'notifications/resources/list_changed') tell({ type: 'resources', server })
-    if (method === 'notifications/prompts/list_changed') tell({ type: 'prompts', server })
-    if (method === 'notifications/resources/updated')
-      tell({ type: 'resource', server, uri: String(params.uri) })
-    if (method === 'notifications/elicitation/complete')
-      tell({ type: 'elicitation', server, id: String(params.elicitationId) })
-    if (method === 'notifications/message') {
-      const { level, logger, data } = params
-      tell({
-        type: 'log',
-        server,
-        level: String(level ?? 'info'),
-        logger: typeof logger === 'string' ? logger : undefined,
-        data,
-        client,
-      })
-    }
-  }
-
   function tell(event: HostEvent): void {
     for (const listener of listeners) {
       try {
@@ -363,29 +345,12 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     },
     async settled({ timeout, only } = {}) {
       const isPending = () =>
-        !closing.signal.aborted &&
         [...members.values()].some(
           ({ config, connection }) =>
             connection.view().state === 'pending' && (only !== 'alwaysLoad' || config.alwaysLoad === true),
         )
-      const published = () => Promise.all([...members.values()].map(({ publishing }) => publishing))
-      let timer: ReturnType<typeof setTimeout> | undefined
-      await new Promise<void>((resolve) => {
-        const leave = () => {
-          listeners.delete(look)
-          closing.signal.removeEventListener('abort', leave)
-          resolve()
-        }
-        const look = () => {
-          if (!isPending()) leave()
-        }
-        listeners.add(look)
-        closing.signal.addEventListener('abort', leave)
-        if (timeout !== undefined) timer = setTimeout(leave, timeout)
-        look()
-      })
-      clearTimeout(timer)
-      await published()
+      await untilNot(isPending, { listeners, signal: closing.signal, timeout })
+      await Promise.all([...members.values()].map(({ publishing }) => publishing))
     },
     notify(method) {
       for (const { connection } of members.values()) void connection.notify(method).catch(() => {})

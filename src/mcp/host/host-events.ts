@@ -1,0 +1,58 @@
+// Events of a host: what a server's notification means to those who listen, and how to wait for a state.
+import type { HostEvent } from '../types.ts'
+import type { Fields } from './session.ts'
+
+/** Undefined for a notification that concerns nobody outside. */
+export function eventOf(
+  server: string,
+  method: string,
+  params: Fields,
+  client: object | undefined,
+): HostEvent | undefined {
+  if (method === 'notifications/resources/list_changed') return { type: 'resources', server }
+  if (method === 'notifications/prompts/list_changed') return { type: 'prompts', server }
+  if (method === 'notifications/resources/updated')
+    return { type: 'resource', server, uri: String(params.uri) }
+  if (method === 'notifications/elicitation/complete')
+    return { type: 'elicitation', server, id: String(params.elicitationId) }
+  if (method !== 'notifications/message') return undefined
+  const { level, logger, data } = params
+  return {
+    type: 'log',
+    server,
+    level: String(level ?? 'info'),
+    logger: typeof logger === 'string' ? logger : undefined,
+    data,
+    client,
+  }
+}
+
+export type WaitOptions = {
+  readonly listeners: Set<(event: HostEvent) => void>
+  readonly signal: AbortSignal
+  /** Milliseconds; for ever if undefined. */
+  readonly timeout: number | undefined
+}
+
+/** Resolves when the condition no longer holds, looked at with each event, or when the signal or the time ends it. */
+export async function untilNot(
+  condition: () => boolean,
+  { listeners, signal, timeout }: WaitOptions,
+): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  await new Promise<void>((resolve) => {
+    const leave = () => {
+      listeners.delete(look)
+      signal.removeEventListener('abort', leave)
+      resolve()
+    }
+    const look = () => {
+      if (signal.aborted || !condition()) leave()
+    }
+    listeners.add(look)
+    signal.addEventListener('abort', leave)
+    if (timeout !== undefined) timer = setTimeout(leave, timeout)
+    look()
+  })
+  clearTimeout(timer)
+}
