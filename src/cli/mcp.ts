@@ -1,16 +1,16 @@
 // `toolshelf mcp`: the gateway, on stdio for the client that started it, or over HTTP for many.
-import { setTimeout as sleep } from 'node:timers/promises'
-import { createShelf } from '../core/index.ts'
 import { type Config, readConfig } from '../mcp/config/config.ts'
 import { ownConfigFile, thisMachine, userConfigFiles } from '../mcp/config/places.ts'
-import { answerInitialize, greetingFor } from '../mcp/gateway/greeting.ts'
-import type { Gateway } from '../mcp/gateway/index.ts'
-import { shelfOptions } from '../mcp/gateway/shelf-options.ts'
+import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/gateway/greeting.ts'
+import {
+  type DefinitionCache,
+  defaultCacheFolder,
+  openDefinitionCache,
+  recallServers,
+  rememberReads,
+} from '../mcp/host/definition-cache.ts'
 import { depthOf } from '../mcp/host/depth.ts'
-import { createMcpHost } from '../mcp/host/index.ts'
-import { defaultPinsFolder, openPins } from '../mcp/safety/pins.ts'
-import type { Asker, McpHost, ServerConfig } from '../mcp/types.ts'
-import { startTimer } from '../timer.ts'
+import type { KnownServer, ServerConfig } from '../mcp/types.ts'
 import {
   type Command,
   CommandError,
@@ -22,8 +22,7 @@ import {
   UsageError,
 } from './command.ts'
 import { describeProblem, watchConfig } from './config-watch.ts'
-import { storedLogins } from './logins.ts'
-import { tellOfServers } from './notices.ts'
+import type { HostOptions, OpenedHost } from './mcp-host.ts'
 import { printable } from './printable.ts'
 import { version } from './version.ts'
 
@@ -74,22 +73,23 @@ export const mcp: Command = {
       throw new CommandError('it is started by itself; take it out of the configuration that it reads.')
     const mode = readMode(input)
     const port = readPort(input)
+    const tell = (message: string) => terminal.tell(printable(`toolshelf mcp: ${message}`))
     const files = filesIn(input) ?? userConfigFiles(thisMachine())
-    const config = await readFiles(files, input, terminal)
-    const isLazy = input.isSet('lazy')
-    const opened = openHost(config, { mode, isLazy }, terminal)
-    const stopWatching = watchConfig({
-      files,
-      config,
-      configure: (servers) => opened.host.configure(withLazy(servers, isLazy)),
-      tell: (message) => terminal.tell(printable(`toolshelf mcp: ${message}`)),
-    })
+    const read = await readFiles(files, input, tell)
+    const prepare = (servers: readonly ServerConfig[]) =>
+      input.isSet('lazy') ? servers.map((server) => ({ ...server, lazy: true })) : servers
+    const config = { ...read, servers: prepare(read.servers) }
+    const cache = rememberReads(openDefinitionCache(defaultCacheFolder(), tell))
+    const open = openOnce(config, { mode: mode ?? config.settings.mode, cache, tell })
+    const isOnStdio = !input.isSet('http')
+    if (isOnStdio && process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
+    const answered = isOnStdio ? await greet(config, cache, open) : undefined
+    const opened = await open()
+    const configure = (servers: readonly ServerConfig[]) => opened.host.configure(prepare(servers))
+    const stopWatching = watchConfig({ files, config: read, configure, tell })
     try {
-      if (input.isSet('http')) await serveOnHttp(opened, port, input, terminal)
-      else {
-        if (process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
-        await serveOnStdio(opened)
-      }
+      if (isOnStdio) await serveOnStdio(opened, answered)
+      else await serveOnHttp(opened, port, input, terminal)
       return 0
     } finally {
       stopWatching()
@@ -115,10 +115,13 @@ function readPort(input: Input): number {
   return port
 }
 
-async function readFiles(files: readonly string[], input: Input, terminal: Terminal): Promise<Config> {
+async function readFiles(
+  files: readonly string[],
+  input: Input,
+  tell: (message: string) => void,
+): Promise<Config> {
   const config = await readConfig(files)
-  for (const problem of config.problems)
-    terminal.tell(printable(`toolshelf mcp: ${describeProblem(problem)}`))
+  for (const problem of config.problems) tell(describeProblem(problem))
   if (config.servers.length > 0) return config
   if (config.problems.length > 0 && input.text('config') !== undefined)
     throw new CommandError('no server is left to start; mend what is named above.')
@@ -127,24 +130,40 @@ async function readFiles(files: readonly string[], input: Input, terminal: Termi
   )
 }
 
-function withLazy(servers: readonly ServerConfig[], isLazy: boolean): readonly ServerConfig[] {
-  return isLazy ? servers.map((server) => ({ ...server, lazy: true })) : servers
+/** Opens the host when it is first asked for. */
+function openOnce(config: Config, options: HostOptions): () => Promise<OpenedHost> {
+  let opened: Promise<OpenedHost> | undefined
+  return () => {
+    opened ??= import('./mcp-host.ts').then(({ openHost }) => openHost(config, options))
+    return opened
+  }
 }
 
-type OpenedHost = {
-  readonly host: McpHost
-  readonly greeting: { readonly version: string; readonly instructions: number }
-  /** The gateway in front of the host; its modules are loaded now. */
-  gateway(): Promise<Gateway>
+/**
+ * Answers `initialize`, if that is what the client says first. Clients wait for it, some for 3 s, so it comes before the
+ * host and the SDK are loaded. Only where changed instructions are held back the host must say which.
+ */
+async function greet(
+  { servers, settings }: Config,
+  cache: DefinitionCache,
+  open: () => Promise<OpenedHost>,
+): Promise<InitializeRequest | undefined> {
+  const { onChange, instructions } = settings
+  const known = onChange === 'hold' ? await recalled(open) : await recallServers(servers, cache)
+  return answerInitialize(greetingFor(known, { version: version(), instructions }), streams())
 }
 
-/** Clients wait for the answer to `initialize`, some for 3 s: it comes before the SDK is loaded. */
-async function serveOnStdio({ host, greeting, gateway }: OpenedHost): Promise<void> {
+async function recalled(open: () => Promise<OpenedHost>): Promise<readonly KnownServer[]> {
+  const { host } = await open()
   await host.recall()
-  const streams = { input: process.stdin, output: process.stdout }
-  const answered = await answerInitialize(greetingFor(host, greeting), streams)
+  return host.status()
+}
+
+const streams = () => ({ input: process.stdin, output: process.stdout })
+
+async function serveOnStdio({ gateway }: OpenedHost, answered: InitializeRequest | undefined): Promise<void> {
   const { runOnStdio } = await import('../mcp/gateway/stdio.ts')
-  await runOnStdio(await gateway(), { ...streams, answered })
+  await runOnStdio(await gateway(), { ...streams(), answered })
 }
 
 async function serveOnHttp(
@@ -170,77 +189,4 @@ async function serveOnHttp(
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
   })
   await served.close()
-}
-
-function openHost(
-  { servers, settings }: Config,
-  { mode = settings.mode, isLazy }: { mode?: (typeof MODES)[number] | undefined; isLazy: boolean },
-  terminal: Terminal,
-): OpenedHost {
-  const tell = (message: string) => terminal.tell(printable(`toolshelf mcp: ${message}`))
-  const { shelf, ready, warm } = openShelf(tell)
-  const folder = defaultPinsFolder()
-  let asker: Asker | undefined
-  const host = createMcpHost({
-    shelf,
-    servers: withLazy(servers, isLazy),
-    concurrency: settings.concurrency,
-    onChange: settings.onChange,
-    ...(folder ? { pins: openPins({ folder, notify: tell }) } : {}),
-    authorize: storedLogins(tell),
-    asker: {
-      get client() {
-        return asker?.client
-      },
-      ask: async (...question) => {
-        if (!asker) throw new Error('no client is connected')
-        return asker.ask(...question)
-      },
-    },
-    notify: tell,
-    clientInfo: { name: 'toolshelf', version: version() },
-  })
-  tellOfServers(host, tell)
-  void host
-    .settled()
-    .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
-    .then(warm)
-    .catch((error: Error) => tell(error.message))
-  const greeting = { version: version(), instructions: settings.instructions }
-  async function gateway(): Promise<Gateway> {
-    const { createGateway } = await import('../mcp/gateway/index.ts')
-    const makeHost = (given: Asker) => {
-      asker = given
-      return host
-    }
-    return createGateway({ shelf, mode, ready, ...greeting, notify: tell, makeHost })
-  }
-  return { host, greeting, gateway }
-}
-
-/** Milliseconds that belong to the client's first requests: lazy servers are settled before it has asked anything. */
-const FIRST_MOMENTS = 1000
-
-const searching = () => import('../rankers.ts')
-const validating = () => import('../validate/index.ts')
-
-/** As the package's own, but what only searches and calls need is loaded later. */
-function openShelf(notify: (message: string) => void) {
-  let validator: Awaited<ReturnType<typeof validating>> | undefined
-  const shelf = createShelf({
-    ...shelfOptions,
-    notify,
-    timer: startTimer,
-    rank: async (tools, query, limit) => (await searching()).rankers.model(tools, query, limit),
-    validate: (schema, input) => validator?.validate(schema, input) ?? [],
-  })
-  const ready = async () => {
-    validator ??= await validating()
-  }
-  /** While nobody waits. The encoder, which is heavy, waits for a search that somebody makes. */
-  const warm = async () => {
-    await ready()
-    await (await searching()).rankers.hybrid(shelf.tools().deferred, 'tools', 1)
-  }
-  return { shelf, ready, warm }
 }

@@ -114,6 +114,11 @@ export type ServerStatus = {
   readonly hasListed: boolean
 }
 
+/** What a client is told of a server when it connects. */
+export type KnownServer = Pick<ServerStatus, 'name' | 'state' | 'instructions' | 'capabilities'> & {
+  readonly config: Pick<ServerConfig, 'description'>
+}
+
 export type CallOptions = {
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: Progress) => void

@@ -7,8 +7,10 @@ import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server'
 import { expect, it, onTestFinished } from 'vitest'
+import { readConfig } from '../../src/mcp/config/config.ts'
 import { answerInitialize, greetingFor } from '../../src/mcp/gateway/greeting.ts'
 import { runOnStdio } from '../../src/mcp/gateway/stdio.ts'
+import { defaultCacheFolder, openDefinitionCache } from '../../src/mcp/host/definition-cache.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { listed, openGateway, tool } from './support/gateway.ts'
 import { scriptPath } from './support/servers.ts'
@@ -26,7 +28,7 @@ async function answers(sent: string, isEarly: boolean): Promise<string[]> {
   const { gateway, host } = openGateway([listed('one', [tool('run')]).config])
   const [input, output] = [new PassThrough(), new PassThrough()]
   input.write(sent + line({ jsonrpc: '2.0', id: 'last', method: 'ping' }))
-  const answered = isEarly ? await answerInitialize(greetingFor(host), { input, output }) : undefined
+  const answered = isEarly ? await answerInitialize(greetingFor(host.status()), { input, output }) : undefined
   const over = runOnStdio(gateway, { input, output, answered })
   let text = ''
   for await (const chunk of output) {
@@ -67,7 +69,7 @@ it('takes a request in pieces, and reads nothing that comes after it too early',
     }
   })
   const [input, output] = [new PassThrough(), new PassThrough()]
-  const answered = answerInitialize(greetingFor(host), { input, output })
+  const answered = answerInitialize(greetingFor(host.status()), { input, output })
   const sent = line(initialize('2025-11-25'))
   input.write(sent.slice(0, 20))
   await new Promise(setImmediate)
@@ -82,17 +84,23 @@ it('an input that ends before it says anything ends the gateway', async () => {
   const { gateway, host } = openGateway([])
   const [input, output] = [new PassThrough(), new PassThrough()]
   input.end('{"jsonrpc"')
-  const answered = await answerInitialize(greetingFor(host), { input, output })
+  const answered = await answerInitialize(greetingFor(host.status()), { input, output })
   expect(answered).toBeUndefined()
   await runOnStdio(gateway, { input, output, answered })
 })
 
-it('toolshelf mcp answers while the SDK cannot be loaded, with what it knows of its servers', async () => {
+it('toolshelf mcp answers while neither the SDK nor the host can be loaded, with what it knows of its servers', async () => {
   const folder = temporaryFolder()
   const config = join(folder, 'toolshelf.json')
   const server = { command: process.execPath, args: [scriptPath('healthy')], description: 'sums' }
   writeFileSync(config, JSON.stringify({ mcpServers: { calculator: server } }))
-  const never = `export const resolve = (name, context, next) => name.startsWith('@modelcontextprotocol/') ? new Promise(() => {}) : next(name, context)`
+  const [known] = (await readConfig([config])).servers
+  const cache = openDefinitionCache(defaultCacheFolder({ XDG_CACHE_HOME: folder }), () => {})
+  const extensions = { 'com.example/sums': {} }
+  const about = { tools: [], freshUntil: 0, lists: {}, info: undefined, isLegacy: true }
+  if (known)
+    await cache.write(known, { ...about, capabilities: { extensions }, instructions: 'Add, then check.' })
+  const never = `export const resolve = (name, context, next) => /^@modelcontextprotocol|host.index.[jt]s$|core.index.[jt]s$/.test(name) ? new Promise(() => {}) : next(name, context)`
   const hook = `import { register } from 'node:module'; register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(never)}`)})`
   const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
   const imports = [
@@ -102,7 +110,7 @@ it('toolshelf mcp answers while the SDK cannot be loaded, with what it knows of 
     `data:text/javascript,${encodeURIComponent(hook)}`,
   ]
   const child = spawn(process.execPath, [...imports, main, 'mcp', '--config', config], {
-    env: { PATH: process.env.PATH ?? '', HOME: folder },
+    env: { PATH: process.env.PATH ?? '', HOME: folder, XDG_CACHE_HOME: folder },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -110,6 +118,10 @@ it('toolshelf mcp answers while the SDK cannot be loaded, with what it knows of 
   const [answer] = await once(child.stdout, 'data')
   expect(JSON.parse(String(answer))).toMatchObject({
     id: 'first',
-    result: { protocolVersion: '2025-06-18', instructions: expect.stringContaining('calculator (sums)') },
+    result: {
+      protocolVersion: '2025-06-18',
+      capabilities: { extensions },
+      instructions: expect.stringMatching(/calculator \(sums\).*Add, then check\./s),
+    },
   })
 })

@@ -1,6 +1,6 @@
 // Which protocol extensions pass through the gateway, in both directions.
 import { isReservedKey } from '../host/meta.ts'
-import type { McpHost } from '../types.ts'
+import type { KnownServer } from '../types.ts'
 
 type Fields = { readonly [name: string]: unknown }
 
@@ -8,12 +8,10 @@ type Fields = { readonly [name: string]: unknown }
 export const PAGES = 'io.modelcontextprotocol/ui'
 
 /** What servers declare besides what the gateway does itself; of two that declare the same the first counts. */
-export function extensionsOf(host: McpHost): Fields {
-  const declared = host
-    .status()
-    .flatMap(({ state, capabilities }) =>
-      state === 'disabled' ? [] : Object.entries(passableExtensions(capabilities.extensions)),
-    )
+export function extensionsOf(servers: readonly KnownServer[]): Fields {
+  const declared = servers.flatMap(({ state, capabilities }) =>
+    state === 'disabled' ? [] : Object.entries(passableExtensions(capabilities.extensions)),
+  )
   return Object.fromEntries(declared.reverse())
 }
 

@@ -1,6 +1,6 @@
-// The gateway's answer to `initialize`, which needs nothing of the SDK: a client gets it before the SDK is loaded.
+// The gateway's answer to `initialize`: it needs neither the SDK nor a host, and is given before they are loaded.
 import type { Readable, Writable } from 'node:stream'
-import type { McpHost } from '../types.ts'
+import type { KnownServer } from '../types.ts'
 import { extensionsOf } from './extensions.ts'
 import { joinInstructions } from './instructions.ts'
 
@@ -21,14 +21,13 @@ export type GreetingOptions = {
   readonly isStateless?: boolean
 }
 
-/** Call it after `host.recall()`: instructions and extensions come from the cache. */
+/** `servers` as earlier runs knew them: the status of a host after `recall()`, or what `recallServers` returns. */
 export function greetingFor(
-  host: McpHost,
+  servers: readonly KnownServer[],
   { version = '0.1.0', instructions: budget = 4096, isStateless = false }: GreetingOptions = {},
 ): Greeting {
-  const extensions = extensionsOf(host)
-  const described = host
-    .status()
+  const extensions = extensionsOf(servers)
+  const described = servers
     .filter(({ state }) => state !== 'disabled')
     .map(({ name, config, instructions }) => ({ name, description: config.description, instructions }))
   return {

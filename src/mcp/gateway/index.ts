@@ -107,7 +107,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function serve({ isStateless, isLasting = false, origin }: ClientKind): Server {
     hadStateless ||= isStateless
-    const { serverInfo, ...greeting } = greetingFor(host, { ...options, isStateless })
+    const { serverInfo, ...greeting } = greetingFor(host.status(), { ...options, isStateless })
     const server = new Server(serverInfo, { ...greeting, inputRequired: { maxRounds: 100 } })
     const mode = () => modeFor(server.getClientVersion()?.name, forced, isStateless)
     const relisting = createRelisting(

@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import type { ServerConfig } from '../types.ts'
+import type { KnownServer, ServerConfig } from '../types.ts'
 import type { KeptLists } from './server-lists.ts'
 
 /** As the server sent it; read with the same care as the server's own answer. */
@@ -75,6 +75,33 @@ export function openDefinitionCache(
       }
     },
   }
+}
+
+/** The same cache; each server's entry is read once. */
+export function rememberReads(cache: DefinitionCache): DefinitionCache {
+  const reads = new WeakMap<ServerConfig, ReturnType<DefinitionCache['read']>>()
+  return {
+    read(config) {
+      const known = reads.get(config) ?? cache.read(config)
+      reads.set(config, known)
+      return known
+    },
+    write: cache.write,
+  }
+}
+
+/** What is known of servers before a host is loaded. */
+export function recallServers(
+  servers: readonly ServerConfig[],
+  cache: DefinitionCache,
+): Promise<readonly KnownServer[]> {
+  return Promise.all(
+    servers.map(async (config) => {
+      const { instructions, capabilities = {} } = (await cache.read(config)) ?? {}
+      const state = config.disabled ? 'disabled' : 'pending'
+      return { name: config.name, state, config, instructions, capabilities } as const
+    }),
+  )
 }
 
 const KEY_FILE = 'key'

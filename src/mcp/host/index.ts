@@ -17,7 +17,7 @@ import { createChangeGuard, type Judge } from './change-guard.ts'
 import { createConnection } from './connection.ts'
 import type { Connection } from './connection-types.ts'
 import { toBlocks } from './content.ts'
-import { defaultCacheFolder, openDefinitionCache } from './definition-cache.ts'
+import { type DefinitionCache, defaultCacheFolder, openDefinitionCache } from './definition-cache.ts'
 import { isAllowed } from './definitions.ts'
 import { eventOf, untilNot } from './host-events.ts'
 import { createLimiter } from './limiter.ts'
@@ -35,6 +35,8 @@ export type McpHostOptions = {
   readonly servers: readonly ServerConfig[]
   /** Where definitions are kept between runs; false keeps none. */
   readonly cacheFolder?: string | false
+  /** In place of one in `cacheFolder`. */
+  readonly cache?: DefinitionCache
   /** Reads nothing of earlier runs, but keeps what servers list for later ones. */
   readonly isCacheIgnored?: boolean
   /** How many servers start at a time. */
@@ -69,7 +71,8 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     throw new TypeError('createMcpHost takes the `servers` that readConfig() returns')
   const { shelf, pins, onChange = 'report', concurrency = 4, cacheFolder, notify = () => {} } = options
   const opened =
-    cacheFolder === false ? undefined : openDefinitionCache(cacheFolder ?? defaultCacheFolder(), notify)
+    options.cache ??
+    (cacheFolder === false ? undefined : openDefinitionCache(cacheFolder ?? defaultCacheFolder(), notify))
   const cache = opened && options.isCacheIgnored ? { ...opened, read: async () => undefined } : opened
   const times = { ...defaultTimes, ...options.times }
   const limit = createLimiter(concurrency, times.turn)

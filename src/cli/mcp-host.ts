@@ -1,0 +1,97 @@
+// The host and the gateway of `toolshelf mcp`, loaded after a client has got its first answer.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createShelf } from '../core/index.ts'
+import type { Config } from '../mcp/config/config.ts'
+import type { Gateway } from '../mcp/gateway/index.ts'
+import type { Mode } from '../mcp/gateway/own-tools.ts'
+import { shelfOptions } from '../mcp/gateway/shelf-options.ts'
+import type { DefinitionCache } from '../mcp/host/definition-cache.ts'
+import { createMcpHost } from '../mcp/host/index.ts'
+import { defaultPinsFolder, openPins } from '../mcp/safety/pins.ts'
+import type { Asker, McpHost } from '../mcp/types.ts'
+import { startTimer } from '../timer.ts'
+import { storedLogins } from './logins.ts'
+import { tellOfServers } from './notices.ts'
+import { version } from './version.ts'
+
+export type OpenedHost = {
+  readonly host: McpHost
+  /** The gateway in front of the host; its modules are loaded now. */
+  gateway(): Promise<Gateway>
+}
+
+export type HostOptions = {
+  readonly mode: Mode | 'auto'
+  readonly cache: DefinitionCache
+  /** Told to the person who runs this. */
+  readonly tell: (message: string) => void
+}
+
+export function openHost({ servers, settings }: Config, { mode, cache, tell }: HostOptions): OpenedHost {
+  const { shelf, ready, warm } = openShelf(tell)
+  const folder = defaultPinsFolder()
+  let asker: Asker | undefined
+  const host = createMcpHost({
+    shelf,
+    servers,
+    cache,
+    concurrency: settings.concurrency,
+    onChange: settings.onChange,
+    ...(folder ? { pins: openPins({ folder, notify: tell }) } : {}),
+    authorize: storedLogins(tell),
+    asker: {
+      get client() {
+        return asker?.client
+      },
+      ask: async (...question) => {
+        if (!asker) throw new Error('no client is connected')
+        return asker.ask(...question)
+      },
+    },
+    notify: tell,
+    clientInfo: { name: 'toolshelf', version: version() },
+  })
+  tellOfServers(host, tell)
+  void host
+    .settled()
+    .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
+    .then(warm)
+    .catch((error: Error) => tell(error.message))
+  const { instructions } = settings
+  async function gateway(): Promise<Gateway> {
+    const { createGateway } = await import('../mcp/gateway/index.ts')
+    const makeHost = (given: Asker) => {
+      asker = given
+      return host
+    }
+    return createGateway({ shelf, mode, ready, version: version(), instructions, notify: tell, makeHost })
+  }
+  return { host, gateway }
+}
+
+/** Milliseconds that belong to the client's first requests: lazy servers are settled before it has asked anything. */
+const FIRST_MOMENTS = 1000
+
+const searching = () => import('../rankers.ts')
+const validating = () => import('../validate/index.ts')
+
+/** As the package's own, but what only searches and calls need is loaded later. */
+function openShelf(notify: (message: string) => void) {
+  let validator: Awaited<ReturnType<typeof validating>> | undefined
+  const shelf = createShelf({
+    ...shelfOptions,
+    notify,
+    timer: startTimer,
+    rank: async (tools, query, limit) => (await searching()).rankers.model(tools, query, limit),
+    validate: (schema, input) => validator?.validate(schema, input) ?? [],
+  })
+  const ready = async () => {
+    validator ??= await validating()
+  }
+  /** While nobody waits. The encoder, which is heavy, waits for a search that somebody makes. */
+  const warm = async () => {
+    await ready()
+    await (await searching()).rankers.hybrid(shelf.tools().deferred, 'tools', 1)
+  }
+  return { shelf, ready, warm }
+}
