@@ -58,6 +58,14 @@ describe.each(eras)('clients, %s', (era) => {
     expect([one, other, mute].map(({ asked }) => asked.length)).toEqual([1, 1, 0])
   })
 
+  it('a server that many share is not told of one client’s roots', async () => {
+    const { connect } = await openHttp([library()])
+    const { run, asked } = await connect({ era, capabilities: { roots: {} } })
+    const answer = JSON.parse(textOf(await run('library__ask', { method: 'roots/list' })))
+    expect(answer.error).toBeDefined()
+    expect(asked).toEqual([])
+  })
+
   it('a cancelled call is cancelled at the server', async () => {
     const { connect } = await openHttp([library()])
     const [one, other] = [await connect({ era }), await connect({ era })]
