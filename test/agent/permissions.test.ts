@@ -248,6 +248,23 @@ describe('rules with paths', () => {
     expect((await call('Glob', { pattern: '**/*' })).text).not.toContain('.env')
   })
 
+  test.each(['Read(src/a.ts)', 'Read(src/*)', 'Read(~/../project/src/a.ts)'])(
+    'what deny %s is about does not show in a search that begins at a link to its folder',
+    async (rule) => {
+      const { call, directory } = scene({ deny: [rule] })
+      symlinkSync(join(directory, 'src'), join(directory, 'way'))
+      mkdirSync(join(directory, 'src/deep'))
+      writeFileSync(join(directory, 'src/deep/c.ts'), 'seen inside\n')
+      symlinkSync(directory, join(directory, 'round'))
+      for (const path of ['way', 'round/way', 'round/src']) {
+        const { text } = await call('Grep', { pattern: 'inside', path })
+        expect(text).not.toContain('a.ts')
+        expect((await call('Glob', { pattern: '**/*.ts', path })).text).not.toContain('a.ts')
+        expect((await call('Glob', { pattern: `${path}/*.ts` })).text).not.toContain('a.ts')
+      }
+    },
+  )
+
   test('ask goes before allow, and before what is harmless', async () => {
     const { text, asked } = await scene({ allow: ['*'], ask: ['Read(src/**)'] }, 'no').call('Read', {
       path: 'src/a.ts',

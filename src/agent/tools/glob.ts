@@ -1,7 +1,7 @@
 // The tool `Glob`: files by the pattern of their path, the newest first.
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { resolvePath } from '../accesses.ts'
+import { realPathOf, resolvePath } from '../accesses.ts'
 import type { AgentTool, Input } from '../types.ts'
 import { type Files, missing } from './files.ts'
 import { globMatcher, walk } from './walk.ts'
@@ -30,7 +30,11 @@ export function globTool(files: Files): AgentTool {
       if (!found?.isDirectory()) throw new Error(await missing(folder, files.shown, 'folder'))
       const { files: all, isCut } = await walk(folder, signal, String(pattern))
       const fits = globMatcher(rest)
-      const seen = all.filter((name) => fits(name) && !isHidden(join(folder, name)))
+      // A link on the way to the folder must not show what rules hide in it.
+      const real = await realPathOf(folder)
+      const seen = all.filter(
+        (name) => fits(name) && ![folder, real].some((one) => isHidden(join(one, name))),
+      )
       const matches = await newestFirst(folder, seen)
       if (matches.length === 0)
         return `No file fits ${pattern} in ${placeOf(folder, files)}.${isCut ? TOO_MANY : ''}`

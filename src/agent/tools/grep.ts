@@ -43,15 +43,22 @@ export function grepTool(files: Files): AgentTool {
     },
     isReadOnly: true,
     accesses: async ({ path = '.' }) => [await files.access(path, 'read')],
-    async run({ pattern, path = '.', glob, context = 0, ignoreCase = false }, { signal, isHidden }) {
+    async run(
+      { pattern, path = '.', glob, context = 0, ignoreCase = false },
+      { signal, isHidden = () => false },
+    ) {
       const expression = compile(String(pattern), ignoreCase === true)
       const place = files.resolve(path)
       const { folder, names, isCut } = await candidates(place, files, signal, glob)
+      const real = await realPathOf(folder)
       const found = newFindings()
       for (const name of names) {
         signal.throwIfAborted()
         const file = join(folder, name)
-        if (await isLeftOut(file, folder === place ? folder : undefined, isHidden)) {
+        const target = (await linkTarget(file)) ?? join(real, name)
+        const isOutside = folder === place && !isWithin(target, real)
+        // A link on the way to the folder must not show what rules hide in it.
+        if (isOutside || isHidden(file) || isHidden(target)) {
           found.hidden++
           continue
         }
@@ -81,18 +88,6 @@ async function candidates(place: string, files: Files, signal: AbortSignal, glob
   if (!found.isDirectory()) return { folder: dirname(place), names: [basename(place)], isCut: false }
   const { files: all, isCut } = await walk(place, signal, glob === undefined ? '' : String(glob))
   return { folder: place, names: glob === undefined ? all : all.filter(globMatcher(String(glob))), isCut }
-}
-
-/** Files that rules hide, and links that lead out of the folder that is searched. */
-async function isLeftOut(
-  file: string,
-  folder: string | undefined,
-  isHidden: (path: string) => boolean = () => false,
-): Promise<boolean> {
-  if (isHidden(file)) return true
-  const target = folder === undefined ? undefined : await linkTarget(file)
-  if (folder === undefined || target === undefined) return false
-  return isHidden(target) || !isWithin(target, await realPathOf(folder))
 }
 
 type Findings = { readonly lines: string[]; matches: number; size: number; skipped: number; hidden: number }
