@@ -274,10 +274,21 @@ describe('rules for Bash', () => {
     'a | xargs rm x',
     'cat <<E\n$(rm x)\nE',
     'a &\nrm x',
+    ...['\\time rm x', '/usr/bin/time -v rm x', 'command time rm x', 'taskset 1 rm x', 'setarch -R rm x'],
+    ...['chrt -i 0 rm x', 'prlimit --cpu=1 rm x', 'unshare -r rm x', 'nsenter -a rm x', 'setpriv rm x'],
+    ...['fakeroot rm x', 'ssh-agent rm x', 'dbus-run-session -- rm x', 'xvfb-run rm x', 'valgrind rm x'],
+    ...['toybox rm x', 'pkexec rm x', 'logsave log rm x', 'sg root "rm x"', 'expect -c "rm x"'],
   ])('deny rm * refuses %j, though all of Bash is allowed', async (command) => {
     expect(await verdictOn(command, ['Bash'], ['Bash(rm *)'])).toMatch(
       /Refused by the permission rule "deny Bash\(rm \*\)" of this session/,
     )
+  })
+
+  test('a launcher is allowed only with what it launches', async () => {
+    const allow = ['Bash(time *)', 'Bash(/usr/bin/time *)', 'Bash(ls*)']
+    expect(await verdictOn('/usr/bin/time ls', allow)).toBe(true)
+    expect(await verdictOn('/usr/bin/time rm x', allow)).toMatch(/Nobody/)
+    expect(await verdictOn('\\time rm x', allow)).toMatch(/Nobody/)
   })
 
   test('with such a rule, what is not certain is asked about, though all of Bash is allowed', async () => {

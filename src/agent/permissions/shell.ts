@@ -20,17 +20,34 @@ const READABLE = /^(bash|sh|dash|ash)$/
 /** They run what follows them. The number is that of the words between, where they take no options. */
 const WRAPPERS: { readonly [program: string]: number } = {
   ...{ command: 0, builtin: 0, exec: 0, nohup: 0, nice: 0, setsid: 0, sudo: 0, doas: 0, env: 0 },
-  ...{ ionice: 0, chronic: 0, unbuffer: 0, catchsegv: 0, stdbuf: 0, timeout: 1, chroot: 1, flock: 1 },
+  ...{
+    ionice: 0,
+    chronic: 0,
+    unbuffer: 0,
+    catchsegv: 0,
+    stdbuf: 0,
+    time: 0,
+    timeout: 1,
+    chroot: 1,
+    flock: 1,
+  },
 }
 
 /** They run commands in ways that only they know. */
 const RUNNERS = new Set(
-  'xargs su runuser ssh watch parallel strace ltrace script busybox fd entr systemd-run jobs'.split(' '),
+  [
+    'xargs su runuser sg pkexec gosu su-exec ssh ssh-agent watch parallel fd entr jobs at batch expect script',
+    'busybox toybox taskset chrt numactl prlimit choom setarch linux32 linux64 unshare nsenter setpriv capsh runcon',
+    'fakeroot faketime firejail bwrap proot systemd-run cgexec start-stop-daemon run-parts chpst softlimit logsave',
+    'dbus-run-session xvfb-run rlwrap torsocks proxychains caffeinate strace ltrace valgrind perf hyperfine',
+  ]
+    .join(' ')
+    .split(' '),
 )
 
 /** Builtins that evaluate what they are given as code, or change what later words mean. */
 const EVALUATING = new Set(
-  'eval trap source . let declare typeset local export readonly unset read mapfile readarray getopts enable bind complete compgen shopt set alias unalias hash'.split(
+  'eval trap source . let declare typeset local export readonly unset read mapfile readarray getopts enable bind complete compgen shopt set alias unalias hash history fc'.split(
     ' ',
   ),
 )
