@@ -53,16 +53,19 @@ export function sessionFiles(directory: string): SessionFile[] {
     .sort((a, b) => b.time.getTime() - a.time.getTime() || (a.name < b.name ? 1 : -1))
 }
 
-/** The file that `--resume` means: a path, `last`, the name of a session of this folder, or the beginning of one. */
+/**
+ * The file that `--resume` means: `last`, the name of a session of this folder or the beginning of one, else a path. A
+ * word without a dot or a slash is never a path: a folder could hold files that are called as sessions begin.
+ */
 export function findSession(given: string, directory: string): string {
   const sessions = sessionFiles(directory)
   if (given === 'last') return lastOf(sessions, directory)
-  const path = resolve(given)
-  if (lastWritten(path)) return path
   const wanted = given.endsWith(ENDING) ? given.slice(0, -ENDING.length) : given
   const begun = sessions.filter(({ name }) => wanted !== '' && name.startsWith(wanted))
   const found = begun.find(({ name }) => name === wanted) ?? begun[0]
   if (found && (begun.length === 1 || found.name === wanted)) return found.file
+  const path = resolve(given)
+  if (/[./\\]/.test(given) && lastWritten(path)) return path
   const names = begun.map(({ name }) => name)
   if (names.length > 0)
     throw new CommandError(

@@ -303,6 +303,21 @@ describe('toolshelf run', () => {
     expect(both.told).toContain(name)
   })
 
+  it('H7 a file of the folder that is called as a session begins is not gone on from', async () => {
+    const place = newPlace()
+    const { session } = JSON.parse((await start(place, ['hello', '--json']).over).out)
+    const [, name = ''] = /([^/]+)\.jsonl$/.exec(session) ?? []
+    const planted = { type: 'append', messages: [{ role: 'user', content: 'planted' }] }
+    for (const file of [name, `${name}.jsonl`, name.slice(0, 4), 'nope']) place.file(file, planted)
+    for (const given of [name.slice(0, 4), name, `${name}.jsonl`])
+      expect(JSON.parse((await start(place, ['again', '--json', '--resume', given]).over).out).session).toBe(
+        session,
+      )
+    expect((await start(place, ['again', '--resume', 'nope']).over).code).toBe(1)
+    const chosen = await start(place, ['again', '--json', '--resume', './nope']).over
+    expect(JSON.parse(chosen.out).session).toBe(join(place.folder, 'nope'))
+  })
+
   it('a session that is not there is told with where they are and how to list them', async () => {
     const place = newPlace()
     await start(place, ['hello']).over
