@@ -1,11 +1,12 @@
 // `toolshelf demo` where nobody has a key or a network: real servers, and figures from the requests really sent.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Ledger } from '../../src/cli/demo/ledger.ts'
 import { playDemo } from '../../src/cli/demo/play.ts'
+import { demoConfig } from '../../src/cli/demo/servers.ts'
 import { prices } from '../../src/core/figures/prices.ts'
 import { served } from '../agent/support.ts'
 import { heardFrom } from '../support/heard.ts'
@@ -274,4 +275,17 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
     await once(child, 'exit')
     expect(folders()).toEqual([])
   })
+})
+
+it('H7 starts no package of the folder that somebody is in', () => {
+  const { folder } = newPlace()
+  const planted = join(folder, 'node_modules/@modelcontextprotocol/server-memory/dist/index.js')
+  mkdirSync(dirname(planted), { recursive: true })
+  writeFileSync(planted, '')
+  const before = process.cwd()
+  process.chdir(folder)
+  onTestFinished(() => process.chdir(before))
+  const { mcpServers, missing } = demoConfig(folder, join(folder, 'installed-without-servers'))
+  expect(mcpServers).toEqual({})
+  expect(missing).toContain('memory')
 })

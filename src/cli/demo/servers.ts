@@ -2,12 +2,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { here } from '../command.ts'
 
-const packages = () => [
-  fileURLToPath(new URL('../../../node_modules', import.meta.url)),
-  join(here(), 'node_modules'),
-]
+/** Ours alone: what the folder has that somebody is in, a stranger may have put there. */
+const OWN_PACKAGES = fileURLToPath(new URL('../../../node_modules', import.meta.url))
 
 type Started = {
   readonly script: string
@@ -37,13 +34,15 @@ function known(folder: string): { readonly [name: string]: Started } {
 }
 
 /** A configuration as a person would have it; servers that are not installed are left out. They leave nothing at home. */
-export function demoConfig(folder: string): { mcpServers: object; missing: string[] } {
+export function demoConfig(
+  folder: string,
+  packages = OWN_PACKAGES,
+): { mcpServers: object; missing: string[] } {
   const found: Record<string, object> = {}
   const missing: string[] = []
-  const folders = packages()
   for (const [name, { script, args = [], env = {} }] of Object.entries(known(folder))) {
-    const path = folders.map((one) => join(one, script)).find(existsSync)
-    if (path === undefined) missing.push(name)
+    const path = join(packages, script)
+    if (!existsSync(path)) missing.push(name)
     else {
       const home = { HOME: folder, USERPROFILE: folder }
       found[name] = {
