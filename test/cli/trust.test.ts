@@ -289,6 +289,19 @@ describe('H7 the question', () => {
     ['a package', { command: 'npx', args: ['-y', 'sk-12ab34cd56ef'] }, 'runs npx -y sk-12ab34cd56ef'],
     ['a module', { command: 'node', args: ['--require=sk-12ab34cd56ef'] }, '--require=sk-12ab34cd56ef'],
     [
+      'a host',
+      { url: 'https://k3jh4k5jh6k7jh8k9a1b2c3.evil.test/mcp' },
+      '//k3jh4k5jh6k7jh8k9a1b2c3.evil.test/mcp',
+    ],
+    [
+      'a script',
+      {
+        command: 'sh',
+        args: ['--api-key', './x8f93ab2c4d5e6f7a8b9.sh', '--token=/tmp/x8f93ab2c4d5e6f7a8b9'],
+      },
+      '--api-key ./x8f93ab2c4d5e6f7a8b9.sh --token=/tmp/x8f93ab2c4d5e6f7a8b9',
+    ],
+    [
       'a program',
       { command: 'git', env: { GIT_ASKPASS: 'evil12ab34cd56ef' } },
       'GIT_ASKPASS=evil12ab34cd56ef',

@@ -117,10 +117,12 @@ function readsLine(texts: readonly string[]): string[] {
 const INERT = /^[\w.~%+/=:@-]+$/
 /** Variables that say secret and name a program, such as GIT_ASKPASS. */
 const NAMES_PROGRAM = /ask_?pass|command|cmd|helper|program|path|file/i
+const BEGINS_PATH = /^(?:\.{0,2}|~|[A-Za-z]:)[/\\]/
 
 /** Values of flags and variables whose name says that they are secret; a package or a program can look like a key. */
 function isHidden(name: string, value: string): boolean {
-  return isSecretName(name) && !NAMES_PROGRAM.test(name) && INERT.test(value) && !isHarmless(value)
+  if (!isSecretName(name) || NAMES_PROGRAM.test(name) || BEGINS_PATH.test(value)) return false
+  return INERT.test(value) && !isHarmless(value)
 }
 
 function shownArgument(word: string, index: number, words: readonly string[]): string {
@@ -144,10 +146,12 @@ function shownHeader(value: string): string {
     .join('')
 }
 
+/** The host is shown whatever it looks like: it is where everything goes. */
 function shownUrl(url: string): string {
-  const [place = '', ...query] = withoutPassword(url).split(/(?=[?&#])/)
-  const shown = place.split('/').map((part) => (INERT.test(part) && isKeyLike(part) ? lengthOf(part) : part))
-  return shown.join('/') + query.map((pair) => pair.replace(/=(.*)$/s, shownParameter)).join('')
+  const [, host = '', rest = ''] = /^([a-z]+:[\\/]*[^\\/?#]*)?(.*)$/is.exec(withoutPassword(url)) ?? []
+  const [path = '', ...query] = rest.split(/(?=[?&#])/)
+  const shown = path.split('/').map((part) => (INERT.test(part) && isKeyLike(part) ? lengthOf(part) : part))
+  return host + shown.join('/') + query.map((pair) => pair.replace(/=(.*)$/s, shownParameter)).join('')
 }
 
 function shownParameter(pair: string): string {
