@@ -179,6 +179,8 @@ describe('rules with paths', () => {
     ['Edit(**)', 'Write', { path: '.git/hooks/pre-commit', content: 'x' }],
     ['Edit(**)', 'Write', { path: '.mcp.json', content: 'x' }],
     ['Edit(**)', 'Write', { path: '.toolshelf/permissions.json', content: 'x' }],
+    ['Edit(**)', 'Write', { path: '.codex/config.toml', content: 'x' }],
+    ['Edit(~/**)', 'Write', { path: '../outside/data/toolshelf/trust/x.json', content: 'x' }],
     ['Move(src/**)', 'Move', { from: 'src/a.ts', to: 'b.ts' }],
     ['Read(src/**)', 'Write', { path: 'src/new.ts', content: 'x' }],
     ['EDIT(src/**)', 'Write', { path: 'src/new.ts', content: 'x' }],

@@ -101,13 +101,17 @@ function isPathAllowed(rules: readonly ParsedRule[], access: Access, folders: Ru
 
 /** Files that later run by themselves, or decide what does: a pattern covers them only where it names them. */
 const PROTECTED = [
-  ...['.git', '.toolshelf', '.agents', '.claude', '.vscode', '.cursor', '.mcp.json', 'toolshelf.json'],
-  ...['.config/toolshelf', 'share/toolshelf', 'state/toolshelf'],
+  ...['.git', '.toolshelf', '.agents', '.claude', '.vscode', '.cursor', '.codex', '.gemini', '.qwen', '.zed'],
+  ...['.mcp.json', 'toolshelf.json', 'opencode.json', 'opencode.jsonc'],
+  ...['.config/toolshelf', 'share/toolshelf', 'state/toolshelf', '.cache/toolshelf'],
 ]
+/** Wherever variables put Toolshelf's folders, this is the name of each. */
+const PROTECTED_OUTSIDE = [...PROTECTED, 'toolshelf']
 
 function isProtected({ path, isInside }: Access, pattern: string, { directory }: RuleFolders): boolean {
   const way = (isInside ? relative(directory, path) : path).replaceAll('\\', '/').toLowerCase()
-  return PROTECTED.some((name) => `/${way}/`.includes(`/${name}/`) && !pattern.toLowerCase().includes(name))
+  const names = isInside ? PROTECTED : PROTECTED_OUTSIDE
+  return names.some((name) => `/${way}/`.includes(`/${name}/`) && !pattern.toLowerCase().includes(name))
 }
 
 /** `Read` stands for every tool that reads files, `Edit` for those that change their text. */
