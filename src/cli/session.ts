@@ -14,6 +14,7 @@ import { builtInTools } from '../agent/tools/index.ts'
 import { mendTranscript, openTranscript, readTranscript, type Saved } from '../agent/transcript.ts'
 import type { Agent, AgentTool, Client } from '../agent/types.ts'
 import { createUsing, type Using, type UsingOptions } from '../agent/using/index.ts'
+import { cleanText } from '../core/clean-text.ts'
 import { createShelf, type Shelf } from '../index.ts'
 import { readConfig } from '../mcp/config/config.ts'
 import { thisMachine, userConfigFiles } from '../mcp/config/places.ts'
@@ -160,6 +161,8 @@ function readable<Value>(file: string, read: () => Value): Value {
   }
 }
 
+/** The folder's name may be a stranger's. */
 function systemPrompt(directory: string): string {
-  return `You are an agent that works in a terminal for the person who runs it. You work in ${visible(directory).replaceAll('\n', '?')} on ${process.platform}. Do what is asked with the tools you have, look before you change anything, and say briefly what you did and found. Tools that are not in your list can be loaded with ToolSearch: search before you say that something cannot be done.`
+  const folder = cleanText(visible(directory).replaceAll('\n', '?'))
+  return `You are an agent that works in a terminal for the person who runs it. You work in ${folder} on ${process.platform}. Do what is asked with the tools you have, look before you change anything, and say briefly what you did and found. Tools that are not in your list can be loaded with ToolSearch: search before you say that something cannot be done.`
 }
