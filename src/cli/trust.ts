@@ -13,7 +13,7 @@ import {
 import { printable } from './printable.ts'
 import { decide, isTrusted, itemLines, questionText, summaryOf, trustNow } from './trust/decide.ts'
 import { showQuestion, trustStore } from './trust/open.ts'
-import { type Project, readProject } from './trust/project.ts'
+import { type Project, readProject, troublesOf } from './trust/project.ts'
 import type { TrustRecord, TrustStore } from './trust/store.ts'
 
 export const trust: Command = createTrust(thisMachine)
@@ -155,9 +155,7 @@ async function forget({ input, terminal, machine, store }: Call): Promise<ExitCo
 
 async function read({ machine, notify }: Call): Promise<Project> {
   const project = await readProject(machine)
-  for (const { file, server, message } of project.problems)
-    notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
-  for (const notice of project.notices) notify(notice)
+  for (const trouble of troublesOf(project)) notify(trouble)
   return project
 }
 

@@ -181,9 +181,15 @@ describe('simple commands', () => {
 
 const folder = '/tmp'
 
-async function verdictOn(command: string, rules: readonly string[], deny: readonly string[] = []) {
+async function verdictOn(
+  command: string,
+  rules: readonly string[],
+  deny: readonly string[] = [],
+  shell = '/bin/bash',
+) {
   const { permission } = createPermissions({
     directory: folder,
+    shell,
     rules: [
       ...rules.map((rule) => ({ effect: 'allow', rule, scope: 'session' }) as const),
       ...deny.map((rule) => ({ effect: 'deny', rule, scope: 'session' }) as const),
@@ -296,6 +302,14 @@ describe('rules for Bash', () => {
     expect(await verdictOn('$x y', ['Bash'])).toBe(true)
     expect(await verdictOn('ls -l', ['Bash'], ['Bash(rm *)'])).toBe(true)
   })
+})
+
+test('where another shell than bash runs commands, what it reads in its own way asks', async () => {
+  const line = "git status $'a\\'; evil #'"
+  expect(await verdictOn(line, ['Bash(git status*)'])).toBe(true)
+  expect(await verdictOn(line, ['Bash(git status*)'], [], '/bin/sh')).toMatch(/Nobody/)
+  expect(await verdictOn('git status', ['Bash(git status*)'], [], '/bin/sh')).toBe(true)
+  expect(await verdictOn('git status', ['Bash(git status*)'], [], '/usr/bin/fish')).toMatch(/Nobody/)
 })
 
 /** Ways to hide a command in a line that is otherwise allowed. */

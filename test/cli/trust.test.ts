@@ -537,6 +537,14 @@ describe('H7 hostile files', () => {
     expect(inner.shown[0]).toContain(`is a link to ${realpathSync(target)}`)
   })
 
+  it('many files that cannot be used do not fill the screen', async () => {
+    const { place, open, notices } = scene()
+    for (let at = 0; at < 200; at++) put(place.folder, `.agents/skills/s${at}/SKILL.md`, 'no front matter')
+    await open('y')
+    expect(notices).toHaveLength(11)
+    expect(notices.at(-1)).toBe('190 more files of this folder have problems.')
+  })
+
   it('what cannot be understood is told without being quoted', async () => {
     const { place, open, notices, shown } = scene()
     place.file('.mcp.json', '{ "mcpServers": { sk-secret')

@@ -6,6 +6,7 @@ import type { ToolUse } from '../../core/index.ts'
 import { fieldsOf, textOf } from '../../core/oracle/json.ts'
 import { type Access, accessTo } from '../accesses.ts'
 import type { FileChange } from '../diff.ts'
+import { shellPath } from '../tools/bash.ts'
 import type { Permission, PermissionRequest, Verdict } from '../types.ts'
 import { forbids, forbidsPath, isAllowedBy, type RuleFolders, type SeenCall } from './match.ts'
 import { type ParsedRule, type PermissionRule, parseRule, type RuleScope } from './rules.ts'
@@ -39,6 +40,8 @@ export type PermissionsOptions = {
   /** The agent's working folder: paths in rules begin here, and reading inside of it asks nobody. */
   readonly directory: string
   readonly home?: string
+  /** The shell that runs commands of Bash; the one of the built-in tool if left out. Only bash is read in full. */
+  readonly shell?: string
   readonly rules?: readonly PermissionRule[]
   /** Asks a person. Without it, only what rules allow runs, and what is harmless. */
   readonly ask?: (question: PermissionQuestion) => Promise<PermissionAnswer>
@@ -74,7 +77,7 @@ export type Permissions = {
  * createAgent({ client, model, shelf, tools, permission: permissions.permission })
  */
 export function createPermissions(options: PermissionsOptions): Permissions {
-  const { ask, save = () => {}, refusal = nobodyThere } = options
+  const { ask, save = () => {}, refusal = nobodyThere, shell = shellPath() } = options
   const folders: RuleFolders = {
     directory: real(resolve(options.directory)),
     home: real(options.home ?? homedir()),
@@ -93,7 +96,7 @@ export function createPermissions(options: PermissionsOptions): Permissions {
     return { isHidden }
   }
   const permission = async (request: PermissionRequest): Promise<Verdict> => {
-    const call = await seen(request, options.directory)
+    const call = await seen(request, options.directory, shell)
     const judged = judge(call, request.isHarmless)
     if (judged.effect === 'allow') return allowed(call)
     if (judged.effect === 'deny') return refusedBy(judged.rule, call)
@@ -173,7 +176,7 @@ function refusedBy({ effect, rule, scope }: PermissionRule, { tool }: SeenCall):
 }
 
 /** The call with all that rules look at. */
-async function seen(request: PermissionRequest, directory: string): Promise<SeenCall> {
+async function seen(request: PermissionRequest, directory: string, program: string): Promise<SeenCall> {
   const { call, server, accesses } = request
   const { command, url } = fieldsOf(call.input)
   const isOwn = (tool: string) => server === undefined && call.name === tool
@@ -182,7 +185,7 @@ async function seen(request: PermissionRequest, directory: string): Promise<Seen
     const plain = { shell: undefined, mentioned: [], isTooLong: false }
     return { ...plain, tool: call.name, server, accesses, url: address }
   }
-  const shell = readShell(textOf(command))
+  const shell = readShell(textOf(command), program)
   const files = await Promise.all(shell.redirections.map(({ path, kind }) => accessTo(directory, path, kind)))
   const words = fileWords(shell)
   const read = words.slice(0, MOST_WORDS)

@@ -56,9 +56,15 @@ const FIND_WRITES = new Set(['-delete', '-fprint', '-fprint0', '-fprintf', '-fls
 /** Readings within readings that are made for one line. */
 const MOST_READINGS = 300
 
-/** Reads a bash command line. Never throws. */
-export function readShell(text: string): ShellReading {
-  return inside(parseShell(text), { left: MOST_READINGS })
+/** Reads a command line as bash would. Less is certain where another shell runs it. Never throws. */
+export function readShell(text: string, shell = 'bash'): ShellReading {
+  const reading = inside(parseShell(text), { left: MOST_READINGS })
+  return isReadAsBash(programOf(shell), text) ? reading : { ...reading, isCertain: false }
+}
+
+/** Only bash knows `$'…'`: for others the quote begins one character later and ends elsewhere. */
+function isReadAsBash(shell: string, text: string): boolean {
+  return READABLE.test(shell) && (shell === 'bash' || !text.includes('$'))
 }
 
 type Budget = { left: number }
@@ -139,9 +145,7 @@ function ofShell(program: string, rest: readonly string[]): Started {
   const script = rest[at + 1]
   // Without a script it runs a file, or what comes through a pipe.
   if (at < 0 || script === undefined) return { isCertain: false, perhaps: suffixes(rest) }
-  // Only bash knows `$'…'`: for others the quote begins one character later and ends elsewhere.
-  const isRead = READABLE.test(program) && (program === 'bash' || !script.includes('$'))
-  const isCertain = isPlain && isRead && !/^[-+]/.test(script)
+  const isCertain = isPlain && isReadAsBash(program, script) && !/^[-+]/.test(script)
   return { isCertain, script, perhaps: suffixes(rest.slice(at + 2)) }
 }
 

@@ -53,7 +53,7 @@ function runCommand(
   { directory, environment, signal }: Place,
 ): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    const child = spawn(shell(), ['-c', command], {
+    const child = spawn(shellPath(), ['-c', command], {
       cwd: directory,
       env: environment,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -93,7 +93,8 @@ function runCommand(
   })
 }
 
-function shell(): string {
+/** The shell that runs commands. */
+export function shellPath(): string {
   return existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
 }
 

@@ -5,7 +5,7 @@ import { wrapLines } from '../chat/rows.ts'
 import { directoryIn, filesIn, type Input, type Option, type Terminal } from '../command.ts'
 import { dataFolder } from '../session-files.ts'
 import { decide } from './decide.ts'
-import { type Project, type ProjectParts, readProject } from './project.ts'
+import { type Project, type ProjectParts, readProject, troublesOf } from './project.ts'
 import { openTrustStore, type TrustStore } from './store.ts'
 
 /** The option of commands that use a folder's files. */
@@ -24,9 +24,7 @@ export type OpenProjectOptions = ProjectParts & {
 export async function openProject(machine: Machine, options: OpenProjectOptions): Promise<Project> {
   const { terminal, notify, isTrusting, ...parts } = options
   const project = await readProject(machine, parts)
-  for (const { file, server, message } of project.problems)
-    notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
-  for (const notice of project.notices) notify(notice)
+  for (const trouble of troublesOf(project)) notify(trouble)
   return decide(project, {
     store: trustStore(machine, notify),
     isTrusting,

@@ -76,6 +76,21 @@ export async function readProject(machine: Machine, parts: ProjectParts = {}): P
   return { folder, configs, skills, rules, files, items, problems, notices }
 }
 
+/** What a person is told of files that cannot be used; beyond these the rest is counted. */
+const MOST_TOLD = 10
+
+/** What is wrong with the folder's files, in sentences. */
+export function troublesOf({ problems, notices }: Project): string[] {
+  const all = [
+    ...problems.map(
+      ({ file, server, message }) => `${file}${server ? `, server "${server}"` : ''}: ${message}`,
+    ),
+    ...notices,
+  ]
+  const rest = all.length - MOST_TOLD
+  return rest > 0 ? [...all.slice(0, MOST_TOLD), `${rest} more files of this folder have problems.`] : all
+}
+
 /** The same folder without what would do something; rules that refuse or ask stay. */
 export function withoutContent(project: Project): Project {
   const rules = project.rules.filter(({ effect }) => effect !== 'allow')
