@@ -14,6 +14,8 @@ export type Access = {
   readonly isRecursive: boolean
   /** It is in the working folder. */
   readonly isInside: boolean
+  /** A link on the way leads elsewhere than the path says; links to the working folder itself do not count. */
+  readonly isLinked: boolean
 }
 
 export type AccessOptions = {
@@ -32,7 +34,9 @@ export async function accessTo(
   const asked = resolvePath(directory, path)
   const real = isEntry ? join(await realPathOf(dirname(asked)), basename(asked)) : await realPathOf(asked)
   const folder = await realPathOf(directory)
-  return { kind, path: real, asked, isRecursive, isInside: isWithin(real, folder) }
+  const own = resolve(directory)
+  const plain = isWithin(asked, own) ? join(folder, relative(own, asked)) : asked
+  return { kind, path: real, asked, isRecursive, isInside: isWithin(real, folder), isLinked: real !== plain }
 }
 
 /** Relative paths begin in the folder; `~` is the user's home. */

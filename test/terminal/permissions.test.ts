@@ -1,5 +1,5 @@
 // Questions of the agent in a terminal: what would change is shown, an answer can hold for longer, and rules are seen.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { newPlace, noTerminal, open, type Place, type Screen } from './support.ts'
@@ -78,6 +78,17 @@ describe.skipIf(noTerminal)('a question', () => {
       /● Read\(path: "\.\.\/outside\.txt"\)\n.*outside of the working folder: \//,
     )
     expect(existsSync(place.folder)).toBe(true)
+  })
+
+  it('about a link inside the folder shows what it leads to', async () => {
+    const { place, chat } = scene()
+    mkdirSync(join(place.folder, '.git/hooks'), { recursive: true })
+    symlinkSync('.git/hooks/pre-commit', join(place.folder, 'new.txt'))
+    const screen = await chat()
+    await screen.enter('write')
+    expect(await screen.shows('[y] yes')).toMatch(/by a link, changes: .*\.git\/hooks\/pre-commit/)
+    screen.type('n')
+    await screen.shows('Written.')
   })
 
   it('can be answered for everywhere, which the next session knows, and /permissions shows and removes', async () => {

@@ -81,13 +81,11 @@ function taskOf({ input }: ToolUse): string {
 const MOST_LINES = 400
 
 async function detailOf({ call, accesses, change }: PermissionQuestion): Promise<StyledLine[]> {
-  const outside = accesses.filter(({ isInside }) => !isInside)
-  const places = outside.map(({ path, kind }) =>
-    line(
-      `${kind === 'read' ? 'reads' : 'changes'} outside of the working folder: ${visible(path)}`,
-      'yellow',
-    ),
-  )
+  const places = accesses.flatMap(({ path, kind, isInside, isLinked }) => {
+    const does = kind === 'read' ? 'reads' : 'changes'
+    if (!isInside) return [line(`${does} outside of the working folder: ${visible(path)}`, 'yellow')]
+    return isLinked ? [line(`by a link, ${does}: ${visible(path)}`, 'yellow')] : []
+  })
   const made = await change()
   if (made) return [...places, line(changeTitle(made)), ...diffLines(made, MOST_LINES)]
   return [...places, ...inputLines(call.input)]
