@@ -48,13 +48,23 @@ function hostOf(server: string, url: unknown): string {
   return address.host
 }
 
-/** The data of an error that sends the user to a page (-32042), named likewise; pages that cannot be shown are left out. */
-export function namedElicitations(server: string, data: unknown, shown: (text: string) => string): unknown {
+/**
+ * The data of an error that sends the user to a page (-32042), named likewise; pages that cannot be shown, and those
+ * for which `count` throws, are left out.
+ */
+export function namedElicitations(
+  server: string,
+  data: unknown,
+  shown: (text: string) => string,
+  count: () => void,
+): unknown {
   const { elicitations } = (data ?? {}) as Fields
   if (!Array.isArray(elicitations)) return data
   const named = elicitations.flatMap((one: Fields | null) => {
     try {
-      return [namedQuestion(server, 'elicitation/create', { ...one, mode: 'url' }, shown)]
+      const named = namedQuestion(server, 'elicitation/create', { ...one, mode: 'url' }, shown)
+      count()
+      return [named]
     } catch {
       return []
     }

@@ -142,7 +142,8 @@ export function createQuestions(options: QuestionOptions): Questions {
     return asker.ask(...question)
   }
 
-  function count(call: OpenCall): void {
+  /** Counts a question; throws where there were too many. */
+  function count(call: Pick<OpenCall, 'asked'>): void {
     const time = now()
     recent = recent.filter((at) => time - at < MINUTE)
     const limit =
@@ -185,8 +186,10 @@ export function createQuestions(options: QuestionOptions): Questions {
       if (code !== URL_ELICITATION_REQUIRED) return error
       if (config.elicitation === 'deny')
         return new Error(`"${config.name}" asks to open a page: "elicitation" is "deny" in ${config.source}`)
+      // A call that failed asks no more, so its pages are counted by themselves.
+      const pages = { asked: 0 }
       return Object.defineProperty(error as object, 'data', {
-        value: namedElicitations(config.name, data, shown),
+        value: namedElicitations(config.name, data, shown, () => count(pages)),
       })
     },
     async answer(method, params, signal) {
