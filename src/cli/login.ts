@@ -8,6 +8,7 @@ import { type LoginOptions, login as logIn } from '../mcp/host/oauth-login.ts'
 import { logout as logOut } from '../mcp/host/oauth-logout.ts'
 import type { ServerConfig } from '../mcp/types.ts'
 import { type Command, CommandError, type Input, UsageError } from './command.ts'
+import { printable } from './printable.ts'
 import { openProject, trustOption } from './trust/open.ts'
 import type { Project } from './trust/project.ts'
 import { version } from './version.ts'
@@ -48,6 +49,7 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
     async run(input, terminal) {
       const name = readServer(input)
       const place = machine()
+      const tell = (message: string) => terminal.tell(printable(message))
       const asked = readOptions(input, place.environment)
       const options: LoginOptions = {
         config: await findServer(name, input.text('config'), place, (machine) =>
@@ -55,13 +57,13 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
             isForAgent: false,
             isTrusting: input.isSet('trust-project'),
             terminal,
-            notify: terminal.tell,
+            notify: tell,
           }),
         ),
         folder: defaultTokenFolder(place.environment),
         clientInfo: { name: 'toolshelf', version: version() },
-        print: terminal.tell,
-        notify: terminal.tell,
+        print: tell,
+        notify: tell,
         openBrowser: input.isSet('no-browser') ? undefined : openBrowser,
         ...asked,
       }

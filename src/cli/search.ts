@@ -6,6 +6,7 @@ import type { WordMatch } from '../search/explain.ts'
 import { catalogueEntries, createLexicalIndex, type Part } from '../search/index.ts'
 import { readTools } from './catalogue.ts'
 import { type Command, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
+import { printable } from './printable.ts'
 import { rankerOption, readLimit, readRanker } from './rank-option.ts'
 import { table } from './table.ts'
 
@@ -88,9 +89,8 @@ async function findWith(
   }
   const found = await find(query, limit, shelving, { rank: recorded, notify: terminal.tell })
   for (const { name, near } of found.unknown) {
-    terminal.tell(
-      `There is no tool named "${name}".${near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''}`,
-    )
+    const nearest = near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''
+    terminal.tell(printable(`There is no tool named "${name}".${nearest}`))
   }
   return { hits: found.tools.map((tool) => ({ tool, score: scores.get(tool) ?? 0 })), matched: found.matched }
 }
@@ -133,13 +133,13 @@ function printTable(
   const hasServers = hits.some(({ tool }) => tool.server !== undefined)
   const rows = hits.map(({ tool, score }) => [
     score.toFixed(3),
-    tool.name,
-    ...(hasServers ? [tool.server ?? ''] : []),
+    printable(tool.name),
+    ...(hasServers ? [printable(tool.server ?? '')] : []),
   ])
   terminal.print(table(['score', 'tool', ...(hasServers ? ['server'] : [])], rows))
   if (whys) terminal.print('')
   for (const { tool } of whys ? hits : [])
-    terminal.print(`${tool.name}\n${foldedLine(`  ${explained(whys?.get(tool))}`)}`)
+    terminal.print(`${printable(tool.name)}\n${foldedLine(`  ${explained(whys?.get(tool))}`)}`)
   if (matched > hits.length) terminal.print(`${matched - hits.length} more matched.`)
 }
 

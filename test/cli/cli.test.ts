@@ -55,6 +55,15 @@ describe('toolshelf search', () => {
     expect(told).not.toContain('\u001b')
   })
 
+  it('nor what a catalogue holds', async () => {
+    const odd = { name: 'send\u001b[2J', server: 's\u001b]0;x\u0007', description: 'Sends \u001b[31mmail' }
+    const catalog = file('odd.jsonl', [odd, { ...odd, name: 'sent\u001b[2J' }])
+    for (const words of [['send mail', '--explain'], ['select:nope\u001b[2J'], ['select:senf\u001b[2J']]) {
+      const { out, told } = await cli('search', ...words, '--catalog', catalog)
+      expect(out + told).not.toMatch(/[^\P{Cc}\n]/u)
+    }
+  })
+
   it('nor what is wrong with a call', async () => {
     const calls = [['search', 'x', '--limit', '\u001b[2J'], ['search', '--\u001b[2J'], ['\u001b[2J']]
     for (const words of calls) {
