@@ -7,7 +7,7 @@ import {
   noFigures,
   type Sampling,
 } from '../core/figures/figures.ts'
-import { type PriceTable, priceOf, prices as shippedPrices } from '../core/figures/prices.ts'
+import { type PriceTable, priceOf, readPrices, prices as shippedPrices } from '../core/figures/prices.ts'
 import { withoutToolSearch } from '../core/figures/without.ts'
 import { type Message, SEARCH_TOOL, type Shelf } from '../core/index.ts'
 import { listOf } from '../core/oracle/json.ts'
@@ -48,7 +48,8 @@ type Lane = { sent: object | undefined; going: Going | undefined; readonly inner
  * console.log(meter.figures().tokensSaved)
  */
 export function createAgentMeter(options: AgentMeterOptions): AgentMeter {
-  const { shelf, prices = shippedPrices, pricedAs, bill = (_, usage) => billedBy(usage) } = options
+  const { shelf, pricedAs, bill = (_, usage) => billedBy(usage) } = options
+  const prices = options.prices ? readPrices(options.prices) : shippedPrices
   const main = newLane()
   let total = noFigures
 

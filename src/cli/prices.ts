@@ -1,5 +1,5 @@
 // The option --prices: a price table from a file, for every command that shows money.
-import { readFile } from 'node:fs/promises'
+import { readBoundedFile } from '../bounded-file.ts'
 import { type PriceTable, prices, readPrices } from '../core/figures/prices.ts'
 import { CommandError, type Input, type Option } from './command.ts'
 
@@ -11,12 +11,14 @@ export const pricesOption: { readonly [name: string]: Option } = {
   },
 }
 
+const MOST_BYTES = 1_000_000
+
 /** The price table that was named, or the one that comes with Toolshelf. */
 export async function pricesIn(input: Input): Promise<PriceTable> {
   const file = input.text('prices')
   if (file === undefined) return prices
   try {
-    return readPrices(JSON.parse(await readFile(file, 'utf8')))
+    return readPrices(JSON.parse((await readBoundedFile(file, MOST_BYTES)).toString('utf8')))
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     throw new CommandError(

@@ -1,7 +1,7 @@
 // THE MAIN PATH of the Messages gateway: a client's request in, a reply out; one step a line.
 
 import type { Figures } from '../core/figures/figures.ts'
-import type { PriceTable } from '../core/figures/prices.ts'
+import { type PriceTable, readPrices } from '../core/figures/prices.ts'
 import type { Rank } from '../core/index.ts'
 import { validate } from '../core/oracle/index.ts'
 import { withoutUnknown } from '../core/oracle/known.ts'
@@ -104,7 +104,8 @@ export type Gateway = {
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { upstream, rankers = bestRankers, keep = [], contextWindow, prices, notify = () => {} } = options
+  const { upstream, rankers = bestRankers, keep = [], contextWindow, notify = () => {} } = options
+  const prices = options.prices && readPrices(options.prices)
   const memory = createMemory()
   const thoughts = createHiddenThoughts()
   const shelves = createClientShelves({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow })

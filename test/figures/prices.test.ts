@@ -3,10 +3,14 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { createAgentMeter } from '../../src/agent/index.ts'
 import type { Input } from '../../src/cli/command.ts'
 import { pricesIn } from '../../src/cli/prices.ts'
 import { dollars } from '../../src/core/figures/dollars.ts'
 import { priceOf, priceOfPrompt, prices, readPrices } from '../../src/core/figures/prices.ts'
+import { createShelf } from '../../src/index.ts'
+import { createGateway } from '../../src/messages/index.ts'
+import type { Upstream } from '../../src/messages/types.ts'
 
 describe('the price table', () => {
   it('has a date and a source', () => {
@@ -48,9 +52,11 @@ describe('the price table', () => {
   })
 })
 
+const tableOf = (...models: unknown[]) => ({ date: '2026-11-06', models })
+
 describe('a table from a file', () => {
   it('replaces the table; what is left out of a row costs as plain input does', () => {
-    const table = readPrices({ models: [{ match: 'local-.*', input: 3, output: 6 }] })
+    const table = readPrices(tableOf({ match: 'local-.*', input: 3, output: 6 }))
     expect(priceOf('local-7b', table)).toEqual({
       match: 'local-.*',
       input: 3,
@@ -62,39 +68,62 @@ describe('a table from a file', () => {
     expect(priceOf('claude-sonnet-5-5', table)).toBeUndefined()
   })
 
+  it('is the same when it is read again, and the shipped one is such a table', () => {
+    expect(readPrices(prices)).toEqual(prices)
+  })
+
+  const row = { match: 'a', input: 1, output: 1 }
   it.each([
     [[], /no list "models"/],
-    [{ models: [{ input: 1, output: 1 }] }, /no "match"/],
-    [{ models: [{ match: '(', input: 1, output: 1 }] }, /not a regular expression: "\("/],
-    [{ models: [{ match: 'a', input: '1', output: 1 }] }, /"input" of "a" is not a price: "1"/],
-    [{ models: [{ match: 'a', input: 1, output: -1 }] }, /"output" of "a" is not a price: -1/],
-    [{ models: [{ match: 'a', input: 1, output: 1, above: { input: 1, output: 1 } }] }, /promptTokens/],
+    [{ models: [row] }, /no "date", the day of its prices/],
+    [{ date: 5, models: [row] }, /no "date"/],
+    [{ ...tableOf(row), currency: 'EUR' }, /"currency" of the price table is not known; known are date/],
+    [tableOf(null), /no "match"/],
+    [tableOf({ input: 1, output: 1 }), /no "match"/],
+    [tableOf({ ...row, match: '(' }), /not a regular expression: "\("/],
+    [tableOf({ ...row, input: '1' }), /"input" of "a" is not a price .*: "1"/],
+    [tableOf({ ...row, output: -1 }), /"output" of "a" is not a price .*: -1/],
+    [tableOf({ ...row, input: 1e308 }), /"input" of "a" is not a price .*: 1e\+308/],
+    [tableOf({ ...row, cacheread: 0.1 }), /"cacheread" of "a" is not known; known are .*cacheRead/],
+    [tableOf({ ...row, above: 5 }), /promptTokens/],
+    [tableOf({ ...row, above: { input: 1, output: 1 } }), /promptTokens/],
+    [
+      tableOf({ ...row, above: { promptTokens: 9, input: 1, output: 1, match: 'b' } }),
+      /"match" of "a" is not known/,
+    ],
   ])('that is wrong says where: %j', (value, message) => {
     expect(() => readPrices(value)).toThrow(message)
+  })
+
+  it('is looked at when a gateway or a meter is made, not when the first request comes', () => {
+    const wrong = { date: '2026-11-06', source: '', models: [{ match: 'a', input: 1 }] } as never
+    const upstream = {} as Upstream
+    expect(() => createGateway({ upstream, prices: wrong })).toThrow(/"output" of "a" is not a price/)
+    expect(() => createAgentMeter({ shelf: createShelf({}), prices: wrong })).toThrow(/"output" of "a"/)
   })
 })
 
 describe('--prices', () => {
   const folder = mkdtempSync(join(tmpdir(), 'toolshelf-prices-'))
+  const pricesOf = (file: string) => pricesIn({ words: [], text: () => file, isSet: () => false } as Input)
   const given = (text: string) => {
     const file = join(folder, 'prices.json')
     writeFileSync(file, text)
-    return pricesIn({ words: [], text: () => file, isSet: () => false } as Input)
+    return pricesOf(file)
   }
 
   it('names a table', async () => {
-    const table = await given('{"models":[{"match":"m","input":1,"output":2}]}')
+    const table = await given(JSON.stringify(tableOf({ match: 'm', input: 1, output: 2 })))
     expect(priceOf('m', table)).toMatchObject({ input: 1, output: 2 })
   })
 
   it.each([
-    [
-      'nothing there',
-      () => pricesIn({ text: () => '/no/such/file' } as unknown as Input),
-      /--prices: no such file \/no/,
-    ],
+    ['nothing there', () => pricesOf('/no/such/file'), /--prices: no such file \/no/],
+    ['a device', () => pricesOf('/dev/zero'), /--prices: \/dev\/zero: is not a regular file/],
+    ['a folder', () => pricesOf(folder), /--prices: .*: is not a regular file/],
+    ['too long', () => given(' '.repeat(1_000_001)), /has 1000001 bytes, more than 1000000/],
     ['no JSON', () => given('{'), /--prices: .*prices\.json: .*JSON/],
-    ['no price', () => given('{"models":[{"match":"m"}]}'), /"input" of "m" is not a price/],
+    ['no price', () => given(JSON.stringify(tableOf({ match: 'm' }))), /"input" of "m" is not a price/],
   ])('says what is wrong: %s', async (_, read, message) => {
     await expect(read()).rejects.toThrow(message)
   })

@@ -92,32 +92,51 @@ export function priceOfPrompt(price: Price, promptTokens: number): Rates {
 }
 
 /**
- * A price table from JSON: `{ "date", "source", "models": [{ "match", "input", "output", … }] }`, dollars for a million tokens.
- * Cache prices that are left out are those of plain input, as with an upstream without a cache.
+ * Reads a price table from JSON: `{ "date", "source"?, "models": [{ "match", "input", "output", … }] }`, dollars for a million
+ * tokens. Cache prices that are left out are those of plain input, as with an upstream without a cache.
  */
 export function readPrices(value: unknown): PriceTable {
-  const { date, source, models } = fieldsOf(value)
+  const table = fieldsOf(value)
+  const { date, source, models } = table
   if (!isFields(value) || !Array.isArray(models)) throw wrong('the price table has no list "models"', value)
+  if (textOf(date) === '') throw wrong('the price table has no "date", the day of its prices', date)
+  refuseUnknown(table, TABLE_FIELDS, 'the price table')
   return { date: textOf(date), source: textOf(source), models: listOf(models).map(readPrice) }
 }
+
+const TABLE_FIELDS = ['date', 'source', 'models']
+const RATE_FIELDS = ['input', 'output', 'cacheRead', 'cacheWrite', 'cacheWrite1h']
 
 function readPrice(value: unknown): Price {
   const row = fieldsOf(value)
   const match = textOf(row.match)
   if (match === '') throw wrong('a row of the price table has no "match"', value)
   if (!isPattern(match)) throw wrong('"match" of the price table is not a regular expression', match)
+  refuseUnknown(row, ['match', 'above', ...RATE_FIELDS], quote(match))
   if (row.above === undefined) return { match, ...readRates(row, match) }
   const above = fieldsOf(row.above)
   const { promptTokens } = above
-  if (!isAmount(promptTokens))
+  if (!isAmount(promptTokens, Number.MAX_SAFE_INTEGER))
     throw wrong(`"above.promptTokens" of ${quote(match)} is not a number of tokens`, promptTokens)
+  refuseUnknown(above, ['promptTokens', ...RATE_FIELDS], quote(match))
   return { match, ...readRates(row, match), above: { promptTokens, ...readRates(above, match) } }
 }
+
+/** A price under a misspelled name would count as left out, and the money would be wrong. */
+function refuseUnknown(fields: Fields, known: readonly string[], owner: string): void {
+  const unknown = Object.keys(fields).find((name) => !known.includes(name))
+  if (unknown !== undefined)
+    throw wrong(`${quote(unknown)} of ${owner} is not known; known are ${known.join(', ')}`, fields[unknown])
+}
+
+/** Dollars for a million tokens, at most: beyond all prices, and small enough for sums to stay numbers. */
+const HIGHEST_RATE = 1_000_000
 
 function readRates(row: Fields, match: string): Rates {
   const rate = (name: keyof Rates, otherwise?: number): number => {
     const given = row[name] ?? otherwise
-    if (!isAmount(given)) throw wrong(`"${name}" of ${quote(match)} is not a price`, given)
+    if (!isAmount(given, HIGHEST_RATE))
+      throw wrong(`"${name}" of ${quote(match)} is not a price from 0 to ${HIGHEST_RATE}`, given)
     return given
   }
   const input = rate('input')
@@ -131,8 +150,8 @@ function readRates(row: Fields, match: string): Rates {
   }
 }
 
-function isAmount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0
+function isAmount(value: unknown, most: number): value is number {
+  return typeof value === 'number' && value >= 0 && value <= most
 }
 
 function isPattern(text: string): boolean {
