@@ -26,7 +26,7 @@ import {
   whyNotShelved,
   wireFor,
 } from './plan.ts'
-import { converse } from './rounds.ts'
+import { converse, type Job } from './rounds.ts'
 import { count as countBy, type Target, type Wait } from './sampling.ts'
 import { rest, type Slice } from './scheduler.ts'
 import type { Searching } from './searching.ts'
@@ -66,6 +66,7 @@ export type Deed = {
   toolsVisible: number
   loaded: string[]
   searches: number
+  /** Samplings that the upstream accepted. */
   rounds: number
   /** What was saved so far; undefined where nothing is deferred, and until the upstream has accepted a sampling. */
   figures: () => Figures | undefined
@@ -194,8 +195,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       const meter = plan.mode === 'off' ? undefined : createMeter(measured, prices)
       if (meter) deed.figures = meter.figures
       await rest(asked.slice)
-      const onRound = (round: MessagesRequest, sent: MessagesRequest) => {
-        if (deed.rounds++ === 0) deed.toolsVisible = readingOf(round).visibleTools
+      const onRound: Job['onRound'] = (round, sent, isAccepted) => {
+        if (deed.rounds === 0) deed.toolsVisible = readingOf(round).visibleTools
+        if (!isAccepted) return
+        deed.rounds++
         meter?.sent(sent)
       }
       const target = targetFor(plan, request, asked)

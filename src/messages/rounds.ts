@@ -11,8 +11,8 @@ import { CALL_TOOL, fromCallTool } from './wire/call-tool.ts'
 
 export type Job = Target & {
   readonly searching: Searching
-  /** Called with the request of the contract for each sampling, and with what of it was sent. */
-  readonly onRound: (contract: MessagesRequest, sent: MessagesRequest) => void
+  /** Called with the request of the contract for each sampling, what of it was sent, and whether the upstream took it. */
+  readonly onRound: (contract: MessagesRequest, sent: MessagesRequest, isAccepted: boolean) => void
   /** Called with the usage of the sampling whenever the upstream reports some. */
   readonly onUsage?: ((usage: Fields) => void) | undefined
 }
@@ -23,7 +23,7 @@ const MOST_ROUNDS = 10
 export async function converse(job: Job): Promise<Sampled> {
   const contract = await job.searching.request()
   const first = await sample(contract, job)
-  job.onRound(contract, first.sent)
+  job.onRound(contract, first.sent, !('refused' in first.sampled))
   if ('refused' in first.sampled) return first.sampled
   const { headers, events } = first.sampled
   return { headers, events: rounds(job, { events, hasCallTool: first.hasCallTool }) }
@@ -71,7 +71,7 @@ async function goOn(job: Job, isLast: boolean): Promise<Begun> {
   const { request, lastRequest = request } = job.searching
   const contract = await (isLast ? lastRequest() : request())
   const { sampled, sent, hasCallTool } = await samplePatiently(contract, job)
-  job.onRound(contract, sent)
+  job.onRound(contract, sent, !('refused' in sampled))
   if ('refused' in sampled) throw new RefusedMidway(sampled.refused)
   return { events: sampled.events, hasCallTool }
 }

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import Anthropic from '@anthropic-ai/sdk'
 import { onTestFinished } from 'vitest'
 import type { Rank } from '../../../src/core/index.ts'
-import { createGateway, type Deed, type Gateway } from '../../../src/messages/gateway.ts'
+import { createGateway, type Deed, type Gateway, type GatewayOptions } from '../../../src/messages/gateway.ts'
 import { createMetrics } from '../../../src/messages/metrics.ts'
 import { readSetting } from '../../../src/messages/plan.ts'
 import { type ServeOptions, serve } from '../../../src/messages/server.ts'
@@ -17,14 +17,23 @@ import { play } from '../script-talk.ts'
 
 export type Started = { readonly url: string; readonly client: Anthropic }
 
-type Options = Partial<Omit<ServeOptions, 'setting'>> & { readonly mode?: string; readonly bm25?: Rank }
+type Options = Partial<Omit<ServeOptions, 'setting'>> &
+  Pick<GatewayOptions, 'prices' | 'wait'> & { readonly mode?: string; readonly bm25?: Rank }
 
 /** A gateway in front of an upstream, until the test is over. */
 export function start(upstream: Upstream, options: Options = {}): Promise<Started> {
   const { lexical: own, regex } = rankers
-  const { bm25 = rankers.bm25 } = options
+  const { bm25 = rankers.bm25, prices, wait } = options
+  const waiting = wait ? { wait } : {}
   return listen(
-    createGateway({ upstream, rankers: { own, bm25, regex }, keep: [], notify: () => {} }),
+    createGateway({
+      upstream,
+      rankers: { own, bm25, regex },
+      keep: [],
+      notify: () => {},
+      prices,
+      ...waiting,
+    }),
     options,
   )
 }
