@@ -63,11 +63,11 @@ describe('agent.md tells all of it', () => {
   it('every event, in the table and by example', () => {
     const events: { readonly [type in AgentEvent['type']]: true } = {
       ...{ text: true, thinking: true, request: true, reply: true, call: true, result: true },
-      ...{ retry: true, compacted: true, notice: true, inside: true, end: true },
+      ...{ 'broken-off': true, retry: true, compacted: true, notice: true, inside: true, end: true },
     }
     const types = ['session', ...Object.keys(events)].sort()
     const start = rows.findIndex(([cell]) => cell === '`type`')
-    const listed = rows.slice(start + 1, start + 12)
+    const listed = rows.slice(start + 1, start + 13)
     expect(listed.flatMap(([cell]) => names(cell)).sort()).toEqual(types)
     const lines = blocks(text, 'jsonl').flatMap((block) => block.trim().split('\n'))
     const examples = lines.map((line) => JSON.parse(line) as { type: string })

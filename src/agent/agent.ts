@@ -8,13 +8,14 @@ import {
   type ToolResult,
   type ToolUse,
 } from '../core/index.ts'
-import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
+import { type Fields, textOf } from '../core/oracle/json.ts'
 import { type Asked, ask, faultOf } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
 import { asMessages, loadedBy, messageOf, runCalls, unanswered, whenAborted } from './run-calls.ts'
 import { isSomething, sendable, withoutOpenSearches, withoutRefused } from './sendable.ts'
-import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason, Usage } from './types.ts'
+import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason } from './types.ts'
+import { usageOf } from './usage.ts'
 
 const MAX_TOKENS = 8192
 const MAX_STEPS = 200
@@ -232,16 +233,6 @@ function endOf(stopReason: string): End {
 
 function toCall({ id, name, input }: Fields): ToolUse {
   return { id: textOf(id), name: textOf(name), input }
-}
-
-function usageOf({ usage }: Fields): Usage {
-  const count = (field: string) => Number(fieldsOf(usage)[field] ?? 0) || 0
-  return {
-    input: count('input_tokens') + count('cache_creation_input_tokens'),
-    cached: count('cache_read_input_tokens'),
-    cacheWritten: count('cache_creation_input_tokens'),
-    output: count('output_tokens'),
-  }
 }
 
 const shelved = new WeakMap<AgentTool, Tool>()

@@ -6,6 +6,7 @@ import { createCollector, eventsOf, type StreamEvent } from '../reply.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import type { AgentEvent, Client } from './types.ts'
 import { unreachable } from './unreachable.ts'
+import { usageOf } from './usage.ts'
 
 export type Asking = {
   readonly client: Client
@@ -51,7 +52,9 @@ export async function* ask(
       if (textOf(reply.stop_reason) !== '') return { reply, isReadable, messages: prepared.messages }
       throw new Error(brokenOff(reply, address))
     } catch (error) {
-      const said = spoken(collector.message())
+      const broken = collector.message()
+      const said = spoken(broken)
+      if (broken.type !== undefined) yield { type: 'broken-off', usage: usageOf(broken) }
       if (signal.aborted) return { error: { kind: 'stopped', message: 'stopped' }, said }
       const fault = faultOf(error, address)
       if (fault.kind === 'cache-marks' && !cacheMarks.isRefused) {

@@ -13,6 +13,7 @@ import { type Message, SEARCH_TOOL, type Shelf } from '../core/index.ts'
 import { listOf } from '../core/oracle/json.ts'
 import { hasCacheMarks, readingOf } from '../core/oracle/size.ts'
 import type { AgentEvent, Sent, Usage } from './types.ts'
+import { billedBy } from './usage.ts'
 
 export type AgentMeter = {
   /** Takes every event of the agent, those of its sub-agents included. */
@@ -40,7 +41,7 @@ type Lane = { sent: object | undefined; going: Going | undefined; readonly inner
 
 /**
  * Creates a meter for `agent.send`. A reply that only searches leads to another sampling of the same request; any other reply
- * ends the request.
+ * ends the request, as does one that breaks off: without tool search it would have broken off, too.
  *
  * @example
  * const meter = createAgentMeter({ shelf })
@@ -76,10 +77,10 @@ export function createAgentMeter(options: AgentMeterOptions): AgentMeter {
 
   function follow(event: AgentEvent, lane: Lane): void {
     if (event.type === 'request') begin(lane, event.sent)
-    if (event.type === 'reply' && lane.sent) {
+    if ((event.type === 'reply' || event.type === 'broken-off') && lane.sent) {
       const { characters } = readingOf(lane.sent)
       lane.going?.samplings.push({ characters, billed: bill(lane.sent, event.usage) })
-      if (!isSearch(event.content)) end(lane)
+      if (event.type === 'broken-off' || !isSearch(event.content)) end(lane)
     }
     if (event.type === 'end') end(lane)
     if (event.type === 'inside') {
@@ -109,10 +110,4 @@ function goingIn({ going, inner }: Lane): Figures[] {
 function isSearch(content: readonly Message[]): boolean {
   const calls = content.filter(({ type }) => type === 'tool_use')
   return calls.length > 0 && calls.every(({ name }) => name === SEARCH_TOOL)
-}
-
-/** Undefined where the API reported no input. */
-export function billedBy({ input, cached, cacheWritten = 0, output }: Usage): Sampling['billed'] {
-  if (input + cached <= 0) return undefined
-  return { input: input - cacheWritten, cacheRead: cached, cacheWrite: cacheWritten, cacheWrite1h: 0, output }
 }

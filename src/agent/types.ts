@@ -92,6 +92,8 @@ export type AgentEvent =
       /** Files outside of the working folder that it read or changed. */
       readonly outside?: readonly string[]
     }
+  /** A reply broke off, or was stopped, after it had begun: it is billed all the same. */
+  | { readonly type: 'broken-off'; readonly usage: Usage }
   /** The model could not be asked; it will be again, and what it had said so far is void. */
   | {
       readonly type: 'retry'
@@ -118,6 +120,8 @@ export type Usage = {
   readonly cached: number
   /** Of `input`, those that were written to the prompt cache. */
   readonly cacheWritten?: number
+  /** Of `cacheWritten`, those that are kept for an hour. */
+  readonly cacheWritten1h?: number
   readonly output: number
 }
 

@@ -1,6 +1,7 @@
 // `toolshelf run`: one prompt to the agent, without a terminal session; for scripts and pipes.
 import { createAgentMeter } from '../agent/meter.ts'
 import type { AgentEvent, EndReason, Usage } from '../agent/types.ts'
+import { addUsage, noUsage } from '../agent/usage.ts'
 import type { PriceTable } from '../core/figures/prices.ts'
 import { SEARCH_TOOL } from '../core/index.ts'
 import type { McpHost } from '../mcp/types.ts'
@@ -131,7 +132,7 @@ async function converse(session: Session, prompt: string, talking: Talking): Pro
     text: '',
     calls: [],
     loaded: [],
-    usage: { input: 0, cached: 0, output: 0 },
+    usage: noUsage,
   }
   let isFirst = true
   const isStream = input.isSet('stream-json')
@@ -233,13 +234,8 @@ function note(event: AgentEvent, ledger: Ledger): void {
 /** What sub-agents spend is spent too. */
 function spend(event: AgentEvent, ledger: Ledger): void {
   if (event.type === 'inside') spend(event.event, ledger)
-  if (event.type !== 'reply') return
-  const { input, cached, output } = ledger.usage
-  ledger.usage = {
-    input: input + event.usage.input,
-    cached: cached + event.usage.cached,
-    output: output + event.usage.output,
-  }
+  if (event.type === 'reply' || event.type === 'broken-off')
+    ledger.usage = addUsage(ledger.usage, event.usage)
 }
 
 /** Requests are long and were counted; a line tells what was in them. */

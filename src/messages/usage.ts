@@ -12,6 +12,22 @@ export function laterUsage(earlier: Fields | undefined, later: Fields): Fields {
   return { ...earlier, ...Object.fromEntries(said) }
 }
 
+/** Usage as Anthropic counts it, which has what came from the cache apart; `input` has it within. */
+export function usageApart(input: unknown, cached: unknown, output: unknown): Fields {
+  const all = countOf(input)
+  const read = Math.min(all, countOf(cached))
+  return {
+    input_tokens: all - read,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: read,
+    output_tokens: countOf(output),
+  }
+}
+
+function countOf(value: unknown): number {
+  return typeof value === 'number' && value > 0 ? Math.trunc(value) : 0
+}
+
 function added(total: Fields, usage: Fields): Fields {
   const sums = Object.entries(usage).map(([name, value]) => [name, sum(total[name], value)])
   return { ...total, ...Object.fromEntries(sums) }

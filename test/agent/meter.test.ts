@@ -4,7 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { agentTool, createAgentMeter } from '../../src/agent/index.ts'
 import type { Fields } from '../../src/messages/types.ts'
 import { counting, inputOf, OUTPUT } from '../support/exact-usage.ts'
-import { over, runnerOn, scripted, served, serverTools, shelfWith } from './support.ts'
+import { type Bill, type Fate, fates, unreliable, WHOLE } from '../support/unreliable-upstream.ts'
+import { over, runnerOn, saying, scripted, served, serverTools, shelfWith } from './support.ts'
+
+const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0)
 
 const names = ['forecast', 'alerts', 'radar', 'tides', 'moon', 'pollen']
 const script = scripted(
@@ -20,6 +23,19 @@ const script = scripted(
 function call(name: string) {
   return { call: `mcp__weather__${name}`, input: { city: 'Oslo' }, search: name }
 }
+
+const prompts = (count: number) => {
+  const use = fc.nat({ max: 5 }).map((one) => names[one % count])
+  const one = fc.oneof(
+    use.map((name) => `use ${name}`),
+    fc.tuple(use, use).map(([first, second]) => `use ${first} and ${second}`),
+    fc.constant('hello'),
+  )
+  return fc.array(one, { minLength: 1, maxLength: 4 })
+}
+
+/** So many tools, and what the agent is told. */
+const talks = fc.integer({ min: 1, max: 6 }).chain((count) => fc.tuple(fc.constant(count), prompts(count)))
 
 /** An agent with so many tools, what its meter says, and what the upstream counted. */
 async function measured(count: number, prompts: readonly string[], toolSearch: boolean) {
@@ -38,17 +54,7 @@ async function measured(count: number, prompts: readonly string[], toolSearch: b
 
 describe('an agent with tool search', () => {
   it('saves what the same agent without it spends more, to the token', async () => {
-    const use = fc.nat({ max: 5 })
-    const prompt = fc.oneof(
-      use.map((one) => [one]),
-      fc.tuple(use, use),
-      fc.constant<number[]>([]),
-    )
-    const run = async ([count, asked]: [number, (number[] | [number, number])[]]) => {
-      const name = (one: number) => names[one % count]
-      const prompts = asked.map((uses) =>
-        uses.length === 0 ? 'hello' : `use ${uses.map(name).join(' and ')}`,
-      )
+    const run = async ([count, prompts]: [number, string[]]) => {
       const searching = await measured(count, prompts, true)
       const plain = await measured(count, prompts, false)
       expect(searching.figures.tokensWith).toBe(inputOf(searching.usages))
@@ -63,8 +69,7 @@ describe('an agent with tool search', () => {
       })
       expect(plain.figures).toMatchObject({ tokensSaved: 0, extraRoundTrips: 0 })
     }
-    const random = fc.tuple(fc.integer({ min: 1, max: 6 }), fc.array(prompt, { minLength: 1, maxLength: 4 }))
-    await fc.assert(fc.asyncProperty(random, run), { numRuns: 15 })
+    await fc.assert(fc.asyncProperty(talks, run), { numRuns: 15 })
   })
 
   it('counts its sub-agents too', async () => {
@@ -78,5 +83,77 @@ describe('an agent with tool search', () => {
   it('has a price where its model has', async () => {
     const { figures } = await measured(2, ['hello'], true)
     expect(figures.dollarsWith).toBeCloseTo((figures.tokensWith * 5 + OUTPUT * 25) / 1_000_000, 10)
+  })
+})
+
+const PRICES = { input: 5, cacheRead: 0.5, cacheWrite: 6.25, cacheWrite1h: 10, output: 25 }
+
+/** An agent whose API refuses, breaks off, caches and is stopped as it is told. */
+async function measuredWith(
+  given: readonly Fate[],
+  count: number,
+  prompts: readonly string[],
+  toolSearch: boolean,
+) {
+  const bills: Bill[] = []
+  const left = [...given]
+  const model = await served(script, (upstream) => unreliable(upstream, () => left.shift() ?? WHOLE, bills))
+  const shelf = shelfWith(serverTools('weather', ...names.slice(0, count)), {
+    toolSearch,
+    baseURL: undefined,
+  })
+  const { agent } = over(model, { model: 'claude-opus-4-5', shelf, runner: runnerOn(shelf), retries: 50 })
+  const meter = createAgentMeter({ shelf })
+  for (const prompt of prompts) {
+    const stop = new AbortController()
+    for await (const event of agent.send(prompt, { signal: stop.signal })) {
+      meter.follow(event)
+      if (event.type === 'text' && event.text === 'Well') stop.abort()
+    }
+  }
+  return { figures: meter.figures(), bills }
+}
+
+describe('an agent whose API fails', () => {
+  it('counts every reply that began, whether it broke off or was stopped, and no refusal', async () => {
+    const run = async ([count, prompts]: [number, string[]], given: Fate[]) => {
+      const { figures, bills } = await measuredWith(given, count, prompts, true)
+      // Without tool search the same replies break off, and those that search are not made.
+      const same = bills.filter(({ hasSearched }) => !hasSearched)
+      const plain = await measuredWith(
+        same.map(({ fate }) => fate),
+        count,
+        prompts,
+        false,
+      )
+      const rates = [PRICES.input, PRICES.cacheRead, PRICES.cacheWrite, PRICES.cacheWrite1h]
+      const paid = bills.map(
+        ({ kinds, output }) =>
+          total(kinds.map((tokens, at) => tokens * (rates[at] ?? 0))) + output * PRICES.output,
+      )
+      expect(figures).toMatchObject({
+        tokensWith: total(bills.map(({ tokens }) => tokens)),
+        tokensWithout: total(plain.bills.map(({ tokens }) => tokens)),
+        requests: plain.bills.length,
+        rounds: bills.length,
+        extraRoundTrips: bills.length - plain.bills.length,
+        dollarsWith: expect.closeTo(total(paid) / 1_000_000, 8),
+        isEstimated: false,
+      })
+    }
+    await fc.assert(fc.asyncProperty(talks, fc.array(fates, { maxLength: 8 }), run), { numRuns: 12 })
+  })
+
+  it.each([
+    { input_tokens: -5000 },
+    { input_tokens: '1000', output_tokens: '7' },
+    { input_tokens: 1e308, output_tokens: 1e308 },
+    { input_tokens: 10, cache_creation_input_tokens: Number.POSITIVE_INFINITY },
+  ])('does not believe usage that counts nothing: %j', async (usage) => {
+    const { agent, shelf } = over(saying({ content: [{ type: 'text', text: 'hi' }], usage }))
+    const meter = createAgentMeter({ shelf })
+    for await (const event of agent.send('hello')) meter.follow(event)
+    expect(meter.figures()).toMatchObject({ isEstimated: true, rounds: 1, tokensSaved: 0 })
+    expect(agent.used).toBe(0)
   })
 })

@@ -320,7 +320,7 @@ describe('usage', () => {
   it.each([
     [{ prompt_tokens: 9, completion_tokens: 2, prompt_tokens_details: null }, 9, 0, 2],
     [{ prompt_tokens: 9, completion_tokens: 2, prompt_cache_hit_tokens: 4 }, 5, 4, 2],
-    [{ prompt_tokens: 9, completion_tokens: 2, cached_tokens: 20 }, 0, 20, 2],
+    [{ prompt_tokens: 9, completion_tokens: 2, cached_tokens: 20 }, 0, 9, 2],
     [{ prompt_tokens: 'many', completion_tokens: null }, 0, 0, 0],
   ])('%j', async (given, input_tokens, cache_read_input_tokens, output_tokens) => {
     const { message } = await stream([chunk({ content: 'x' }), chunk({}, 'stop'), usage(given)])

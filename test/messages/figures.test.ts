@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Figures } from '../../src/core/figures/figures.ts'
 import { readingOf } from '../../src/core/oracle/size.ts'
-import type { Done } from '../../src/messages/index.ts'
+import { createChatUpstream, type Done } from '../../src/messages/index.ts'
 import type { Fields, Wire } from '../../src/messages/types.ts'
 import { type Count, counting as countingFor, inputOf } from '../support/exact-usage.ts'
 import { play } from './script-talk.ts'
-import { ask, COUNT, hosted, kinds, post, type Reply, reply, start } from './support/gateways.ts'
+import { ask, COUNT, hosted, kinds, post, type Reply, record, reply, start } from './support/gateways.ts'
 
 /** A script whose usage is counted by `count`, and each usage that it reported. */
 function counting(script: object, wire: Wire, count?: Count) {
@@ -128,6 +128,35 @@ describe('what is counted', () => {
     expect(figures).toMatchObject({ isEstimated: true, rounds: 2 })
     const exact = await measured((request) => ({ input_tokens: readingOf(request).characters / 2.9 }))
     expect(Math.abs((figures?.tokensSaved ?? 0) - (exact?.tokensSaved ?? 0))).toBeLessThan(10)
+  })
+
+  it.each([
+    ['below zero', { input_tokens: -5000, cache_read_input_tokens: 900 }],
+    ['a text', { input_tokens: '1000' }],
+    ['beyond all prompts', { input_tokens: 1e308, output_tokens: 1e308 }],
+    ['beyond all prompts, in the cache', { input_tokens: 10, cache_creation_input_tokens: 2e9 }],
+    ['a list', { input_tokens: [1000] }],
+    ['an object', { input_tokens: 1000, cache_read_input_tokens: { toString: 1 } }],
+  ])('usage that counts nothing is not believed: %s', async (_, usage) => {
+    const figures = await measured(() => usage as Fields, { ...one, model: 'claude-sonnet-5-5' })
+    const { tokensWith, tokensWithout } = (await measured(() => ({}))) ?? {}
+    expect(figures).toMatchObject({ isEstimated: true, rounds: 2, tokensWith, tokensWithout })
+    expect(figures).not.toHaveProperty('dollarsSaved')
+  })
+
+  it('an upstream of another language cannot read more from its cache than it was sent', async () => {
+    const text = (body: object) => ({
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    const usage = { prompt_tokens: 100, completion_tokens: 7, prompt_tokens_details: { cached_tokens: 900 } }
+    const message = { role: 'assistant', content: 'Done.' }
+    const { url } = await record(text({ choices: [{ message, finish_reason: 'stop' }], usage }))
+    const done: Done[] = []
+    const upstream = createChatUpstream({ url })
+    await reply(await start(upstream, { mode: 'shelve', onDone: (each) => done.push(each) }), one)
+    expect(done[0]?.deed?.figures()).toMatchObject({ tokensWith: 100, isEstimated: false })
   })
 
   it('headers, metrics and the log hold the same figures', async () => {

@@ -33,6 +33,13 @@ describe('the status line', () => {
     )
   })
 
+  it('says where it is an estimate, because the API reported no usage', () => {
+    const { dollarsSaved: _, ...unpriced } = { ...figures, isEstimated: true }
+    expect(statusLine({ ...status, usedTokens: 0, figures: unpriced }, 140)).toBe(
+      'claude-sonnet-5-5 · saved about 123,456 tokens · 3 extra round trips',
+    )
+  })
+
   it('before the first request is the model alone', () => {
     expect(statusLine({ ...status, usedTokens: 0, figures: noFigures }, 140)).toBe('claude-sonnet-5-5')
   })

@@ -26,10 +26,14 @@ export function statusParts({ model, usedTokens, windowTokens, figures }: Status
 }
 
 /** What was saved, and what that took; nothing where the model was not asked. */
-export function savedParts({ rounds, tokensSaved, dollarsSaved, extraRoundTrips }: Figures): string[] {
+export function savedParts(figures: Figures): string[] {
+  const { rounds, tokensSaved, dollarsSaved, extraRoundTrips, isEstimated } = figures
   if (rounds === 0) return []
+  const about = isEstimated ? 'about ' : ''
   const tokens =
-    tokensSaved < 0 ? `cost ${count(-tokensSaved)} tokens more` : `saved ${count(tokensSaved)} tokens`
+    tokensSaved < 0
+      ? `cost ${about}${count(-tokensSaved)} tokens more`
+      : `saved ${about}${count(tokensSaved)} tokens`
   return [
     dollarsSaved === undefined ? tokens : `${tokens} (${dollars(dollarsSaved)})`,
     ...(extraRoundTrips > 0

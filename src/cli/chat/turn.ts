@@ -1,5 +1,6 @@
 // One turn as it goes on: what was said and called, in order, and what happens now.
 import type { AgentEvent, Usage } from '../../agent/types.ts'
+import { addUsage, noUsage } from '../../agent/usage.ts'
 import { oneLine } from '../../core/errors.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
@@ -25,8 +26,6 @@ export type Turn = {
   readonly askedAt: number | undefined
 }
 
-const nothing: Usage = { input: 0, cached: 0, output: 0 }
-
 export function newTurn(): Turn {
   return {
     parts: [],
@@ -34,7 +33,7 @@ export function newTurn(): Turn {
     running: [],
     notices: [],
     again: undefined,
-    usage: nothing,
+    usage: noUsage,
     began: Date.now(),
     askedAt: undefined,
   }
@@ -50,6 +49,8 @@ export function follow(turn: Turn, event: AgentEvent): Turn {
       return { ...unspoken(turn), parts: withoutSpeech(turn.parts).map(ended), again: undefined }
     case 'reply':
       return replied(turn, event.content, event.usage)
+    case 'broken-off':
+      return { ...turn, usage: addUsage(turn.usage, event.usage) }
     case 'call':
       return { ...turn, running: [...turn.running, event.call] }
     case 'result':
@@ -102,7 +103,7 @@ function replied(turn: Turn, content: readonly Message[], usage: Usage): Turn {
   const parts = isInOrder
     ? [...heard, ...all.filter(({ kind }) => kind === 'call')]
     : [...withoutSpeech(turn.parts), ...all]
-  return { ...turn, parts, isBegun: false, notices: [], usage: added(turn.usage, usage) }
+  return { ...turn, parts, isBegun: false, notices: [], usage: addUsage(turn.usage, usage) }
 }
 
 /** The API answers calls of its own within the reply. */
@@ -173,14 +174,6 @@ function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
-function added(first: Usage, second: Usage): Usage {
-  return {
-    input: first.input + second.input,
-    cached: first.cached + second.cached,
-    output: first.output + second.output,
-  }
-}
-
 /** What it took, once it is over; `status` has the figures of this turn alone. */
 export function spentItem(turn: Turn, status: Status | undefined): Item {
   const { usage } = turn
@@ -188,7 +181,8 @@ export function spentItem(turn: Turn, status: Status | undefined): Item {
   const cached = usage.cached > 0 ? ` (${count(usage.cached)} cached)` : ''
   const seconds = (spentBy(turn) / 1000).toFixed(1)
   const tokens = `${count(usage.input + usage.cached)} tokens in${cached}, ${count(usage.output)} out`
-  const parts = usage.output === 0 ? [] : [tokens, ...(status ? statusParts(status) : [])]
+  const isAsked = status !== undefined && status.figures.rounds > 0
+  const parts = [...(usage.output > 0 ? [tokens] : []), ...(isAsked ? statusParts(status) : [])]
   return { kind: 'spent', text: [`${seconds} s`, ...parts].join(' · ') }
 }
 

@@ -174,13 +174,14 @@ type PromptKind = Exclude<keyof BilledTokens, 'output'>
 /** How definitions at the front of the prompt are billed. */
 function frontOf(request: MeasuredRequest, billed: readonly BilledTokens[]): PromptKind {
   const [first = NOTHING] = billed
-  const write = first.cacheWrite1h > 0 ? 'cacheWrite1h' : 'cacheWrite'
   if (first.cacheRead > 0) return 'cacheRead'
-  if (first.cacheWrite + first.cacheWrite1h > 0) return write
-  const isCaching = request.hasCacheMarks || billed.some((tokens) => tokens.cacheRead + tokens.cacheWrite > 0)
+  if (first.cacheWrite1h > 0) return 'cacheWrite1h'
+  if (first.cacheWrite > 0) return 'cacheWrite'
+  const isCaching = request.hasCacheMarks || billed.some((tokens) => promptTokens(tokens) > tokens.input)
   if (!isCaching) return 'input'
   // The prompt that was sent is too short for the cache; one with all definitions need not be.
-  return request.isContinued ? 'cacheRead' : write
+  if (request.isContinued) return 'cacheRead'
+  return billed.some(({ cacheWrite1h }) => cacheWrite1h > 0) ? 'cacheWrite1h' : 'cacheWrite'
 }
 
 function dollarsFor(tokens: BilledTokens, price: Price): number {
@@ -199,24 +200,33 @@ export function promptTokens({ input, cacheRead, cacheWrite, cacheWrite1h }: Bil
   return input + cacheRead + cacheWrite + cacheWrite1h
 }
 
-/** The usage of a Messages API reply; undefined where it counts no input. */
+/** The usage of a Messages API reply; undefined where it counts no input, or holds what cannot be a count. */
 export function billedTokens(usage: Fields): BilledTokens | undefined {
+  const tokens = countedTokens(usage)
+  return tokens && promptTokens(tokens) > 0 ? tokens : undefined
+}
+
+/** The counts of a usage, none for those that are left out; undefined where one cannot be a count. */
+export function countedTokens(usage: Fields): BilledTokens | undefined {
+  const input = countOf(usage.input_tokens)
+  const cacheRead = countOf(usage.cache_read_input_tokens)
   const written = countOf(usage.cache_creation_input_tokens)
   const cacheWrite1h = Math.min(written, countOf(fieldsOf(usage.cache_creation).ephemeral_1h_input_tokens))
-  const tokens = {
-    input: countOf(usage.input_tokens),
-    cacheRead: countOf(usage.cache_read_input_tokens),
-    cacheWrite: written - cacheWrite1h,
-    cacheWrite1h,
-    output: countOf(usage.output_tokens),
-  }
-  return promptTokens(tokens) > 0 ? tokens : undefined
+  const output = countOf(usage.output_tokens)
+  const tokens = { input, cacheRead, cacheWrite: written - cacheWrite1h, cacheWrite1h, output }
+  return Object.values(tokens).some(Number.isNaN) ? undefined : tokens
 }
 
 const NOTHING: BilledTokens = { input: 0, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 }
 
+/** Beyond every context window by far; sums of such counts stay exact. */
+const MOST_TOKENS = 1_000_000_000
+
+/** A number of tokens; none where it is left out, NaN where it is not one. */
 function countOf(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.trunc(value) : 0
+  if (value === undefined || value === null) return 0
+  const isCount = typeof value === 'number' && value >= 0 && value <= MOST_TOKENS
+  return isCount ? Math.trunc(value) : Number.NaN
 }
 
 function sum(values: readonly number[]): number {

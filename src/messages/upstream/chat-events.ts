@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../core/oracle/json.ts'
 import { inputOf } from '../../reply.ts'
 import type { MessagesRequest, StreamEvent } from '../types.ts'
+import { usageApart } from '../usage.ts'
 import type { Dialect } from './dialects.ts'
 import { UpstreamError } from './http.ts'
 import { messageOf, namesOf } from './openai.ts'
@@ -255,16 +256,7 @@ function newDigits(): string {
 
 /** Chat counts what came from a cache as part of the prompt. */
 function usageOf(usage: Fields): Fields {
-  const details = fieldsOf(usage.prompt_tokens_details)
-  const cached = countOf(details.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens)
-  return {
-    input_tokens: Math.max(0, countOf(usage.prompt_tokens) - cached),
-    cache_creation_input_tokens: 0,
-    cache_read_input_tokens: cached,
-    output_tokens: countOf(usage.completion_tokens),
-  }
-}
-
-function countOf(value: unknown): number {
-  return typeof value === 'number' && value > 0 ? Math.trunc(value) : 0
+  const { cached_tokens: cached } = fieldsOf(usage.prompt_tokens_details)
+  const read = cached ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens
+  return usageApart(usage.prompt_tokens, read, usage.completion_tokens)
 }

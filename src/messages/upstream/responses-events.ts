@@ -1,6 +1,7 @@
 // The events of a Responses stream → those of a Messages stream. A whole response is a stream of its last event.
 import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../core/oracle/json.ts'
 import type { StreamEvent } from '../types.ts'
+import { usageApart } from '../usage.ts'
 import { UpstreamError } from './http.ts'
 import { messageOf, type Names } from './openai.ts'
 import { thoughtOf } from './responses-reasoning.ts'
@@ -259,19 +260,9 @@ function stopReason(response: Fields, { isRefused, hasCalled }: Ending): string 
   return hasCalled ? 'tool_use' : 'end_turn'
 }
 
-/** Anthropic counts what came from the cache apart. */
 function usageOf(usage: Fields): Fields {
-  const cached = numberOf(fieldsOf(usage.input_tokens_details).cached_tokens)
-  return {
-    input_tokens: Math.max(0, numberOf(usage.input_tokens) - cached),
-    cache_creation_input_tokens: 0,
-    cache_read_input_tokens: cached,
-    output_tokens: numberOf(usage.output_tokens),
-  }
-}
-
-function numberOf(value: unknown): number {
-  return typeof value === 'number' ? value : 0
+  const { cached_tokens: cached } = fieldsOf(usage.input_tokens_details)
+  return usageApart(usage.input_tokens, cached, usage.output_tokens)
 }
 
 function failureIn(event: Fields): string {

@@ -1,0 +1,37 @@
+// What an API says that a reply took, as the agent counts it, and back as it is billed.
+import { type BilledTokens, countedTokens } from '../core/figures/figures.ts'
+import { type Fields, fieldsOf } from '../core/oracle/json.ts'
+import type { Usage } from './types.ts'
+
+export const noUsage: Usage = { input: 0, cached: 0, output: 0 }
+
+/** The usage of a reply; nothing where the API reported none that can be believed. */
+export function usageOf({ usage }: Fields): Usage {
+  const counted = countedTokens(fieldsOf(usage))
+  if (!counted) return noUsage
+  const { input, cacheRead, cacheWrite, cacheWrite1h, output } = counted
+  const cacheWritten = cacheWrite + cacheWrite1h
+  return {
+    ...{ input: input + cacheWritten, cached: cacheRead, cacheWritten, output },
+    ...(cacheWrite1h > 0 ? { cacheWritten1h: cacheWrite1h } : {}),
+  }
+}
+
+/** How a reply was billed; undefined where the API reported no input. */
+export function billedBy(usage: Usage): BilledTokens | undefined {
+  const { input, cached, cacheWritten = 0, cacheWritten1h = 0, output } = usage
+  if (input + cached <= 0) return undefined
+  return {
+    ...{ input: input - cacheWritten, cacheRead: cached },
+    ...{ cacheWrite: cacheWritten - cacheWritten1h, cacheWrite1h: cacheWritten1h, output },
+  }
+}
+
+/** Of several replies together. */
+export function addUsage(one: Usage, other: Usage): Usage {
+  return {
+    input: one.input + other.input,
+    cached: one.cached + other.cached,
+    output: one.output + other.output,
+  }
+}
