@@ -101,7 +101,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
           prices,
           clients: clientsOf(config, machine),
         })
-        const next = nextCommand(config)
+        const next = nextStep(config, report)
         if (input.isSet('json')) terminal.print(toJson(report))
         else terminal.print(terminalView(report, { ...look(surroundings, machine), next }))
         if (page !== undefined) {
@@ -292,7 +292,8 @@ function clientsOf({ servers }: Config, machine: Machine): string[] {
 }
 
 /** Whoever has our file can start the gateway; others make it first. */
-function nextCommand({ servers }: Config): string {
+function nextStep({ servers }: Config, { projection }: Report): string {
+  if (projection && projection.tokensSaved <= 0) return 'nothing: keep your servers as they are'
   const isOurs = servers.every(({ source }) => basename(source) === 'toolshelf.json')
   return isOurs ? 'toolshelf mcp' : 'toolshelf import'
 }

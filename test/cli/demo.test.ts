@@ -82,6 +82,30 @@ function socketsOf(id: number): string[] {
   }
 }
 
+const written = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+const numbers = (text: string, pattern: RegExp) =>
+  (pattern.exec(text)?.slice(1) ?? []).map((number) => Number(number.replaceAll(',', '')))
+const [without = 0, withIt = 0] = numbers(written('docs/demo.svg'), /total +([\d,]+) without, ([\d,]+) with/)
+const documented = { without, with: withIt }
+
+it('README, guide and picture show the demo’s figures alike', () => {
+  const readme = written('README.md')
+  const guide = written('docs/guides/agent.md')
+  const money = /\$([\d.]+) (?:without, \$|and \$)([\d.]+) (?:with|on claude)/
+  const tokens = [without, withIt]
+  expect(tokens).not.toContain(0)
+  expect(numbers(readme, /demo prints: ([\d,]+) input tokens without Toolshelf, ([\d,]+) with/)).toEqual(
+    tokens,
+  )
+  expect(numbers(readme, /([\d,]+) input tokens without, ([\d,]+) with; \$/)).toEqual(tokens)
+  expect(numbers(guide, /preloading .*\| ([\d,]+) \| ([\d,]+) \| [\d.]+ \|/)).toEqual([
+    withIt,
+    without - withIt,
+  ])
+  expect(numbers(readme, money)).toEqual(numbers(written('docs/demo.svg'), money))
+  expect(numbers(guide, /without Toolshelf it is ([\d.]+\d)/)).toEqual(numbers(readme, money).slice(0, 1))
+})
+
 describe('toolshelf demo', () => {
   it('prints its ledger as JSON, and speaks to this machine only', async () => {
     const { code, out, told, peers } = await demo(['--json'])
@@ -109,6 +133,9 @@ describe('toolshelf demo', () => {
     )
     expect(used.size).toBeGreaterThanOrEqual(3)
     expect(total.prefixKept).toBe(total.rounds)
+    // The folder's name is part of each request, and longer here.
+    expect(Math.abs(total.tokensWithout / documented.without - 1)).toBeLessThan(0.01)
+    expect(Math.abs(total.tokensWith / documented.with - 1)).toBeLessThan(0.01)
     if (existsSync('/proc/net/tcp')) expect(peers).not.toEqual([])
     expect(peers.filter((peer) => !LOOPBACK.includes(peer))).toEqual([])
   })

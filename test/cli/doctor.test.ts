@@ -311,6 +311,9 @@ describe('toolshelf doctor', () => {
     expect((await examine([])).out).toMatch(/Next {2}toolshelf import$/)
     const folder = configured({ a: { command: 'a' } }, 'toolshelf.json')
     expect((await examine([], { folder })).out).toMatch(/Next {2}toolshelf mcp$/)
+    const outcomes = { a: { state: 'connected', tools: fakeTools.slice(0, 2) } } as const
+    const { out } = await examine([], { folder, outcomes })
+    expect(out).toMatch(/does not pay for so few tools[\s\S]*Next {2}nothing: keep your servers as they are$/)
   })
 
   it('takes several files, and tells what is wrong in one while the others are used', async () => {

@@ -19,7 +19,9 @@ describe('the status line', () => {
   it.each([
     [140, 'claude-sonnet-5-5 · context 12 % of 200k · saved 123,456 tokens ($0.042) · 3 extra round trips'],
     [80, 'claude-sonnet-5-5 · context 12 % of 200k · saved 123,456 tokens ($0.042)'],
-    [60, 'claude-sonnet-5-5 · context 12 % of 200k'],
+    [60, 'claude-sonnet-5-5 · context 12 % · saved 123k'],
+    [40, 'claude-sonnet-5-5 · 12 % · saved 123k'],
+    [30, 'claude-sonnet-5-5 · 12 %'],
     [20, 'claude-sonnet-5-5'],
     [9, 'claude-s…'],
   ])('at %d columns is as much as fits', (columns, line) => {
@@ -31,6 +33,13 @@ describe('the status line', () => {
     expect(statusLine({ ...status, figures: { ...unpriced, tokensSaved: -844 } }, 140)).toBe(
       'claude-sonnet-5-5 · context 12 % of 200k · cost 844 tokens more · 3 extra round trips',
     )
+  })
+
+  it('in few columns says what searching cost, too', () => {
+    const spent = { ...status, figures: { ...figures, tokensSaved: -844 } }
+    expect(statusLine(spent, 40)).toBe('claude-sonnet-5-5 · 12 % · cost 844')
+    const much = { ...status, figures: { ...figures, tokensSaved: 1_234_567 } }
+    expect(statusLine(much, 40)).toBe('claude-sonnet-5-5 · 12 % · saved 1.2M')
   })
 
   it('says where it is an estimate, because the API reported no usage', () => {

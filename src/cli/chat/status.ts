@@ -42,16 +42,39 @@ export function savedParts(figures: Figures): string[] {
   ]
 }
 
-/** As many parts as fit beside each other; the first one always. */
+/** As many parts as fit beside each other, in shorter words where the whole does not fit; the model always. */
 export function statusLine(status: Status, columns: number): string {
-  const [first = '', ...rest] = statusParts(status)
+  const lines = [statusParts(status), briefParts(status, 'context '), briefParts(status, '')]
+  const isWhole = (parts: readonly string[]) => columnsOf(parts.slice(0, ESSENTIAL).join(GAP)) <= columns
+  const [first = '', ...rest] = lines.find(isWhole) ?? lines.at(-1) ?? []
   let line = cut(first, Math.max(1, columns))
   for (const part of rest) {
-    const longer = `${line} · ${part}`
+    const longer = `${line}${GAP}${part}`
     if (columnsOf(longer) > columns) break
     line = longer
   }
   return line
+}
+
+const GAP = ' · '
+/** Model, context and what was saved. */
+const ESSENTIAL = 3
+
+function briefParts({ model, usedTokens, windowTokens, figures }: Status, label: string): string[] {
+  const share = (100 * usedTokens) / Math.max(1, windowTokens)
+  const { rounds, tokensSaved } = figures
+  const saved = `${tokensSaved < 0 ? 'cost' : 'saved'} ${brief(Math.abs(tokensSaved))}`
+  return [
+    cut(model, LONGEST_MODEL),
+    ...(usedTokens > 0 ? [`${label}${Math.round(share)} %`] : []),
+    ...(rounds > 0 ? [saved] : []),
+  ]
+}
+
+/** `798`, `123k`, `1.2M`. */
+function brief(tokens: number): string {
+  if (tokens < 10_000) return count(tokens)
+  return tokens < 1_000_000 ? `${Math.round(tokens / 1000)}k` : `${(tokens / 1_000_000).toFixed(1)}M`
 }
 
 /** `200k`, `1M`. */

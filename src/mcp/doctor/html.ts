@@ -8,7 +8,7 @@ import type { HeavyTool, Report, ServerReport, Total } from './report.ts'
 export type PageOptions = {
   /** When the servers were asked, as people write it. */
   readonly date: string
-  /** The command to do next. */
+  /** The command to run next, or that there is none. */
   readonly next: string
 }
 

@@ -6,7 +6,7 @@ import type { Projection } from './projection.ts'
 import type { Report, ServerReport, Total } from './report.ts'
 
 export type TerminalOptions = Look & {
-  /** The command to do next. */
+  /** The command to run next, or that there is none. */
   readonly next: string
 }
 
