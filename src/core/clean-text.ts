@@ -50,7 +50,8 @@ function wellFormed(text: string, note: Note): string {
   return text.toWellFormed()
 }
 
-const SEQUENCES =
+/** A sequence that steers a terminal; the text inside it is not shown. */
+export const SEQUENCES =
   /(?:\u001b\[|\u009b)[\d;:?<=>]*[ -/]*[@-~]?|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u009c\n]*(?:\u0007|\u001b\\|\u009c)?|\u001b[ -/]*[0-~]?/g
 const BREAKS = /\r(?!\n)|[\u000b\u000c\u0085\u2028\u2029]/g
 const CONTROLS = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\ufff9-\ufffb]/g
@@ -74,6 +75,9 @@ function withoutTags(text: string, note: Note): string {
 
 const INVISIBLE =
   /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\u{1D173}-\u{1D17A}\u{E0080}-\u{E0FFF}]+/gu
+/** Any single character that is not shown, needed or not: whoever looks for a text must look past these. */
+export const UNSEEN =
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1D173}-\u{1D17A}\u{E0000}-\u{E0FFF}]/gu
 /** So near must right-to-left letters be for a mark of direction to have a use. */
 const NEAR = 20
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/

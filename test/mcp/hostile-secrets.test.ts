@@ -38,10 +38,16 @@ function echo(behaviour: string): ServerConfig {
   return { ...server, transport: { ...server.transport, args } }
 }
 
+/** What the server puts between the characters of a secret, as it is or as JSON writes it. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const PARTINGS = /(?:\u001b|\\u001b)(?:\]0;x(?:\u0007|\\u0007)|\[0m)|(?:\n|\\n) {2}|\u{E0020}|\ufe0f/gu
+
 function expectHidden(said: readonly unknown[]): void {
   const all = said.map((one) => (typeof one === 'string' ? one : JSON.stringify(one))).join('\n')
+  const joined = all.replace(PARTINGS, '')
   for (const [kind, secret] of Object.entries(secrets)) {
     expect(all.includes(secret), kind).toBe(false)
+    expect(joined.includes(secret), `${kind}, parted`).toBe(false)
     expect(all.includes(Buffer.from(secret).toString('base64').slice(0, -3)), kind).toBe(false)
   }
   expect(all).toContain('[hidden]')

@@ -86,6 +86,11 @@ const outputs: { readonly [output: string]: (secret: string) => string } = {
   'over two lines': (secret) => `${secret.slice(0, 7)}\n    ${secret.slice(7)}`,
   'in colours': (secret) => `${secret.slice(0, 5)}\u001b[31m${secret.slice(5)}\u001b[0m`,
   'with hidden characters inside': (secret) => [...secret].join('\u200b'),
+  'with tag characters inside': (secret) => [...secret].join('\u{E0020}'),
+  'with variation selectors inside': (secret) => [...secret].join('\ufe0f'),
+  'with titles of a terminal inside': (secret) => [...secret].join('\u001b]0;x\u0007'),
+  'behind a terminal sequence that takes a letter': (secret) => `\u001b${secret}`,
+  'for a shell': (secret) => secret.replace(/[^\w@%+=:,./-]/g, '\\$&'),
 }
 
 /** What a generator makes: letters and digits of both cases, at times with signs that have to be escaped. */
@@ -172,6 +177,25 @@ describe('H8 a secret', () => {
       [error.message, error.stack, JSON.stringify(error.data), cause.message, cause.stack].join(),
     ).not.toContain(secret)
   })
+})
+
+describe('H8 public headers', () => {
+  it.each([
+    ['Mcp-Auth-Token', 'abc-def-ghi', true],
+    ['Referer', 'https://x.example/?token=abc-def-ghi', true],
+    ['User-Agent', 'abc-def-ghi', false],
+  ])('%s', (name, value, isHidden) => {
+    const { text } = createRedactor(configOf(remote('https://x.example/mcp', { [name]: value })))
+    expect(text('said abc-def-ghi')).toBe(isHidden ? 'said [hidden]' : 'said abc-def-ghi')
+  })
+})
+
+it('H6 texts that are nothing but blanks, or but a key, take no more time than others of their length', () => {
+  const secret = 'sk-a1B2c3D4e5F6g7H8'
+  const { text } = createRedactor(configOf(stdio([], { KEY: secret })))
+  const blanks = ' '.repeat(400_000)
+  expect(text(blanks)).toBe(blanks)
+  expect(text(Buffer.from(secret).toString('base64url').repeat(20_000))).toBe('[hidden]')
 })
 
 describe('H8 harmless values stay readable', () => {

@@ -75,8 +75,10 @@ function decodedBase64(value: string): string | undefined {
   return /^(?:[\t\n\r]|[^\p{Cc}\ufffd]){6,}$/u.test(decoded) ? decoded : undefined
 }
 
+/** A public header may still hold a key: `User-Agent: x (key …)`, `Referer: https://x?token=…`. */
 function takeHeader(name: string, value: string, secrets: Set<string>): void {
-  if (!PUBLIC_HEADERS.test(name)) take(value, name, 'setting', secrets)
+  const isPublic = PUBLIC_HEADERS.test(name) && !isSecretName(name)
+  take(value, name, isPublic ? 'word' : 'setting', secrets)
 }
 
 /** Single lines of a key, the key-like words of a list, what base64 stands for. */

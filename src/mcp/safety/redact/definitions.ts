@@ -15,7 +15,14 @@ const EXACT_KEYS: ReadonlySet<string> = new Set([
 
 /** The same entries; one that holds a secret is copied without it. Names, `enum` and `const` values stay. */
 export function redactEntries(entries: readonly unknown[], redactor: Redactor): readonly unknown[] {
-  return entries.map((entry) => (holdsSecret(entry, redactor) ? redactTexts(entry, '', redactor) : entry))
+  return entries.map((entry) => {
+    try {
+      return redactTexts(entry, '', redactor)
+    } catch {
+      // Nested too deeply to be read. What cannot be written either is reported and dropped by its reader.
+      return isWritable(entry) ? undefined : entry
+    }
+  })
 }
 
 /** Lists are shown and kept; what a server returns for a call, a resource or a prompt is its own answer. */
@@ -30,21 +37,29 @@ export function redactLists(method: string, result: Fields, redactor: Redactor):
 
 type Fields = { readonly [field: string]: unknown }
 
-function holdsSecret(entry: unknown, redactor: Redactor): boolean {
-  try {
-    return redactor.hasSecret(JSON.stringify(entry) ?? '')
-  } catch {
-    return false // Nested too deeply to be written; it is dropped later on.
-  }
-}
-
+/** The same value where nothing had to be hidden. */
 function redactTexts(value: unknown, key: string, redactor: Redactor): unknown {
   if (EXACT_KEYS.has(key) && !isSchemaOf(key, value)) return value
-  if (typeof value === 'string') return redactor.text(value)
-  if (Array.isArray(value)) return value.map((item) => redactTexts(item, '', redactor))
+  if (typeof value === 'string') return redactor.hasSecret(value) ? redactor.text(value) : value
+  if (Array.isArray(value)) {
+    const items = value.map((item) => redactTexts(item, '', redactor))
+    return items.every((item, index) => item === value[index]) ? value : items
+  }
   if (typeof value !== 'object' || value === null) return value
-  const fields = Object.entries(value).map(([name, item]) => [name, redactTexts(item, name, redactor)])
-  return Object.fromEntries(fields)
+  const fields = Object.entries(value)
+  const redacted = fields.map(([name, item]) => [name, redactTexts(item, name, redactor)] as const)
+  return redacted.every(([, item], index) => item === fields[index]![1])
+    ? value
+    : Object.fromEntries(redacted)
+}
+
+function isWritable(entry: unknown): boolean {
+  try {
+    JSON.stringify(entry)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** An argument may be called `name` or `type`: then its schema stands there. */

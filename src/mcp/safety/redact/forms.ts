@@ -29,23 +29,34 @@ function writtenForms(secret: string): string[] {
     json.replaceAll('/', '\\/'),
     secret.replaceAll("'", "\\'"),
     secret.replaceAll("'", "'\\''"),
+    secret.replace(/["$`\\]/g, '\\$&'),
+    secret.replace(/[^\w@%+=:,./-]/g, '\\$&'),
     url,
     url.replaceAll('%20', '+'),
     url.replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16)}`),
     encodeURI(secret.toWellFormed()),
-    html(secret),
+    ...HTML_QUOTES.map((quotes) => html(secret, quotes)),
     ...(secret.length >= SHORTEST_BASE64 ? [Buffer.from(secret).toString('hex')] : []),
   ]
   return [...new Set(forms)]
 }
 
-function html(text: string): string {
+/** How writers of HTML spell `"` and `'`. */
+const HTML_QUOTES = [
+  ['&quot;', '&#39;'],
+  ['&quot;', '&#x27;'],
+  ['&#34;', '&#39;'],
+  ['&quot;', '&apos;'],
+  ['"', "'"],
+] as const
+
+function html(text: string, [double, single]: readonly [string, string]): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;')
+    .replaceAll('"', double)
+    .replaceAll("'", single)
 }
 
 /** What is sure of its base64, wherever in the encoded text it begins: `user:secret`, a JSON document, alone. */

@@ -1,4 +1,6 @@
-// Finds many literal texts in one pass, whatever their case, also where line breaks or invisible characters part them.
+// Finds many literal texts in one pass, whatever their case, also where line breaks, terminal sequences or characters
+// that are not shown part them.
+import { SEQUENCES, UNSEEN } from '../../../core/clean-text.ts'
 
 export type Pattern = {
   readonly text: string
@@ -16,10 +18,28 @@ const PREFIX = 3
 const SLOTS = 1 << 16
 
 export function createMatcher(patterns: readonly Pattern[]): Matcher {
-  const bySlot = new Map<number, { readonly folded: string; readonly pattern: Pattern }[]>()
+  const find = createFinder(patterns.map((pattern) => ({ pattern, folded: fold(pattern.text).text })))
+  // A line may break at a blank of a secret, and take it away.
+  const blanks = patterns.filter(({ text }) => /\s/.test(text))
+  const findWithoutBlanks = createFinder(
+    blanks.map((pattern) => ({ pattern, folded: fold(pattern.text, WITH_BLANKS).text })),
+  )
+  return (text) =>
+    joined([
+      ...(find?.(fold(text)) ?? []),
+      ...(find && ESCAPE.test(text) ? find(fold(text, WITH_SEQUENCES)) : []),
+      ...(findWithoutBlanks?.(fold(text, WITH_BLANKS)) ?? []),
+    ])
+}
+
+type FoldedPattern = { readonly pattern: Pattern; readonly folded: string }
+
+/** Finds patterns in a text that was folded as they were; undefined where there are none. */
+function createFinder(patterns: readonly FoldedPattern[]): ((text: Folded) => Range[]) | undefined {
+  const bySlot = new Map<number, FoldedPattern[]>()
   const isUsed = new Uint8Array(SLOTS)
-  for (const pattern of patterns) {
-    const folded = lower(fold(pattern.text).text)
+  for (const { pattern, folded: written } of patterns) {
+    const folded = lower(written)
     if (folded.length < PREFIX) continue
     const slot = slotAt(folded, 0)
     isUsed[slot] = 1
@@ -27,21 +47,26 @@ export function createMatcher(patterns: readonly Pattern[]): Matcher {
     if (others) others.push({ folded, pattern })
     else bySlot.set(slot, [{ folded, pattern }])
   }
-  if (bySlot.size === 0) return () => []
-  return (text) => {
-    const { text: whole, positions } = fold(text)
+  if (bySlot.size === 0) return undefined
+  return ({ text: whole, positions }) => {
     const read = lower(whole)
     const found: Range[] = []
+    /** Where the last run of base64 ends that was taken: what is inside it need not be taken again. */
+    let taken = 0
     for (let at = 0; at + PREFIX <= read.length; at++) {
       const slot = slotAt(read, at)
       if (isUsed[slot] === 0) continue
       for (const { folded, pattern } of bySlot.get(slot) ?? []) {
         if (!read.startsWith(folded, at)) continue
         if (!pattern.isBase64) found.push({ start: at, end: at + folded.length })
-        else if (whole.startsWith(pattern.text, at)) found.push(widened(whole, at, at + folded.length))
+        else if (at >= taken && whole.startsWith(pattern.text, at)) {
+          const run = widened(whole, at, at + folded.length)
+          found.push(run)
+          taken = run.end
+        }
       }
     }
-    return joined(found).map(({ start, end }) => ({
+    return found.map(({ start, end }) => ({
       start: positions ? positions[start]! : start,
       end: positions ? positions[end - 1]! + 1 : end,
     }))
@@ -72,14 +97,20 @@ function joined(ranges: readonly Range[]): Range[] {
   return merged
 }
 
-/** Terminal sequences, line breaks with their indentation, control and invisible characters. */
-const PARTING =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  /\u001b\[[\d;?]*[ -/]*[@-~]|[ \t]*[\r\n]+[ \t]*|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
+/** Colours, line breaks with the blanks behind them, and characters that are not shown. */
+const PARTING = new RegExp(`\\u001b\\[[\\d;?]*[ -/]*[@-~]|[\\r\\n]+[ \\t]*|${UNSEEN.source}`, 'gu')
+/** The same without whole sequences, as a terminal shows it: a sequence may end with the first character of a secret. */
+const WITH_SEQUENCES = new RegExp(`${SEQUENCES.source}|${PARTING.source}`, 'gu')
+/** Sequences and all blanks. */
+const WITH_BLANKS = new RegExp(`${WITH_SEQUENCES.source}|\\s`, 'gu')
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it begins every sequence
+const ESCAPE = /[\u001b\u0090-\u009f]/
+
+type Folded = { readonly text: string; readonly positions: readonly number[] | undefined }
 
 /** The text without what may part a secret, and where each of its characters stood; no positions if nothing was. */
-function fold(text: string): { readonly text: string; readonly positions: readonly number[] | undefined } {
-  if (text.search(PARTING) < 0) return { text, positions: undefined }
+function fold(text: string, parting = PARTING): Folded {
+  if (text.search(parting) < 0) return { text, positions: undefined }
   const positions: number[] = []
   let kept = ''
   let from = 0
@@ -87,12 +118,21 @@ function fold(text: string): { readonly text: string; readonly positions: readon
     for (let at = from; at < end; at++) positions.push(at)
     kept += text.slice(from, end)
   }
-  for (const match of text.matchAll(PARTING)) {
-    keep(match.index)
-    from = match.index + match[0].length
+  for (const { 0: found, index } of text.matchAll(parting)) {
+    keep(BREAK.test(found) ? endWithoutBlanks(text, from, index) : index)
+    from = index + found.length
   }
   keep(text.length)
   return { text: kept, positions }
+}
+
+const BREAK = /^[\r\n]/
+
+/** By hand: an expression for blanks in front of a line break takes quadratic time where there is no line break. */
+function endWithoutBlanks(text: string, from: number, end: number): number {
+  let at = end
+  while (at > from && (text[at - 1] === ' ' || text[at - 1] === '\t')) at--
+  return at
 }
 
 /** Lower case, character by character: some letters would become two. */
