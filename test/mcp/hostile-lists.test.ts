@@ -1,6 +1,7 @@
 // Lists that are too long, never end or never rest, and definitions that are wrong, cyclic, huge or oddly named: each
 // costs only itself.
 import { describe, expect, it } from 'vitest'
+import { listAll } from '../../src/mcp/host/listing.ts'
 import {
   expectWholeNeighbour,
   found,
@@ -72,6 +73,15 @@ describe('H6 lists without measure', () => {
       { message: expect.stringMatching(/too large/) },
     ])
     await expectWholeNeighbour(all)
+  })
+
+  it('of 20 MB in one page as much is taken as has room, and it is said that the rest was left out', async () => {
+    const page = Array.from({ length: 20 }, (_, index) => ({
+      name: `t${index}`,
+      description: 'x'.repeat(1e6),
+    }))
+    const { entries, isCut } = await listAll(async () => ({ tools: page }), 'tools', 10_000)
+    expect([entries.length, isCut]).toEqual([15, true])
   })
 
   it('a cursor of the wrong type costs nothing that was listed', async () => {

@@ -1,5 +1,6 @@
 // What a server lists, page by page, as far as it has an end: in pages, in size and in time.
 import { SilenceError } from './patience.ts'
+import { createSlices } from './slices.ts'
 import { seconds, within } from './within.ts'
 
 type Fields = { readonly [name: string]: unknown }
@@ -14,7 +15,8 @@ export type Listed = {
 
 const MOST_PAGES = 1000
 const MOST_ENTRIES = 50_000
-const MOST_CHARACTERS = 64_000_000
+/** Characters of JSON: what is listed is read, compared and indexed. */
+const MOST_CHARACTERS = 16_000_000
 
 /** `ask` gets one page. */
 export async function listAll(
@@ -29,13 +31,24 @@ export async function listAll(
   let isLate = false
   let ttlMs: number | undefined
   const hasRoom = () => !isLate && entries.length < MOST_ENTRIES && size < MOST_CHARACTERS
+  const sliceOver = createSlices()
+  /** Takes the entries of a page; false where not all of them have room. */
+  const take = async (found: readonly unknown[]) => {
+    for (const entry of found) {
+      const length = lengthOf(entry)
+      await sliceOver(length)
+      size += length
+      if (entries.length >= MOST_ENTRIES || size > MOST_CHARACTERS) return false
+      entries.push(entry)
+    }
+    return true
+  }
   const walk = async () => {
     for (let page = 0; page < MOST_PAGES && hasRoom(); page++) {
       const result = await ask(cursor === undefined ? undefined : { cursor })
       const found = result?.[field]
       if (!Array.isArray(found)) throw new Error(`its answer holds no list of ${field}`)
-      for (const entry of found) entries.push(entry)
-      size += sizeOf(found)
+      if (!(await take(found))) return true
       ttlMs = page === 0 ? ttlOf(result) : shorter(ttlMs, ttlOf(result))
       cursor = result.nextCursor
       if (typeof cursor !== 'string' || seen.has(cursor)) return false
@@ -60,10 +73,10 @@ function shorter(one: number | undefined, other: number | undefined): number | u
   return one === undefined || other === undefined ? undefined : Math.min(one, other)
 }
 
-/** What cannot be written for its depth is left out later on, and counts as if it filled a page. */
-function sizeOf(entries: unknown): number {
+/** What cannot be written for its depth is left out later on, and counts as if it were large. */
+function lengthOf(entry: unknown): number {
   try {
-    return JSON.stringify(entries).length
+    return JSON.stringify(entry)?.length ?? 0
   } catch {
     return MOST_CHARACTERS / 8
   }

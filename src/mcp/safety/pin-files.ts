@@ -48,7 +48,7 @@ export type PinFiles = {
 const VERSION = 1
 const KINDS: ReadonlySet<unknown> = new Set(['prompt', 'instructions'])
 /** Of definitions in one file; beyond, only hashes are kept. */
-const MOST_CHARACTERS = 16_000_000
+const MOST_CHARACTERS = 4_000_000
 
 export function openPinFiles(folder: string | undefined, notify: (message: string) => void): PinFiles {
   /** What could not be written, by server. */
@@ -190,9 +190,9 @@ async function replace(path: string, text: string): Promise<void> {
 function print(server: string, pins: PinnedTools): string {
   let characters = 0
   const lines = [...pins.values()].map((pin) => {
-    const line = JSON.stringify(pin)
+    const line = characters < MOST_CHARACTERS ? JSON.stringify(pin) : ''
     characters += line.length
-    return characters <= MOST_CHARACTERS ? line : JSON.stringify(withoutDefinitions(pin))
+    return line !== '' && characters <= MOST_CHARACTERS ? line : JSON.stringify(withoutDefinitions(pin))
   })
   return `{"version":${VERSION},"server":${JSON.stringify(server)},"tools":[\n${lines.join(',\n')}\n]}\n`
 }

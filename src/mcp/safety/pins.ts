@@ -61,6 +61,8 @@ const LONGEST_DEFINITION = 65_536
 /** Missing tools beyond this are forgotten: those that came last, so that no crowd can push the others out. */
 const MOST_MISSING = 10_000
 
+const SLICE_TOOLS = 20
+
 const none: PinnedTools = new Map()
 
 /** `$XDG_STATE_HOME/toolshelf/pins`, else `~/.local/state/toolshelf/pins`; undefined for a user without a home. */
@@ -88,7 +90,7 @@ export function openPins({ folder, now = Date.now, notify = () => {} }: PinsOpti
     judge: (server, listed, kind = 'tool') =>
       inTurn(server, async () => {
         const known = (await files.read(server)) ?? none
-        const { pins, verdict } = compare(known, listed, kind, stamp())
+        const { pins, verdict } = compare(known, await byName(listed), kind, stamp())
         if (!isSame(pins, known)) await files.write(server, pins)
         return verdict
       }),
@@ -127,11 +129,10 @@ function kindOf({ kind }: Pin): PinKind {
 /** What is to be kept now, pins that stay as they are by identity, and what to tell. */
 function compare(
   known: PinnedTools,
-  items: readonly ListedTool[],
+  listed: ReadonlyMap<string, SameName>,
   kind: PinKind,
   at: string,
 ): { readonly pins: PinnedTools; readonly verdict: Verdict } {
-  const listed = byName(items)
   const looks = [...listed].map(([name, group]) => look(known.get(pinKey(kind, name)), group, kind, at))
   const own = [...known.values()].filter((pin) => kindOf(pin) === kind)
   const gone = own.filter(({ name }) => !listed.has(name))
@@ -156,9 +157,11 @@ type Listed = { readonly tool: ListedTool; readonly hash: string }
 /** A server may list a name twice: each of the definitions counts. */
 type SameName = [Listed, ...Listed[]]
 
-function byName(tools: readonly ListedTool[]): ReadonlyMap<string, SameName> {
+/** In slices: the fingerprints of thousands of tools must hold up nobody else. */
+async function byName(tools: readonly ListedTool[]): Promise<ReadonlyMap<string, SameName>> {
   const groups = new Map<string, SameName>()
-  for (const tool of tools) {
+  for (const [index, tool] of tools.entries()) {
+    if (index % SLICE_TOOLS === SLICE_TOOLS - 1) await new Promise((resolve) => setImmediate(resolve))
     const listed = { tool, hash: fingerprint(tool) }
     const others = groups.get(tool.name)
     if (others) others.push(listed)
