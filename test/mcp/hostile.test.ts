@@ -194,7 +194,7 @@ describe('H6 servers that fail in a call', () => {
   })
 
   it('hang reading: what it never reads does not pile up without end', async () => {
-    const all = open('hang reading', { callTimeout: 20_000 })
+    const all = open('hang reading', { callTimeout: 1000 })
     await untilState(all.host, 'bad', 'connected')
     await all.host.call('bad', 'quick', {})
     const large = { text: 'x'.repeat(10_000_000) }
@@ -205,6 +205,36 @@ describe('H6 servers that fail in a call', () => {
       /no longer reads/,
     )
     await expectWholeNeighbour(all)
+  })
+
+  it('hang busy: a client that sends more than a busy server reads is refused, and ends nobody else’s call', async () => {
+    const { host } = openHost([local('bad', 'hang busy')], { limits: { longestLine: 100_000, grace: 200 } })
+    await untilState(host, 'bad', 'connected')
+    const others = host.call('bad', 'wait', {})
+    const working = host.call('bad', 'quick', {})
+    const large = { text: 'x'.repeat(90_000) }
+    const flood = await Promise.allSettled(
+      [1, 2, 3, 4, 5, 6].map(async (count) => {
+        await new Promise((resolve) => setTimeout(resolve, 30 * count))
+        return host.call('bad', 'wait', large)
+      }),
+    )
+    const refused = flood.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[]
+    expect(refused.length).toBeGreaterThan(0)
+    for (const { reason } of refused) expect(reason.message).toMatch(/no longer reads.*try again later/)
+    expect([textOf(await others), textOf(await working)]).toEqual(['done', 'done'])
+  })
+
+  it('hang reading: one that reads nothing any more is ended, and says so', async () => {
+    const { host } = openHost([local('bad', 'hang reading')], {
+      limits: { longestLine: 100_000, grace: 200, stuckMs: 0 },
+      times: { firstRetry: 3_600_000 },
+    })
+    await untilState(host, 'bad', 'connected')
+    await host.call('bad', 'quick', {})
+    const large = { text: 'x'.repeat(90_000) }
+    await Promise.allSettled(Array.from({ length: 10 }, () => host.call('bad', 'quick', large)))
+    expect(statusOf(host, 'bad').reason).toContain('it no longer reads what it is sent')
   })
 
   it('crash call: the call says how the server ended; all calls under way end; the tools stay', async () => {

@@ -27,13 +27,15 @@ export type StdioLimits = {
   readonly longestLine: number
   /** Milliseconds from the end of its input to SIGTERM, and from there to SIGKILL. */
   readonly grace: number
+  /** Milliseconds without reading anything after which a server with a full input is ended; 30 s if left out. */
+  readonly stuckMs?: number
 }
 
 export const stdioLimits: StdioLimits = { longestLine: 32_000_000, grace: 1000 }
 
 export function createStdioTransport(
   { command, args, env, cwd }: StdioConfig,
-  { longestLine, grace }: StdioLimits = stdioLimits,
+  { longestLine, grace, stuckMs = 30_000 }: StdioLimits = stdioLimits,
   redact?: (text: string) => string,
 ): StdioTransport {
   const tail = createTail(redact)
@@ -46,6 +48,8 @@ export function createStdioTransport(
   let closing: Promise<void> | undefined
   let moment: Promise<void> | undefined
   let sweeping: Promise<void> | undefined
+  /** When the process last took in a message, or had nothing to take in. */
+  let readAt = 0
 
   const transport: StdioTransport = {
     get pid() {
@@ -90,9 +94,14 @@ export function createStdioTransport(
       new Promise((resolve, reject) => {
         const input = child?.stdin
         if (isOver || !input?.writable) reject(new Error(`the process ${ending ?? 'is not running'}`))
-        else if (input.writableLength > longestLine) reject(stop('it no longer reads what it is sent'))
+        else if (input.writableLength > longestLine) reject(full(input.writableLength))
         else {
-          input.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()))
+          if (input.writableLength === 0) readAt = performance.now()
+          input.write(`${JSON.stringify(message)}\n`, (error) => {
+            readAt = performance.now()
+            if (error) reject(error)
+            else resolve()
+          })
           note(message)
         }
       }),
@@ -131,6 +140,13 @@ export function createStdioTransport(
     moment ??= new Promise<void>((resolve) => setImmediate(resolve)).finally(() => {
       moment = undefined
     })
+  }
+
+  /** A server may be busy, and calls of others may run there: it is ended only if it reads nothing at all. */
+  function full(bytes: number): Error {
+    if (performance.now() - readAt > stuckMs) return stop('it no longer reads what it is sent')
+    const size = `${Math.round(bytes / 1_000_000)} MB`
+    return new Error(`the server no longer reads what it is sent: ${size} wait for it; try again later`)
   }
 
   function stop(why: string): Error {

@@ -1,4 +1,5 @@
-// Stops answering: start | initialize | list | page | call | reading (answers, then never reads again) | deaf.
+// Stops answering: start | initialize | list | page | call | reading (answers, then never reads again) | deaf. Or only
+// for a while: busy (reads nothing for a second once `quick` is called; `wait` is answered after that).
 import { behaviour, initialized, noAnswer, serve, text, tool } from './wire.mjs'
 
 const isAt = (step) => behaviour === step
@@ -10,8 +11,21 @@ const handlers = {
   'tools/list': list,
   'tools/call': ({ name }) => {
     if (isAt('reading')) stopReading()
+    if (isAt('busy')) return name === 'wait' ? waiting.then(() => text('done')) : work()
     return isAt('call') && name === 'wait' ? noAnswer : text('done')
   },
+}
+
+let workDone
+const waiting = new Promise((resolve) => {
+  workDone = resolve
+})
+
+/** Answers what it was asked in the meantime, too. */
+function work() {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)
+  setTimeout(workDone, 100)
+  return text('done')
 }
 
 function list({ cursor }) {
