@@ -167,7 +167,7 @@ export function createExchanges(): Exchanges {
     exchange.asked = []
     exchange.wake = () => {}
     for (const question of waiting) {
-      const response = responses[question.key]
+      const response = Object.hasOwn(responses, question.key) ? responses[question.key] : undefined
       if (response === undefined) exchange.asked.push(question)
       else question.answer(response as Fields)
     }

@@ -42,7 +42,8 @@ type Held = {
   readonly prompts: Map<string, ListedTool>
 }
 
-const MOST_HELD_PROMPTS = 1000
+/** As many as a list can have. */
+const MOST_HELD_PROMPTS = 50_000
 const MOST_NAMED = 5
 
 export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {

@@ -259,7 +259,11 @@ export function createConnection(options: ConnectionOptions): Connection {
     let open: Session | undefined
     // Only now, when the server is ready, may it ask: neither its start nor its lists are part of a call.
     const attempt = (to: Session) =>
-      isCall ? questions.during(asker, isGivenUp, (own) => work(to, own)) : work(to, undefined)
+      isCall
+        ? questions.during(asker, isGivenUp, (own) => work(to, own))
+        : work(to, undefined).catch((error: unknown) => {
+            throw questions.review(error)
+          })
     const isGivenUp = (error: unknown) => session !== undefined && !isAnswer(error)
     try {
       open = await ready()
@@ -274,7 +278,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         return await attempt(await ready())
       }
     } catch (error) {
-      throw new CallError(complaintOf(error, open), redactor.error(questions.review(error)))
+      throw new CallError(complaintOf(error, open), redactor.error(error))
     } finally {
       running--
       rest()

@@ -4,6 +4,7 @@ import { cleanTexts } from '../../core/tools/clean-definition.ts'
 import type { Fields } from './session.ts'
 
 const LONGEST_MESSAGE = 20_000
+const LONGEST_URL = 8000
 
 /** Throws where a question cannot be shown to a person as what it is. */
 export function namedQuestion(
@@ -20,9 +21,11 @@ export function namedQuestion(
     throw new Error(
       `a question of ${text.length} characters is too long to be shown; ask in ${LONGEST_MESSAGE}`,
     )
-  const asks = isUrl ? `asks you to open a page of ${hostOf(server, url)}` : 'asks'
+  const page = isUrl ? pageAt(server, url) : undefined
+  const asks = page ? `asks you to open a page of ${page.host}` : 'asks'
   return {
     ...params,
+    ...(page ? { url: page.href } : {}),
     message: `The MCP server "${oneLine(server, 60)}" ${asks}:\n${shown(text)}`,
     ...(requestedSchema === undefined ? {} : { requestedSchema: cleanTexts(requestedSchema) }),
   }
@@ -38,33 +41,32 @@ function namedSampling(server: string, params: Fields, shown: (text: string) => 
   }
 }
 
-/** The host that a browser would open, whatever the address pretends to be. */
-function hostOf(server: string, url: unknown): string {
+/** The page that a browser would open, written as a browser writes it, whatever the address pretends to be. */
+function pageAt(server: string, url: unknown): URL {
   const address = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
-  if (address?.protocol !== 'https:' && address?.protocol !== 'http:')
-    throw new Error(
-      `"${server}" asks to open ${oneLine(String(url), 80)}; only http and https pages are passed on`,
-    )
-  return address.host
+  const isWeb = address?.protocol === 'https:' || address?.protocol === 'http:'
+  if (address && isWeb && address.href.length <= LONGEST_URL) return address
+  throw new Error(
+    `"${server}" asks to open ${oneLine(String(url), 80)}; only http and https pages are passed on, of ${LONGEST_URL} characters at most`,
+  )
 }
 
 /**
- * The data of an error that sends the user to a page (-32042), named likewise; pages that cannot be shown, and those
- * for which `count` throws, are left out.
+ * The data of an error that sends the user to pages (-32042), named likewise; pages that cannot be shown, or may not be
+ * asked for, are left out.
  */
 export function namedElicitations(
   server: string,
   data: unknown,
   shown: (text: string) => string,
-  count: () => void,
+  mayAsk: (page: Fields) => boolean,
 ): unknown {
   const { elicitations } = (data ?? {}) as Fields
   if (!Array.isArray(elicitations)) return data
   const named = elicitations.flatMap((one: Fields | null) => {
     try {
-      const named = namedQuestion(server, 'elicitation/create', { ...one, mode: 'url' }, shown)
-      count()
-      return [named]
+      const page = namedQuestion(server, 'elicitation/create', { ...one, mode: 'url' }, shown)
+      return mayAsk(page) ? [page] : []
     } catch {
       return []
     }

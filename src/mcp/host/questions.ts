@@ -18,7 +18,7 @@ export type Questions = {
   answer(method: string, params: Fields, signal?: AbortSignal): Promise<Fields>
   /** The client whose call a message belongs to that arrives now; undefined outside of calls, and where it is not clear. */
   owner(): object | undefined
-  /** An error may send the user to a page (-32042), which is a question too: the same error, named, or a refusal. */
+  /** An error outside of a call: one that sends the user to a page (-32042) is passed on without the page. */
   review(error: unknown): unknown
   /** Capabilities without those that this server may not use. */
   allowed(capabilities: Fields): Fields
@@ -79,7 +79,7 @@ export function createQuestions(options: QuestionOptions): Questions {
   const givenUp = new Set<OpenCall>()
   const identity = {}
   const mayAskRoots = createBucket(ROOTS_BURST, ROOTS_PER_SECOND / 1000, now)
-  let recent: number[] = []
+  let recent: { readonly at: number; readonly page: string | undefined }[] = []
   let hasNoted = false
 
   function begin(given: Asker | undefined): OpenCall {
@@ -142,10 +142,11 @@ export function createQuestions(options: QuestionOptions): Questions {
     return asker.ask(...question)
   }
 
-  /** Counts a question; throws where there were too many. */
-  function count(call: Pick<OpenCall, 'asked'>): void {
+  /** @param page - Of a question that only opens one: a call that is made again asks for the same page once. */
+  function count(call: Pick<OpenCall, 'asked'>, page?: string): void {
     const time = now()
-    recent = recent.filter((at) => time - at < MINUTE)
+    recent = recent.filter(({ at }) => time - at < MINUTE)
+    if (page !== undefined && recent.some((one) => one.page === page)) return
     const limit =
       call.asked >= MOST_IN_A_CALL
         ? `${MOST_IN_A_CALL} questions in one call`
@@ -154,12 +155,31 @@ export function createQuestions(options: QuestionOptions): Questions {
           : undefined
     if (limit === undefined) {
       call.asked++
-      recent.push(time)
+      recent.push({ at: time, page })
       return
     }
     if (!hasNoted) notify(`server "${config.name}" asked more than ${limit}; the rest is refused.`)
     hasNoted = true
     throw new Error(`no more than ${limit} of "${config.name}" are passed on`)
+  }
+
+  /** An error may send the user to pages (-32042), which are questions too: the same error, named, or a refusal. */
+  function reviewed(error: unknown, call?: OpenCall): unknown {
+    const { code, data } = error as { code?: unknown; data?: unknown }
+    if (code !== URL_ELICITATION_REQUIRED) return error
+    if (config.elicitation === 'deny')
+      return new Error(`"${config.name}" asks to open a page: "elicitation" is "deny" in ${config.source}`)
+    const mayAsk = (page: Fields) => {
+      if (!call) return false
+      try {
+        count(call, JSON.stringify(page))
+        return true
+      } catch {
+        return false
+      }
+    }
+    const named = namedElicitations(config.name, data, shown, mayAsk)
+    return Object.defineProperty(error as object, 'data', { value: named })
   }
 
   function allowed(capabilities: Fields): Fields {
@@ -176,22 +196,12 @@ export function createQuestions(options: QuestionOptions): Questions {
         return await current.run(call, () => work(call.asker))
       } catch (error) {
         if (isGivenUp(error)) giveUp(call)
-        throw error
+        throw reviewed(error, call)
       } finally {
         running.delete(call)
       }
     },
-    review(error) {
-      const { code, data } = error as { code?: unknown; data?: unknown }
-      if (code !== URL_ELICITATION_REQUIRED) return error
-      if (config.elicitation === 'deny')
-        return new Error(`"${config.name}" asks to open a page: "elicitation" is "deny" in ${config.source}`)
-      // A call that failed asks no more, so its pages are counted by themselves.
-      const pages = { asked: 0 }
-      return Object.defineProperty(error as object, 'data', {
-        value: namedElicitations(config.name, data, shown, () => count(pages)),
-      })
-    },
+    review: (error) => reviewed(error),
     async answer(method, params, signal) {
       const call = callNow()
       if (call?.asker) return call.asker.ask(method, params, signal)
