@@ -163,3 +163,17 @@ describe('two clients', () => {
     expect(await other.changes()).toBe(0)
   })
 })
+
+it('H6 a client has 500 calls running at most; another one can still call', async () => {
+  const { connect } = openGateway([local('library', 'gateway-library')])
+  const [greedy, other] = [await connect(), await connect()]
+  await greedy.names()
+  const controller = new AbortController()
+  const wait = () => greedy.run('library__wait', {}, { signal: controller.signal })
+  const waiting = Array.from({ length: 500 }, () => wait().catch(() => {}))
+  await expect(wait()).rejects.toThrow('500 requests of this client are running')
+  expect(textOf(await other.run('library__tell', { method: 'x' }))).toBe('told')
+  controller.abort()
+  await Promise.all(waiting)
+  expect(textOf(await greedy.run('library__tell', { method: 'x' }))).toBe('told')
+})

@@ -349,6 +349,15 @@ describe('what it survives', () => {
     }
   })
 
+  it('H6 a batch without end is refused before anybody reads its messages', async () => {
+    const { send } = await openHttp([])
+    const body = Array.from({ length: 101 }, () => ({ jsonrpc: '2.0', method: 'notifications/initialized' }))
+    expect(await send({ body })).toMatchObject({
+      status: 400,
+      text: expect.stringContaining('a batch holds 100 messages at most, not 101'),
+    })
+  })
+
   it('H6 large bodies have a room in all; small ones need none', async () => {
     const bodies = createBodies({ maxBytes: 1_000_000, maxTotalBytes: 1_500_000 })
     const post = (size: number) =>

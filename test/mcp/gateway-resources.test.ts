@@ -1,5 +1,7 @@
 // Whose a resource is: two servers with the same URI never answer for each other, and nobody is tried by guess.
 import { describe, expect, it } from 'vitest'
+import { createSubscriptions } from '../../src/mcp/gateway/subscriptions.ts'
+import type { McpHost } from '../../src/mcp/types.ts'
 import type { Loose } from '../support/talk.ts'
 import { eras, listed, openDesk, openGateway, tool } from './support/gateway.ts'
 import { neighbour } from './support/servers.ts'
@@ -98,6 +100,41 @@ it('H9 subscriptions go to the server that is named, and are refused where none 
   await expect(client.subscribeResource({ uri: 'note://x' })).rejects.toThrow(
     /"a\+note:\/\/x" or "b\+note:\/\/x"/,
   )
+})
+
+it('H6 a client subscribes to a thousand resources at most, and others still can', async () => {
+  const sent: string[] = []
+  const request = async (_: string, method: string) => {
+    sent.push(method)
+    return {}
+  }
+  const subscriptions = createSubscriptions({ request, listen: () => () => {} } as unknown as McpHost)
+  const [greedy, other] = [{}, {}]
+  const resource = (count: number) => ({ server: 'a', uri: `note://${count}` })
+  for (let count = 0; count < 1000; count++) await subscriptions.add(greedy, resource(count))
+  await expect(subscriptions.add(greedy, resource(1000))).rejects.toThrow('1000 resources; unsubscribe')
+  await subscriptions.add(greedy, resource(1))
+  await subscriptions.add(other, resource(1000))
+  expect(subscriptions.isWanted(other, resource(1000))).toBe(true)
+  await subscriptions.remove(greedy, resource(1))
+  await subscriptions.add(greedy, resource(1000))
+  await expect(
+    subscriptions.add(other, { server: 'a', uri: `note://${'x'.repeat(10_000)}` }),
+  ).rejects.toThrow('too long')
+  subscriptions.leave(greedy)
+  expect(sent.filter((method) => method === 'resources/unsubscribe')).toHaveLength(1000 - 1 + 1)
+  expect(subscriptions.isWanted(other, resource(1000))).toBe(true)
+})
+
+it('H6 an error repeats only the start of a name or a URI', async () => {
+  const { client } = await openDesk([offering('a', { uris: ['note://x'] }), offering('b', {})])
+  const long = 'x'.repeat(1_000_000)
+  const errors = [
+    await client.readResource({ uri: `note://${long}` }).catch((error) => error),
+    await client.getPrompt({ name: long }).catch((error) => error),
+  ]
+  for (const { message, data } of errors)
+    expect((message + JSON.stringify(data ?? null)).length).toBeLessThan(4000)
 })
 
 describe.each(eras)('pages of MCP Apps, %s', (era) => {

@@ -63,9 +63,11 @@ export function byName(a: { readonly name: string }, b: { readonly name: string 
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
 }
 
+const LONGEST_ASKED = 200
+
 /** The names most like the one that was asked for, best first. */
 export function nearest(wanted: string, names: Iterable<string>, limit = 3): string[] {
-  const asked = pairsOf(wanted)
+  const asked = pairsOf(wanted.slice(0, LONGEST_ASKED))
   const scored: { name: string; score: number }[] = []
   for (const name of names) {
     const score = likeness(asked, pairsOf(name))

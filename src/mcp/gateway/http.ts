@@ -32,6 +32,8 @@ export type HttpGateway = { readonly url: string; close(): Promise<void> }
 const PATH = '/mcp'
 /** As long as a message on stdio may be. */
 const MAX_BODY_BYTES = 32_000_000
+/** Messages in one body, as the SDK has it; it looks at each of them before it counts. */
+const MAX_BATCH = 100
 /** Large bodies that are being answered, in bodies of the largest size. */
 const MAX_LARGE_BODIES = 4
 /** A session needs a stream and a connection for each call that runs. */
@@ -76,6 +78,10 @@ export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise
       return refusal(415, 'a request is JSON: send "Content-Type: application/json"')
     const body = await bodies.read(request)
     if ('status' in body) return refusal(body.status, body.message)
+    if (Array.isArray(body.value) && body.value.length > MAX_BATCH) {
+      body.release()
+      return refusal(400, `a batch holds ${MAX_BATCH} messages at most, not ${body.value.length}`)
+    }
     return untilOver(body.release, () => answer(request, network, body.value))
   }
 

@@ -1,5 +1,6 @@
 // What else the servers offer: resources, templates and prompts, joined under names that lead back.
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
+import { oneLine } from '../../core/errors.ts'
 import type { ListKind } from '../host/server-lists.ts'
 import type { CallOptions, McpHost, ServerStatus } from '../types.ts'
 import { type Addresses, addressBlock, nameAll } from './addresses.ts'
@@ -42,6 +43,8 @@ const PAGE_TIMEOUT = 5000
 /** Bytes of one server. All servers' are one message, and some clients end the connection at one of more than 10 MB. */
 const MOST_OF_ONE = 2_000_000
 const MOST_OF_ALL = 8_000_000
+/** Characters of a name or a URI that an error repeats. */
+const LONGEST_SHOWN = 500
 /** Ways to write a URI that an error shows. */
 const MOST_FORMS = 5
 /** Milliseconds of the very first start, when nothing is known of any server: many clients ask for these lists once. */
@@ -97,7 +100,7 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
     if (entry) return entry
     throw new ProtocolError(
       ProtocolErrorCode.InvalidParams,
-      `there is no prompt "${name}"; ${known.size > 0 ? `there are ${namesOf(known)}` : 'there are none'}`,
+      `there is no prompt "${oneLine(String(name), LONGEST_SHOWN)}"; ${known.size > 0 ? `there are ${namesOf(known)}` : 'there are none'}`,
     )
   }
 
@@ -108,13 +111,14 @@ export function createOffers(host: McpHost, addresses: Addresses): Offers {
     const possible = await possibleOwners()
     const server = ownerAmong(possible, uri)
     if (server !== undefined) return { server, uri }
+    const shown = oneLine(uri, LONGEST_SHOWN)
     const forms = listedFirst(possible, uri)
       .slice(0, MOST_FORMS)
-      .map((one) => `"${addresses.uri(one.server, uri)}"`)
+      .map((one) => `"${addresses.uri(one.server, shown)}"`)
     const remedy = forms.length > 0 ? `: ${forms.join(' or ')}` : '; no server has resources'
     throw new ResourceNotFoundError(
-      uri,
-      `which server has "${uri}" cannot be told. Write it as server+uri${remedy}`,
+      shown,
+      `which server has "${shown}" cannot be told. Write it as server+uri${remedy}`,
     )
   }
 

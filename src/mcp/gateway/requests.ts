@@ -1,5 +1,10 @@
 // The requests of a client, of either protocol era.
-import { ProtocolError, type Server, type ServerContext } from '@modelcontextprotocol/server'
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  type Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
 import type { CallOptions, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
 import type { Desk } from './desk.ts'
@@ -42,8 +47,24 @@ export function answerRequests(options: RequestOptions): void {
     return { ttlMs: isComplete ? FRESH_FOR : 0, cacheScope: 'private' }
   }
 
-  /** Runs what a server may ask back in. */
+  let running = 0
+
+  /** Runs what a server may ask back in. A call goes on when its client hangs up, so their number has an end. */
   async function inExchange(request: Request, work: Work<unknown>): Promise<never> {
+    if (running >= MAX_RUNNING)
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidRequest,
+        `${MAX_RUNNING} requests of this client are running; wait until some have ended`,
+      )
+    running++
+    try {
+      return await exchange(request, work)
+    } finally {
+      running--
+    }
+  }
+
+  async function exchange(request: Request, work: Work<unknown>): Promise<never> {
     const capabilities = capabilitiesOf(server, request.envelope)
     const caller = {
       client: clientOf(request.envelope as Fields | undefined),
@@ -101,6 +122,8 @@ export function answerRequests(options: RequestOptions): void {
   )
 }
 
+/** Calls of one session that run at the same time. */
+const MAX_RUNNING = 500
 /** Milliseconds. Who listens hears of changes before. */
 const FRESH_FOR = 60_000
 const LONGEST_FRESHENING = 5000

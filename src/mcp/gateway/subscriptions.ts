@@ -12,8 +12,22 @@ export type Subscriptions = {
   close(): void
 }
 
+/** Resources that one client may subscribe to. */
+const MAX_OF_CLIENT = 1000
+/** Characters. */
+const LONGEST_URI = 10_000
+
+type Subscription = {
+  readonly resource: Resource
+  readonly clients: Set<object>
+  /** Settles when the server has answered. */
+  readonly answered: Promise<void>
+}
+
 export function createSubscriptions(host: McpHost): Subscriptions {
-  const wanted = new Map<string, { readonly resource: Resource; readonly clients: Set<object> }>()
+  const wanted = new Map<string, Subscription>()
+  /** Keys of what each client wants. */
+  const ofClients = new Map<object, Set<string>>()
   const away = new Set<string>()
 
   const send = async (method: string, { server, uri }: Resource) => {
@@ -29,24 +43,48 @@ export function createSubscriptions(host: McpHost): Subscriptions {
     }
   })
 
+  /** True when it was the last client that wanted it. */
+  function drop(client: object, key: string): boolean {
+    const own = ofClients.get(client)
+    own?.delete(key)
+    if (own?.size === 0) ofClients.delete(client)
+    const clients = wanted.get(key)?.clients
+    if (!clients?.delete(client) || clients.size > 0) return false
+    return wanted.delete(key)
+  }
+
   async function remove(client: object, resource: Resource): Promise<void> {
-    const entry = wanted.get(keyOf(resource))
-    if (!entry?.clients.delete(client) || entry.clients.size > 0) return
-    wanted.delete(keyOf(resource))
-    await send('unsubscribe', resource)
+    if (drop(client, keyOf(resource))) await send('unsubscribe', resource)
+  }
+
+  function keep(client: object, key: string): void {
+    const own = ofClients.get(client) ?? new Set()
+    if (!own.has(key) && own.size >= MAX_OF_CLIENT)
+      throw new Error(`a client can subscribe to ${MAX_OF_CLIENT} resources; unsubscribe from some first`)
+    ofClients.set(client, own.add(key))
   }
 
   return {
     async add(client, resource) {
-      const entry = wanted.get(keyOf(resource)) ?? { resource, clients: new Set() }
-      if (entry.clients.size === 0) await send('subscribe', resource)
+      if (resource.uri.length > LONGEST_URI)
+        throw new Error(`a URI of ${resource.uri.length} characters is too long to subscribe to`)
+      const key = keyOf(resource)
+      keep(client, key)
+      const entry = wanted.get(key) ?? { resource, clients: new Set(), answered: send('subscribe', resource) }
+      wanted.set(key, entry)
       entry.clients.add(client)
-      wanted.set(keyOf(resource), entry)
+      await entry.answered.catch((error) => {
+        drop(client, key)
+        throw error
+      })
     },
     remove,
     isWanted: (client, resource) => wanted.get(keyOf(resource))?.clients.has(client) ?? false,
     leave(client) {
-      for (const { resource } of [...wanted.values()]) remove(client, resource).catch(() => {}) // So is the server.
+      for (const key of [...(ofClients.get(client) ?? [])]) {
+        const { resource } = wanted.get(key) ?? {}
+        if (resource) remove(client, resource).catch(() => {}) // So is the server.
+      }
     },
     close: stop,
   }
