@@ -343,6 +343,9 @@ describe('patterns', () => {
   })
 })
 
+const named = (start: string, count: number, value: unknown) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`${start}${index}`, value]))
+
 describe('too much work', () => {
   it('V1 a schema that multiplies by its references is given up', () => {
     const $defs: Record<string, unknown> = { d60: { type: 'string' } }
@@ -350,6 +353,21 @@ describe('too much work', () => {
       $defs[`d${index}`] = { anyOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] }
     }
     expect(validate({ $ref: '#/$defs/d0', $defs }, 1)).toEqual([])
+  })
+
+  it.each([
+    ['names that are required again and again', { allOf: Array(2000).fill({ $ref: '#/$defs/d' }) }, {}],
+    ['properties by thousands of patterns', { patternProperties: named('^', 2000, {}) }, named('k', 2000, 1)],
+    [
+      'properties that nothing has looked at',
+      { allOf: Array(300).fill({ unevaluatedProperties: false }) },
+      named('k', 2000, 1),
+    ],
+    ['other properties', { allOf: Array(300).fill({ additionalProperties: false }) }, named('k', 5000, 1)],
+    ['items that must differ', { properties: { k0: { uniqueItems: true } } }, { k0: Array(60_000).fill(1) }],
+  ])('V1 H6 %s are given up', (_, schema, input) => {
+    const $defs = { d: { required: Object.keys(named('r', 1000, 1)) } }
+    expect(validate({ ...schema, $defs }, input)).toEqual([])
   })
 
   it('V1 deep, cyclic and shared inputs are given up', () => {

@@ -15,9 +15,11 @@ export const validate: Validate = (schema, input) => {
   const { maxErrors } = Settings.Get()
   try {
     budget = wholeBudget
+    widest = 0
     const prepared = prepareOnce(schema)
     Settings.Set({ maxErrors: 100 })
-    const [valid, errors] = Errors(Object.create(null), prepared, copyInput(input))
+    const copy = copyInput(input)
+    const [valid, errors] = Errors(Object.create(null), prepared, copy)
     return valid ? [] : explain(errors)
   } catch {
     return []
@@ -26,10 +28,12 @@ export const validate: Validate = (schema, input) => {
   }
 }
 
-// One check may cost this much, at about 10 million a second. Only what is made to be slow gets there.
-const wholeBudget = 5_000_000
-const onePatternCost = 1_000_000
+// One check may cost this much, at about 5 million a second. Only what is made to be slow gets there.
+const wholeBudget = 1_000_000
+const onePatternCost = 500_000
 let budget = wholeBudget
+/** The most names or items in one object or list of the input: some keywords look at all of them at each visit. */
+let widest = 0
 
 function spend(cost: number): undefined {
   budget -= cost
@@ -44,11 +48,16 @@ const isFields = (value: unknown): value is Fields =>
 // typebox takes what every object inherits, such as `toString`, for given. The copy inherits nothing.
 // Names are limited because typebox runs `patternProperties` over them with JavaScript's own engine.
 function copyInput(value: unknown): unknown {
-  spend(5)
-  if (Array.isArray(value)) return value.map(copyInput)
+  spend(2)
+  if (Array.isArray(value)) {
+    widest = Math.max(widest, value.length)
+    return value.map(copyInput)
+  }
   if (!isFields(value)) return value
   const copy: Fields = Object.create(null)
-  for (const [name, item] of Object.entries(value)) {
+  const entries = Object.entries(value)
+  widest = Math.max(widest, entries.length)
+  for (const [name, item] of entries) {
     if (name.length > 1_000) throw new Error('too long a name')
     if (item !== undefined) copy[name] = copyInput(item)
   }
@@ -147,12 +156,18 @@ function copyKeyword(preparation: Preparation, keyword: string, value: unknown, 
 // typebox asks every schema it visits for its `$id`. The copies have none, but they count the visits.
 function makeNode(schema: Fields): Fields {
   let cost = 20
+  let costOfEach = 0
   for (const [keyword, value] of Object.entries(schema)) {
-    if (typeof value === 'object' && value !== null) cost += Object.keys(value).length
+    const count = typeof value === 'object' && value !== null ? Object.keys(value).length : 0
+    cost += keyword === 'required' ? 20 * count : count
     if (keyword === 'additionalProperties') cost += 10 * Object.keys(schema.properties ?? {}).length
     if (referenceKeywords.has(keyword)) cost += 100
+    if (keyword === 'additionalProperties') costOfEach += isFields(value) ? 5 : 1
+    if (keyword === 'patternProperties') costOfEach += 3 * count
+    if (keyword.startsWith('unevaluated')) costOfEach += 25
+    if (keyword === 'contains') costOfEach += 1
   }
-  const $id = { get: () => spend(cost) }
+  const $id = { get: () => spend(cost + costOfEach * widest) }
   return Object.create(null, { $id, '~refine': { value: makeChecks(schema) } })
 }
 
@@ -197,11 +212,16 @@ function makeChecks({ format, pattern, uniqueItems }: Fields): Guard[] {
     checks.push(stringCheck(compile, `must match the pattern ${pattern}`))
   }
   if (uniqueItems === true) {
-    const check = (value: unknown) => Check({ uniqueItems }, value) // `Errors` takes quadratic time
+    const check = (value: unknown) => {
+      if (Array.isArray(value)) spend(COST_OF_UNIQUE * value.length)
+      return Check({ uniqueItems }, value) // `Errors` takes quadratic time
+    }
     checks.push({ check, error: () => 'must not have duplicate items' })
   }
   return checks
 }
+
+const COST_OF_UNIQUE = 20
 
 type Guard = { readonly check: (value: unknown) => boolean; readonly error: () => string }
 
