@@ -92,19 +92,6 @@ describe('a server that sends the user to a URL', () => {
     expect(textOf(await one.run('echo__pay'))).toBe('paid')
   })
 
-  it('H9 gets at most ten pages of one call through, and thirty in a minute', async () => {
-    const { run, notices } = await opened({ capabilities })
-    const page = (at: number) => ({ ...needed.data.elicitations[0], elicitationId: `pay-${at}` })
-    const error = { ...needed, data: { elicitations: Array.from({ length: 84 }, (_, at) => page(at)) } }
-    const counts: number[] = []
-    for (let call = 0; call < 5; call++) {
-      const thrown: Loose = await run('echo__fail', { error }).catch((problem: unknown) => problem)
-      counts.push(thrown.data.elicitations.length)
-    }
-    expect(counts).toEqual([10, 10, 10, 0, 0])
-    expect(notices.filter((notice) => notice.includes('asked more than'))).toHaveLength(1)
-  })
-
   it('a newer client is asked, and the call goes on once the user is done', async () => {
     const open = openGateway([echo()])
     const other = await open.connect({ era: 'modern' })

@@ -133,7 +133,7 @@ it('H9 pages that an error names count as questions: ten in a call, thirty in a 
   })
   const counts = []
   for (const kind of ['b', 'c', 'd', 'a']) counts.push((await pages(kind)).length)
-  // The last ones were asked for before.
+  // The last ones were asked for before, and are still ten in a call.
   expect(counts).toEqual([10, 10, 0, 10])
   expect(desk.notices.filter((notice) => /asked more than/.test(notice))).toHaveLength(1)
 })

@@ -142,20 +142,20 @@ export function createQuestions(options: QuestionOptions): Questions {
     return asker.ask(...question)
   }
 
-  /** @param page - Of a question that only opens one: a call that is made again asks for the same page once. */
+  /** @param page - Of a question that only opens one: a call that is made again may ask for the same page again. */
   function count(call: Pick<OpenCall, 'asked'>, page?: string): void {
     const time = now()
     recent = recent.filter(({ at }) => time - at < MINUTE)
-    if (page !== undefined && recent.some((one) => one.page === page)) return
+    const isRepeated = page !== undefined && recent.some((one) => one.page === page)
     const limit =
       call.asked >= MOST_IN_A_CALL
         ? `${MOST_IN_A_CALL} questions in one call`
-        : recent.length >= MOST_IN_A_MINUTE
+        : !isRepeated && recent.length >= MOST_IN_A_MINUTE
           ? `${MOST_IN_A_MINUTE} questions in a minute`
           : undefined
     if (limit === undefined) {
       call.asked++
-      recent.push({ at: time, page })
+      if (!isRepeated) recent.push({ at: time, page })
       return
     }
     if (!hasNoted) notify(`server "${config.name}" asked more than ${limit}; the rest is refused.`)
