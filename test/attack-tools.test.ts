@@ -220,6 +220,44 @@ describe('schemas and fields of any kind', () => {
     expect((await sent({ input_schema: inner })).input_schema).toEqual(inner)
   })
 
+  it.each<[string, Loose, Loose]>([
+    [
+      'the list of items of draft-07',
+      { type: 'array', items: [{ type: 'string' }, { type: 'any' }], additionalItems: false },
+      { type: 'array', prefixItems: [{ type: 'string' }, {}], items: false },
+    ],
+    [
+      'the exclusive limits of draft-04',
+      { type: 'integer', minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false },
+      { type: 'integer', exclusiveMinimum: 0, maximum: 9 },
+    ],
+    [
+      'required on the property itself',
+      { type: 'string', required: true, description: 'x' },
+      { type: 'string', description: 'x' },
+    ],
+    ['a type that is none', { type: 'any', enum: 'x' }, {}],
+    ['types that are none', { type: ['string', 'any', 'string'] }, { type: ['string'] }],
+    ['names that are none', { required: ['a', 7, 'a'] }, { required: ['a'] }],
+    ['a property that is a text', { properties: { b: 'string' } }, { properties: { b: {} } }],
+    ['a text', 'string', {}],
+    [
+      'a name of every object',
+      JSON.parse('{"properties":{"__proto__":5}}'),
+      JSON.parse('{"properties":{"__proto__":{}}}'),
+    ],
+  ])('H6 a schema of another draft is sent as one of draft 2020-12: %s', async (_, given, expected) => {
+    const { input_schema } = await sent({ input_schema: { type: 'object', properties: { p: given } } })
+    expect(input_schema).toEqual({ type: 'object', properties: { p: expected } })
+  })
+
+  it('H6 a schema deeper than any API reads ends in "any value"', async () => {
+    const deep = (depth: number): Loose => ({ not: depth === 0 ? { type: 'any' } : deep(depth - 1) })
+    await expect(
+      sent({ input_schema: { type: 'object', properties: { p: deep(1000) } } }),
+    ).resolves.toBeDefined()
+  })
+
   it('V1 H6 calls are checked by the schema as it was given', () => {
     const shelf = quietShelf({ tools: [mcp('x', 'tool', { input_schema: { oneOf: [a, b] } })] })
     const check = (input: Loose) => shelf.check({ id: 'toolu_1', name: 'mcp__x__tool', input })

@@ -49,7 +49,8 @@ describe('a message', () => {
   })
 
   it('may be a string, may come twice in a row, may end empty', () => {
-    expect(refuse({ role: 'user', content: 'a' }, hi, { role: 'assistant', content: [] })).toBeUndefined()
+    const messages = [{ role: 'user', content: 'a' }, hi, { role: 'assistant', content: [] }]
+    expect(refusal({ ...request([tool('a')], ...messages), model: 'claude-opus-4-5' })).toBeUndefined()
   })
 
   it('may hold block types that nobody knows yet, where an API that may know them has the last word', () => {

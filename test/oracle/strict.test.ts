@@ -1,5 +1,6 @@
 // What the API refuses besides what tool search depends on, and what it takes: every rule from both sides.
 import { describe, expect, it } from 'vitest'
+import { validate } from '../../src/core/oracle/index.ts'
 import {
   assistant,
   deferred,
@@ -183,7 +184,11 @@ describe('media', () => {
       png({ media_type: 'image/gif' }),
       'Image does not match the provided media type image/gif',
     ],
+    ['data of half a group', png({ data: PNG.slice(0, -1) }), 'image.source.base64: invalid base64 data'],
+    ['too much data', png({ data: PNG + 'AAAA'.repeat(2_621_440) }), 'image exceeds 10 MB maximum'],
     ['no URL', image({ type: 'url' }), 'url: Field required'],
+    ['a plain URL', image({ type: 'url', url: 'http://example.com/a.png' }), 'Only HTTPS URLs'],
+    ['a document by plain URL', document({ type: 'url', url: 'file:///a.pdf' }), 'Only HTTPS URLs'],
     [
       'a text as PDF',
       document({ type: 'base64', media_type: 'text/plain', data: 'eA==' }),
@@ -248,6 +253,7 @@ describe('thinking', () => {
     expect(refuseWith({ ...enabled, max_tokens: 1024 })).toContain('`max_tokens` must be greater')
     expect(refuseWith({ ...enabled, tool_choice: { type: 'any' } })).toContain('forces tool use')
     expect(refuseWith({ ...enabled, temperature: 0 })).toContain('`temperature` may only be set to 1')
+    expect(refuseWith({ ...enabled, top_k: 5 })).toContain('`top_k` must be unset')
     expect(refuseWith({ thinking: { type: 'adaptive' }, tool_choice: { type: 'any' } })).toBeUndefined()
   })
 
@@ -260,7 +266,8 @@ describe('thinking', () => {
     const loop = [assistant(thought(), use('d')), user(result('d')), call, answer]
     expect(refuseWith(enabled, hi, ...loop)).toBeUndefined()
     expect(refuseWith(enabled, hi, call, answer, assistant(text('x')), hi)).toBeUndefined()
-    expect(refuseWith(enabled, hi, assistant(text('The answer is')))).toContain('but found `text`')
+    const older = { ...enabled, model: 'claude-opus-4-5' }
+    expect(refuseWith(older, hi, assistant(text('The answer is')))).toContain('but found `text`')
   })
 })
 
@@ -295,10 +302,27 @@ describe('parameters', () => {
 
   it('the start of a reply cannot end in white space', () => {
     const message = 'messages: final assistant content cannot end with trailing whitespace'
-    expect(refuse(hi, { role: 'assistant', content: 'The answer is ' })).toBe(message)
-    expect(refuse(hi, assistant(text('a\n'), text('b\n')))).toBe(message)
-    expect(refuse(hi, assistant(text('a\n'), text('b')))).toBeUndefined()
-    expect(refuse(hi, assistant(text('a ')), hi)).toBeUndefined()
+    const older = (...messages: unknown[]) => refuseWith({ model: 'claude-opus-4-5' }, ...messages)
+    expect(older(hi, { role: 'assistant', content: 'The answer is ' })).toBe(message)
+    expect(older(hi, assistant(text('a\n'), text('b\n')))).toBe(message)
+    expect(older(hi, assistant(text('a\n'), text('b')))).toBeUndefined()
+    expect(older(hi, assistant(text('a ')), hi)).toBeUndefined()
+  })
+
+  it.each([
+    ['claude-opus-4-6', true],
+    ['claude-sonnet-4.6', true],
+    ['us.anthropic.claude-sonnet-5-20260301-v1:0', true],
+    ['claude-fable-5-1', true],
+    ['claude-opus-4-5-20251101', false],
+    ['claude-opus-4-20250514', false],
+    ['claude-sonnet-4@20250514', false],
+    ['claude-3-5-haiku-20241022', false],
+  ])('a reply cannot be started for %s: %s', (model, isRefused) => {
+    const started = refuseWith({ model }, hi, assistant(text('The answer is')))
+    expect(started).toEqual(isRefused ? expect.stringContaining('must end with a user message') : undefined)
+    const paused = assistant(search('srvtoolu_1'), found('srvtoolu_1'))
+    expect(refuseWith({ model }, hi, paused)).toBeUndefined()
   })
 })
 
@@ -320,13 +344,90 @@ describe('schemas', () => {
     expect(schema(more)).toContain(message)
   })
 
-  it('what lies deeper is not looked at', () => {
+  it('names and alternatives that lie deeper are free', () => {
     const inner = { type: 'object', anyOf: [{}], properties: { 'Date<': {} } }
     expect(schema({ properties: { 'a.b-c_1': inner } })).toBeUndefined()
   })
 
+  it.each<[string, unknown]>([
+    ['a list of items', { type: 'array', items: [{ type: 'string' }] }],
+    ['an exclusive limit that is a flag', { type: 'number', minimum: 0, exclusiveMinimum: true }],
+    ['a type that is none', { type: 'any' }],
+    ['no type in the list', { type: [] }],
+    ['a property that is required by itself', { type: 'string', required: true }],
+    ['a name that is required twice', { required: ['a', 'a'] }],
+    ['an enum that is a text', { enum: 'a' }],
+    ['a negative length', { minLength: -1 }],
+    ['no alternatives', { anyOf: [] }],
+    ['a property that is a text', { properties: { a: 'string' } }],
+    ['a fault inside', { $defs: { a: { items: { not: { allOf: [{ type: 'none' }] } } } } }],
+    ['a dependency that is a text', { dependencies: { a: 'b' } }],
+    ['a text', 'string'],
+  ])('%s is not draft 2020-12', (_, inner) => {
+    const message = 'input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12'
+    expect(schema({ properties: { a: inner } })).toContain(message)
+    const definition = tool('b', { input_schema: { type: 'object', properties: { a: inner } } })
+    const added = { type: 'tool_addition', tool: { type: 'tool_definition', definition } }
+    const messages = [hi, system(added)]
+    expect(refusal(request([tool('a')], ...messages), { betas: ['inline-tools-2026-09-15'] })).toContain(
+      message,
+    )
+  })
+
+  it('every keyword of draft 2020-12 passes, and so do unknown ones', () => {
+    const inner = {
+      ...{ $id: 'x', $schema: 'http://json-schema.org/draft-07/schema#', $ref: '#/$defs/a', nullable: true },
+      ...{ type: ['array', 'null'], prefixItems: [true, { type: 'string' }], items: false, enum: [] },
+      ...{ exclusiveMinimum: 0, multipleOf: 0.5, minLength: 0, uniqueItems: true, default: { type: 'any' } },
+      ...{ dependencies: { a: ['b'], c: { type: 'string' } }, dependentRequired: { a: ['b'] } },
+      ...{ patternProperties: { '^x': {} }, definitions: { a: {} }, const: { type: 'any' }, examples: [1] },
+    }
+    expect(schema({ properties: { a: inner } })).toBeUndefined()
+  })
+
+  it.each(['function', 'bash', 'tool_search_tool', 'web_search_tool_20250305'])(
+    'the API knows no tool of type %s',
+    (type) => {
+      expect(refuseWith({ tools: [tool('a'), tool('b', { type })] })).toContain(
+        `tools.1: Input tag '${type}'`,
+      )
+    },
+  )
+
+  it.each(['bash_20250124', 'text_editor_20250728', 'web_search_20260209', 'memory_20250818'])(
+    'it knows %s',
+    (type) => {
+      expect(refuseWith({ tools: [tool('a'), { type, name: 'b' }] })).toBeUndefined()
+    },
+  )
+
   it('a description is text', () => {
     expect(refuseWith({ tools: [tool('a', { description: 7 })] })).toContain('description: Input should be')
+  })
+})
+
+describe('the body', () => {
+  it.each(['\ud83d', 'a\ude00', '\ude00\ud83d'])('half a character, %j, is no JSON', (half) => {
+    const message = 'The request body is not valid JSON: no low surrogate in string'
+    expect(refuse(user(text(half)))).toContain(message)
+    expect(refuseWith({ tools: [tool('a', { description: half })] })).toContain(message)
+    expect(refuse(hi, assistant({ ...use('c'), input: { [half]: 1 } }), user(result('c')))).toContain(message)
+  })
+
+  it('a whole character passes, and so does the spelling of half a one', () => {
+    expect(refuse(user(text('😀 \\ud83d \\\\ud83d')))).toBeUndefined()
+  })
+
+  it('is at most 32 MB', () => {
+    const value = request([tool('a')], user(text('x'.repeat(32 * 1024 * 1024))))
+    expect(validate(value)).toMatchObject({ status: 413, body: { error: { type: 'request_too_large' } } })
+  })
+
+  it('a block of the system prompt has its fields and no others', () => {
+    expect(refuseWith({ system: [text('rules', { id: 1 })] })).toBe(
+      'system.0.text.id: Extra inputs are not permitted',
+    )
+    expect(refuseWith({ system: [marked(text('rules'))] })).toBeUndefined()
   })
 })
 

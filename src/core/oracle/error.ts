@@ -5,22 +5,26 @@ export type ApiError = {
   status: number
   body: {
     type: 'error'
-    error: { type: 'invalid_request_error'; message: string; details?: { error_code: string } }
+    error: {
+      type: 'invalid_request_error' | 'request_too_large'
+      message: string
+      details?: { error_code: string }
+    }
     request_id: string
   }
 }
 
 /** A reason to refuse, before it is wrapped. */
-export type Refusal = { readonly message: string; readonly code?: string }
+export type Refusal = { readonly message: string; readonly code?: string; readonly isTooLarge?: boolean }
 
 export function toApiError(refusal: Refusal, requestId: string): ApiError {
-  const { message, code } = refusal
+  const { message, code, isTooLarge = false } = refusal
   const details = code === undefined ? {} : { details: { error_code: code } }
   return {
-    status: 400,
+    status: isTooLarge ? 413 : 400,
     body: {
       type: 'error',
-      error: { type: 'invalid_request_error', message, ...details },
+      error: { type: isTooLarge ? 'request_too_large' : 'invalid_request_error', message, ...details },
       request_id: requestId,
     },
   }

@@ -1,4 +1,5 @@
 // Would the API take this request? If not, the error it would answer with.
+import { checkBody } from './checks/body.ts'
 import { checkSystemTurns, INLINE_TOOLS } from './checks/changes.ts'
 import { checkContents } from './checks/content.ts'
 import { checkMarks } from './checks/marks.ts'
@@ -66,9 +67,10 @@ function checkDetails(
 ): Refusal | undefined {
   return (
     checkParameters(request, turns, whole) ??
-    checkSchemas(request.tools) ??
+    checkSchemas(request.tools, turns) ??
     checkContents(turns) ??
     checkThinking(request, turns, betas, whole) ??
-    checkMarks(request)
+    checkMarks(request) ??
+    checkBody(request)
   )
 }

@@ -3,6 +3,7 @@ import { cleanText } from '../clean-text.ts'
 import { cut } from '../errors.ts'
 import type { Definition, Tool } from '../types.ts'
 import { cleanTexts } from './clean-definition.ts'
+import { currentSchema } from './current-schema.ts'
 import { type ArgumentNames, sendableNames } from './property-names.ts'
 import { SHORTENED, shortenSchema } from './shorten.ts'
 
@@ -43,7 +44,7 @@ export function describe(tool: Tool, name: string, isMcp: boolean, limits: Defin
   const isHosted =
     typeof (tool as { type?: unknown }).type === 'string' && (tool as { type?: unknown }).type !== 'custom'
   const schema = tool.input_schema ?? tool.inputSchema
-  if (!isHosted || schema !== undefined) fields.input_schema = objectSchema(schema)
+  if (!isHosted || schema !== undefined) fields.input_schema = currentSchema(objectSchema(schema))
   for (const [field, value] of Object.entries(tool)) {
     const isSent = isMcp
       ? Object.hasOwn(FROM_MCP, field) && FROM_MCP[field]?.(value) === true

@@ -73,7 +73,7 @@ export const COMMON_FIELDS: readonly string[] = ['type', 'cache_control']
 const ID = /^[a-zA-Z0-9_-]+$/
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/
 
-function checkShape(block: unknown, place: string): Refusal | undefined {
+export function checkShape(block: unknown, place: string): Refusal | undefined {
   if (!isFields(block)) {
     return { message: `${place}: Input should be a valid dictionary or object to extract fields from` }
   }

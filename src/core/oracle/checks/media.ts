@@ -35,10 +35,14 @@ const SIGNATURES: readonly (readonly [start: string, type: string])[] = [
   ['UklGR', 'image/webp'],
 ]
 
+/** Quoted by the API's own errors: of one image, as base64. */
+const MOST_IMAGE_CHARACTERS = 10_485_760
+
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/
 
+/** Groups of four characters; white space between them counts for nothing. */
 export function isBase64(data: string): boolean {
-  return BASE64.test(data)
+  return BASE64.test(data) && data.replace(/\s+/g, '').length % 4 === 0
 }
 
 type Sources = { readonly [type: string]: (source: Fields, place: string) => Refusal | undefined }
@@ -46,7 +50,7 @@ type Sources = { readonly [type: string]: (source: Fields, place: string) => Ref
 /** SDK, `ImageBlockParam.source`. */
 const imageSources: Sources = {
   base64: checkImageData,
-  url: (source, place) => checkString(source, 'url', place),
+  url: checkUrl,
   file: (source, place) => checkString(source, 'file_id', place),
 }
 
@@ -57,7 +61,7 @@ const documentSources: Sources = {
   text: (source, place) =>
     checkMediaType(source, place, ['text/plain']) ?? checkString(source, 'data', place),
   content: checkParts,
-  url: (source, place) => checkString(source, 'url', place),
+  url: checkUrl,
   file: (source, place) => checkString(source, 'file_id', place),
 }
 
@@ -74,11 +78,23 @@ function checkSource({ source }: Fields, place: string, sources: Sources): Refus
 function checkImageData(source: Fields, place: string): Refusal | undefined {
   const fault = checkMediaType(source, place, IMAGE_TYPES) ?? checkData(source, place, 'image')
   if (fault) return fault
+  const size = String(source.data).length
+  if (size > MOST_IMAGE_CHARACTERS) {
+    const sizes = `${size} bytes > ${MOST_IMAGE_CHARACTERS} bytes`
+    return { message: `${place}: image exceeds 10 MB maximum: ${sizes}` }
+  }
   const real = imageTypeOf(String(source.data))
   if (real === undefined || real === source.media_type) return undefined
   return {
     message: `${place}.data: Image does not match the provided media type ${String(source.media_type)}`,
   }
+}
+
+/** The text is quoted by the API's own errors. */
+function checkUrl(source: Fields, place: string): Refusal | undefined {
+  const fault = checkString(source, 'url', place)
+  if (fault || /^https:\/\//i.test(String(source.url))) return fault
+  return { message: 'Only HTTPS URLs are supported.' }
 }
 
 function checkMediaType(source: Fields, place: string, types: readonly string[]): Refusal | undefined {

@@ -2,7 +2,7 @@
 import { firstRefusal, type Refusal } from '../error.ts'
 import { type Fields, fieldsOf, isFields } from '../json.ts'
 import { blocksOf, isDirective, type Role } from '../turns.ts'
-import { checkBlock, checkText } from './blocks.ts'
+import { checkBlock, checkShape, checkText } from './blocks.ts'
 
 export function checkMessages(messages: unknown): Refusal | undefined {
   if (messages === undefined) return { message: 'messages: Field required' }
@@ -19,8 +19,9 @@ export function checkSystem(system: unknown): Refusal | undefined {
   if (system === undefined || typeof system === 'string') return undefined
   if (!Array.isArray(system)) return { message: 'system: Input should be a valid list' }
   return firstRefusal(system.entries(), ([index, block]) => {
-    if (fieldsOf(block).type === 'text') return checkText(fieldsOf(block), `system.${index}`, 'system')
-    return { message: `system.${index}.type: Input should be 'text'` }
+    const place = `system.${index}`
+    if (fieldsOf(block).type !== 'text') return { message: `${place}.type: Input should be 'text'` }
+    return checkShape(block, place) ?? checkText(fieldsOf(block), place, 'system')
   })
 }
 

@@ -14,7 +14,7 @@ export function checkParameters(
   return (
     (isWhole ? (checkModel(request) ?? checkLength(request) ?? checkSampling(request)) : undefined) ??
     checkChoice(request, turns) ??
-    checkEnd(turns)
+    checkEnd(request, turns)
   )
 }
 
@@ -68,11 +68,19 @@ function checkChoice({ tool_choice: choice, tools }: Fields, turns: readonly Tur
   return { message: `tool_choice.tool: Tool '${textOf(name)}' not found in provided tools` }
 }
 
-/** Documentation, "Prefill Claude's response": the start of a reply cannot end with white space. */
-function checkEnd(turns: readonly Turn[]): Refusal | undefined {
+/** Documentation, "Prefill Claude's response": models since Opus 4.6 and Sonnet 4.6 refuse the start of a reply. */
+const NO_PREFILL = /(?:opus|sonnet|haiku)-(?:4[-.](?:[6-9]|\d\d)(?!\d)|[5-9])|fable|mythos/i
+
+/** The same: the start of a reply cannot end with white space. A reply that was paused after a search goes on. */
+function checkEnd({ model }: Fields, turns: readonly Turn[]): Refusal | undefined {
   const last = turns.at(-1)
   if (last?.role !== 'assistant') return undefined
   const { type, text } = last.blocks.at(-1)?.block ?? {}
+  const isPaused = last.blocks.some(({ block }) => block.type === 'server_tool_use')
+  if (NO_PREFILL.test(textOf(model)) && !isPaused) {
+    const rule = 'The conversation must end with a user message.'
+    return { message: `This model does not support assistant message prefill. ${rule}` }
+  }
   if (type !== 'text' || textOf(text) === textOf(text).trimEnd()) return undefined
   return { message: 'messages: final assistant content cannot end with trailing whitespace' }
 }

@@ -1,16 +1,32 @@
-// The schemas of custom tools: objects at the top, with property names that the API takes.
+// The definitions of tools: kinds that the API knows, and schemas of draft 2020-12 with property names that it takes.
 import { kindOf } from '../catalogue.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { type Fields, fieldsOf, isFields, listOf } from '../json.ts'
+import { isSchema } from '../json-schema.ts'
+import { changeIn } from '../references.ts'
+import { pathOf, type Turn } from '../turns.ts'
+import { unexpectedTag } from './blocks.ts'
 
-export function checkSchemas(tools: unknown): Refusal | undefined {
-  return firstRefusal(listOf(tools).entries(), ([index, value]) => {
-    const tool = fieldsOf(value)
-    return kindOf(tool) === 'custom' ? checkSchema(tool, `tools.${index}.custom`) : undefined
+export function checkSchemas(tools: unknown, turns: readonly Turn[]): Refusal | undefined {
+  const added = turns
+    .flatMap(({ blocks }) => blocks)
+    .flatMap((placed) => {
+      const { definition } = changeIn(placed.block) ?? {}
+      return definition ? [[`${pathOf(placed)}.tool_addition.tool.definition`, definition] as const] : []
+    })
+  const given = listOf(tools).map((tool, index) => [`tools.${index}`, fieldsOf(tool)] as const)
+  return firstRefusal([...given, ...added], ([path, tool]) => {
+    const kind = kindOf(tool)
+    if (kind === 'custom') return checkSchema(tool, `${path}.custom`)
+    return API_TOOL.test(kind) ? undefined : { message: unexpectedTag(path, kind) }
   })
 }
 
-/** Quoted by the API's own errors; names further inside a schema are not checked. */
+/** SDK, `ToolUnion` and its beta form; dates are an open list. */
+const API_TOOL =
+  /^(?:(?:bash|text_editor|memory|computer|computer_toolset|browser_toolset|code_execution|web_search|web_fetch|advisor)_\d{8}|tool_search_tool_(?:regex|bm25)(?:_\d{8})?|mcp_toolset)$/
+
+/** Quoted by the API's own errors; names further inside a schema are not checked against it. */
 export const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/
 
 function checkSchema({ description, input_schema: schema }: Fields, path: string): Refusal | undefined {
@@ -29,7 +45,10 @@ function checkSchema({ description, input_schema: schema }: Fields, path: string
     return { message: `${place}.properties: Property keys should match pattern '${PROPERTY_NAME.source}'` }
   }
   const isNames = Array.isArray(required) && required.every((name) => typeof name === 'string')
-  return required === undefined || required === null || isNames
-    ? undefined
-    : { message: `${place}.required: Input should be a valid list` }
+  if (required !== undefined && required !== null && !isNames) {
+    return { message: `${place}.required: Input should be a valid list` }
+  }
+  if (isSchema(schema)) return undefined
+  const rule = 'It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12).'
+  return { message: `${place}: JSON schema is invalid. ${rule}` }
 }

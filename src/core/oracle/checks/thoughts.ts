@@ -36,9 +36,9 @@ function checkConfig({ thinking, tool_choice: choice }: Fields): Refusal | undef
     : undefined
 }
 
-/** Documentation, "Extended thinking": a budget below `max_tokens`, and no other temperature than 1. */
+/** Documentation, "Extended thinking": a budget below `max_tokens`, no other temperature than 1, and no `top_k`. */
 function checkBudget(request: Fields, betas: readonly string[]): Refusal | undefined {
-  const { thinking, max_tokens: most, temperature = 1 } = request
+  const { thinking, max_tokens: most, temperature = 1, top_k: topK } = request
   const { type, budget_tokens: budget } = fieldsOf(thinking)
   if (type !== 'enabled') return undefined
   if (!Number.isInteger(budget)) return { message: 'thinking.enabled.budget_tokens: Field required' }
@@ -49,9 +49,10 @@ function checkBudget(request: Fields, betas: readonly string[]): Refusal | undef
   if (Number(budget) >= Number(most) && !betas.includes(INTERLEAVED)) {
     return { message: '`max_tokens` must be greater than `thinking.budget_tokens`.' }
   }
-  return temperature === 1
+  if (temperature !== 1) return { message: '`temperature` may only be set to 1 when thinking is enabled.' }
+  return topK === undefined || topK === null
     ? undefined
-    : { message: '`temperature` may only be set to 1 when thinking is enabled.' }
+    : { message: '`top_k` must be unset when thinking is enabled.' }
 }
 
 function checkTurn(turn: Turn): Refusal | undefined {

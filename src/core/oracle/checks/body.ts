@@ -1,0 +1,18 @@
+// The request as bytes: JSON that the API can read, and not too much of it.
+import type { Refusal } from '../error.ts'
+import { type Fields, toJson } from '../json.ts'
+
+/** Documentation, "Request size limits": 32 MB. A character takes at least a byte. */
+const MOST_CHARACTERS = 32 * 1024 * 1024
+
+/** JSON writes half of a pair as an escape; a backslash that stands for itself is written twice. */
+const LONE_HALF = /(?<!\\)(?:\\\\)*\\ud[89a-f]/
+
+export function checkBody(request: Fields): Refusal | undefined {
+  const json = toJson(request)
+  if (json.length > MOST_CHARACTERS) return { message: 'Request exceeds the maximum size', isTooLarge: true }
+  const { index } = LONE_HALF.exec(json) ?? {}
+  if (index === undefined) return undefined
+  const place = `line 1 column ${index + 1} (char ${index})`
+  return { message: `The request body is not valid JSON: no low surrogate in string: ${place}` }
+}

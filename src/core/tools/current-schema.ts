@@ -1,0 +1,85 @@
+// An input schema as the API takes it: draft 2020-12, whatever draft or mistake the server wrote. One keyword of another
+// form would have every request refused that holds the tool. Calls are checked by the original.
+import { areNames, DEEPEST_SCHEMA, isOfKind, isSchema, KINDS, type Kind } from '../oracle/json-schema.ts'
+
+type Fields = { readonly [name: string]: unknown }
+
+/** The same schema where the API takes it. Else older forms are written anew, and what means nothing is left out. */
+export function currentSchema(schema: unknown): unknown {
+  return isSchema(schema) ? schema : rewrite(schema, 0)
+}
+
+function rewrite(schema: unknown, depth: number): unknown {
+  if (typeof schema === 'boolean') return schema
+  if (depth > DEEPEST_SCHEMA) return true
+  if (!isFields(schema)) return {}
+  const kept: Record<string, unknown> = {}
+  for (const [keyword, given] of Object.entries(modernise(schema))) {
+    const kind = KINDS.get(keyword)
+    const value = kind ? rewriteValue(kind, given, depth + 1) : given
+    if (kind === undefined || isOfKind(kind, value)) set(kept, keyword, value)
+  }
+  return kept
+}
+
+/** Draft-07's lists of items and draft-04's exclusive limits, in today's words. */
+function modernise(schema: Fields): Fields {
+  const { items, additionalItems, ...rest } = schema
+  const withItems = Array.isArray(items)
+    ? { ...rest, prefixItems: items, ...(additionalItems === undefined ? {} : { items: additionalItems }) }
+    : schema
+  return exclusive(exclusive(withItems, 'minimum', 'exclusiveMinimum'), 'maximum', 'exclusiveMaximum')
+}
+
+function exclusive(schema: Fields, limit: string, keyword: string): Fields {
+  if (schema[keyword] !== true) return schema
+  const { [limit]: value, ...rest } = schema
+  return { ...rest, [keyword]: value }
+}
+
+/** The value with schemas of today inside it; what cannot be mended stays, and is left out by the caller. */
+function rewriteValue(kind: Kind, value: unknown, depth: number): unknown {
+  switch (kind) {
+    case 'schema':
+      return isFields(value) ? rewrite(value, depth) : value
+    case 'schemas':
+      return Array.isArray(value) ? value.map((one) => rewrite(one, depth)) : value
+    case 'named schemas':
+      return mapFields(value, (one) => rewrite(one, depth))
+    case 'named dependencies':
+      return mapFields(value, (one) => (areNames(one) ? one : rewrite(one, depth)))
+    case 'named names':
+      return mapFields(value, names)
+    case 'names':
+      return Array.isArray(value) ? names(value) : value
+    case 'types':
+      return Array.isArray(value) ? types(value) : value
+    default:
+      return value
+  }
+}
+
+function names(value: unknown): readonly string[] {
+  const list = Array.isArray(value) ? value : []
+  return [...new Set(list.filter((name): name is string => typeof name === 'string'))]
+}
+
+function types(list: readonly unknown[]): readonly unknown[] {
+  return [...new Set(list)].filter((type) => isOfKind('types', type))
+}
+
+function mapFields(value: unknown, change: (value: unknown) => unknown): unknown {
+  if (!isFields(value)) return value
+  const kept: Record<string, unknown> = {}
+  for (const [name, one] of Object.entries(value)) set(kept, name, change(one))
+  return kept
+}
+
+/** Also for a property that is called `__proto__`. */
+function set(fields: Record<string, unknown>, name: string, value: unknown): void {
+  Object.defineProperty(fields, name, { value, enumerable: true, writable: true, configurable: true })
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
