@@ -51,10 +51,25 @@ describe('G1 where a base URL leads', () => {
   })
 })
 
+/** Collects rejections that nobody handles, which end a process. */
+function heardRejections(): () => Promise<unknown[]> {
+  const heard: unknown[] = []
+  const listen = (reason: unknown) => heard.push(reason)
+  process.on('unhandledRejection', listen)
+  return async () => {
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', listen)
+    return heard
+  }
+}
+
 describe('G4 what a host injects may fail', () => {
   const broken = (): never => {
     throw new Error('broken')
   }
+  const late = (): never => Promise.reject(new Error('broken')) as never
+  const never = (): never => new Promise(() => {}) as never
+  const over = { over: Promise.resolve(), cancel: () => {} }
   const pending = { servers: { late: { state: 'pending' as const } } }
 
   /** A turn with a search, a call of a tool that is not there and a call of one that is. */
@@ -81,9 +96,31 @@ describe('G4 what a host injects may fail', () => {
     ['the timer cannot be stopped', { timer: () => ({ over: Promise.resolve(), cancel: broken }) }],
     ['the ranker throws', { rank: broken }],
     ['validation throws', { validate: broken }],
+    ['trace rejects', { trace: late }],
+    ['trace never settles', { trace: never }],
+    ['notify rejects', { notify: late, toolSearch: 'nonsense' }],
+    ['the timer is stopped by a promise that rejects', { timer: () => ({ ...over, cancel: late }) }],
+    ['the timer ends with no promise', { timer: () => ({ over: 0 as never, cancel: () => {} }) }],
+    ['the ranker rejects', { rank: late }],
+    ['validation rejects', { validate: late }],
   ]
   it.each(failing)('G4 %s: the conversation goes on', async (_, options) => {
-    expect((await turn(options)).loaded).toEqual([SEND])
+    const unhandled = heardRejections()
+    expect((await turn({ timer: () => over, ...options })).loaded).toEqual([SEND])
+    expect(await unhandled()).toEqual([])
+  })
+
+  it('G4 S10 marks that answer later count for nothing; permissions that do hide, and the person is told', async () => {
+    const unhandled = heardRejections()
+    const told: string[] = []
+    const read = builtIn('Read', { critical: late, initializing: late })
+    const open = await new Talk(quietShelf({ tools: [read, ...tools.slice(1)] })).user().prepare()
+    expect(open.request.tools.map(({ name }: Loose) => name)).toContain('Read')
+    const notify = (message: string) => told.push(message)
+    const closed = await new Talk(quietShelf({ tools, hidden: late, notify })).user().prepare()
+    expect(closed.request.tools).toEqual([])
+    expect(told).toEqual([expect.stringContaining('option "hidden" returned a promise')])
+    expect(await unhandled()).toEqual([])
   })
 
   it.each(failing.filter(([name]) => name.includes('timer')))(

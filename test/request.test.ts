@@ -102,6 +102,19 @@ describe('Q2 the fields of deferral', () => {
     },
   )
 
+  it.each(['reference', 'addition by reference', 'append', 'bridge', 'hosted'])(
+    'Q9 %s: ours is not one too many for the API',
+    async (label) => {
+      const said = (count: number) =>
+        Array.from({ length: count }, () => ({ type: 'text', text: 'words', cache_control: cached }))
+      for (const own of [3, 4]) {
+        const talk = talkOn(label, { tools, cacheControl: cached })
+        await talk.user(said(2)).prepare({ system: said(own - 2) })
+        expect(sent(talk).filter(({ cache_control }) => cache_control)).toHaveLength(4 - own)
+      }
+    },
+  )
+
   it('Q2 the breakpoint stands on the last tool that is not deferred, and only there', async () => {
     const talk = talkWith({ cacheControl: cached })
     await talk.user().search(`select:${SEND}`)

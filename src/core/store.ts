@@ -1,4 +1,5 @@
 // What a shelf and its forks share: the tools, the servers, the settings, and what was learned about back-ends.
+import { attempt, isLate } from './attempt.ts'
 import { mergeCapabilities } from './gate/capabilities.ts'
 import { type Settings, type Timer, wrong } from './options.ts'
 import { PLACEHOLDER } from './request/search-tool.ts'
@@ -170,24 +171,28 @@ function withoutFaults(settings: Settings): Settings {
     const [first] = told.add(message)
     if (told.size > MAX_MESSAGES && first !== undefined) told.delete(first)
   }
-  const trace = (event: Trace) => {
-    try {
-      settings.trace(event)
-    } catch {
-      // The event is lost to a broken listener; the request is not.
-    }
-  }
+  const trace = (event: Trace) => attempt(() => settings.trace(event))
   const notify = (message: string) => {
     if (told.has(message)) return
     remember(message)
     trace({ type: 'warning', message })
-    try {
-      settings.notify(message)
-    } catch {
-      // As above.
-    }
+    attempt(() => settings.notify(message))
   }
-  return { ...settings, trace, notify, timer: settings.timer && safeTimer(settings.timer, notify) }
+  return {
+    ...settings,
+    ...{ trace, notify, timer: settings.timer && safeTimer(settings.timer, notify) },
+    hidden: settings.hidden && promptly(settings.hidden, notify),
+  }
+}
+
+/** Permissions that answer later than asked would hide every tool without a word. */
+function promptly(hidden: (tool: Tool) => boolean, notify: (message: string) => void) {
+  return (tool: Tool): boolean => {
+    const answer: unknown = hidden(tool)
+    if (isLate(answer))
+      notify('option "hidden" returned a promise, so the tool is hidden; return true or false.')
+    return Boolean(answer)
+  }
 }
 
 /** A timer that cannot be started is over at once: what waits for it goes on without. */
@@ -196,18 +201,13 @@ function safeTimer(start: (milliseconds: number) => Timer, notify: (message: str
   return (milliseconds: number): Timer => {
     try {
       const timer = start(milliseconds)
-      return { over: Promise.resolve(timer.over).catch(fail), cancel: () => attempt(() => timer.cancel()) }
+      return {
+        over: Promise.resolve(timer.over).then(() => {}, fail),
+        cancel: () => attempt(() => timer.cancel()),
+      }
     } catch (error) {
       fail(error)
       return { over: Promise.resolve(), cancel: () => {} }
     }
-  }
-}
-
-function attempt(action: () => void): void {
-  try {
-    action()
-  } catch {
-    // A timer that cannot be stopped runs out by itself.
   }
 }

@@ -1,5 +1,6 @@
 // A call → fine, or a tool_result that tells the model what to do instead (V).
 
+import { isLate } from '../attempt.ts'
 import { oneLine } from '../errors.ts'
 import { isConnecting } from '../gate/gate.ts'
 import { refuse } from '../history/blocks.ts'
@@ -89,7 +90,8 @@ function problemsOf({ tool }: PoolTool, input: unknown, { validate }: Settings):
   const schema = tool.input_schema ?? tool.inputSchema
   if (typeof schema !== 'object') return []
   try {
-    return validate(schema, input ?? {})
+    const problems = validate(schema, input ?? {})
+    return isLate(problems) ? [] : problems
   } catch {
     return []
   }

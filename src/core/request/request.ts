@@ -1,6 +1,7 @@
 // Puts a request together from its parts, and keeps what must not reach the wire off it, from any place (M1, N1).
 import { ShelfError } from '../errors.ts'
 import { searchBetas } from '../gate/capabilities.ts'
+import { countMarks, MOST_MARKS } from '../oracle/checks/marks.ts'
 import type { Prepared } from '../prepare.ts'
 import type { Context } from '../state.ts'
 import type { Decision, Definition, Message, RequestLike } from '../types.ts'
@@ -24,13 +25,13 @@ export function assemble<Request extends RequestLike>(
   { tools, messages, betas, prepended, wire, decision }: Parts,
 ): Pick<Prepared<Request>, 'request' | 'headers'> {
   const { tools: _, betas: ownBetas, tool_choice, ...rest } = given as Request & HostFields
-  const all = withBreakpoints(tools, context)
+  const sent = { ...rest, messages: prepended === undefined ? messages : [ahead(prepended), ...messages] }
+  const all = withBreakpoints(tools, sent, context)
   const request = {
-    ...rest,
+    ...sent,
     ...hostChoice(tool_choice, wire, context),
     ...hostBetas(ownBetas, context),
     tools: wire?.takesReferences ? all : withoutDeferral(all),
-    messages: prepended === undefined ? messages : [{ role: 'user', content: prepended }, ...messages],
   }
   const isSent = betas.length > 0 && decision.reason !== 'rejected'
   return {
@@ -85,15 +86,27 @@ function undeferred(value: unknown): unknown {
   }
 }
 
-/** The host's own breakpoints, and ours at the end of the part that stays the same along a conversation (Q9). */
-function withBreakpoints(tools: readonly Definition[], { settings, pool }: Context): readonly Definition[] {
-  const { cacheControl } = settings
-  const last = cacheControl ? tools.findLastIndex(({ defer_loading }) => defer_loading !== true) : -1
-  return tools.map((tool, index) => {
-    const own = (pool.byName.get(tool.name)?.tool as { cache_control?: object } | undefined)?.cache_control
-    const mark = index === last ? cacheControl : own
+function ahead(content: string): Message {
+  return { role: 'user', content }
+}
+
+/**
+ * The host's own breakpoints, and ours at the end of the part that stays the same along a conversation (Q9). The API
+ * refuses one too many, so ours is left out where the host has used them all.
+ */
+function withBreakpoints(
+  tools: readonly Definition[],
+  rest: { readonly [field: string]: unknown },
+  { settings, pool }: Context,
+): readonly Definition[] {
+  const own = tools.map((tool) => {
+    const mark = (pool.byName.get(tool.name)?.tool as { cache_control?: object } | undefined)?.cache_control
     return mark && tool.defer_loading !== true ? { ...tool, cache_control: mark } : tool
   })
+  const { cacheControl } = settings
+  const last = cacheControl ? own.findLastIndex(({ defer_loading }) => defer_loading !== true) : -1
+  const marked = own.map((tool, index) => (index === last ? { ...tool, cache_control: cacheControl } : tool))
+  return last < 0 || countMarks({ ...rest, tools: marked }) <= MOST_MARKS ? marked : own
 }
 
 /** A forced search tells the model nothing and is dropped (Q6). Where no choice may be forced, the person is told. */

@@ -1,5 +1,6 @@
 // Which tools can be deferred: the first rule that applies decides (D).
 
+import { isLate } from '../attempt.ts'
 import type { Pool, PoolTool, Server, Servers, Shelving, Tool } from '../types.ts'
 import { byName } from './names.ts'
 import { matchesAny } from './wildcard.ts'
@@ -114,7 +115,8 @@ function askedTools(pool: Pool): readonly PoolTool[] {
 function ask(mark: boolean | (() => boolean) | undefined): boolean {
   if (typeof mark !== 'function') return mark === true
   try {
-    return mark() === true
+    const answer: unknown = mark()
+    return !isLate(answer) && answer === true
   } catch {
     return false
   }

@@ -4,14 +4,21 @@ import { type Fields, fieldsOf, isFields, listOf } from '../json.ts'
 import { blocksOf } from '../turns.ts'
 
 /** Documentation, "Prompt caching": up to four breakpoints, counted over tools, system and messages together. */
-const MOST_MARKS = 4
+export const MOST_MARKS = 4
 
 /** SDK, `CacheControlEphemeral`. */
 const LIFETIMES: readonly unknown[] = [undefined, null, '5m', '1h']
 
 export function checkMarks(request: Fields): Refusal | undefined {
   const marks = marksOf(request)
-  return firstRefusal(marks, checkForm) ?? checkCount(marks, request) ?? checkOrder(marks)
+  return firstRefusal(marks, checkForm) ?? checkCount(request) ?? checkOrder(marks)
+}
+
+/** How many breakpoints a request holds. SDK, `MessageCreateParams.cache_control`: one of the whole is one on its last block. */
+export function countMarks(request: Fields): number {
+  const last = blocksOf(fieldsOf(listOf(request.messages).at(-1)).content).at(-1)
+  const isAutomatic = isFields(request.cache_control) && !isFields(last?.cache_control)
+  return marksOf(request).length + (isAutomatic ? 1 : 0)
 }
 
 type Mark = { readonly place: string; readonly control: unknown }
@@ -58,11 +65,8 @@ function checkForm({ place, control }: Mark): Refusal | undefined {
     : { message: `${place}.ephemeral.ttl: Input should be '5m' or '1h'` }
 }
 
-/** SDK, `MessageCreateParams.cache_control`: a mark of the whole request is one on its last block. */
-function checkCount(marks: readonly Mark[], request: Fields): Refusal | undefined {
-  const last = blocksOf(fieldsOf(listOf(request.messages).at(-1)).content).at(-1)
-  const isAutomatic = isFields(request.cache_control) && !isFields(last?.cache_control)
-  const count = marks.length + (isAutomatic ? 1 : 0)
+function checkCount(request: Fields): Refusal | undefined {
+  const count = countMarks(request)
   if (count <= MOST_MARKS) return undefined
   return { message: `A maximum of ${MOST_MARKS} blocks with cache_control may be provided. Found ${count}.` }
 }
