@@ -323,6 +323,13 @@ describe('parameters', () => {
     expect(started).toEqual(isRefused ? expect.stringContaining('must end with a user message') : undefined)
     const paused = assistant(search('srvtoolu_1'), found('srvtoolu_1'))
     expect(refuseWith({ model }, hi, paused)).toBeUndefined()
+    const late = [
+      hi,
+      assistant(search('srvtoolu_1'), use('c')),
+      user(result('c')),
+      assistant(found('srvtoolu_1')),
+    ]
+    expect(refuseWith({ model }, ...late)).toBeUndefined()
   })
 })
 

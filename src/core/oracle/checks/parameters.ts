@@ -76,7 +76,7 @@ function checkEnd({ model }: Fields, turns: readonly Turn[]): Refusal | undefine
   const last = turns.at(-1)
   if (last?.role !== 'assistant') return undefined
   const { type, text } = last.blocks.at(-1)?.block ?? {}
-  const isPaused = last.blocks.some(({ block }) => block.type === 'server_tool_use')
+  const isPaused = last.blocks.some(({ block }) => /^server_tool_use$|_tool_result$/.test(textOf(block.type)))
   if (NO_PREFILL.test(textOf(model)) && !isPaused) {
     const rule = 'The conversation must end with a user message.'
     return { message: `This model does not support assistant message prefill. ${rule}` }
