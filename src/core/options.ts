@@ -13,7 +13,10 @@ import { type Definition, type Tool, type Validate, type WireName, wireNames } f
 export type Services = {
   /** Checks a call's input (V1). Without it every input passes. */
   readonly validate: Validate
-  /** Without it nothing is waited for, and nothing times out. */
+  /**
+   * Without it nothing is waited for, and nothing times out. One that fails is over at once; core has no other clock, so
+   * one that never ends makes a search wait until every server has settled.
+   */
   readonly timer: ((milliseconds: number) => Timer) | undefined
   /** Told to the person who runs the agent, once per message. */
   readonly notify: (message: string) => void
