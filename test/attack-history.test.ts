@@ -183,7 +183,7 @@ describe('snipping', () => {
           (message, at) => at === index && message.role !== 'assistant',
         )
         if (other.messages[0].role !== 'user') continue
-        expect(seen(await other.prepare(), [SEND])).toEqual([SEND])
+        expect(seen(await other.user('and then?').prepare(), [SEND])).toEqual([SEND])
       }
     },
   )
@@ -290,7 +290,8 @@ describe('compaction', () => {
         },
       })
       expect(given.length).toBeGreaterThan(0)
-      expect(validate({ model: MODEL, messages: given }, { oldProxy: true })).toBeUndefined()
+      const asked = [...given, { role: 'user', content: 'Summarise this.' }]
+      expect(validate({ model: MODEL, messages: asked }, { oldProxy: true })).toBeUndefined()
     }
   })
 

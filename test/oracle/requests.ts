@@ -44,7 +44,8 @@ export const assistant = (...content: unknown[]): Json => ({ role: 'assistant', 
 export const system = (...content: unknown[]): Json => ({ role: 'system', content })
 
 export const request = (tools: unknown[], ...messages: unknown[]): Json & { messages: unknown[] } => ({
-  model: 'claude-opus-5-5',
+  // One for which the client may start the reply.
+  model: 'claude-opus-4-5',
   max_tokens: 16,
   tools,
   messages,
