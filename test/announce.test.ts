@@ -220,7 +220,9 @@ describe('A2 delta', () => {
   })
 
   it('A2 waits for a user message: behind a reply begun by the host nothing is put', async () => {
-    const talk = new Talk(quietShelf({ tools: [read, send] })).user().assistant('Once upon')
+    const talk = new Talk(quietShelf({ tools: [read, send] }), 'claude-opus-4-5')
+      .user()
+      .assistant('Once upon')
     expect(deltasIn((await talk.prepare()).messages)).toEqual([])
     talk.user()
     expect(deltasIn((await talk.prepare()).messages)).toHaveLength(1)

@@ -28,7 +28,7 @@ describe('a person', () => {
   })
 
   it('P1 sees nothing of it in a real conversation, results and notes included', async () => {
-    const talk = new Talk(quietShelf({ tools: exampleTools }))
+    const talk = new Talk(quietShelf({ tools: exampleTools }), 'claude-opus-4-5')
     await talk.user('hello').prepare()
     await talk.search('slack')
     await talk.prepare()

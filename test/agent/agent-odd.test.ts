@@ -152,13 +152,13 @@ test('an image that the API refuses is told in words, and the conversation goes 
   const model = saying({ content: [use('a', 'Good')] }, { content: [use('b', 'Bad')] })
   const create: Client['messages']['create'] = async (request) => {
     const fault = 'messages.4.content.0: Could not process image'
-    if (JSON.stringify(request).includes('"broken"')) throw Object.assign(new Error(fault), { status: 400 })
+    if (JSON.stringify(request).includes('"brokenly"')) throw Object.assign(new Error(fault), { status: 400 })
     return model.client.messages.create(request)
   }
   const image = (data: string) => [
     { type: 'image', source: { type: 'base64', media_type: 'image/png', data } },
   ]
-  const tools = [echo('Good', { run: () => image('fine') }), echo('Bad', { run: () => image('broken') })]
+  const tools = [echo('Good', { run: () => image('fine') }), echo('Bad', { run: () => image('brokenly') })]
   const { agent } = over({ ...model, client: { messages: { create } } }, { tools })
   const told = await said(agent, 'go')
   expect(endOf(told).reason).toBe('done')
