@@ -7,7 +7,7 @@ import { variantOf } from './hosted/tools.ts'
 import type { MessagesRequest } from './types.ts'
 
 export function usesDeferral({ tools, messages }: MessagesRequest): boolean {
-  return someDefer(listOf(tools)) || listOf(messages).map(fieldsOf).some(loadsOrSearches)
+  return someDefer(listOf(tools)) || messages.some(loadsOrSearches)
 }
 
 const someDefer = oncePerFrozen((tools: readonly unknown[]) => tools.map(fieldsOf).some(isDeferring))
@@ -17,8 +17,8 @@ function isDeferring(tool: Fields): boolean {
   return variantOf(tool) !== undefined || [tool, ...members].some((one) => 'defer_loading' in fieldsOf(one))
 }
 
-function loadsOrSearches({ content }: Fields): boolean {
-  return (
+const loadsOrSearches = oncePerFrozen(
+  ({ content }: Fields): boolean =>
     Array.isArray(content) &&
     blocksOf(content).some(
       (block) =>
@@ -27,6 +27,5 @@ function loadsOrSearches({ content }: Fields): boolean {
         textOf(block.type).startsWith('tool_search_tool_') ||
         listOf(block.tool_changes).length > 0 ||
         (block.type === 'server_tool_use' && textOf(block.name).startsWith('tool_search_tool_')),
-    )
-  )
-}
+    ),
+)

@@ -7,12 +7,14 @@ import type { MessagesRequest } from './types.ts'
 
 /** True where an upstream from before tool search could refuse the history for what earlier replies of ours hold. */
 export function hasTraces({ messages }: MessagesRequest): boolean {
-  return messages.some(
-    (message) =>
-      Array.isArray(message.content) &&
-      (withPlainIds(message) !== message || blocksOf(message.content).some((block) => 'caller' in block)),
-  )
+  return messages.some(hasTrace)
 }
+
+const hasTrace = oncePerFrozen(
+  (message: Fields): boolean =>
+    Array.isArray(message.content) &&
+    (withPlainIds(message) !== message || blocksOf(message.content).some((block) => 'caller' in block)),
+)
 
 /** The request with every id as the model gave it. */
 export function withoutCarriedIds(request: MessagesRequest): MessagesRequest {

@@ -35,6 +35,17 @@ export function changeIn(block: Fields): Change | undefined {
   return { kind, name, definition: undefined }
 }
 
+/** Blocks that can bring tools into sight or take them out of it. */
+export function mayChangeView({ type, content }: Fields): boolean {
+  if (type === 'tool_result')
+    return Array.isArray(content) && content.some((item) => isReference(fieldsOf(item)))
+  return CHANGING.has(type)
+}
+
+const CHANGING: ReadonlySet<unknown> = new Set([
+  ...['tool_search_tool_result', 'tool_addition', 'tool_removal', 'compaction'],
+])
+
 export function isChange(block: Fields): boolean {
   return block.type === 'tool_addition' || block.type === 'tool_removal'
 }

@@ -3,7 +3,7 @@
 import { oncePerFrozen } from '../frozen.ts'
 import { entryOf, isDeferred, nameOf } from './catalogue.ts'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from './json.ts'
-import { changeIn, isReference } from './references.ts'
+import { changeIn, isReference, mayChangeView } from './references.ts'
 import { blocksOf, isDirective } from './turns.ts'
 
 export type Reading = {
@@ -25,18 +25,26 @@ export function readingOf(request: unknown): Reading {
   const view: View = { given, added: new Map(), changed: new Map() }
   let { characters } = given
   for (const block of blocksOf(system)) characters += plainSize(block)
-  const list = listOf(messages).map(fieldsOf)
-  const lastUser = list.findLastIndex(({ role }) => role === 'user')
-  for (const [index, message] of list.entries()) {
-    if (isDirective(message)) continue
+  const list = listOf(messages)
+  const lastUser = list.findLastIndex((message) => fieldsOf(message).role === 'user')
+  for (const [index, one] of list.entries()) {
+    const message = fieldsOf(one)
     const isCleared =
       message.role === 'system' && message.clear_at === 'next_user_message' && index < lastUser
-    for (const block of blocksOf(message.content)) {
-      const size = blockSize(block, view)
-      if (!isCleared) characters += size
-    }
+    const size = quietSize(message) ?? messageSize(message, view)
+    if (!isCleared) characters += size
   }
   return { characters, visibleTools: visibleCount(view) }
+}
+
+/** The size of a message that neither shows nor hides a tool; undefined for others. */
+const quietSize = oncePerFrozen((message: Fields): number | undefined =>
+  blocksOf(message.content).some(mayChangeView) ? undefined : messageSize(message, NO_VIEW),
+)
+
+function messageSize(message: Fields, view: View): number {
+  if (isDirective(message)) return 0
+  return blocksOf(message.content).reduce((sum, block) => sum + blockSize(block, view), 0)
 }
 
 /** What the entries of `tools` show by themselves. */
@@ -66,16 +74,21 @@ const readTools = oncePerFrozen((tools: readonly unknown[]): Tools => {
 /** Does a request ask for its prompt to be cached? */
 export function hasCacheMarks(request: unknown): boolean {
   const { cache_control: mark, tools, system, messages } = fieldsOf(request)
-  const isMarked = (block: unknown): boolean => {
-    const { cache_control, type, content } = fieldsOf(block)
-    return isFields(cache_control) || (type === 'tool_result' && listOf(content).some(isMarked))
-  }
   return (
     isFields(mark) ||
-    listOf(tools).some(isMarked) ||
-    listOf(system).some(isMarked) ||
-    listOf(messages).some((message) => listOf(fieldsOf(message).content).some(isMarked))
+    someMarked(listOf(tools)) ||
+    someMarked(listOf(system)) ||
+    listOf(messages).some((message) => isMessageMarked(fieldsOf(message)))
   )
+}
+
+const someMarked = oncePerFrozen((blocks: readonly unknown[]): boolean => blocks.some(isMarked))
+
+const isMessageMarked = oncePerFrozen(({ content }: Fields): boolean => listOf(content).some(isMarked))
+
+function isMarked(block: unknown): boolean {
+  const { cache_control, type, content } = fieldsOf(block)
+  return isFields(cache_control) || (type === 'tool_result' && listOf(content).some(isMarked))
 }
 
 /** The tags around a definition, and the line that the first deferred tool brings. */
@@ -91,6 +104,13 @@ type View = {
   readonly added: Map<string, Fields>
   /** What came into sight, or left it (undefined), since the start. */
   readonly changed: Map<string, Fields | undefined>
+}
+
+/** For messages that do not look at it. */
+const NO_VIEW: View = {
+  given: { definitions: new Map(), visible: new Map(), characters: 0 },
+  added: new Map(),
+  changed: new Map(),
 }
 
 function shownIn({ given, changed }: View, name: string): Fields | undefined {

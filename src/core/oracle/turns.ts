@@ -29,6 +29,20 @@ export function turnsOf(messages: unknown): Turn[] {
   return turns
 }
 
+/** All blocks in their order, without those of the messages that are skipped. */
+export function placedBlocks(messages: unknown, isSkipped: (message: Fields) => boolean): Placed[] {
+  const placed: Placed[] = []
+  for (const [message, value] of listOf(messages).entries()) {
+    const fields = fieldsOf(value)
+    if (isSkipped(fields) || isDirective(fields)) continue
+    const role = roleOf(fields.role)
+    for (const [index, block] of blocksOf(fields.content).entries()) {
+      placed.push({ message, index, role, block })
+    }
+  }
+  return placed
+}
+
 /** A system message that only sets `output_config` says nothing to the model and may stand anywhere. */
 export function isDirective(message: Fields): boolean {
   const { role, content, output_config: config } = message

@@ -1,8 +1,8 @@
 // One pass over a request in the order in which the model reads it: what becomes visible, and where (wire 12–16).
 import { type Entry, entriesOf, entryOf } from './catalogue.ts'
 import { bare, type Fields, fieldsOf, listOf, textOf, toJson, without } from './json.ts'
-import { type Change, changeIn, isReference, referencesIn } from './references.ts'
-import { blocksOf, type Placed, type Role, turnsOf } from './turns.ts'
+import { type Change, changeIn, isReference, mayChangeView, referencesIn } from './references.ts'
+import { blocksOf, type Placed, placedBlocks, type Role } from './turns.ts'
 
 /** A piece of what the model sees. Pieces are as fine as blocks, so that a longer turn still has the same start. */
 export type Segment = {
@@ -29,19 +29,25 @@ export type Walk = {
   readonly visible: ReadonlyMap<string, string>
 }
 
-export function walk(request: unknown): Walk {
+/**
+ * Messages that `isSkipped` names get no steps: their caller knows that they neither show nor hide a tool, and needs
+ * nothing else of them.
+ */
+export function walk(request: unknown, isSkipped: (message: Fields) => boolean = () => false): Walk {
   const { tools, system, messages } = fieldsOf(request)
   const entries = entriesOf(tools)
   const immediate = entries.filter((entry) => !entry.deferred)
   const view = viewOf(entries, immediate)
   const cleared = clearedMessages(messages)
-  const placed = turnsOf(messages).flatMap((turn) => turn.blocks)
-  const steps = placed.map((place) => stepAt(place, view))
+  const steps = placedBlocks(messages, isSkipped).map((place) => stepAt(place, view))
   return {
     tools: immediate.map((entry) => ({ kind: 'tools', text: asFunction(entry.definition) })),
     scaffold: entries.length > immediate.length ? [{ kind: 'tools', text: SCAFFOLD }] : [],
     system: blocksOf(system).map((block) => ({ kind: 'system', text: plain(block) })),
-    steps: steps.map((step) => (cleared.has(step.message) ? { ...step, segments: [] } : step)),
+    steps:
+      cleared.size === 0
+        ? steps
+        : steps.map((step) => (cleared.has(step.message) ? { ...step, segments: [] } : step)),
     visible: view.visible,
   }
 }
@@ -91,17 +97,6 @@ function stepAt({ message, index, role, block }: Placed, view: View): Step {
 }
 
 const NOTHING: readonly never[] = Object.freeze([])
-
-/** Blocks that can bring tools into sight or take them out of it. */
-function mayChangeView({ type, content }: Fields): boolean {
-  if (type === 'tool_result')
-    return Array.isArray(content) && content.some((item) => isReference(fieldsOf(item)))
-  return CHANGING.has(type)
-}
-
-const CHANGING: ReadonlySet<unknown> = new Set([
-  ...['tool_search_tool_result', 'tool_addition', 'tool_removal', 'compaction'],
-])
 
 function segmentsOf(role: Role, block: Fields, view: View): Segment[] {
   switch (block.type) {
@@ -175,9 +170,12 @@ function plain(block: Fields): string {
 
 /** Messages with `clear_at: 'next_user_message'` that a later user message has cleared. */
 function clearedMessages(messages: unknown): ReadonlySet<number> {
-  const list = listOf(messages).map(fieldsOf)
-  const lastUser = list.findLastIndex((message) => message.role === 'user')
-  const isCleared = (message: Fields, index: number) =>
-    message.role === 'system' && message.clear_at === 'next_user_message' && index < lastUser
-  return new Set(list.flatMap((message, index) => (isCleared(message, index) ? [index] : [])))
+  const list = listOf(messages)
+  const lastUser = list.findLastIndex((message) => fieldsOf(message).role === 'user')
+  const cleared = new Set<number>()
+  for (const [index, message] of list.entries()) {
+    const { role, clear_at } = fieldsOf(message)
+    if (role === 'system' && clear_at === 'next_user_message' && index < lastUser) cleared.add(index)
+  }
+  return cleared
 }

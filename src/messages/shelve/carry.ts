@@ -35,6 +35,11 @@ export function carriedBy(id: string, names: CodedNames): Search[] {
 const LONGEST = 100_000
 const MOST_SEARCHES = 50
 
+/** Whether an id carries searches. */
+export function carriesSearches(id: string): boolean {
+  return id.includes(MARK) && divided(id).codes.length > 0
+}
+
 /** An id and what it carries; a mark that nothing of ours follows is part of the id. */
 function divided(id: string): { plain: string; codes: readonly string[] } {
   const mark = id.lastIndexOf(MARK)

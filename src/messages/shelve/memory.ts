@@ -38,9 +38,21 @@ export function createMemory(): Memory {
 function keysOf(owner: string, messages: readonly Fields[]): string[] {
   let key = owner
   return messages.map((message) => {
-    key = hash('sha256', key + digestOf(message), 'base64')
+    key = keyBehind(key, message)
     return key
   })
+}
+
+/** By message, the key of what came before it and the key with it: a conversation that goes on is not hashed again. */
+const lastKeys = oncePerFrozen((_: Fields) => ({ before: '', key: '' }))
+
+function keyBehind(before: string, message: Fields): string {
+  const last = lastKeys(message)
+  if (last.before !== before) {
+    last.before = before
+    last.key = hash('sha256', before + digestOf(message), 'base64')
+  }
+  return last.key
 }
 
 const digestOf = oncePerFrozen(({ role, content }: Fields): string => {

@@ -1,10 +1,12 @@
 // The history of a client that knows nothing of searches → the same with the searches it never saw, each in the one
 // form that can be told from the history alone. A tool that was called was loaded.
+
+import { oncePerFrozen } from '../../core/frozen.ts'
 import { searchNote, withRemark } from '../../core/history/notes.ts'
 import { type Fields, textOf } from '../../core/oracle/json.ts'
 import { blocksOf } from '../../core/oracle/turns.ts'
 import { withPlainIds } from '../traces.ts'
-import { type CodedNames, carriedBy, type Search } from './carry.ts'
+import { type CodedNames, carriedBy, carriesSearches, type Search } from './carry.ts'
 
 export type Restoring = {
   /** Deferred tools by the code of their names. */
@@ -23,25 +25,33 @@ const MOST_RESTORED = 2000
 export function restore(messages: readonly Fields[], restoring: Restoring): Fields[] {
   const loaded = new Set<string>()
   let room = MOST_RESTORED
+  const restored: Fields[] = []
   /** Results of searches that stand beside the calls of the reply before. */
   let results: readonly Fields[] = []
-  return messages.flatMap((message, index) => {
+  for (const [index, message] of messages.entries()) {
     const plain = withPlainIds(message)
     const pending = results
-    results = []
-    if (message.role !== 'assistant')
-      return [pending.length === 0 ? plain : { ...plain, content: [...pending, ...blocksOf(plain.content)] }]
+    results = NONE
+    if (message.role !== 'assistant') {
+      const isWhole = pending.length === 0
+      restored.push(isWhole ? plain : { ...plain, content: [...pending, ...blocksOf(plain.content)] })
+      continue
+    }
     // A model that only searched has said nothing, which no API takes back.
-    if (blocksOf(message.content).length === 0 && index < messages.length - 1) return []
+    if (index < messages.length - 1 && callsIn(message).latest < 0) continue
     const searches = searchesIn(message, index, loaded, restoring).slice(0, room)
     room -= searches.length
-    if (searches.length === 0) return [plain]
+    if (searches.length === 0) {
+      restored.push(plain)
+      continue
+    }
     const isAnswered = hasResults(messages[index + 1])
     const isBeside = ({ at }: Search) => restoring.thinksByHand && isAnswered && losesThought(plain, at)
-    const restored = split(plain, index, searches, isBeside, restoring)
-    results = restored.results
-    return restored.turns
-  })
+    const split = splitOnce(plain, index, searches, isBeside, restoring)
+    results = split.results
+    restored.push(...split.turns)
+  }
+  return restored
 }
 
 function hasResults(message: Fields | undefined): boolean {
@@ -86,19 +96,41 @@ export function searchId(message: number, search: number): string {
   return `toolu_shelf_${message}_${search}`
 }
 
+/** The calls of a reply, as far as searches can be read from them. */
+type Calls = {
+  readonly names: readonly string[]
+  /** Ids that carry searches. */
+  readonly carrying: readonly string[]
+  /** The place of the first call, or of the last block; -1 in a reply that says nothing. */
+  readonly latest: number
+}
+
+const callsIn = oncePerFrozen(({ content }: Fields): Calls => {
+  const blocks = blocksOf(content)
+  const calls = blocks.filter(({ type }) => type === 'tool_use')
+  const firstCall = blocks.findIndex(({ type }) => type === 'tool_use')
+  return {
+    names: calls.map(({ name }) => textOf(name)),
+    carrying: calls.map(({ id }) => textOf(id)).filter(carriesSearches),
+    latest: firstCall < 0 ? blocks.length - 1 : firstCall,
+  }
+})
+
+const NONE: readonly never[] = []
+
 function searchesIn(
   message: Fields,
   index: number,
   loaded: Set<string>,
   { names, deferred, remembered }: Restoring,
-): RestoredSearch[] {
-  const blocks = blocksOf(message.content)
-  const calls = blocks.filter(({ type }) => type === 'tool_use')
-  const carried = calls.flatMap(({ id }) => carriedBy(textOf(id), names))
-  const told = [...carried, ...remembered(index)].map((search) => ({ ...search, isCalled: false }))
-  const firstCall = blocks.findIndex(({ type }) => type === 'tool_use')
-  const latest = firstCall < 0 ? blocks.length - 1 : firstCall
-  const called = { at: latest, left: 0, names: calls.map(({ name }) => textOf(name)), isCalled: true }
+): readonly RestoredSearch[] {
+  const { names: calledNames, carrying, latest } = callsIn(message)
+  const kept = remembered(index)
+  const isKnown = (name: string) => !deferred.has(name) || loaded.has(name)
+  if (carrying.length + kept.length === 0 && calledNames.every(isKnown)) return NONE
+  const carried = carrying.flatMap((id) => carriedBy(id, names))
+  const told = [...carried, ...kept].map((search) => ({ ...search, isCalled: false }))
+  const called = { at: latest, left: 0, names: calledNames, isCalled: true }
   return [...told, called]
     .map((search) => ({ ...search, at: Math.min(search.at, latest) }))
     .sort((a, b) => a.at - b.at)
@@ -123,12 +155,31 @@ export function isRestored(messages: readonly Fields[], restoring: Restoring): b
   )
 }
 
-function hasSearches(messages: readonly Fields[], { names, remembered }: Restoring): boolean {
+function hasSearches(messages: readonly Fields[], { remembered }: Restoring): boolean {
   return messages.some(
-    ({ content }, index) =>
-      remembered(index).length > 0 ||
-      (Array.isArray(content) && blocksOf(content).some(({ id }) => carriedBy(textOf(id), names).length > 0)),
+    (message, index) => remembered(index).length > 0 || callsIn(message).carrying.length > 0,
   )
+}
+
+/** The turns that a reply with searches becomes, and results that stand beside those of its calls. */
+type Split = { readonly turns: readonly Fields[]; readonly results: readonly Fields[] }
+
+/** By reply, how it was split last: the same searches make the same objects again. */
+const lastSplits = oncePerFrozen((_: Fields): { key: string; split: Split | undefined } => ({
+  key: '',
+  split: undefined,
+}))
+
+function splitOnce(...given: Parameters<typeof split>): Split {
+  const [message, index, searches, isBeside, { searchTool, thinksByHand }] = given
+  const last = lastSplits(message)
+  const key = JSON.stringify([index, searches, searches.map(isBeside), searchTool, thinksByHand])
+  if (!last.split || last.key !== key) {
+    const made = split(...given)
+    last.split = { ...made, turns: made.turns.map((turn) => Object.freeze(turn)) }
+    last.key = key
+  }
+  return last.split
 }
 
 /** A search ends a turn, or stands beside the first call of its turn, whose result is then still to come. */
@@ -138,7 +189,7 @@ function split(
   searches: readonly RestoredSearch[],
   isBeside: (search: Search) => boolean,
   { searchTool, thinksByHand }: Restoring,
-): { readonly turns: readonly Fields[]; readonly results: readonly Fields[] } {
+): Split {
   const blocks = blocksOf(message.content)
   const turns: Fields[] = []
   const [beside, alone] = [searches.filter(isBeside), searches.filter((search) => !isBeside(search))]

@@ -1,7 +1,8 @@
 // The messages of a contract's request in plain words: searches become calls with results, and what a reference, an
 // addition or a removal does is said where it stands.
+import { oncePerFrozen } from '../../core/frozen.ts'
 import { type Fields, fieldsOf, textOf, without } from '../../core/oracle/json.ts'
-import { isChange, isReference, referencesIn } from '../../core/oracle/references.ts'
+import { isChange, isReference, mayChangeView, referencesIn } from '../../core/oracle/references.ts'
 import { blocksOf, isDirective } from '../../core/oracle/turns.ts'
 import type { Step, Walk } from '../../core/oracle/walk.ts'
 import { throughCallTool } from './call-tool.ts'
@@ -10,18 +11,44 @@ import { failedText, loadedText, NO_MATCH, reminder, removedText } from './notes
 /** Names of the tools that are called through CallTool; all others are called by their names. */
 type Bridged = ReadonlySet<string>
 
+/** The walk may have skipped messages that are plain. */
 export function lowerMessages({ steps }: Walk, messages: readonly Fields[], bridged: Bridged): Fields[] {
-  const stepsOf: Step[][] = messages.map(() => [])
-  for (const step of steps) stepsOf[step.message]?.push(step)
+  const stepsOf = new Map<number, Step[]>()
+  for (const step of steps) {
+    const own = stepsOf.get(step.message)
+    if (own) own.push(step)
+    else stepsOf.set(step.message, [step])
+  }
   const lowered: Fields[] = []
   for (const [index, message] of messages.entries()) {
-    const own = stepsOf[index] ?? []
+    const own = stepsOf.get(index) ?? []
+    if (isPlain(message)) {
+      lowered.push(bridged.size === 0 ? message : withCalls(message, bridged))
+      continue
+    }
     if (isDirective(message)) continue
     if (message.role === 'system') lowered.push(...fromSystem(own, bridged))
     else if (message.role === 'assistant') addReply(lowered, message, own, bridged)
     else lowered.push(withBlocks(message, own, (step) => fromUser(step, bridged)))
   }
   return lowered
+}
+
+/** A message that neither shows nor hides a tool, and that only a bridge for its calls could change. */
+export const isPlain = oncePerFrozen(({ role, content }: Fields): boolean => {
+  if (role !== 'user' && role !== 'assistant') return false
+  return blocksOf(content).every(
+    (block) => !mayChangeView(block) && block.type !== 'server_tool_use' && !('caller' in block),
+  )
+})
+
+/** A plain message with its calls through the bridge. */
+function withCalls(message: Fields, bridged: Bridged): Fields {
+  if (message.role !== 'assistant' || !Array.isArray(message.content)) return message
+  const isBridged = (block: Fields) => block.type === 'tool_use' && bridged.has(textOf(block.name))
+  const blocks = blocksOf(message.content)
+  if (!blocks.some(isBridged)) return message
+  return { ...message, content: blocks.map((block) => (isBridged(block) ? throughCallTool(block) : block)) }
 }
 
 /** A reply with searches in it is several turns: its results end one, as results of the user's. */

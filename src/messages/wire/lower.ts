@@ -8,7 +8,7 @@ import { plainSearchTool, variantOf } from '../hosted/tools.ts'
 import { stringifyExact } from '../json/exact.ts'
 import type { MessagesRequest, Wire } from '../types.ts'
 import { CALL_TOOL, callTool } from './call-tool.ts'
-import { lowerMessages } from './lower-messages.ts'
+import { isPlain, lowerMessages } from './lower-messages.ts'
 import { plainTool } from './plain-tool.ts'
 import { withRemarksInside } from './remarks.ts'
 
@@ -22,7 +22,7 @@ export type Lowering = {
 export function lower(given: MessagesRequest, wire: Wire, lowering: Lowering = {}): MessagesRequest {
   if (wire === 'native') return given
   const request = withRemarksInside(given)
-  const walked = walk(request)
+  const walked = walk(request, isPlain)
   const bridged = bridgedTools(request, walked, wire, lowering)
   const { tools: all, messages, ...rest } = request
   const tools = lowerTools(request, walked, bridged, lowering)

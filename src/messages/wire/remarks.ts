@@ -1,4 +1,6 @@
 // Puts what we say beside the references of a search (S9) into its result, for upstreams where results are text.
+
+import { oncePerFrozen } from '../../core/frozen.ts'
 import { isAnnouncement, isOurText, TOOL_LOADED } from '../../core/history/notes.ts'
 import { type Fields, textOf } from '../../core/oracle/json.ts'
 import { referencesIn } from '../../core/oracle/references.ts'
@@ -10,7 +12,7 @@ export function withRemarksInside(request: MessagesRequest): MessagesRequest {
   return { ...request, messages: request.messages.map(inside) }
 }
 
-function inside(message: Fields): Fields {
+const inside = oncePerFrozen((message: Fields): Fields => {
   if (message.role !== 'user' || !Array.isArray(message.content)) return message
   const blocks = blocksOf(message.content)
   const last = blocks.findLastIndex(({ type }) => type === 'tool_result')
@@ -27,8 +29,8 @@ function inside(message: Fields): Fields {
     ...(mark && !target.cache_control ? { cache_control: mark.cache_control } : {}),
   }
   const kept = blocks.filter((block) => !isRemark(block))
-  return { ...message, content: kept.map((block) => (block === target ? result : block)) }
-}
+  return Object.freeze({ ...message, content: kept.map((block) => (block === target ? result : block)) })
+})
 
 function isRemark({ type, text }: Fields): boolean {
   return type === 'text' && isOurText(textOf(text)) && !isAnnouncement(textOf(text))
