@@ -33,9 +33,9 @@ export function timed(): string {
 export const closing = [{ type: 'content_block_stop', index: 0 }, ...endOf('end_turn')].map(written).join('')
 
 /** A reply that searches with this tool and says nothing else. */
-export function searching(tool: string): string {
+export function searching(tool: string, query: string): string {
   const call = { type: 'tool_use', id: 'toolu_bench', name: tool, input: {} }
-  const delta = { type: 'input_json_delta', partial_json: '{"query":"create issue"}' }
+  const delta = { type: 'input_json_delta', partial_json: JSON.stringify({ query }) }
   return [
     opening,
     ...[

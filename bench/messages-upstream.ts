@@ -37,6 +37,7 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Prom
     'x-pause': pause = '0',
     'x-fate': fate,
     'x-search': tool,
+    'x-query': query = 'create issue',
   } = incoming.headers
   if (incoming.method === 'GET') {
     outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data: [], sent }))
@@ -45,7 +46,7 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Prom
   if (tool !== undefined) {
     const body = await text(incoming).catch(() => '')
     if (!body.includes('"tool_result"')) {
-      outgoing.writeHead(200, STREAM).end(searching(String(tool)))
+      outgoing.writeHead(200, STREAM).end(searching(String(tool), String(query)))
       return
     }
   } else await read(incoming)

@@ -31,6 +31,7 @@ import { count as countBy, type Target, type Wait } from './sampling.ts'
 import { rest, type Slice } from './scheduler.ts'
 import type { Searching } from './searching.ts'
 import { createClientShelves } from './shelve/client-shelf.ts'
+import { createConversations } from './shelve/conversations.ts'
 import { type Liftable, lift, restoringFor, type Shelved } from './shelve/lift.ts'
 import { createMemory } from './shelve/memory.ts'
 import { isRestored } from './shelve/restore.ts'
@@ -109,6 +110,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const prices = options.prices && readPrices(options.prices)
   const memory = createMemory()
   const thoughts = createHiddenThoughts()
+  const conversations = createConversations()
   const shelves = createClientShelves({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow })
 
   /** What the decision depends on; with it the shelf, where one would be used. */
@@ -146,7 +148,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const request = hidesThoughts(given) ? thoughts.restore(given, asked.owner) : given
     // 3. The client's tools on the shelf, once
     const isShelved = plan.mode === 'shelve' && liftable !== undefined
-    const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable) : undefined
+    const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable, conversations) : undefined
     await rest(asked.slice)
     const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
     return { plan, deed, request, contract, shelved }

@@ -68,13 +68,14 @@ export function createListCache({ maxBytes, maxItemBytes, replaced }: ListCacheO
       const firstItem = bytes.subarray(first, endOfValue(bytes, first))
       const candidates = firstItem.length > maxItemBytes ? undefined : alike.get(keyOf(owner, firstItem))
       if (!candidates) return undefined
-      let best: { entry: Entry; count: number; end: number } | undefined
+      let best: Match = { entry: undefined, count: 0, end: first }
       for (const entry of candidates) {
-        const match = matchOf(entry, bytes, first)
-        if (!best || match.count > best.count) best = { entry, ...match }
+        if (entry.items.length <= best.count) continue
+        const match = matchOf(entry, bytes, first, best)
+        if (match.count > best.count) best = match
       }
-      if (!best) return undefined
       const { entry, count, end } = best
+      if (!entry) return undefined
       entries.delete(entry)
       entries.add(entry)
       const isWhole = count === entry.items.length && nextItem(bytes, end, false, ']') === undefined
@@ -106,18 +107,21 @@ function keyOf(owner: string, bytes: Buffer): string {
   return owner + hash('sha256', bytes, 'base64')
 }
 
-/** How many items of an entry the list at `first` starts with. */
-function matchOf({ items }: Entry, bytes: Buffer, first: number): { count: number; end: number } {
-  let start: number | undefined = first
-  let end = first
-  let count = 0
-  for (const { bytes: known } of items) {
-    if (start === undefined || !startsWith(bytes, start, known)) break
-    count++
+/** How many items of an entry a list starts with, and where they end in it. */
+type Match = { readonly entry: Entry | undefined; readonly count: number; readonly end: number }
+
+/** What was compared for another entry that starts with the same items is not compared again. */
+function matchOf(entry: Entry, bytes: Buffer, first: number, other: Match): Match {
+  const isAlike = other.entry?.items[other.count - 1] === entry.items[other.count - 1]
+  let { count, end } = isAlike && other.entry ? other : { count: 0, end: first }
+  let start = count === 0 ? first : nextItem(bytes, end, false, ']')
+  for (; start !== undefined && count < entry.items.length; count++) {
+    const { bytes: known } = entry.items[count] as Item
+    if (!startsWith(bytes, start, known)) break
     end = start + known.length
     start = nextItem(bytes, end, false, ']')
   }
-  return { count, end }
+  return { entry, count, end }
 }
 
 function startsWith(bytes: Buffer, at: number, known: Buffer): boolean {

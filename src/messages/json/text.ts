@@ -5,7 +5,7 @@
 const texts = new WeakMap<object, Buffer>()
 
 /** JSON of objects that never change, written once. */
-const written = new WeakMap<object, string>()
+const written = new WeakMap<object, Buffer>()
 
 /** Objects inside of others that were read from bytes: they do not change either. */
 const unchanging = new WeakSet<object>()
@@ -49,7 +49,7 @@ export function jsonBytes(value: unknown): Buffer[] {
   return joined(parts)
 }
 
-type Add = (part: string | Buffer) => void
+type Add = (part: string | Buffer) => unknown
 
 function write(value: unknown, depth: number, add: Add): void {
   if (typeof value !== 'object' || value === null) add(JSON.stringify(value) ?? 'null')
@@ -81,15 +81,14 @@ function writeObject(fields: object, depth: number, add: Add): void {
 }
 
 /** Definitions of tools are frozen, and the same objects in every request. */
-function unchangedJson(value: object): string {
+function unchangedJson(value: object): Buffer {
   let json = written.get(value)
   if (json === undefined) {
-    json = ''
-    const add: Add = (part) => {
-      json += typeof part === 'string' ? part : part.toString('utf8')
-    }
+    const parts: (string | Buffer)[] = []
+    const add: Add = (part) => parts.push(part)
     if (Array.isArray(value)) writeList(value, DEEPEST_TEXT, add)
     else writeObject(value, DEEPEST_TEXT, add)
+    json = concatenated(parts)
     written.set(value, json)
   }
   return json
@@ -98,20 +97,42 @@ function unchangedJson(value: object): string {
 /** Small parts together, large ones as they are. */
 function joined(parts: readonly (string | Buffer)[]): Buffer[] {
   const result: Buffer[] = []
-  let run: Buffer[] = []
+  let run: (string | Buffer)[] = []
   const flush = (): void => {
-    if (run.length > 0) result.push(run.length === 1 ? (run[0] as Buffer) : Buffer.concat(run))
+    if (run.length > 0) result.push(concatenated(run))
     run = []
   }
   for (const part of parts) {
-    const bytes = typeof part === 'string' ? Buffer.from(part) : part
-    if (bytes.length < LARGE) {
-      run.push(bytes)
+    if (typeof part === 'string' || part.length < LARGE) {
+      run.push(part)
       continue
     }
     flush()
-    result.push(bytes)
+    result.push(part)
   }
   flush()
   return result
+}
+
+/** The parts in one buffer, each copied once. */
+function concatenated(parts: readonly (string | Buffer)[]): Buffer {
+  const size = parts.reduce((sum, part) => sum + sizeOf(part), 0)
+  const whole = Buffer.allocUnsafe(size)
+  let at = 0
+  for (const part of parts) {
+    if (typeof part !== 'string') {
+      whole.set(part, at)
+      at += part.length
+    } else if (part === ',') whole[at++] = COMMA
+    else at += whole.write(part, at)
+  }
+  return whole
+}
+
+const COMMA = 0x2c
+
+/** In bytes. */
+function sizeOf(part: string | Buffer): number {
+  if (typeof part !== 'string') return part.length
+  return part === ',' ? 1 : Buffer.byteLength(part)
 }

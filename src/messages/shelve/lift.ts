@@ -1,9 +1,10 @@
 // Tool search on behalf of a client that sends all its tools on every turn: its request → one of the contract, made
 // by the library as an agent would. Each request is prepared once; its later samplings go on from there.
-import { SEARCH_TOOL, type SearchOutcome } from '../../core/index.ts'
+import { SEARCH_TOOL, type SearchOutcome, type Shelf } from '../../core/index.ts'
 import { fieldsOf } from '../../core/oracle/json.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import type { ClientShelf } from './client-shelf.ts'
+import type { Conversations } from './conversations.ts'
 import type { Memory } from './memory.ts'
 import { type Restoring, restore } from './restore.ts'
 
@@ -36,19 +37,27 @@ export function restoringFor(
 export async function lift(
   request: MessagesRequest,
   { shelf: client, restoring }: Liftable,
+  conversations: Conversations,
 ): Promise<Shelved> {
-  const { own, deferred } = client
-  const shelf = client.shelf.fork({ subAgent: false })
+  const { own, deferred, shelf: tools } = client
   const messages = restore(request.messages, restoring)
-  const prepare = (extra: readonly Fields[]) =>
-    shelf.prepare({ ...request, tools: own, messages: [...messages, ...extra] })
-  const first = await prepare([])
+  const place = { tools, model: request.model, given: request.messages, messages }
+  const prepare = (fork: Shelf, extra: readonly Fields[]) =>
+    fork.prepare({ ...request, tools: own, messages: [...messages, ...extra] })
+  const fork = conversations.forkFor(place)
+  const first = await prepare(fork, [])
+  // A fork that had to add notes of its own would add them elsewhere next time: every request must depend on its
+  // messages alone.
+  if (first.messages.length === messages.length) conversations.keep(fork, place)
+  for (const message of first.request.messages) Object.freeze(message)
   const contractOf = (prepared: { readonly request: unknown }) => prepared.request as MessagesRequest
   return {
     loaded: first.loaded,
     deferred,
     thinksByHand: restoring.thinksByHand,
-    prepare: async (extra) => contractOf(extra.length === 0 ? first : await prepare(extra)),
-    search: shelf.search,
+    // The turns of a search are the request's own: the conversation goes on without them.
+    prepare: async (extra) =>
+      contractOf(extra.length === 0 ? first : await prepare(tools.fork({ subAgent: false }), extra)),
+    search: tools.search,
   }
 }
