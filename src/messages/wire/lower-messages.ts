@@ -42,13 +42,34 @@ export const isPlain = oncePerFrozen(({ role, content }: Fields): boolean => {
   )
 })
 
+/** The names that a reply calls, and the reply as it was lowered last. */
+const callsOf = oncePerFrozen(({ role, content }: Fields) => ({
+  names:
+    role === 'assistant'
+      ? blocksOf(content)
+          .filter(isCall)
+          .map(({ name }) => textOf(name))
+      : [],
+  last: { key: '', message: undefined as Fields | undefined },
+}))
+
+function isCall({ type }: Fields): boolean {
+  return type === 'tool_use'
+}
+
 /** A plain message with its calls through the bridge. */
 function withCalls(message: Fields, bridged: Bridged): Fields {
-  if (message.role !== 'assistant' || !Array.isArray(message.content)) return message
-  const isBridged = (block: Fields) => block.type === 'tool_use' && bridged.has(textOf(block.name))
-  const blocks = blocksOf(message.content)
-  if (!blocks.some(isBridged)) return message
-  return { ...message, content: blocks.map((block) => (isBridged(block) ? throughCallTool(block) : block)) }
+  const { names, last } = callsOf(message)
+  const isBridged = names.map((name) => bridged.has(name))
+  if (!isBridged.includes(true)) return message
+  const key = isBridged.join()
+  if (last.message && last.key === key) return last.message
+  const content = blocksOf(message.content).map((block) =>
+    isCall(block) && bridged.has(textOf(block.name)) ? throughCallTool(block) : block,
+  )
+  last.key = key
+  last.message = Object.freeze({ ...message, content })
+  return last.message
 }
 
 /** A reply with searches in it is several turns: its results end one, as results of the user's. */
