@@ -99,15 +99,16 @@ async function loadView(): Promise<typeof import('./chat/view.tsx')> {
   // What is typed from now on is not echoed, and is there once the screen is.
   process.stdin.setRawMode(true)
   process.stdout.write(STARTING)
-  const { CI, NODE_ENV } = process.env
-  delete process.env.CI
-  process.env.NODE_ENV = 'production'
+  const { env } = process
+  const { CI, NODE_ENV } = env
+  delete env.CI
+  env.NODE_ENV = 'production'
   try {
     return await import('./chat/view.tsx')
   } finally {
-    if (CI !== undefined) process.env.CI = CI
-    if (NODE_ENV === undefined) delete process.env.NODE_ENV
-    else process.env.NODE_ENV = NODE_ENV
+    if (CI !== undefined) env.CI = CI
+    if (NODE_ENV === undefined) delete env.NODE_ENV
+    else env.NODE_ENV = NODE_ENV
     process.stdout.write(ERASE)
   }
 }

@@ -18,6 +18,7 @@ export type { Times } from './host/times.ts'
 export { defaultPinsFolder, openPins, type Pins } from './safety/pins.ts'
 export type {
   Asker,
+  AuthProvider,
   CallOptions,
   CallOutput,
   ConfigProblem,
@@ -32,4 +33,5 @@ export type {
   StdioConfig,
   ToolConfig,
   ToolProblem,
+  UnauthorizedContext,
 } from './types.ts'

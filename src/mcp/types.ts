@@ -175,6 +175,20 @@ export type HostEvent =
       readonly client: object | undefined
     }
 
+/** Supplies the bearer token for a remote server. A provider of the MCP SDK is one. */
+export type AuthProvider = {
+  /** Called before each request; without a token the request is sent without one. */
+  token(): Promise<string | undefined>
+  /** Called when the server answers 401; the request is then sent once more. */
+  onUnauthorized?(context: UnauthorizedContext): Promise<void>
+}
+
+export type UnauthorizedContext = {
+  readonly response: Response
+  readonly serverUrl: URL
+  readonly fetchFn: (url: string | URL, init?: RequestInit) => Promise<Response>
+}
+
 /** Many servers, connected in the background, feeding one shelf. */
 export type McpHost = {
   /** Recalls what earlier runs learned of the servers, and the tools of those always loaded: this takes no time. */

@@ -39,7 +39,10 @@ export type GatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> &
 
 export type Gateway = {
   readonly host: McpHost
-  /** A server for one client: of one connection, or of one request where the protocol has no connections. */
+  /**
+   * A server for one client: of one connection, or of one request where the protocol has no connections.
+   * @internal
+   */
   serve(client: ClientKind): Server
   /** For a stateless client nobody keeps a server to tell: this is told instead. */
   readonly onChange: (listener: (event: HostEvent) => void) => () => void

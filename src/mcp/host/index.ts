@@ -1,10 +1,10 @@
 // Many servers, connected in the background, feeding one shelf. Nothing waits for a slow one, and none harms another.
 import { isDeepStrictEqual } from 'node:util'
-import type { AuthProvider } from '@modelcontextprotocol/client'
 import { unsafeKinds } from '../../core/clean-text.ts'
 import type { Server, Shelf } from '../../core/index.ts'
 import type {
   Asker,
+  AuthProvider,
   CallOptions,
   HostEvent,
   ListedTool,

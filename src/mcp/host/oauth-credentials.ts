@@ -11,6 +11,7 @@ import type {
 } from '@modelcontextprotocol/client'
 import { lockFile } from '../file-lock.ts'
 
+/** @internal */
 export type Credentials = {
   readonly server: string
   readonly url: string
@@ -19,6 +20,7 @@ export type Credentials = {
   readonly discovery: OAuthDiscoveryState
 }
 
+/** @internal */
 export type CredentialFile = {
   /** Undefined if there are none. A file that cannot be understood is set aside and told. */
   read(): Promise<Credentials | undefined>
@@ -44,6 +46,7 @@ export function defaultTokenFolder(
   return join(base, 'toolshelf', 'tokens')
 }
 
+/** @internal */
 export function openCredentials({ folder, server, url, notify }: CredentialOptions): CredentialFile {
   const path = join(folder, fileFor(server, url))
   return {

@@ -1,7 +1,6 @@
 // Lets the host into a remote server by a stored login, and keeps that login fresh. It never opens a browser: where a
 // person is needed, the error says which command to run.
 import {
-  type AuthProvider,
   OAuthError,
   OAuthErrorCode,
   refreshAuthorization,
@@ -9,6 +8,7 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 import { oneLine } from '../../core/errors.ts'
+import type { AuthProvider } from '../types.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 import { type CredentialOptions, type Credentials, openCredentials } from './oauth-credentials.ts'
 
@@ -85,6 +85,7 @@ function isRefusal(error: unknown): error is OAuthError {
   return error instanceof OAuthError && REFUSALS.includes(error.code)
 }
 
+/** @internal */
 export function needsLogin(server: string, why?: string): UnauthorizedError {
   return new UnauthorizedError(`needs a login${why ? ` (${why})` : ''}: run "toolshelf login ${server}"`)
 }
@@ -98,7 +99,10 @@ export const briefFetch: typeof fetch = (input, init) => {
   return fetchUpTo(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, bound]) : bound })
 }
 
-/** What went wrong, on one line, without the secrets that a server may have sent back. */
+/**
+ * What went wrong, on one line, without the secrets that a server may have sent back.
+ * @internal
+ */
 export function describe(error: unknown, stored?: Credentials): string {
   const { message, cause } = error as { message?: string; cause?: { code?: string } }
   const { tokens, client } = stored ?? {}

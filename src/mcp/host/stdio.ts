@@ -12,6 +12,7 @@ import { createLineReader } from './lines.ts'
 import { createTail } from './tail.ts'
 import { createThrottle } from './throttle.ts'
 
+/** @internal */
 export type StdioTransport = Transport & {
   readonly pid: number | null
   /** Read by the SDK to see that this is a child process. */
@@ -33,6 +34,7 @@ export type StdioLimits = {
 
 export const stdioLimits: StdioLimits = { longestLine: 32_000_000, grace: 1000 }
 
+/** @internal */
 export function createStdioTransport(
   { command, args, env, cwd }: StdioConfig,
   { longestLine, grace, stuckMs = 30_000 }: StdioLimits = stdioLimits,

@@ -1,0 +1,88 @@
+// Bundles src/ and its packages with esbuild: one file per entry, and chunks that the entries share or load on demand.
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { isBuiltin } from 'node:module'
+import { dirname, join, relative, sep } from 'node:path'
+import { build } from 'esbuild'
+
+/** Stands for the path from an output file to dist/, which is known only once esbuild has placed the module. */
+const TO_DIST = '__PATH_TO_DIST__'
+
+/** Returns esbuild's metafile: which inputs each output holds. */
+export async function bundle({ root, dist, entries }) {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: Object.fromEntries(entries.map((entry) => [entry, join('src', `${entry}.ts`)])),
+    outdir: dist,
+    chunkNames: 'chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    jsx: 'automatic',
+    charset: 'utf8',
+    legalComments: 'none',
+    // React's development build is slow; with DEV set, Ink looks for its own package.json.
+    define: { 'process.env.NODE_ENV': '"production"', 'process.env.DEV': '"false"' },
+    plugins: [placesOfSources(root), builtinsForCommonJs, withoutDeveloperTools],
+    logLevel: 'warning',
+    metafile: true,
+    write: false,
+  })
+  await Promise.all(outputFiles.map((file) => write(file, dist)))
+  return metafile
+}
+
+async function write({ path, text }, dist) {
+  const toDist = relative(dirname(path), dist).split(sep).join('/') || '.'
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, text.replaceAll(TO_DIST, toDist))
+}
+
+/** Keeps `import.meta.url` true: whatever chunk a source file ends up in, it still is where tsc would have put it. */
+function placesOfSources(root) {
+  const source = join(root, 'src')
+  return {
+    name: 'places of sources',
+    setup({ onLoad }) {
+      onLoad({ filter: /[\\/]src[\\/].*\.tsx?$/ }, async ({ path }) => {
+        if (!path.startsWith(source + sep)) return undefined
+        const text = await readFile(path, 'utf8')
+        if (!text.includes('import.meta.url')) return undefined
+        const place = relative(source, path)
+          .split(sep)
+          .join('/')
+          .replace(/\.tsx?$/, '.js')
+        const contents = text.replaceAll(
+          'import.meta.url',
+          `new URL('${TO_DIST}/${place}', import.meta.url).href`,
+        )
+        return { contents, loader: path.endsWith('x') ? 'tsx' : 'ts' }
+      })
+    },
+  }
+}
+
+/** ES modules have no `require`, which bundled CommonJS packages call for Node's own modules. */
+const builtinsForCommonJs = {
+  name: 'builtins for CommonJS',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^[a-z]/ }, ({ path, kind }) =>
+      kind === 'require-call' && isBuiltin(path) ? { path, namespace: 'builtin' } : undefined,
+    )
+    onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)})`,
+    }))
+  },
+}
+
+/** Ink's developer tools need packages that only a developer of Ink installs. */
+const withoutDeveloperTools = {
+  name: 'without developer tools',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^\.\/devtools\.js$/ }, ({ path, importer }) =>
+      /[\\/]node_modules[\\/]ink[\\/]/.test(importer) ? { path, namespace: 'left-out' } : undefined,
+    )
+    onLoad({ filter: /.*/, namespace: 'left-out' }, () => ({ contents: '' }))
+  },
+}
