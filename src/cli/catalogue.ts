@@ -25,13 +25,19 @@ export async function readTools(path: string, terminal: Terminal): Promise<Tool[
 
 /** The servers' tools as `readTools` reads them. */
 export function catalogueOf(statuses: readonly ServerStatus[]): string {
-  const lines = statuses.flatMap(({ config, tools }) =>
+  return toolsOf(statuses)
+    .map((tool) => `${JSON.stringify(tool)}\n`)
+    .join('')
+}
+
+/** The servers' tools as a catalogue has them. */
+export function toolsOf(statuses: readonly ServerStatus[]): Tool[] {
+  return statuses.flatMap(({ config, tools }) =>
     tools.map((listed) => {
       const { name, server, description, inputSchema, searchHint } = toShelvedTool(listed, config)
-      return `${JSON.stringify({ name, server, description, input_schema: inputSchema, searchHint })}\n`
+      return { name, server, description, input_schema: inputSchema, searchHint } as Tool
     }),
   )
-  return lines.join('')
 }
 
 export async function readQueries(path: string, terminal: Terminal): Promise<EvaluationQuery[]> {

@@ -30,7 +30,7 @@ export const chat: Command = {
     'toolshelf chat',
     'toolshelf chat --config .mcp.json --allow "mcp__github__*"',
     'toolshelf chat --resume last',
-    'toolshelf chat --script examples/script.json',
+    'toolshelf chat --script demo',
   ],
   async run(input, terminal) {
     if (!terminal.isInteractive || !process.stdin.isTTY)

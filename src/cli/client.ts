@@ -4,10 +4,11 @@ import { createGateway } from '../messages/gateway.ts'
 import { createMetrics } from '../messages/metrics.ts'
 import { serve } from '../messages/server.ts'
 import { createScriptUpstream } from '../messages/upstream/script.ts'
-import { loadScript, type Script } from '../messages/upstream/script-file.ts'
+import type { Script } from '../messages/upstream/script-file.ts'
 import { rankers } from '../rankers.ts'
 import { CommandError, type Input, type Option, UsageError, urlIn } from './command.ts'
 import { MODEL } from './default-model.ts'
+import { readScriptNamed } from './script-option.ts'
 
 export type OpenedClient = {
   readonly client: Anthropic
@@ -22,7 +23,11 @@ export type OpenedClient = {
 export const modelOptions: { readonly [name: string]: Option } = {
   model: { type: 'string', value: 'id', about: `${MODEL} or ANTHROPIC_MODEL if left out` },
   'base-url': { type: 'string', value: 'url', about: 'of a compatible API, such as `toolshelf serve`' },
-  script: { type: 'string', value: 'file', about: 'no model: answers from a script (docs/script.md)' },
+  script: {
+    type: 'string',
+    value: 'file',
+    about: 'no model: answers from a script (docs/script.md), or from the built-in one: demo',
+  },
 }
 
 export async function openClient(input: Input, environment: NodeJS.ProcessEnv): Promise<OpenedClient> {
@@ -38,7 +43,7 @@ export async function openClient(input: Input, environment: NodeJS.ProcessEnv): 
   const authToken = keyIn(environment, 'ANTHROPIC_AUTH_TOKEN')
   if (!apiKey && !authToken && !baseURL)
     throw new CommandError(
-      'there is no model to speak to. Set ANTHROPIC_API_KEY, name a compatible API with --base-url (for a local model: "toolshelf serve --upstream openai:URL"), or play a script with --script.',
+      'there is no model to speak to. Set ANTHROPIC_API_KEY, name a compatible API with --base-url (for a local model: "toolshelf serve --upstream openai:URL"), or try it without a model: --script demo.',
     )
   const model = input.text('model') ?? environment.ANTHROPIC_MODEL ?? MODEL
   const client = new Anthropic({
@@ -82,7 +87,7 @@ export async function openScript(script: Script, about: string): Promise<OpenedC
 
 async function readScriptFile(file: string): Promise<Script> {
   try {
-    return await loadScript(file)
+    return await readScriptNamed(file)
   } catch (error) {
     throw new CommandError((error as Error).message)
   }

@@ -1,8 +1,9 @@
-// `toolshelf demo`: what Toolshelf saves, on real MCP servers, without a key and without a network.
+// `toolshelf demo`: shows what Toolshelf saves, on real MCP servers and without a key.
 import { modelOptions, openClient } from './client.ts'
 import { type Command, CommandError, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
 import { type Compared, comparedLines, compareWays } from './demo/compare.ts'
+import { provideServers } from './demo/install.ts'
 import { heading, plainLines } from './demo/plain.ts'
 import { type DemoEvent, type DemoOptions, playDemo } from './demo/play.ts'
 import { onInterrupt } from './interrupt.ts'
@@ -12,7 +13,7 @@ import { readUsing, usingOptions } from './using-options.ts'
 export const demo: Command = {
   name: 'demo',
   summary:
-    'Shows what is saved, on real MCP servers, without a key and without a network. The servers come with a clone of the project.',
+    'Shows what is saved, on real MCP servers, without a key. Installs the servers from npm into your cache at the first run; afterwards it needs no network.',
   words: '[--compare] [--json] [--live]',
   options: {
     live: { type: 'boolean', about: 'with a real model; needs ANTHROPIC_API_KEY or --base-url' },
@@ -45,7 +46,9 @@ export const demo: Command = {
     const stop = new AbortController()
     const forget = onInterrupt(stop)
     try {
-      const playing = { live, using, prices, pricedAs, signal: stop.signal }
+      const packages = await provideServers({ tell: terminal.tell, signal: stop.signal })
+      if (packages === undefined) return 130
+      const playing = { packages, live, using, prices, pricedAs, signal: stop.signal }
       if (input.isSet('compare')) await compare(playing, input, terminal)
       else await show(playDemo(playing), live?.about, input, terminal)
     } finally {
@@ -70,14 +73,14 @@ async function show(
 }
 
 async function compare(
-  { live, prices, pricedAs, signal }: DemoOptions,
+  { packages, live, prices, pricedAs, signal }: DemoOptions,
   input: Input,
   terminal: Terminal,
 ): Promise<void> {
   const isJson = input.isSet('json')
   if (!isJson) terminal.print(`${heading(live?.about)}\n`)
   const onBegin = (name: string, at: number, of: number) => terminal.tell(`${at} of ${of}: ${name} …`)
-  const compared = await compareWays({ live, prices, pricedAs, signal, onBegin })
+  const compared = await compareWays({ packages, live, prices, pricedAs, signal, onBegin })
   if (signal.aborted) return
   if (isJson) terminal.print(JSON.stringify({ ways: compared.map(toJson) }))
   else for (const line of comparedLines(compared, live !== undefined)) print(line, terminal)

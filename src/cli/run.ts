@@ -66,7 +66,7 @@ export const run: Command = {
     'toolshelf run "file an issue about the failing test" --config .mcp.json --allow "Bash,mcp__github__*"',
     'git diff | toolshelf run "review this" --json',
     'toolshelf run - < prompt.md',
-    'toolshelf run "hello" --script examples/script.json',
+    'toolshelf run "hello" --script demo',
   ],
   async run(input, terminal) {
     if (input.isSet('json') && input.isSet('stream-json'))

@@ -1,24 +1,30 @@
-// `toolshelf search`: what a query finds in a catalogue, and why.
+// `toolshelf search`: shows what a query finds among the tools of your servers, or of a catalogue, and why.
 import { find } from '../core/calls/query.ts'
 import type { PoolTool, Rank } from '../core/index.ts'
 import { explainHybrid, warmUpEntries } from '../rankers.ts'
 import type { WordMatch } from '../search/explain.ts'
 import { catalogueEntries, createLexicalIndex, type Part } from '../search/index.ts'
 import { readTools } from './catalogue.ts'
-import { type Command, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
+import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
 import { printable } from './printable.ts'
 import { rankerOption, readLimit, readRanker } from './rank-option.ts'
+import { listServerTools } from './server-tools.ts'
 import { table } from './table.ts'
 
 export const search: Command = {
   name: 'search',
-  summary: 'Shows which tools of a catalogue a query finds.',
-  words: '<query> --catalog <tools.jsonl>',
+  summary: 'Shows which tools of your MCP servers, or of a catalogue, a query finds.',
+  words: '<query> [--config <files>] [--catalog <tools.jsonl>]',
   options: {
+    config: {
+      type: 'string',
+      value: 'files',
+      about: 'whose servers to start and search; your toolshelf.json if left out',
+    },
     catalog: {
       type: 'string',
       value: 'file',
-      about: 'one tool a line: {name, description, input_schema, server?}',
+      about: 'search this file instead: one tool a line, {name, description, input_schema, server?}',
     },
     ranker: { ...rankerOption, about: `${rankerOption.about}; hybrid if left out` },
     limit: { type: 'string', value: 'number', about: 'how many hits at most; 5 if left out' },
@@ -26,13 +32,16 @@ export const search: Command = {
     json: { type: 'boolean', about: 'print {"hits": [{"name", "score", …}]}' },
   },
   examples: [
-    'toolshelf search "create github issue" --catalog tools.jsonl',
+    'toolshelf search "create github issue"',
+    'toolshelf search "send message" --config ~/.cursor/mcp.json',
     'toolshelf search "+slack send" --catalog tools.jsonl --explain',
   ],
   async run(input, terminal) {
-    const { query, catalog, name, limit } = readWords(input)
+    const { query, catalog, config, name, limit } = readWords(input)
     const rank = readRanker(name)
-    const tools = catalogueEntries(await readTools(catalog, terminal))
+    const listed =
+      catalog === undefined ? await listServerTools(config, terminal) : await readTools(catalog, terminal)
+    const tools = catalogueEntries(listed)
     if (name === 'model' && !(await warmUpEntries(tools)))
       terminal.tell('The encoder is not installed: as hybrid.')
     const found = await findWith(rank, tools, query, limit, terminal)
@@ -50,15 +59,19 @@ export const search: Command = {
   },
 }
 
-function readWords({ words, text, isSet }: Input) {
+function readWords(input: Input) {
+  const { words, text, isSet } = input
   const query = words.join(' ').trim()
   if (query === '') throw new UsageError('what to search for is missing.')
   const catalog = text('catalog')
-  if (!catalog) throw new UsageError('--catalog is missing: a file with one tool a line.')
+  if (catalog === '') throw new UsageError('--catalog names no file.')
+  const config = filesIn(input)
+  if (catalog !== undefined && config !== undefined)
+    throw new UsageError('--config and --catalog name two things to search; use one.')
   const name = text('ranker') ?? 'hybrid'
   if (isSet('explain') && !EXPLAINED.includes(name))
     throw new UsageError(`--explain goes with ${EXPLAINED.join(', ')}.`)
-  return { query, catalog, name, limit: readLimit(text('limit'), 5) }
+  return { query, catalog, config, name, limit: readLimit(text('limit'), 5) }
 }
 
 const EXPLAINED = ['hybrid', 'model', 'lexical']

@@ -33,7 +33,7 @@ export const serve: Command = {
       type: 'string',
       value: 'where',
       values: ['anthropic', 'openai:', 'responses:', 'script:'],
-      about: 'anthropic (default), a compatible URL, openai:URL, responses:URL or script:FILE',
+      about: 'anthropic (default), a compatible URL, openai:URL, responses:URL, script:FILE or script:demo',
     },
     mode: {
       type: 'string',
@@ -86,7 +86,7 @@ export const serve: Command = {
   examples: [
     'ANTHROPIC_BASE_URL=http://127.0.0.1:3388 claude',
     'toolshelf serve --upstream openai:http://127.0.0.1:11434/v1 --mode shelve',
-    'toolshelf serve --upstream script:examples/script.json --port 0',
+    'toolshelf serve --upstream script:demo --port 0',
     'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0 --allow tools.example.com',
   ],
   async run(input, terminal) {

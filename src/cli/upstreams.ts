@@ -4,14 +4,14 @@ import { createChatUpstream } from '../messages/upstream/chat.ts'
 import { ANTHROPIC, createMessagesUpstream } from '../messages/upstream/messages.ts'
 import { createResponsesUpstream } from '../messages/upstream/responses.ts'
 import { createScriptUpstream } from '../messages/upstream/script.ts'
-import { loadScript } from '../messages/upstream/script-file.ts'
 import { CommandError, UsageError } from './command.ts'
+import { readScriptNamed } from './script-option.ts'
 
 export type Environment = { readonly [name: string]: string | undefined }
 
 const OPENAI = new URL('https://api.openai.com/v1')
 
-/** `anthropic`, a URL, `openai[:URL]`, `responses[:URL]` or `script:FILE`. */
+/** `anthropic`, a URL, `openai[:URL]`, `responses[:URL]` `script:FILE` or `script:demo`. */
 export async function openUpstream(
   given: string,
   wire: Wire | undefined,
@@ -39,7 +39,7 @@ export async function openUpstream(
         )
       case 'script':
         return createScriptUpstream(
-          withDefined({ script: await loadScript(rest), name: `script:${rest}`, wire }),
+          withDefined({ script: await readScriptNamed(rest), name: `script:${rest}`, wire }),
         )
       default:
         return createMessagesUpstream({ url: addressOf(given), key: own, wire })
@@ -57,7 +57,7 @@ function addressOf(text: string): URL {
     throw new UsageError('--upstream holds a password or a key; give it as TOOLSHELF_UPSTREAM_KEY instead.')
   }
   throw new UsageError(
-    `--upstream is "${text}"; use anthropic, an http(s) URL, openai:URL, responses:URL or script:FILE.`,
+    `--upstream is "${text}"; use anthropic, an http(s) URL, openai:URL, responses:URL, script:FILE or script:demo.`,
   )
 }
 

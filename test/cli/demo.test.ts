@@ -6,13 +6,15 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Ledger } from '../../src/cli/demo/ledger.ts'
 import { playDemo } from '../../src/cli/demo/play.ts'
-import { demoConfig } from '../../src/cli/demo/servers.ts'
+import { demoServers, folderWithAll, packagesBeside } from '../../src/cli/demo/servers.ts'
 import { prices } from '../../src/core/figures/prices.ts'
 import { served } from '../agent/support.ts'
 import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace, noTerminal, open } from '../terminal/support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
+
+const packages = folderWithAll(packagesBeside()) ?? ''
 
 async function demo(
   words: readonly string[],
@@ -149,6 +151,7 @@ describe('toolshelf demo', () => {
     const using = { describe: 40, remind: 2, preload: false, learn: false }
     const close = async () => {}
     for await (const event of playDemo({
+      packages,
       live: { ...live, close },
       using,
       prices,
@@ -306,13 +309,15 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
 
 it('H7 starts no package of the folder that somebody is in', () => {
   const { folder } = newPlace()
-  const planted = join(folder, 'node_modules/@modelcontextprotocol/server-memory/dist/index.js')
-  mkdirSync(dirname(planted), { recursive: true })
-  writeFileSync(planted, '')
+  for (const server of Object.values(demoServers)) {
+    const planted = join(folder, 'node_modules', server.package, server.script)
+    mkdirSync(dirname(planted), { recursive: true })
+    writeFileSync(planted, '')
+  }
   const before = process.cwd()
   process.chdir(folder)
   onTestFinished(() => process.chdir(before))
-  const { mcpServers, missing } = demoConfig(folder, join(folder, 'installed-without-servers'))
-  expect(mcpServers).toEqual({})
-  expect(missing).toContain('memory')
+  const here = join(process.cwd(), 'node_modules')
+  expect(folderWithAll([here])).toBe(here)
+  expect(packagesBeside()).not.toContain(here)
 })

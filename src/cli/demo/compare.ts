@@ -28,6 +28,7 @@ export type Compared = {
 }
 
 export type ComparingOptions = {
+  readonly packages: string
   readonly live: OpenedClient | undefined
   readonly prices: PriceTable
   readonly pricedAs: string

@@ -23,7 +23,7 @@ export function plainLines(event: DemoEvent, live: string | undefined): string[]
     case 'turn':
       return [turnLine(event.ledger.turns.at(-1))]
     case 'done':
-      return ['', ...finalWords(event.ledger, event.missing)]
+      return ['', ...finalWords(event.ledger)]
   }
 }
 
@@ -64,7 +64,7 @@ export function extra({ extraRoundTrips }: Pick<LedgerTurn, 'extraRoundTrips'>):
   return `, ${extraRoundTrips} extra round ${extraRoundTrips === 1 ? 'trip' : 'trips'}`
 }
 
-export function finalWords(ledger: Ledger, missing: readonly string[]): string[] {
+export function finalWords(ledger: Ledger): string[] {
   const { turns } = ledger
   const total = ledger.total()
   const most = Math.max(...turns.map(({ tokensWithout }) => tokensWithout), 1)
@@ -79,7 +79,6 @@ export function finalWords(ledger: Ledger, missing: readonly string[]): string[]
     `  total   ${number(total.tokensWithout)} without, ${number(total.tokensWith)} with: ${total.savedShare} % saved`,
     ...money(total),
     `  ${total.searches} ${total.searches === 1 ? 'search' : 'searches'}${extra(total)}; cached prefix kept in ${total.prefixKept} of ${total.rounds} requests`,
-    ...(missing.length > 0 ? [`  not installed, so left out: ${missing.join(', ')}`] : []),
     '',
     'With your own servers:',
     '  toolshelf doctor   what they cost',

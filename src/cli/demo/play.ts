@@ -30,11 +30,12 @@ export type DemoEvent =
   | {
       readonly type: 'done'
       readonly ledger: Ledger
-      readonly missing: readonly string[]
       readonly pins: readonly LearnedPin[]
     }
 
 export type DemoOptions = {
+  /** The folder of packages that holds the servers (install.ts). */
+  readonly packages: string
   /** A real model; the script if left out. */
   readonly live: OpenedClient | undefined
   readonly using: UsingOptions
@@ -64,16 +65,11 @@ export async function* playDemo(options: DemoOptions): AsyncGenerator<DemoEvent>
 async function* playIn(
   folder: string,
   { client, model, isScript }: OpenedClient,
-  { using: wanted, prices, pricedAs, memory = folder, signal }: DemoOptions,
+  { packages, using: wanted, prices, pricedAs, memory = folder, signal }: DemoOptions,
 ): AsyncGenerator<DemoEvent> {
-  const { mcpServers, missing } = demoConfig(folder)
   const file = join(folder, 'mcp.json')
-  await writeFile(file, JSON.stringify({ mcpServers }))
+  await writeFile(file, JSON.stringify(demoConfig(packages, folder)))
   const { servers } = await readConfig([file])
-  if (servers.length < 3)
-    throw new CommandError(
-      'the demo needs MCP servers that only a clone of the project installs. Clone it, and run "npm start".',
-    )
   const notify = () => {}
   const shelf = createShelf({
     notify,
@@ -111,7 +107,7 @@ async function* playIn(
       yield { type: 'turn', ledger }
     }
     using.close(agent.messages)
-    if (!signal.aborted) yield { type: 'done', ledger, missing, pins: using.pins() }
+    if (!signal.aborted) yield { type: 'done', ledger, pins: using.pins() }
   } finally {
     await host.close()
   }

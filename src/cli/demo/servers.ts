@@ -1,57 +1,81 @@
-// The real MCP servers of the demo: packages that a clone of the project installs anyway.
+// The real MCP servers of the demo, from the packages beside us or from npm into the user's cache.
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Ours alone: what the folder has that somebody is in, a stranger may have put there. */
-const OWN_PACKAGES = fileURLToPath(new URL('../../../node_modules', import.meta.url))
-
-type Started = {
+type DemoServer = {
+  readonly package: string
+  readonly version: string
+  /** Inside the package. */
   readonly script: string
-  readonly args?: readonly string[]
-  readonly env?: { readonly [name: string]: string }
+  readonly args?: (folder: string) => readonly string[]
+  readonly env?: (folder: string) => { readonly [name: string]: string }
 }
 
-/** `folder` is where they may write. Keys that are none let a server start and list its tools. */
-function known(folder: string): { readonly [name: string]: Started } {
-  return {
-    filesystem: { script: '@modelcontextprotocol/server-filesystem/dist/index.js', args: [folder] },
-    memory: {
-      script: '@modelcontextprotocol/server-memory/dist/index.js',
-      env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') },
-    },
-    everything: { script: '@modelcontextprotocol/server-everything/dist/index.js' },
-    github: {
-      script: '@modelcontextprotocol/server-github/dist/index.js',
-      env: { GITHUB_PERSONAL_ACCESS_TOKEN: 'none' },
-    },
-    notion: { script: '@notionhq/notion-mcp-server/bin/cli.mjs', env: { NOTION_TOKEN: 'none' } },
-    trello: {
-      script: '@delorenj/mcp-server-trello/build/index.js',
-      env: { TRELLO_API_KEY: 'none', TRELLO_TOKEN: 'none' },
-    },
-  }
+/** Keys that are none let a server start and list its tools. */
+export const demoServers: { readonly [name: string]: DemoServer } = {
+  filesystem: {
+    package: '@modelcontextprotocol/server-filesystem',
+    version: '2026.8.31',
+    script: 'dist/index.js',
+    args: (folder) => [folder],
+  },
+  memory: {
+    package: '@modelcontextprotocol/server-memory',
+    version: '2026.8.31',
+    script: 'dist/index.js',
+    env: (folder) => ({ MEMORY_FILE_PATH: join(folder, 'memory.jsonl') }),
+  },
+  everything: {
+    package: '@modelcontextprotocol/server-everything',
+    version: '2026.8.31',
+    script: 'dist/index.js',
+  },
+  github: {
+    package: '@modelcontextprotocol/server-github',
+    version: '2025.4.8',
+    script: 'dist/index.js',
+    env: () => ({ GITHUB_PERSONAL_ACCESS_TOKEN: 'none' }),
+  },
+  notion: {
+    package: '@notionhq/notion-mcp-server',
+    version: '2.5.2',
+    script: 'bin/cli.mjs',
+    env: () => ({ NOTION_TOKEN: 'none' }),
+  },
+  trello: {
+    package: '@delorenj/mcp-server-trello',
+    version: '1.8.1',
+    script: 'build/index.js',
+    env: () => ({ TRELLO_API_KEY: 'none', TRELLO_TOKEN: 'none' }),
+  },
 }
 
-/** A configuration as a person would have it; servers that are not installed are left out. They leave nothing at home. */
-export function demoConfig(
-  folder: string,
-  packages = OWN_PACKAGES,
-): { mcpServers: object; missing: string[] } {
-  const found: Record<string, object> = {}
-  const missing: string[] = []
-  for (const [name, { script, args = [], env = {} }] of Object.entries(known(folder))) {
-    const path = join(packages, script)
-    if (!existsSync(path)) missing.push(name)
-    else {
-      const home = { HOME: folder, USERPROFILE: folder }
-      found[name] = {
-        command: process.execPath,
-        args: [path, ...args],
-        env: { ...home, ...env },
-        cwd: folder,
-      }
-    }
-  }
-  return { mcpServers: found, missing }
+/** Folders with packages that need no installation: our own, as a clone has them, and those we are installed among. */
+export function packagesBeside(): string[] {
+  const own = fileURLToPath(new URL('../../../node_modules', import.meta.url))
+  const around = join(own, '..', '..')
+  return basename(around) === 'node_modules' ? [own, around] : [own]
+}
+
+/** Which of `folders` has all of the servers. */
+export function folderWithAll(folders: readonly string[]): string | undefined {
+  const all = Object.values(demoServers)
+  return folders.find((folder) =>
+    all.every((server) => existsSync(join(folder, server.package, server.script))),
+  )
+}
+
+/** A configuration as a person would have it. The servers write into `folder` only, and leave nothing at home. */
+export function demoConfig(packages: string, folder: string): object {
+  const entries = Object.entries(demoServers).map(([name, server]) => [
+    name,
+    {
+      command: process.execPath,
+      args: [join(packages, server.package, server.script), ...(server.args?.(folder) ?? [])],
+      env: { HOME: folder, USERPROFILE: folder, ...server.env?.(folder) },
+      cwd: folder,
+    },
+  ])
+  return { mcpServers: Object.fromEntries(entries) }
 }

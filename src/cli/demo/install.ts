@@ -1,0 +1,99 @@
+// Installs the demo's MCP servers with npm into the user's cache, once; later runs find them there.
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import spawn from 'cross-spawn'
+import { defaultCacheFolder } from '../../mcp/host/definition-cache.ts'
+import { CommandError } from '../command.ts'
+import { printable } from '../printable.ts'
+import { demoServers, folderWithAll, packagesBeside } from './servers.ts'
+
+export type InstallOptions = {
+  readonly tell: (message: string) => void
+  readonly signal: AbortSignal
+  /** Looked into before anything is installed. */
+  readonly beside?: readonly string[]
+  readonly cache?: string
+}
+
+const LONGEST_INSTALL_MS = 5 * 60_000
+const LONGEST_OUTPUT = 4000
+
+/** The folder of packages that holds the servers; undefined when the person interrupted. */
+export async function provideServers(options: InstallOptions): Promise<string | undefined> {
+  const { tell, signal, beside = packagesBeside(), cache = cacheFolder() } = options
+  const installed = join(cache, 'node_modules')
+  const found = folderWithAll([...beside, installed])
+  if (found !== undefined) return found
+  const count = Object.keys(demoServers).length
+  tell(`The demo installs its ${count} MCP servers from npm into ${cache}, once; this takes a minute.`)
+  try {
+    await mkdir(dirname(cache), { recursive: true })
+    const unfinished = await mkdtemp(`${cache}-`)
+    try {
+      await writeFile(join(unfinished, 'package.json'), JSON.stringify(manifest()))
+      await runNpm(unfinished, signal)
+      if (folderWithAll([join(unfinished, 'node_modules')]) === undefined)
+        throw new Error('npm succeeded, but not all packages hold what the demo starts')
+      // A run that was faster has the same in there; remains of an older one are replaced.
+      if (folderWithAll([installed]) === undefined) {
+        await rm(cache, { recursive: true, force: true })
+        await rename(unfinished, cache)
+      }
+    } finally {
+      await rm(unfinished, { recursive: true, force: true })
+    }
+  } catch (error) {
+    if (signal.aborted) return undefined
+    throw new CommandError(
+      `the demo's MCP servers could not be installed: ${printable((error as Error).message)}\nThey come from the npm registry: check that "npm" runs and reaches it ("npm ping"), then run the demo again.`,
+    )
+  }
+  return installed
+}
+
+/** One folder per set of versions. */
+function cacheFolder(): string {
+  const versions = createHash('sha256').update(JSON.stringify(manifest())).digest('hex').slice(0, 8)
+  return join(dirname(defaultCacheFolder()), `demo-servers-${versions}`)
+}
+
+function manifest(): object {
+  const servers = Object.values(demoServers)
+  return {
+    private: true,
+    dependencies: Object.fromEntries(servers.map((server) => [server.package, server.version])),
+  }
+}
+
+/** None of the servers needs an install script. */
+const NPM = [
+  'install',
+  '--global=false',
+  '--ignore-scripts',
+  '--no-package-lock',
+  '--no-audit',
+  '--no-fund',
+  '--loglevel=error',
+]
+
+async function runNpm(cwd: string, signal: AbortSignal): Promise<void> {
+  const bound = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_INSTALL_MS)])
+  const child = spawn('npm', NPM, { cwd, stdio: ['ignore', 'ignore', 'pipe'], signal: bound })
+  let output = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    output = (output + text).slice(-LONGEST_OUTPUT)
+  })
+  await new Promise<void>((resolve, reject) => {
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      reject(new Error(error.code === 'ENOENT' ? 'there is no command "npm"' : whyEnded(error))),
+    )
+    child.once('close', (code) =>
+      code === 0 ? resolve() : reject(new Error(`npm ended with code ${code}\n${output.trim()}`)),
+    )
+  })
+}
+
+function whyEnded({ name, message }: Error): string {
+  return name === 'AbortError' ? `npm took longer than ${LONGEST_INSTALL_MS / 60_000} minutes` : message
+}

@@ -1,0 +1,57 @@
+// Starts the servers of a configuration and lists their tools, for commands that only want to look at them.
+import { createShelf, type Tool } from '../core/index.ts'
+import { readConfig } from '../mcp/config/config.ts'
+import { thisMachine, userConfigFiles } from '../mcp/config/places.ts'
+import { createMcpHost } from '../mcp/host/index.ts'
+import type { ServerConfig } from '../mcp/types.ts'
+import { toolsOf } from './catalogue.ts'
+import { CommandError, type Terminal } from './command.ts'
+import { storedLogins } from './logins.ts'
+import { printable } from './printable.ts'
+import { version } from './version.ts'
+
+const LONGEST_WAIT_MS = 60_000
+
+/** Servers that fail are named, and the others' tools listed. */
+export async function listServerTools(
+  named: readonly string[] | undefined,
+  terminal: Terminal,
+): Promise<Tool[]> {
+  const tell = (message: string) => terminal.tell(printable(message))
+  const servers = await readServers(named, tell)
+  const host = createMcpHost({
+    shelf: createShelf({}),
+    servers: servers.map((server) => ({ ...server, lazy: false })),
+    authorize: storedLogins(tell),
+    notify: tell,
+    clientInfo: { name: 'toolshelf', version: version() },
+  })
+  try {
+    host.start()
+    await host.settled({ timeout: LONGEST_WAIT_MS })
+    const statuses = host.status()
+    for (const { name, state, reason } of statuses)
+      if (state !== 'connected' && state !== 'disabled')
+        tell(`Not searched: ${name}: ${reason ?? 'it is still starting'}`)
+    const tools = toolsOf(statuses)
+    if (tools.length === 0)
+      throw new CommandError('no server lists a tool. Run "toolshelf doctor" to see how they are.')
+    return tools
+  } finally {
+    await host.close()
+  }
+}
+
+async function readServers(
+  named: readonly string[] | undefined,
+  tell: (message: string) => void,
+): Promise<readonly ServerConfig[]> {
+  const files = named ?? userConfigFiles(thisMachine())
+  const { servers, problems } = await readConfig(files)
+  for (const { file, server, message } of problems)
+    tell(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
+  if (servers.length > 0) return servers
+  throw new CommandError(
+    `no MCP server is configured in ${files.join(', ')}. Name a configuration with --config or a file of tools with --catalog, or run "toolshelf import" to take over the servers of your clients.`,
+  )
+}
