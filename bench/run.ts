@@ -1,4 +1,4 @@
-// `npm run bench [cost|tokens|zoo|speed|quality|mcp|mcp-stall|messages|messages-load|messages-soak] [file,
+// `npm run bench [cost|tokens|zoo|speed|start|quality|mcp|mcp-stall|messages|messages-load|messages-soak] [file,
 // folder, parts or minutes]`: one bench, or cost and speed, which need no data.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 const benches = [
   'cost',
   'speed',
+  'start',
   'tokens',
   'zoo',
   'quality',

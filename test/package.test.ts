@@ -1,9 +1,20 @@
 // The package as a user gets it: packed, installed in an empty project, run and type-checked there.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -14,6 +25,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
 const minutes = 60_000
+/** README.md names it. */
+const OLDEST_TYPESCRIPT = '5.0.4'
 
 const shelf = `createShelf({
   tools: [
@@ -47,26 +60,35 @@ export async function ask(client: Anthropic): Promise<Anthropic.Message> {
 }
 `
 
+const everyEntry = `
+import * as root from 'toolshelf'
+import * as agent from 'toolshelf/agent'
+import * as core from 'toolshelf/core'
+import * as mcp from 'toolshelf/mcp'
+import * as messages from 'toolshelf/messages'
+import * as oracle from 'toolshelf/oracle'
+
+export const surfaces = [root, agent, core, mcp, messages, oracle]
+`
+
+const strictly = { strict: true, noEmit: true, target: 'es2022', module: 'nodenext' }
 const tsconfig = {
-  compilerOptions: {
-    strict: true,
-    noEmit: true,
-    target: 'es2023',
-    lib: ['es2023', 'dom'],
-    module: 'nodenext',
-    types: [],
-  },
+  compilerOptions: { ...strictly, lib: ['es2023', 'dom'], types: [] },
   files: ['use.ts'],
 }
+const oldTsconfig = { compilerOptions: { ...strictly, types: ['node'] }, files: ['entries.ts'] }
 
 let project: string
 let packed: Packed
+/** What `npm install toolshelf` brings. */
+let installed: string[]
 
 /** Runs a command; a failure shows everything the command printed. */
-function run(command: string, args: string[], cwd: string): string {
+function run(command: string, args: string[], cwd: string, env = process.env): string {
   try {
     return execFileSync(command, args, {
       cwd,
+      env,
       encoding: 'utf8',
       shell: process.platform === 'win32' && command === 'npm',
     })
@@ -86,9 +108,13 @@ beforeAll(() => {
     join(project, 'package.json'),
     JSON.stringify({ name: 'user', private: true, type: 'module' }),
   )
-  const sdk = `@anthropic-ai/sdk@${manifest.dependencies['@anthropic-ai/sdk']}`
-  const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error']
-  run('npm', ['install', `./${packed.filename}`, sdk, ...quiet], project)
+  const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', '--omit=optional']
+  run('npm', ['install', `./${packed.filename}`, ...quiet], project)
+  installed = readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'))
+  const others = ['@anthropic-ai/sdk', '@types/node'].map(
+    (name) => `${name}@${manifest.devDependencies[name]}`,
+  )
+  run('npm', ['install', ...others, `typescript@${OLDEST_TYPESCRIPT}`, ...quiet], project)
 }, 3 * minutes)
 
 afterAll(() => {
@@ -99,10 +125,41 @@ describe('the packed package', () => {
   test('holds the built files and papers only, and is small', () => {
     const paths = packed.files.map(({ path }) => path)
     const known =
-      /^(dist\/.+\.(js|js\.map|d\.ts)|(README|CHANGELOG|ARCHITECTURE)\.md|LICENSE|data\/(meaning\.bin|NOTICE|LICENSE-APACHE-2\.0)|docs\/(guides\/)?[\w.-]+\.(json|md|svg)|examples\/script\.json|package\.json)$/
+      /^(dist\/(.+\.(js|d\.ts)|THIRD-PARTY-LICENSES\.txt)|(README|CHANGELOG|ARCHITECTURE|SECURITY)\.md|LICENSE|data\/(meaning\.bin|NOTICE|LICENSE-APACHE-2\.0)|docs\/(guides\/)?[\w.-]+\.(json|md|svg)|examples\/script\.json|package\.json)$/
     expect(paths.filter((path) => !known.test(path) || /\.test\./.test(path))).toEqual([])
     expect(paths).toContain('dist/index.js')
     expect(packed.unpackedSize).toBeLessThan(12_000_000)
+  })
+
+  test('installs no other package', () => {
+    expect(installed).toEqual(['toolshelf'])
+  })
+
+  test('gives the licence of every package whose code it holds', () => {
+    const licences = readFileSync(join(root, 'dist/THIRD-PARTY-LICENSES.txt'), 'utf8')
+    const listed = licences.split(`\n\n${'-'.repeat(80)}\n\n`).slice(1)
+    const names = new Set(listed.map((part) => part.split(' ')[0]))
+    for (const name of ['ink', '@modelcontextprotocol/server', 're2js', 'ajv']) expect(names).toContain(name)
+    expect(listed.filter((part) => !/permi|Apache License|public domain/i.test(part))).toEqual([])
+    // esbuild writes the path of each module in front of its code.
+    const code = packed.files.filter(({ path }) => path.endsWith('.js'))
+    const bundled = code.flatMap(({ path }) => {
+      const modules = readFileSync(join(root, path), 'utf8').matchAll(
+        /^ *\/\/ .*node_modules\/((?:@[^/]+\/)?[^/]+)\//gm,
+      )
+      return [...modules].map(([, name]) => name)
+    })
+    expect(bundled.length).toBeGreaterThan(100)
+    expect(bundled.filter((name) => !names.has(name))).toEqual([])
+  })
+
+  test('has types that name no package but Node', () => {
+    const types = packed.files.filter(({ path }) => path.endsWith('.d.ts'))
+    const named = types.flatMap(({ path }) => {
+      const text = readFileSync(join(root, path), 'utf8')
+      return [...text.matchAll(/(?:from|import\()\s*['"]([^.'"][^'"]*)['"]/g)].map(([, name]) => name)
+    })
+    expect(named.filter((name) => !isBuiltin(name ?? ''))).toEqual([])
   })
 
   test('has a sound package.json', async () => {
@@ -119,12 +176,77 @@ describe('the packed package', () => {
     expect(names).not.toContain('mcp__slack__send_message')
   })
 
+  test('runs from a host’s bundle', async () => {
+    writeFileSync(join(project, 'use.js'), plainUse)
+    const outfile = join(project, 'bundle.mjs')
+    const options = { bundle: true, format: 'esm', platform: 'node', logLevel: 'error' } as const
+    await build({ ...options, absWorkingDir: project, entryPoints: ['use.js'], outfile })
+    expect(JSON.parse(run(process.execPath, [outfile], tmpdir()))).toContain('ToolSearch')
+  })
+
   test(
     'type-checks strictly and fits the SDK',
     () => {
       writeFileSync(join(project, 'use.ts'), typedUse)
       writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(tsconfig))
       expect(run(process.execPath, [tsc, '-p', '.'], project)).toBe('')
+    },
+    2 * minutes,
+  )
+
+  test(
+    `every entry type-checks strictly with TypeScript ${OLDEST_TYPESCRIPT}`,
+    () => {
+      expect(readFileSync(join(root, 'README.md'), 'utf8')).toContain('TypeScript 5.0 or newer')
+      writeFileSync(join(project, 'entries.ts'), everyEntry)
+      writeFileSync(join(project, 'tsconfig.old.json'), JSON.stringify(oldTsconfig))
+      const oldTsc = join(project, 'node_modules/typescript/bin/tsc')
+      expect(run(process.execPath, [oldTsc, '-p', 'tsconfig.old.json'], project)).toBe('')
+    },
+    2 * minutes,
+  )
+})
+
+describe('the installed command line, in an empty folder', () => {
+  const toolshelf = (words: readonly string[], env: NodeJS.ProcessEnv = {}) => {
+    const folder = join(project, 'empty')
+    const home = join(project, 'home')
+    for (const one of [folder, home]) mkdirSync(one, { recursive: true })
+    const main = join(project, 'node_modules/toolshelf', manifest.bin.toolshelf)
+    const { XDG_CACHE_HOME, XDG_STATE_HOME, XDG_CONFIG_HOME, ...inherited } = process.env
+    return run(process.execPath, [main, ...words], folder, { ...inherited, HOME: home, ...env })
+  }
+
+  test('answers from the built-in script', () => {
+    expect(toolshelf(['run', 'hello', '--script', 'demo'])).toContain('I am a script, not a model')
+  })
+
+  test('searches the servers of a configuration', () => {
+    const script = join(root, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
+    const config = join(project, 'mcp.json')
+    writeFileSync(
+      config,
+      JSON.stringify({ mcpServers: { everything: { command: process.execPath, args: [script] } } }),
+    )
+    const { hits } = JSON.parse(toolshelf(['search', 'add two numbers', '--config', config, '--json']))
+    expect(hits[0]).toMatchObject({ name: 'get-sum', server: 'everything' })
+  })
+
+  test.skipIf(process.platform === 'win32')(
+    'plays the demo with servers that npm installs once',
+    () => {
+      const bin = join(project, 'bin')
+      mkdirSync(bin)
+      const npm = join(bin, 'npm')
+      // In place of the registry: the same versions, as this project has them.
+      writeFileSync(
+        npm,
+        `#!/bin/sh\necho "$@" >> "${project}/npm.log"\nln -s "${root}/node_modules" node_modules\n`,
+      )
+      chmodSync(npm, 0o755)
+      const { total } = JSON.parse(toolshelf(['demo', '--json'], { PATH: `${bin}:${process.env.PATH}` }))
+      expect(total.tools).toBeGreaterThan(100)
+      expect(readFileSync(join(project, 'npm.log'), 'utf8')).toMatch(/^install .*--ignore-scripts/)
     },
     2 * minutes,
   )

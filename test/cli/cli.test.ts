@@ -82,7 +82,8 @@ describe('toolshelf search', () => {
 
   it.each([
     [['search', '--catalog', 'x'], 2, 'what to search for is missing'],
-    [['search', 'x'], 2, '--catalog is missing'],
+    [['search', 'x', '--catalog', tools, '--config', 'x.json'], 2, '--config and --catalog name two things'],
+    [['search', 'x', '--config', 'nowhere.json'], 1, 'no MCP server is configured in nowhere.json'],
     [['search', 'x', '--catalog', tools, '--ranker', 'best'], 2, 'there is no ranker "best"'],
     [['search', 'x', '--catalog', tools, '--limit', '0'], 2, '--limit is "0"'],
     [['search', 'x', '--catalog', 'nowhere.jsonl'], 1, 'cannot read nowhere.jsonl (ENOENT)'],

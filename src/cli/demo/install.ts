@@ -89,10 +89,18 @@ async function runNpm(cwd: string, signal: AbortSignal): Promise<void> {
       reject(new Error(error.code === 'ENOENT' ? 'there is no command "npm"' : whyEnded(error))),
     )
     child.once('close', (code) =>
-      code === 0 ? resolve() : reject(new Error(`npm ended with code ${code}\n${output.trim()}`)),
+      code === 0 ? resolve() : reject(new Error(`npm ended with code ${code}\n${gistOf(output)}`)),
     )
   })
 }
+
+/** Without the stack traces that npm prints. */
+function gistOf(output: string): string {
+  const lines = output.split('\n').filter((line) => /^npm error \S/.test(line) && !/^npm error \}/.test(line))
+  return lines.slice(0, MOST_LINES).join('\n')
+}
+
+const MOST_LINES = 6
 
 function whyEnded({ name, message }: Error): string {
   return name === 'AbortError' ? `npm took longer than ${LONGEST_INSTALL_MS / 60_000} minutes` : message
