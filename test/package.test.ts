@@ -76,7 +76,7 @@ const tsconfig = {
   compilerOptions: { ...strictly, lib: ['es2023', 'dom'], types: [] },
   files: ['use.ts'],
 }
-const oldTsconfig = { compilerOptions: { ...strictly, types: ['node'] }, files: ['entries.ts'] }
+const oldTsconfig = { compilerOptions: { ...strictly, lib: ['es2022'], types: ['node'] }, files: ['entries.ts'] }
 
 let project: string
 let packed: Packed

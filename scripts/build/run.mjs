@@ -1,8 +1,7 @@
 // `npm run build`: bundles src/ with every package it imports into dist/, with types for the library's entries and the
 // licences of what was bundled.
 import { execFile } from 'node:child_process'
-import { rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -14,14 +13,15 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const dist = join(root, 'dist')
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
 
-/** The library's entries and the command line, as paths without extension below src/ and dist/. */
-const library = Object.values(createRequire(import.meta.url)('../../package.json').exports).flatMap(
-  ({ default: file }) => (file === undefined ? [] : [file.replace(/^\.\/dist\/(.*)\.js$/, '$1')]),
+/** The library's entries, as paths without extension below src/ and dist/. */
+const { exports } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+const library = Object.values(exports).flatMap(({ default: file }) =>
+  file === undefined ? [] : [file.replace(/^\.\/dist\/(.*)\.js$/, '$1')],
 )
 
 await rm(dist, { recursive: true, force: true })
 const [metafile] = await Promise.all([bundle({ root, dist, entries: [...library, 'cli/main'] }), emitTypes()])
-await Promise.all([writeLicences({ root, metafile, file: join(dist, 'THIRD-PARTY-LICENSES.txt') })])
+await writeLicences({ root, metafile, file: join(dist, 'THIRD-PARTY-LICENSES.txt') })
 
 async function emitTypes() {
   await promisify(execFile)(process.execPath, [tsc, '-p', join(root, 'tsconfig.build.json')]).catch(
