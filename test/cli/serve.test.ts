@@ -243,7 +243,7 @@ describe('what it refuses', () => {
     [['--port', '65536'], 2, '--port is "65536"'],
     [['--port=-1'], 2, '--port is "-1"'],
     [['--upstream', 'ftp://host'], 2, '--upstream is "ftp://host"; use anthropic, an http(s) URL'],
-    [['--upstream', 'nonsense'], 2, 'openai:URL, responses:URL or script:FILE'],
+    [['--upstream', 'nonsense'], 2, 'openai:URL, responses:URL, script:FILE or script:demo'],
     [['--upstream', 'openai:nonsense'], 2, 'use anthropic, an http(s) URL'],
     [['http://127.0.0.1:1'], 2, 'named by --upstream'],
     [['--upstreams', 'x'], 2, 'did you mean --upstream?'],
