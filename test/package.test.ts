@@ -76,7 +76,10 @@ const tsconfig = {
   compilerOptions: { ...strictly, lib: ['es2023', 'dom'], types: [] },
   files: ['use.ts'],
 }
-const oldTsconfig = { compilerOptions: { ...strictly, lib: ['es2022'], types: ['node'] }, files: ['entries.ts'] }
+const oldTsconfig = {
+  compilerOptions: { ...strictly, lib: ['es2022'], types: ['node'] },
+  files: ['entries.ts'],
+}
 
 let project: string
 let packed: Packed
