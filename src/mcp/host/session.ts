@@ -1,7 +1,6 @@
 // One connected life of a server: opened, asked, closed. Answers are taken as they come: one field that is spelled wrong
 // must not cost the rest.
 import {
-  type AuthProvider,
   Client,
   type ClientCapabilities,
   InsufficientScopeError,
@@ -13,7 +12,14 @@ import {
   StreamableHTTPClientTransport,
   type Transport,
 } from '@modelcontextprotocol/client'
-import type { CallOptions, CallOutput, ListedTool, RemoteConfig, ServerConfig } from '../types.ts'
+import type {
+  AuthProvider,
+  CallOptions,
+  CallOutput,
+  ListedTool,
+  RemoteConfig,
+  ServerConfig,
+} from '../types.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 import { type Listed, listAll } from './listing.ts'
 import { passableMeta, withPassableMeta } from './meta.ts'
