@@ -7,7 +7,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { createShelf } from '../src/index.ts'
 import { shelfOptions } from '../src/mcp/gateway/shelf-options.ts'
-import { createMcpHost } from '../src/mcp/host/index.ts'
+import { createMcpHost } from '../src/mcp/host/host.ts'
 import type { ServerConfig } from '../src/mcp/types.ts'
 import { report, table } from './report.ts'
 

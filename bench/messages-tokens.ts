@@ -1,13 +1,13 @@
 // Input tokens of a conversation of twenty turns with and without Toolshelf, on every wire, and how much of them a prompt
 // cache would have kept. Every request that reaches the model counts, those of hidden searches too.
 import { extendsPrefix, type Segment } from '../src/core/oracle/index.ts'
+import { createCollector } from '../src/core/reply.ts'
 import { createGateway } from '../src/messages/gateway.ts'
 import { readSetting } from '../src/messages/plan.ts'
 import type { Fields, MessagesRequest, Wire } from '../src/messages/types.ts'
 import { createScriptUpstream, type Seen } from '../src/messages/upstream/script.ts'
 import { readScript } from '../src/messages/upstream/script-file.ts'
-import { rankers } from '../src/rankers.ts'
-import { createCollector } from '../src/reply.ts'
+import { rankers } from '../src/rankers/rankers.ts'
 import { table } from './report.ts'
 
 const SIZES = [50, 150, 500]

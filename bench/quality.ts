@@ -2,7 +2,7 @@
 // The folder holds sets (tools.jsonl, queries.jsonl); each is also measured with its queries cut to a few words.
 // Of large sets only every n-th query is taken, because some peers need minutes; `--all` takes them all.
 import { classic, rankers as named, type Rank } from '../src/index.ts'
-import { warmUpEntries } from '../src/rankers.ts'
+import { warmUpEntries } from '../src/rankers/rankers.ts'
 import {
   type Evaluation,
   type EvaluationQuery,

@@ -6,13 +6,13 @@ import {
   type Shelf,
   ShelfError,
 } from './core/index.ts'
-import { type RankerName, rankers } from './rankers.ts'
-import { startTimer } from './timer.ts'
+import { startTimer } from './node/index.ts'
+import { type RankerName, rankers } from './rankers/index.ts'
 import { validate } from './validate/index.ts'
 
-export { capabilitiesFromFile, capabilitiesFromUrl, keepFresh } from './capability-source.ts'
-export * from './core/index.ts'
-export { type RankerName, rankers, warmUp } from './rankers.ts'
+export * from './entries/core.ts'
+export { capabilitiesFromFile, capabilitiesFromUrl, keepFresh } from './node/index.ts'
+export { type RankerName, rankers, warmUp } from './rankers/index.ts'
 export { validate } from './validate/index.ts'
 
 /** As in core, with rankers by name; `model` is the default. */

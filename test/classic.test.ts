@@ -1,8 +1,8 @@
 // The ranker of the documents: how names split, what each match is worth, and that the work is done once.
 import { describe, expect, it } from 'vitest'
-import { splitName } from '../src/core/tools/names.ts'
 import { buildPool } from '../src/core/tools/pool.ts'
 import { classic, type Ranking, type Tool } from '../src/index.ts'
+import { splitName } from '../src/lib/index.ts'
 import { ask } from './support/ask.ts'
 import { builtIn, exampleTools, mcp, quietShelf } from './support/talk.ts'
 

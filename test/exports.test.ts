@@ -1,7 +1,7 @@
 // The public names. A change here is a change users see: say so in CHANGELOG.md.
 import { expect, test } from 'vitest'
-import * as core from '../src/core/index.ts'
-import * as oracle from '../src/core/oracle/index.ts'
+import * as core from '../src/entries/core.ts'
+import * as oracle from '../src/entries/oracle.ts'
 import * as root from '../src/index.ts'
 
 test('toolshelf', () => {

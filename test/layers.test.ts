@@ -6,12 +6,61 @@ const files = readSource()
 const imports = files.flatMap((file) => importsOf(file).map((found) => ({ from: file.path, ...found })))
 const core = files.filter((file) => file.path.startsWith('core/'))
 
+/** What each folder of src/ may import, besides itself. A folder that is missing here may import nothing. */
+const LAYERS: Record<string, readonly string[]> = {
+  lib: [],
+  core: ['lib'],
+  search: ['lib', 'core'],
+  validate: ['lib', 'core'],
+  node: ['lib', 'core'],
+  terminal: ['lib'],
+  embed: ['lib', 'node'],
+  rankers: ['lib', 'core', 'search', 'embed', 'node', 'validate'],
+  mcp: ['lib', 'core', 'node'],
+  messages: ['lib', 'core', 'node', 'rankers'],
+  agent: ['lib', 'core', 'node', 'search', 'rankers'],
+  scan: ['lib', 'mcp'],
+  doctor: ['lib', 'core', 'mcp', 'scan', 'terminal'],
+  import: ['lib', 'mcp'],
+  entries: ['core', 'mcp', 'messages', 'agent'],
+  '': ['core', 'entries', 'node', 'rankers', 'validate'],
+  cli: [
+    '',
+    'lib',
+    'core',
+    'search',
+    'validate',
+    'node',
+    'terminal',
+    'rankers',
+    'mcp',
+    'messages',
+    'agent',
+    'scan',
+    'doctor',
+    'import',
+  ],
+}
+
+/** Folders inside a layer, each importing only those in front of it; files directly in the layer come last. */
+const ORDERS: Record<string, readonly string[]> = {
+  core: ['oracle', 'tools', 'history', 'figures', 'gate', 'wire', 'request', 'calls'],
+  mcp: ['protocol', 'redact', 'cache', 'pins', 'config', 'session', 'oauth', 'host', 'greeting', 'gateway'],
+}
+
 /** The top-level folder of a path below src/, or '' for a file in src/ itself. */
 const layerOf = (path: string) => (path.includes('/') ? path.slice(0, path.indexOf('/')) : '')
-const isShell = (layer: string) => !['', 'core', 'search'].includes(layer)
+const folderOf = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf('/')))
 
 function offenders(breaksRule: (found: (typeof imports)[number]) => boolean): string[] {
   return imports.filter(breaksRule).map(({ from, spec }) => `src/${from} imports '${spec}'`)
+}
+
+/** Whether an import enters a folder that its file is not part of. */
+function entersFolder({ from, target }: (typeof imports)[number]): boolean {
+  if (target === undefined) return false
+  const [own, other] = [folderOf(from), folderOf(target)]
+  return other !== own && !`${own}/`.startsWith(`${other}/`) && other !== ''
 }
 
 describe('layers', () => {
@@ -19,31 +68,48 @@ describe('layers', () => {
     expect(core.length).toBeGreaterThan(0)
   })
 
-  test('core imports only core', () => {
-    const bad = offenders(
-      ({ from, target }) => layerOf(from) === 'core' && (target === undefined || layerOf(target) !== 'core'),
-    )
-    expect(bad).toEqual([])
+  test('every folder of src is a layer, and src itself holds the entry alone', () => {
+    const folders = new Set(files.map(({ path }) => layerOf(path)))
+    expect([...folders].sort()).toEqual(Object.keys(LAYERS).sort())
+    expect(files.filter(({ path }) => layerOf(path) === '').map(({ path }) => path)).toEqual(['index.ts'])
   })
 
-  test('search imports only core and search', () => {
-    const bad = offenders(
-      ({ from, target }) =>
-        layerOf(from) === 'search' && (target === undefined || !['core', 'search'].includes(layerOf(target))),
-    )
-    expect(bad).toEqual([])
-  })
-
-  test('nothing in core imports core/index.ts', () => {
-    expect(offenders(({ from, target }) => layerOf(from) === 'core' && target === 'core/index.ts')).toEqual(
-      [],
-    )
-  })
-
-  test('shells do not import each other; cli may import all', () => {
+  test('a layer imports only the layers below it', () => {
     const bad = offenders(({ from, target }) => {
-      const [own, other] = [layerOf(from), layerOf(target ?? '')]
-      return isShell(own) && own !== 'cli' && isShell(other) && other !== own
+      if (target === undefined) return false
+      const [own, other] = [layerOf(from), layerOf(target)]
+      return own !== other && !LAYERS[own]?.includes(other)
+    })
+    expect(bad).toEqual([])
+  })
+
+  test('core, search, lib and scan import no package and nothing of Node', () => {
+    const pure = ['core', 'lib', 'search', 'scan']
+    expect(offenders(({ from, target }) => pure.includes(layerOf(from)) && target === undefined)).toEqual([])
+  })
+
+  test('folders are entered by their index; only a dynamic import names the file that it defers', () => {
+    const isDoor = (target = '') => target.endsWith('/index.ts') || target.startsWith('entries/')
+    const bad = offenders((found) => entersFolder(found) && !found.isDynamic && !isDoor(found.target))
+    expect(bad).toEqual([])
+  })
+
+  test('no file imports the index of its own folder', () => {
+    const isOwnIndex = ({ from, target }: (typeof imports)[number]) =>
+      target?.endsWith('index.ts') === true && `${folderOf(from)}/`.startsWith(`${folderOf(target)}/`)
+    expect(offenders((found) => isOwnIndex(found) && found.from !== found.target)).toEqual([])
+  })
+
+  test('folders inside core and mcp import only those below them', () => {
+    const placeIn = (layer: string, path: string) => {
+      const [, folder, file] = path.split('/')
+      return file === undefined ? Number.POSITIVE_INFINITY : (ORDERS[layer]?.indexOf(folder ?? '') ?? -1)
+    }
+    const bad = offenders(({ from, target, typeOnly }) => {
+      const layer = layerOf(from)
+      if (target === undefined || typeOnly || layerOf(target) !== layer || !ORDERS[layer]) return false
+      const isShared = !target.slice(layer.length + 1).includes('/')
+      return !isShared && placeIn(layer, from) < placeIn(layer, target)
     })
     expect(bad).toEqual([])
   })
@@ -109,12 +175,12 @@ describe('the checks can fail', () => {
       "export type F = 'f'\nconst from = 'g'",
     ].join('\n')
     expect(importsOf({ path: 'core/wire/z.ts', text })).toEqual([
-      { spec: './a.ts', typeOnly: true, target: 'core/wire/a.ts' },
-      { spec: '../b.ts', typeOnly: false, target: 'core/b.ts' },
-      { spec: './c.ts', typeOnly: true, target: 'core/wire/c.ts' },
-      { spec: './d.ts', typeOnly: false, target: 'core/wire/d.ts' },
-      { spec: 'node:fs', typeOnly: false, target: undefined },
-      { spec: './e.ts', typeOnly: false, target: 'core/wire/e.ts' },
+      { spec: './a.ts', typeOnly: true, isDynamic: false, target: 'core/wire/a.ts' },
+      { spec: '../b.ts', typeOnly: false, isDynamic: false, target: 'core/b.ts' },
+      { spec: './c.ts', typeOnly: true, isDynamic: false, target: 'core/wire/c.ts' },
+      { spec: './d.ts', typeOnly: false, isDynamic: false, target: 'core/wire/d.ts' },
+      { spec: 'node:fs', typeOnly: false, isDynamic: false, target: undefined },
+      { spec: './e.ts', typeOnly: false, isDynamic: true, target: 'core/wire/e.ts' },
     ])
   })
 

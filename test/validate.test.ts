@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { Settings } from 'typebox/system'
 import { describe, expect, it } from 'vitest'
-import { validate } from '../src/validate/index.ts'
+import { validate } from '../src/validate/validate.ts'
 
 const draft07 = 'http://json-schema.org/draft-07/schema#'
 const draft2020 = 'https://json-schema.org/draft/2020-12/schema'
@@ -389,7 +389,7 @@ describe('too much work', () => {
 
   it('V1 works where code may not be made from strings', () => {
     const script = `
-      import { validate } from './src/validate/index.ts'
+      import { validate } from './src/validate/validate.ts'
       const schema = { type: 'object', properties: { limit: { $ref: '#/$defs/n' } }, $defs: { n: { type: 'number' } } }
       console.log(JSON.stringify([validate(schema, { limit: 1 }), validate(schema, { limit: 'x' })]))
     `

@@ -8,7 +8,7 @@ import {
   type ToolResult,
   type ToolUse,
 } from '../core/index.ts'
-import { type Fields, textOf } from '../core/oracle/json.ts'
+import { type Fields, textOf } from '../lib/index.ts'
 import { type Asked, ask, faultOf } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'

@@ -1,8 +1,8 @@
 // One call of the model: prepared by the shelf, sent, read as a stream or whole, and made again where that may help.
-import { cut } from '../core/errors.ts'
+
 import type { Prepared, RequestLike, Shelf } from '../core/index.ts'
-import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
-import { createCollector, eventsOf, type StreamEvent } from '../reply.ts'
+import { createCollector, eventsOf, type StreamEvent } from '../core/index.ts'
+import { cut, type Fields, fieldsOf, textOf } from '../lib/index.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import type { AgentEvent, Client } from './types.ts'
 import { unreachable } from './unreachable.ts'

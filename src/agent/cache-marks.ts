@@ -1,6 +1,7 @@
 // Marks a request for the prompt cache of the Messages API, so that a conversation pays for its prefix once.
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../core/oracle/json.ts'
-import { hasCacheMarks } from '../core/oracle/size.ts'
+
+import { hasCacheMarks } from '../core/oracle/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../lib/index.ts'
 
 const MARK = { type: 'ephemeral' } as const
 /** How many user messages are marked, the newest first: the API looks back 20 blocks at most, and one turn may have more. */

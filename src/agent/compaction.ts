@@ -1,8 +1,8 @@
 // The history made shorter: its oldest part becomes a summary that the model writes; what was loaded stays loaded.
 import type { Message, Shelf } from '../core/index.ts'
-import { type Fields, textOf, toJson } from '../core/oracle/json.ts'
-import { blocksOf } from '../core/oracle/turns.ts'
-import { createCollector } from '../reply.ts'
+import { createCollector } from '../core/index.ts'
+import { blocksOf } from '../core/oracle/index.ts'
+import { type Fields, textOf, toJson } from '../lib/index.ts'
 import { eventsFrom, faultOf, spoken } from './ask.ts'
 import type { Client } from './types.ts'
 

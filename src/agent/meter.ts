@@ -5,13 +5,16 @@ import {
   figuresOf,
   type MeasuredRequest,
   noFigures,
+  type PriceTable,
+  priceOf,
+  readPrices,
   type Sampling,
-} from '../core/figures/figures.ts'
-import { type PriceTable, priceOf, readPrices, prices as shippedPrices } from '../core/figures/prices.ts'
-import { withoutToolSearch } from '../core/figures/without.ts'
+  prices as shippedPrices,
+  withoutToolSearch,
+} from '../core/figures/index.ts'
 import { type Message, SEARCH_TOOL, type Shelf } from '../core/index.ts'
-import { listOf } from '../core/oracle/json.ts'
-import { hasCacheMarks, readingOf } from '../core/oracle/size.ts'
+import { hasCacheMarks, readingOf } from '../core/oracle/index.ts'
+import { listOf } from '../lib/index.ts'
 import type { AgentEvent, Sent, Usage } from './types.ts'
 import { billedBy } from './usage.ts'
 

@@ -1,8 +1,8 @@
 // Searches that the agent writes in place of the model, for tools that a message of the user names.
 import { randomUUID } from 'node:crypto'
 import { type Message, SEARCH_TOOL, type ToolUse } from '../core/index.ts'
-import { fieldsOf, textOf } from '../core/oracle/json.ts'
-import { blocksOf } from '../core/oracle/turns.ts'
+import { blocksOf } from '../core/oracle/index.ts'
+import { fieldsOf, textOf } from '../lib/index.ts'
 
 const PREFIX = 'toolu_preload_'
 /** Some APIs take no ids that are longer. */

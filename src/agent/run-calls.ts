@@ -9,8 +9,8 @@ import {
   type ToolResult,
   type ToolUse,
 } from '../core/index.ts'
-import { fieldsOf, textOf } from '../core/oracle/json.ts'
-import { blocksOf } from '../core/oracle/turns.ts'
+import { blocksOf } from '../core/oracle/index.ts'
+import { fieldsOf, textOf } from '../lib/index.ts'
 import type { Access } from './accesses.ts'
 import { createChannel } from './channel.ts'
 import type { FileChange } from './diff.ts'

@@ -1,8 +1,8 @@
 // A reply as it can stand in a history: whatever a model wrote, the API takes it back with the next message.
 import { randomUUID } from 'node:crypto'
 import type { Message } from '../core/index.ts'
-import { type Fields, textOf } from '../core/oracle/json.ts'
-import { blocksOf } from '../core/oracle/turns.ts'
+import { blocksOf } from '../core/oracle/index.ts'
+import { type Fields, textOf } from '../lib/index.ts'
 import type { ModelError } from './ask.ts'
 
 const ID = /^[\w-]+$/

@@ -1,5 +1,5 @@
 // An API that could not be reached, in a sentence: SDKs say "Connection error." and keep the reason in `cause`.
-import { fieldsOf, textOf } from '../core/oracle/json.ts'
+import { fieldsOf, textOf } from '../lib/index.ts'
 
 export type Unreachable = {
   readonly reason: string

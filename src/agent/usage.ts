@@ -1,6 +1,6 @@
 // What an API says that a reply took, as the agent counts it, and back as it is billed.
-import { type BilledTokens, countedTokens } from '../core/figures/figures.ts'
-import { type Fields, fieldsOf } from '../core/oracle/json.ts'
+import { type BilledTokens, countedTokens } from '../core/figures/index.ts'
+import { type Fields, fieldsOf } from '../lib/index.ts'
 import type { Usage } from './types.ts'
 
 export const noUsage: Usage = { input: 0, cached: 0, output: 0 }

@@ -1,8 +1,8 @@
 // Catalogues and queries in files, one JSON object a line. A broken line is reported with file and line, and skipped.
 import { readFile } from 'node:fs/promises'
 import type { Tool } from '../core/index.ts'
-import { toShelvedTool } from '../mcp/host/shelved-tool.ts'
-import type { ServerStatus } from '../mcp/types.ts'
+import { toShelvedTool } from '../mcp/host/index.ts'
+import type { ServerStatus } from '../mcp/index.ts'
 import type { EvaluationQuery } from '../search/index.ts'
 import { CommandError, type Terminal } from './command.ts'
 

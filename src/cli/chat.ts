@@ -1,6 +1,5 @@
 // `toolshelf chat`: an agent with your MCP servers, in the terminal.
-import { createChat, STARTING } from './chat/chat.ts'
-import { openTypedLines } from './chat/typed-lines.ts'
+import { createChat, openTypedLines, STARTING } from './chat/index.ts'
 import { modelOptions, type OpenedClient, openClient } from './client.ts'
 import {
   type Command,
@@ -18,7 +17,7 @@ import { sessionOptions } from './run.ts'
 import { openSession, type Session } from './session.ts'
 import { resumeOptions, sessionsFolder } from './session-files.ts'
 import { givenRules, openPermissions } from './session-rules.ts'
-import { machineAt, projectOf } from './trust/open.ts'
+import { machineAt, projectOf } from './trust/index.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
 export const chat: Command = {

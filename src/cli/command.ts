@@ -1,6 +1,6 @@
 // What a command of the command line is, and how its words are read.
 import { parseArgs } from 'node:util'
-import { nearest } from '../core/tools/names.ts'
+import { closestNames } from '../lib/index.ts'
 
 /** Where a command reads and writes: the process's own streams, or a test's. */
 export type Terminal = {
@@ -93,7 +93,7 @@ const BEHIND_DASHES = '. Words that begin with "-" stand behind "--".'
 
 /** The nearest name as a question, if one is near. */
 export function didYouMean(wanted: string, names: readonly string[], prefix = ''): string {
-  const [near] = nearest(wanted, names, 1)
+  const [near] = closestNames(wanted, names, 1)
   return near === undefined ? '' : `; did you mean ${prefix}${near}?`
 }
 

@@ -2,9 +2,8 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { type Config, readConfig } from '../mcp/config/config.ts'
-import { noServers } from '../mcp/config/formats.ts'
-import type { ConfigProblem, ServerConfig } from '../mcp/types.ts'
+import { type Config, noServers, readConfig } from '../mcp/config/index.ts'
+import type { ConfigProblem, ServerConfig } from '../mcp/index.ts'
 
 export type ConfigWatchOptions = {
   readonly files: readonly string[]

@@ -1,11 +1,16 @@
 // `toolshelf config check`: are the files that configure Toolshelf in order, without starting anything.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { readConfig } from '../mcp/config/config.ts'
-import { ownConfigFile, projectConfigFiles, thisMachine, userConfigFiles } from '../mcp/config/places.ts'
-import type { ConfigProblem } from '../mcp/types.ts'
+import {
+  ownConfigFile,
+  projectConfigFiles,
+  readConfig,
+  thisMachine,
+  userConfigFiles,
+} from '../mcp/config/index.ts'
+import type { ConfigProblem } from '../mcp/index.ts'
+import { printable } from '../terminal/index.ts'
 import { type Command, UsageError } from './command.ts'
-import { printable } from './printable.ts'
 
 export const config: Command = {
   name: 'config',

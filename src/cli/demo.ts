@@ -2,10 +2,17 @@
 import { modelOptions, openClient } from './client.ts'
 import { type Command, CommandError, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
-import { type Compared, comparedLines, compareWays } from './demo/compare.ts'
-import { provideServers } from './demo/install.ts'
-import { heading, plainLines } from './demo/plain.ts'
-import { type DemoEvent, type DemoOptions, playDemo } from './demo/play.ts'
+import {
+  type Compared,
+  comparedLines,
+  compareWays,
+  type DemoEvent,
+  type DemoOptions,
+  heading,
+  plainLines,
+  playDemo,
+  provideServers,
+} from './demo/index.ts'
 import { onInterrupt } from './interrupt.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { readUsing, usingOptions } from './using-options.ts'

@@ -1,31 +1,34 @@
 // `toolshelf doctor`: starts the servers, and tells how they are, what they cost and what deferral saves.
 import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { type Config, readConfig } from '../mcp/config/config.ts'
 import {
+  arrivalLine,
+  htmlView,
+  makeReport,
+  progressLine,
+  type Report,
+  terminalView,
+  type UntrustedServer,
+} from '../doctor/index.ts'
+import {
+  type Config,
   configPlaces,
   existingFiles,
   type Machine,
+  readConfig,
   thisMachine,
   userConfigFiles,
-} from '../mcp/config/places.ts'
-import { oneLine } from '../mcp/doctor/format.ts'
-import { htmlView } from '../mcp/doctor/html.ts'
-import { createPen, type Pen } from '../mcp/doctor/pen.ts'
-import { arrivalLine, progressLine } from '../mcp/doctor/progress.ts'
-import { makeReport, type Report, type UntrustedServer } from '../mcp/doctor/report.ts'
-import { terminalView } from '../mcp/doctor/terminal.ts'
+} from '../mcp/config/index.ts'
 import type { McpHostOptions } from '../mcp/host/index.ts'
-import { defaultPinsFolder, openPins, type Pins } from '../mcp/safety/pins.ts'
-import type { McpHost } from '../mcp/types.ts'
+import type { McpHost } from '../mcp/index.ts'
+import { defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
+import { createPen, oneLine, type Pen } from '../terminal/index.ts'
 import { catalogueOf } from './catalogue.ts'
 import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
 import { createListingHost, listAll, toStart } from './listing-host.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import { isTrusted } from './trust/decide.ts'
-import { trustOption, trustStore } from './trust/open.ts'
-import { type Project, readProject } from './trust/project.ts'
+import { isTrusted, type Project, readProject, trustOption, trustStore } from './trust/index.ts'
 
 export type DoctorSurroundings = {
   readonly machine: () => Machine

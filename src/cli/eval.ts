@@ -1,7 +1,7 @@
 // `toolshelf eval`: how good rankers are on queries whose answers are known.
 
 import type { PoolTool } from '../core/index.ts'
-import { warmUpEntries } from '../rankers.ts'
+import { warmUpEntries } from '../rankers/index.ts'
 import {
   catalogueEntries,
   type Evaluation,
@@ -10,10 +10,10 @@ import {
   METRICS,
   type Quality,
 } from '../search/index.ts'
+import { table } from '../terminal/index.ts'
 import { readQueries, readTools } from './catalogue.ts'
 import { type Command, CommandError, type Terminal, UsageError } from './command.ts'
 import { rankerOption, readRanker } from './rank-option.ts'
-import { table } from './table.ts'
 
 export const evaluation: Command = {
   name: 'eval',

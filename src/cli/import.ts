@@ -2,17 +2,8 @@
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { readConfig } from '../mcp/config/config.ts'
-import { describeTransport } from '../mcp/config/describe.ts'
 import {
-  type ConfigPlace,
-  configPlaces,
-  existingFiles,
-  type Machine,
-  ownConfigFile,
-  thisMachine,
-} from '../mcp/config/places.ts'
-import {
+  clientEntries,
   compareWith,
   type ImportPlace,
   type ImportPlan,
@@ -20,16 +11,26 @@ import {
   isNews,
   type PlannedServer,
   planImport,
-} from '../mcp/config/plan.ts'
-import { addServers, serverNames, writePrivately } from '../mcp/config/write.ts'
-import type { ServerConfig } from '../mcp/types.ts'
-import { clientEntries } from './client-entry.ts'
+} from '../import/index.ts'
+import {
+  addServers,
+  type ConfigPlace,
+  configPlaces,
+  describeTransport,
+  existingFiles,
+  type Machine,
+  ownConfigFile,
+  readConfig,
+  serverNames,
+  thisMachine,
+  writePrivately,
+} from '../mcp/config/index.ts'
+import type { ServerConfig } from '../mcp/index.ts'
+import { printable, table } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
 import { createListingHost, listAll, toStart } from './listing-host.ts'
-import { printable } from './printable.ts'
-import { table } from './table.ts'
-import { openProject, trustOption } from './trust/open.ts'
-import type { Project } from './trust/project.ts'
+import type { Project } from './trust/index.ts'
+import { openProject, trustOption } from './trust/index.ts'
 
 export const importServers: Command = importCommand(thisMachine)
 

@@ -1,7 +1,7 @@
 // Starts servers once to list what they have. The gateway finds it in the cache, and its first search knows all of them.
 import { createShelf } from '../core/index.ts'
 import { createMcpHost, type McpHostOptions } from '../mcp/host/index.ts'
-import type { McpHost, ServerConfig } from '../mcp/types.ts'
+import type { McpHost, ServerConfig } from '../mcp/index.ts'
 import { storedLogins } from './logins.ts'
 import { version } from './version.ts'
 

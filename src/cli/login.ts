@@ -1,16 +1,18 @@
 // `toolshelf login` and `toolshelf logout`: a person's access to a remote server, kept for all who start it.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readConfig } from '../mcp/config/config.ts'
-import { type Machine, thisMachine, userConfigFiles } from '../mcp/config/places.ts'
-import { defaultTokenFolder } from '../mcp/host/oauth-credentials.ts'
-import { type LoginOptions, login as logIn } from '../mcp/host/oauth-login.ts'
-import { logout as logOut } from '../mcp/host/oauth-logout.ts'
-import type { ServerConfig } from '../mcp/types.ts'
+import { type Machine, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
+import type { ServerConfig } from '../mcp/index.ts'
+import {
+  defaultTokenFolder,
+  type LoginOptions,
+  login as logIn,
+  logout as logOut,
+} from '../mcp/oauth/index.ts'
+import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, UsageError } from './command.ts'
-import { printable } from './printable.ts'
-import { openProject, trustOption } from './trust/open.ts'
-import type { Project } from './trust/project.ts'
+import type { Project } from './trust/index.ts'
+import { openProject, trustOption } from './trust/index.ts'
 import { version } from './version.ts'
 
 export type LoginSurroundings = {

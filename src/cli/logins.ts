@@ -1,5 +1,5 @@
 // The stored logins of remote servers, for every command that connects.
-import type { ServerConfig } from '../mcp/types.ts'
+import type { ServerConfig } from '../mcp/index.ts'
 
 /** Whoever has a key in the configuration needs no login. */
 export function storedLogins(notify: (message: string) => void) {
@@ -7,8 +7,8 @@ export function storedLogins(notify: (message: string) => void) {
     if (transport.kind === 'stdio') return undefined
     if (Object.keys(transport.headers).some((header) => header.toLowerCase() === 'authorization'))
       return undefined
-    const { createOAuth } = await import('../mcp/host/oauth.ts')
-    const { defaultTokenFolder } = await import('../mcp/host/oauth-credentials.ts')
+    const { createOAuth } = await import('../mcp/oauth/authorize.ts')
+    const { defaultTokenFolder } = await import('../mcp/oauth/credentials.ts')
     return createOAuth({ folder: defaultTokenFolder(), server: name, url: transport.url, notify })
   }
 }

@@ -2,6 +2,7 @@
 // The command line: words → command → exit code. The only place that reads the process and ends it.
 import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { printable } from '../terminal/index.ts'
 import {
   type Command,
   CommandError,
@@ -13,7 +14,6 @@ import {
   UsageError,
   usageOf,
 } from './command.ts'
-import { printable } from './printable.ts'
 import { version } from './version.ts'
 
 type Entry = {

@@ -1,15 +1,15 @@
 // The host and the gateway of `toolshelf mcp`, loaded after a client has got its first answer.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createShelf } from '../core/index.ts'
-import type { Config } from '../mcp/config/config.ts'
+import type { DefinitionCache } from '../mcp/cache/index.ts'
+import type { Config } from '../mcp/config/index.ts'
 import type { Gateway } from '../mcp/gateway/index.ts'
-import type { Mode } from '../mcp/gateway/own-tools.ts'
-import { shelfOptions } from '../mcp/gateway/shelf-options.ts'
-import type { DefinitionCache } from '../mcp/host/definition-cache.ts'
+import { shelfOptions } from '../mcp/gateway/index.ts'
+import type { Mode } from '../mcp/greeting/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
-import { defaultPinsFolder, openPins } from '../mcp/safety/pins.ts'
-import type { Asker, McpHost } from '../mcp/types.ts'
-import { startTimer } from '../timer.ts'
+import type { Asker, McpHost } from '../mcp/index.ts'
+import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
+import { startTimer } from '../node/index.ts'
 import { storedLogins } from './logins.ts'
 import { tellOfServers } from './notices.ts'
 import { version } from './version.ts'
@@ -59,7 +59,7 @@ export function openHost({ servers, settings }: Config, { mode, cache, tell }: H
     .catch((error: Error) => tell(error.message))
   const { instructions } = settings
   async function gateway(): Promise<Gateway> {
-    const { createGateway } = await import('../mcp/gateway/index.ts')
+    const { createGateway } = await import('../mcp/gateway/gateway.ts')
     const makeHost = (given: Asker) => {
       asker = given
       return host
@@ -72,8 +72,8 @@ export function openHost({ servers, settings }: Config, { mode, cache, tell }: H
 /** Milliseconds that belong to the client's first requests: lazy servers are settled before it has asked anything. */
 const FIRST_MOMENTS = 1000
 
-const searching = () => import('../rankers.ts')
-const validating = () => import('../validate/index.ts')
+const searching = () => import('../rankers/rankers.ts')
+const validating = () => import('../validate/validate.ts')
 
 /** As the package's own, but what only searches and calls need is loaded later. */
 function openShelf(notify: (message: string) => void) {

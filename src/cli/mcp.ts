@@ -1,16 +1,23 @@
 // `toolshelf mcp`: the gateway, on stdio for the client that started it, or over HTTP for many.
-import { type Config, readConfig } from '../mcp/config/config.ts'
-import { ownConfigFile, thisMachine, userConfigFiles } from '../mcp/config/places.ts'
-import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/gateway/greeting.ts'
+
 import {
   type DefinitionCache,
   defaultCacheFolder,
   openDefinitionCache,
   recallServers,
   rememberReads,
-} from '../mcp/host/definition-cache.ts'
-import { depthOf } from '../mcp/host/depth.ts'
-import type { KnownServer, ServerConfig } from '../mcp/types.ts'
+} from '../mcp/cache/index.ts'
+import {
+  type Config,
+  depthOf,
+  ownConfigFile,
+  readConfig,
+  thisMachine,
+  userConfigFiles,
+} from '../mcp/config/index.ts'
+import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/greeting/index.ts'
+import type { KnownServer, ServerConfig } from '../mcp/index.ts'
+import { printable } from '../terminal/index.ts'
 import {
   type Command,
   CommandError,
@@ -23,7 +30,6 @@ import {
 } from './command.ts'
 import { describeProblem, watchConfig } from './config-watch.ts'
 import type { HostOptions, OpenedHost } from './mcp-host.ts'
-import { printable } from './printable.ts'
 import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const

@@ -1,6 +1,6 @@
 // What the gateway tells the person who runs it of its servers, each thing once.
-import { idleRules } from '../mcp/config/rules.ts'
-import type { McpHost, ServerStatus } from '../mcp/types.ts'
+import { idleRules } from '../mcp/config/index.ts'
+import type { McpHost, ServerStatus } from '../mcp/index.ts'
 
 export function tellOfServers(host: McpHost, tell: (message: string) => void): void {
   const failures = new Map<string, string | undefined>()

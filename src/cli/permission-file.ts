@@ -3,12 +3,10 @@ import { realpathSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { PermissionRule, RuleEffect, RuleScope } from '../agent/index.ts'
-import { parseRule } from '../agent/permissions/rules.ts'
-import { readBoundedFile } from '../bounded-file.ts'
-import { fieldsOf, isFields } from '../core/oracle/json.ts'
-import { type Machine, ownConfigFile } from '../mcp/config/places.ts'
-import { writePrivately } from '../mcp/config/write.ts'
-import { lockFile } from '../mcp/file-lock.ts'
+import { parseRule } from '../agent/permissions/index.ts'
+import { fieldsOf, isFields } from '../lib/index.ts'
+import { type Machine, ownConfigFile, writePrivately } from '../mcp/config/index.ts'
+import { lockFile, readBoundedFile } from '../node/index.ts'
 
 /** Where a folder keeps rules for everyone who works in it. */
 export const PROJECT_RULES = join('.toolshelf', 'permissions.json')

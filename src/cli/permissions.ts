@@ -1,8 +1,9 @@
 // `toolshelf permissions`: shows and changes which calls of the agent run without a question, and which never.
 import { resolve } from 'node:path'
 import type { PermissionRule, RuleEffect, RuleScope } from '../agent/index.ts'
-import { parseRule } from '../agent/permissions/rules.ts'
-import { type Machine, thisMachine } from '../mcp/config/places.ts'
+import { parseRule } from '../agent/permissions/index.ts'
+import { type Machine, thisMachine } from '../mcp/config/index.ts'
+import { printable } from '../terminal/index.ts'
 import {
   type Command,
   CommandError,
@@ -12,10 +13,7 @@ import {
   UsageError,
 } from './command.ts'
 import { openUserRules, PROJECT_RULES, type UserRules } from './permission-file.ts'
-import { printable } from './printable.ts'
-import { isTrusted } from './trust/decide.ts'
-import { trustStore } from './trust/open.ts'
-import { readProject } from './trust/project.ts'
+import { isTrusted, readProject, trustStore } from './trust/index.ts'
 
 const EFFECTS = ['allow', 'ask', 'deny'] as const
 

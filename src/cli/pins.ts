@@ -1,10 +1,18 @@
 // `toolshelf pins`: which definitions, prompts and instructions are pinned, what changed since, and whether that is accepted.
-import { nearest } from '../core/tools/names.ts'
-import { type Difference, differences, diffLines, outline } from '../mcp/safety/changes.ts'
-import { type Change, defaultPinsFolder, openPins, type PinnedServer, type Pins } from '../mcp/safety/pins.ts'
-import { visible } from '../mcp/safety/suspicion.ts'
+import { closestNames, spellOutInvisible } from '../lib/index.ts'
+import {
+  type Change,
+  type Difference,
+  defaultPinsFolder,
+  differences,
+  diffLines,
+  openPins,
+  outline,
+  type PinnedServer,
+  type Pins,
+} from '../mcp/pins/index.ts'
+import { table } from '../terminal/index.ts'
 import { type Command, CommandError, type ExitCode, type Terminal, UsageError } from './command.ts'
-import { table } from './table.ts'
 
 export const pins: Command = {
   name: 'pins',
@@ -80,7 +88,7 @@ async function list({ pins, server, terminal, isJson }: Call): Promise<ExitCode>
     terminal.print('There are no pins yet. "toolshelf mcp" makes them when it first connects to a server.')
   } else {
     const rows = servers.map(({ server, tools, prompts, changed }) => [
-      visible(server),
+      spellOutInvisible(server),
       tools.length,
       prompts.length,
       changed.length,
@@ -101,7 +109,7 @@ async function show(call: Call): Promise<ExitCode> {
   else {
     for (const change of changes)
       terminal.print(readable(change, terminal.isInteractive && !process.env.NO_COLOR))
-    terminal.print(`If this is as it should be: toolshelf pins accept ${visible(found.server)}`)
+    terminal.print(`If this is as it should be: toolshelf pins accept ${spellOutInvisible(found.server)}`)
   }
   return 0
 }
@@ -127,11 +135,11 @@ async function forget(call: Call): Promise<ExitCode> {
   if (call.tools.length > 0) throw new UsageError('a server is forgotten as a whole: name no tools.')
   const { server } = await findServer(call)
   if (!(await call.pins.forget(server)))
-    throw new CommandError(`"${visible(server)}" could not be forgotten.`)
+    throw new CommandError(`"${spellOutInvisible(server)}" could not be forgotten.`)
   if (call.isJson) call.terminal.print(JSON.stringify({ server, forgotten: true }))
   else
     call.terminal.print(
-      `Forgotten. The tools of "${visible(server)}" are pinned anew when it is next connected.`,
+      `Forgotten. The tools of "${spellOutInvisible(server)}" are pinned anew when it is next connected.`,
     )
   return 0
 }
@@ -160,15 +168,15 @@ function chosen({ tools, prompts, changed }: PinnedServer, wanted: readonly stri
 }
 
 function unknown(what: 'server' | 'tool', wanted: string, names: readonly string[]): string {
-  const near = nearest(wanted, names)
-  const known = (near.length > 0 ? near : names.slice(0, 10)).map(visible).join(', ')
+  const near = closestNames(wanted, names)
+  const known = (near.length > 0 ? near : names.slice(0, 10)).map(spellOutInvisible).join(', ')
   const remedy =
     names.length === 0 ? 'There are no pins yet.' : `${near.length > 0 ? 'Nearest' : 'Known'}: ${known}.`
-  return `there is no pinned ${what} "${visible(wanted)}". ${remedy}`
+  return `there is no pinned ${what} "${spellOutInvisible(wanted)}". ${remedy}`
 }
 
 function unchanged({ server }: PinnedServer): string {
-  return `Nothing has changed in the tools, prompts and instructions of "${visible(server)}".`
+  return `Nothing has changed in the tools, prompts and instructions of "${spellOutInvisible(server)}".`
 }
 
 function asJson({ kind, name, since, before, after, isWhole }: Change): object {
@@ -177,7 +185,7 @@ function asJson({ kind, name, since, before, after, isWhole }: Change): object {
 
 /** `prompt review`, `instructions`; a tool by its name alone. */
 function titleOf({ kind, name }: Change): string {
-  return kind === 'prompt' ? `prompt ${visible(name)}` : visible(name)
+  return kind === 'prompt' ? `prompt ${spellOutInvisible(name)}` : spellOutInvisible(name)
 }
 
 function placesOf({ kind, before, after, isWhole }: Change): string {
@@ -205,7 +213,7 @@ function readable(change: Change, isColoured: boolean): string {
   const title = paint(BOLD, `${titleOf(change)}, changed since ${since}`)
   if (!isWhole) return `${title}\n  The definition is too large to be kept: only that it changed is known.\n`
   const lines = differences(before, after).flatMap((difference) => [
-    `  ${visible(inWordsOf(kind, difference).where)}`,
+    `  ${spellOutInvisible(inWordsOf(kind, difference).where)}`,
     ...diffLines(difference).map((line) => `    ${paint(line.startsWith('-') ? RED : GREEN, line)}`),
   ])
   return `${[title, ...lines].join('\n')}\n`

@@ -1,6 +1,7 @@
 // The option --prices: a price table from a file, for every command that shows money.
-import { readBoundedFile } from '../bounded-file.ts'
-import { type PriceTable, prices, readPrices } from '../core/figures/prices.ts'
+
+import { type PriceTable, prices, readPrices } from '../core/figures/index.ts'
+import { readBoundedFile } from '../node/index.ts'
 import { CommandError, type Input, type Option } from './command.ts'
 
 export const pricesOption: { readonly [name: string]: Option } = {

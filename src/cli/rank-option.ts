@@ -1,6 +1,6 @@
 // Reading `--ranker` and `--limit`: words → values that can be used.
 import type { Rank } from '../core/index.ts'
-import { type RankerName, rankers } from '../rankers.ts'
+import { type RankerName, rankers } from '../rankers/index.ts'
 import { type Option, UsageError } from './command.ts'
 
 export const rankerOption: Option = {

@@ -1,11 +1,11 @@
 // `toolshelf run`: one prompt to the agent, without a terminal session; for scripts and pipes.
-import { createAgentMeter } from '../agent/meter.ts'
-import type { AgentEvent, EndReason, Usage } from '../agent/types.ts'
-import { addUsage, noUsage } from '../agent/usage.ts'
-import type { PriceTable } from '../core/figures/prices.ts'
+
+import type { AgentEvent, EndReason, Usage } from '../agent/index.ts'
+import { addUsage, createAgentMeter, noUsage } from '../agent/index.ts'
+import type { PriceTable } from '../core/figures/index.ts'
 import { SEARCH_TOOL } from '../core/index.ts'
-import type { McpHost } from '../mcp/types.ts'
-import { harmless, visible } from './chat/rows.ts'
+import type { McpHost } from '../mcp/index.ts'
+import { harmless, visible } from '../terminal/index.ts'
 import { modelOptions, openClient } from './client.ts'
 import {
   type Command,
@@ -26,7 +26,7 @@ import { checkPrompt, readPrompt } from './prompt.ts'
 import { openSession, type Session } from './session.ts'
 import { resumeOptions } from './session-files.ts'
 import { givenRules, idleRules, openPermissions, refuseUnasked, ruleOptions } from './session-rules.ts'
-import { machineAt, projectOf, trustOption } from './trust/open.ts'
+import { machineAt, projectOf, trustOption } from './trust/index.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
 /** What an agent's session can be told, here and in a chat. */

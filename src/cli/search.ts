@@ -1,15 +1,14 @@
 // `toolshelf search`: shows what a query finds among the tools of your servers, or of a catalogue, and why.
-import { find } from '../core/calls/query.ts'
+import { find } from '../core/calls/index.ts'
 import type { PoolTool, Rank } from '../core/index.ts'
-import { explainHybrid, warmUpEntries } from '../rankers.ts'
-import type { WordMatch } from '../search/explain.ts'
+import { explainHybrid, warmUpEntries } from '../rankers/index.ts'
+import type { WordMatch } from '../search/index.ts'
 import { catalogueEntries, createLexicalIndex, type Part } from '../search/index.ts'
+import { printable, table } from '../terminal/index.ts'
 import { readTools } from './catalogue.ts'
 import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
-import { printable } from './printable.ts'
 import { rankerOption, readLimit, readRanker } from './rank-option.ts'
 import { listServerTools } from './server-tools.ts'
-import { table } from './table.ts'
 
 export const search: Command = {
   name: 'search',

@@ -1,14 +1,20 @@
 // `toolshelf serve`: the Messages API with tool search, in front of any model.
 
-import { oneLine } from '../core/errors.ts'
-import { dollars } from '../core/figures/dollars.ts'
-import type { Figures } from '../core/figures/figures.ts'
-import { createGateway } from '../messages/gateway.ts'
-import type { Key } from '../messages/guard.ts'
-import { createMetrics } from '../messages/metrics.ts'
-import { readSetting, type Setting } from '../messages/plan.ts'
-import { type Done, serve as serveMessages } from '../messages/server.ts'
-import { type Upstream, type Wire, wires } from '../messages/types.ts'
+import type { Figures } from '../core/figures/index.ts'
+import { dollars } from '../core/figures/index.ts'
+import { oneLine } from '../lib/index.ts'
+import type { Key } from '../messages/index.ts'
+import {
+  createGateway,
+  createMetrics,
+  type Done,
+  readSetting,
+  type Setting,
+  serve as serveMessages,
+  type Upstream,
+  type Wire,
+  wires,
+} from '../messages/index.ts'
 import {
   type Command,
   CommandError,

@@ -1,13 +1,12 @@
 // Starts the servers of a configuration and lists their tools, for commands that only want to look at them.
 import { createShelf, type Tool } from '../core/index.ts'
-import { readConfig } from '../mcp/config/config.ts'
-import { thisMachine, userConfigFiles } from '../mcp/config/places.ts'
+import { readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
-import type { ServerConfig } from '../mcp/types.ts'
+import type { ServerConfig } from '../mcp/index.ts'
+import { printable } from '../terminal/index.ts'
 import { toolsOf } from './catalogue.ts'
 import { CommandError, type Terminal } from './command.ts'
 import { storedLogins } from './logins.ts'
-import { printable } from './printable.ts'
 import { version } from './version.ts'
 
 const LONGEST_WAIT_MS = 60_000

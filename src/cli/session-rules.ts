@@ -7,15 +7,15 @@ import {
   type PermissionsOptions,
   type RuleEffect,
 } from '../agent/index.ts'
-import { parseRule, splitRules } from '../agent/permissions/rules.ts'
+import { parseRule, splitRules } from '../agent/permissions/index.ts'
 import type { Shelf } from '../core/index.ts'
-import { mcpName } from '../core/tools/names.ts'
-import { matchesAny } from '../core/tools/wildcard.ts'
-import type { Machine } from '../mcp/config/places.ts'
-import type { McpHost } from '../mcp/types.ts'
+import { mcpName } from '../core/tools/index.ts'
+import { matchesAny } from '../lib/index.ts'
+import type { Machine } from '../mcp/config/index.ts'
+import type { McpHost } from '../mcp/index.ts'
 import { CommandError, didYouMean, type Input, type Option, UsageError } from './command.ts'
 import { openUserRules } from './permission-file.ts'
-import type { Project } from './trust/project.ts'
+import type { Project } from './trust/index.ts'
 
 /** The options of commands with an agent. */
 export const ruleOptions: { readonly [name: string]: Option } = {

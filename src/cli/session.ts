@@ -1,7 +1,15 @@
 // A session of the agent: the user's MCP servers, built-in tools, skills and a transcript, put together for chat and run.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { createAgent } from '../agent/agent.ts'
+import type { Agent, AgentTool, Client } from '../agent/index.ts'
+import {
+  agentTool,
+  createAgent,
+  mendTranscript,
+  openTranscript,
+  readTranscript,
+  type Saved,
+} from '../agent/index.ts'
 import {
   createSkills,
   readSkillFiles,
@@ -9,23 +17,19 @@ import {
   skillsIn,
   userSkillFolders,
 } from '../agent/skills/index.ts'
-import { agentTool } from '../agent/sub-agent.ts'
 import { builtInTools } from '../agent/tools/index.ts'
-import { mendTranscript, openTranscript, readTranscript, type Saved } from '../agent/transcript.ts'
-import type { Agent, AgentTool, Client } from '../agent/types.ts'
 import { createUsing, type Using, type UsingOptions } from '../agent/using/index.ts'
-import { cleanText } from '../core/clean-text.ts'
 import { createShelf, type Shelf } from '../index.ts'
-import { readConfig } from '../mcp/config/config.ts'
-import { thisMachine, userConfigFiles } from '../mcp/config/places.ts'
+import { cleanText } from '../lib/index.ts'
+import { readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
-import type { McpHost } from '../mcp/types.ts'
-import { visible } from './chat/rows.ts'
+import type { McpHost } from '../mcp/index.ts'
+import { visible } from '../terminal/index.ts'
 import { CommandError } from './command.ts'
 import { storedLogins } from './logins.ts'
 import { dataFolder, findSession, newSessionFile, whereabouts } from './session-files.ts'
 import type { SessionPermissions } from './session-rules.ts'
-import type { Project } from './trust/project.ts'
+import type { Project } from './trust/index.ts'
 import { version } from './version.ts'
 
 export type SessionOptions = {

@@ -1,13 +1,11 @@
 // `toolshelf sessions`: the conversations of a folder that can be gone on with.
 import { existsSync } from 'node:fs'
-import { type Entry, readEntries } from '../agent/transcript.ts'
-import { cut } from '../core/errors.ts'
+import { type Entry, readEntries } from '../agent/index.ts'
 import type { Message } from '../core/index.ts'
-import { textOf } from '../core/oracle/json.ts'
-import { blocksOf } from '../core/oracle/turns.ts'
-import { fit } from '../mcp/doctor/pen.ts'
+import { blocksOf } from '../core/oracle/index.ts'
+import { cut, textOf } from '../lib/index.ts'
+import { fit, printable } from '../terminal/index.ts'
 import { type Command, CommandError, directoryIn, UsageError } from './command.ts'
-import { printable } from './printable.ts'
 import { type SessionFile, sessionFiles, sessionsFolder } from './session-files.ts'
 
 export type SessionEntry = SessionFile & {

@@ -1,7 +1,8 @@
 // `toolshelf trust`: shows what a folder's files would do, trusts them, lists what is trusted, and forgets it.
 import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { type Machine, thisMachine } from '../mcp/config/places.ts'
+import { type Machine, thisMachine } from '../mcp/config/index.ts'
+import { printable } from '../terminal/index.ts'
 import {
   type Command,
   CommandError,
@@ -10,11 +11,20 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { printable } from './printable.ts'
-import { decide, isTrusted, itemLines, questionText, summaryOf, trustNow } from './trust/decide.ts'
-import { showQuestion, trustStore } from './trust/open.ts'
-import { type Project, readProject, troublesOf } from './trust/project.ts'
-import type { TrustRecord, TrustStore } from './trust/store.ts'
+import type { TrustRecord, TrustStore } from './trust/index.ts'
+import {
+  decide,
+  isTrusted,
+  itemLines,
+  type Project,
+  questionText,
+  readProject,
+  showQuestion,
+  summaryOf,
+  troublesOf,
+  trustNow,
+  trustStore,
+} from './trust/index.ts'
 
 export const trust: Command = createTrust(thisMachine)
 

@@ -1,9 +1,12 @@
 // What `--upstream` names: an address and its language, with the credentials that the environment has for it.
-import type { Upstream, Wire } from '../messages/types.ts'
-import { createChatUpstream } from '../messages/upstream/chat.ts'
-import { ANTHROPIC, createMessagesUpstream } from '../messages/upstream/messages.ts'
-import { createResponsesUpstream } from '../messages/upstream/responses.ts'
-import { createScriptUpstream } from '../messages/upstream/script.ts'
+import type { Upstream, Wire } from '../messages/index.ts'
+import {
+  ANTHROPIC,
+  createChatUpstream,
+  createMessagesUpstream,
+  createResponsesUpstream,
+  createScriptUpstream,
+} from '../messages/upstream/index.ts'
 import { CommandError, UsageError } from './command.ts'
 import { readScriptNamed } from './script-option.ts'
 

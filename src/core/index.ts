@@ -1,16 +1,17 @@
-// The public surface of core, name by name.
+// The door of core: what other folders use of it. Users have src/entries/core.ts.
+
+export type { Content, Hit, LiveHost, Rank, Ranking } from './calls/index.ts'
 export {
   answer,
+  check,
+  classic,
+  type ResolvedCall,
   type SearchOptions,
   type SearchOutcome,
   search,
   type UnsearchedServer,
-} from './calls/answer.ts'
-export { check, type ResolvedCall } from './calls/check.ts'
-export { classic } from './calls/classic.ts'
-export type { Hit, Rank, Ranking } from './calls/rank.ts'
-export type { Content } from './calls/result.ts'
-export type { LiveHost } from './calls/wait.ts'
+} from './calls/index.ts'
+export { type CompactOptions, compactHistory, snipHistory } from './compact.ts'
 export { type ErrorCode, ShelfError } from './errors.ts'
 export {
   type Capabilities,
@@ -20,19 +21,27 @@ export {
   type ModelRow,
   mergeCapabilities,
   type ProviderRow,
-} from './gate/capabilities.ts'
-export { type CompactOptions, compactHistory, snipHistory } from './history/compact.ts'
-export { type Facts, foldHistory } from './history/fold.ts'
-export type { BoundaryNote, DeltaNote } from './history/notes.ts'
-export { type Options, SEARCH_TOOL, type Settings, type Timer } from './options.ts'
+} from './gate/index.ts'
+export type { BoundaryNote, DeltaNote } from './history/index.ts'
+export { type Facts, foldHistory } from './history/index.ts'
+export { type Options, resolveOptions, SEARCH_TOOL, type Settings, type Timer } from './options.ts'
 export { type BreakCause, explainBreak, prefixHash, type Sent } from './prefix.ts'
 export { type Prepared, prepare } from './prepare.ts'
 export { type Kind, type PresentOptions, present, readKind, type Shown, searchKind } from './present.ts'
+export {
+  type BlockInMaking,
+  blockEvents,
+  createCollector,
+  eventsOf,
+  finished,
+  grow,
+  inputOf,
+  type StreamEvent,
+} from './reply.ts'
 export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
 export { type Conversation, type Host, newConversation, type State } from './state.ts'
 export { estimateTokens } from './tokens.ts'
-export { mcpName } from './tools/names.ts'
-export { codingHost, markByTable, type PolicyTable } from './tools/policy.ts'
+export { codingHost, markByTable, mcpName, type PolicyTable } from './tools/index.ts'
 export type { Trace } from './trace.ts'
 export type {
   Block,

@@ -1,11 +1,11 @@
 // Every option of a shelf with its default, merged and checked once; nobody after this asks `??`.
 
-import { classic } from './calls/classic.ts'
-import type { Rank } from './calls/rank.ts'
-import { quote, ShelfError } from './errors.ts'
-import { type Capabilities, capabilities, mergeCapabilities } from './gate/capabilities.ts'
-import type { Environment } from './gate/mode.ts'
-import { MCP_PREFIX, nearest } from './tools/names.ts'
+import { closestNames, MCP_PREFIX, quote } from '../lib/index.ts'
+import type { Rank } from './calls/index.ts'
+import { classic } from './calls/index.ts'
+import { ShelfError } from './errors.ts'
+import type { Environment } from './gate/index.ts'
+import { type Capabilities, capabilities, mergeCapabilities } from './gate/index.ts'
 import type { Trace } from './trace.ts'
 import { type Definition, type Tool, type Validate, type WireName, wireNames } from './types.ts'
 
@@ -133,7 +133,7 @@ export function resolveOptions(options: Options): Settings {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(defaults, name))
   if (unknown) {
-    const near = nearest(unknown, [...Object.keys(defaults), 'tools', 'servers', 'state'])
+    const near = closestNames(unknown, [...Object.keys(defaults), 'tools', 'servers', 'state'])
     const hint = near.length > 0 ? `nearest: ${near.join(', ')}.` : 'README.md lists them.'
     throw new ShelfError(
       'BAD_OPTION',

@@ -1,5 +1,5 @@
 // The prompt cache: what stands in front of a request, and what broke it (K).
-import { hash } from './hash.ts'
+import { hash } from '../lib/index.ts'
 import type { Block } from './types.ts'
 
 /** A request as it was sent. */

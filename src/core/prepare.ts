@@ -1,18 +1,21 @@
 // THE MAIN PATH. A host's request in, the request to send out; one step a line, each in a file of its own.
-import { capabilityOf } from './gate/capabilities.ts'
-import { decide } from './gate/gate.ts'
-import { readMode } from './gate/mode.ts'
-import { announce, reload } from './history/append-notes.ts'
-import { type Facts, follow, type History } from './history/fold.ts'
-import { normalize } from './history/normalize.ts'
-import { viewFor } from './history/view.ts'
-import { demandsOf } from './request/demands.ts'
-import { assemble, betasFor, hostTools } from './request/request.ts'
-import { makeWire } from './request/wire/index.ts'
-import { toolsFor } from './request/working.ts'
+import { capabilityOf, decide, readMode } from './gate/index.ts'
+import { type Facts, follow, type History } from './history/index.ts'
+import {
+  announce,
+  assemble,
+  betasFor,
+  demandsOf,
+  hostTools,
+  normalize,
+  reload,
+  toolsFor,
+  viewFor,
+} from './request/index.ts'
 import type { Context, Conversation, Host, State } from './state.ts'
-import { shelve } from './tools/policy.ts'
+import { shelve } from './tools/index.ts'
 import type { Decision, Message, MessageLike, RequestLike, RequestTool } from './types.ts'
+import { makeWire } from './wire/index.ts'
 
 export type Prepared<Request extends RequestLike = RequestLike> = {
   /** Send this. */

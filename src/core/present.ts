@@ -1,5 +1,5 @@
 // What a person sees of a conversation: searches for tools are plumbing and stay out of sight (P).
-import { blocksOf } from './history/blocks.ts'
+import { blocksOf } from './history/index.ts'
 import type { Block, Message } from './types.ts'
 
 export type Shown =

@@ -1,17 +1,27 @@
 // The shelf: the pool and its servers, and one conversation on them. Everything it does is a function of core; it
 // only holds what they need between two calls.
-import { answer, type SearchOptions, type SearchOutcome, search } from './calls/answer.ts'
-import { check, type ResolvedCall, resolveCall } from './calls/check.ts'
-import { type Content, toolResult } from './calls/result.ts'
-import { quote, ShelfError } from './errors.ts'
-import { learnRejection } from './gate/recover.ts'
-import { type CompactOptions, compactHistory, snipHistory } from './history/compact.ts'
-import { follow } from './history/fold.ts'
+
+import { quote } from '../lib/index.ts'
+import {
+  answer,
+  type Content,
+  check,
+  type ResolvedCall,
+  resolveCall,
+  type SearchOptions,
+  type SearchOutcome,
+  search,
+  toolResult,
+} from './calls/index.ts'
+import { type CompactOptions, compactHistory, snipHistory } from './compact.ts'
+import { ShelfError } from './errors.ts'
+import { learnRejection } from './gate/index.ts'
+import { follow } from './history/index.ts'
 import { type Options, resolveOptions, wrong } from './options.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import { type Conversation, type Host, newConversation, type State } from './state.ts'
 import { createStore, type Store } from './store.ts'
-import { shelve } from './tools/policy.ts'
+import { shelve } from './tools/index.ts'
 import type {
   Message,
   MessageLike,

@@ -1,10 +1,8 @@
 // What stands behind a request: the host, the conversation, and both as one request sees them.
-import type { Capability } from './gate/capabilities.ts'
-import type { ModeReading } from './gate/mode.ts'
-import type { Counts } from './gate/threshold.ts'
-import type { Anchors, History } from './history/fold.ts'
-import type { Sheet } from './history/normalize.ts'
+import type { Capability, Counts, ModeReading } from './gate/index.ts'
+import type { Anchors, History } from './history/index.ts'
 import type { Settings } from './options.ts'
+import type { Sheet } from './request/index.ts'
 import type { Definition, Pool, Servers, Shelving, Step, WireName } from './types.ts'
 
 /** What holds for every conversation of a host. */

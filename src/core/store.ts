@@ -1,13 +1,12 @@
 // What a shelf and its forks share: the tools, the servers, the settings, and what was learned about back-ends.
 import { attempt, isLate } from './attempt.ts'
-import { mergeCapabilities } from './gate/capabilities.ts'
+import { mergeCapabilities } from './gate/index.ts'
 import { type Settings, type Timer, wrong } from './options.ts'
-import { PLACEHOLDER } from './request/search-tool.ts'
 import type { Host } from './state.ts'
-import { oddMark } from './tools/policy.ts'
-import { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './tools/pool.ts'
+import { buildPool, checkTool, oddMark, type PoolOptions, readAhead, serverOf } from './tools/index.ts'
 import type { Trace } from './trace.ts'
 import type { Pool, PoolTool, Server, Tool } from './types.ts'
+import { PLACEHOLDER } from './wire/index.ts'
 
 export type Store = {
   readonly host: Host

@@ -1,21 +1,29 @@
-// `toolshelf/mcp`: a host that feeds a shelf from many MCP servers, and the gateway built on it.
-export { type Config, type ConfigText, readConfig } from './config/config.ts'
+// The door of mcp: what other folders use of it. Users have src/entries/mcp.ts.
 export {
+  type Config,
+  type ConfigText,
   configPlaces,
   type Machine,
   projectConfigFiles,
+  readConfig,
   thisMachine,
   userConfigFiles,
-} from './config/places.ts'
-export { type HttpGateway, type HttpOptions, runOnHttp } from './gateway/http.ts'
-export { createGateway, type Gateway, type GatewayOptions } from './gateway/index.ts'
-export { shelfOptions } from './gateway/shelf-options.ts'
-export { runOnStdio, type StdioOptions } from './gateway/stdio.ts'
+} from './config/index.ts'
+export {
+  createGateway,
+  type Gateway,
+  type GatewayOptions,
+  type HttpGateway,
+  type HttpOptions,
+  runOnHttp,
+  runOnStdio,
+  type StdioOptions,
+  shelfOptions,
+} from './gateway/index.ts'
+export type { Times } from './host/index.ts'
 export { createMcpHost, type McpHostOptions } from './host/index.ts'
-export { createOAuth } from './host/oauth.ts'
-export { defaultTokenFolder } from './host/oauth-credentials.ts'
-export type { Times } from './host/times.ts'
-export { defaultPinsFolder, openPins, type Pins } from './safety/pins.ts'
+export { createOAuth, defaultTokenFolder } from './oauth/index.ts'
+export { defaultPinsFolder, openPins, type Pins } from './pins/index.ts'
 export type {
   Asker,
   AuthProvider,
@@ -23,6 +31,7 @@ export type {
   CallOutput,
   ConfigProblem,
   HostEvent,
+  KnownServer,
   ListedTool,
   McpHost,
   Progress,

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
 import { refuse } from './errors.ts'
 import type { HeldBytes } from './held-bytes.ts'
-import type { Flow } from './upstream/http.ts'
+import type { Flow } from './upstream/index.ts'
 
 export type BodyLimits = {
   /** Bytes that one body may have. */

@@ -1,9 +1,8 @@
 // Does a request use deferral, in any of the ways that the API has for it?
-import { oncePerFrozen } from '../core/frozen.ts'
-import { type Fields, fieldsOf, listOf, textOf } from '../core/oracle/json.ts'
-import { isChange, referencesIn } from '../core/oracle/references.ts'
-import { blocksOf } from '../core/oracle/turns.ts'
-import { variantOf } from './hosted/tools.ts'
+
+import { blocksOf, isChange, referencesIn } from '../core/oracle/index.ts'
+import { type Fields, fieldsOf, listOf, oncePerFrozen, textOf } from '../lib/index.ts'
+import { variantOf } from './hosted/index.ts'
 import type { MessagesRequest } from './types.ts'
 
 export function usesDeferral({ tools, messages }: MessagesRequest): boolean {

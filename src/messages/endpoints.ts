@@ -1,6 +1,6 @@
 // What each endpoint does with a request: read it, let the gateway answer or forward it, and write what comes.
 import { createHash } from 'node:crypto'
-import { isFields } from '../core/oracle/json.ts'
+import { isFields } from '../lib/index.ts'
 import { type BodyLimits, flowOf, readBody } from './body.ts'
 import { newRequestId, Refusal, reasonIn, refuse } from './errors.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
@@ -14,8 +14,7 @@ import { createRequestReader } from './read-request.ts'
 import { sendAnswer, sendMessage, sendOn } from './respond.ts'
 import { createScheduler } from './scheduler.ts'
 import type { Answer, Call, Fields, Headers, MessagesRequest, Origin, StreamEvent } from './types.ts'
-import { type Flow, open } from './upstream/http.ts'
-import { below, withoutSearchBetas } from './upstream/messages.ts'
+import { below, type Flow, open, withoutSearchBetas } from './upstream/index.ts'
 import { glance, ours, type Visit } from './visit.ts'
 
 export type EndpointOptions = {

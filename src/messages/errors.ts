@@ -1,6 +1,6 @@
 // Errors in the API's own envelope.
 import { randomUUID } from 'node:crypto'
-import { fieldsOf, textOf } from '../core/oracle/json.ts'
+import { fieldsOf, textOf } from '../lib/index.ts'
 import type { Answer } from './types.ts'
 
 /** A request that ends here, with the answer that says why. */

@@ -2,8 +2,8 @@
 // where nothing comes for long: clients and proxies give up on connections that stay silent.
 import type { ServerResponse } from 'node:http'
 import { drained } from './respond.ts'
-import { written } from './stream/sse.ts'
 import type { Headers, StreamEvent } from './types.ts'
+import { written } from './upstream/index.ts'
 
 export type EventStreamOptions = {
   /** Milliseconds until the head goes out although the upstream has not answered; errors are events from then on. */

@@ -1,19 +1,16 @@
 // THE MAIN PATH of the Messages gateway: a client's request in, a reply out; one step a line.
 
-import type { Figures } from '../core/figures/figures.ts'
-import { type PriceTable, readPrices } from '../core/figures/prices.ts'
+import type { Figures } from '../core/figures/index.ts'
+import { type PriceTable, readPrices } from '../core/figures/index.ts'
 import type { Rank } from '../core/index.ts'
-import { validate } from '../core/oracle/index.ts'
-import { withoutUnknown } from '../core/oracle/known.ts'
-import { countTokens } from '../core/oracle/render.ts'
-import { readingOf } from '../core/oracle/size.ts'
-import { rankers as rankersByName } from '../rankers.ts'
-import { startTimer } from '../timer.ts'
+import { countTokens, readingOf, validate, withoutUnknown } from '../core/oracle/index.ts'
+import { startTimer } from '../node/index.ts'
+import { rankers as rankersByName } from '../rankers/index.ts'
 import { usesDeferral } from './contract.ts'
 import { refuse } from './errors.ts'
 import { createHiddenThoughts } from './hidden-thoughts.ts'
-import { startHosted } from './hosted/searching.ts'
-import type { HostedRankers } from './hosted/tools.ts'
+import type { HostedRankers } from './hosted/index.ts'
+import { startHosted } from './hosted/index.ts'
 import { createMeter } from './meter.ts'
 import {
   asksForShelving,
@@ -30,18 +27,25 @@ import { converse, type Job } from './rounds.ts'
 import { count as countBy, type Target, type Wait } from './sampling.ts'
 import { rest, type Slice } from './scheduler.ts'
 import type { Searching } from './searching.ts'
-import { createClientShelves } from './shelve/client-shelf.ts'
-import { createConversations } from './shelve/conversations.ts'
-import { type Liftable, lift, restoringFor, type Shelved } from './shelve/lift.ts'
-import { createMemory } from './shelve/memory.ts'
-import { isRestored } from './shelve/restore.ts'
-import { startHidden } from './shelve/searching.ts'
-import { isBound, withBindingBeta, withDroppedThinking } from './shelve/thinking.ts'
-import { hasTraces, withoutCarriedIds } from './traces.ts'
+import {
+  createClientShelves,
+  createConversations,
+  createMemory,
+  hasTraces,
+  isBound,
+  isRestored,
+  type Liftable,
+  lift,
+  restoringFor,
+  type Shelved,
+  startHidden,
+  withBindingBeta,
+  withDroppedThinking,
+  withoutCarriedIds,
+} from './shelve/index.ts'
 import type { Answer, Call, MessagesRequest, Sampled, Upstream, Wire } from './types.ts'
-import { withoutSearchBetas } from './upstream/messages.ts'
-import { asksForThinking } from './upstream/thoughts.ts'
-import { withEverythingLoaded } from './wire/lower.ts'
+import { asksForThinking, withoutSearchBetas } from './upstream/index.ts'
+import { withEverythingLoaded } from './wire/index.ts'
 
 export type GatewayOptions = {
   readonly upstream: Upstream

@@ -1,12 +1,11 @@
 // Who may speak to the gateway: loopback, known host names, and whoever has the key.
 import type { IncomingMessage } from 'node:http'
-import { isSecret, LOOPBACK, networkOf } from '../http.ts'
-import { createWrongKeys } from '../wrong-keys.ts'
+import { createWrongKeys, isSecret, LOOPBACK, networkOf } from '../node/index.ts'
 import { refuse, refuseForNow } from './errors.ts'
 import type { Setting } from './plan.ts'
 import { createRecent } from './recent.ts'
 import type { Headers } from './types.ts'
-import { ofConnection } from './upstream/http.ts'
+import { ofConnection } from './upstream/index.ts'
 
 /** A key that clients must have. */
 export type Key = {

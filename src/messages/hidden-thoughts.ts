@@ -1,10 +1,11 @@
 // Keeps what a model thought from clients that did not ask to see it, and gives it back to the model: many refuse the
 // next turn of a conversation whose calls have lost their reasoning. What is lost here, the upstream makes up for.
-import { type Fields, fieldsOf, textOf } from '../core/oracle/json.ts'
-import { blocksOf } from '../core/oracle/turns.ts'
-import { type BlockInMaking, finished, grow } from '../reply.ts'
+
+import { type BlockInMaking, finished, grow } from '../core/index.ts'
+import { blocksOf } from '../core/oracle/index.ts'
+import { type Fields, fieldsOf, textOf } from '../lib/index.ts'
 import type { MessagesRequest, StreamEvent } from './types.ts'
-import { isKeptThought } from './upstream/thoughts.ts'
+import { isKeptThought } from './upstream/index.ts'
 
 /** A thinking block and its place in the reply that it was taken from. */
 type Hidden = { readonly at: number; readonly block: Fields }

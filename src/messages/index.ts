@@ -1,13 +1,18 @@
-// The public surface of `toolshelf/messages`: the Messages gateway and its upstreams.
-export type { Figures } from '../core/figures/figures.ts'
-export type { Price, PriceTable } from '../core/figures/prices.ts'
+// The door of messages: what other folders use of it. Users have src/entries/messages.ts.
+export type { Figures, Price, PriceTable } from '../core/figures/index.ts'
 export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts'
+export type { Key } from './guard.ts'
 export { createMetrics, type Metrics } from './metrics.ts'
 export { type Mode, readSetting, type Setting } from './plan.ts'
 export { type Done, type Served, type ServeOptions, serve } from './server.ts'
 export type { Answer, Call, MessagesRequest, Sampled, StreamEvent, Upstream, Wire } from './types.ts'
-export { createChatUpstream } from './upstream/chat.ts'
-export { createMessagesUpstream } from './upstream/messages.ts'
-export { createResponsesUpstream } from './upstream/responses.ts'
-export { createScriptUpstream } from './upstream/script.ts'
-export { loadScript, readScript, type Script } from './upstream/script-file.ts'
+export { wires } from './types.ts'
+export {
+  createChatUpstream,
+  createMessagesUpstream,
+  createResponsesUpstream,
+  createScriptUpstream,
+  loadScript,
+  readScript,
+  type Script,
+} from './upstream/index.ts'

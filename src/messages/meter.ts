@@ -1,10 +1,16 @@
 // Measures one request of a client: what was sent for it, what the upstream reported, and what Toolshelf saved by it.
-import { billedTokens, type Figures, figuresOf, type Sampling } from '../core/figures/figures.ts'
-import { type PriceTable, priceOf } from '../core/figures/prices.ts'
-import { withoutToolSearch } from '../core/figures/without.ts'
-import { hasCacheMarks, readingOf } from '../core/oracle/size.ts'
+import {
+  billedTokens,
+  type Figures,
+  figuresOf,
+  type PriceTable,
+  priceOf,
+  type Sampling,
+  withoutToolSearch,
+} from '../core/figures/index.ts'
+import { hasCacheMarks, readingOf } from '../core/oracle/index.ts'
 import type { Fields, MessagesRequest } from './types.ts'
-import { withEverythingLoaded } from './wire/lower.ts'
+import { withEverythingLoaded } from './wire/index.ts'
 
 export type Meter = {
   /** A request that goes to the upstream. */

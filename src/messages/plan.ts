@@ -2,7 +2,7 @@
 // depends on the facts alone.
 import { SEARCH_TOOL } from '../core/index.ts'
 import type { ChosenWire, MessagesRequest, Wire } from './types.ts'
-import { CALL_TOOL } from './wire/call-tool.ts'
+import { CALL_TOOL } from './wire/index.ts'
 
 export const modes = ['pass', 'emulate', 'shelve', 'off'] as const
 export type Mode = (typeof modes)[number]

@@ -1,21 +1,23 @@
 // The body of a request → the request. Tools and messages that the same client has sent before are recognised by their
 // bytes and not parsed again; what nobody changes is written to the upstream as the bytes that came (json/text.ts).
 import { isUtf8 } from 'node:buffer'
-import { isFields } from '../core/oracle/json.ts'
+import { isFields } from '../lib/index.ts'
 import { refuse } from './errors.ts'
-import { createListCache, type Item, type ListCache } from './json/lists.ts'
-import { readValue } from './json/read.ts'
 import {
+  createListCache,
   DEEPEST,
   DepthError,
   endOfValue,
+  type Item,
   isListAt,
   isObjectAt,
+  type ListCache,
   memberAt,
   nextItem,
+  readValue,
   ScanError,
   skipSpace,
-} from './json/scan.ts'
+} from './json/index.ts'
 import type { Slice } from './scheduler.ts'
 import type { Fields } from './types.ts'
 

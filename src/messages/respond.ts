@@ -2,15 +2,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { fieldsOf, isFields } from '../core/oracle/json.ts'
-import { createCollector } from '../reply.ts'
+import { createCollector } from '../core/index.ts'
+import { fieldsOf, isFields } from '../lib/index.ts'
 import { errorAnswer, Refusal } from './errors.ts'
-import { exactJson, stringifyExact } from './json/exact.ts'
+import { exactJson, stringifyExact } from './json/index.ts'
 import { RefusedMidway } from './rounds.ts'
-import { written } from './stream/sse.ts'
 import type { Answer, Headers, StreamEvent } from './types.ts'
-import { passedOn, UpstreamError } from './upstream/http.ts'
-import { maskedHeaders, maskingStream } from './upstream/mask.ts'
+import { maskedHeaders, maskingStream, passedOn, UpstreamError, written } from './upstream/index.ts'
 
 export function sendAnswer(
   outgoing: ServerResponse,

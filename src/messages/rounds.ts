@@ -1,13 +1,14 @@
 // One reply of the gateway: as many samplings of the upstream as the model's searches need, joined into one stream.
-import { type Fields, fieldsOf, textOf, without } from '../core/oracle/json.ts'
-import { type BlockInMaking, blockEvents, finished, grow, inputOf } from '../reply.ts'
-import { exactJson } from './json/exact.ts'
+
+import { type BlockInMaking, blockEvents, finished, grow, inputOf } from '../core/index.ts'
+import { type Fields, fieldsOf, textOf, without } from '../lib/index.ts'
+import { exactJson } from './json/index.ts'
 import { sample, samplePatiently, type Target } from './sampling.ts'
 import type { Searching } from './searching.ts'
 import type { Answer, MessagesRequest, Sampled, StreamEvent } from './types.ts'
-import { UpstreamError } from './upstream/http.ts'
+import { UpstreamError } from './upstream/index.ts'
 import { laterUsage, sumUsage } from './usage.ts'
-import { CALL_TOOL, fromCallTool } from './wire/call-tool.ts'
+import { CALL_TOOL, fromCallTool } from './wire/index.ts'
 
 export type Job = Target & {
   readonly searching: Searching

@@ -1,11 +1,9 @@
 // One sampling of the upstream: the contract's request in the upstream's words, sent again where it says how.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fieldsOf, listOf } from '../core/oracle/json.ts'
+import { fieldsOf, listOf } from '../lib/index.ts'
 import { createRecent, type Recent } from './recent.ts'
 import type { Answer, Call, MessagesRequest, Sampled, Upstream, Wire } from './types.ts'
-import { callTool } from './wire/call-tool.ts'
-import { lower } from './wire/lower.ts'
-import { newerFields } from './wire/plain-tool.ts'
+import { callTool, lower, newerFields } from './wire/index.ts'
 
 export type Target = {
   readonly upstream: Upstream

@@ -1,6 +1,6 @@
 // The gateway over HTTP: where it listens, its limits, and one record per request.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { close, LOOPBACK, listen } from '../http.ts'
+import { close, LOOPBACK, listen } from '../node/index.ts'
 import { createEndpoints } from './endpoints.ts'
 import { reasonIn } from './errors.ts'
 import { createForwarding } from './forwarding.ts'

@@ -1,7 +1,8 @@
 // The vocabulary of the Messages gateway. Inside it, every model speaks the Messages API: requests and stream events
 // have Anthropic's shapes, of which only what we read is named here; whatever else they hold passes through.
-import type { Fields } from '../core/oracle/json.ts'
-import type { StreamEvent } from '../reply.ts'
+
+import type { StreamEvent } from '../core/index.ts'
+import type { Fields } from '../lib/index.ts'
 
 export type { Fields, StreamEvent }
 

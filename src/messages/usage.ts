@@ -1,5 +1,5 @@
 // The usage of a reply that took several samplings: what all of them cost together.
-import { type Fields, fieldsOf, isFields, listOf } from '../core/oracle/json.ts'
+import { type Fields, fieldsOf, isFields, listOf } from '../lib/index.ts'
 
 /** Adds up counts at any depth; lists follow each other, and of anything else the last value stays (wire 27). */
 export function sumUsage(usages: readonly Fields[]): Fields {

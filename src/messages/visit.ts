@@ -1,7 +1,7 @@
 // One request on its way through the server: what is known of it, and what is told of it at the end.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { cut } from '../core/errors.ts'
-import type { Figures } from '../core/figures/figures.ts'
+import type { Figures } from '../core/figures/index.ts'
+import { cut } from '../lib/index.ts'
 import type { Deed } from './gateway.ts'
 import type { Metrics } from './metrics.ts'
 import type { Headers } from './types.ts'

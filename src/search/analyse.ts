@@ -1,5 +1,5 @@
 // One tool → its terms, each with a strength: BM25F's weighted, length-normalised and saturated count over the fields.
-import type { PoolTool } from '../core/types.ts'
+import type { PoolTool } from '../core/index.ts'
 import { fieldsOf } from './fields.ts'
 import type { LexicalSettings } from './settings.ts'
 import { NO_TERM, type Vocabulary } from './vocabulary.ts'

@@ -1,7 +1,7 @@
 // Ranks deprecated tools behind their successors. Everything else keeps its order.
-import type { Hit, Rank, Ranking } from '../core/calls/rank.ts'
-import { splitName } from '../core/tools/names.ts'
-import type { PoolTool } from '../core/types.ts'
+import type { Hit, Rank, Ranking } from '../core/calls/index.ts'
+import type { PoolTool } from '../core/index.ts'
+import { splitName } from '../lib/index.ts'
 
 /** How far down a successor is looked for, where fewer tools were asked for. */
 const DEEPEST = 20

@@ -1,6 +1,6 @@
 // Tools → documents: which terms, how strongly, in compact arrays, one document after the other. A document depends on
 // its tool alone, so an update copies the documents of the tools that stayed.
-import type { PoolTool } from '../core/types.ts'
+import type { PoolTool } from '../core/index.ts'
 import { type Analyser, analyse } from './analyse.ts'
 
 export type Documents = {

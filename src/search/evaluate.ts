@@ -2,8 +2,8 @@
 //
 // Gains are 0 or 1. A query with n golds can be answered by n tools: golds and, in place of golds that were not found,
 // acceptable ones. So going down the list, every gold or acceptable tool counts until n of them have counted.
-import type { Hit, Rank } from '../core/calls/rank.ts'
-import type { PoolTool, Tool } from '../core/types.ts'
+import type { Hit, Rank } from '../core/calls/index.ts'
+import type { PoolTool, Tool } from '../core/index.ts'
 import { SearchInputError } from './input-error.ts'
 
 export type EvaluationQuery = {

@@ -1,5 +1,5 @@
 // Why a tool was found: each word of the query, how it was met, in which fields, and how much it gave.
-import type { PoolTool } from '../core/types.ts'
+import type { PoolTool } from '../core/index.ts'
 import { fieldGain } from './analyse.ts'
 import { FIELDS, type Field, fieldsOf } from './fields.ts'
 import { type Features, power } from './measure.ts'

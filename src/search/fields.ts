@@ -1,5 +1,5 @@
 // What search reads of a tool, field by field.
-import type { PoolTool } from '../core/types.ts'
+import type { PoolTool } from '../core/index.ts'
 
 export const FIELDS = [
   'name',

@@ -1,6 +1,6 @@
 // The default ranker: candidates by words and by meaning, one score for both (fusion.ts).
-import type { Hit, Rank, Ranking } from '../core/calls/rank.ts'
-import type { PoolTool } from '../core/types.ts'
+import type { Hit, Rank, Ranking } from '../core/calls/index.ts'
+import type { PoolTool } from '../core/index.ts'
 import { ownName } from './fields.ts'
 import {
   type Evidence,

@@ -10,11 +10,15 @@ export {
   type Metric,
   type Quality,
 } from './evaluate.ts'
-export type { LexicalExplanation } from './explain.ts'
+export type { LexicalExplanation, WordMatch } from './explain.ts'
+export { fieldsOf } from './fields.ts'
+export { FILLER_WORDS, STOP_WORDS } from './filler.ts'
 export { createHybrid, explainFusion, type HybridParts, type Part } from './hybrid.ts'
 export { SearchInputError } from './input-error.ts'
+export { createDense, type Dense } from './kernel.ts'
 export { createLexicalIndex, type LexicalIndex } from './lexical.ts'
 export { createMeaning, type Meaning } from './meaning.ts'
 export { bm25, lexical } from './rankers.ts'
 export type { Breaks } from './reading.ts'
 export { createVectors, type Vectors } from './vectors.ts'
+export { wordsOf } from './words.ts'

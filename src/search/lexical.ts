@@ -1,6 +1,6 @@
 // The lexical index: fielded BM25F over the words of tools, with bonuses for names. Immutable: an update makes a new
 // index that copies what stayed, so a search never sees half of a change.
-import type { PoolTool } from '../core/types.ts'
+import type { PoolTool } from '../core/index.ts'
 import { createAnalyser } from './analyse.ts'
 import { addTool, copyDocuments, createDraft, type Documents, finish } from './documents.ts'
 import { explainMatch, type LexicalExplanation } from './explain.ts'

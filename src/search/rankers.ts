@@ -1,6 +1,6 @@
 // Rankers by words: `lexical`, ours, and `bm25`, with the semantics of the hosted search tool.
-import type { Rank } from '../core/calls/rank.ts'
-import type { PoolTool } from '../core/types.ts'
+import type { Rank } from '../core/calls/index.ts'
+import type { PoolTool } from '../core/index.ts'
 import { SearchInputError } from './input-error.ts'
 import { buildLexicalIndex, type LexicalIndex } from './lexical.ts'
 import { LEXICAL, type LexicalSettings, PLAIN_BM25 } from './settings.ts'

@@ -1,7 +1,7 @@
 // Reads lists of tools into an index and vectors, with breaks for others. A search that would wait too long for a new list
 // gets what was read before, and says how many tools that leaves out.
-import { searchText } from '../core/calls/search-text.ts'
-import type { PoolTool } from '../core/types.ts'
+import { searchText } from '../core/calls/index.ts'
+import type { PoolTool } from '../core/index.ts'
 import type { LexicalIndex } from './lexical.ts'
 import { createIndexes } from './rankers.ts'
 import { LEXICAL } from './settings.ts'

@@ -1,5 +1,5 @@
 // Long work in slices: pure code says where it may be interrupted, and whoever runs it decides what happens there.
-import type { PoolTool } from '../core/types.ts'
+import type { PoolTool } from '../core/index.ts'
 
 /** Work that may be interrupted wherever it yields. */
 export type Sliced<Value> = Generator<undefined, Value, void>

@@ -1,6 +1,7 @@
 // A tool's meaning: the directions of its fields, added up by weight. Made once per tool.
-import { splitName } from '../core/tools/names.ts'
-import type { PoolTool } from '../core/types.ts'
+
+import type { PoolTool } from '../core/index.ts'
+import { splitName } from '../lib/index.ts'
 import { fieldsOf } from './fields.ts'
 import { createDense, type Dense } from './kernel.ts'
 import type { Meaning } from './meaning.ts'

@@ -1,7 +1,7 @@
 // Says in words what typebox found wrong with an input, short enough for a model to read and act on.
 
 import type { TLocalizedValidationError } from 'typebox/error'
-import type { Problem } from '../core/types.ts'
+import type { Problem } from '../core/index.ts'
 
 /** At most ten problems; a failed union is one, or the problems of the branch that was meant. */
 export function explain(errors: readonly TLocalizedValidationError[]): Problem[] {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CommandError, helpFor, readInput, UsageError } from '../../src/cli/command.ts'
 import { pins } from '../../src/cli/pins.ts'
-import { openPins } from '../../src/mcp/safety/pins.ts'
+import { openPins } from '../../src/mcp/pins/pins.ts'
 import type { ListedTool } from '../../src/mcp/types.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'toolshelf-pins-cli-'))

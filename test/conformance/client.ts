@@ -4,9 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createShelf } from '../../src/core/index.ts'
-import { createMcpHost } from '../../src/mcp/host/index.ts'
-import { createOAuth } from '../../src/mcp/host/oauth.ts'
-import { login } from '../../src/mcp/host/oauth-login.ts'
+import { createMcpHost } from '../../src/mcp/host/host.ts'
+import { createOAuth } from '../../src/mcp/oauth/authorize.ts'
+import { login } from '../../src/mcp/oauth/login.ts'
 import type { Asker, ListedTool, McpHost, ServerConfig } from '../../src/mcp/types.ts'
 
 type Fields = { readonly [name: string]: unknown }

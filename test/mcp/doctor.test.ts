@@ -1,12 +1,12 @@
 // The doctor's report and its views, on hand-made statuses.
 import { describe, expect, it } from 'vitest'
+import { findingsOf } from '../../src/doctor/findings.ts'
+import { htmlView } from '../../src/doctor/html.ts'
+import { arrivalLine, progressLine } from '../../src/doctor/progress.ts'
+import { makeReport, type ReportOptions } from '../../src/doctor/report.ts'
+import { terminalView } from '../../src/doctor/terminal.ts'
 import { estimateTokens } from '../../src/index.ts'
-import { findingsOf } from '../../src/mcp/doctor/findings.ts'
-import { htmlView } from '../../src/mcp/doctor/html.ts'
-import { arrivalLine, progressLine } from '../../src/mcp/doctor/progress.ts'
-import { makeReport, type ReportOptions } from '../../src/mcp/doctor/report.ts'
-import { terminalView } from '../../src/mcp/doctor/terminal.ts'
-import { callTool, searchTool } from '../../src/mcp/gateway/own-tools.ts'
+import { callTool, searchTool } from '../../src/mcp/greeting/own-tools.ts'
 import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/types.ts'
 
 type Given = Partial<Omit<ServerStatus, 'config'>> & { readonly config?: Partial<ServerConfig> }

@@ -1,7 +1,7 @@
 // Lists that are too long, never end or never rest, and definitions that are wrong, cyclic, huge or oddly named: each
 // costs only itself.
 import { describe, expect, it } from 'vitest'
-import { listAll } from '../../src/mcp/host/listing.ts'
+import { listAll } from '../../src/mcp/session/listing.ts'
 import {
   expectWholeNeighbour,
   found,

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { boundedFetch } from '../../src/mcp/host/bounded-fetch.ts'
+import { boundedFetch } from '../../src/mcp/session/bounded-fetch.ts'
 import type { HostEvent, Progress } from '../../src/mcp/types.ts'
 import { eras, everyCapability, openDesk, textOf } from './support/gateway.ts'
 import { openHost, textOf as textOfOutput } from './support/host.ts'

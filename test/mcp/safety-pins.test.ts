@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
-import { differences, diffLines, outline } from '../../src/mcp/safety/changes.ts'
-import { fingerprint } from '../../src/mcp/safety/fingerprint.ts'
-import { defaultPinsFolder, openPins } from '../../src/mcp/safety/pins.ts'
+import { differences, diffLines, outline } from '../../src/mcp/pins/changes.ts'
+import { fingerprint } from '../../src/mcp/pins/fingerprint.ts'
+import { defaultPinsFolder, openPins } from '../../src/mcp/pins/pins.ts'
 import type { ListedTool } from '../../src/mcp/types.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'toolshelf-pins-'))
@@ -268,7 +268,7 @@ describe('on disk', () => {
 
   it('processes that write at the same time, and one that is killed, leave whole files', async () => {
     const folder = newFolder()
-    const source = new URL('../../src/mcp/safety/pins.ts', import.meta.url).href
+    const source = new URL('../../src/mcp/pins/pins.ts', import.meta.url).href
     const writing = `
       import { openPins } from ${JSON.stringify(source)}
       const pins = openPins({ folder: ${JSON.stringify(folder)}, notify: (message) => console.log(message) })

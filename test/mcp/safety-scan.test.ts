@@ -1,8 +1,8 @@
 // Poisoned definitions are seen, in the styles that attacks were published in; honest ones are left alone.
 import { describe, expect, it } from 'vitest'
-import { scan, scanServer, scanText } from '../../src/mcp/safety/scan.ts'
-import type { SuspicionKind } from '../../src/mcp/safety/suspicion.ts'
 import type { ListedTool } from '../../src/mcp/types.ts'
+import { scan, scanServer, scanText } from '../../src/scan/scan.ts'
+import type { SuspicionKind } from '../../src/scan/suspicion.ts'
 
 const warnings = (tool: ListedTool) => scan(tool).filter(({ level }) => level === 'warn')
 const kindsOf = (tool: ListedTool) => new Set(warnings(tool).map(({ kind }) => kind))

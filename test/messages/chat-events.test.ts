@@ -1,6 +1,6 @@
 // What servers of many dialects stream, as the events of a Messages reply.
 import { describe, expect, it } from 'vitest'
-import type { Fields } from '../../src/core/oracle/json.ts'
+import type { Fields } from '../../src/lib/json.ts'
 import type { MessagesRequest } from '../../src/messages/types.ts'
 import { chunk, completion, talk } from './support/chat-server.ts'
 

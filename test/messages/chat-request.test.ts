@@ -1,6 +1,6 @@
 // What a Chat Completions server is sent for a Messages request. The server refuses every field it does not know.
 import { describe, expect, it } from 'vitest'
-import type { Fields } from '../../src/core/oracle/json.ts'
+import type { Fields } from '../../src/lib/json.ts'
 import type { MessagesRequest } from '../../src/messages/types.ts'
 import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
 import { toChatRequest } from '../../src/messages/upstream/chat-request.ts'

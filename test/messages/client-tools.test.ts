@@ -1,7 +1,7 @@
 // The client's tools stay the client's: their names, their fields, and where their cache breakpoints may go.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Fields, fieldsOf, listOf } from '../../src/core/oracle/json.ts'
+import { type Fields, fieldsOf, listOf } from '../../src/lib/json.ts'
 import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
 import { namesOf } from '../../src/messages/upstream/openai.ts'
 import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'

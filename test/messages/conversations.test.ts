@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createGateway, type MessagesRequest, type Upstream, type Wire } from '../../src/messages/index.ts'
 import { createRequestReader } from '../../src/messages/read-request.ts'
 import type { Fields } from '../../src/messages/types.ts'
-import { rankers } from '../../src/rankers.ts'
+import { rankers } from '../../src/rankers/rankers.ts'
 
 const TOOLS = Array.from({ length: 30 }, (_, number) => ({
   name: `mcp__files__tool_${number}`,

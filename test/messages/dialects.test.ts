@@ -2,7 +2,7 @@
 // client wants to see it or not, and what it was never given is made up for.
 import Anthropic from '@anthropic-ai/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Fields, fieldsOf, listOf } from '../../src/core/oracle/json.ts'
+import { type Fields, fieldsOf, listOf } from '../../src/lib/json.ts'
 import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
 import { dialectOf } from '../../src/messages/upstream/dialects.ts'
 import { type DialectModel, given, startDialect } from './support/dialect-models.ts'

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Rank } from '../../src/core/index.ts'
 import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
 import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
-import { rankers } from '../../src/rankers.ts'
+import { rankers } from '../../src/rankers/rankers.ts'
 import {
   ask,
   begin,

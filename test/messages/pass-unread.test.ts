@@ -9,7 +9,7 @@ import { createMetrics } from '../../src/messages/metrics.ts'
 import { readSetting } from '../../src/messages/plan.ts'
 import { type Done, serve } from '../../src/messages/server.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
-import { rankers } from '../../src/rankers.ts'
+import { rankers } from '../../src/rankers/rankers.ts'
 
 const ends: (() => unknown)[] = []
 afterEach(async () => {

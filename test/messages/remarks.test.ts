@@ -1,7 +1,7 @@
 // The remark of a search ("155 more tools matched …") is part of its result where there are no references: never words
 // of the user.
 import { expect, test } from 'vitest'
-import { type Fields, fieldsOf, listOf, textOf } from '../../src/core/oracle/json.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/json.ts'
 import type { MessagesRequest } from '../../src/messages/types.ts'
 import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
 import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'

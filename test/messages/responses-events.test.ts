@@ -1,11 +1,11 @@
 // Replies of the Responses API as Messages streams: event orders as recorded, and what servers make of them.
 import { describe, expect, test } from 'vitest'
+import { createCollector } from '../../src/core/reply.ts'
 import type { Fields, StreamEvent } from '../../src/messages/types.ts'
 import { UpstreamError } from '../../src/messages/upstream/http.ts'
 import { namesOf } from '../../src/messages/upstream/openai.ts'
 import { toMessageEvents } from '../../src/messages/upstream/responses-events.ts'
 import { thoughtsOf } from '../../src/messages/upstream/thoughts.ts'
-import { createCollector } from '../../src/reply.ts'
 
 const LONG = `mcp__${'warehouse'.repeat(8)}__count`
 const names = namesOf([{ name: 'get_weather' }, { name: LONG }])

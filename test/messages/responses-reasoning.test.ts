@@ -1,7 +1,8 @@
 // Encrypted reasoning comes back to OpenAI's models in front of what it led to; effort and thinking are told to them.
 import Anthropic from '@anthropic-ai/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Fields } from '../../src/core/oracle/json.ts'
+import { createCollector, eventsOf } from '../../src/core/reply.ts'
+import type { Fields } from '../../src/lib/json.ts'
 import { createHiddenThoughts } from '../../src/messages/hidden-thoughts.ts'
 import type { MessagesRequest, StreamEvent } from '../../src/messages/types.ts'
 import { toChatRequest } from '../../src/messages/upstream/chat-request.ts'
@@ -9,7 +10,6 @@ import { dialectOf } from '../../src/messages/upstream/dialects.ts'
 import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
 import { thinkingOf } from '../../src/messages/upstream/responses-reasoning.ts'
 import { thoughtsOf } from '../../src/messages/upstream/thoughts.ts'
-import { createCollector, eventsOf } from '../../src/reply.ts'
 import { closeAll, startGateway, tool } from './support/faults.ts'
 import { reasoningIn, startResponses } from './support/openai-models.ts'
 

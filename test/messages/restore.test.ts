@@ -2,8 +2,8 @@
 // gone, and what the client changes in what it sends again.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Fields, textOf } from '../../src/core/oracle/json.ts'
 import { blocksOf } from '../../src/core/oracle/turns.ts'
+import { type Fields, textOf } from '../../src/lib/json.ts'
 import { carriedBy, carry, codeNames, withoutCarried } from '../../src/messages/shelve/carry.ts'
 import { createMemory } from '../../src/messages/shelve/memory.ts'
 import { restore } from '../../src/messages/shelve/restore.ts'

@@ -1,6 +1,6 @@
 // A reply of several samplings: the last one, refusals on the way, what all of them cost, and how many tools fit.
 import { expect, test } from 'vitest'
-import { type Fields, fieldsOf, listOf, textOf } from '../../src/core/oracle/json.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/json.ts'
 import type { Wait } from '../../src/messages/sampling.ts'
 import type { Answer, MessagesRequest } from '../../src/messages/types.ts'
 import { assistant, deferred, refusal, result, text, tool, use, user } from '../oracle/requests.ts'

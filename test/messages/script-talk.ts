@@ -1,5 +1,6 @@
 // A client that talks to the offline model: it runs calls, answers searches, and sends everything back.
 
+import { createCollector } from '../../src/core/reply.ts'
 import type { Fields, Headers, MessagesRequest, StreamEvent, Upstream } from '../../src/messages/types.ts'
 import {
   createScriptUpstream,
@@ -7,7 +8,6 @@ import {
   type Seen,
 } from '../../src/messages/upstream/script.ts'
 import { readScript } from '../../src/messages/upstream/script-file.ts'
-import { createCollector } from '../../src/reply.ts'
 import { reference, result } from '../oracle/requests.ts'
 
 export const call = (headers: Headers = {}) => ({ headers, signal: new AbortController().signal })

@@ -1,7 +1,7 @@
 // Thinking switched on by hand: the API refuses a turn of calls that does not start with the model's thought.
 import { describe, expect, test } from 'vitest'
-import { type Fields, fieldsOf, textOf } from '../../src/core/oracle/json.ts'
 import { blocksOf } from '../../src/core/oracle/turns.ts'
+import { type Fields, fieldsOf, textOf } from '../../src/lib/json.ts'
 import type { MessagesRequest } from '../../src/messages/types.ts'
 import { assistant, result, text, tool, user } from '../oracle/requests.ts'
 import { ask } from './support/gateways.ts'

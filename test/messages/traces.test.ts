@@ -1,7 +1,7 @@
 // A later request of a shelved or emulated conversation that has no tools (titles, summaries, counts): nothing that
 // only this gateway or tool search wrote reaches an upstream from before tool search.
 import { expect, test } from 'vitest'
-import { type Fields, fieldsOf } from '../../src/core/oracle/json.ts'
+import { type Fields, fieldsOf } from '../../src/lib/json.ts'
 import type { MessagesRequest } from '../../src/messages/types.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
 import type { Seen } from '../../src/messages/upstream/script.ts'

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Embedder } from '../../src/embed/embedder.ts'
 import { type RankerName, rankers } from '../../src/index.ts'
-import { createModelScores } from '../../src/model-scores.ts'
+import { createModelScores } from '../../src/rankers/model-scores.ts'
 import { createHybrid } from '../../src/search/hybrid.ts'
 import { toolsOf } from './tools.ts'
 

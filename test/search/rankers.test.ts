@@ -1,7 +1,7 @@
 // The rankers with the semantics of the hosted search tools.
 import { describe, expect, test } from 'vitest'
 import { classic, createShelf, type PoolTool, type Rank } from '../../src/index.ts'
-import { regex } from '../../src/regex-ranker.ts'
+import { regex } from '../../src/rankers/regex.ts'
 import { SearchInputError } from '../../src/search/input-error.ts'
 import { bm25, lexical } from '../../src/search/rankers.ts'
 import { office, toolsOf } from './tools.ts'

@@ -1,6 +1,7 @@
 // An upstream whose usage is counted exactly, by characters, so that figures can be compared to the token.
-import { fieldsOf } from '../../src/core/oracle/json.ts'
+
 import { readingOf } from '../../src/core/oracle/size.ts'
+import { fieldsOf } from '../../src/lib/json.ts'
 import type { Fields, MessagesRequest, StreamEvent, Upstream } from '../../src/messages/types.ts'
 
 export type Count = (request: MessagesRequest) => Fields

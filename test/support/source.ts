@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url'
 const srcUrl = new URL('../../src/', import.meta.url)
 
 export type SourceFile = { path: string; text: string }
-export type Import = { spec: string; target: string | undefined; typeOnly: boolean }
+export type Import = { spec: string; target: string | undefined; typeOnly: boolean; isDynamic: boolean }
 
 /** Every TypeScript file in src/, by its path below src/ with forward slashes. */
 export function readSource(): SourceFile[] {
   return readdirSync(fileURLToPath(srcUrl), { recursive: true, encoding: 'utf8' })
     .map((path) => path.replaceAll('\\', '/'))
-    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => /\.tsx?$/.test(path))
     .sort()
     .map((path) => ({ path, text: readFileSync(new URL(path, srcUrl), 'utf8') }))
 }
@@ -65,12 +65,16 @@ const dynamicImport = /\bimport\s*\(\s*['"]([^'"]+)['"]/g
 export function importsOf({ path, text }: SourceFile): Import[] {
   const code = stripSource(text, 'keep')
   const found = [
-    ...[...code.matchAll(staticImport)].map((m) => ({ spec: m[2]!, typeOnly: m[1] !== undefined })),
-    ...[...code.matchAll(dynamicImport)].map((m) => ({ spec: m[1]!, typeOnly: false })),
+    ...[...code.matchAll(staticImport)].map((m) => ({
+      spec: m[2]!,
+      typeOnly: m[1] !== undefined,
+      isDynamic: false,
+    })),
+    ...[...code.matchAll(dynamicImport)].map((m) => ({ spec: m[1]!, typeOnly: false, isDynamic: true })),
   ]
-  return found.map(({ spec, typeOnly }) => ({
+  return found.map(({ spec, ...how }) => ({
     spec,
-    typeOnly,
+    ...how,
     target: spec.startsWith('.') ? posix.join(posix.dirname(path), spec) : undefined,
   }))
 }

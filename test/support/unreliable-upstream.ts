@@ -1,8 +1,8 @@
 // An upstream that refuses, breaks off and caches as it is told, and keeps what it billed for each reply that it began.
 import { once } from 'node:events'
 import fc from 'fast-check'
-import { fieldsOf } from '../../src/core/oracle/json.ts'
 import { readingOf } from '../../src/core/oracle/size.ts'
+import { fieldsOf } from '../../src/lib/json.ts'
 import type { Call, Fields, StreamEvent, Upstream } from '../../src/messages/types.ts'
 import { OUTPUT } from './exact-usage.ts'
 

@@ -2,10 +2,10 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { RE2JS } from 're2js'
-import { mcpName } from '../../core/tools/names.ts'
-import { matchesAny } from '../../core/tools/wildcard.ts'
+import { mcpName } from '../../core/tools/index.ts'
+import { matchesAny } from '../../lib/index.ts'
 import { type Access, isWithin, resolvePath } from '../accesses.ts'
-import { globExpression } from '../tools/walk.ts'
+import { globExpression } from '../tools/index.ts'
 import type { ParsedRule } from './rules.ts'
 import { programOf, type ShellReading, type SimpleCommand } from './shell.ts'
 

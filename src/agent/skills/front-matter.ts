@@ -1,7 +1,6 @@
 // SKILL.md → its fields and its body. What is wrong is said in a sentence that ends with what to do.
 import { parse } from 'yaml'
-import { cut, oneLine } from '../../core/errors.ts'
-import { type Fields, fieldsOf, isFields } from '../../core/oracle/json.ts'
+import { cut, type Fields, fieldsOf, isFields, oneLine } from '../../lib/index.ts'
 
 export type SkillText = {
   readonly name: string

@@ -1,4 +1,6 @@
 // The public surface of skills.
+
+export { readSkillText } from './front-matter.ts'
 export {
   loadSkills,
   projectSkillFolders,

@@ -2,7 +2,7 @@
 import { readdir, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
-import { readBoundedFile } from '../../bounded-file.ts'
+import { readBoundedFile } from '../../node/index.ts'
 import { bodyOf, readSkillText, type SkillText } from './front-matter.ts'
 import type { Notify, Skill } from './types.ts'
 

@@ -1,9 +1,9 @@
 // Skills as the model is told of them, and read back from a history: what was told there counts as discovered.
-import { oneLine } from '../../core/errors.ts'
-import { reminder } from '../../core/history/notes.ts'
+
+import { reminder } from '../../core/history/index.ts'
 import type { Message } from '../../core/index.ts'
-import { textOf } from '../../core/oracle/json.ts'
-import { blocksOf } from '../../core/oracle/turns.ts'
+import { blocksOf } from '../../core/oracle/index.ts'
+import { oneLine, textOf } from '../../lib/index.ts'
 
 export const DISCOVER = 'DiscoverSkills'
 const OFFER = 'Skills relevant to your task:'

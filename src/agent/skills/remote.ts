@@ -1,5 +1,5 @@
 // Skills from an index over HTTP: `{"skills": [{"name", "description", "url"}]}`, each a SKILL.md of the same origin.
-import { fieldsOf, isFields, textOf } from '../../core/oracle/json.ts'
+import { fieldsOf, isFields, textOf } from '../../lib/index.ts'
 import { bodyOf, checkedDescription, checkedName } from './front-matter.ts'
 import type { Notify, Skill } from './types.ts'
 

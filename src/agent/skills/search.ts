@@ -1,7 +1,7 @@
 // Skills through the search engine of tools: each is an entry as a tool is, so that one search can cover both.
-import { cleanQuery } from '../../core/calls/query.ts'
+import { cleanQuery } from '../../core/calls/index.ts'
 import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
-import { rankers } from '../../rankers.ts'
+import { rankers } from '../../rankers/index.ts'
 import { catalogueEntries } from '../../search/index.ts'
 import type { Skill } from './types.ts'
 

@@ -1,7 +1,7 @@
 // The skills of one conversation: what is offered with each message, and the tools DiscoverSkills and Skill (U2, U3).
 import type { Message, Rank, Shelf } from '../../core/index.ts'
 import type { AgentTool } from '../types.ts'
-import { fitting } from '../using/fitting.ts'
+import { fitting } from '../using/index.ts'
 import { discoveredIn, offerText } from './offers.ts'
 import { remoteSkills } from './remote.ts'
 import { skillEntries } from './search.ts'

@@ -1,8 +1,7 @@
 // The model's two tools for skills: DiscoverSkills finds them, Skill reads one.
-import { cut, oneLine } from '../../core/errors.ts'
+
 import type { Content, Rank, Shelf } from '../../core/index.ts'
-import { textOf } from '../../core/oracle/json.ts'
-import { nearest } from '../../core/tools/names.ts'
+import { closestNames, cut, oneLine, textOf } from '../../lib/index.ts'
 import type { AgentTool } from '../types.ts'
 import { DISCOVER, linesOf } from './offers.ts'
 import { type FoundThing, searchBoth } from './search.ts'
@@ -122,7 +121,7 @@ function aboutTools(found: readonly FoundThing[]): string[] {
 
 function unknown(wanted: string, skills: readonly Skill[]): string {
   const local = skills.filter(({ isRemote }) => !isRemote)
-  const near = nearest(
+  const near = closestNames(
     wanted,
     local.map(({ name }) => name),
   )

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Content } from '../../core/index.ts'
-import { watchdog } from '../../watchdog.ts'
+import { watchdog } from '../../node/index.ts'
 import type { AgentTool } from '../types.ts'
 import { createMiddleCut } from './middle-cut.ts'
 

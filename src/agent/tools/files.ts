@@ -14,7 +14,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { nearest } from '../../core/tools/names.ts'
+import { closestNames } from '../../lib/index.ts'
 import { type Access, accessTo, isWithin, resolvePath } from '../accesses.ts'
 
 export type Files = {
@@ -137,7 +137,7 @@ export async function missing(
     const why = folder === path ? '' : ` ${shown(folder)} is no folder.`
     return `There is no ${kind} ${shown(path)}.${why} Find it with Glob.`
   }
-  const near = nearest(basename(path), names).map((name) => shown(resolve(folder, name)))
+  const near = closestNames(basename(path), names).map((name) => shown(resolve(folder, name)))
   return `There is no ${kind} ${shown(path)}.${near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ' Find it with Glob.'}`
 }
 

@@ -42,3 +42,5 @@ export const kinds: { readonly [name: string]: Kind } = {
   Grep: searchKind,
   Glob: searchKind,
 }
+export { shellPath } from './bash.ts'
+export { globExpression } from './walk.ts'

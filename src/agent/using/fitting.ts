@@ -1,9 +1,8 @@
 // What fits a message of the user: the tools (or skills) that the search engine ranks high enough to be worth a word.
-import { cleanQuery } from '../../core/calls/query.ts'
+import { cleanQuery } from '../../core/calls/index.ts'
 import type { PoolTool, Rank } from '../../core/index.ts'
-import { rankers } from '../../rankers.ts'
-import { FILLER_WORDS, STOP_WORDS } from '../../search/filler.ts'
-import { wordsOf } from '../../search/words.ts'
+import { rankers } from '../../rankers/index.ts'
+import { FILLER_WORDS, STOP_WORDS, wordsOf } from '../../search/index.ts'
 
 /** On the scale of `hybrid`: nine in ten right answers to real tasks score more, small talk about tools mostly less. */
 const LEAST_SCORE = 5

@@ -1,7 +1,7 @@
 // What one session used, read from its messages: requests, what a search cost, and which deferred tools were called.
 import { estimateTokens, type Message, SEARCH_TOOL, type Shelf } from '../../core/index.ts'
-import { textOf, toJson } from '../../core/oracle/json.ts'
-import { blocksOf } from '../../core/oracle/turns.ts'
+import { blocksOf } from '../../core/oracle/index.ts'
+import { textOf, toJson } from '../../lib/index.ts'
 import { isPreload } from '../preload.ts'
 import type { SessionUse, ToolUsed } from './types.ts'
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../core/oracle/json.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
 import { MOST_SESSIONS } from './pins.ts'
 import type { SessionUse, ToolUsed, Usage } from './types.ts'
 

@@ -1,8 +1,8 @@
 // Using what is deferred: reminders, loading what a message names, and pins learned from use. Each has its own switch.
 import { join } from 'node:path'
-import { reminder } from '../../core/history/notes.ts'
+import { reminder } from '../../core/history/index.ts'
 import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
-import { splitName } from '../../core/tools/names.ts'
+import { splitName } from '../../lib/index.ts'
 import { fitting } from './fitting.ts'
 import { learnedPins } from './pins.ts'
 import { sessionUse } from './session-use.ts'

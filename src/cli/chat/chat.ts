@@ -1,10 +1,9 @@
 // A chat as state that changes and tells so; the screen only shows it. Nothing here knows of a terminal.
 
-import type { PermissionAnswer, PermissionQuestion } from '../../agent/index.ts'
-import { type AgentMeter, createAgentMeter } from '../../agent/meter.ts'
-import type { AgentEvent } from '../../agent/types.ts'
-import { addFigures, type Figures, noFigures } from '../../core/figures/figures.ts'
-import type { PriceTable } from '../../core/figures/prices.ts'
+import type { AgentEvent, PermissionAnswer, PermissionQuestion } from '../../agent/index.ts'
+import { type AgentMeter, createAgentMeter } from '../../agent/index.ts'
+import type { PriceTable } from '../../core/figures/index.ts'
+import { addFigures, type Figures, noFigures } from '../../core/figures/index.ts'
 import type { Session } from '../session.ts'
 import { type Desk, isCommand, runSlash } from './commands.ts'
 import type { Item } from './items.ts'

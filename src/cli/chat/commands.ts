@@ -1,5 +1,5 @@
 // What a line that begins with a slash does. Each answers with lines; what changes the session is done through it.
-import { preloadedIn } from '../../agent/preload.ts'
+import { preloadedIn } from '../../agent/index.ts'
 import { foldHistory, SEARCH_TOOL } from '../../core/index.ts'
 import { didYouMean } from '../command.ts'
 import type { Session } from '../session.ts'

@@ -1,5 +1,5 @@
 // What fills the context window, from a request: a row per part, and a bar. Deferred tools stand apart.
-import type { Agent } from '../../agent/types.ts'
+import type { Agent } from '../../agent/index.ts'
 import { estimateTokens, type Shelf } from '../../core/index.ts'
 import { render } from '../../core/oracle/index.ts'
 

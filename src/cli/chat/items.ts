@@ -1,7 +1,6 @@
 // What stands in a chat, as lines with looks: each kind has its own.
-import { columnsOf } from '../../mcp/doctor/pen.ts'
+import { columnsOf, harmless } from '../../terminal/index.ts'
 import { markdownLines } from './markdown.ts'
-import { harmless } from './rows.ts'
 import { type Looks, lastLines, type StyledLine } from './styled.ts'
 
 export type Item = {

@@ -1,5 +1,5 @@
 // Markdown as lines with looks, for what a model says. A line stays a line, and nothing that means something is left out.
-import { columnsOf } from '../../mcp/doctor/pen.ts'
+import { columnsOf } from '../../terminal/index.ts'
 import { spansOf } from './inline.ts'
 import { EDGE, type Span, type StyledLine, textOf } from './styled.ts'
 

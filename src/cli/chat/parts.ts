@@ -3,10 +3,10 @@ import type { FileChange } from '../../agent/index.ts'
 import { kinds } from '../../agent/tools/index.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
 import { present, SEARCH_TOOL } from '../../core/index.ts'
+import { visible } from '../../terminal/index.ts'
 import { callText, shortened, textIn } from './calls.ts'
 import { changeTitle, diffLines } from './diff-lines.ts'
 import type { Item } from './items.ts'
-import { visible } from './rows.ts'
 
 export type Part = Speech | Call | Aside
 

@@ -1,6 +1,6 @@
 // `/permissions`: shows the rules of this session, and changes them.
 import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/index.ts'
-import { parseRule } from '../../agent/permissions/rules.ts'
+import { parseRule } from '../../agent/permissions/index.ts'
 import type { Session } from '../session.ts'
 import { labelled, type Told } from './told.ts'
 

@@ -1,8 +1,8 @@
 // Asks the person about calls one by one, in the order in which they come; an answer may hold for longer.
 import type { PermissionAnswer, PermissionQuestion } from '../../agent/index.ts'
 import type { ToolUse } from '../../core/index.ts'
+import { visible } from '../../terminal/index.ts'
 import { changeTitle, diffLines } from './diff-lines.ts'
-import { visible } from './rows.ts'
 import { type StyledLine, textOf } from './styled.ts'
 
 export type Question = {

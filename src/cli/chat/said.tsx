@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic */
 // Lines with looks, drawn: those that stand alike below each other as one.
 import { Box, Text } from 'ink'
-import { colour } from '../colour.ts'
+import { colour } from '../../terminal/index.ts'
 import { brokenSpans, EDGE, type Span, type StyledLine } from './styled.ts'
 
 type LinesProps = { readonly lines: readonly StyledLine[]; readonly columns: number }

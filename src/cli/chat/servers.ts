@@ -1,6 +1,6 @@
 // What a chat tells of its servers, and of the session it goes on from.
 import type { Message } from '../../core/index.ts'
-import type { McpHost, ServerStatus } from '../../mcp/types.ts'
+import type { McpHost, ServerStatus } from '../../mcp/index.ts'
 import { wordsOf } from '../sessions.ts'
 import type { Item } from './items.ts'
 import { itemsOf, partsOf } from './parts.ts'

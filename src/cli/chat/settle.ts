@@ -1,8 +1,9 @@
 // What of a turn will not change any more: it can scroll away while the rest goes on.
+
+import { harmless } from '../../terminal/index.ts'
 import type { Item } from './items.ts'
 import { closedLines } from './markdown.ts'
 import { isInRow, isSeen, itemsOf, type Part, type Speech } from './parts.ts'
-import { harmless } from './rows.ts'
 
 export type Settled = {
   readonly items: readonly Item[]

@@ -1,8 +1,9 @@
 // What a chat says of itself: the model, how full its context window is, and what tool search saved.
-import { cut } from '../../core/errors.ts'
-import { dollars } from '../../core/figures/dollars.ts'
-import type { Figures } from '../../core/figures/figures.ts'
-import { columnsOf } from '../../mcp/doctor/pen.ts'
+
+import type { Figures } from '../../core/figures/index.ts'
+import { dollars } from '../../core/figures/index.ts'
+import { cut } from '../../lib/index.ts'
+import { columnsOf } from '../../terminal/index.ts'
 
 export type Status = {
   readonly model: string

@@ -1,6 +1,5 @@
 // Lines with looks: what a screen draws, how many rows that takes, and as much of its end as fits.
-import { columnsOf } from '../../mcp/doctor/pen.ts'
-import { beginningOf, endOf, rowsOf, usable, widthOf } from './rows.ts'
+import { beginningOf, columnsOf, endOf, rowsOf, usable, widthOf } from '../../terminal/index.ts'
 
 export type Looks = {
   readonly bold?: boolean

@@ -1,9 +1,9 @@
 // One turn as it goes on: what was said and called, in order, and what happens now.
-import type { AgentEvent, Usage } from '../../agent/types.ts'
-import { addUsage, noUsage } from '../../agent/usage.ts'
-import { oneLine } from '../../core/errors.ts'
+import type { AgentEvent, Usage } from '../../agent/index.ts'
+import { addUsage, noUsage } from '../../agent/index.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
+import { oneLine } from '../../lib/index.ts'
 import type { Item } from './items.ts'
 import { type Call, isCall, type Part, partsOf } from './parts.ts'
 import { isSpeech } from './settle.ts'

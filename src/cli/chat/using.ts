@@ -1,5 +1,5 @@
 // `/using`: what helps the model use tools it cannot see, what it did and why, and a switch for each.
-import { preloadedIn } from '../../agent/preload.ts'
+import { preloadedIn } from '../../agent/index.ts'
 import type { Session } from '../session.ts'
 import { labelled, type Told } from './told.ts'
 

@@ -1,9 +1,9 @@
 // The same task in each way of helping a model use tools it cannot see, and what each way costs and spares.
 import type { LearnedPin, UsingOptions } from '../../agent/using/index.ts'
-import { dollars } from '../../core/figures/dollars.ts'
-import type { PriceTable } from '../../core/figures/prices.ts'
+import type { PriceTable } from '../../core/figures/index.ts'
+import { dollars } from '../../core/figures/index.ts'
+import { table } from '../../terminal/index.ts'
 import type { OpenedClient } from '../client.ts'
-import { table } from '../table.ts'
 import { temporaryFolder } from './folder.ts'
 import type { Ledger, LedgerTurn } from './ledger.ts'
 import { playDemo } from './play.ts'

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import spawn from 'cross-spawn'
-import { defaultCacheFolder } from '../../mcp/host/definition-cache.ts'
+import { defaultCacheFolder } from '../../mcp/cache/index.ts'
+import { printable } from '../../terminal/index.ts'
 import { CommandError } from '../command.ts'
-import { printable } from '../printable.ts'
 import { demoServers, folderWithAll, packagesBeside } from './servers.ts'
 
 export type InstallOptions = {

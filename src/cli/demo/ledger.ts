@@ -1,9 +1,15 @@
 // The demo's book: what each turn cost with Toolshelf and would have cost without, from the requests that were really sent.
-import { type AgentMeter, createAgentMeter } from '../../agent/meter.ts'
-import { isPreload } from '../../agent/preload.ts'
-import type { AgentEvent, Usage } from '../../agent/types.ts'
-import { addFigures, type BilledTokens, type Figures, noFigures } from '../../core/figures/figures.ts'
-import { type PriceTable, priceOf } from '../../core/figures/prices.ts'
+
+import type { AgentEvent, Usage } from '../../agent/index.ts'
+import { type AgentMeter, createAgentMeter, isPreload } from '../../agent/index.ts'
+import {
+  addFigures,
+  type BilledTokens,
+  type Figures,
+  noFigures,
+  type PriceTable,
+  priceOf,
+} from '../../core/figures/index.ts'
 import { estimateTokens, SEARCH_TOOL, type Shelf } from '../../core/index.ts'
 import { extendsPrefix, render, type Segment } from '../../core/oracle/index.ts'
 

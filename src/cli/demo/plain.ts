@@ -1,9 +1,9 @@
 // The demo as lines, for pipes and for those who like it so.
-import { isPreload } from '../../agent/preload.ts'
-import { dollars } from '../../core/figures/dollars.ts'
+import { isPreload } from '../../agent/index.ts'
+import { dollars } from '../../core/figures/index.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
-import { OFFLINE_NOTE } from '../../messages/upstream/script-model.ts'
-import { harmless } from '../chat/rows.ts'
+import { OFFLINE_NOTE } from '../../messages/upstream/index.ts'
+import { harmless } from '../../terminal/index.ts'
 import type { Ledger, LedgerTotal, LedgerTurn } from './ledger.ts'
 import type { DemoEvent } from './play.ts'
 

@@ -1,7 +1,7 @@
 // What the demo's person asks, and what the script answers in place of a model. The tools that it calls are real.
 import { join } from 'node:path'
-import type { Script } from '../../messages/upstream/script-file.ts'
-import { readScript } from '../../messages/upstream/script-file.ts'
+import type { Script } from '../../messages/upstream/index.ts'
+import { readScript } from '../../messages/upstream/index.ts'
 
 export const PROMPTS: readonly string[] = [
   'Write down in notes.md: the launch is on Friday, Ada leads it.',

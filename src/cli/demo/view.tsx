@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic */
 // The demo in a terminal: the conversation, and beside it what it costs with and without Toolshelf.
 import { Box, render, Static, Text, useStdout } from 'ink'
-import { colour } from '../colour.ts'
+import { colour } from '../../terminal/index.ts'
 import { foldedLine } from '../command.ts'
 import type { LedgerTurn } from './ledger.ts'
 import { finalWords, heading, plainLines, spoken } from './plain.ts'

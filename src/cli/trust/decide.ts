@@ -1,5 +1,5 @@
 // Decides whether a folder's files are used: by an earlier decision, by a flag, or by asking the person.
-import { counted } from '../../mcp/doctor/format.ts'
+import { counted } from '../../terminal/index.ts'
 import { plainLine, type TrustItem } from './items.ts'
 import { type Project, withoutContent } from './project.ts'
 import { covers, type Decided, decidedNow, type TrustRecord, type TrustStore } from './store.ts'

@@ -1,17 +1,15 @@
 // Describes what a folder's files would make Toolshelf run, send or tell the model, for a person who decides about it.
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
-import { isWithin } from '../../agent/accesses.ts'
 import type { PermissionRule } from '../../agent/index.ts'
-import { readSkillText } from '../../agent/skills/front-matter.ts'
+import { isWithin } from '../../agent/index.ts'
 import type { SkillFile } from '../../agent/skills/index.ts'
-import type { FileEntries } from '../../mcp/config/config.ts'
-import type { Machine } from '../../mcp/config/places.ts'
-import { variablesIn } from '../../mcp/config/references.ts'
-import { keepReferences, readServer } from '../../mcp/config/server.ts'
-import { isHarmless, isKeyLike, isSecretName } from '../../mcp/safety/redact/shapes.ts'
-import type { ServerConfig } from '../../mcp/types.ts'
-import { visible } from '../chat/rows.ts'
+import { readSkillText } from '../../agent/skills/index.ts'
+import type { FileEntries, Machine } from '../../mcp/config/index.ts'
+import { keepReferences, readServer, variablesIn } from '../../mcp/config/index.ts'
+import type { ServerConfig } from '../../mcp/index.ts'
+import { isHarmless, isKeyLike, isSecretName } from '../../mcp/redact/index.ts'
+import { visible } from '../../terminal/index.ts'
 
 /** One thing that a file of the folder would do. Its texts can be printed as they are. */
 export type TrustItem = {

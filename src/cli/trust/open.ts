@@ -1,7 +1,7 @@
 // Opens what a folder brings, for every command that would act on it: read once, and used only if a person trusts it.
 import { join, resolve } from 'node:path'
-import { type Machine, thisMachine } from '../../mcp/config/places.ts'
-import { wrapLines } from '../chat/rows.ts'
+import { type Machine, thisMachine } from '../../mcp/config/index.ts'
+import { wrapLines } from '../../terminal/index.ts'
 import { directoryIn, filesIn, type Input, type Option, type Terminal } from '../command.ts'
 import { dataFolder } from '../session-files.ts'
 import { decide } from './decide.ts'

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readBoundedFile } from '../../bounded-file.ts'
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../core/oracle/json.ts'
-import { writePrivately } from '../../mcp/config/write.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
+import { writePrivately } from '../../mcp/config/index.ts'
+import { readBoundedFile } from '../../node/index.ts'
 import type { Project } from './project.ts'
 
 /** What a person decided about a folder. */

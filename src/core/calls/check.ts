@@ -1,16 +1,14 @@
 // A call → fine, or a tool_result that tells the model what to do instead (V).
 
+import { closestNames, oneLine } from '../../lib/index.ts'
 import { isLate } from '../attempt.ts'
-import { oneLine } from '../errors.ts'
-import { isConnecting } from '../gate/gate.ts'
-import { refuse } from '../history/blocks.ts'
+import { isConnecting } from '../gate/index.ts'
+import { refuse } from '../history/index.ts'
 import type { Settings } from '../options.ts'
-import type { Wire } from '../request/wire/wire.ts'
 import type { Conversation, Host, State } from '../state.ts'
-import { nearest } from '../tools/names.ts'
-import { shelve } from '../tools/policy.ts'
-import { withOwnNames } from '../tools/property-names.ts'
+import { shelve, withOwnNames } from '../tools/index.ts'
 import type { Pool, PoolTool, Problem, Servers, Shelving, ToolResult, ToolUse } from '../types.ts'
+import type { Wire } from '../wire/index.ts'
 import { searchWire } from './answer.ts'
 
 /** The call as the host runs it: the bridge's wrapper taken off, and the way back to the server's own name. */
@@ -78,7 +76,7 @@ function unknownTool(
   if (kept.some(({ definition }) => definition.name === name)) {
     return `"${name}" is no longer available: it was removed. Do the task another way.`
   }
-  const near = nearest(name, pool.byName.keys())
+  const near = closestNames(name, pool.byName.keys())
   const hint = near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''
   const search = wire ? ` Search for it with ${wire.searchName}.` : ''
   const waiting = isConnecting(servers) ? ' Some servers are still connecting.' : ''

@@ -1,6 +1,6 @@
 // The forms of a query (S1–S4). They work with every ranker: a ranker sees only words.
 
-import { nearest, splitName } from '../tools/names.ts'
+import { closestNames, splitName } from '../../lib/index.ts'
 import type { PoolTool, Shelving } from '../types.ts'
 import { classic } from './classic.ts'
 import type { Rank, Ranking } from './rank.ts'
@@ -65,7 +65,7 @@ function select(names: readonly string[], shelving: Shelving): Found {
     else unknown.add(name)
   }
   const near = (name: string, index: number) =>
-    index < MOST_SUGGESTIONS ? nearest(name, shelving.pool.byName.keys()) : []
+    index < MOST_SUGGESTIONS ? closestNames(name, shelving.pool.byName.keys()) : []
   return {
     tools: [...tools],
     matched: tools.size,

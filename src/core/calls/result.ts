@@ -1,7 +1,6 @@
 // A tool's output → its tool_result, in shapes that the API takes, cleaned of what only the host may write.
-import { blocksOf, isBlock, refuse, sayTo, textBlock } from '../history/blocks.ts'
-import { checkResultItem } from '../oracle/checks/content.ts'
-import { imageTypeOf } from '../oracle/checks/media.ts'
+import { blocksOf, isBlock, refuse, sayTo, textBlock } from '../history/index.ts'
+import { checkResultItem, imageTypeOf } from '../oracle/checks/index.ts'
 import type { Block, TextBlock, ToolResult, ToolUse } from '../types.ts'
 
 /** Text, content blocks as the API or an MCP server writes them, or an MCP server's whole answer. */

@@ -1,5 +1,5 @@
 // What search reads of a tool, and how words are found in it: shared by the query forms and every ranker.
-import { fullName, splitName } from '../tools/names.ts'
+import { fullName, splitName } from '../../lib/index.ts'
 import type { PoolTool } from '../types.ts'
 
 /** A whole word of any script, where the script has edges to look for. */

@@ -1,9 +1,10 @@
 // Decides how long a search waits for servers that are still connecting (S8).
-import { isConnecting } from '../gate/gate.ts'
+
+import { splitName } from '../../lib/index.ts'
+import { isConnecting } from '../gate/index.ts'
 import type { Timer } from '../options.ts'
 import type { Host } from '../state.ts'
-import { splitName } from '../tools/names.ts'
-import { shelve } from '../tools/policy.ts'
+import { shelve } from '../tools/index.ts'
 import type { PoolTool, Shelving } from '../types.ts'
 import { byExactName, type Found, find, selectedNames } from './query.ts'
 import { fold, searchText, UNSPACED } from './search-text.ts'

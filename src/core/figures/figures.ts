@@ -1,5 +1,5 @@
 // The definition of every figure about savings. The log, the metrics, the headers, the demo, the chat and `run` print these.
-import { type Fields, fieldsOf } from '../oracle/json.ts'
+import { type Fields, fieldsOf } from '../../lib/index.ts'
 import { CHARACTERS_PER_TOKEN } from '../tokens.ts'
 import { type Price, priceOfPrompt } from './prices.ts'
 

@@ -1,6 +1,7 @@
 // What tokens of a model cost, as data. A host replaces the table; a model that is not in it has no price.
-import { quote, ShelfError } from '../errors.ts'
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../oracle/json.ts'
+
+import { type Fields, fieldsOf, isFields, listOf, quote, textOf } from '../../lib/index.ts'
+import { ShelfError } from '../errors.ts'
 
 /** Dollars for a million tokens. */
 export type Rates = {

@@ -1,9 +1,8 @@
 // The request that would have been sent without tool search. Only its length is needed, so it need not be valid.
-import { oncePerFrozen } from '../frozen.ts'
-import { isDeferralNote } from '../history/notes.ts'
-import { type Fields, fieldsOf, listOf, textOf } from '../oracle/json.ts'
-import { isChange, mayChangeView, referencesIn } from '../oracle/references.ts'
-import { blocksOf } from '../oracle/turns.ts'
+
+import { type Fields, fieldsOf, listOf, oncePerFrozen, textOf } from '../../lib/index.ts'
+import { isDeferralNote } from '../history/index.ts'
+import { blocksOf, isChange, mayChangeView, referencesIn } from '../oracle/index.ts'
 
 export type WithoutOptions = {
   /** Every definition there is, in place of the request's tools. */

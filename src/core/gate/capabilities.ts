@@ -1,6 +1,8 @@
 // What each model and each back-end can do, as data. The only place that knows a model's or a vendor's name;
 // code asks for a capability. Hosts replace the whole table or parts of it (option, file or URL).
-import { quote, ShelfError } from '../errors.ts'
+
+import { quote } from '../../lib/index.ts'
+import { ShelfError } from '../errors.ts'
 import { type WireName, wireNames } from '../types.ts'
 
 export type ModelRow = {

@@ -1,11 +1,11 @@
 // Is tool search on for this request, and why? Whatever fails, fails toward loading everything (G4).
 import type { Settings } from '../options.ts'
-import { wireTraits } from '../request/wire/traits.ts'
 import type { Context, Host, State } from '../state.ts'
 import type { Decision, Reason, Servers, WireName } from '../types.ts'
 import { type Capability, capabilityOf, isKnownHost } from './capabilities.ts'
 import { type ModeReading, readMode } from './mode.ts'
 import { measure } from './threshold.ts'
+import { wireTraits } from './wire-traits.ts'
 
 /** The definitive gate: the first check that fails, or cannot be made, is the reason (G2). */
 export async function decide(context: Context, opened: boolean): Promise<Decision> {

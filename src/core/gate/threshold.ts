@@ -1,5 +1,5 @@
 // The automatic threshold (T): are the deferrable tools, together, worth hiding?
-import { hash } from '../hash.ts'
+import { hash } from '../../lib/index.ts'
 import type { Settings } from '../options.ts'
 import type { Context } from '../state.ts'
 import type { Measure, PoolTool, Shelving } from '../types.ts'

@@ -1,9 +1,7 @@
 // Telling the model which names it can search for: only what changed, within a budget (A).
 
-import { cleanText } from '../clean-text.ts'
-import { cut, oneLine } from '../errors.ts'
+import { byName, cleanText, cut, oneLine } from '../../lib/index.ts'
 import { estimateTokens } from '../tokens.ts'
-import { byName } from '../tools/names.ts'
 import type { Origin, PoolTool, Server, Servers, Shelving, Step } from '../types.ts'
 import type { Facts } from './fold.ts'
 import { ANNOUNCEMENT, availableTools, type DeltaNote, reminder, writeDelta } from './notes.ts'

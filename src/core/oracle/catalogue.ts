@@ -1,6 +1,16 @@
 // The entries of `tools` as the oracle uses them: what each is called, its kind, whether it waits, its text.
-import { oncePerFrozen } from '../frozen.ts'
-import { bare, type Fields, fieldsOf, isFields, listOf, textOf, toJson, without } from './json.ts'
+
+import {
+  bare,
+  type Fields,
+  fieldsOf,
+  isFields,
+  listOf,
+  oncePerFrozen,
+  textOf,
+  toJson,
+  without,
+} from '../../lib/index.ts'
 
 export type Entry = {
   readonly name: string

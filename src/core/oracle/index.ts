@@ -1,7 +1,14 @@
 // The oracle: a model of the Messages API's server side, to test against and to serve from.
+
+export { entryOf, isDeferred, kindOf, nameOf } from './catalogue.ts'
 export type { ApiError } from './error.ts'
+export { areNames, DEEPEST_SCHEMA, isOfKind, isSchema, KINDS, type Kind } from './json-schema.ts'
+export { withoutUnknown } from './known.ts'
 export { extendsPrefix, type PrefixCheck } from './prefix.ts'
+export { changeIn, isChange, isReference, mayChangeView, referencesIn } from './references.ts'
 export { countTokens, render, visibleTools } from './render.ts'
-export { sign, thinkingPrefix } from './thinking.ts'
+export { hasCacheMarks, readingOf } from './size.ts'
+export { sign, THINKING_BINDING, thinkingPrefix } from './thinking.ts'
+export { blocksOf, isDirective, pathOf } from './turns.ts'
 export { type ValidateOptions, validate } from './validate.ts'
 export { type Revealed, type Segment, type Step, type Walk, walk } from './walk.ts'

@@ -1,5 +1,5 @@
 // JSON Schema draft 2020-12 as the API checks it: each keyword has one kind of value. Unknown keywords are remarks.
-import { isFields } from './json.ts'
+import { isFields } from '../../lib/index.ts'
 
 export type Kind =
   | ('schema' | 'schemas' | 'named schemas' | 'named dependencies' | 'named names')

@@ -1,9 +1,8 @@
 // A request without the fields that the oracle does not know: they are news, not mistakes, to whoever stands between a
 // client and an API that may know them (wire 34).
-import { BLOCK_FIELDS, COMMON_FIELDS } from './checks/blocks.ts'
-import { messageFields } from './checks/messages.ts'
-import { CUSTOM_FIELDS } from './checks/tools.ts'
-import { type Fields, isFields } from './json.ts'
+
+import { type Fields, isFields } from '../../lib/index.ts'
+import { BLOCK_FIELDS, COMMON_FIELDS, CUSTOM_FIELDS, messageFields } from './checks/index.ts'
 import { isChange } from './references.ts'
 
 export function withoutUnknown(request: Fields): Fields {

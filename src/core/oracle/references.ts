@@ -1,6 +1,7 @@
 // What a block says about tools: the names it refers to, and the change it makes.
+
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
 import { nameOf } from './catalogue.ts'
-import { type Fields, fieldsOf, isFields, listOf, textOf } from './json.ts'
 import { blocksOf } from './turns.ts'
 
 /** The `tool_reference` blocks inside a client's or the API's own search result. */

@@ -1,8 +1,7 @@
 // How much of a request the model reads, by length. It builds no text, so that it can be called for every request.
 
-import { oncePerFrozen } from '../frozen.ts'
+import { type Fields, fieldsOf, isFields, listOf, oncePerFrozen, textOf } from '../../lib/index.ts'
 import { entryOf, isDeferred, nameOf } from './catalogue.ts'
-import { type Fields, fieldsOf, isFields, listOf, textOf } from './json.ts'
 import { changeIn, isReference, mayChangeView } from './references.ts'
 import { blocksOf, isDirective } from './turns.ts'
 

@@ -1,7 +1,6 @@
 // Models that bind thinking to what came before it (wire 44): a block is good only where that is unchanged.
-import { hash } from '../hash.ts'
+import { bare, fieldsOf, hash, listOf, textOf, toJson } from '../../lib/index.ts'
 import type { Refusal } from './error.ts'
-import { bare, fieldsOf, listOf, textOf, toJson } from './json.ts'
 import { type Placed, pathOf } from './turns.ts'
 import { type Step, walk } from './walk.ts'
 

@@ -1,5 +1,5 @@
 // A history as the API reads it: adjacent messages of one role are one turn, each block keeping its place.
-import { type Fields, fieldsOf, isFields, listOf } from './json.ts'
+import { type Fields, fieldsOf, isFields, listOf } from '../../lib/index.ts'
 
 export type Role = 'user' | 'assistant' | 'system'
 

@@ -1,6 +1,7 @@
 // One pass over a request in the order in which the model reads it: what becomes visible, and where (wire 12–16).
+
+import { bare, type Fields, fieldsOf, listOf, textOf, toJson, without } from '../../lib/index.ts'
 import { type Entry, entriesOf, entryOf } from './catalogue.ts'
-import { bare, type Fields, fieldsOf, listOf, textOf, toJson, without } from './json.ts'
 import { type Change, changeIn, isReference, mayChangeView, referencesIn } from './references.ts'
 import { blocksOf, type Placed, placedBlocks, type Role } from './turns.ts'
 

@@ -1,10 +1,10 @@
 // What the host's own request asks of its tools, read once.
 
-import { isBlock } from '../history/blocks.ts'
-import type { Facts } from '../history/fold.ts'
+import type { Facts } from '../history/index.ts'
+import { isBlock } from '../history/index.ts'
 import type { Context } from '../state.ts'
 import type { Definition, RequestLike } from '../types.ts'
-import type { Wire } from './wire/wire.ts'
+import type { Wire } from '../wire/index.ts'
 
 export type Demands = {
   /** Tools in the request itself: they go first, as they are. */

@@ -1,13 +1,12 @@
 // Puts a request together from its parts, and keeps what must not reach the wire off it, from any place (M1, N1).
 import { ShelfError } from '../errors.ts'
-import { searchBetas } from '../gate/capabilities.ts'
-import { countMarks, MOST_MARKS } from '../oracle/checks/marks.ts'
+import { additionBeta, searchBetas } from '../gate/index.ts'
+import { countMarks, MOST_MARKS } from '../oracle/checks/index.ts'
 import type { Prepared } from '../prepare.ts'
 import type { Context } from '../state.ts'
 import type { Decision, Definition, Message, RequestLike } from '../types.ts'
+import type { Wire } from '../wire/index.ts'
 import type { Demands } from './demands.ts'
-import { additionBeta } from './wire/traits.ts'
-import type { Wire } from './wire/wire.ts'
 
 export type Parts = {
   readonly tools: readonly Definition[]

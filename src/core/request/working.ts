@@ -1,10 +1,11 @@
 // The tools of one request: which definitions, in which order (Q1, Q3), and which ones are kept as they were.
-import type { Facts } from '../history/fold.ts'
+
+import { byName } from '../../lib/index.ts'
+import type { Facts } from '../history/index.ts'
 import type { Context, Kept, Place } from '../state.ts'
-import { byName } from '../tools/names.ts'
 import type { Definition, PoolTool, Shelving } from '../types.ts'
+import type { Wire } from '../wire/index.ts'
 import { type Demands, toSendOpenly } from './demands.ts'
-import type { Wire } from './wire/wire.ts'
 
 /** More hidden tools than this are refused; the placeholder is one. */
 const MOST_DEFERRED = 9_999

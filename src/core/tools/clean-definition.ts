@@ -1,5 +1,5 @@
 // Makes the texts of a definition harmless that a stranger wrote, and leaves alone what a call has to repeat.
-import { cleanText, cleanValue } from '../clean-text.ts'
+import { cleanText, cleanValue } from '../../lib/index.ts'
 
 /** Read by the model as prose; everything else in a definition is a name or a value. */
 const PROSE: ReadonlySet<string> = new Set(['title', 'description', '$comment'])

@@ -1,6 +1,6 @@
 // An input schema as the API takes it: draft 2020-12, whatever draft or mistake the server wrote. One keyword of another
 // form would have every request refused that holds the tool. Calls are checked by the original.
-import { areNames, DEEPEST_SCHEMA, isOfKind, isSchema, KINDS, type Kind } from '../oracle/json-schema.ts'
+import { areNames, DEEPEST_SCHEMA, isOfKind, isSchema, KINDS, type Kind } from '../oracle/index.ts'
 
 type Fields = { readonly [name: string]: unknown }
 

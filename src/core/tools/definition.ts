@@ -1,6 +1,5 @@
 // A tool as the host or a server describes it → the definition that is sent, memoised, without overlays (Q9).
-import { cleanText } from '../clean-text.ts'
-import { cut } from '../errors.ts'
+import { cleanText, cut } from '../../lib/index.ts'
 import type { Definition, Tool } from '../types.ts'
 import { cleanTexts } from './clean-definition.ts'
 import { currentSchema } from './current-schema.ts'

@@ -1,7 +1,6 @@
-// Names: how an MCP tool is called by the model (H3), how a name splits into words (S5), and which names are near.
-import { hash } from '../hash.ts'
+// Names under which the model calls MCP tools (H3).
+import { hash, MCP_PREFIX } from '../../lib/index.ts'
 
-export const MCP_PREFIX = 'mcp__'
 const MOST_CHARACTERS = 64
 
 /** `mcp__<server>__<tool>`, made of the characters and the length that every back-end takes. */
@@ -37,46 +36,6 @@ export function serverOfName(name: string): string | undefined {
   return end > MCP_PREFIX.length ? name.slice(MCP_PREFIX.length, end) : undefined
 }
 
-/** Splits at separators, digits' edges and camelCase, lower-cased; the `mcp` prefix is dropped. */
-export function splitName(name: string): string[] {
-  const plain = withoutPrefix(name)
-  const edges = /^[\0-\x7f]*$/.test(plain) ? ASCII_EDGES : EDGES
-  return edges
-    .reduce((text, edge) => text.replace(edge, '$1 $2'), plain)
-    .toLowerCase()
-    .split(/[\s_\-./]+/u)
-    .filter((part) => part !== '')
-}
-
-/** Where a word ends and another begins without a separator. */
-const EDGES = [/([\p{Ll}\d])(\p{Lu})/gu, /(\p{Lu})(\p{Lu}\p{Ll})/gu, /(\p{L})(\d)/gu, /(\d)(\p{L})/gu]
-/** The same for most names, in much less time. */
-const ASCII_EDGES = [/([a-z\d])([A-Z])/g, /([A-Z])([A-Z][a-z])/g, /([A-Za-z])(\d)/g, /(\d)([A-Za-z])/g]
-
-/** The whole name in lower case, without the `mcp__` prefix. */
-export function fullName(name: string): string {
-  return withoutPrefix(name).toLowerCase()
-}
-
-/** Compares by name, the same on every machine. */
-export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
-}
-
-const LONGEST_ASKED = 200
-
-/** The names most like the one that was asked for, best first. */
-export function nearest(wanted: string, names: Iterable<string>, limit = 3): string[] {
-  const asked = pairsOf(wanted.slice(0, LONGEST_ASKED))
-  const scored: { name: string; score: number }[] = []
-  for (const name of names) {
-    const score = likeness(asked, pairsOf(name))
-    if (score > 0.35) scored.push({ name, score })
-  }
-  scored.sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1))
-  return scored.slice(0, limit).map(({ name }) => name)
-}
-
 function clean(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]/gu, '_')
 }
@@ -84,29 +43,4 @@ function clean(name: string): string {
 function withHash(name: string, server: string, tool: string): string {
   const suffix = `_${hash(JSON.stringify([server, tool])).slice(-8)}`
   return name.slice(0, MOST_CHARACTERS - suffix.length) + suffix
-}
-
-function withoutPrefix(name: string): string {
-  return name.toLowerCase().startsWith(MCP_PREFIX) ? name.slice(MCP_PREFIX.length) : name
-}
-
-/** Dice's coefficient over letter pairs: cheap, and kind to reordered words. */
-function likeness(a: Int32Array, b: Int32Array): number {
-  let shared = 0
-  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
-    const difference = a[i]! - b[j]!
-    if (difference === 0) shared++
-    if (difference <= 0) i++
-    if (difference >= 0) j++
-  }
-  return (2 * shared) / (a.length + b.length || 1)
-}
-
-/** The pairs of letters of a name's words, each as one number, sorted. */
-function pairsOf(name: string): Int32Array {
-  const text = ` ${splitName(name.slice(0, 200)).join(' ')} `
-  const pairs = new Int32Array(text.length - 1)
-  for (let index = 0; index < pairs.length; index++)
-    pairs[index] = text.charCodeAt(index) * 65_536 + text.charCodeAt(index + 1)
-  return pairs.sort()
 }

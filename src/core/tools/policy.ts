@@ -1,9 +1,8 @@
 // Which tools can be deferred: the first rule that applies decides (D).
 
+import { byName, matchesAny } from '../../lib/index.ts'
 import { isLate } from '../attempt.ts'
 import type { Pool, PoolTool, Server, Servers, Shelving, Tool } from '../types.ts'
-import { byName } from './names.ts'
-import { matchesAny } from './wildcard.ts'
 
 const ALWAYS_LOAD = 'anthropic/alwaysLoad'
 

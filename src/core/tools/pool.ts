@@ -1,9 +1,10 @@
 // The pool: every tool the host has now, under unique names, in a stable order.
 
-import { quote, ShelfError } from '../errors.ts'
+import { MCP_PREFIX, quote } from '../../lib/index.ts'
+import { ShelfError } from '../errors.ts'
 import type { Pool, PoolTool, Tool } from '../types.ts'
 import { type DefinitionLimits, describe } from './definition.ts'
-import { clashName, isExact, MCP_PREFIX, mcpName, serverOfName } from './names.ts'
+import { clashName, isExact, mcpName, serverOfName } from './names.ts'
 
 export type PoolOptions = Partial<DefinitionLimits> & {
   /** Names of the shelf's own tools: no tool of the host may take one. */

@@ -1,5 +1,5 @@
 // Names of a tool's arguments as the API takes them: one name of another form would have every request refused.
-import { PROPERTY_NAME } from '../oracle/checks/schemas.ts'
+import { PROPERTY_NAME } from '../oracle/checks/index.ts'
 import type { Definition } from '../types.ts'
 
 /** Names as they are sent, to the server's own; only those that differ. */

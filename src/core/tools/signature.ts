@@ -1,5 +1,5 @@
 // Writes a tool's definition as one short line: its name, every required argument with its type, its first sentence.
-import { oneLine } from '../errors.ts'
+import { oneLine } from '../../lib/index.ts'
 import type { Definition } from '../types.ts'
 
 type Fields = { readonly [name: string]: unknown }

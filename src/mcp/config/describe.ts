@@ -1,6 +1,6 @@
 // A server in a few words for a person, without anything that could be secret.
 import { basename } from 'node:path'
-import { isKeyLike } from '../safety/redact/shapes.ts'
+import { isKeyLike } from '../redact/index.ts'
 import type { RemoteConfig, StdioConfig } from '../types.ts'
 
 /** The program, with the first word behind it where that tells more, or the host. */

@@ -1,5 +1,5 @@
 // Reads the keys of an object by a table of kinds: what is wrong or unknown is told, and the rest counts.
-import { nearest } from '../../core/tools/names.ts'
+import { closestNames } from '../../lib/index.ts'
 
 export type Fields = { readonly [key: string]: unknown }
 
@@ -51,7 +51,7 @@ export function readKeys<Table extends Kinds>(
 }
 
 export function unknownKey(key: string, known: readonly string[]): string {
-  const [near] = nearest(key, known, 1)
+  const [near] = closestNames(key, known, 1)
   return `there is no key ${JSON.stringify(key.slice(0, 80))}${near ? `; did you mean "${near}"?` : '.'} It is ignored.`
 }
 

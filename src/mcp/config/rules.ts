@@ -1,7 +1,6 @@
 // Rules of a configuration that apply to none of a server's tools: a slip of the pen, or a tool that is gone.
-import { nearest } from '../../core/tools/names.ts'
-import { isAllowed } from '../host/definitions.ts'
-import type { ServerStatus } from '../types.ts'
+import { closestNames, matchesAny } from '../../lib/index.ts'
+import type { ServerConfig, ServerStatus } from '../types.ts'
 
 /** Each with the name that may have been meant. None while a server's tools are not known. */
 export function idleRules({ config, tools, hidden }: ServerStatus): readonly string[] {
@@ -19,6 +18,11 @@ export function idleRules({ config, tools, hidden }: ServerStatus): readonly str
 }
 
 function meant(rule: string, names: readonly string[]): string {
-  const [near] = nearest(rule.replaceAll('*', ' '), names, 1)
+  const [near] = closestNames(rule.replaceAll('*', ' '), names, 1)
   return near === undefined ? '' : `; did you mean ${JSON.stringify(near)}?`
+}
+
+/** Whether the rules of a server's configuration show one of its tools. */
+export function isAllowed(tool: string, { allow, deny }: Pick<ServerConfig, 'allow' | 'deny'>): boolean {
+  return (allow.length === 0 || matchesAny(allow, tool)) && !matchesAny(deny, tool)
 }

@@ -1,6 +1,6 @@
 // Names and URIs of many servers in one client, and the exact way back.
 import { mcpName } from '../../core/index.ts'
-import { clashName } from '../../core/tools/names.ts'
+import { clashName } from '../../core/tools/index.ts'
 import type { CallOutput } from '../types.ts'
 
 export type Addresses = {

@@ -1,6 +1,6 @@
 // What a client can do for the servers behind the gateway: said once for a connection, or with each request.
 import { CLIENT_CAPABILITIES_META_KEY, type Server } from '@modelcontextprotocol/server'
-import { PAGES, passableExtensions } from './extensions.ts'
+import { PAGES, passableExtensions } from '../greeting/index.ts'
 
 type Fields = { readonly [name: string]: unknown }
 

@@ -1,12 +1,12 @@
 // One client's desk: which tools lie on it, and what becomes of its calls.
 import { ProtocolError } from '@modelcontextprotocol/server'
-import { cut } from '../../core/errors.ts'
 import { mcpName, type PoolTool, type Shelf, type UnsearchedServer } from '../../core/index.ts'
+import { cut } from '../../lib/index.ts'
+import { CALL, callTool, type Mode, SEARCH, searchTool } from '../greeting/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { type Addresses, addressMeta, addressOutput } from './addresses.ts'
 import { alwaysLoaded, listedTool, versionOf } from './listed-tool.ts'
 import type { LoadedTools } from './loaded-tools.ts'
-import { CALL, callTool, type Mode, SEARCH, searchTool } from './own-tools.ts'
 import type { PageTools } from './page-tools.ts'
 import { sendable } from './sendable.ts'
 

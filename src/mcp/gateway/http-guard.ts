@@ -5,8 +5,7 @@ import {
   localhostAllowedOrigins,
   originValidationResponse,
 } from '@modelcontextprotocol/server'
-import { isSecret, LOOPBACK } from '../../http.ts'
-import { createWrongKeys } from '../../wrong-keys.ts'
+import { createWrongKeys, isSecret, LOOPBACK } from '../../node/index.ts'
 
 export type GuardOptions = {
   /** Where the gateway listens. */

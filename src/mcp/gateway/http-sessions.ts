@@ -2,8 +2,8 @@
 // session that a client uses never makes room for another.
 import { randomUUID } from 'node:crypto'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
-import { LOOPBACK } from '../../http.ts'
-import type { Gateway } from './index.ts'
+import { LOOPBACK } from '../../node/index.ts'
+import type { Gateway } from './gateway.ts'
 
 export type Session = {
   readonly transport: WebStandardStreamableHTTPServerTransport

@@ -2,12 +2,12 @@
 // newer. Safe by default: loopback, known hosts and origins only, and a key for everything beyond.
 import { createServer } from 'node:http'
 import { createMcpHandler, isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server'
-import { answerNode, close, LOOPBACK, listen, networkOf } from '../../http.ts'
-import { PAGES } from './extensions.ts'
+import { answerNode, close, LOOPBACK, listen, networkOf } from '../../node/index.ts'
+import { PAGES } from '../greeting/index.ts'
+import type { Gateway } from './gateway.ts'
 import { createBodies } from './http-body.ts'
 import { createGuard, refusal } from './http-guard.ts'
 import { createSessions, type Session } from './http-sessions.ts'
-import type { Gateway } from './index.ts'
 
 export type HttpOptions = {
   readonly port: number

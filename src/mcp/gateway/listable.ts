@@ -1,8 +1,8 @@
 // Entries of many servers in one answer: a client that reads strictly refuses all of it for one that is odd, and every
 // server would lose its own. What the protocol's schemas refuse is cut down to what every client takes.
 import { isSpecType } from '@modelcontextprotocol/server'
-import { cleanText } from '../../core/clean-text.ts'
-import { cleanTexts } from '../../core/tools/clean-definition.ts'
+import { cleanTexts } from '../../core/tools/index.ts'
+import { cleanText } from '../../lib/index.ts'
 import { isFields, isPlainSchema } from './plain-schema.ts'
 
 type Fields = { readonly [name: string]: unknown }

@@ -1,8 +1,8 @@
 // A tool as a client lists it: the server's own definition under the gateway's name, short enough for every client.
 import type { PoolTool } from '../../core/index.ts'
-import type { ShelvedTool } from '../host/shelved-tool.ts'
+import { ALWAYS_LOAD } from '../greeting/index.ts'
+import type { ShelvedTool } from '../host/index.ts'
 import { listableTool } from './listable.ts'
-import { ALWAYS_LOAD } from './own-tools.ts'
 
 type Fields = { readonly [name: string]: unknown }
 

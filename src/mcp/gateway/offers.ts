@@ -1,7 +1,7 @@
 // What else the servers offer: resources, templates and prompts, joined under names that lead back.
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
-import { oneLine } from '../../core/errors.ts'
-import type { ListKind } from '../host/server-lists.ts'
+import { oneLine } from '../../lib/index.ts'
+import type { ListKind } from '../cache/index.ts'
 import type { CallOptions, McpHost, ServerStatus } from '../types.ts'
 import { type Addresses, addressBlock, nameAll } from './addresses.ts'
 import { listablePrompt, listableResource, listableTemplate } from './listable.ts'

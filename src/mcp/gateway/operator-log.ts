@@ -1,5 +1,5 @@
 // Tells the person who runs the gateway what servers log that belongs to no client, as far as it matters.
-import { oneLine } from '../../core/errors.ts'
+import { oneLine } from '../../lib/index.ts'
 import type { McpHost } from '../types.ts'
 import type { LogEvent } from './updates.ts'
 

@@ -1,7 +1,7 @@
 // Tools that the pages of MCP Apps call: hidden from the model, listed to clients that show pages, and called by their
 // own names from a page that the client has read.
 import { mcpName } from '../../core/index.ts'
-import { isForPages } from '../host/visibility.ts'
+import { isForPages } from '../protocol/index.ts'
 import type { ListedTool, McpHost } from '../types.ts'
 import { type Addresses, addressMeta } from './addresses.ts'
 import { listableTool } from './listable.ts'

@@ -2,8 +2,8 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Transport } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
-import type { InitializeRequest } from './greeting.ts'
-import type { Gateway } from './index.ts'
+import type { InitializeRequest } from '../greeting/index.ts'
+import type { Gateway } from './gateway.ts'
 
 /** In bytes; as long as those of servers may be. */
 const LONGEST_MESSAGE = 32_000_000

@@ -1,6 +1,6 @@
 // What a connected client hears without asking, and how it says what it wants to hear.
 import type { Server } from '@modelcontextprotocol/server'
-import { cleanText } from '../../core/clean-text.ts'
+import { cleanText } from '../../lib/index.ts'
 import type { HostEvent, McpHost } from '../types.ts'
 import type { Addresses } from './addresses.ts'
 import type { LogLevels } from './log-levels.ts'

@@ -1,5 +1,5 @@
 // Compares what servers say of themselves with what was first seen, reports changes, and holds them back where wanted.
-import type { Change, Verdict } from '../safety/pins.ts'
+import type { Change, Verdict } from '../pins/index.ts'
 import type { ListedTool } from '../types.ts'
 
 export type ChangeGuardOptions = {

@@ -1,5 +1,8 @@
 // What the connection to one server does and knows, and what it needs.
 import type { AuthProvider } from '@modelcontextprotocol/client'
+import type { Limiter } from '../../node/index.ts'
+import type { DefinitionCache } from '../cache/index.ts'
+import type { Fields, StdioLimits } from '../session/index.ts'
 import type {
   Asker,
   CallOptions,
@@ -9,11 +12,7 @@ import type {
   ServerState,
   ToolProblem,
 } from '../types.ts'
-import type { DefinitionCache } from './definition-cache.ts'
-import type { Limiter } from './limiter.ts'
 import type { KnownLists } from './server-lists.ts'
-import type { Fields } from './session.ts'
-import type { StdioLimits } from './stdio.ts'
 import type { Times } from './times.ts'
 
 export type Connection = {

@@ -1,21 +1,24 @@
 // One server through all of its lives: connected in the background or at the first call, listed, refreshed, reconnected
 // with back-off, stopped when idle. Its last good list outlives every failure.
-import { cleanText } from '../../core/clean-text.ts'
-import { redactEntries, redactLists } from '../safety/redact/definitions.ts'
-import { createRedactor, watchTokens } from '../safety/redact/index.ts'
+import { cleanText } from '../../lib/index.ts'
+import {
+  CallError,
+  complaint,
+  isAnswer,
+  isUndelivered,
+  SessionError,
+  withLastWords,
+} from '../protocol/index.ts'
+import { createRedactor, redactEntries, redactLists, watchTokens } from '../redact/index.ts'
+import type { Listed, Session } from '../session/index.ts'
 import type { Asker, ToolProblem } from '../types.ts'
-import { CallError, complaint, isAnswer, isUndelivered } from './call-error.ts'
 import { type Connection, type ConnectionOptions, type ConnectionView, unseen } from './connection-types.ts'
 import { readTools } from './definitions.ts'
 import { watchHealth } from './health.ts'
-import type { Listed } from './listing.ts'
 import { createNotifications } from './notifications.ts'
 import { withPacedProgress } from './progress.ts'
 import { createQuestions } from './questions.ts'
-import { withLastWords } from './reasons.ts'
 import { createServerMemory, type Recalled } from './server-memory.ts'
-import type { Session } from './session.ts'
-import { SessionError } from './session-error.ts'
 
 /** A server that stays for so many times what was last waited for it has recovered; one that does not is flapping. */
 const STEADY = 10
@@ -129,7 +132,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   async function open(): Promise<Session> {
     if (isClosed) throw new Error('the host was closed')
     // The protocol's machinery takes longer to load than a gateway may take to answer its first client.
-    const { openSession } = await import('./session.ts')
+    const { openSession } = await import('../session/session.ts')
     const startedAt = performance.now()
     let ended: string | undefined
     const opened: Session = await openSession({

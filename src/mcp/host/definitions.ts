@@ -1,11 +1,11 @@
 // What a server lists → its tools, one by one: a definition that is wrong costs only itself.
 
-import { cut } from '../../core/errors.ts'
 import { estimateTokens } from '../../core/index.ts'
-import { matchesAny } from '../../core/tools/wildcard.ts'
+import { cut } from '../../lib/index.ts'
+import { createSlices } from '../../node/index.ts'
+import { isAllowed } from '../config/index.ts'
+import { headerFault } from '../protocol/index.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
-import { headerFault } from './param-headers.ts'
-import { createSlices } from './slices.ts'
 
 export type ReadTools = {
   readonly tools: readonly ListedTool[]
@@ -142,9 +142,4 @@ function mend(tool: ListedTool, length: number, report: (problem: ToolProblem) =
     report({ tool: tool.name, kind: 'large', message })
   }
   return mended
-}
-
-/** Which tools the configuration shows. */
-export function isAllowed(tool: string, { allow, deny }: Pick<ServerConfig, 'allow' | 'deny'>): boolean {
-  return (allow.length === 0 || matchesAny(allow, tool)) && !matchesAny(deny, tool)
 }

@@ -1,5 +1,5 @@
 // Whether a quiet server still answers. Servers of the newer protocol have no word for it.
-import type { Session } from './session.ts'
+import type { Session } from '../session/index.ts'
 import type { Times } from './times.ts'
 
 export type HealthOptions = {

@@ -1,6 +1,7 @@
 // Events of a host: what a server's notification means to those who listen, and how to wait for a state.
+
+import type { Fields } from '../session/index.ts'
 import type { HostEvent } from '../types.ts'
-import type { Fields } from './session.ts'
 
 /** Undefined for a notification that concerns nobody outside. */
 export function eventOf(

@@ -1,7 +1,8 @@
 // One server of a host: its connection, and what of it may be used.
+
+import { isForModel } from '../protocol/index.ts'
 import type { ListedTool, ServerConfig, ServerStatus, ToolProblem } from '../types.ts'
 import type { Connection } from './connection-types.ts'
-import { isForModel } from './visibility.ts'
 
 export type Member = {
   readonly config: ServerConfig

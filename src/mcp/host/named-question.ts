@@ -1,7 +1,8 @@
 // Writes a server's question so that a person sees who asks, and nothing in it that steers or hides.
-import { oneLine } from '../../core/errors.ts'
-import { cleanTexts } from '../../core/tools/clean-definition.ts'
-import type { Fields } from './session.ts'
+
+import { cleanTexts } from '../../core/tools/index.ts'
+import { oneLine } from '../../lib/index.ts'
+import type { Fields } from '../session/index.ts'
 
 const LONGEST_MESSAGE = 20_000
 const LONGEST_URL = 8000

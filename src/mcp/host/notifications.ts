@@ -1,7 +1,8 @@
 // Passes on what a server says unasked, as often as anybody can use it: changes of lists and resources are joined, and of
 // a flood of log messages only the first are passed on.
+
+import type { Fields } from '../session/index.ts'
 import { createPace } from './pace.ts'
-import type { Fields } from './session.ts'
 
 export type NotificationOptions = {
   /** Milliseconds between two reports of one list, at first; ever longer while it changes all the time. */

@@ -2,11 +2,11 @@
 // than it is allowed.
 import { isDeepStrictEqual } from 'node:util'
 import type { Shelf, Tool } from '../../core/index.ts'
+import { createSlices } from '../../node/index.ts'
+import { isAllowed } from '../config/index.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 import { type AlwaysLoadLimits, type Refusal, refuseMarks } from './always-load.ts'
-import { isAllowed } from './definitions.ts'
 import { toShelvedTool } from './shelved-tool.ts'
-import { createSlices } from './slices.ts'
 
 export type PublisherOptions = {
   readonly shelf: Shelf

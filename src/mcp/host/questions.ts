@@ -1,10 +1,10 @@
 // Decides what becomes of a server's questions: passed on only inside a call of a client, to that client alone, under the
 // server's name, as far as the configuration allows, and a limited number of them.
-import { AsyncLocalStorage } from 'node:async_hooks'
+import { type Call, callContext } from '../protocol/index.ts'
+import type { Fields } from '../session/index.ts'
 import type { Asker, ServerConfig } from '../types.ts'
 import { namedElicitations, namedQuestion } from './named-question.ts'
 import { createBucket } from './notifications.ts'
-import type { Fields } from './session.ts'
 
 export type Questions = {
   /** Makes a call; in one that nobody can be asked about, `work` gets no asker. */
@@ -22,12 +22,6 @@ export type Questions = {
   review(error: unknown): unknown
   /** Capabilities without those that this server may not use. */
   allowed(capabilities: Fields): Fields
-}
-
-/** A call of a client, from its request to its end. */
-export type Call = {
-  /** The server has answered a call that was given up: it will not ask about it any more. */
-  answered(): void
 }
 
 export type QuestionOptions = {
@@ -55,14 +49,6 @@ const ROOTS_PER_SECOND = 5
 const AFTERMATH = 30_000
 
 const URL_ELICITATION_REQUIRED = -32042
-
-/** A call, in the context of everything that arrives in answer to it. */
-const current = new AsyncLocalStorage<OpenCall>()
-
-/** The call whose request is being sent, or whose answer is being read. */
-export function currentCall(): Call | undefined {
-  return current.getStore()
-}
 
 type OpenCall = Call & {
   readonly owner: object
@@ -107,7 +93,7 @@ export function createQuestions(options: QuestionOptions): Questions {
 
   /** By what it came in answer to; else the only client that is calling now. */
   function callNow(): OpenCall | undefined {
-    const own = current.getStore()
+    const own = callContext.getStore() as OpenCall | undefined
     if (own?.owner === identity) return running.has(own) ? own : undefined
     const calls = [...running].filter(({ client }) => client !== undefined)
     const clients = new Set([...calls, ...givenUp].map(({ client }) => client))
@@ -193,7 +179,7 @@ export function createQuestions(options: QuestionOptions): Questions {
     async during(asker, isGivenUp, work) {
       const call = begin(asker)
       try {
-        return await current.run(call, () => work(call.asker))
+        return await callContext.run(call, () => work(call.asker))
       } catch (error) {
         if (isGivenUp(error)) giveUp(call)
         throw reviewed(error, call)

@@ -1,9 +1,7 @@
 // Keeps what one server lists besides its tools: prompts, resources and resource templates. A list stays known when the
 // server is away, until the server itself lists another.
-import type { Listed } from './listing.ts'
-import type { Session } from './session.ts'
-
-export type ListKind = 'prompts' | 'resources' | 'resourceTemplates'
+import type { KeptList, KeptLists, ListKind } from '../cache/index.ts'
+import type { Listed, Session } from '../session/index.ts'
 
 type ListSource = { readonly method: string; readonly capability: 'prompts' | 'resources' }
 
@@ -14,15 +12,6 @@ const SOURCES: { readonly [kind in ListKind]: ListSource } = {
 }
 
 const KINDS = Object.keys(SOURCES) as ListKind[]
-
-/** As it is kept on disk. */
-export type KeptList = {
-  readonly entries: readonly unknown[]
-  /** Until when the server says that it does not change, in milliseconds of the clock; 0 if it does not say. */
-  readonly freshUntil: number
-}
-
-export type KeptLists = { readonly [kind in ListKind]?: KeptList }
 
 /** Entries of each kind; undefined while they are not known. */
 export type KnownLists = { readonly [kind in ListKind]: readonly unknown[] | undefined } & {

@@ -1,7 +1,7 @@
 // Remembers what one server has listed: through all of its lives, and on disk for the next start.
 import { isDeepStrictEqual } from 'node:util'
+import type { CachedServer, DefinitionCache } from '../cache/index.ts'
 import type { ServerConfig } from '../types.ts'
-import type { CachedServer, DefinitionCache } from './definition-cache.ts'
 import { createServerLists, freshUntil, type ServerLists, type ServerListsOptions } from './server-lists.ts'
 
 export type ServerMemory = {

@@ -1,6 +1,7 @@
 // Hosted searches in one reply: a `server_tool_use` and its result, both of which the client sees and sends back.
-import { type Fields, fieldsOf, textOf } from '../../core/oracle/json.ts'
-import { blocksOf } from '../../core/oracle/turns.ts'
+
+import { blocksOf } from '../../core/oracle/index.ts'
+import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
 import type { SearchCall, Searching } from '../searching.ts'
 import type { MessagesRequest } from '../types.ts'
 import { type HostedRankers, hostedNames, searchHosted } from './tools.ts'

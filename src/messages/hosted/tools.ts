@@ -2,10 +2,9 @@
 // what a search finds, with the API's limits and its four error codes (wire 17–23).
 import { createHash } from 'node:crypto'
 import type { PoolTool, Rank } from '../../core/index.ts'
-import { isDeferred, nameOf } from '../../core/oracle/catalogue.ts'
-import { type Fields, fieldsOf, listOf, textOf } from '../../core/oracle/json.ts'
-import { changeIn } from '../../core/oracle/references.ts'
-import { buildPool } from '../../core/tools/pool.ts'
+import { changeIn, isDeferred, nameOf } from '../../core/oracle/index.ts'
+import { buildPool } from '../../core/tools/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import { createRecent } from '../recent.ts'
 import type { MessagesRequest } from '../types.ts'
 

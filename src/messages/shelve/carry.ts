@@ -1,6 +1,6 @@
 // What a hidden search loaded, carried by the client itself: in the id of the call that follows it. The history alone
 // then tells what was loaded and where, to this process, to the next one and to every replica.
-import { hash } from '../../core/hash.ts'
+import { hash } from '../../lib/index.ts'
 
 /** A search that the client never saw: before which block of the reply it ran, what it loaded, how many it left out. */
 export type Search = { readonly at: number; readonly names: readonly string[]; readonly left: number }

@@ -1,7 +1,7 @@
 // The shelf of a client's tools: made once per list of tools, and shared by all requests that bring the same list.
 import { createHash } from 'node:crypto'
-import { oncePerFrozen } from '../../core/frozen.ts'
-import { reachesShare } from '../../core/gate/threshold.ts'
+import { reachesShare } from '../../core/gate/index.ts'
+import type { Timer } from '../../core/index.ts'
 import {
   capabilities,
   capabilityOf,
@@ -14,10 +14,8 @@ import {
   type ShelfOptions,
   type Tool,
 } from '../../core/index.ts'
-import type { Timer } from '../../core/options.ts'
-import { nameOf } from '../../core/oracle/catalogue.ts'
-import { type Fields, fieldsOf, without } from '../../core/oracle/json.ts'
-import { matchesAny } from '../../core/tools/wildcard.ts'
+import { nameOf } from '../../core/oracle/index.ts'
+import { type Fields, fieldsOf, matchesAny, oncePerFrozen, without } from '../../lib/index.ts'
 import { createRecent } from '../recent.ts'
 import { rest, type Slice } from '../scheduler.ts'
 import { type CodedNames, codeNames } from './carry.ts'

@@ -1,7 +1,7 @@
 // Tool search on behalf of a client that sends all its tools on every turn: its request → one of the contract, made
 // by the library as an agent would. Each request is prepared once; its later samplings go on from there.
 import { SEARCH_TOOL, type SearchOutcome, type Shelf } from '../../core/index.ts'
-import { fieldsOf } from '../../core/oracle/json.ts'
+import { fieldsOf } from '../../lib/index.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import type { ClientShelf } from './client-shelf.ts'
 import type { Conversations } from './conversations.ts'

@@ -1,9 +1,8 @@
 // Hidden searches that no id carries, because no call followed them: remembered by everything said up to that reply.
 // Losing them costs a search, not a tool.
 import { hash } from 'node:crypto'
-import { oncePerFrozen } from '../../core/frozen.ts'
-import { type Fields, textOf } from '../../core/oracle/json.ts'
-import { blocksOf } from '../../core/oracle/turns.ts'
+import { blocksOf } from '../../core/oracle/index.ts'
+import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
 import { createRecent } from '../recent.ts'
 import type { Search } from './carry.ts'
 

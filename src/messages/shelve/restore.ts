@@ -1,12 +1,11 @@
 // The history of a client that knows nothing of searches → the same with the searches it never saw, each in the one
 // form that can be told from the history alone. A tool that was called was loaded.
 
-import { oncePerFrozen } from '../../core/frozen.ts'
-import { searchNote, withRemark } from '../../core/history/notes.ts'
-import { type Fields, textOf } from '../../core/oracle/json.ts'
-import { blocksOf } from '../../core/oracle/turns.ts'
-import { withPlainIds } from '../traces.ts'
+import { searchNote, withRemark } from '../../core/history/index.ts'
+import { blocksOf } from '../../core/oracle/index.ts'
+import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
 import { type CodedNames, carriedBy, carriesSearches, type Search } from './carry.ts'
+import { withPlainIds } from './traces.ts'
 
 export type Restoring = {
   /** Deferred tools by the code of their names. */

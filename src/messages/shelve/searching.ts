@@ -1,11 +1,9 @@
 // Hidden searches in one reply: they run, the model sees them in the one form that can be restored, the client never.
 
-import { oneLine } from '../../core/errors.ts'
-import { searchNote } from '../../core/history/notes.ts'
+import { searchNote } from '../../core/history/index.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
-import { nameOf } from '../../core/oracle/catalogue.ts'
-import { textOf, without } from '../../core/oracle/json.ts'
-import { blocksOf } from '../../core/oracle/turns.ts'
+import { blocksOf, nameOf } from '../../core/oracle/index.ts'
+import { oneLine, textOf, without } from '../../lib/index.ts'
 import type { SearchCall, Searching } from '../searching.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import { carry, type Search } from './carry.ts'

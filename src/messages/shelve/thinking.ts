@@ -1,8 +1,8 @@
 // Models that bind thinking to what came before it (wire 44). Searches that found nothing, and those that no id carries
 // to the next process, are not restored; the API is asked to drop the thinking after them, not to refuse it.
 import { capabilities, capabilityOf } from '../../core/index.ts'
-import { fieldsOf } from '../../core/oracle/json.ts'
-import { THINKING_BINDING } from '../../core/oracle/thinking.ts'
+import { THINKING_BINDING } from '../../core/oracle/index.ts'
+import { fieldsOf } from '../../lib/index.ts'
 import type { Headers, MessagesRequest } from '../types.ts'
 
 export function isBound({ model, thinking }: MessagesRequest): boolean {

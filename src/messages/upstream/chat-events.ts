@@ -1,8 +1,8 @@
 // The chunks of a chat completion as the events of a Messages reply. Servers differ: calls may lack an id or an index,
 // come whole or in pieces, one after the other or mixed; the reply has its blocks one after the other all the same.
 import { randomUUID } from 'node:crypto'
-import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../core/oracle/json.ts'
-import { inputOf } from '../../reply.ts'
+import { inputOf } from '../../core/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
 import type { MessagesRequest, StreamEvent } from '../types.ts'
 import { usageApart } from '../usage.ts'
 import type { Dialect } from './dialects.ts'

@@ -1,8 +1,7 @@
 // The messages of a request as Chat Completions wants them: each call answered directly after it, text as one string, and
 // nothing lost that a model could use.
-import { hash } from '../../core/hash.ts'
-import { bare, type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../core/oracle/json.ts'
-import { stringifyExact } from '../json/exact.ts'
+import { bare, type Fields, fieldsOf, hash, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
+import { stringifyExact } from '../json/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import type { Dialect } from './dialects.ts'
 import { type Names, systemText } from './openai.ts'

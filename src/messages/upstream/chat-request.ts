@@ -1,9 +1,8 @@
 // A Messages request as a Chat Completions request: only fields of that API, and few of them, since many servers refuse
 // what they do not know. What grows from turn to turn stands at the end: messages last, tools before them.
-import { hash } from '../../core/hash.ts'
-import { type Fields, fieldsOf, listOf, textOf } from '../../core/oracle/json.ts'
+import { type Fields, fieldsOf, hash, listOf, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
-import { plainTool } from '../wire/plain-tool.ts'
+import { plainTool } from '../wire/index.ts'
 import { toMessages } from './chat-messages.ts'
 import type { Dialect } from './dialects.ts'
 import { type Names, namesOf } from './openai.ts'

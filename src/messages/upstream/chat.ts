@@ -1,8 +1,7 @@
 // An upstream that speaks OpenAI's Chat Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, OpenAI and others.
 import type { IncomingMessage } from 'node:http'
-import { type Fields, fieldsOf, listOf } from '../../core/oracle/json.ts'
-import { jsonBytes } from '../json/text.ts'
-import { readEvents, type ServerSentEvent } from '../stream/sse.ts'
+import { type Fields, fieldsOf, listOf } from '../../lib/index.ts'
+import { jsonBytes } from '../json/index.ts'
 import type {
   Answer,
   Call,
@@ -21,6 +20,7 @@ import { ask, open, readWhole, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { offer } from './offer.ts'
 import { addressOf, bearer, errorAnswer, jsonOf, toApiError, toModels } from './openai.ts'
+import { readEvents, type ServerSentEvent } from './sse.ts'
 import { thoughtsOf } from './thoughts.ts'
 
 export type ChatOptions = {

@@ -1,12 +1,9 @@
 // An upstream that speaks the Messages API: Anthropic's own, or any address that is compatible with it.
 
-import { isKnownHost, searchBetas } from '../../core/gate/capabilities.ts'
-import { capabilities, capabilityOf } from '../../core/index.ts'
-import { fieldsOf, isFields } from '../../core/oracle/json.ts'
-import { eventsOf } from '../../reply.ts'
-import { exactJson, parseExact } from '../json/exact.ts'
-import { jsonBytes } from '../json/text.ts'
-import { createEventReader } from '../stream/sse.ts'
+import { isKnownHost, searchBetas } from '../../core/gate/index.ts'
+import { capabilities, capabilityOf, eventsOf } from '../../core/index.ts'
+import { fieldsOf, isFields } from '../../lib/index.ts'
+import { exactJson, jsonBytes, parseExact } from '../json/index.ts'
 import type {
   Answer,
   Call,
@@ -19,6 +16,7 @@ import type {
 } from '../types.ts'
 import { ask, brokenOff, open, readWhole, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
+import { createEventReader } from './sse.ts'
 
 export type MessagesOptions = {
   /** What stands before `/v1/messages`. */

@@ -1,6 +1,6 @@
 // Offers a request of OpenAI's languages again without what a server refuses: no two of them take the same fields.
 import type { IncomingMessage } from 'node:http'
-import { type Fields, without } from '../../core/oracle/json.ts'
+import { type Fields, without } from '../../lib/index.ts'
 import type { Answer } from '../types.ts'
 import { readWhole } from './http.ts'
 import { toApiError } from './openai.ts'

@@ -1,6 +1,5 @@
 // What OpenAI's two APIs share, told in the words of the Messages API: errors, models, credentials and names.
-import { hash } from '../../core/hash.ts'
-import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../core/oracle/json.ts'
+import { type Fields, fieldsOf, hash, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
 import type { Answer, Headers } from '../types.ts'
 
 /** Anthropic's names for what a status means. */

@@ -1,5 +1,5 @@
 // The events of a Responses stream → those of a Messages stream. A whole response is a stream of its last event.
-import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../core/oracle/json.ts'
+import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../lib/index.ts'
 import type { StreamEvent } from '../types.ts'
 import { usageApart } from '../usage.ts'
 import { UpstreamError } from './http.ts'

@@ -1,5 +1,5 @@
 // Reasoning of OpenAI's models: how much of it is asked for, and its encrypted items as thinking blocks and back.
-import { type Fields, fieldsOf, listOf, textOf } from '../../core/oracle/json.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import type { Dialect } from './dialects.ts'
 import { asksForThinking, effortOf, type Thoughts } from './thoughts.ts'

@@ -1,17 +1,23 @@
 // A request of the Messages API → the body of a Responses request. What a block brings into sight becomes an item at
 // its place, so that `tools` and all earlier items stay as they were (wire 41).
 import { createHash } from 'node:crypto'
-import { isDeferred, kindOf, nameOf } from '../../core/oracle/catalogue.ts'
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../core/oracle/json.ts'
-import { isReference, referencesIn } from '../../core/oracle/references.ts'
-import { blocksOf, pathOf } from '../../core/oracle/turns.ts'
-import { type Revealed, type Step, walk } from '../../core/oracle/walk.ts'
-import { plainSearchTool, type Variant, variantOf } from '../hosted/tools.ts'
-import { stringifyExact } from '../json/exact.ts'
+import {
+  blocksOf,
+  isDeferred,
+  isReference,
+  kindOf,
+  nameOf,
+  pathOf,
+  type Revealed,
+  referencesIn,
+  type Step,
+  walk,
+} from '../../core/oracle/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
+import { plainSearchTool, type Variant, variantOf } from '../hosted/index.ts'
+import { stringifyExact } from '../json/index.ts'
 import type { MessagesRequest } from '../types.ts'
-import { failedText, loadedText, removedText } from '../wire/notes.ts'
-import { plainTool } from '../wire/plain-tool.ts'
-import { withRemarksInside } from '../wire/remarks.ts'
+import { failedText, loadedText, plainTool, removedText, withRemarksInside } from '../wire/index.ts'
 import type { Dialect } from './dialects.ts'
 import { jsonOf, type Names, namesOf, systemText } from './openai.ts'
 import { reasoningIn, thinkingOf } from './responses-reasoning.ts'

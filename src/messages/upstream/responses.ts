@@ -1,9 +1,8 @@
 // OpenAI's Responses API as an upstream: stateless, and on models that have it with OpenAI's own tool search (wire 41).
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { type Fields, fieldsOf, isFields, textOf } from '../../core/oracle/json.ts'
-import { jsonBytes } from '../json/text.ts'
-import { readEvents } from '../stream/sse.ts'
+import { type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
+import { jsonBytes } from '../json/index.ts'
 import type { Call, ChosenWire, MessagesRequest, Sampled, Upstream, Wire } from '../types.ts'
 import { dialectOf } from './dialects.ts'
 import { ask, open, relayed, UpstreamError } from './http.ts'
@@ -12,6 +11,7 @@ import { offer } from './offer.ts'
 import { addressOf, bearer, errorAnswer, jsonOf, toModels } from './openai.ts'
 import { toMessageEvents } from './responses-events.ts'
 import { toResponses } from './responses-request.ts'
+import { readEvents } from './sse.ts'
 import { type Thoughts, thoughtsOf } from './thoughts.ts'
 
 export type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wire?: Wire }

@@ -1,8 +1,6 @@
 // A script for the offline model: read from JSON and checked, so that playing it cannot fail. docs/script.md tells it.
 import { readFile } from 'node:fs/promises'
-import { quote } from '../../core/errors.ts'
-import { type Fields, isFields, toJson } from '../../core/oracle/json.ts'
-import { nearest } from '../../core/tools/names.ts'
+import { closestNames, type Fields, isFields, quote, toJson } from '../../lib/index.ts'
 import { groupsIn, patternOf, templatesIn } from './script-text.ts'
 
 export type Script = {
@@ -171,7 +169,7 @@ function objectAt(value: unknown, place: string, known: readonly string[]): Fiel
   if (!isFields(value)) return wrong(place, `an object with ${listed(known)}`, value)
   const unknown = Object.keys(value).find((key) => !known.includes(key))
   if (unknown === undefined) return value
-  const [near] = nearest(unknown, known, 1)
+  const [near] = closestNames(unknown, known, 1)
   const remedy = near ? `Did you mean "${near}"?` : `It takes ${listed(known)}.`
   throw new ScriptError(`${place}: there is no key ${quote(unknown)}. ${remedy}`)
 }

@@ -1,10 +1,10 @@
 // The offline model: a request and a script give a reply. It has no memory: how far a rule has come is read from the
 // conversation, so that a restart or another replica goes on where it was.
-import { hash } from '../../core/hash.ts'
+
 import { sign, visibleTools } from '../../core/oracle/index.ts'
-import { type Fields, isFields, textOf, toJson } from '../../core/oracle/json.ts'
+import { type Fields, hash, isFields, textOf, toJson } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
-import { CALL_TOOL, throughCallTool } from '../wire/call-tool.ts'
+import { CALL_TOOL, throughCallTool } from '../wire/index.ts'
 import type { Act, Failure, Rule, Script } from './script-file.ts'
 import { fill, fillFields, type Meaning, type NamePattern, patternOf, wordsOf } from './script-text.ts'
 import { describedTools, type MadeCall, type Round, searchTools, turnOf } from './script-turn.ts'

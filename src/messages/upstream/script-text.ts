@@ -1,6 +1,6 @@
 // The small language inside a script's texts: {{templates}} and names that are /patterns/.
-import { type Fields, isFields } from '../../core/oracle/json.ts'
-import { splitName } from '../../core/tools/names.ts'
+
+import { type Fields, isFields, splitName } from '../../lib/index.ts'
 
 const TEMPLATE = /\{\{\s*([^{}]*?)\s*\}\}/g
 

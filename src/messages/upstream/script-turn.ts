@@ -1,12 +1,11 @@
 // What the offline model reads in a request: the newest words of the user, and what was called and found since.
 
-import { isOurText } from '../../core/history/notes.ts'
+import { isOurText } from '../../core/history/index.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
-import { type Fields, fieldsOf, isFields, textOf } from '../../core/oracle/json.ts'
-import { referencesIn } from '../../core/oracle/references.ts'
-import { blocksOf } from '../../core/oracle/turns.ts'
+import { blocksOf, referencesIn } from '../../core/oracle/index.ts'
+import { type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
-import { CALL_TOOL, fromCallTool } from '../wire/call-tool.ts'
+import { CALL_TOOL, fromCallTool } from '../wire/index.ts'
 
 /** Search tools that the model knows how to use, the one it likes best first. */
 export const searchTools = [SEARCH_TOOL, 'tool_search_tool_bm25', 'tool_search_tool_regex']

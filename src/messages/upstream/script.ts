@@ -1,11 +1,9 @@
 // The offline model as an upstream: checks each request as the API would, answers from a script, and streams the
 // answer as recorded traffic does (wire 1.5). Everything happens in this process.
 import { setTimeout as wait } from 'node:timers/promises'
-import { hash } from '../../core/hash.ts'
+import { estimateTokens, eventsOf } from '../../core/index.ts'
 import { countTokens, render, type Segment, validate, visibleTools } from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, textOf, toJson } from '../../core/oracle/json.ts'
-import { estimateTokens } from '../../core/tokens.ts'
-import { eventsOf } from '../../reply.ts'
+import { type Fields, fieldsOf, hash, textOf, toJson } from '../../lib/index.ts'
 import { createRecent } from '../recent.ts'
 import type { Answer, Call, ChosenWire, MessagesRequest, StreamEvent, Upstream, Wire } from '../types.ts'
 import { UpstreamError } from './http.ts'

@@ -1,7 +1,6 @@
 // What a model of another language thought and wants back, as thinking blocks of the Messages API: the client carries
 // them, and only the upstream and model that they came from get them again.
-import { hash } from '../../core/hash.ts'
-import { type Fields, fieldsOf, isFields, textOf, toJson } from '../../core/oracle/json.ts'
+import { type Fields, fieldsOf, hash, isFields, textOf, toJson } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { jsonOf } from './openai.ts'
 

@@ -1,6 +1,6 @@
 // The constant door of the bridge: every tool that joined is called through it.
-import { type Fields, fieldsOf, textOf } from '../../core/oracle/json.ts'
-import { parseExact } from '../json/exact.ts'
+import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
+import { parseExact } from '../json/index.ts'
 
 export const CALL_TOOL = 'CallTool'
 

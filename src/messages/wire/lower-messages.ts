@@ -1,10 +1,16 @@
 // The messages of a contract's request in plain words: searches become calls with results, and what a reference, an
 // addition or a removal does is said where it stands.
-import { oncePerFrozen } from '../../core/frozen.ts'
-import { type Fields, fieldsOf, textOf, without } from '../../core/oracle/json.ts'
-import { isChange, isReference, mayChangeView, referencesIn } from '../../core/oracle/references.ts'
-import { blocksOf, isDirective } from '../../core/oracle/turns.ts'
-import type { Step, Walk } from '../../core/oracle/walk.ts'
+
+import type { Step, Walk } from '../../core/oracle/index.ts'
+import {
+  blocksOf,
+  isChange,
+  isDirective,
+  isReference,
+  mayChangeView,
+  referencesIn,
+} from '../../core/oracle/index.ts'
+import { type Fields, fieldsOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'
 import { throughCallTool } from './call-tool.ts'
 import { failedText, loadedText, NO_MATCH, reminder, removedText } from './notes.ts'
 

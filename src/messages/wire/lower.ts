@@ -1,11 +1,10 @@
 // A request of the contract (deferred tools, references, hosted searches) → one that holds nothing of it, for
 // upstreams that do not know it (wire 39, 40). What is visible, and from where on, the oracle says.
-import { oncePerFrozen } from '../../core/frozen.ts'
-import { entryOf, isDeferred, nameOf } from '../../core/oracle/catalogue.ts'
-import { bare, type Fields, fieldsOf, textOf, without } from '../../core/oracle/json.ts'
-import { type Revealed, type Walk, walk } from '../../core/oracle/walk.ts'
-import { plainSearchTool, variantOf } from '../hosted/tools.ts'
-import { stringifyExact } from '../json/exact.ts'
+
+import { entryOf, isDeferred, nameOf, type Revealed, type Walk, walk } from '../../core/oracle/index.ts'
+import { bare, type Fields, fieldsOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'
+import { plainSearchTool, variantOf } from '../hosted/index.ts'
+import { stringifyExact } from '../json/index.ts'
 import type { MessagesRequest, Wire } from '../types.ts'
 import { CALL_TOOL, callTool } from './call-tool.ts'
 import { isPlain, lowerMessages } from './lower-messages.ts'

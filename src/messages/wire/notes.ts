@@ -1,5 +1,5 @@
 // What an upstream without references is told in their place.
-import type { Revealed } from '../../core/oracle/walk.ts'
+import type { Revealed } from '../../core/oracle/index.ts'
 import { CALL_TOOL } from './call-tool.ts'
 
 /** Said where tools came into sight; with the definitions of those that are called through CallTool. */

@@ -1,7 +1,7 @@
 // A tool's definition with only the fields that every Messages API has known from the start.
-import { kindOf } from '../../core/oracle/catalogue.ts'
-import { type Fields, listOf, textOf, without } from '../../core/oracle/json.ts'
-import { stringifyExact } from '../json/exact.ts'
+import { kindOf } from '../../core/oracle/index.ts'
+import { type Fields, listOf, textOf, without } from '../../lib/index.ts'
+import { stringifyExact } from '../json/index.ts'
 
 const OLD = ['name', 'description', 'input_schema', 'type', 'cache_control']
 const NEWER = ['defer_loading', 'allowed_callers', 'input_examples', 'strict', 'eager_input_streaming']

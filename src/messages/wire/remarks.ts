@@ -1,10 +1,8 @@
 // Puts what we say beside the references of a search (S9) into its result, for upstreams where results are text.
 
-import { oncePerFrozen } from '../../core/frozen.ts'
-import { isAnnouncement, isOurText, TOOL_LOADED } from '../../core/history/notes.ts'
-import { type Fields, textOf } from '../../core/oracle/json.ts'
-import { referencesIn } from '../../core/oracle/references.ts'
-import { blocksOf } from '../../core/oracle/turns.ts'
+import { isAnnouncement, isOurText, TOOL_LOADED } from '../../core/history/index.ts'
+import { blocksOf, referencesIn } from '../../core/oracle/index.ts'
+import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 
 /** The request with every remark inside the result that it stands beside: as words of the user it would mislead. */

@@ -3,10 +3,10 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
-import { type Fields, fieldsOf, listOf } from '../../../src/core/oracle/json.ts'
+import { createCollector } from '../../../src/core/reply.ts'
+import { type Fields, fieldsOf, listOf } from '../../../src/lib/json.ts'
 import type { Answer, Headers, MessagesRequest, StreamEvent, Upstream } from '../../../src/messages/types.ts'
 import { type ChatOptions, createChatUpstream } from '../../../src/messages/upstream/chat.ts'
-import { createCollector } from '../../../src/reply.ts'
 
 /** A whole answer, or the data of streamed events; `cut` breaks the connection in place of an end. */
 export type ChatAnswer =

@@ -16,7 +16,7 @@ import { readSetting } from '../../../src/messages/plan.ts'
 import { type Done, type ServeOptions, serve } from '../../../src/messages/server.ts'
 import type { Upstream } from '../../../src/messages/types.ts'
 import { createMessagesUpstream, type MessagesOptions } from '../../../src/messages/upstream/messages.ts'
-import { rankers } from '../../../src/rankers.ts'
+import { rankers } from '../../../src/rankers/rankers.ts'
 
 export type Json = { [field: string]: unknown }
 

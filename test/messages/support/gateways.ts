@@ -12,7 +12,7 @@ import { type ServeOptions, serve } from '../../../src/messages/server.ts'
 import type { Answer, Fields, Headers, StreamEvent, Upstream, Wire } from '../../../src/messages/types.ts'
 import { createMessagesUpstream } from '../../../src/messages/upstream/messages.ts'
 import type { Seen } from '../../../src/messages/upstream/script.ts'
-import { rankers } from '../../../src/rankers.ts'
+import { rankers } from '../../../src/rankers/rankers.ts'
 import { play } from '../script-talk.ts'
 
 export type Started = { readonly url: string; readonly client: Anthropic }

@@ -1,11 +1,12 @@
 // A model that a test writes sampling by sampling, and a gateway in front of it without HTTP.
-import { type Fields, fieldsOf, listOf, textOf } from '../../../src/core/oracle/json.ts'
+
+import { createCollector, eventsOf } from '../../../src/core/reply.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../../src/lib/json.ts'
 import { createGateway } from '../../../src/messages/gateway.ts'
 import { AUTO, readSetting } from '../../../src/messages/plan.ts'
 import type { Wait } from '../../../src/messages/sampling.ts'
 import type { Answer, MessagesRequest, Upstream, Wire } from '../../../src/messages/types.ts'
-import { rankers } from '../../../src/rankers.ts'
-import { createCollector, eventsOf } from '../../../src/reply.ts'
+import { rankers } from '../../../src/rankers/rankers.ts'
 import { refusal } from '../../oracle/requests.ts'
 
 export type Turn =

@@ -2,14 +2,14 @@
 // plain data that fast-check makes and shrinks.
 import fc from 'fast-check'
 import { sign } from '../../../src/core/oracle/index.ts'
-import { type Fields, fieldsOf, textOf } from '../../../src/core/oracle/json.ts'
 import { blocksOf } from '../../../src/core/oracle/turns.ts'
+import { createCollector, eventsOf } from '../../../src/core/reply.ts'
+import { type Fields, fieldsOf, textOf } from '../../../src/lib/json.ts'
 import { createGateway, type Gateway } from '../../../src/messages/gateway.ts'
 import { readSetting } from '../../../src/messages/plan.ts'
 import type { MessagesRequest, StreamEvent, Upstream, Wire } from '../../../src/messages/types.ts'
 import { CALL_TOOL } from '../../../src/messages/wire/call-tool.ts'
-import { rankers } from '../../../src/rankers.ts'
-import { createCollector, eventsOf } from '../../../src/reply.ts'
+import { rankers } from '../../../src/rankers/rankers.ts'
 import { refusal, result, text, tool } from '../../oracle/requests.ts'
 
 export const MODEL = 'claude-sonnet-5'

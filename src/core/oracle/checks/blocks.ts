@@ -1,6 +1,7 @@
 // The shape of one block: where it may stand, the fields it may and must have (wire 6).
+
+import { type Fields, isFields } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { type Fields, isFields } from '../json.ts'
 import { isReference } from '../references.ts'
 import { blocksOf, type Role } from '../turns.ts'
 

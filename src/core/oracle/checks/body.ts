@@ -1,6 +1,7 @@
 // The request as bytes: JSON that the API can read, and not too much of it.
+
+import { type Fields, toJson } from '../../../lib/index.ts'
 import type { Refusal } from '../error.ts'
-import { type Fields, toJson } from '../json.ts'
 
 /** Documentation, "Request size limits": 32 MB. A character takes at least a byte. */
 const MOST_CHARACTERS = 32 * 1024 * 1024

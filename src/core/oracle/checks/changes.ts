@@ -1,6 +1,7 @@
 // System messages amid a conversation, and the betas that let them change the tool set (wire 42; 1.14).
+
+import { fieldsOf, textOf } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { fieldsOf, textOf } from '../json.ts'
 import { isChange } from '../references.ts'
 import { type Placed, pathOf, type Turn } from '../turns.ts'
 import { unexpectedTag } from './blocks.ts'

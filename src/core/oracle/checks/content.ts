@@ -1,6 +1,7 @@
 // What the blocks of a message may be: the types that the API knows in each place, and what media must hold.
+
+import { type Fields, fieldsOf, isFields, listOf } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { type Fields, fieldsOf, isFields, listOf } from '../json.ts'
 import { blocksOf, type Placed, pathOf, type Turn } from '../turns.ts'
 import { unexpectedTag } from './blocks.ts'
 import { checkMedia } from './media.ts'

@@ -1,6 +1,7 @@
 // Cache breakpoints: their form, how many a request may hold, and the order in which their lifetimes may come.
+
+import { type Fields, fieldsOf, isFields, listOf } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { type Fields, fieldsOf, isFields, listOf } from '../json.ts'
 import { blocksOf } from '../turns.ts'
 
 /** Documentation, "Prompt caching": up to four breakpoints, counted over tools, system and messages together. */

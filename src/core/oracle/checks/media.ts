@@ -1,6 +1,7 @@
 // Images, documents and search results: where they come from, and that there is something in them.
+
+import { type Fields, fieldsOf, isFields } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { type Fields, fieldsOf, isFields } from '../json.ts'
 import { blocksOf } from '../turns.ts'
 import { unexpectedTag } from './blocks.ts'
 

@@ -1,6 +1,7 @@
 // The shape of `system` and `messages`: roles, fields, and content that is there.
+
+import { type Fields, fieldsOf, isFields } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { type Fields, fieldsOf, isFields } from '../json.ts'
 import { blocksOf, isDirective, type Role } from '../turns.ts'
 import { checkBlock, checkShape, checkText } from './blocks.ts'
 

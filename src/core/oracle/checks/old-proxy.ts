@@ -1,7 +1,8 @@
 // A proxy from before tool search (W2): it knows the API of its day and refuses all else.
+
+import { type Fields, fieldsOf, listOf, textOf } from '../../../lib/index.ts'
 import { kindOf } from '../catalogue.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { type Fields, fieldsOf, listOf, textOf } from '../json.ts'
 import { blocksOf } from '../turns.ts'
 
 export function checkOldProxy(request: Fields, betas: readonly string[]): Refusal | undefined {

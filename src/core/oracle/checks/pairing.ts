@@ -1,6 +1,7 @@
 // Calls and their results: each answered once, at once, and first in the turn that answers (wire 7, 10; 1.6).
+
+import { textOf } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { textOf } from '../json.ts'
 import { type Placed, pathOf, type Turn } from '../turns.ts'
 
 export function checkPairing(turns: readonly Turn[]): Refusal | undefined {

@@ -1,7 +1,8 @@
 // The parameters beside tools, system and messages, and how a conversation may end.
+
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../../lib/index.ts'
 import { entriesOf } from '../catalogue.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../json.ts'
 import { changeIn } from '../references.ts'
 import type { Turn } from '../turns.ts'
 

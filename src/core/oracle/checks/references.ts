@@ -1,7 +1,8 @@
 // Every name must lead to a definition: in `tools`, or added by value earlier in the conversation (wire 4, 5, 42).
+
+import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../../lib/index.ts'
 import { kindOf, nameOf } from '../catalogue.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { type Fields, fieldsOf, listOf, textOf, toJson } from '../json.ts'
 import { changeIn, referencesIn } from '../references.ts'
 import { type Placed, pathOf, type Turn } from '../turns.ts'
 import { checkTool } from './tools.ts'

@@ -1,7 +1,8 @@
 // The definitions of tools: kinds that the API knows, and schemas of draft 2020-12 with property names that it takes.
+
+import { type Fields, fieldsOf, isFields, listOf } from '../../../lib/index.ts'
 import { kindOf } from '../catalogue.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { type Fields, fieldsOf, isFields, listOf } from '../json.ts'
 import { isSchema } from '../json-schema.ts'
 import { changeIn } from '../references.ts'
 import { pathOf, type Turn } from '../turns.ts'

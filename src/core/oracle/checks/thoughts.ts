@@ -1,6 +1,7 @@
 // Thinking: the form of its blocks, where they may stand, and what switching it on by hand asks of a request.
+
+import { type Fields, fieldsOf, textOf } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { type Fields, fieldsOf, textOf } from '../json.ts'
 import { type Placed, pathOf, type Turn } from '../turns.ts'
 import { unexpectedTag } from './blocks.ts'
 

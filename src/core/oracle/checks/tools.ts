@@ -1,7 +1,8 @@
 // The rules for `tools`: each entry by itself, then all together (wire 1–3, 8, 9).
+
+import { type Fields, fieldsOf, isFields } from '../../../lib/index.ts'
 import { isDeferred, isToolset, kindOf, memberDeferrals, nameOf } from '../catalogue.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { type Fields, fieldsOf, isFields } from '../json.ts'
 
 /** `mayAllBeDeferred` is what the inline-tools beta grants. */
 export function checkTools(tools: unknown, mayAllBeDeferred: boolean): Refusal | undefined {

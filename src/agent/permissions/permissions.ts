@@ -1,0 +1,227 @@
+// Decides which calls of an agent run: by rules first, and where none says it, by asking a person.
+import { realpathSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { resolve } from 'node:path'
+import type { ToolUse } from '../../core/index.ts'
+import { fieldsOf, textOf } from '../../lib/index.ts'
+import { type Access, accessTo } from '../accesses.ts'
+import type { FileChange } from '../diff.ts'
+import { shellPath } from '../tools/index.ts'
+import type { Permission, PermissionRequest, Verdict } from '../types.ts'
+import { forbids, forbidsPath, isAllowedBy, type RuleFolders, type SeenCall } from './match.ts'
+import { type ParsedRule, type PermissionRule, parseRule, type RuleScope } from './rules.ts'
+import { readShell, type ShellReading } from './shell.ts'
+import { suggestedRules } from './suggest.ts'
+
+export type { PermissionRule, RuleEffect, RuleScope } from './rules.ts'
+
+/** What a person is asked. */
+export type PermissionQuestion = {
+  readonly call: ToolUse
+  /** The MCP server whose tool it is. */
+  readonly server: string | undefined
+  /** The call of the sub-agent that wants it, where one does. */
+  readonly agent: ToolUse | undefined
+  readonly signal: AbortSignal
+  /** Files that it would read or change, by their real paths. */
+  readonly accesses: readonly Access[]
+  /** What it would do to a file; undefined where it would change none, or fail. */
+  readonly change: () => Promise<FileChange | undefined>
+  /** Rules that would allow this call from now on; none where it can only be allowed once. */
+  readonly suggested: readonly string[]
+  /** Whether rules allow it by now, because another answer added some. */
+  readonly isAllowed: () => boolean
+}
+
+/** Allow it this once, allow it by the suggested rules in a scope, or refuse it. A text is a refusal with its reason. */
+export type PermissionAnswer = 'once' | RuleScope | 'no' | { readonly refusal: string }
+
+export type PermissionsOptions = {
+  /** The agent's working folder: paths in rules begin here, and reading inside of it asks nobody. */
+  readonly directory: string
+  readonly home?: string
+  /** The shell that runs commands of Bash; the one of the built-in tool if left out. Only bash is read in full. */
+  readonly shell?: string
+  readonly rules?: readonly PermissionRule[]
+  /** Asks a person. Without it, only what rules allow runs, and what is harmless. */
+  readonly ask?: (question: PermissionQuestion) => Promise<PermissionAnswer>
+  /** Keeps rules beyond the session, where an answer's scope says so. */
+  readonly save?: (rules: readonly PermissionRule[]) => void | Promise<void>
+  /** What the model reads of a call that nobody can be asked about. */
+  readonly refusal?: (question: PermissionQuestion) => string
+}
+
+export type Permissions = {
+  /** For `createAgent`. */
+  readonly permission: Permission
+  readonly rules: () => readonly PermissionRule[]
+  /** Throws an error that says what is wrong with a rule. */
+  readonly add: (rule: PermissionRule) => void
+  /** False where there is no such rule. */
+  readonly remove: (rule: PermissionRule) => boolean
+}
+
+/**
+ * Permissions of an agent: rules with patterns, and a person who is asked where no rule decides. Deny goes before ask, ask
+ * before allow. Reading inside the working folder is harmless and asks nobody, unless a rule says otherwise.
+ *
+ * @example
+ * const permissions = createPermissions({
+ *   directory: process.cwd(),
+ *   rules: [
+ *     { effect: 'allow', rule: 'Bash(git status*)', scope: 'session' },
+ *     { effect: 'deny', rule: 'Read(.env)', scope: 'session' },
+ *   ],
+ *   ask: async ({ call }) => ((await confirm(`Run ${call.name}?`)) ? 'once' : 'no'),
+ * })
+ * createAgent({ client, model, shelf, tools, permission: permissions.permission })
+ */
+export function createPermissions(options: PermissionsOptions): Permissions {
+  const { ask, save = () => {}, refusal = nobodyThere, shell = shellPath() } = options
+  const folders: RuleFolders = {
+    directory: real(resolve(options.directory)),
+    home: real(options.home ?? homedir()),
+  }
+  let rules: readonly ParsedRule[] = (options.rules ?? []).map(parseRule)
+  const add = (rule: PermissionRule) => {
+    const parsed = parseRule(rule)
+    if (!rules.some((one) => isSame(one, parsed))) rules = [...rules, parsed]
+  }
+  const judge = (call: SeenCall, isHarmless: boolean) => judgeBy(rules, call, folders, isHarmless)
+  const allowed = (call: SeenCall): Verdict => {
+    const hiding = rules.filter(({ effect, tool }) => effect !== 'allow' && tool === 'Read')
+    if (hiding.length === 0 || !call.accesses.some(({ isRecursive }) => isRecursive)) return true
+    const isHidden = (path: string) =>
+      hiding.some((rule) => forbidsPath(rule, { path, asked: path, isRecursive: false }, folders))
+    return { isHidden }
+  }
+  const permission = async (request: PermissionRequest): Promise<Verdict> => {
+    const call = await seen(request, options.directory, shell)
+    const judged = judge(call, request.isHarmless)
+    if (judged.effect === 'allow') return allowed(call)
+    if (judged.effect === 'deny') return refusedBy(judged.rule, call)
+    const suggested = judged.rule ? [] : workingRules(call, folders)
+    const question: PermissionQuestion = {
+      ...{ call: request.call, server: request.server, agent: request.agent, signal: request.signal },
+      ...{ accesses: call.accesses, change: request.change, suggested },
+      isAllowed: () => judge(call, request.isHarmless).effect === 'allow',
+    }
+    if (!ask) return judged.rule ? `${refusedBy(judged.rule, call)} ${NOBODY}` : refusal(question)
+    const answer = await ask(question)
+    if (typeof answer === 'object') return answer.refusal
+    if (answer === 'no') return REFUSED
+    if (answer !== 'once') {
+      const wanted = suggested.map((rule) => ({ effect: 'allow', rule, scope: answer }) as const)
+      for (const rule of wanted) add(rule)
+      if (answer !== 'session') await save(wanted)
+    }
+    return allowed(call)
+  }
+  return {
+    permission,
+    rules: () => rules.map(({ effect, rule, scope }) => ({ effect, rule, scope })),
+    add,
+    remove(rule) {
+      const before = rules.length
+      rules = rules.filter((one) => !isSame(one, { ...rule, rule: rule.rule.trim() }))
+      return rules.length < before
+    },
+  }
+}
+
+const REFUSED = 'The user does not allow this call. Ask what to do instead.'
+const NOBODY = 'Nobody is there to ask.'
+
+function nobodyThere({ call, suggested }: PermissionQuestion): string {
+  const rules = suggested.length > 0 ? suggested : [call.name]
+  return `Nobody is there to allow ${call.name}. It runs only if a rule allows it: ${rules.join(', ')}.`
+}
+
+function isSame(one: PermissionRule, other: PermissionRule): boolean {
+  return one.effect === other.effect && one.rule === other.rule && one.scope === other.scope
+}
+
+type Judged =
+  | { readonly effect: 'allow' }
+  | { readonly effect: 'deny'; readonly rule: ParsedRule }
+  | { readonly effect: 'ask'; readonly rule: ParsedRule | undefined }
+
+function judgeBy(
+  rules: readonly ParsedRule[],
+  call: SeenCall,
+  folders: RuleFolders,
+  isHarmless: boolean,
+): Judged {
+  const having = (effect: ParsedRule['effect']) => rules.filter((rule) => rule.effect === effect)
+  const denying = having('deny').find((rule) => forbids(rule, call, folders))
+  if (denying) return { effect: 'deny', rule: denying }
+  const asking = having('ask').find((rule) => forbids(rule, call, folders))
+  if (asking) return { effect: 'ask', rule: asking }
+  // What a line hides may be what a rule is about.
+  const guards = rules.filter(({ effect, pattern }) => effect !== 'allow' && pattern !== undefined)
+  const isHiding = call.shell?.isCertain === false && guards.some(({ tool }) => tool === 'Bash')
+  if (isHiding || (call.isTooLong && guards.length > 0)) return { effect: 'ask', rule: undefined }
+  const isAllowed = isHarmless || isAllowedBy(having('allow'), call, folders)
+  return isAllowed ? { effect: 'allow' } : { effect: 'ask', rule: undefined }
+}
+
+/** What the model reads. A folder's rules are a stranger's text: they are not quoted. */
+function refusedBy({ effect, rule, scope }: PermissionRule, { tool }: SeenCall): string {
+  const whose = scope === 'session' ? 'this session' : 'the user'
+  const which =
+    scope === 'project'
+      ? `a permission rule of this folder (${effect}, about ${tool})`
+      : `the permission rule "${effect} ${rule}" of ${whose}`
+  return `Refused by ${which}. Do not try to do the same in another way; say what you need it for.`
+}
+
+/** The call with all that rules look at. */
+async function seen(request: PermissionRequest, directory: string, program: string): Promise<SeenCall> {
+  const { call, server, accesses } = request
+  const { command, url } = fieldsOf(call.input)
+  const isOwn = (tool: string) => server === undefined && call.name === tool
+  if (!isOwn('Bash')) {
+    const address = isOwn('Fetch') ? normalUrl(textOf(url)) : undefined
+    const plain = { shell: undefined, mentioned: [], isTooLong: false }
+    return { ...plain, tool: call.name, server, accesses, url: address }
+  }
+  const shell = readShell(textOf(command), program)
+  const files = await Promise.all(shell.redirections.map(({ path, kind }) => accessTo(directory, path, kind)))
+  const words = fileWords(shell)
+  const read = words.slice(0, MOST_WORDS)
+  const mentioned = await Promise.all(read.map((word) => accessTo(directory, word, 'read')))
+  return {
+    ...{ tool: call.name, server, accesses: [...accesses, ...files], shell, mentioned, url: undefined },
+    isTooLong: words.length > MOST_WORDS || shell.commands.length === 0,
+  }
+}
+
+const MOST_WORDS = 500
+/** No system takes a longer path. */
+const LONGEST_PATH = 5000
+
+/** Words that may be paths, options with one behind `=` included. */
+function fileWords({ commands, suspects }: ShellReading): string[] {
+  const words = [...commands, ...suspects].flatMap((command) => command.words.slice(1))
+  const values = words.flatMap((word) => [word, ...(word.includes('=') ? [word.replace(/^[^=]*=/, '')] : [])])
+  return [...new Set(values)].filter((word) => word !== '' && word.length < LONGEST_PATH)
+}
+
+/** The suggested rules, if they do allow the call. */
+function workingRules(call: SeenCall, folders: RuleFolders): readonly string[] {
+  const suggested = suggestedRules(call, folders)
+  const parsed = suggested.map((rule) => parseRule({ effect: 'allow', rule, scope: 'session' }))
+  return isAllowedBy(parsed, call, folders) ? suggested : []
+}
+
+function normalUrl(url: string): string {
+  return URL.canParse(url) ? new URL(url).href : url
+}
+
+function real(path: string): string {
+  try {
+    return realpathSync.native(path)
+  } catch {
+    return path
+  }
+}

@@ -1,0 +1,6 @@
+// The door of cli/trust: what other folders use of it.
+
+export { decide, isTrusted, itemLines, questionText, summaryOf, trustNow } from './decide.ts'
+export { machineAt, openProject, projectOf, showQuestion, trustOption, trustStore } from './open.ts'
+export { type Project, readProject, troublesOf } from './project.ts'
+export type { TrustRecord, TrustStore } from './store.ts'

@@ -1,0 +1,16 @@
+// The door of core/figures: what other folders use of it.
+
+export { dollars } from './dollars.ts'
+export {
+  addFigures,
+  type BilledTokens,
+  billedTokens,
+  countedTokens,
+  type Figures,
+  figuresOf,
+  type MeasuredRequest,
+  noFigures,
+  type Sampling,
+} from './figures.ts'
+export { type Price, type PriceTable, priceOf, prices, readPrices } from './prices.ts'
+export { withoutToolSearch } from './without.ts'

@@ -1,0 +1,17 @@
+// The door of core/gate: what other folders use of it.
+export {
+  type Capabilities,
+  type Capability,
+  capabilities,
+  capabilityOf,
+  isKnownHost,
+  type ModelRow,
+  mergeCapabilities,
+  type ProviderRow,
+  searchBetas,
+} from './capabilities.ts'
+export { decide, isConnecting, wireInUse } from './gate.ts'
+export { type Environment, type ModeReading, readMode } from './mode.ts'
+export { learnRejection } from './recover.ts'
+export { type Counts, reachesShare } from './threshold.ts'
+export { additionBeta, type Speaker } from './wire-traits.ts'

@@ -1,0 +1,45 @@
+// The door of core/history: what other folders use of it.
+
+export { availableList, deltaNote } from './announce.ts'
+export { blocksOf, isBlock, isReference, isToolChange, refuse, sayTo, textBlock } from './blocks.ts'
+export {
+  type Anchors,
+  append,
+  carriesState,
+  type Facts,
+  foldHistory,
+  follow,
+  type History,
+  loadedOtherwise,
+  referredNames,
+} from './fold.ts'
+export {
+  type BoundaryNote,
+  type DeltaNote,
+  describedNote,
+  isAnnouncement,
+  isDeferralNote,
+  isOurText,
+  loadedNote,
+  ourCallId,
+  placeOfNames,
+  readDelta,
+  reminder,
+  searchNote,
+  TOOL_LOADED,
+  TOOLS_CHANGED,
+  takeRemark,
+  withoutNoteFields,
+  withRemark,
+  writeBoundary,
+} from './notes.ts'
+export {
+  hasSearch,
+  isThinking,
+  keepBlocks,
+  noOpenCalls,
+  type OpenCalls,
+  pairedReply,
+  pairedTurn,
+  withoutSearches,
+} from './pairs.ts'

@@ -1,0 +1,16 @@
+// The door of core/oracle/checks: what other folders use of it.
+
+export { BLOCK_FIELDS, COMMON_FIELDS } from './blocks.ts'
+export { checkBody } from './body.ts'
+export { checkSystemTurns, INLINE_TOOLS } from './changes.ts'
+export { checkContents, checkResultItem } from './content.ts'
+export { checkMarks, countMarks, MOST_MARKS } from './marks.ts'
+export { imageTypeOf } from './media.ts'
+export { checkMessages, checkSystem, messageFields } from './messages.ts'
+export { checkOldProxy } from './old-proxy.ts'
+export { checkPairing } from './pairing.ts'
+export { checkParameters } from './parameters.ts'
+export { checkReferences } from './references.ts'
+export { checkSchemas, PROPERTY_NAME } from './schemas.ts'
+export { checkThinking } from './thoughts.ts'
+export { CUSTOM_FIELDS, checkTools } from './tools.ts'

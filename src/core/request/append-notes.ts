@@ -1,0 +1,103 @@
+// What a request adds to the history before it is sent: the names that are new, and loaded tools out of sight.
+// Notes are only ever appended, and only behind a user message: what was sent before stays as it was.
+
+import {
+  append,
+  availableList,
+  blocksOf,
+  deltaNote,
+  type Facts,
+  type History,
+  isToolChange,
+  ourCallId,
+  readDelta,
+} from '../history/index.ts'
+import type { Context } from '../state.ts'
+import type { Origin, PoolTool, Step } from '../types.ts'
+import type { Wire } from '../wire/index.ts'
+import { type Demands, toShow } from './demands.ts'
+
+/** Appends a delta, or gives the list to prepend. */
+export function announce(
+  context: Context,
+  wire: Wire,
+  history: History,
+): { prepended?: string; step?: Step } {
+  const { settings, shelving, servers, state } = context
+  const input = {
+    shelving,
+    servers,
+    budget: Math.floor(context.contextWindow * settings.announceShare),
+    descriptions: settings.announceDescriptions,
+    instructions: settings.announceInstructions,
+    searchName: wire.searchName,
+    step: history.facts.step ?? state.step,
+  }
+  if (settings.announce === 'delta') return appendDelta(context, history, input)
+  if (shelving.deferred.length === 0) return {}
+  const { text, step } = availableList(input)
+  return { prepended: text, step }
+}
+
+function appendDelta(
+  context: Context,
+  history: History,
+  input: Parameters<typeof deltaNote>[0],
+): { step?: Step } {
+  const { memory, settings, shelving, state } = context
+  const { facts } = history
+  const last = memory.announcedFor
+  const isTold = last?.history === history && last.shelving === shelving && last.deltas === facts.deltas
+  if (isTold || !canAppend(history) || endsInToolChange(history)) return {}
+  const note = deltaNote(input, facts, originOf(context, facts))
+  if (note) {
+    append(history, note, memory.anchors, settings.searchTool)
+    const { addedNames, removedNames, announcedBefore, origin } = note
+    const fault = origin === 'main' && announcedBefore === 0 && state.announced
+    const counts = { added: addedNames.length, removed: removedNames.length, announcedBefore }
+    settings.trace({ type: 'announced', ...counts, origin, fault })
+  }
+  memory.announcedFor = { history, shelving, deltas: facts.deltas }
+  return note ? { step: note.step } : {}
+}
+
+/** A tool change of ours that was sent stays where it is: a note of the user's role would have to go before it. */
+function endsInToolChange({ entries, placed }: History): boolean {
+  const last = entries.at(-1)
+  return last !== undefined && isToolChange(last) && placed.some(({ note }) => note === last)
+}
+
+/** Shows the definitions of tools that are loaded but that this wire shows nowhere, e.g. after a compaction. */
+export function reload(context: Context, wire: Wire, history: History, demands: Demands): void {
+  const { memory, shelving, settings } = context
+  if (!canAppend(history)) return
+  const tools = toShow(context, wire, history.facts, demands)
+    .map((name) => shelving.pool.byName.get(name))
+    .filter((entry): entry is PoolTool => entry !== undefined && shelving.deferredNames.has(entry.name))
+  if (tools.length === 0) return
+  for (const message of wire.reload(tools, freeId(history))) {
+    append(history, message, memory.anchors, settings.searchTool)
+  }
+}
+
+/** The id of a call that the history does not hold yet. */
+function freeId({ entries, facts }: History): string {
+  let number = entries.length
+  while (facts.searchCalls.has(ourCallId(number))) number++
+  return ourCallId(number)
+}
+
+/** A note can follow a user turn, unless the provider still owes the result of its own search. */
+function canAppend({ entries }: History): boolean {
+  const last = entries.findLast((entry) => entry.role !== 'system' || readDelta(entry) !== undefined)
+  if (last?.role !== 'user') return false
+  const blocks = blocksOf(entries.findLast(({ role }) => role === 'assistant'))
+  const answered = new Set(blocks.map(({ tool_use_id }) => tool_use_id))
+  return !blocks.some(({ type, id }) => type === 'server_tool_use' && !answered.has(id))
+}
+
+function originOf({ memory, isSubAgent }: Context, facts: Facts): Origin {
+  if (isSubAgent) return 'sub-agent'
+  if (facts.boundaries > 0 && facts.deltasSinceBoundary === 0) return 'compacted'
+  return memory.requests === 0 && facts.replies > 0 ? 'resumed' : 'main'
+}

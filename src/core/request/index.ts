@@ -1,0 +1,9 @@
+// The door of core/request: what other folders use of it.
+
+export { announce, reload } from './append-notes.ts'
+export { demandsOf } from './demands.ts'
+export { normalize, type Sheet } from './normalize.ts'
+export { assemble, betasFor, hostTools } from './request.ts'
+export { rewrite, type View } from './rewrite.ts'
+export { viewFor } from './view.ts'
+export { keepFound, toolsFor } from './working.ts'

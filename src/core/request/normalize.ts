@@ -1,0 +1,224 @@
+// Makes the history valid for what this request declares (N), on the request's copy: the history keeps all.
+//
+// Adjacent user messages are one turn to the API. A turn that holds references must hold some text (N3), and no
+// foreign text after them (N4). A request visits only the turns that are new since the last one.
+
+import {
+  blocksOf,
+  hasSearch,
+  isAnnouncement,
+  isOurText,
+  isReference,
+  isToolChange,
+  noOpenCalls,
+  type OpenCalls,
+  pairedReply,
+  pairedTurn,
+  TOOL_LOADED,
+  TOOLS_CHANGED,
+  takeRemark,
+  textBlock,
+  withoutSearches,
+} from '../history/index.ts'
+import type { Block, Message } from '../types.ts'
+import { rewrite, type View } from './rewrite.ts'
+
+export type NormalizeView = View & {
+  /** Nothing already sent may change: a turn's shape depends on that turn alone (N5). */
+  readonly bound: boolean
+  /** Results before the first reply answer calls that the API holds. */
+  readonly continuesThread: boolean
+  /** Spells everything above: the same key, the same rules. */
+  readonly key: string
+}
+
+/** The part of a history that is finished, kept for the next request. */
+export type Sheet = {
+  readonly entries: readonly Message[]
+  readonly key: string
+  read: number
+  /** A message that lost all it had is an empty place. */
+  readonly out: (Message | undefined)[]
+  /** Turns that hold references and foreign text, waiting for a turn to move the text to. */
+  readonly waiting: Turn[]
+  /** Calls and searches of the newest reply without a result so far. */
+  readonly open: OpenCalls
+  /** Searches of the reply before that one: their results come at the start of a reply, or never. */
+  readonly late: Set<unknown>
+}
+
+type Turn = { readonly first: number; readonly length: number }
+
+export function normalize(
+  entries: readonly Message[],
+  view: NormalizeView,
+  memory: { sheet?: Sheet | undefined },
+): Message[] {
+  const known = memory.sheet
+  const sheet =
+    known && known.entries === entries && known.key === view.key ? known : newSheet(entries, view.key)
+  let turn: Message[] = []
+  let changes: Message[] = []
+  for (let index = sheet.read; index < entries.length; index++) {
+    const message = rewrite(entries[index] as Message, view)
+    if (!message) continue
+    if (message.role === 'user') {
+      turn.push(message)
+      continue
+    }
+    // Tool changes stand at the end of their user turn, wherever in it they were written.
+    if (isToolChange(message)) {
+      changes.push(message)
+      continue
+    }
+    if (turn.length + changes.length > 0) closeTurn(sheet, turn, changes, view)
+    const reply = message.role === 'assistant' ? pairedReply(message, sheet.open) : message
+    if (reply) sheet.out.push(reply)
+    turn = []
+    changes = []
+    sheet.read = index + 1
+  }
+  const last = copyOf(sheet)
+  closeTurn(last, turn, changes, view)
+  memory.sheet = sheet
+  return last.out.includes(undefined) ? last.out.filter(isThere) : (last.out as Message[])
+}
+
+function newSheet(entries: readonly Message[], key: string): Sheet {
+  return { entries, key, read: 0, out: [], waiting: [], open: noOpenCalls(), late: new Set() }
+}
+
+function copyOf(sheet: Sheet): Sheet {
+  const { calls, searches } = sheet.open
+  return {
+    ...sheet,
+    out: [...sheet.out],
+    waiting: [...sheet.waiting],
+    open: { calls: new Set(calls), searches: new Set(searches) },
+    late: new Set(sheet.late),
+  }
+}
+
+function isThere(message: Message | undefined): message is Message {
+  return message !== undefined
+}
+
+/** Ends a user turn: its messages, valid by themselves and in their place, and the tool changes behind them. */
+function closeTurn(
+  sheet: Sheet,
+  given: readonly Message[],
+  changes: readonly Message[],
+  view: NormalizeView,
+): void {
+  if (given.length > 0) expireSearches(sheet)
+  const isFirst = view.continuesThread && !sheet.out.some((message) => message?.role === 'assistant')
+  shapeTurn(sheet, isFirst ? given : pairedTurn(given, sheet.open), view)
+  if (changes.length === 0) return
+  if (sheet.out.findLast(isThere)?.role !== 'user') sheet.out.push({ role: 'user', content: TOOLS_CHANGED })
+  sheet.out.push(...changes)
+}
+
+/** Takes out the provider's searches whose results can come no more. */
+function expireSearches({ out, open, late }: Sheet): void {
+  const expired = new Set([...open.searches].filter((id) => late.has(id) || open.calls.size === 0))
+  for (const id of expired) open.searches.delete(id)
+  late.clear()
+  for (const id of open.searches) late.add(id)
+  if (expired.size === 0) return
+  for (const [index, message] of out.entries()) {
+    if (message && hasSearch(message, expired)) out[index] = withoutSearches(message, expired)
+  }
+}
+
+function shapeTurn(sheet: Sheet, messages: readonly Message[], view: NormalizeView): void {
+  const turn = { first: sheet.out.length, length: messages.length }
+  sheet.out.push(...messages)
+  placeNotes(sheet, turn)
+  if (!view.takesReferences) return
+  if (!some(sheet, turn, hasReference)) {
+    const target = lastResult(sheet, turn)
+    if (target >= 0 && sheet.waiting.length > 0) moveWaiting(sheet, target)
+  } else if (!view.bound && some(sheet, turn, hasForeignText)) {
+    sheet.waiting.push(turn)
+  } else {
+    ensureText(sheet, turn, view.bound)
+  }
+}
+
+/** The remarks of our searches stand after all results of their turn (S9). */
+function placeNotes(sheet: Sheet, turn: Turn): void {
+  const notes: Block[] = []
+  for (let index = turn.first; index < turn.first + turn.length; index++) {
+    const message = sheet.out[index]
+    const taken = blocksOf(message).map(takeRemark)
+    if (!message || taken.every(({ remark }) => remark === undefined)) continue
+    notes.push(...taken.flatMap(({ remark }) => (remark === undefined ? [] : [textBlock(remark)])))
+    const blocks = taken.map(({ rest }) => rest)
+    sheet.out[index] = { ...message, content: blocks }
+  }
+  if (notes.length > 0) addBlocks(sheet, lastResult(sheet, turn), notes)
+}
+
+/** The text of waiting turns goes behind the results of this one; their order stays (N4). */
+function moveWaiting(sheet: Sheet, target: number): void {
+  const moved: Block[] = []
+  for (const turn of sheet.waiting.splice(0)) {
+    for (let index = turn.first; index < turn.first + turn.length; index++) {
+      const message = sheet.out[index]
+      if (!message || !hasForeignText(message)) continue
+      const blocks = blocksOf(message)
+      moved.push(...blocks.filter(isForeignText))
+      const kept = blocks.filter((block) => !isForeignText(block))
+      sheet.out[index] = kept.length > 0 ? { ...message, content: kept } : undefined
+    }
+    ensureText(sheet, turn, false)
+  }
+  addBlocks(sheet, target, moved)
+}
+
+/** On bound models the last result's message alone decides, so that text which joins the turn later changes nothing. */
+function ensureText(sheet: Sheet, turn: Turn, bound: boolean): void {
+  const target = lastResult(sheet, turn)
+  const holder = sheet.out[target]
+  const hasIt = bound ? holder && hasText(holder) : some(sheet, turn, hasText)
+  if (!hasIt) addBlocks(sheet, target, [textBlock(TOOL_LOADED)])
+}
+
+function addBlocks(sheet: Sheet, index: number, blocks: readonly Block[]): void {
+  const message = sheet.out[index]
+  if (message) sheet.out[index] = { ...message, content: [...blocksOf(message), ...blocks] }
+}
+
+function lastResult(sheet: Sheet, turn: Turn): number {
+  for (let index = turn.first + turn.length - 1; index >= turn.first; index--) {
+    const message = sheet.out[index]
+    if (message && blocksOf(message).some(({ type }) => type === 'tool_result')) return index
+  }
+  return -1
+}
+
+function some(sheet: Sheet, turn: Turn, test: (message: Message) => boolean): boolean {
+  for (let index = turn.first; index < turn.first + turn.length; index++) {
+    const message = sheet.out[index]
+    if (message && test(message)) return true
+  }
+  return false
+}
+
+function hasReference(message: Message): boolean {
+  return blocksOf(message).some(
+    ({ type, content }) => type === 'tool_result' && Array.isArray(content) && content.some(isReference),
+  )
+}
+
+function hasText(message: Message): boolean {
+  return blocksOf(message).some(({ type, text }) => type === 'text' && !isAnnouncement(String(text)))
+}
+
+function hasForeignText(message: Message): boolean {
+  return blocksOf(message).some(isForeignText)
+}
+
+function isForeignText(block: Block): boolean {
+  return block.type === 'text' && !(typeof block.text === 'string' && isOurText(block.text))
+}

@@ -1,0 +1,109 @@
+// One message of a history → what this request may hold of it. Each rule looks at one message alone.
+
+import {
+  isBlock,
+  isReference,
+  readDelta,
+  takeRemark,
+  textBlock,
+  withoutNoteFields,
+} from '../history/index.ts'
+import type { Block, Message } from '../types.ts'
+
+/** What the request can hold. */
+export type View = {
+  /** False when tool search is off: no announcement, no note of ours (N1, G7). */
+  readonly open: boolean
+  readonly takesReferences: boolean
+  readonly takesAdditions: boolean
+  /** True when a reference to this name resolves in this request (N2). */
+  readonly declares: (name: string) => boolean
+  /** Said by a result whose references cannot be sent. */
+  readonly recall: (names: readonly string[]) => string
+}
+
+/** The message untouched, changed, or gone. */
+export function rewrite(message: Message, view: View): Message | undefined {
+  if (!view.open && readDelta(message)) return undefined
+  const plain = withoutNoteFields(message)
+  if (!plain || !Array.isArray(plain.content)) return plain
+  const role = String(plain.role)
+  const change = Object.hasOwn(changes, role) ? changes[role] : undefined
+  if (!change) return plain
+  const blocks = plain.content as readonly Block[]
+  const kept = blocks.flatMap((block) => (isBlock(block) ? change(block, view) : [block]))
+  const changed = plain.role === 'user' ? apart(kept) : kept
+  if (changed.length === blocks.length && changed.every((block, index) => block === blocks[index]))
+    return plain
+  return changed.length === 0 ? undefined : { ...plain, content: changed }
+}
+
+const changes: Record<string, (block: Block, view: View) => Block[]> = {
+  user: (block, view) => [block.type === 'tool_result' ? rewriteResult(block, view) : block],
+  assistant: rewriteReply,
+  system: rewriteChange,
+}
+
+function rewriteResult(block: Block, view: View): Block {
+  const result = view.open ? block : takeRemark(block).rest
+  if (!Array.isArray(block.content)) return result
+  const items = block.content as readonly Block[]
+  const isKept = (item: Block) =>
+    !isReference(item) || (view.takesReferences && view.declares(String(item.tool_name)))
+  const kept = items.filter(isKept)
+  if (kept.length === items.length) return result
+  const lost = items.filter((item) => !isKept(item)).map((item) => String(item.tool_name))
+  return { ...result, content: kept.length > 0 ? kept : [textBlock(sayLost(lost, view))] }
+}
+
+/** A result with references may hold nothing else: what stood beside them follows all results. */
+function apart(blocks: readonly Block[]): readonly Block[] {
+  const others: Block[] = []
+  let isChanged = false
+  const results = blocks.map((block) => {
+    const items =
+      block?.type === 'tool_result' && Array.isArray(block.content) ? (block.content as Block[]) : []
+    if (!items.some(isReference) || items.every(isReference)) return block
+    isChanged = true
+    others.push(...items.filter((item) => !isReference(item) && !isBlank(item)))
+    return { ...block, content: items.filter(isReference) }
+  })
+  return isChanged ? [...results, ...others] : blocks
+}
+
+function isBlank({ type, text }: Block): boolean {
+  return type === 'text' && String(text).trim() === ''
+}
+
+function sayLost(names: readonly string[], view: View): string {
+  return view.takesReferences ? `Tools no longer available: ${names.join(', ')}.` : view.recall(names)
+}
+
+/** Hosted searches and `caller` are part of the protocol: they go where it cannot be spoken. */
+function rewriteReply(block: Block, view: View): Block[] {
+  if (block.type === 'tool_search_tool_result') return [rewriteHostedResult(block, view)]
+  if (view.takesReferences) return [block]
+  if (block.type === 'server_tool_use' && /^tool_search_tool_/.test(String(block.name))) return []
+  const { caller: _, tool_changes: changes, ...rest } = block
+  if (!('caller' in block) && changes === undefined) return [block]
+  return [rest]
+}
+
+function rewriteHostedResult(block: Block, view: View): Block {
+  const content = block.content as Block | null | undefined
+  const references = Array.isArray(content?.tool_references)
+    ? (content.tool_references as readonly Block[])
+    : []
+  const names = references.map((reference) => String(reference?.tool_name))
+  if (!view.takesReferences) return textBlock(names.length > 0 ? view.recall(names) : 'No tools were found.')
+  if (names.every(view.declares)) return block
+  const kept = references.filter((reference) => view.declares(String(reference?.tool_name)))
+  return { ...block, content: { ...content, tool_references: kept } }
+}
+
+function rewriteChange(block: Block, view: View): Block[] {
+  if (block.type !== 'tool_addition' && block.type !== 'tool_removal') return [block]
+  const tool = block.tool as Block | null | undefined
+  const isResolved = tool?.type !== 'tool_reference' || view.declares(String(tool.name))
+  return view.takesAdditions && isResolved ? [block] : []
+}

@@ -1,0 +1,31 @@
+// What the request's copy of the history may hold, from what the request declares.
+
+import { type Facts, referredNames } from '../history/index.ts'
+import type { Context } from '../state.ts'
+import type { Definition } from '../types.ts'
+import { loadedEarlier, type Wire } from '../wire/index.ts'
+import type { Demands } from './demands.ts'
+import type { NormalizeView } from './normalize.ts'
+
+export function viewFor(
+  { capability }: Context,
+  wire: Wire | undefined,
+  tools: readonly Definition[],
+  facts: Facts,
+  { continuesThread }: Demands,
+): NormalizeView {
+  const takesReferences = wire?.takesReferences ?? false
+  const referred = takesReferences ? referredNames(facts) : []
+  const declared = new Set(referred.length > 0 ? tools.map(({ name }) => name) : [])
+  const undeclared = referred.filter((name) => !declared.has(name))
+  return {
+    open: wire !== undefined,
+    takesReferences,
+    takesAdditions: wire?.takesAdditions ?? false,
+    declares: (name) => declared.has(name),
+    recall: wire?.recall ?? loadedEarlier,
+    bound: capability.boundThinking,
+    continuesThread,
+    key: JSON.stringify([wire?.name, capability.boundThinking, continuesThread, undeclared]),
+  }
+}

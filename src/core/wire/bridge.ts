@@ -1,0 +1,57 @@
+// Back-ends whose prompt cache a growing tools array would break: two constant tools, search and call.
+
+import { describedNote, loadedOtherwise } from '../history/index.ts'
+import type { Settings } from '../options.ts'
+import { charactersFor } from '../tokens.ts'
+import { fitTools } from '../tools/index.ts'
+import type { PoolTool } from '../types.ts'
+import { callTool, searchTool } from './own-tools.ts'
+import { loadedEarlier, type MakeWire, searchAgain, selectIt, type Wire } from './wire.ts'
+
+export const bridge: MakeWire = (settings) => {
+  const wire: Wire = {
+    name: 'bridge',
+    searchName: settings.searchTool,
+    callsByName: false,
+    takesReferences: false,
+    takesAdditions: false,
+    declared: ({ loaded }) => loaded,
+    declare: ({ immediate }) => [searchTool(settings, outcome(settings)), callTool(settings), ...immediate],
+    answer: (id, tools, remark) => ({
+      type: 'tool_result',
+      tool_use_id: id,
+      content: [{ type: 'text', text: written(settings, tools, tools, remark) }],
+    }),
+    unseen: (facts) => loadedOtherwise(facts, 'text'),
+    reload: (tools, id) => {
+      const budget = charactersFor(settings.answerTokens)
+      const { whole, text } = fitTools(tools, budget, selectIt(settings, '<name>'))
+      const shown = { type: 'text' as const, text: written(settings, tools, whole, text) }
+      return searchAgain(settings, tools, { type: 'tool_result', tool_use_id: id, content: [shown] })
+    },
+    recall: loadedEarlier,
+    howToLoad: (name) => selectIt(settings, name),
+  }
+  return wire
+}
+
+/** All of `tools` count as loaded; of those that are not `whole` the remark says what can be said. */
+function written(
+  { callTool: name }: Settings,
+  tools: readonly PoolTool[],
+  whole: readonly PoolTool[],
+  remark: string | undefined,
+): string {
+  const note = describedNote(tools.map(({ name }) => name))
+  const definitions = whole.map(({ json }) => json)
+  return [
+    note,
+    `Call them with ${name}. Their definitions:`,
+    ...definitions,
+    ...(remark ? [remark] : []),
+  ].join('\n')
+}
+
+function outcome({ callTool }: Settings): string {
+  return `The answer holds the definitions of the tools it found. Call one with ${callTool}, never by its own name.`
+}

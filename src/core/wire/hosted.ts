@@ -1,0 +1,18 @@
+// The provider's own search: it gets every deferred tool, answers the model itself and loads by reference.
+import { hostedTool, placeholder } from './own-tools.ts'
+import { reference } from './reference.ts'
+import { deferred, type MakeWire } from './wire.ts'
+
+export const hosted: MakeWire = (settings, variant) => ({
+  ...reference(settings, variant),
+  name: 'hosted',
+  searchName: `tool_search_tool_${variant}`,
+  declare: ({ immediate, loaded, unloaded }) => [
+    hostedTool(variant),
+    ...immediate,
+    deferred(placeholder),
+    ...loaded.map(deferred),
+    ...unloaded().map(deferred),
+  ],
+  howToLoad: (name) => `Search for "${name}" with tool_search_tool_${variant}`,
+})

@@ -1,0 +1,62 @@
+// The tools of our own that a request may hold: search, the bridge's call, and the placeholder.
+import { placeOfNames } from '../history/index.ts'
+import type { Settings } from '../options.ts'
+import type { Definition } from '../types.ts'
+
+export const PLACEHOLDER = 'DeferredToolPlaceholder'
+
+const LOADED_AT_ONCE =
+  'What is found is loaded at once and callable like any other tool: no second search or select is needed.'
+
+/** What the model reads about searching; it names the place where the names really are (S11, A5). */
+export function searchTool(settings: Settings, outcome = LOADED_AT_ONCE): Definition {
+  const { searchTool: name, announce, maxResults } = settings
+  const description = `Finds deferred tools and loads them, so that they can be called.
+
+Deferred tools appear by name in ${placeOfNames(announce)} messages. Only the name is known until a tool is fetched here: it has no parameters yet and cannot be called. ${outcome}
+
+Query forms:
+- "slack send message": keywords; name the service, the action and the object. Returns up to max_results best matches.
+- "+github issue": tools that have "github", ranked by the other words.
+- "select:WebFetch,mcp__github__create_issue": exactly these tools, by name.
+Fetch all the tools that a step needs in one search.`
+  return {
+    name,
+    description,
+    input_schema: {
+      type: 'object',
+      properties: {
+        query: { type: 'string', description: 'Keywords, "+required words", or "select:" with exact names.' },
+        max_results: { type: 'number', description: `How many tools at most; ${maxResults} if left out.` },
+      },
+      required: ['query'],
+    },
+  }
+}
+
+/** The constant door through which the bridge calls every deferred tool. */
+export function callTool(settings: Settings): Definition {
+  return {
+    name: settings.callTool,
+    description: `Calls a deferred tool whose definition ${settings.searchTool} has returned.`,
+    input_schema: {
+      type: 'object',
+      properties: {
+        name: { type: 'string', description: 'The full name of the tool.' },
+        arguments: { type: 'object', description: "The tool's input, as its definition describes it." },
+      },
+      required: ['name', 'arguments'],
+    },
+  }
+}
+
+/** Deferred from the first request on, so that the first real deferred tool changes nothing in front of it (Q7). */
+export const placeholder: Definition = Object.freeze({
+  name: PLACEHOLDER,
+  description: 'Holds a place. It does nothing and cannot be called.',
+  input_schema: { type: 'object', properties: {} },
+})
+
+export function hostedTool(variant: 'bm25' | 'regex'): Definition {
+  return { type: `tool_search_tool_${variant}_20251119`, name: `tool_search_tool_${variant}` }
+}

@@ -1,0 +1,32 @@
+// `defer_loading` in tools and `tool_reference` in results: the API expands a tool where its reference stands.
+
+import { loadedOtherwise, withRemark } from '../history/index.ts'
+import { placeholder, searchTool } from './own-tools.ts'
+import { deferred, loadedEarlier, type MakeWire, searchAgain, selectIt, type Wire } from './wire.ts'
+
+export const reference: MakeWire = (settings) => {
+  const wire: Wire = {
+    name: 'reference',
+    searchName: settings.searchTool,
+    callsByName: true,
+    takesReferences: true,
+    takesAdditions: false,
+    declared: ({ loaded }) => loaded,
+    declare: ({ immediate, loaded, unloaded }) => [
+      searchTool(settings),
+      ...immediate,
+      deferred(placeholder),
+      ...loaded.map(deferred),
+      ...(settings.strategy === 'staged' ? unloaded().map(deferred) : []),
+    ],
+    answer: (id, tools, remark) => {
+      const content = tools.map(({ name }) => ({ type: 'tool_reference' as const, tool_name: name }))
+      return withRemark({ type: 'tool_result', tool_use_id: id, content }, remark)
+    },
+    unseen: (facts) => loadedOtherwise(facts, 'reference'),
+    reload: (tools, id) => searchAgain(settings, tools, wire.answer(id, tools)),
+    recall: loadedEarlier,
+    howToLoad: (name) => selectIt(settings, name),
+  }
+  return wire
+}

@@ -1,0 +1,300 @@
+// What a person should know of a report: what is wrong or could be better, and what to do about it.
+import { dollars } from '../core/figures/index.ts'
+import { count, counted, linesOf } from '../terminal/index.ts'
+import { groupBy } from './groups.ts'
+import type { Report, ReportedProblem, ServerReport, Suspicion } from './report.ts'
+
+export type Level = 'error' | 'warning' | 'note'
+
+export type Finding = {
+  readonly level: Level
+  readonly server: string | undefined
+  readonly title: string
+  readonly details: readonly string[]
+  /** Missing where that of a later finding goes for this one, too. */
+  readonly remedy?: string
+}
+
+const MOST_STDERR = 6
+
+/** Errors first, then warnings, then notes; those that have a remedy in common stand together, and tell it once. */
+export function findingsOf(report: Report): readonly Finding[] {
+  const all = [...report.servers.flatMap(findingsOfServer), ...findingsOfAll(report)]
+  return (['error', 'warning', 'note'] as const).flatMap((level) => {
+    const ofLevel = all.filter((one) => one.level === level)
+    return [...groupBy(ofLevel, ({ remedy }) => remedy).values()].flatMap(remedyOnce)
+  })
+}
+
+function remedyOnce(findings: readonly Finding[]): Finding[] {
+  return findings.map(({ remedy, ...finding }, index) => {
+    if (index < findings.length - 1) return finding
+    return { ...finding, remedy: `${findings.length > 1 ? `All ${findings.length}: ` : ''}${remedy}` }
+  })
+}
+
+function findingsOfServer(server: ServerReport): Finding[] {
+  return [
+    notConnected(server),
+    notTrusted(server),
+    suspicious(server),
+    changed(server),
+    idle(server),
+    ...problemsOf(server),
+    worthPinning(server),
+  ].filter((one) => one !== undefined)
+}
+
+function findingsOfAll(report: Report): Finding[] {
+  return [
+    ...misconfigured(report),
+    ...[
+      remarkable(report),
+      shared(report),
+      notWorthIt(report),
+      savesNoMoney(report),
+      deferredAlready(report),
+    ],
+  ].filter((one) => one !== undefined)
+}
+
+function misconfigured({ configProblems }: Report): Finding[] {
+  return [...groupBy(configProblems, ({ file }) => file)].map(([file, problems]) => ({
+    level: 'warning',
+    server: undefined,
+    title: `${counted(problems.length, 'problem')} in ${file}`,
+    details: problems.map(({ server, message }) =>
+      server === undefined ? message : `${server}: ${message}`,
+    ),
+    remedy: 'Mend the file and run the doctor again.',
+  }))
+}
+
+function notConnected({ name, state, reason, stderr, source, transport }: ServerReport): Finding | undefined {
+  if (state !== 'failed' && state !== 'pending') return undefined
+  const lines = linesOf(stderr).slice(-MOST_STDERR)
+  return {
+    level: 'error',
+    server: name,
+    title: state === 'pending' ? 'was still starting' : `did not connect: ${reason ?? 'no reason given'}`,
+    details: lines.map((line) => `stderr: ${line}`),
+    remedy:
+      transport === 'stdio'
+        ? `Run the command by hand, give it longer with --timeout, or mend the entry in ${source}.`
+        : `Look at the address and the key in ${source}, or give it longer with --timeout.`,
+  }
+}
+
+function notTrusted({ name, state, reason, source }: ServerReport): Finding | undefined {
+  if (state !== 'untrusted') return undefined
+  return {
+    level: 'warning',
+    server: name,
+    title: `of ${source} is not trusted, so it was not started`,
+    details: [reason ?? ''],
+    remedy: 'Look at what they would do with "toolshelf trust", or add --trust-project.',
+  }
+}
+
+function suspicious({ name, suspicions }: ServerReport): Finding | undefined {
+  const warnings = suspicions.filter(({ level }) => level === 'warn')
+  if (warnings.length === 0) return undefined
+  return {
+    level: 'warning',
+    server: name,
+    title: `has ${counted(warnings.length, 'suspicious text')}`,
+    details: [...groupBy(warnings, textOf)].map(([text, same]) =>
+      namedFirst(
+        same.flatMap(({ tool }) => tool ?? []),
+        text,
+      ),
+    ),
+    remedy: 'Read what it says before you use it; "deny": ["<tool>"] at the server hides a tool.',
+  }
+}
+
+function textOf({ where, message, excerpt }: Suspicion): string {
+  return `${where}: ${message}${excerpt === '' ? '' : `: "${excerpt}"`}`
+}
+
+function changed({ name, changed, held }: ServerReport): Finding | undefined {
+  if (changed.length === 0) return undefined
+  const outcome = held.length > 0 ? 'held back' : 'used all the same'
+  return {
+    level: 'warning',
+    server: name,
+    title: `changed ${counted(changed.length, 'text')} since first seen; ${outcome} by toolshelf mcp`,
+    details: [changed.join(', ')],
+    remedy: 'See it with "toolshelf pins show <server>", take it with "toolshelf pins accept <server>".',
+  }
+}
+
+function idle({ name, idleRules, source }: ServerReport): Finding | undefined {
+  if (idleRules.length === 0) return undefined
+  return {
+    level: 'warning',
+    server: name,
+    title: `has no tool for ${counted(idleRules.length, 'rule')}`,
+    details: idleRules,
+    remedy: `Mend or remove what is named, in ${source}.`,
+  }
+}
+
+const kinds: {
+  readonly [kind in ReportedProblem['kind']]: {
+    readonly level: Level
+    readonly title: (tools: string) => string
+    readonly remedy: string
+  }
+} = {
+  dropped: {
+    level: 'warning',
+    title: (tools) => `lists ${tools} that cannot be used`,
+    remedy: 'Tell its makers; its other tools work.',
+  },
+  limited: {
+    level: 'warning',
+    title: () => 'has more than is used',
+    remedy: 'Choose its tools with "allow", or change "maxTools" or "alwaysLoad" at the server.',
+  },
+  large: {
+    level: 'warning',
+    title: (tools) => `has ${tools} of more than 20,000 tokens`,
+    remedy: 'Keep it deferred, or hide it with "deny" if you can do without.',
+  },
+  clash: {
+    level: 'warning',
+    title: (tools) => `has ${tools} renamed because another has the same name`,
+    remedy: 'Nothing breaks; rename the server to give its tools names of their own.',
+  },
+  repaired: {
+    level: 'note',
+    title: (tools) => `lists ${tools} with a wrong definition, mended here`,
+    remedy: 'Nothing to do; clients that read strictly lose the whole list.',
+  },
+  'long-name': {
+    level: 'note',
+    title: (tools) => `has ${tools} with a name too long for the API`,
+    remedy: 'Nothing breaks; a shorter server name helps.',
+  },
+  characters: {
+    level: 'note',
+    title: (tools) => `has ${tools} with characters in the name that the API does not take`,
+    remedy: 'Nothing to do: they are replaced, and put back when the tool is called.',
+  },
+}
+
+function problemsOf({ name, problems }: ServerReport): Finding[] {
+  return [...groupBy(problems, ({ kind }) => kind)].map(([kind, members]) => ({
+    level: kinds[kind].level,
+    server: name,
+    title: kinds[kind].title(counted(members.length, 'tool')),
+    details: [...groupBy(members, ({ message }) => message)].map(([message, same]) =>
+      namedFirst(
+        same.map(({ tool }) => tool),
+        message,
+      ),
+    ),
+    remedy: kinds[kind].remedy,
+  }))
+}
+
+const MOST_NAMED = 5
+
+/** A sentence about these tools, with their names in front. */
+function namedFirst(tools: readonly string[], text: string): string {
+  const rest = tools.length - MOST_NAMED
+  const names = tools.slice(0, MOST_NAMED).join(', ') + (rest > 0 ? ` and ${count(rest)} more` : '')
+  return names === '' ? text : `${names}: ${text}`
+}
+
+function worthPinning({ name, pin }: ServerReport): Finding | undefined {
+  if (!pin) return undefined
+  return {
+    level: 'note',
+    server: name,
+    title: `is worth pinning: ${pin.reason}`,
+    details: [],
+    remedy: 'Set "alwaysLoad": true at the server; no search is needed then.',
+  }
+}
+
+function remarkable({ servers }: Report): Finding | undefined {
+  const noted = servers
+    .map(({ name, suspicions }) => ({
+      name,
+      notes: suspicions.filter(({ level }) => level === 'note').length,
+    }))
+    .filter(({ notes }) => notes > 0)
+  if (noted.length === 0) return undefined
+  const notes = noted.reduce((sum, one) => sum + one.notes, 0)
+  return {
+    level: 'note',
+    server: undefined,
+    title: `${counted(notes, 'text')} of ${counted(noted.length, 'server')} with mild steering, as honest servers have it too`,
+    details: noted.map((one) => `${one.name}: ${count(one.notes)}`),
+    remedy: 'toolshelf doctor --json lists them.',
+  }
+}
+
+function shared({ sharedNames }: Report): Finding | undefined {
+  if (sharedNames.length === 0) return undefined
+  return {
+    level: 'note',
+    server: undefined,
+    title: `${counted(sharedNames.length, 'tool name')} in more than one server`,
+    details: sharedNames.map(({ tool, servers }) => `${tool}: ${servers.join(', ')}`),
+    remedy: 'Nothing to do: each has its server in front of it.',
+  }
+}
+
+function notWorthIt({ projection, breakEven, total }: Report): Finding | undefined {
+  if (!projection || projection.tokensSaved > 0) return undefined
+  const { requests, tokensWithout, tokensWith, extraRoundTrips } = projection
+  return {
+    level: 'note',
+    server: undefined,
+    title: 'Toolshelf does not pay for so few tools',
+    details: [
+      `${requests} requests with a search: ${count(tokensWithout)} tokens without, ${count(tokensWith)} with, ` +
+        `${counted(extraRoundTrips, 'extra round trip')}`,
+      `it pays from about ${count(breakEven)} tokens of definitions on; yours have ${count(total.tokens)}`,
+    ],
+    remedy: 'Keep your servers as they are, or pin them all with "alwaysLoad": true.',
+  }
+}
+
+/** Prompt caching makes definitions cheap; the cache must be written all the same. */
+function savesNoMoney({ projection }: Report): Finding | undefined {
+  const {
+    tokensSaved = 0,
+    dollarsSaved = 1,
+    dollarsWithout = 0,
+    dollarsWith = 0,
+    pricedAs,
+  } = projection ?? {}
+  if (tokensSaved <= 0 || dollarsSaved > 0) return undefined
+  return {
+    level: 'note',
+    server: undefined,
+    title: `Toolshelf saves context, but no money with ${pricedAs} and prompt caching`,
+    details: [`${dollars(dollarsWithout)} without, ${dollars(dollarsWith)} with`],
+    remedy: 'Use it if the window is what is short.',
+  }
+}
+
+function deferredAlready({ deferringClients, total }: Report): Finding | undefined {
+  if (deferringClients.length === 0 || total.ownTools === 0) return undefined
+  const { tokens, withLibrary, withDeferral } = total
+  const names = deferringClients.join(' and ')
+  return {
+    level: 'note',
+    server: undefined,
+    title: `${names} ${deferringClients.length === 1 ? 'defers' : 'defer'} these tools already`,
+    details: [
+      `by itself it sends their names, about ${count(withLibrary)} of ${count(tokens)} tokens; through toolshelf mcp it would send ${count(withDeferral)}`,
+      'a search is an extra round trip either way',
+    ],
+    remedy: 'There Toolshelf saves little; it pays in clients that send every definition.',
+  }
+}

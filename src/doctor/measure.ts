@@ -1,0 +1,96 @@
+// The tools of all servers as a request would carry them: under which names, at what cost, deferred or not.
+import { availableList } from '../core/history/index.ts'
+import { createShelf, estimateTokens, type PoolTool, resolveOptions, type Tool } from '../core/index.ts'
+import { searchTool } from '../core/wire/index.ts'
+import {
+  callTool,
+  searchTool as gatewaySearch,
+  joinInstructions,
+  type OwnTool,
+} from '../mcp/greeting/index.ts'
+import { refuseMarks, toShelvedTool } from '../mcp/host/index.ts'
+import type { ServerStatus } from '../mcp/index.ts'
+
+const settings = resolveOptions({})
+
+/** Characters of a description that the model reads. */
+export const { descriptionLimit } = settings
+
+/** A tool with the estimated tokens of its definition as it is sent. */
+export type MeasuredTool = {
+  readonly server: string
+  /** Its own name there. */
+  readonly tool: string
+  /** What the model calls it. */
+  readonly name: string
+  readonly tokens: number
+  readonly isDeferred: boolean
+}
+
+export type Measured = {
+  readonly tools: readonly MeasuredTool[]
+  /** What the gateway puts in place of definitions: its own two tools, and the line that names the servers. */
+  readonly ownTools: number
+  readonly serverNames: number
+  /** What the library puts there: its search tool, and the announced names of all tools. */
+  readonly library: number
+}
+
+export function measure(statuses: readonly ServerStatus[], window: number): Measured {
+  const shelf = createShelf({
+    tools: toolsOf(statuses),
+    servers: Object.fromEntries(
+      statuses.map(({ name, config: { alwaysLoad } }) => [
+        name,
+        alwaysLoad === undefined ? {} : { alwaysLoad },
+      ]),
+    ),
+  })
+  const shelving = shelf.tools()
+  const tools = shelving.pool.tools.map((entry) => measured(entry, shelving.deferredNames.has(entry.name)))
+  if (shelving.deferred.length === 0) return { tools, ownTools: 0, serverNames: 0, library: 0 }
+  const enabled = statuses.filter(({ state }) => state !== 'disabled').map(describe)
+  const announced = availableList({
+    shelving,
+    servers: shelf.servers(),
+    budget: settings.announceShare * window,
+    descriptions: settings.announceDescriptions,
+    instructions: 0,
+    searchName: settings.searchTool,
+    step: undefined,
+  })
+  return {
+    tools,
+    ownTools:
+      tokensOf(
+        gatewaySearch(
+          'bridge',
+          enabled.map(({ name }) => name),
+        ),
+      ) + tokensOf(callTool),
+    serverNames: estimateTokens(joinInstructions(enabled, Number.POSITIVE_INFINITY)),
+    library: estimateTokens(JSON.stringify(searchTool(settings))) + estimateTokens(announced.text),
+  }
+}
+
+/** Without its own instructions: it would give those to any client. */
+function describe({ name, config: { description } }: ServerStatus) {
+  return { name, description, instructions: undefined }
+}
+
+/** As a client sends it. */
+function tokensOf({ name, description, inputSchema }: OwnTool): number {
+  return estimateTokens(JSON.stringify({ name, description, input_schema: inputSchema }))
+}
+
+/** As the host hands them to its shelf: whatever a tool holds passes through. */
+function toolsOf(statuses: readonly ServerStatus[]): Tool[] {
+  const refusals = refuseMarks(statuses)
+  return statuses.flatMap(({ name, config, tools }) =>
+    tools.map((listed) => toShelvedTool(listed, config, refusals.get(name)?.tools.has(listed.name) ?? false)),
+  )
+}
+
+function measured({ name, server, original, json }: PoolTool, isDeferred: boolean): MeasuredTool {
+  return { server: server ?? '', tool: original, name, tokens: estimateTokens(json), isDeferred }
+}

@@ -1,0 +1,52 @@
+// Names that the model does not see as the server gave them, and names that several servers have.
+import { mcpName } from '../core/index.ts'
+import { MCP_PREFIX } from '../lib/index.ts'
+import { groupBy } from './groups.ts'
+import type { MeasuredTool } from './measure.ts'
+
+export type NameProblem = {
+  readonly server: string
+  readonly tool: string
+  readonly kind: 'clash' | 'long-name' | 'characters'
+  readonly message: string
+}
+
+export type SharedName = { readonly tool: string; readonly servers: readonly string[] }
+
+const LONGEST = 64
+
+export function nameProblems(tools: readonly MeasuredTool[]): readonly NameProblem[] {
+  const wishes = groupBy(tools, ({ server, tool }) => mcpName(server, tool))
+  return tools.flatMap((one) => {
+    const wish = mcpName(one.server, one.tool)
+    const rivals = (wishes.get(wish) ?? []).filter((other) => other !== one)
+    return problemOf(one, wish, rivals) ?? []
+  })
+}
+
+function problemOf(
+  { server, tool, name }: MeasuredTool,
+  wish: string,
+  rivals: readonly MeasuredTool[],
+): NameProblem | undefined {
+  const plain = `${MCP_PREFIX}${server}__${tool}`
+  if (name !== wish) {
+    const others = rivals.map((rival) => `"${rival.tool}" of ${rival.server}`).join(', ')
+    const message = `it would have the same name as ${others || 'a tool of ours'}; the model calls it ${name}`
+    return { server, tool, kind: 'clash', message }
+  }
+  if (wish === plain || wish === tool) return undefined
+  if (plain.length > LONGEST) {
+    const message = `${plain} has ${plain.length} characters, ${LONGEST} are allowed; the model calls it ${name}`
+    return { server, tool, kind: 'long-name', message }
+  }
+  const message = `a name takes only letters, digits, "_" and "-"; the model calls it ${name}`
+  return { server, tool, kind: 'characters', message }
+}
+
+/** No harm where each has its server in front; clients that leave the server out mix them up. */
+export function sharedNames(tools: readonly MeasuredTool[]): readonly SharedName[] {
+  return [...groupBy(tools, ({ tool }) => tool)]
+    .map(([tool, members]) => ({ tool, servers: [...new Set(members.map(({ server }) => server))] }))
+    .filter(({ servers }) => servers.length > 1)
+}

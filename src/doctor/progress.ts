@@ -1,0 +1,24 @@
+// What is told while the servers start.
+import type { ServerStatus } from '../mcp/index.ts'
+import { counted, duration, oneLine } from '../terminal/index.ts'
+
+const PATIENCE = 5000
+
+/** All servers on one line that is written over and over. */
+export function progressLine(statuses: readonly ServerStatus[], milliseconds: number): string {
+  const enabled = statuses.filter(({ state }) => state !== 'disabled')
+  const waiting = enabled.filter(({ state }) => state === 'pending').map(({ name }) => oneLine(name))
+  const done = `${enabled.length - waiting.length} of ${counted(enabled.length, 'server')}`
+  if (waiting.length === 0) return done
+  const hint = milliseconds > PATIENCE ? ' (Ctrl-C to go on without the rest)' : ''
+  return `${done} after ${Math.floor(milliseconds / 1000)} s${hint}, waiting for ${waiting.join(', ')}`
+}
+
+/** One server that is no longer starting. */
+export function arrivalLine({ name, state, reason, tools, startMilliseconds }: ServerStatus): string {
+  if (state !== 'connected')
+    return oneLine(reason === undefined ? `${name}: ${state}` : `${name}: ${state}: ${reason}`)
+  return oneLine(
+    `${name}: connected, ${counted(tools.length, 'tool')}, ${duration(startMilliseconds ?? null)}`,
+  )
+}

@@ -1,0 +1,318 @@
+// What the doctor measured: plain data, the same for the terminal, the page and `--json`.
+
+import type { PriceTable } from '../core/figures/index.ts'
+import type { GatewaySettings } from '../mcp/config/index.ts'
+import { idleRules } from '../mcp/config/index.ts'
+import type { ConfigProblem, ServerState, ServerStatus, ToolProblem } from '../mcp/index.ts'
+import { scan, scanText, type Finding as TextFinding } from '../scan/index.ts'
+import { count } from '../terminal/index.ts'
+import { groupBy } from './groups.ts'
+import { descriptionLimit, type Measured, type MeasuredTool, measure } from './measure.ts'
+import { type NameProblem, nameProblems, type SharedName, sharedNames } from './names.ts'
+import { breakEven, CONVERSATION_TOKENS, type Projection, project, REQUESTS } from './projection.ts'
+
+export type Report = {
+  readonly servers: readonly ServerReport[]
+  readonly total: Total
+  /** The five heaviest of all servers. */
+  readonly heaviest: readonly HeavyTool[]
+  readonly sharedNames: readonly SharedName[]
+  readonly configProblems: readonly ConfigProblem[]
+  /** What a conversation would cost with and without; missing where there is nothing to defer. */
+  readonly projection: Projection | null
+  /** Tokens of definitions from which on that conversation saves any. */
+  readonly breakEven: number
+  /** Clients among the sources of these servers that defer tools by themselves. */
+  readonly deferringClients: readonly string[]
+  /** How the tokens were counted, and how the projection was made. */
+  readonly method: string
+  readonly arithmetic: string
+}
+
+export type ServerReport = {
+  readonly name: string
+  /** `untrusted`: it came with the folder, nobody has trusted it, and it was not started. */
+  readonly state: ServerState | 'untrusted'
+  readonly reason: string | null
+  /** The last lines of stderr of a server that did not connect. */
+  readonly stderr: string
+  readonly startMilliseconds: number | null
+  readonly transport: string
+  /** The configuration it came from. */
+  readonly source: string
+  /** As the server calls itself. */
+  readonly software: string | null
+  readonly protocol: string | null
+  readonly tools: number
+  readonly tokens: number
+  /** Of the window, from 0 to 1 and beyond. */
+  readonly share: number
+  /** Tokens of the tools that are never deferred. */
+  readonly alwaysLoaded: number
+  /** While none of its tools is loaded. */
+  readonly tokensSavedPerRequest: number
+  readonly heaviest: readonly HeavyTool[]
+  readonly pin: Pin | null
+  readonly problems: readonly ReportedProblem[]
+  readonly suspicions: readonly Suspicion[]
+  /** Own names of tools that rules hide. */
+  readonly hidden: readonly string[]
+  /** Rules that apply to no tool. */
+  readonly idleRules: readonly string[]
+  /** Own names of tools that changed since they were pinned, and of those that the gateway holds back for it. */
+  readonly changed: readonly string[]
+  readonly held: readonly string[]
+}
+
+export type HeavyTool = {
+  readonly server: string
+  readonly tool: string
+  readonly tokens: number
+  readonly share: number
+}
+
+/** Tools that are better always loaded. */
+export type Pin = { readonly tools: readonly string[]; readonly tokens: number; readonly reason: string }
+
+export type ReportedProblem = {
+  readonly tool: string
+  readonly kind: ToolProblem['kind'] | NameProblem['kind']
+  readonly message: string
+}
+
+/** `tool` is null where the server's own instructions are meant. */
+export type Suspicion = TextFinding & { readonly tool: string | null }
+
+export type Total = {
+  readonly servers: number
+  readonly connected: number
+  readonly failed: number
+  readonly disabled: number
+  /** Of a folder that nobody trusts. */
+  readonly untrusted: number
+  /** Configured, but so that they cannot be started. */
+  readonly leftOut: number
+  readonly tools: number
+  readonly tokens: number
+  readonly share: number
+  readonly window: number
+  readonly alwaysLoaded: number
+  readonly ownTools: number
+  readonly serverNames: number
+  /** What a request carries through the gateway, before anything is searched for. */
+  readonly withDeferral: number
+  /** The same with the library, which announces the names of all tools. */
+  readonly withLibrary: number
+  /** Until something is searched for. */
+  readonly tokensSavedPerRequest: number
+}
+
+/** A server that was not started, because nobody trusts the folder that it came with. */
+export type UntrustedServer = {
+  readonly name: string
+  /** The configuration it came from. */
+  readonly source: string
+  /** What it would run or connect to, a line each. */
+  readonly does: readonly string[]
+}
+
+export type ReportOptions = {
+  readonly untrusted?: readonly UntrustedServer[]
+  /** Tokens of the context window that shares are of; 200,000 if left out. */
+  readonly window?: number
+  /** What was wrong with the configuration. */
+  readonly configProblems?: readonly ConfigProblem[]
+  /** By server: tools that changed since they were pinned. */
+  readonly changed?: ReadonlyMap<string, readonly string[]>
+  readonly onChange?: GatewaySettings['onChange']
+  /** The model at whose prices money is shown; none is shown if it is left out or has no price. */
+  readonly model?: string
+  readonly prices?: PriceTable
+  /** Clients that read the files which these servers come from. */
+  readonly clients?: readonly string[]
+}
+
+/** They send names of tools and load definitions by a search of their own, as Toolshelf does. */
+const DEFERRING_CLIENTS: readonly string[] = ['Claude Code', 'Qwen Code']
+
+const WINDOW = 200_000
+/** A search's call and answer, without the definitions that it loads. */
+export const SEARCH_TOKENS = 200
+const TOOLS_PER_SEARCH = 5
+const MOST_HEAVIEST = 5
+
+export function makeReport(statuses: readonly ServerStatus[], options: ReportOptions = {}): Report {
+  const { window = WINDOW, configProblems = [], onChange, clients = [] } = options
+  const measured = measure(statuses, window)
+  const tools = groupBy(measured.tools, ({ server }) => server)
+  const problems = groupBy(nameProblems(measured.tools), ({ server }) => server)
+  const started = statuses.map((status): ServerReport => {
+    const own = tools.get(status.name) ?? []
+    const suspicions = suspicionsOf(status)
+    const isTrusted = suspicions.every(({ level }) => level !== 'warn')
+    const changed = options.changed?.get(status.name) ?? []
+    return {
+      ...identityOf(status),
+      ...costOf(own, window),
+      heaviest: heaviestOf(own, window),
+      pin: isTrusted ? pinFor(own) : null,
+      problems: [...status.problems, ...(problems.get(status.name) ?? [])].map(({ tool, kind, message }) => ({
+        tool,
+        kind,
+        message,
+      })),
+      suspicions,
+      idleRules: idleRules(status),
+      changed,
+      held: onChange === 'hold' ? changed : [],
+    }
+  })
+  const servers = [...started, ...(options.untrusted ?? []).map(notStarted)]
+  const total = totalOf(servers, measured, configProblems, window)
+  return {
+    servers,
+    total,
+    heaviest: heaviestOf(measured.tools, window),
+    sharedNames: sharedNames(measured.tools),
+    configProblems,
+    ...projected(total, measured.tools, options),
+    deferringClients: DEFERRING_CLIENTS.filter((client) => clients.includes(client)),
+    method: METHOD,
+    arithmetic: arithmeticOf(total, measured.tools),
+  }
+}
+
+function projected(total: Total, tools: readonly MeasuredTool[], { model, prices }: ReportOptions) {
+  const search = SEARCH_TOKENS + foundBySearch(tools) * meanOfDeferred(tools)
+  const costs = { definitions: total.tokens, withDeferral: total.withDeferral, search, model, prices }
+  return {
+    projection: total.ownTools === 0 ? null : project(costs),
+    breakEven: total.ownTools === 0 ? 0 : breakEven(costs),
+  }
+}
+
+const METHOD =
+  'Tokens are estimates: the characters of each definition as it is sent ' +
+  `(name, description cut at ${count(descriptionLimit)} characters, input schema, as JSON) divided by 2.9. ` +
+  'No tokenizer was asked.'
+
+function identityOf(status: ServerStatus) {
+  const { name, state, reason, config, info, hidden } = status
+  return {
+    name,
+    state,
+    reason: reason ?? null,
+    stderr: state === 'failed' || state === 'pending' ? status.stderr : '',
+    startMilliseconds: status.startMilliseconds ?? null,
+    transport: config.transport.kind,
+    source: config.source,
+    software: info ? `${info.name} ${info.version}` : null,
+    protocol: status.protocol ?? null,
+    hidden,
+  }
+}
+
+/** Of which only is known what its configuration says. */
+function notStarted({ name, source, does }: UntrustedServer): ServerReport {
+  return {
+    ...{ name, state: 'untrusted', reason: does.join('; '), stderr: '', startMilliseconds: null },
+    ...{ transport: '', source, software: null, protocol: null, hidden: [], idleRules: [], changed: [] },
+    ...costOf([], WINDOW),
+    ...{ heaviest: [], pin: null, problems: [], suspicions: [], held: [] },
+  }
+}
+
+function suspicionsOf({ tools, instructions = '' }: ServerStatus): Suspicion[] {
+  const ofServer = scanText(instructions, 'instructions').map((finding) => ({ tool: null, ...finding }))
+  return [...ofServer, ...tools.flatMap(scan)]
+}
+
+function costOf(tools: readonly MeasuredTool[], window: number) {
+  const tokens = tokensOf(tools)
+  const deferred = tokensOf(tools.filter(({ isDeferred }) => isDeferred))
+  return {
+    tools: tools.length,
+    tokens,
+    share: tokens / window,
+    alwaysLoaded: tokens - deferred,
+    tokensSavedPerRequest: deferred,
+  }
+}
+
+function totalOf(
+  servers: readonly ServerReport[],
+  { tools, ownTools, serverNames, library }: Measured,
+  problems: readonly ConfigProblem[],
+  window: number,
+): Total {
+  const started = new Set(servers.map(({ name }) => name))
+  const named = new Set(problems.flatMap(({ server }) => server ?? []))
+  const tokens = tokensOf(tools)
+  const alwaysLoaded = tokensOf(tools.filter(({ isDeferred }) => !isDeferred))
+  const withDeferral = alwaysLoaded + ownTools + serverNames
+  return {
+    servers: servers.length,
+    connected: servers.filter(({ state }) => state === 'connected').length,
+    failed: servers.filter(({ state }) => state === 'failed' || state === 'pending').length,
+    disabled: servers.filter(({ state }) => state === 'disabled').length,
+    untrusted: servers.filter(({ state }) => state === 'untrusted').length,
+    leftOut: [...named].filter((name) => !started.has(name)).length,
+    tools: tools.length,
+    tokens,
+    share: tokens / window,
+    window,
+    alwaysLoaded,
+    ownTools,
+    serverNames,
+    withDeferral,
+    withLibrary: alwaysLoaded + library,
+    tokensSavedPerRequest: tokens - withDeferral,
+  }
+}
+
+function arithmeticOf(total: Total, tools: readonly MeasuredTool[]): string {
+  if (total.ownTools === 0) return 'There is nothing to defer.'
+  const found = foundBySearch(tools)
+  const pinned = total.alwaysLoaded > 0 ? ` − ${count(total.alwaysLoaded)} (always loaded)` : ''
+  return (
+    `A request: ${count(total.tokens)}${pinned} − ${count(total.ownTools)} (ToolSearch and CallTool) − ` +
+    `${count(total.serverNames)} (names of the servers) = ${count(total.tokensSavedPerRequest)}. ` +
+    `${REQUESTS} requests: a search in the first one is a round trip more, and leaves ${SEARCH_TOKENS} and ` +
+    `${found} × ${count(meanOfDeferred(tools))} (tools of average size) in each from then on; each also carries ` +
+    `${count(CONVERSATION_TOKENS)} of conversation, of which the round trip repeats all. ` +
+    'The library announces the names of all tools, too.'
+  )
+}
+
+function foundBySearch(tools: readonly MeasuredTool[]): number {
+  return Math.min(TOOLS_PER_SEARCH, tools.filter(({ isDeferred }) => isDeferred).length)
+}
+
+function meanOfDeferred(tools: readonly MeasuredTool[]): number {
+  const deferred = tools.filter(({ isDeferred }) => isDeferred)
+  return deferred.length === 0 ? 0 : Math.round(tokensOf(deferred) / deferred.length)
+}
+
+function heaviestOf(tools: readonly MeasuredTool[], window: number): HeavyTool[] {
+  return [...tools]
+    .sort((a, b) => b.tokens - a.tokens)
+    .slice(0, MOST_HEAVIEST)
+    .map(({ server, tool, tokens }) => ({ server, tool, tokens, share: tokens / window }))
+}
+
+/** Worth it where having a server's tools in every request costs less than having to look for them. */
+function pinFor(tools: readonly MeasuredTool[]): Pin | null {
+  const deferred = tools.filter(({ isDeferred }) => isDeferred)
+  const tokens = tokensOf(deferred)
+  const isAlone = tools.length === 1 && tokens <= 2 * SEARCH_TOKENS
+  if (deferred.length === 0 || (tokens > SEARCH_TOKENS && !isAlone)) return null
+  const reason =
+    tokens <= SEARCH_TOKENS
+      ? `${count(tokens)} tokens for all its tools, less than one search costs (about ${SEARCH_TOKENS})`
+      : `the only tool of its server, and small: ${count(tokens)} tokens, a search costs about ${SEARCH_TOKENS}`
+  return { tools: deferred.map(({ tool }) => tool), tokens, reason }
+}
+
+function tokensOf(tools: readonly MeasuredTool[]): number {
+  return tools.reduce((sum, { tokens }) => sum + tokens, 0)
+}

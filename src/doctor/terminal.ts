@@ -1,0 +1,221 @@
+// The report for a terminal: servers with bars, what deferral saves, findings, and the one command to do next.
+
+import {
+  columnsOf,
+  count,
+  counted,
+  createPen,
+  duration,
+  harmlessData,
+  type Look,
+  type Pen,
+  padEnd,
+  padStart,
+  percent,
+  wrap,
+} from '../terminal/index.ts'
+import { type Finding, findingsOf, type Level } from './findings.ts'
+import { moneyLines } from './money-lines.ts'
+import type { Projection } from './projection.ts'
+import type { Report, ServerReport, Total } from './report.ts'
+
+export type TerminalOptions = Look & {
+  /** The command to run next, or that there is none. */
+  readonly next: string
+}
+
+export function terminalView(report: Report, { next, ...look }: TerminalOptions): string {
+  const pen = createPen(look)
+  const shown = look.isPlain ? inAscii(harmlessData(report)) : harmlessData(report)
+  const blocks = [
+    headline(shown.total, pen),
+    serverTable(shown, pen),
+    ...(shown.total.tools > 0 ? [comparison(shown, pen), heaviestTools(shown, pen)] : []),
+    ...findings(findingsOf(shown), pen),
+    `${pen.bold('Next')}  ${next}`,
+  ]
+  return blocks.join('\n\n')
+}
+
+/** Our own signs in the report's texts, spelled plainly. */
+function inAscii(report: Report): Report {
+  const signs: { readonly [sign: string]: string } = { '−': '-', '×': 'x', '…': '...' }
+  return JSON.parse(JSON.stringify(report).replace(/[−×…]/g, (sign) => signs[sign] ?? sign))
+}
+
+function headline(total: Total, pen: Pen): string {
+  const { servers, connected, failed, disabled, untrusted, leftOut, tools, tokens, share, window } = total
+  const states = [
+    pen.bold(counted(servers + leftOut, 'server')),
+    pen.bold(`${connected} connected`),
+    ...(failed > 0 ? [pen.red(`${failed} failed`)] : []),
+    ...(disabled > 0 ? [`${disabled} disabled`] : []),
+    ...(untrusted > 0 ? [pen.yellow(`${untrusted} not trusted`)] : []),
+    ...(leftOut > 0 ? [pen.yellow(`${leftOut} left out`)] : []),
+    pen.bold(counted(tools, 'tool')),
+  ]
+  const weight = `Their definitions take about ${count(tokens)} tokens of every request, ${percent(share)} of a window of ${count(window)}.`
+  return [states.join(', '), ...(tools > 0 ? wrap(weight, pen.width) : [])].join('\n')
+}
+
+const GAP = '  '
+const LONGEST_NAME = 22
+const LONGEST_BAR = 32
+
+function serverTable({ servers, total }: Report, pen: Pen): string {
+  const rows = inOrder(servers)
+  const most = Math.max(...rows.map(({ tokens }) => tokens))
+  const nameColumns = widest([...rows.map(({ name }) => name), 'server'], LONGEST_NAME)
+  const numbers = [
+    column('start', rows, ({ startMilliseconds }) => duration(startMilliseconds)),
+    column('tools', [...rows, total], ({ tools }) => count(tools)),
+    column(`${pen.marks.about} tokens`, [...rows, total], ({ tokens }) => count(tokens)),
+    column('share', [...rows, total], ({ share }) => percent(share)),
+  ]
+  const head = GAP + padEnd('server', nameColumns)
+  const used = columnsOf(head) + numbers.reduce((sum, { columns }) => sum + GAP.length + columns, 0)
+  const barColumns = Math.min(LONGEST_BAR, pen.width - used - GAP.length)
+  const line = (name: string, cells: readonly string[], bar = '') =>
+    [name, ...cells.map((cell, index) => padStart(cell, numbers[index]?.columns ?? 0)), bar]
+      .join(GAP)
+      .trimEnd()
+  const rowOf = (server: ServerReport) => {
+    const name = `${markOf(server, pen)} ${padEnd(pen.fit(server.name, nameColumns), nameColumns)}`
+    if (server.tools === 0 && server.state !== 'connected')
+      return `${name}${GAP}${stateOf(server, pen, pen.width - columnsOf(name) - GAP.length)}`
+    const cells = [
+      duration(server.startMilliseconds),
+      count(server.tools),
+      count(server.tokens),
+      percent(server.share),
+    ]
+    return line(name, cells, pen.blue(pen.bar(server.tokens, most, barColumns)))
+  }
+  const sum = ['', count(total.tools), count(total.tokens), percent(total.share)]
+  return [
+    pen.dim(
+      line(
+        head,
+        numbers.map(({ title }) => title),
+      ),
+    ),
+    ...rows.map(rowOf),
+    ...(rows.length > 1 ? [pen.dim(GAP + pen.marks.line.repeat(used - GAP.length))] : []),
+    ...(rows.length > 1 ? [line(GAP + padEnd('total', nameColumns), sum)] : []),
+  ].join('\n')
+}
+
+/** The heaviest first; those without tools last. */
+function inOrder(servers: readonly ServerReport[]): ServerReport[] {
+  return [...servers].sort((a, b) => b.tokens - a.tokens || b.tools - a.tools)
+}
+
+function column<Row>(title: string, rows: readonly Row[], cellOf: (row: Row) => string) {
+  return { title, columns: widest([title, ...rows.map(cellOf)], 20) }
+}
+
+function widest(texts: readonly string[], most: number): number {
+  return texts.reduce((widest, text) => Math.max(widest, Math.min(most, columnsOf(text))), 0)
+}
+
+function markOf({ state }: ServerReport, pen: Pen): string {
+  if (state === 'connected') return pen.green(pen.marks.good)
+  return state === 'failed' || state === 'pending' ? pen.red(pen.marks.error) : pen.dim(pen.marks.off)
+}
+
+function stateOf({ state, reason }: ServerReport, pen: Pen, columns: number): string {
+  const name = state === 'untrusted' ? 'not trusted' : state
+  const text = pen.fit(reason === null ? name : `${name}: ${reason}`, columns)
+  return state === 'failed' || state === 'pending' ? pen.red(text) : pen.dim(text)
+}
+
+function comparison({ total, projection, method, arithmetic }: Report, pen: Pen): string {
+  const { tokens, withDeferral, withLibrary, share, window } = total
+  const rows = [
+    ['all definitions sent', tokens, share],
+    ['through toolshelf mcp', withDeferral, withDeferral / window],
+    ['with the library', withLibrary, withLibrary / window],
+  ] as const
+  const most = Math.max(...rows.map(([, value]) => value))
+  const columns = widest(
+    rows.map(([, value]) => count(value)),
+    20,
+  )
+  const lines = rows.map(([title, value, part]) => {
+    const start = `${GAP}${padEnd(title, 21)}${GAP}${padStart(count(value), columns)}${GAP}${padStart(percent(part), 7)}${GAP}`
+    return start + pen.blue(pen.bar(value, most, Math.min(LONGEST_BAR, pen.width - columnsOf(start))))
+  })
+  const explained = [arithmetic, method].flatMap((text) => wrap(text, pen.width - GAP.length))
+  return [
+    pen.bold('Every request carries'),
+    ...lines.map((line) => line.trimEnd()),
+    ...(projection ? savings(projection, pen) : [`${GAP}Everything is always loaded.`]),
+    ...explained.map((line) => pen.dim(GAP + line)),
+  ].join('\n')
+}
+
+function savings(projection: Projection, pen: Pen): string[] {
+  const { requests, tokensWithout, tokensWith, tokensSaved, extraRoundTrips, conversationTokens } = projection
+  const paint = tokensSaved > 0 ? pen.green : (text: string) => text
+  const saved = tokensSaved > 0 ? `saves ${count(tokensSaved)}` : `costs ${count(-tokensSaved)} more`
+  const title = `In ${requests} requests with a search and ${count(conversationTokens)} tokens of conversation:`
+  const tokens = `${count(tokensWithout)} tokens without, ${count(tokensWith)} with: ${saved}, ${counted(extraRoundTrips, 'extra round trip')}.`
+  return [
+    ...wrap(title, pen.width - GAP.length),
+    ...wrap(tokens, pen.width - GAP.length).map(paint),
+    ...moneyLines(projection).flatMap((line) => wrap(line, pen.width - GAP.length)),
+  ].map((line) => GAP + line)
+}
+
+function heaviestTools({ heaviest }: Report, pen: Pen): string {
+  const tools = widest(
+    heaviest.map(({ tool }) => tool),
+    40,
+  )
+  const servers = widest(
+    heaviest.map(({ server }) => server),
+    LONGEST_NAME,
+  )
+  const tokens = column('', heaviest, (one) => count(one.tokens))
+  const lines = heaviest.map((one) =>
+    [
+      GAP + padEnd(pen.fit(one.tool, tools), tools),
+      pen.dim(padEnd(pen.fit(one.server, servers), servers)),
+      padStart(count(one.tokens), tokens.columns),
+      padStart(percent(one.share), 7),
+    ].join(GAP),
+  )
+  return [pen.bold('Heaviest tools'), ...lines].join('\n')
+}
+
+function findings(all: readonly Finding[], pen: Pen): string[] {
+  if (all.length === 0) return [`${pen.green(pen.marks.good)} Nothing to mend.`]
+  return [[pen.bold('Findings'), ...all.flatMap((one) => findingLines(one, pen))].join('\n')]
+}
+
+/** Warnings are told in full; of a note's details the first few. */
+const mostDetails: { readonly [level in Level]: number } = { error: 50, warning: 50, note: 3 }
+
+function findingLines({ level, server, title, details, remedy }: Finding, pen: Pen): string[] {
+  const paint = { error: pen.red, warning: pen.yellow, note: pen.dim }[level]
+  const [first = '', ...rest] = wrap(server === undefined ? title : `${server} ${title}`, pen.width - 4)
+  const isNamed = server !== undefined && first.startsWith(server)
+  const start = isNamed ? pen.bold(server) + first.slice(server.length) : first
+  const most = mostDetails[level]
+  const shown = [
+    ...details.slice(0, most),
+    ...(details.length > most ? [`and ${count(details.length - most)} more`] : []),
+  ]
+  const arrow = `${pen.marks.remedy} `
+  const remedyLines = wrap(remedy ?? '', pen.width - 6 - arrow.length)
+  return [
+    `${GAP}${paint(pen.marks[level])} ${start}`,
+    ...rest.map((line) => `    ${line}`),
+    ...shown.flatMap((detail) => hanging(detail, pen).map(pen.dim)),
+    ...remedyLines.map((line, index) => `      ${index === 0 ? arrow : ' '.repeat(arrow.length)}${line}`),
+  ]
+}
+
+function hanging(detail: string, pen: Pen): string[] {
+  return wrap(detail, pen.width - 8).map((line, index) => `${index === 0 ? '      ' : '        '}${line}`)
+}

@@ -1,0 +1,18 @@
+// `toolshelf/oracle`: the API's side as a pure model, to test requests against.
+export {
+  type ApiError,
+  countTokens,
+  extendsPrefix,
+  type PrefixCheck,
+  type Revealed,
+  render,
+  type Segment,
+  type Step,
+  sign,
+  thinkingPrefix,
+  type ValidateOptions,
+  validate,
+  visibleTools,
+  type Walk,
+  walk,
+} from '../core/oracle/index.ts'

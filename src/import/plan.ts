@@ -1,0 +1,166 @@
+// What an import would take: the servers of many files under names of their own, nothing expanded, nothing written.
+import { isDeepStrictEqual } from 'node:util'
+import type { ConfigPlace, Fields, Machine } from '../mcp/config/index.ts'
+import {
+  bindWorkspace,
+  type ConfigText,
+  definitionOf,
+  expand,
+  keepReferences,
+  mapTexts,
+  noServers,
+  programOf,
+  readEntries,
+  readServer,
+  type ServerEntry,
+  withReferences,
+  withWorkspace,
+} from '../mcp/config/index.ts'
+import type { ConfigProblem, ServerConfig } from '../mcp/index.ts'
+
+export type PlannedServer = {
+  readonly name: string
+  /** The clients that have it. */
+  readonly clients: readonly string[]
+  readonly file: string
+  readonly server: ServerConfig
+  /** What is written: references to the environment are kept. */
+  readonly fields: Fields
+  /** Variables that it needs and that are not set; what VS Code calls them where it asks for them. */
+  readonly unset: readonly { readonly variable: string; readonly input: string | undefined }[]
+  /** The folder that was put in place of `${workspaceFolder}`, because its file belongs to that project alone. */
+  readonly boundTo: string | undefined
+}
+
+export type ImportPlan = {
+  readonly servers: readonly PlannedServer[]
+  readonly problems: readonly ConfigProblem[]
+}
+
+/** A file to import from; `text` where it was read already. */
+export type ImportPlace = Pick<ConfigPlace, 'client' | 'file'> & { readonly text?: ConfigText }
+
+/** The same server in several files is taken once; others of its name get the name of their client too. */
+export async function planImport(places: readonly ImportPlace[], machine: Machine): Promise<ImportPlan> {
+  const candidates: Candidate[] = []
+  const problems: ConfigProblem[] = []
+  for (const { client, file, text } of places) {
+    const read = await readEntries(text ?? file, machine)
+    problems.push(...read.problems)
+    for (const found of read.entries) {
+      const entry = bindToProject(found)
+      const boundTo = entry === found ? undefined : entry.project
+      const { server, problems: reasons } = readServer(entry, file, machine, keepReferences)
+      problems.push(...reasons.map((message) => ({ file, server: entry.name, message })))
+      if (server) candidates.push({ client, file, server, entry, boundTo, definition: coreOf(entry, server) })
+    }
+  }
+  return { servers: nameApart(candidates, machine), problems }
+}
+
+/** `kept`: it is there already. `differs`: what is there under its name runs something else, and stays. */
+export type ImportState = 'new' | 'kept' | 'differs'
+
+/** How planned servers stand to the file that they are meant for; `names` are all that are taken there. */
+export async function compareWith(
+  file: string,
+  names: readonly string[],
+  machine: Machine,
+): Promise<(planned: PlannedServer) => ImportState> {
+  const { entries } = await readEntries(file, machine)
+  const programIn = (entry: ServerEntry) => {
+    const { server } = readServer(entry, file, machine, keepReferences)
+    return server && programOf(entry, server)
+  }
+  const has = (name: string, { fields }: PlannedServer) =>
+    entries.some(
+      (entry) => entry.name === name && isDeepStrictEqual(programIn(entry), programIn({ ...entry, fields })),
+    )
+  return (planned) => {
+    // One that was named apart may have come earlier, under its own name.
+    if (has(planned.name, planned) || has(planned.server.name, planned)) return 'kept'
+    return names.includes(planned.name) ? 'differs' : 'new'
+  }
+}
+
+/** What makes two servers of one name the same: how long each client waits for it does not tell them apart. */
+function coreOf(entry: ServerEntry, server: ServerConfig): object {
+  return { ...definitionOf(entry, server), connectTimeout: 0, callTimeout: 0 }
+}
+
+/** The same entry when there is nothing to fill in, or no project that it belongs to. */
+function bindToProject(entry: ServerEntry): ServerEntry {
+  const { project, fields } = entry
+  if (project === undefined) return entry
+  const bind = (text: string) => bindWorkspace(text, project)
+  const bound = Object.fromEntries(
+    Object.entries(fields).map(([key, value]) => [
+      key,
+      withReferences.includes(key) ? mapTexts(value, bind) : value,
+    ]),
+  )
+  return isDeepStrictEqual(bound, fields) ? entry : { ...entry, fields: bound }
+}
+
+/** Many clients keep other settings in the same file: that one has no servers is no news unless it was asked for. */
+export const isNews = ({ message }: ConfigProblem) => message !== noServers
+
+type Candidate = {
+  readonly client: string
+  readonly file: string
+  readonly server: ServerConfig
+  readonly entry: ServerEntry
+  readonly boundTo: string | undefined
+  readonly definition: object
+}
+
+function nameApart(candidates: readonly Candidate[], machine: Machine): PlannedServer[] {
+  const groups: Candidate[][] = []
+  for (const candidate of candidates) {
+    const twins = groups.find(([first]) => isDeepStrictEqual(first?.definition, candidate.definition))
+    if (twins) twins.push(candidate)
+    else groups.push([candidate])
+  }
+  const names = new Set<string>()
+  return groups.flatMap((twins) => {
+    const [first] = twins
+    if (!first) return []
+    const { file, server, entry, boundTo } = first
+    const name = freeName(server.name, first.client, names)
+    names.add(name)
+    const clients = [...new Set(twins.map(({ client }) => client))]
+    const fields = fieldsOf(server, entry)
+    return [{ name, clients, file, server, fields, unset: unsetIn(fields, entry, machine), boundTo }]
+  })
+}
+
+function freeName(name: string, client: string, taken: ReadonlySet<string>): string {
+  if (!taken.has(name)) return name
+  const words = client.toLowerCase().match(/[a-z0-9]+/g) ?? []
+  const suffixed = [name, ...words].join('-')
+  let free = suffixed
+  for (let count = 2; taken.has(free); count++) free = `${suffixed}-${count}`
+  return free
+}
+
+/** Paths become absolute, because the file that is written stands elsewhere. */
+function fieldsOf({ transport }: ServerConfig, { fields }: ServerEntry): Fields {
+  if (transport.kind !== 'stdio') return fields
+  const { command, cwd } = transport
+  return { ...fields, command, ...(cwd === undefined ? {} : { cwd }) }
+}
+
+function unsetIn(
+  fields: Fields,
+  { inputs }: ServerEntry,
+  { environment, folder }: Machine,
+): PlannedServer['unset'] {
+  const known = withWorkspace(environment, folder)
+  const missing = textsIn(fields).flatMap((text) => expand(text, known).missing)
+  return [...new Set(missing)].map((variable) => ({ variable, input: inputs[variable] }))
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
+}

@@ -1,0 +1,10 @@
+// The door of lib: what other folders use of it.
+
+export { cleanText, cleanValue, SEQUENCES, UNSEEN, unsafeKinds } from './clean-text.ts'
+export { hash } from './hash.ts'
+export { bare, type Fields, fieldsOf, isFields, listOf, textOf, toJson, without } from './json.ts'
+export { byName, closestNames, fullName, MCP_PREFIX, splitName } from './names.ts'
+export { oncePerFrozen } from './once-per-frozen.ts'
+export { cut, oneLine, quote, spellOutInvisible } from './text.ts'
+export { isContainer, walkJson } from './walk-json.ts'
+export { matchesAny } from './wildcard.ts'

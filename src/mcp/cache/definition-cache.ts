@@ -1,0 +1,145 @@
+// What each server listed last, on disk: search works before a server is up, and a lazy one need not start for it.
+import { createHmac, randomBytes } from 'node:crypto'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import type { KnownServer, ServerConfig } from '../types.ts'
+
+/** What a server lists besides its tools. */
+export type ListKind = 'prompts' | 'resources' | 'resourceTemplates'
+
+/** As it is kept on disk. */
+export type KeptList = {
+  readonly entries: readonly unknown[]
+  /** Until when the server says that it does not change, in milliseconds of the clock; 0 if it does not say. */
+  readonly freshUntil: number
+}
+
+export type KeptLists = { readonly [kind in ListKind]?: KeptList }
+
+/** As the server sent it; read with the same care as the server's own answer. */
+export type CachedServer = {
+  readonly tools: readonly unknown[]
+  /** Until when the server says that they stay as they are, in milliseconds of the clock; 0 if it does not say. */
+  readonly freshUntil: number
+  readonly lists: KeptLists
+  readonly info: { readonly name: string; readonly version: string } | undefined
+  readonly capabilities: { readonly [name: string]: unknown }
+  readonly instructions: string | undefined
+  /** It spoke only the older protocol, so that asking for the newer one can be spared for a while. */
+  readonly isLegacy: boolean
+}
+
+export type DefinitionCache = {
+  /** Undefined for a server never seen, or configured otherwise then. Never rejects. */
+  read(config: ServerConfig): Promise<(CachedServer & { readonly age: number }) | undefined>
+  write(config: ServerConfig, server: CachedServer): Promise<void>
+}
+
+const VERSION = 2
+
+/** `$XDG_CACHE_HOME/toolshelf/definitions`, else `~/.cache/toolshelf/definitions`. */
+export function defaultCacheFolder(environment: NodeJS.ProcessEnv = process.env): string {
+  const { XDG_CACHE_HOME: cache } = environment
+  const base = cache !== undefined && isAbsolute(cache) ? cache : join(homedir(), '.cache')
+  return join(base, 'toolshelf', 'definitions')
+}
+
+export function openDefinitionCache(
+  folder: string,
+  notify: (message: string) => void,
+  now: () => number = Date.now,
+): DefinitionCache {
+  let count = 0
+  let key: Buffer | undefined
+  return {
+    async read(config) {
+      try {
+        key ??= await readFile(join(folder, KEY_FILE))
+        const text = await readFile(join(folder, fileFor(config, key)), 'utf8')
+        const { version, at, server } = JSON.parse(text) as {
+          version: number
+          at: number
+          server: CachedServer
+        }
+        if (version !== VERSION || !Array.isArray(server.tools)) return undefined
+        return { ...server, age: now() - at }
+      } catch {
+        // Missing or broken: the server itself will tell.
+        return undefined
+      }
+    },
+    async write(config, server) {
+      let temporary: string | undefined
+      try {
+        await mkdir(folder, { recursive: true, mode: 0o700 })
+        key ??= await makeKey(folder)
+        const path = join(folder, fileFor(config, key))
+        temporary = `${path}.${process.pid}.${count++}`
+        await writeFile(temporary, JSON.stringify({ version: VERSION, at: now(), server }), { mode: 0o600 })
+        await rename(temporary, path)
+      } catch (error) {
+        notify(
+          `definitions are not kept for the next start: ${(error as NodeJS.ErrnoException).code ?? error}`,
+        )
+        if (temporary !== undefined) await rm(temporary, { force: true }).catch(() => {})
+      }
+    },
+  }
+}
+
+/** The same cache; each server's entry is read once. */
+export function rememberReads(cache: DefinitionCache): DefinitionCache {
+  const reads = new WeakMap<ServerConfig, ReturnType<DefinitionCache['read']>>()
+  return {
+    read(config) {
+      const known = reads.get(config) ?? cache.read(config)
+      reads.set(config, known)
+      return known
+    },
+    write: cache.write,
+  }
+}
+
+/** What is known of servers before a host is loaded. */
+export function recallServers(
+  servers: readonly ServerConfig[],
+  cache: DefinitionCache,
+): Promise<readonly KnownServer[]> {
+  return Promise.all(
+    servers.map(async (config) => {
+      const { instructions, capabilities = {} } = (await cache.read(config)) ?? {}
+      const state = config.disabled ? 'disabled' : 'pending'
+      return { name: config.name, state, config, instructions, capabilities } as const
+    }),
+  )
+}
+
+const KEY_FILE = 'key'
+const KEY_BYTES = 32
+
+/** Of several processes that make one at the same time, the first wins. */
+async function makeKey(folder: string): Promise<Buffer> {
+  const path = join(folder, KEY_FILE)
+  await writeFile(path, randomBytes(KEY_BYTES), { mode: 0o600, flag: 'wx' }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    },
+  )
+  const key = await readFile(path)
+  if (key.length < KEY_BYTES) throw new Error(`${path} is broken; delete it`)
+  return key
+}
+
+/**
+ * By name and everything that decides which server this is. Keyed with a random value of this folder, because a plain
+ * hash would let anyone who sees the file's name test guesses of the secrets in a configuration.
+ */
+function fileFor({ name, transport }: ServerConfig, key: Buffer): string {
+  const hash = createHmac('sha256', key)
+    .update(JSON.stringify([name, transport]))
+    .digest('hex')
+    .slice(0, 24)
+  const readable = name.replace(/[^A-Za-z0-9-]+/g, '_').slice(0, 40)
+  return `${readable}-${hash}.json`
+}

@@ -1,0 +1,29 @@
+// The door of mcp/config: what other folders use of it.
+export {
+  type Config,
+  type ConfigText,
+  definitionOf,
+  type FileEntries,
+  programOf,
+  readConfig,
+  readEntries,
+} from './config.ts'
+export { describeTransport } from './describe.ts'
+export type { Fields } from './fields.ts'
+export { mapTexts, noServers, type ServerEntry, withReferences } from './formats.ts'
+export { DEPTH, depthOf } from './gateway-depth.ts'
+export type { GatewaySettings } from './keys.ts'
+export {
+  type ConfigPlace,
+  configPlaces,
+  existingFiles,
+  type Machine,
+  ownConfigFile,
+  projectConfigFiles,
+  thisMachine,
+  userConfigFiles,
+} from './places.ts'
+export { bindWorkspace, expand, variablesIn, withWorkspace } from './references.ts'
+export { idleRules, isAllowed } from './rules.ts'
+export { keepReferences, readServer } from './server.ts'
+export { addServers, serverNames, writePrivately } from './write.ts'

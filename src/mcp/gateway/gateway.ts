@@ -1,0 +1,203 @@
+// The gateway: one MCP server in front of many. Each client gets a desk of its own; the servers behind are shared.
+import { Server } from '@modelcontextprotocol/server'
+import type { Shelf } from '../../core/index.ts'
+import type { Mode } from '../greeting/index.ts'
+import { type GreetingOptions, greetingFor } from '../greeting/index.ts'
+import type { Asker, HostEvent, McpHost } from '../types.ts'
+import { createAddresses } from './addresses.ts'
+import { canAnswer, capabilitiesOf } from './capabilities.ts'
+import { modeFor } from './clients.ts'
+import { createDesk } from './desk.ts'
+import { createExchanges } from './exchanges.ts'
+import { createIdentities } from './identities.ts'
+import { versionOf } from './listed-tool.ts'
+import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
+import { createLogLevels } from './log-levels.ts'
+import { createOffers } from './offers.ts'
+import { tellOperator } from './operator-log.ts'
+import { createPageTools } from './page-tools.ts'
+import { createRelisting } from './relisting.ts'
+import { answerRequests } from './requests.ts'
+import { sendable } from './sendable.ts'
+import { createSubscriptions } from './subscriptions.ts'
+import { keepInformed, type LogEvent, tellChanges } from './updates.ts'
+import { createUrlElicitations } from './url-elicitations.ts'
+
+export type GatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
+  /** Made with `shelfOptions`. */
+  readonly shelf: Shelf
+  /** Makes the host; the asker answers servers that ask outside of a call. */
+  readonly makeHost: (asker: Asker) => McpHost
+  readonly mode?: Mode | 'auto'
+  /** Awaited before a call: what the shelf needs for it may be loaded late. */
+  readonly ready?: () => Promise<unknown>
+  /** How many loaded tools a client's list may hold in the mode `list`. */
+  readonly loadedTools?: LoadedToolsLimits
+  /** Told to the person who runs this. */
+  readonly notify?: (message: string) => void
+}
+
+export type Gateway = {
+  readonly host: McpHost
+  /**
+   * A server for one client: of one connection, or of one request where the protocol has no connections.
+   * @internal
+   */
+  serve(client: ClientKind): Server
+  /** For a stateless client nobody keeps a server to tell: this is told instead. */
+  readonly onChange: (listener: (event: HostEvent) => void) => () => void
+  /** URIs as clients know them. */
+  readonly uriFor: (server: string, uri: string) => string
+  /** How many clients are connected. */
+  readonly clients: () => number
+  close(): Promise<void>
+}
+
+export type ClientKind = {
+  /** It speaks the newer protocol, which knows no sessions. */
+  readonly isStateless: boolean
+  /** It stays connected all the same, and can be told of changes. */
+  readonly isLasting?: boolean
+  /** Where a single request comes from, as far as it is sure that nobody else comes from there. */
+  readonly origin?: string
+}
+
+type Fields = { readonly [name: string]: unknown }
+
+export function createGateway(options: GatewayOptions): Gateway {
+  const { shelf, ready, mode: forced = 'auto' } = options
+  const connected = new Set<Server>()
+  const exchanges = createExchanges()
+  const identities = createIdentities()
+  let hadStateless = false
+  const host = options.makeHost({
+    ask: askTheOnly,
+    get client() {
+      return theOnly()
+    },
+  })
+  const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
+  const addresses = createAddresses(servers())
+  host.listen((event) => event.type === 'servers' && addresses.add(servers()))
+  const offers = createOffers(host, addresses)
+  const subscriptions = createSubscriptions(host)
+  const logLevels = createLogLevels(host)
+  const urlElicitations = createUrlElicitations(host)
+  const pageTools = createPageTools(host, addresses)
+
+  /** Outside of a call only a single client can be meant, and one without a session might be, however long ago it called. */
+  function theOnly(): Server | undefined {
+    const [only, ...others] = connected
+    return others.length === 0 && !hadStateless ? only : undefined
+  }
+
+  /** Servers read the roots when they start; whatever else they ask belongs to a call. */
+  async function askTheOnly(method: string, params: Fields): Promise<Fields> {
+    const only = theOnly()
+    if (method !== 'roots/list') throw new Error('questions are passed on only during a call')
+    if (!only || !canAnswer(capabilitiesOf(only), method)) throw new Error(`no client can do ${method}`)
+    return (await only.request(sendable({ method, params }) as never, { timeout: LONGEST_ANSWER })) as Fields
+  }
+
+  /** A log belongs to the client in whose call it was written; outside of calls only to a client that is alone. */
+  const isLogFor = (client: Server, event: LogEvent) => client === (event.client ?? theOnly())
+
+  const stopLogs = tellOperator(
+    host,
+    (event) => event.client === undefined && theOnly() === undefined && (connected.size > 0 || hadStateless),
+    options.notify,
+  )
+
+  function serve({ isStateless, isLasting = false, origin }: ClientKind): Server {
+    hadStateless ||= isStateless
+    const { serverInfo, ...greeting } = greetingFor(host.status(), { ...options, isStateless })
+    const server = new Server(serverInfo, { ...greeting, inputRequired: { maxRounds: 100 } })
+    const mode = () => modeFor(server.getClientVersion()?.name, forced, isStateless)
+    const relisting = createRelisting(
+      () => desk.version(),
+      () => server.sendToolListChanged().catch(() => {}),
+    )
+    const desk = createDesk({
+      shelf,
+      host,
+      addresses,
+      servers,
+      mode,
+      loaded: createLoadedTools(options.loadedTools),
+      pageTools,
+      callServer: (name, tool, input, given = {}) =>
+        urlElicitations.run(name, { client: server, isStateless, ...given }, () =>
+          host.call(name, tool, input, given),
+        ),
+      onLoad: () => relisting.announce(),
+    })
+    answerRequests({
+      server,
+      isStateless,
+      clientOf: (envelope) => (origin === undefined ? server : identities.of(origin, envelope)),
+      host,
+      desk,
+      offers,
+      exchanges,
+      pageTools,
+      relisting,
+      ready,
+    })
+    if (isStateless && isLasting) server.onclose = tellChanges({ server, host, relisting })
+    if (isStateless) return server
+
+    const stop = keepInformed({
+      server,
+      host,
+      relisting,
+      offers,
+      addresses,
+      subscriptions,
+      logLevels,
+      isLogFor,
+    })
+    server.oninitialized = () => {
+      relisting.listed()
+      host.start(capabilitiesOf(server))
+    }
+    server.onclose = () => {
+      stop()
+      urlElicitations.leave(server)
+      connected.delete(server)
+    }
+    connected.add(server)
+    return server
+  }
+
+  /** All that a client without a session lists; our own tools name the servers. */
+  const immediateTools = () =>
+    `${servers().join()} ${shelf.tools().immediate.map(versionOf).join()} ${pageTools.version()}`
+
+  return {
+    host,
+    serve,
+    onChange(listener) {
+      let listed = immediateTools()
+      return host.listen((event) => {
+        if (event.type === 'servers') listed = immediateTools()
+        if (event.type !== 'tools') return listener(event)
+        const now = immediateTools()
+        if (now !== listed) listener(event)
+        listed = now
+      })
+    },
+    uriFor: addresses.uri,
+    clients: () => connected.size,
+    async close() {
+      subscriptions.close()
+      logLevels.close()
+      stopLogs()
+      urlElicitations.close()
+      await Promise.all([...connected].map((server) => server.close().catch(() => {})))
+      await host.close()
+    },
+  }
+}
+
+/** A person may have to think. */
+const LONGEST_ANSWER = 600_000

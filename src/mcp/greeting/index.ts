@@ -1,0 +1,6 @@
+// The door of mcp/greeting: what other folders use of it.
+
+export { PAGES, passableExtensions } from './extensions.ts'
+export { answerInitialize, type GreetingOptions, greetingFor, type InitializeRequest } from './greeting.ts'
+export { joinInstructions } from './instructions.ts'
+export { ALWAYS_LOAD, CALL, callTool, type Mode, type OwnTool, SEARCH, searchTool } from './own-tools.ts'

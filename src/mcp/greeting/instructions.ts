@@ -1,0 +1,44 @@
+// What a client's model is told at the start: how to find tools, and what the servers say of themselves, within a budget.
+
+import { cleanText, oneLine } from '../../lib/index.ts'
+import { SEARCH } from './own-tools.ts'
+
+export type Described = {
+  readonly name: string
+  readonly description: string | undefined
+  readonly instructions: string | undefined
+}
+
+const CUT = '… [cut]'
+
+export function joinInstructions(servers: readonly Described[], budget: number): string {
+  const head = `The tools of these services are behind ${SEARCH}: ${servers.map(line).join(', ')}. Search there for what a task needs, before you say that it cannot be done.`
+  const speaking = servers.filter(({ instructions }) => instructions?.trim())
+  const parts = [cut(head, budget)]
+  let left = budget - parts[0]!.length
+  speaking.forEach(({ name, instructions }, index) => {
+    const share = Math.floor(left / (speaking.length - index))
+    const whole = `\n\n## ${oneLine(name, 60)}\n${cleanText(instructions!).trim()}`
+    const part = cut(whole, share)
+    if (part !== whole && part.length < SHORTEST) return
+    parts.push(part)
+    left -= part.length
+  })
+  return parts.join('').toWellFormed()
+}
+
+/** Less than this of a text says nothing. */
+const SHORTEST = 80
+
+function line({ name, description }: Described): string {
+  return description ? `${oneLine(name, 60)} (${cleanText(description)})` : oneLine(name, 60)
+}
+
+/** The first half of a character, left by a cut. */
+const HALF = /[\uD800-\uDBFF]$/
+
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text
+  if (most <= CUT.length) return ''
+  return text.slice(0, most - CUT.length).replace(HALF, '') + CUT
+}

@@ -1,0 +1,65 @@
+// The two tools of the gateway's own, as an MCP client sees them.
+import { oneLine } from '../../lib/index.ts'
+
+export const SEARCH = 'ToolSearch'
+export const CALL = 'CallTool'
+
+export type Mode = 'list' | 'bridge'
+
+export type OwnTool = {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly inputSchema: { readonly type: 'object'; readonly [field: string]: unknown }
+  readonly annotations: { readonly [hint: string]: boolean }
+  readonly _meta: { readonly [key: string]: unknown }
+}
+
+/** Claude Code then shows the tool at once; without it, it would defer the way to all others. */
+export const ALWAYS_LOAD = { 'anthropic/alwaysLoad': true }
+
+const AFTERWARDS: { readonly [mode in Mode]: string } = {
+  list: 'What is found is added to your tool list; call it by its name from then on.',
+  bridge: `The answer holds the definitions of the tools it found. Call one with ${CALL}.`,
+}
+
+/** The names of the servers are configured, so that this text stays the same whatever the servers do. */
+export function searchTool(mode: Mode, servers: readonly string[]): OwnTool {
+  return {
+    name: SEARCH,
+    title: 'Search tools',
+    description: `Finds tools of the connected services: ${servers.map((name) => oneLine(name, 60)).join(', ') || 'none yet'}. Only a few tools are listed; all others are found here. Search before you say that something cannot be done. ${AFTERWARDS[mode]}
+
+Query forms:
+- "slack send message": keywords; name the service, the action and the object. Returns up to max_results best matches.
+- "+github issue": tools that have "github", ranked by the other words.
+- "select:github__create_issue,github__get_issue": exactly these tools, by name.
+Fetch all the tools that a step needs in one search.`,
+    inputSchema: {
+      type: 'object',
+      properties: {
+        query: { type: 'string', description: 'Keywords, "+required words", or "select:" with exact names.' },
+        max_results: { type: 'number', description: 'How many tools at most; 5 if left out.' },
+      },
+      required: ['query'],
+    },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+    _meta: ALWAYS_LOAD,
+  }
+}
+
+export const callTool: OwnTool = {
+  name: CALL,
+  title: 'Call a found tool',
+  description: `Calls a tool whose definition ${SEARCH} has returned.`,
+  inputSchema: {
+    type: 'object',
+    properties: {
+      name: { type: 'string', description: `The full name, as ${SEARCH} gives it.` },
+      arguments: { type: 'object', description: "The tool's input, as its definition describes it." },
+    },
+    required: ['name', 'arguments'],
+  },
+  annotations: { readOnlyHint: false, openWorldHint: true },
+  _meta: ALWAYS_LOAD,
+}

@@ -1,0 +1,95 @@
+// The address on this machine to which the browser brings the answer of a login: one answer, then it is gone.
+
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { isSecret } from '../../node/index.ts'
+
+export type Callback = {
+  readonly url: string
+  /** The parameters of the one answer that carries our state. */
+  readonly answer: Promise<URLSearchParams>
+  close(): void
+}
+
+export type CallbackOptions = {
+  readonly state: string
+  /** Any free one if left out. */
+  readonly port?: number
+  /** Milliseconds; five minutes if left out. */
+  readonly timeout?: number
+  readonly signal?: AbortSignal
+}
+
+export async function listenForCallback({
+  state,
+  port = 0,
+  timeout = FIVE_MINUTES,
+  signal,
+}: CallbackOptions): Promise<Callback> {
+  const { promise: answer, resolve, reject } = withResolvers<URLSearchParams>()
+  // Whoever waits for it hears of it; if nobody does any more, nobody needs to.
+  answer.catch(() => {})
+  let isAnswered = false
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1')
+    if (request.method !== 'GET' || pathname !== PATH) return show(response, 404, 'There is nothing here.')
+    if (isAnswered) return show(response, 410, 'This login is already over.')
+    if (!isSecret(searchParams.get('state') ?? '', state))
+      return show(response, 400, 'This answer does not belong to the login that is going on.')
+    isAnswered = true
+    const isGranted = searchParams.has('code')
+    show(
+      response,
+      200,
+      `The login was ${isGranted ? 'granted' : 'refused'}. You can close this window.`,
+      () => resolve(searchParams),
+    )
+  })
+  server.on('error', reject)
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+    throw new Error(
+      error.code === 'EADDRINUSE' ? `port ${port} is in use; choose another with --port` : error.message,
+    )
+  })
+  const timer = setTimeout(() => reject(new Error('nobody answered in time; run it again')), timeout)
+  const cancel = () => reject(new Error('the login was cancelled'))
+  signal?.addEventListener('abort', cancel)
+  if (signal?.aborted) cancel()
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${PATH}`,
+    answer,
+    close() {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', cancel)
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+const PATH = '/callback'
+const FIVE_MINUTES = 300_000
+
+/** The texts are our own: nothing of the request is shown. */
+function show(response: ServerResponse, status: number, text: string, onShown?: () => void): void {
+  response.writeHead(status, {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': "default-src 'none'",
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+    connection: 'close',
+  })
+  response.end(`<!doctype html><title>Toolshelf</title><p>${text}</p>`, onShown)
+}
+
+function withResolvers<Value>() {
+  let resolve: (value: Value) => void = () => {}
+  let reject: (error: Error) => void = () => {}
+  const promise = new Promise<Value>((onResolve, onReject) => {
+    resolve = onResolve
+    reject = onReject
+  })
+  return { promise, resolve, reject }
+}

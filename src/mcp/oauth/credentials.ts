@@ -1,0 +1,156 @@
+// What a login gave, in a private file per server and address: the tokens, the client that they were given to, and where
+// they are refreshed. Several processes share it.
+import { createHash, randomUUID } from 'node:crypto'
+import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import type {
+  OAuthDiscoveryState,
+  StoredOAuthClientInformation,
+  StoredOAuthTokens,
+} from '@modelcontextprotocol/client'
+import { lockFile } from '../../node/index.ts'
+
+/** @internal */
+export type Credentials = {
+  readonly server: string
+  readonly url: string
+  readonly tokens: StoredOAuthTokens
+  readonly client: StoredOAuthClientInformation
+  readonly discovery: OAuthDiscoveryState
+}
+
+/** @internal */
+export type CredentialFile = {
+  /** Undefined if there are none. A file that cannot be understood is set aside and told. */
+  read(): Promise<Credentials | undefined>
+  write(credentials: Omit<Credentials, 'server' | 'url'>): Promise<void>
+  remove(): Promise<void>
+  /** Runs while no other process does the same with this file. */
+  alone<Value>(work: () => Promise<Value>): Promise<Value>
+}
+
+export type CredentialOptions = {
+  readonly folder: string
+  readonly server: string
+  readonly url: string
+  readonly notify: (message: string) => void
+}
+
+/** `$XDG_STATE_HOME/toolshelf/tokens`, else `~/.local/state/toolshelf/tokens`. */
+export function defaultTokenFolder(
+  environment: { readonly [name: string]: string | undefined } = process.env,
+): string {
+  const { XDG_STATE_HOME: state } = environment
+  const base = state !== undefined && isAbsolute(state) ? state : join(homedir(), '.local', 'state')
+  return join(base, 'toolshelf', 'tokens')
+}
+
+/** @internal */
+export function openCredentials({ folder, server, url, notify }: CredentialOptions): CredentialFile {
+  const path = join(folder, fileFor(server, url))
+  return {
+    async read() {
+      const text = await readText(path)
+      if (text === undefined) return undefined
+      const found = parse(text)
+      if (found?.server === server && found.url === url) return found
+      const broken = `${path}.broken`
+      const isAside = await rename(path, broken).then(
+        () => true,
+        () => false,
+      )
+      // Where it is not, another process has been faster.
+      if (isAside) notify(`the stored login of "${server}" could not be read and was set aside as ${broken}`)
+      return undefined
+    },
+    async write(credentials) {
+      await makePrivate(folder)
+      await replace(path, JSON.stringify({ server, url, ...credentials }))
+    },
+    remove: () => rm(path, { force: true }),
+    async alone(work) {
+      await makePrivate(folder)
+      const release = await lockFile(`${path}.lock`, LONGEST_HOLD)
+      try {
+        return await work()
+      } finally {
+        await release()
+      }
+    },
+  }
+}
+
+/** The addresses under which a server has logins: more than one if its configuration changed. */
+export async function loggedInAddresses(folder: string, server: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    return []
+  })
+  const own = names.filter((name) => name.startsWith(`${readable(server)}-`) && name.endsWith('.json'))
+  const found = await Promise.all(own.map(async (name) => parse((await readText(join(folder, name))) ?? '')))
+  return found.flatMap((credentials) => (credentials?.server === server ? [credentials.url] : []))
+}
+
+/** Milliseconds; longer than a refresh takes. */
+const LONGEST_HOLD = 60_000
+
+function fileFor(server: string, url: string): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([server, url]))
+    .digest('hex')
+    .slice(0, 24)
+  return `${readable(server)}-${hash}.json`
+}
+
+function readable(server: string): string {
+  return server.replace(/[^A-Za-z0-9-]+/g, '_').slice(0, 40)
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new Error(`the stored login cannot be read: ${(error as Error).message}`)
+  }
+}
+
+function parse(text: string): Credentials | undefined {
+  try {
+    const found = JSON.parse(text) as Partial<Credentials> | null
+    const texts = [
+      found?.server,
+      found?.url,
+      found?.tokens?.access_token,
+      found?.client?.client_id,
+      found?.discovery?.authorizationServerUrl,
+    ]
+    return texts.every((value) => typeof value === 'string') ? (found as Credentials) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function makePrivate(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await chmod(folder, 0o700)
+}
+
+/** Whole or not at all, also if the power fails. */
+async function replace(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${randomUUID()}`
+  try {
+    const file = await open(temporary, 'wx', 0o600)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+}

@@ -1,0 +1,226 @@
+// A person logs in to a remote server: the server says where, the browser asks, the answer comes back to this machine.
+// Nothing is stored before it is whole, so that a login which is given up leaves the last one as it was.
+import { randomBytes } from 'node:crypto'
+import {
+  type AuthProvider,
+  auth,
+  computeScopeUnion,
+  discoverOAuthServerInfo,
+  extractWWWAuthenticateParams,
+  IssuerMismatchError,
+  type OAuthClientProvider,
+  type OAuthDiscoveryState,
+  RegistrationRejectedError,
+  type StoredOAuthClientInformation,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+} from '@modelcontextprotocol/client'
+import { oneLine } from '../../lib/index.ts'
+import { createRedactor } from '../redact/index.ts'
+import { openSession, type SessionOptions } from '../session/index.ts'
+import type { ServerConfig } from '../types.ts'
+import { briefFetch, createOAuth, describe } from './authorize.ts'
+import { listenForCallback } from './callback.ts'
+import { type CredentialFile, openCredentials } from './credentials.ts'
+
+export type LoginOptions = {
+  readonly config: ServerConfig
+  readonly folder: string
+  readonly clientInfo: { readonly name: string; readonly version: string }
+  readonly print: (text: string) => void
+  readonly notify: (message: string) => void
+  /** Resolves to false if there is none; left out, the person opens the address. */
+  readonly openBrowser?: (url: string) => Promise<boolean>
+  /** Of the address that the browser comes back to. */
+  readonly port?: number
+  /** One that the server's owner has registered; left out, Toolshelf registers itself. */
+  readonly client?: { readonly id: string; readonly secret?: string }
+  /** Asked for beside what the server demands. */
+  readonly scope?: string
+  /** Milliseconds until it is given up. */
+  readonly timeout?: number
+  readonly signal?: AbortSignal
+}
+
+export type LoginResult = {
+  readonly tools: number
+  /** False if the server lets everyone in and knows no login. */
+  readonly isLoggedIn: boolean
+}
+
+export async function login(options: LoginOptions): Promise<LoginResult> {
+  const { config, folder, notify } = options
+  const { name: server, transport } = config
+  if (transport.kind === 'stdio') throw new Error(`"${server}" runs on this machine and needs no login`)
+  const credentials = { folder, server, url: transport.url, notify }
+  try {
+    const asked = await knock(options)
+    if (asked.tools !== undefined && !(await hasLogin(transport.url)))
+      return { tools: asked.tools, isLoggedIn: false }
+    await authorize(options, new URL(transport.url), asked, openCredentials(credentials))
+  } catch (error) {
+    throw new Error(explain(error))
+  }
+  try {
+    return { tools: await countTools(options, createOAuth(credentials)), isLoggedIn: true }
+  } catch (error) {
+    throw new Error(`the login is stored, but the server then failed: ${explain(error)}`)
+  }
+}
+
+type Asked = { readonly tools?: number; readonly scope?: string; readonly resourceMetadataUrl?: URL }
+
+/** Comes without a token: the server lets us in, or says which login it wants. */
+async function knock(options: LoginOptions): Promise<Asked> {
+  let asked: Asked | undefined
+  const listener: AuthProvider = {
+    token: async () => undefined,
+    async onUnauthorized({ response }) {
+      asked = extractWWWAuthenticateParams(response)
+      throw new UnauthorizedError()
+    },
+  }
+  try {
+    return { tools: await countTools(options, listener) }
+  } catch (error) {
+    if (asked) return asked
+    throw error
+  }
+}
+
+/** Some servers let everyone list their tools and want a login only for calls. */
+async function hasLogin(url: string): Promise<boolean> {
+  try {
+    const found = await discoverOAuthServerInfo(url, { fetchFn: briefFetch })
+    return found.authorizationServerMetadata !== undefined
+  } catch {
+    // It has let us in; what it says of logins is not needed.
+    return false
+  }
+}
+
+async function authorize(
+  options: LoginOptions,
+  serverUrl: URL,
+  asked: Asked,
+  file: CredentialFile,
+): Promise<void> {
+  const { port, timeout, signal } = options
+  const state = randomBytes(32).toString('base64url')
+  const callback = await listenForCallback({ state, port, timeout, signal })
+  try {
+    const provider = createLoginProvider(options, callback.url, state, file)
+    const fetchFn: typeof fetch = (input, init) => briefFetch(input, { signal, ...init })
+    const scope = computeScopeUnion(asked.scope, options.scope)
+    await auth(provider, { serverUrl, fetchFn, scope, resourceMetadataUrl: asked.resourceMetadataUrl })
+    const answer = await callback.answer
+    const transport = new StreamableHTTPClientTransport(serverUrl, { authProvider: provider, fetch: fetchFn })
+    await transport.finishAuth(answer)
+  } finally {
+    callback.close()
+  }
+}
+
+type Draft = {
+  client?: StoredOAuthClientInformation
+  discovery?: OAuthDiscoveryState
+  verifier?: string
+}
+
+function createLoginProvider(
+  { client: given, config, openBrowser, print }: LoginOptions,
+  redirectUrl: string,
+  state: string,
+  file: CredentialFile,
+): OAuthClientProvider {
+  const draft: Draft = {}
+  return {
+    redirectUrl,
+    clientMetadata: {
+      client_name: 'Toolshelf',
+      redirect_uris: [redirectUrl],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+    },
+    state: () => state,
+    clientInformation(context) {
+      const metadata = draft.discovery?.authorizationServerMetadata
+      if (given) draft.client = { client_id: given.id, client_secret: given.secret, issuer: context?.issuer }
+      else if (metadata && !metadata.registration_endpoint)
+        throw new Error(noRegistration(metadata.issuer, redirectUrl))
+      return draft.client
+    },
+    saveClientInformation(client) {
+      draft.client = client
+    },
+    discoveryState: () => draft.discovery,
+    saveDiscoveryState(discovery) {
+      draft.discovery = discovery
+    },
+    codeVerifier: () => draft.verifier ?? '',
+    saveCodeVerifier(verifier) {
+      draft.verifier = verifier
+    },
+    tokens: () => undefined,
+    async saveTokens(tokens) {
+      // The SDK has saved both by now: it needed them to get here.
+      const { client, discovery } = draft as Required<Draft>
+      await file.alone(() => file.write({ tokens, client, discovery }))
+    },
+    async redirectToAuthorization({ href, protocol, hostname }) {
+      if (protocol !== 'https:' && !(protocol === 'http:' && LOOPBACK.includes(hostname)))
+        throw new Error(`its login page ${oneLine(href, 80)} is not https and was not opened`)
+      print(`Open this address to log in to "${config.name}":\n\n  ${href}\n`)
+      if (openBrowser && !(await openBrowser(href))) print('No browser could be started: open it yourself.')
+    },
+  }
+}
+
+const LOOPBACK: readonly string[] = ['127.0.0.1', '[::1]', 'localhost']
+
+function noRegistration(issuer: string, redirectUrl: string): string {
+  const { port } = new URL(redirectUrl)
+  return [
+    `${oneLine(issuer, 80)} does not let clients register themselves.`,
+    `Register one there with the redirect address ${redirectUrl},`,
+    `then run it again with --port ${port} --client-id and its id`,
+  ].join(' ')
+}
+
+async function countTools(
+  { config, clientInfo, signal }: LoginOptions,
+  provider: AuthProvider,
+): Promise<number> {
+  const session = await openSession({
+    config,
+    clientInfo,
+    capabilities: {},
+    isKnownLegacy: false,
+    authorize: provider as unknown as SessionOptions['authorize'],
+    limits: undefined,
+    redact: createRedactor(config).text,
+    signal: signal ?? new AbortController().signal,
+    onNotification: () => {},
+    onRequest: async (method) => {
+      throw new Error(`${method} is not answered during a login`)
+    },
+    onEnd: () => {},
+  })
+  try {
+    return session.capabilities.tools
+      ? (await session.list('tools/list', 'tools', config.connectTimeout)).entries.length
+      : 0
+  } finally {
+    await session.close()
+  }
+}
+
+/** What strangers sent is cut to one line; what may come from an attacker is not shown at all. */
+function explain(error: unknown): string {
+  if (error instanceof IssuerMismatchError)
+    return 'its authorization server goes by another name (issuer) than the one expected; nothing was stored'
+  if (error instanceof RegistrationRejectedError)
+    return `it does not let Toolshelf register itself (HTTP ${error.status}). If it gave you a client id, use --client-id; if it wants a key, put that in its "headers"`
+  return describe(error)
+}

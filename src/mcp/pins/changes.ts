@@ -1,0 +1,84 @@
+// What is different between two definitions of a tool: place by place, and as lines for people.
+import { cut, isContainer, spellOutInvisible, walkJson } from '../../lib/index.ts'
+import type { ListedTool } from '../types.ts'
+import { partsOf } from './fingerprint.ts'
+
+/** Undefined: there is nothing at that place. */
+export type Difference = {
+  /** `description`, `inputSchema.properties.path.default` … */
+  readonly where: string
+  readonly before: string | undefined
+  readonly after: string | undefined
+}
+
+export function differences(before: ListedTool, after: ListedTool): Difference[] {
+  const [old, young] = [placesOf(before), placesOf(after)]
+  const changed = [...young].filter(([where, text]) => old.get(where) !== text)
+  const gone = [...old].filter(([where]) => !young.has(where))
+  return [
+    ...changed.map(([where, text]) => ({ where, before: old.get(where), after: text })),
+    ...gone.map(([where, text]) => ({ where, before: text, after: undefined })),
+  ]
+}
+
+/** The places that differ, in one line: `description, inputSchema.properties.path.default and 3 more`. */
+export function outline(found: readonly Difference[], most = 3): string {
+  const rest = found.length - most
+  const named = found.slice(0, most).map(({ where }) => spellOutInvisible(where))
+  return named.join(', ') + (rest > 0 ? ` and ${rest} more` : '')
+}
+
+const MOST_LINES = 12
+const LONGEST_LINE = 160
+const CONTEXT = 40
+
+/** Lines that went (`- …`) and lines that came (`+ …`), without what both share at the start and the end. */
+export function diffLines({ before, after }: Difference): string[] {
+  const [old, young] = [linesOf(before), linesOf(after)]
+  const shortest = Math.min(old.length, young.length)
+  let start = 0
+  while (start < shortest && old[start] === young[start]) start++
+  let end = 0
+  while (end < shortest - start && old.at(-1 - end) === young.at(-1 - end)) end++
+  const [went, came] = [old.slice(start, old.length - end), young.slice(start, young.length - end)]
+  const shared = sharedStart(went[0] ?? '', came[0] ?? '')
+  return [...shown('-', went, shared), ...shown('+', came, shared)]
+}
+
+function shown(sign: '-' | '+', lines: readonly string[], shared: number): string[] {
+  const rest = lines.length - MOST_LINES
+  const excerpts = lines.slice(0, MOST_LINES).map((line, index) => {
+    const from = index === 0 && line.length > LONGEST_LINE ? Math.max(0, shared - CONTEXT) : 0
+    return `${sign} ${from > 0 ? '…' : ''}${cut(spellOutInvisible(line.slice(from, from + LONGEST_LINE * 2)), LONGEST_LINE)}`
+  })
+  return rest > 0 ? [...excerpts, `${sign} … ${rest} more lines`] : excerpts
+}
+
+function linesOf(text: string | undefined): string[] {
+  return text === undefined ? [] : text.split(/\r?\n/)
+}
+
+function sharedStart(one: string, other: string): number {
+  let length = 0
+  while (length < one.length && one[length] === other[length]) length++
+  return length
+}
+
+function placesOf(tool: ListedTool): Map<string, string> {
+  const places = new Map<string, string>()
+  for (const [part, whole] of Object.entries(partsOf(tool))) {
+    if (whole === undefined) continue
+    for (const { path, value } of walkJson(whole, part, isShort))
+      if (!isContainer(value) || isShort(value)) places.set(path, printed(value))
+  }
+  return places
+}
+
+/** Lists of words and numbers, such as `required` and `enum`, are read as one value. */
+function isShort(value: object): boolean {
+  return Array.isArray(value) ? !value.some(isContainer) : Object.keys(value).length === 0
+}
+
+function printed(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')
+}

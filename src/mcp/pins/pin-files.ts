@@ -1,0 +1,233 @@
+// Pins on disk: one file per server, replaced as a whole, so that a reader never sees half of one.
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { lockFile } from '../../node/index.ts'
+import type { ListedTool } from '../types.ts'
+
+/** What can be pinned: tools, prompts, and what a server says of itself. */
+export type PinKind = 'tool' | 'prompt' | 'instructions'
+
+export type Pin = {
+  /** Of a tool unless it says otherwise. */
+  readonly kind?: Exclude<PinKind, 'tool'>
+  readonly name: string
+  readonly accepted: Seen
+  /** The newest definition, where it is another one. */
+  readonly newest?: Seen
+  /** The server does not list it any more. It stays pinned: leaving and coming back makes no change accepted. */
+  readonly isMissing?: true
+}
+
+export type Seen = {
+  readonly hash: string
+  /** When it was first seen, or the first of the changes that wait. */
+  readonly since: string
+  /** Undefined when it is too large to be kept. */
+  readonly definition?: ListedTool
+}
+
+/** By `pinKey`. */
+export type PinnedTools = ReadonlyMap<string, Pin>
+
+export function pinKey(kind: PinKind, name: string): string {
+  return `${kind} ${name}`
+}
+
+export type PinFiles = {
+  /** Undefined for a server never seen. Never rejects, as all of these. */
+  read(server: string): Promise<PinnedTools | undefined>
+  write(server: string, pins: PinnedTools): Promise<void>
+  /** False when there was nothing. */
+  remove(server: string): Promise<boolean>
+  all(): Promise<ReadonlyMap<string, PinnedTools>>
+  /** Runs the work while no other process changes the server's file. */
+  alone<Result>(server: string, work: () => Promise<Result>): Promise<Result>
+}
+
+const VERSION = 1
+const KINDS: ReadonlySet<unknown> = new Set(['prompt', 'instructions'])
+/** Of definitions in one file; beyond, only hashes are kept. */
+const MOST_CHARACTERS = 4_000_000
+
+export function openPinFiles(folder: string | undefined, notify: (message: string) => void): PinFiles {
+  /** What could not be written, by server. */
+  const memory = new Map<string, PinnedTools>()
+  /** Files that are there and cannot be read: never overwritten. */
+  const unread = new Set<string>()
+  let hasTold = false
+
+  const tellOnce = (error: unknown) => {
+    if (!hasTold)
+      notify(`pins cannot be kept in ${folder} (${reasonOf(error)}): they hold for this run only.`)
+    hasTold = true
+  }
+  const pathOf = (server: string) => (folder === undefined ? undefined : join(folder, fileNameOf(server)))
+
+  const setAside = async (path: string, reason: string) => {
+    notify(
+      `${path} is broken (${reason}). It is now ${path}.broken, and that server's tools are pinned anew.`,
+    )
+    await rename(path, `${path}.broken`).catch((error) => {
+      if (!isAbsent(error)) tellOnce(error)
+    })
+  }
+  const readPath = async (path: string): Promise<PinFile | undefined> => {
+    const text = await readFile(path, 'utf8')
+    try {
+      return parse(text)
+    } catch (error) {
+      await setAside(path, reasonOf(error))
+      return undefined
+    }
+  }
+  const paths = async (): Promise<string[]> => {
+    if (folder === undefined) return []
+    const names = await readdir(folder).catch((error) => {
+      if (!isAbsent(error)) tellOnce(error)
+      return []
+    })
+    return names.filter((name) => name.endsWith('.json')).map((name) => join(folder, name))
+  }
+
+  return {
+    async read(server) {
+      const path = pathOf(server)
+      const kept = memory.get(server)
+      if (kept || path === undefined) return kept
+      try {
+        const file = await readPath(path)
+        unread.delete(server)
+        return file && byName(file)
+      } catch (error) {
+        if (isAbsent(error)) return undefined
+        unread.add(server)
+        tellOnce(error)
+        return undefined
+      }
+    },
+    async write(server, pins) {
+      const path = pathOf(server)
+      if (path === undefined || unread.has(server)) return void memory.set(server, pins)
+      try {
+        await replace(path, print(server, pins))
+        memory.delete(server)
+      } catch (error) {
+        memory.set(server, pins)
+        tellOnce(error)
+      }
+    },
+    async alone(server, work) {
+      const path = pathOf(server)
+      const release = path === undefined ? undefined : await lock(`${path}.lock`)
+      try {
+        return await work()
+      } finally {
+        await release?.().catch(() => {})
+      }
+    },
+    async remove(server) {
+      const wasKept = memory.delete(server)
+      const path = pathOf(server)
+      if (path === undefined) return wasKept
+      try {
+        await rm(path)
+        return true
+      } catch (error) {
+        if (!isAbsent(error)) tellOnce(error)
+        return wasKept
+      }
+    },
+    async all() {
+      const found = new Map<string, PinnedTools>()
+      for (const path of await paths()) {
+        const file = await readPath(path).catch(tellOnce)
+        if (file && path === pathOf(file.server)) found.set(file.server, byName(file))
+      }
+      return new Map([...found, ...memory].sort(([a], [b]) => (a < b ? -1 : 1)))
+    },
+  }
+}
+
+/** Milliseconds; a file is read and written in far less. */
+const LONGEST_HOLD = 5000
+
+/** Where no lock can be made no file can be written either. */
+async function lock(path: string): Promise<(() => Promise<void>) | undefined> {
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    return await lockFile(path, LONGEST_HOLD)
+  } catch {
+    return undefined
+  }
+}
+
+type PinFile = { readonly version: number; readonly server: string; readonly tools: readonly Pin[] }
+
+function byName({ tools }: PinFile): PinnedTools {
+  return new Map(tools.map((pin) => [pinKey(pin.kind ?? 'tool', pin.name), pin]))
+}
+
+/** A readable part for people, a hash for names that differ only in what a file's name cannot hold. */
+function fileNameOf(server: string): string {
+  const readable = server.replace(/[^A-Za-z0-9-]+/g, '_').slice(0, 40)
+  return `${readable}-${createHash('sha256').update(server).digest('hex').slice(0, 16)}.json`
+}
+
+async function replace(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const temporary = `${path}.${randomUUID()}`
+  try {
+    await writeFile(temporary, text, { mode: 0o600, flush: true })
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {}) // The error that counts is the one before.
+    throw error
+  }
+}
+
+/** A line per tool, so that files can be compared by eye. */
+function print(server: string, pins: PinnedTools): string {
+  let characters = 0
+  const lines = [...pins.values()].map((pin) => {
+    const line = characters < MOST_CHARACTERS ? JSON.stringify(pin) : ''
+    characters += line.length
+    return line !== '' && characters <= MOST_CHARACTERS ? line : JSON.stringify(withoutDefinitions(pin))
+  })
+  return `{"version":${VERSION},"server":${JSON.stringify(server)},"tools":[\n${lines.join(',\n')}\n]}\n`
+}
+
+function withoutDefinitions({ accepted, newest, ...pin }: Pin): Pin {
+  const bare = ({ hash, since }: Seen) => ({ hash, since })
+  return { ...pin, accepted: bare(accepted), ...(newest && { newest: bare(newest) }) }
+}
+
+function parse(text: string): PinFile {
+  const file = JSON.parse(text) as PinFile
+  if (file?.version !== VERSION) throw new Error('it is of another version')
+  if (typeof file.server !== 'string' || !Array.isArray(file.tools) || !file.tools.every(isPin))
+    throw new Error('it does not hold pins')
+  return file
+}
+
+function isPin(value: Pin | null): boolean {
+  return (
+    (value?.kind === undefined || KINDS.has(value.kind)) &&
+    typeof value?.name === 'string' &&
+    isSeen(value.accepted) &&
+    (!value.newest || isSeen(value.newest))
+  )
+}
+
+function isSeen(value: Seen | undefined): boolean {
+  const isDefinition = value?.definition === undefined || typeof value.definition?.name === 'string'
+  return typeof value?.hash === 'string' && typeof value.since === 'string' && isDefinition
+}
+
+function isAbsent(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

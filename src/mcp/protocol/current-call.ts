@@ -1,0 +1,16 @@
+// Knows, while a message of a server is read, to which call of a client it belongs.
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** A call of a client, from its request to its end. */
+export type Call = {
+  /** The server has answered a call that was given up: it will not ask about it any more. */
+  answered(): void
+}
+
+/** Holds the call in the context of everything that arrives in answer to it. */
+export const callContext = new AsyncLocalStorage<Call>()
+
+/** Returns the call whose request is being sent, or whose answer is being read. */
+export function currentCall(): Call | undefined {
+  return callContext.getStore()
+}

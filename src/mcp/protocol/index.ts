@@ -1,0 +1,9 @@
+// The door of mcp/protocol: what other folders use of it.
+
+export { CallError, complaint, isAnswer, isUndelivered } from './call-error.ts'
+export { type Call, callContext, currentCall } from './current-call.ts'
+export { isReservedKey, passableMeta, withPassableMeta } from './meta.ts'
+export { headerFault } from './param-headers.ts'
+export { ENDED, moreRights, reasonFor, withLastWords } from './reasons.ts'
+export { SessionError } from './session-error.ts'
+export { isForModel, isForPages } from './visibility.ts'

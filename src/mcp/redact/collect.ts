@@ -1,0 +1,241 @@
+// Collects the secrets of one server's configuration, whatever form they are written in.
+import type { ServerConfig } from '../types.ts'
+import { isHarmless, isKeyLike, isSecretName, isSecretSetting, isSecretWord } from './shapes.ts'
+
+/** Values that must not be shown. */
+export type Secrets = ReadonlySet<string>
+
+/** A `setting` is hidden unless it is harmless; a `word` of a command line only where it looks like a secret. */
+type Source = 'setting' | 'word'
+
+const MOST_DEPTH = 20
+const SHORTEST_LINE = 16
+const PUBLIC_HEADERS =
+  /^(?:accept(?:-.*)?|content-.*|user-agent|cache-control|host|connection|origin|referer|mcp-.*)$/i
+
+export function collectSecrets({ transport, variables = {} }: ServerConfig): Secrets {
+  const secrets = new Set<string>()
+  for (const [name, value] of Object.entries(variables)) take(value, name, 'setting', secrets)
+  if (transport.kind === 'stdio') {
+    for (const [name, value] of Object.entries(transport.env)) take(value, name, 'setting', secrets)
+    takeArguments(transport.args, secrets)
+  } else {
+    for (const [name, value] of Object.entries(transport.headers)) takeHeader(name, value, secrets)
+    takeAddress(transport.url, secrets)
+  }
+  return secrets
+}
+
+/** Any value under a name; of a composite one its parts. */
+function take(given: string, name: string, source: Source, secrets: Set<string>, depth = 0): void {
+  const value = unquoted(given.trim())
+  if (value === '' || depth > MOST_DEPTH || takeComposite(value, name, source, secrets, depth)) return
+  const isSecret =
+    source === 'setting' ? isSecretSetting(value, name) : isSecretName(name) && value.length > 3
+  if ((isSecret || (source === 'word' && isSecretWord(value))) && !isHarmless(value)) secrets.add(value)
+  takeParts(value, secrets)
+}
+
+/** JSON, credentials with their scheme, an address, fields of a connection. False when it is none of them. */
+function takeComposite(
+  value: string,
+  name: string,
+  source: Source,
+  secrets: Set<string>,
+  depth: number,
+): boolean {
+  const isComposite =
+    takeJson(value, name, source, secrets, depth) ||
+    takeCredentials(value, secrets) ||
+    takeAddress(value, secrets) ||
+    takeFields(value, secrets, depth)
+  // Under a secret's name the whole is one, too, whatever it looks like.
+  if (isComposite && source === 'setting' && isSecretName(name) && !isHarmless(value)) secrets.add(value)
+  return isComposite
+}
+
+const SCHEME = /^(?:Bearer|Basic|Token|ApiKey|Api-Key|Digest|Negotiate|PRIVATE-TOKEN)[ :]+/i
+
+/** `Bearer x`, `ApiKey id:x`, `Basic dXNlcjpwYXNz`. False when it is none. */
+function takeCredentials(value: string, secrets: Set<string>): boolean {
+  const credentials = value.replace(SCHEME, '')
+  if (credentials === value || /\s/.test(credentials)) return false
+  if (credentials.length >= 4 && !isHarmless(credentials)) secrets.add(credentials)
+  for (const text of [credentials, decodedBase64(credentials) ?? '']) {
+    const [, password = ''] = /^[^:]*:(.+)$/s.exec(text) ?? []
+    if (password.length >= 4) secrets.add(password)
+  }
+  return true
+}
+
+/** What base64 stands for, if that is readable text. */
+function decodedBase64(value: string): string | undefined {
+  if (value.length < 12 || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(value)) return undefined
+  const decoded = Buffer.from(value, 'base64').toString('utf8')
+  return /^(?:[\t\n\r]|[^\p{Cc}\ufffd]){6,}$/u.test(decoded) ? decoded : undefined
+}
+
+/** A public header may still hold a key: `User-Agent: x (key …)`, `Referer: https://x?token=…`. */
+function takeHeader(name: string, value: string, secrets: Set<string>): void {
+  const isPublic = PUBLIC_HEADERS.test(name) && !isSecretName(name)
+  take(value, name, isPublic ? 'word' : 'setting', secrets)
+}
+
+/** Single lines of a key, the key-like words of a list, what base64 stands for. */
+function takeParts(value: string, secrets: Set<string>): void {
+  const decoded = secrets.has(value) ? decodedBase64(value) : undefined
+  if (decoded !== undefined) secrets.add(decoded)
+  const [, password = ''] =
+    /^[^\s:@/]+:([^\s@]{4,})(?:@\S+)?$/.exec(decoded ?? (value.includes('@') ? value : '')) ?? []
+  if (password !== '') secrets.add(password)
+  // Some write the line breaks of a key as `\n`.
+  const lines = value.split(/\s*(?:\n|\\n)\s*/)
+  if (lines.length > 1)
+    for (const line of lines) if (line.length >= SHORTEST_LINE && !/^-{5}/.test(line)) secrets.add(line)
+  const words = value.split(/[\s,;|"'`]+/)
+  if (words.length > 1) for (const word of words) if (isKeyLike(word)) secrets.add(word)
+}
+
+/** Every text inside a JSON value, under its key. False when it is none. */
+function takeJson(value: string, name: string, source: Source, secrets: Set<string>, depth: number): boolean {
+  if (!/^[[{]/.test(value)) return false
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(value)
+  } catch {
+    return false
+  }
+  const visit = (item: unknown, key: string, as: Source, level: number): void => {
+    if (level > MOST_DEPTH) return
+    if (typeof item === 'string') take(item, key, as, secrets, level + 1)
+    else if (typeof item === 'number' && isSecretName(key)) take(String(item), key, as, secrets, level + 1)
+    else if (Array.isArray(item)) for (const one of item) visit(one, key, as, level + 1)
+    else if (typeof item === 'object' && item !== null)
+      for (const [inner, one] of Object.entries(item))
+        visit(one, inner, SETTINGS.test(key) ? 'setting' : as, level + 1)
+  }
+  visit(parsed, name, source, depth)
+  return true
+}
+
+/** Objects whose values are settings, wherever they stand. */
+const SETTINGS = /^(?:env|environment|headers?|http_headers)$/i
+
+/**
+ * What an address holds besides its place: user and password, values of its query and fragment, key-like parts of its
+ * path. Read by hand, because passwords often hold what a URL must not. False when it is no address.
+ */
+function takeAddress(value: string, secrets: Set<string>): boolean {
+  const match = /^(?:jdbc:)?[a-z][a-z0-9+.-]*:\/\/([^\s]*)$/is.exec(value)
+  if (!match) return false
+  const { users, rest } = splitUser(match[1] ?? '')
+  for (const user of users) {
+    const [name = '', ...password] = user.split(':')
+    if (password.length > 0) addDecoded(password.join(':'), secrets)
+    else if (isSecretWord(name)) addDecoded(name, secrets)
+  }
+  const [place = '', ...query] = rest.split(/[?#]/)
+  for (const part of place.split('/').slice(1)) if (isSecretWord(part)) addDecoded(part, secrets)
+  for (const pair of query.join('&').split('&')) {
+    const [, parameter = '', text = ''] = /^([^=]*)=(.*)$/s.exec(pair) ?? []
+    const decoded = decode(text)
+    if (isSecretSetting(decoded, parameter)) addDecoded(text, secrets)
+  }
+  return true
+}
+
+/** User and password end at the last `@` in front of the path; a password that holds a slash ends at the last of all. */
+function splitUser(address: string): { readonly users: readonly string[]; readonly rest: string } {
+  const end = address.search(/[/?#]/)
+  const authority = end < 0 ? address : address.slice(0, end)
+  const isPort = /^[^@:]+:\d+$/.test(authority)
+  const ends = [
+    authority.lastIndexOf('@'),
+    authority.includes(':') && !isPort ? address.lastIndexOf('@') : -1,
+  ]
+  const users = ends.filter((at) => at > 0).map((at) => address.slice(0, at))
+  return { users, rest: address.slice(Math.max(0, ends[0]! + 1)) }
+}
+
+function addDecoded(text: string, secrets: Set<string>): void {
+  for (const form of [text, decode(text)]) if (form.length >= 4 && !isHarmless(form)) secrets.add(form)
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** `Server=db;User Id=sa;Password=x` and `host=db user=sa password=x`. False when it is neither. */
+function takeFields(value: string, secrets: Set<string>, depth: number): boolean {
+  const fields = value.includes(';') ? value.split(';') : value.split(/\s+(?=[\w.-]+=)/)
+  const pairs = fields.map((field) => /^\s*([\w. -]{1,60}?)\s*=\s*(.*)$/s.exec(field))
+  if (fields.length < 2 || !pairs[0] || pairs.filter(Boolean).length < 2) return false
+  for (const pair of pairs) if (pair) take(pair[2] ?? '', pair[1] ?? '', 'setting', secrets, depth + 1)
+  return true
+}
+
+/** The words of a command line: assignments, headers, flags that name a secret, and what looks like a key. */
+function takeArguments(args: readonly string[], secrets: Set<string>): void {
+  const program = args.findIndex((argument) => !argument.startsWith('-'))
+  args.forEach((argument, index) => {
+    // The first word names what runs: `npx -y secrets-manager-mcp`.
+    if (index !== program || isKeyLike(argument) || /[=:\s]/.test(argument))
+      takeArgument(argument, args[index - 1] ?? '', secrets)
+    const words = shellWords(argument)
+    // A script in one argument, as `sh -c` takes it.
+    if (words.length > 1) takeArguments(words, secrets)
+  })
+}
+
+function takeArgument(argument: string, before: string, secrets: Set<string>): void {
+  const [, flag, inline] = /^(-{1,2}[\w.-]+)(?:=(.*))?$/s.exec(argument) ?? []
+  const flagBefore = /^-{1,2}[\w.-]+$/.test(before) ? before : ''
+  if (flag === undefined) takeBehind(flagBefore, argument, secrets)
+  else if (inline !== undefined) takeBehind(flag, inline, secrets)
+  else if (isKeyLike(argument.replace(/^-+/, ''))) secrets.add(argument)
+}
+
+/** A value behind a flag, or alone. */
+function takeBehind(flag: string, value: string, secrets: Set<string>): void {
+  const [, name, assigned] = /^([A-Za-z_][\w.-]*)=(.*)$/s.exec(value) ?? []
+  const [, header, content] = HEADER.exec(value) ?? []
+  const [, password] = USER_FLAG.test(flag) ? (/^[^:\s]+:(.+)$/s.exec(value) ?? []) : []
+  if (password !== undefined) secrets.add(password)
+  if (name !== undefined && assigned !== undefined && !takeFieldsOf(value, secrets))
+    take(assigned, name, 'setting', secrets)
+  else if (header !== undefined && content !== undefined && isHeader(header, value))
+    takeHeader(header, content, secrets)
+  else take(value, flag, 'word', secrets)
+}
+
+const HEADER = /^([A-Za-z][A-Za-z0-9-]*):\s*(\S.*)$/s
+const USER_FLAG = /^(?:-u|--user|--userpwd|--basic-auth|--proxy-user|--credentials?)$/
+
+/** `Name: value`; without the space only where the name is one of a header that holds a secret. */
+function isHeader(name: string, whole: string): boolean {
+  return (
+    !/^[a-z][a-z0-9+.-]*:\/\//i.test(whole) &&
+    (/^[^:]+:\s/.test(whole) || isSecretName(name) || /^x-/i.test(name))
+  )
+}
+
+function takeFieldsOf(value: string, secrets: Set<string>): boolean {
+  return /[;\s]/.test(value) && takeFields(value, secrets, 0)
+}
+
+/** Words as a shell would part them; one for a text without blanks. */
+function shellWords(text: string): string[] {
+  if (!/\s/.test(text.trim())) return [text]
+  const words = text.match(/(?:[^\s"']+|"(?:[^"\\]|\\.)*"|'[^']*')+/g) ?? []
+  return words.map((word) =>
+    word.replace(/"((?:[^"\\]|\\.)*)"|'([^']*)'/g, (_, double, single) => double ?? single),
+  )
+}
+
+function unquoted(value: string): string {
+  return /^(["']).*\1$/s.test(value) && value.length > 2 ? value.slice(1, -1) : value
+}

@@ -1,0 +1,147 @@
+// Finds many literal texts in one pass, whatever their case, also where line breaks, terminal sequences or characters
+// that are not shown part them.
+import { SEQUENCES, UNSEEN } from '../../lib/index.ts'
+
+export type Pattern = {
+  readonly text: string
+  /** Base64 means something else in another case; the whole run of its characters is taken. */
+  readonly isBase64?: boolean
+}
+
+export type Range = { readonly start: number; readonly end: number }
+
+/** Finds the ranges of a text that hold a pattern, in order, joined where they touch. */
+export type Matcher = (text: string) => readonly Range[]
+
+/** Of characters: the table below is looked up by so many. */
+const PREFIX = 3
+const SLOTS = 1 << 16
+
+export function createMatcher(patterns: readonly Pattern[]): Matcher {
+  const find = createFinder(patterns.map((pattern) => ({ pattern, folded: fold(pattern.text).text })))
+  // A line may break at a blank of a secret, and take it away.
+  const blanks = patterns.filter(({ text }) => /\s/.test(text))
+  const findWithoutBlanks = createFinder(
+    blanks.map((pattern) => ({ pattern, folded: fold(pattern.text, WITH_BLANKS).text })),
+  )
+  return (text) =>
+    joined([
+      ...(find?.(fold(text)) ?? []),
+      ...(find && ESCAPE.test(text) ? find(fold(text, WITH_SEQUENCES)) : []),
+      ...(findWithoutBlanks?.(fold(text, WITH_BLANKS)) ?? []),
+    ])
+}
+
+type FoldedPattern = { readonly pattern: Pattern; readonly folded: string }
+
+/** Finds patterns in a text that was folded as they were; undefined where there are none. */
+function createFinder(patterns: readonly FoldedPattern[]): ((text: Folded) => Range[]) | undefined {
+  const bySlot = new Map<number, FoldedPattern[]>()
+  const isUsed = new Uint8Array(SLOTS)
+  for (const { pattern, folded: written } of patterns) {
+    const folded = lower(written)
+    if (folded.length < PREFIX) continue
+    const slot = slotAt(folded, 0)
+    isUsed[slot] = 1
+    const others = bySlot.get(slot)
+    if (others) others.push({ folded, pattern })
+    else bySlot.set(slot, [{ folded, pattern }])
+  }
+  if (bySlot.size === 0) return undefined
+  return ({ text: whole, positions }) => {
+    const read = lower(whole)
+    const found: Range[] = []
+    /** Where the last run of base64 ends that was taken: what is inside it need not be taken again. */
+    let taken = 0
+    for (let at = 0; at + PREFIX <= read.length; at++) {
+      const slot = slotAt(read, at)
+      if (isUsed[slot] === 0) continue
+      for (const { folded, pattern } of bySlot.get(slot) ?? []) {
+        if (!read.startsWith(folded, at)) continue
+        if (!pattern.isBase64) found.push({ start: at, end: at + folded.length })
+        else if (at >= taken && whole.startsWith(pattern.text, at)) {
+          const run = widened(whole, at, at + folded.length)
+          found.push(run)
+          taken = run.end
+        }
+      }
+    }
+    return found.map(({ start, end }) => ({
+      start: positions ? positions[start]! : start,
+      end: positions ? positions[end - 1]! + 1 : end,
+    }))
+  }
+}
+
+function slotAt(text: string, at: number): number {
+  return ((text.charCodeAt(at) * 31 + text.charCodeAt(at + 1)) * 31 + text.charCodeAt(at + 2)) & (SLOTS - 1)
+}
+
+const BASE64 = /[A-Za-z0-9+/=_-]/
+
+function widened(text: string, start: number, end: number): Range {
+  let [first, last] = [start, end]
+  while (first > 0 && BASE64.test(text[first - 1]!)) first--
+  while (last < text.length && BASE64.test(text[last]!)) last++
+  return { start: first, end: last }
+}
+
+function joined(ranges: readonly Range[]): Range[] {
+  const sorted = [...ranges].sort((a, b) => a.start - b.start)
+  const merged: { start: number; end: number }[] = []
+  for (const { start, end } of sorted) {
+    const last = merged.at(-1)
+    if (last && start <= last.end) last.end = Math.max(last.end, end)
+    else merged.push({ start, end })
+  }
+  return merged
+}
+
+/** Colours, line breaks with the blanks behind them, and characters that are not shown. */
+const PARTING = new RegExp(`\\u001b\\[[\\d;?]*[ -/]*[@-~]|[\\r\\n]+[ \\t]*|${UNSEEN.source}`, 'gu')
+/** The same without whole sequences, as a terminal shows it: a sequence may end with the first character of a secret. */
+const WITH_SEQUENCES = new RegExp(`${SEQUENCES.source}|${PARTING.source}`, 'gu')
+/** Sequences and all blanks. */
+const WITH_BLANKS = new RegExp(`${WITH_SEQUENCES.source}|\\s`, 'gu')
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it begins every sequence
+const ESCAPE = /[\u001b\u0090-\u009f]/
+
+type Folded = { readonly text: string; readonly positions: readonly number[] | undefined }
+
+/** The text without what may part a secret, and where each of its characters stood; no positions if nothing was. */
+function fold(text: string, parting = PARTING): Folded {
+  if (text.search(parting) < 0) return { text, positions: undefined }
+  const positions: number[] = []
+  let kept = ''
+  let from = 0
+  const keep = (end: number) => {
+    for (let at = from; at < end; at++) positions.push(at)
+    kept += text.slice(from, end)
+  }
+  for (const { 0: found, index } of text.matchAll(parting)) {
+    keep(BREAK.test(found) ? endWithoutBlanks(text, from, index) : index)
+    from = index + found.length
+  }
+  keep(text.length)
+  return { text: kept, positions }
+}
+
+const BREAK = /^[\r\n]/
+
+/** By hand: an expression for blanks in front of a line break takes quadratic time where there is no line break. */
+function endWithoutBlanks(text: string, from: number, end: number): number {
+  let at = end
+  while (at > from && (text[at - 1] === ' ' || text[at - 1] === '\t')) at--
+  return at
+}
+
+/** Lower case, character by character: some letters would become two. */
+function lower(text: string): string {
+  const folded = text.toLowerCase()
+  return folded.length === text.length
+    ? folded
+    : Array.from({ length: text.length }, (_, at) => {
+        const one = text[at]!.toLowerCase()
+        return one.length === 1 ? one : text[at]
+      }).join('')
+}

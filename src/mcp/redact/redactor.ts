@@ -1,0 +1,145 @@
+// Hides the secrets of a server's configuration in everything of it that is shown, relayed or stored.
+//
+// The rule. Hidden are values of `env`, `headers` and `${}`, values of `NAME=value` and header-like arguments, values
+// behind flags that name a secret, passwords, query values and key-like path parts of addresses and connection strings,
+// texts in JSON under secret names, and any argument that looks like a generated key; as they are, in any case, escaped,
+// URL-, hex- or base64-encoded, parted by line breaks, and pieces of twelve characters of long keys. Not hidden are
+// values of fewer than six characters (four under a secret's name) and plainly harmless ones: common words, regions,
+// hosts, paths, dates, versions, and outside of secret names short words and numbers. `shapes.ts` is the whole list.
+import type { AuthProvider } from '@modelcontextprotocol/client'
+import { cleanText } from '../../lib/index.ts'
+import type { RemoteConfig, ServerConfig, StdioConfig } from '../types.ts'
+import { collectSecrets } from './collect.ts'
+import { patternsFor } from './forms.ts'
+import { createMatcher, type Matcher, type Range } from './matcher.ts'
+
+export type Redactor = {
+  /** The text with every secret replaced. */
+  text(text: string): string
+  /** False where the text holds no secret. */
+  hasSecret(text: string): boolean
+  /** The same for every text inside plain data. Undefined for data too large or too deep to be copied. */
+  data<Data>(data: Data): Data | undefined
+  /** The same error, its message, stack, data and causes without secrets, and its message harmless. */
+  error(error: unknown): unknown
+  /** The configuration as it may be shown. */
+  config(): ServerConfig
+  /** One more secret, learned later: a token of a login. */
+  add(secret: string): void
+}
+
+export const HIDDEN = '[hidden]'
+/** Longer texts are cut before they are searched. */
+const MOST_CHARACTERS = 1_000_000
+const MOST_CAUSES = 5
+const MOST_LEARNED = 20
+const SHORTEST_LEARNED = 8
+
+export function createRedactor(config: ServerConfig): Redactor {
+  const learned: string[] = []
+  let matcher: Matcher | undefined
+  let shown: ServerConfig | undefined
+
+  /** Made at the first use: most servers never say anything. */
+  function match(text: string): readonly Range[] {
+    matcher ??= createMatcher(patternsFor([...collectSecrets(config), ...learned]))
+    return matcher(text)
+  }
+
+  function redact(given: string): string {
+    const text = given.length > MOST_CHARACTERS ? `${given.slice(0, MOST_CHARACTERS)}…` : given
+    let rest = ''
+    let from = 0
+    for (const { start, end } of match(text)) {
+      rest += text.slice(from, start) + HIDDEN
+      from = end
+    }
+    return rest + text.slice(from)
+  }
+
+  function data<Data>(given: Data): Data | undefined {
+    if (given === undefined) return given
+    try {
+      const json = JSON.stringify(given)
+      if (json.length > MOST_CHARACTERS) return undefined
+      return JSON.parse(json, (_, value) => {
+        if (typeof value === 'string') return redact(value)
+        if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+        return Object.fromEntries(Object.entries(value).map(([key, item]) => [redact(key), item]))
+      })
+    } catch {
+      return undefined
+    }
+  }
+
+  /** That of some errors cannot be written. */
+  function rewrite(error: { [field: string]: unknown }, field: string, value: unknown): void {
+    if (error[field] === value) return
+    Object.defineProperty(error, field, { value, writable: true, configurable: true })
+  }
+
+  function error(given: unknown): unknown {
+    let one = given
+    for (let depth = 0; depth < MOST_CAUSES && one instanceof Error; depth++) {
+      const own = one as Error & { [field: string]: unknown }
+      rewrite(own, 'message', cleanText(redact(own.message)))
+      if (own.stack !== undefined) rewrite(own, 'stack', redact(own.stack))
+      if (own.data !== undefined) rewrite(own, 'data', data(own.data))
+      one = own.cause
+    }
+    return given
+  }
+
+  return {
+    text: redact,
+    hasSecret: (text) => match(text).length > 0,
+    data,
+    error,
+    config() {
+      shown ??= shownConfig(config, redact)
+      return shown
+    },
+    add(secret) {
+      if (secret.length < SHORTEST_LEARNED || learned.includes(secret)) return
+      learned.push(secret)
+      if (learned.length > MOST_LEARNED) learned.shift()
+      matcher = undefined
+      shown = undefined
+    },
+  }
+}
+
+/** The same provider; the tokens it gives are hidden from then on. */
+export function watchTokens(
+  provider: AuthProvider | undefined,
+  redactor: Redactor,
+): AuthProvider | undefined {
+  return (
+    provider && {
+      async token() {
+        const token = await provider.token()
+        if (token !== undefined) redactor.add(token)
+        return token
+      },
+      ...(provider.onUnauthorized ? { onUnauthorized: (context) => provider.onUnauthorized!(context) } : {}),
+    }
+  )
+}
+
+/** Every value of `env` and `headers` is hidden here: what it is called is all that a reader needs. */
+function shownConfig(config: ServerConfig, redact: (text: string) => string): ServerConfig {
+  const { variables: _, ...rest } = config
+  return { ...rest, transport: shownTransport(config.transport, redact) }
+}
+
+function shownTransport(
+  transport: StdioConfig | RemoteConfig,
+  redact: (text: string) => string,
+): StdioConfig | RemoteConfig {
+  const hidden = (values: { readonly [name: string]: string }) =>
+    Object.fromEntries(Object.keys(values).map((name) => [name, HIDDEN]))
+  if (transport.kind !== 'stdio')
+    return { ...transport, url: redact(transport.url), headers: hidden(transport.headers) }
+  const { command, args, env } = transport
+  return { ...transport, command: redact(command), args: args.map(redact), env: hidden(env) }
+}

@@ -1,0 +1,83 @@
+// What a server lists, page by page, as far as it has an end: in pages, in size and in time.
+
+import { createSlices, seconds, within } from '../../node/index.ts'
+import { SilenceError } from './patience.ts'
+
+type Fields = { readonly [name: string]: unknown }
+
+export type Listed = {
+  readonly entries: readonly unknown[]
+  /** There was more than is taken. */
+  readonly isCut: boolean
+  /** For how long the server says that it stays as it is: the shortest of its pages. */
+  readonly ttlMs: number | undefined
+}
+
+const MOST_PAGES = 1000
+const MOST_ENTRIES = 50_000
+/** Characters of JSON: what is listed is read, compared and indexed. */
+const MOST_CHARACTERS = 16_000_000
+
+/** `ask` gets one page. */
+export async function listAll(
+  ask: (params: Fields | undefined) => Promise<Fields>,
+  field: string,
+  timeout: number,
+): Promise<Listed> {
+  const entries: unknown[] = []
+  const seen = new Set<unknown>()
+  let cursor: unknown
+  let size = 0
+  let isLate = false
+  let ttlMs: number | undefined
+  const hasRoom = () => !isLate && entries.length < MOST_ENTRIES && size < MOST_CHARACTERS
+  const sliceOver = createSlices()
+  /** Takes the entries of a page; false where not all of them have room. */
+  const take = async (found: readonly unknown[]) => {
+    for (const entry of found) {
+      const length = lengthOf(entry)
+      await sliceOver(length)
+      size += length
+      if (entries.length >= MOST_ENTRIES || size > MOST_CHARACTERS) return false
+      entries.push(entry)
+    }
+    return true
+  }
+  const walk = async () => {
+    for (let page = 0; page < MOST_PAGES && hasRoom(); page++) {
+      const result = await ask(cursor === undefined ? undefined : { cursor })
+      const found = result?.[field]
+      if (!Array.isArray(found)) throw new Error(`its answer holds no list of ${field}`)
+      if (!(await take(found))) return true
+      ttlMs = page === 0 ? ttlOf(result) : shorter(ttlMs, ttlOf(result))
+      cursor = result.nextCursor
+      if (typeof cursor !== 'string' || seen.has(cursor)) return false
+      seen.add(cursor)
+      size += cursor.length
+    }
+    return true
+  }
+  const late = `it did not list its ${field} within ${seconds(timeout)}`
+  const isCut = await within(walk(), timeout, late).catch((error: Error) => {
+    isLate = true
+    throw error.cause instanceof SilenceError ? new Error(late, { cause: error }) : error
+  })
+  return { entries, isCut, ttlMs }
+}
+
+function ttlOf({ ttlMs }: Fields): number | undefined {
+  return typeof ttlMs === 'number' && ttlMs >= 0 ? ttlMs : undefined
+}
+
+function shorter(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : Math.min(one, other)
+}
+
+/** What cannot be written for its depth is left out later on, and counts as if it were large. */
+function lengthOf(entry: unknown): number {
+  try {
+    return JSON.stringify(entry)?.length ?? 0
+  } catch {
+    return MOST_CHARACTERS / 8
+  }
+}

@@ -1,0 +1,79 @@
+// What the newer protocol does otherwise: a question belongs to a call, which is sent again with the answer; and what was
+// once said for a connection is said with each request.
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type Client,
+  LOG_LEVEL_META_KEY,
+  type McpSubscription,
+} from '@modelcontextprotocol/client'
+import { passableMeta } from '../protocol/index.ts'
+import type { Asker } from '../types.ts'
+import type { Fields, SessionCallOptions } from './session.ts'
+
+export type Modern = {
+  /** Sends as often as the server asks something back; `send` takes what a round adds to the parameters. */
+  inRounds(send: (added: Fields) => Promise<Fields>, given: SessionCallOptions): Promise<Fields>
+  /** Answers what the newer protocol has no request for; undefined for all else. */
+  instead(method: string, params: Fields): Promise<Fields> | undefined
+}
+
+const MOST_ROUNDS = 20
+
+export function createModern(client: Client): Modern {
+  const subscriptions = new Map<string, McpSubscription>()
+  const hasLogging = client.getServerCapabilities()?.logging !== undefined
+  let level: unknown = 'info'
+
+  const metaFor = (asker: Asker | undefined) => ({
+    ...(asker?.capabilities ? { [CLIENT_CAPABILITIES_META_KEY]: asker.capabilities } : {}),
+    ...(hasLogging ? { [LOG_LEVEL_META_KEY]: level } : {}),
+  })
+
+  async function subscribe(uri: string): Promise<Fields> {
+    if (!subscriptions.has(uri)) subscriptions.set(uri, await client.listen({ resourceSubscriptions: [uri] }))
+    return {}
+  }
+
+  async function unsubscribe(uri: string): Promise<Fields> {
+    await subscriptions.get(uri)?.close()
+    subscriptions.delete(uri)
+    return {}
+  }
+
+  return {
+    async inRounds(send, { asker, signal, meta }) {
+      let added: Fields = {}
+      for (let round = 0; round < MOST_ROUNDS; round++) {
+        const result = await send({ ...added, _meta: { ...passableMeta(meta), ...metaFor(asker) } })
+        if (result.resultType !== 'input_required') return result
+        const { inputRequests, requestState } = result
+        added = {
+          inputResponses: await answer((inputRequests ?? {}) as Questions, asker, signal),
+          ...(requestState !== undefined ? { requestState } : {}),
+        }
+      }
+      throw new Error(`it asked ${MOST_ROUNDS} times and gave no answer`)
+    },
+    instead(method, params) {
+      if (method === 'resources/subscribe') return subscribe(String(params.uri))
+      if (method === 'resources/unsubscribe') return unsubscribe(String(params.uri))
+      if (method !== 'logging/setLevel') return undefined
+      level = params.level
+      return Promise.resolve({})
+    },
+  }
+}
+
+type Questions = { readonly [key: string]: { readonly method: string; readonly params?: Fields } }
+
+async function answer(
+  questions: Questions,
+  asker: Asker | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Fields> {
+  const answers = Object.entries(questions).map(async ([key, { method, params = {} }]) => {
+    if (!asker) throw new Error(`it asks for ${method}, and there is nobody to ask`)
+    return [key, await asker.ask(method, params, signal, key)] as const
+  })
+  return Object.fromEntries(await Promise.all(answers))
+}

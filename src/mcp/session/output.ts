@@ -1,0 +1,34 @@
+// What a call returned, as the protocol has it: what a server spelled otherwise is shown rather than lost.
+
+import { withPassableMeta } from '../protocol/index.ts'
+import type { CallOutput } from '../types.ts'
+import type { Fields } from './session.ts'
+
+export function readOutput({ resultType: _, isError, ...given }: Fields): CallOutput {
+  const result = withPassableMeta(given)
+  const blocks = result.content ?? []
+  const content = Array.isArray(blocks) ? (blocks as unknown[]) : [blocks]
+  return {
+    ...result,
+    ...(typeof isError === 'boolean' ? { isError } : {}),
+    content: content.map((block) => (isBlock(block) ? block : asText(block))),
+  }
+}
+
+const BLOCK_FIELDS: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['text', ['text']],
+  ['image', ['data', 'mimeType']],
+  ['audio', ['data', 'mimeType']],
+  ['resource_link', ['uri', 'name']],
+])
+
+function isBlock(block: unknown): block is CallOutput['content'][number] {
+  const { type, ...fields } = (block ?? {}) as Fields
+  if (type === 'resource') return typeof (fields.resource as Fields | null)?.uri === 'string'
+  return BLOCK_FIELDS.get(type)?.every((field) => typeof fields[field] === 'string') ?? false
+}
+
+/** What the protocol does not know is shown rather than lost. */
+function asText(block: unknown): CallOutput['content'][number] {
+  return { type: 'text', text: typeof block === 'string' ? block : JSON.stringify(block) }
+}

@@ -1,0 +1,331 @@
+// One connected life of a server: opened, asked, closed. Answers are taken as they come: one field that is spelled wrong
+// must not cost the rest.
+import {
+  Client,
+  type ClientCapabilities,
+  InsufficientScopeError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  SSEClientTransport,
+  type StandardSchemaV1,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from '@modelcontextprotocol/client'
+import { seconds, TimeoutError, within } from '../../node/index.ts'
+import {
+  type Call,
+  currentCall,
+  ENDED,
+  moreRights,
+  passableMeta,
+  reasonFor,
+  SessionError,
+  withPassableMeta,
+} from '../protocol/index.ts'
+import type {
+  AuthProvider,
+  CallOptions,
+  CallOutput,
+  ListedTool,
+  RemoteConfig,
+  ServerConfig,
+} from '../types.ts'
+import { boundedFetch } from './bounded-fetch.ts'
+import { type Listed, listAll } from './listing.ts'
+import { createModern } from './modern.ts'
+import { readOutput } from './output.ts'
+import { createPatience, SilenceError } from './patience.ts'
+import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
+
+export type Session = {
+  readonly info: { readonly name: string; readonly version: string } | undefined
+  readonly capabilities: Fields
+  readonly instructions: string | undefined
+  readonly protocol: string | undefined
+  readonly isLegacy: boolean
+  /** Some arguments travel as HTTP headers, too. */
+  readonly mirrorsArguments: boolean
+  readonly pid: number | undefined
+  /** The last words of the process. */
+  stderr(): string
+  /** All pages of a list; those of one that does not end, up to a point. */
+  list(method: string, field: string, timeout: number): Promise<Listed>
+  call(name: string, input: Fields | undefined, options: SessionCallOptions): Promise<CallOutput>
+  request(method: string, params: Fields | undefined, options: SessionCallOptions): Promise<Fields>
+  notify(method: string): Promise<void>
+  close(): Promise<void>
+}
+
+export type SessionCallOptions = CallOptions & {
+  readonly timeout: number
+  /** As it was listed: a modern server over HTTP may want some arguments as headers. */
+  readonly tool?: ListedTool
+}
+
+export type Fields = { readonly [name: string]: unknown }
+
+export type SessionOptions = {
+  readonly config: ServerConfig
+  readonly clientInfo: { readonly name: string; readonly version: string }
+  readonly capabilities: Fields
+  readonly isKnownLegacy: boolean
+  readonly authorize: AuthProvider | undefined
+  readonly limits: StdioLimits | undefined
+  /** Hides secrets in what the process writes to stderr. */
+  readonly redact: (text: string) => string
+  /** Ends it at any moment. */
+  readonly signal: AbortSignal
+  /** A notification of the server. */
+  readonly onNotification: (method: string, params: Fields) => void
+  /** A request of the server: elicitation, sampling, roots. */
+  readonly onRequest: (method: string, params: Fields, signal: AbortSignal) => Promise<Fields>
+  /** It ended without being asked to. */
+  readonly onEnd: (reason: string, stderr: string) => void
+}
+
+export async function openSession(options: SessionOptions): Promise<Session> {
+  const { config, isKnownLegacy } = options
+  const deadline = Date.now() + config.connectTimeout
+  const { transport } = config
+  if (transport.kind === 'stdio') {
+    const open = (isLegacy: boolean) =>
+      connect(options, createStdioTransport(transport, options.limits, options.redact), deadline, isLegacy)
+    if (isKnownLegacy) return open(true)
+    // Some servers end at a question that they do not know; asked the old way they stay.
+    return open(false).catch((error: unknown) => {
+      const isEnded = error instanceof SessionError && error.message.startsWith(ENDED)
+      if (!isEnded || options.signal.aborted) throw error
+      return open(true)
+    })
+  }
+  const openSse = () => connect(options, sse(transport, options), deadline, true)
+  if (transport.kind === 'sse') return openSse()
+  return connect(options, streamable(transport, options), deadline, isKnownLegacy).catch((error) => {
+    if (transport.kind !== 'auto' || !isRefusedByHttp(error)) throw error
+    return openSse()
+  })
+}
+
+function streamable(config: RemoteConfig, options: SessionOptions): Transport {
+  return new StreamableHTTPClientTransport(addressOf(config), remoteOptions(config, options))
+}
+
+function sse(config: RemoteConfig, options: SessionOptions): Transport {
+  return new SSEClientTransport(addressOf(config), remoteOptions(config, options))
+}
+
+function remoteOptions({ headers }: RemoteConfig, { authorize, limits = stdioLimits }: SessionOptions) {
+  return {
+    requestInit: { headers: { ...headers } },
+    fetch: boundedFetch(limits.longestLine),
+    ...(authorize ? { authProvider: authorize } : {}),
+  }
+}
+
+function addressOf({ url }: RemoteConfig): URL {
+  if (!URL.canParse(url)) throw new Error(`its address "${url}" is none; write it as https://host/path`)
+  return new URL(url)
+}
+
+/** What a server that speaks only SSE says to the newer way of asking. */
+function isRefusedByHttp(error: unknown): boolean {
+  const cause = error instanceof SessionError ? error.cause : error
+  return cause instanceof SdkHttpError && [400, 404, 405, 406, 415].includes(cause.status ?? 0)
+}
+
+/** Asking a server that reads its input late for the newer protocol must not take all of its time. */
+const LONGEST_PROBE = 10_000
+
+async function connect(
+  options: SessionOptions,
+  transport: Transport,
+  deadline: number,
+  isLegacy: boolean,
+): Promise<Session> {
+  const { config } = options
+  const process = 'ending' in transport ? (transport as StdioTransport) : undefined
+  const left = Math.max(1, deadline - Date.now())
+  noteAnswers(transport)
+  const client = new Client(options.clientInfo, {
+    capabilities: options.capabilities as ClientCapabilities,
+    versionNegotiation: {
+      mode: 'auto',
+      // Over HTTP there is no second way to ask a server that is silent.
+      probe: { timeoutMs: process ? Math.min(LONGEST_PROBE, left / 3) : left },
+    },
+  })
+  const patience = createPatience()
+  answerServer(client, {
+    ...options,
+    onRequest: (...question) => patience.during(() => options.onRequest(...question)),
+  })
+  let isOpen = false
+  let isClosing = false
+  client.onclose = () => {
+    if (!isOpen || isClosing) return
+    options.onEnd(process ? `${ENDED}${process.ending() ?? 'ended'}` : 'it hung up', process?.tail() ?? '')
+  }
+  client.onerror = () => {}
+  const opening = client.connect(transport, {
+    timeout: left,
+    ...(isLegacy ? { prior: { kind: 'legacy' as const } } : {}),
+  })
+  opening.catch(() => {})
+  const stop = () => void transport.close().catch(() => {})
+  options.signal.addEventListener('abort', stop, { once: true })
+  try {
+    options.signal.throwIfAborted()
+    await within(opening, left, `it did not answer within ${seconds(config.connectTimeout)}`)
+  } catch (error) {
+    options.signal.removeEventListener('abort', stop)
+    await transport.close().catch(() => {})
+    const ending = error instanceof TimeoutError ? undefined : process?.ending()
+    throw new SessionError(reasonFor(error, ending, config), process?.tail() ?? '', error)
+  }
+  isOpen = true
+  const mirrorsArguments = client.getProtocolEra() === 'modern' && !process
+  void listenForChanges(client)
+  /** The SDK's words say neither how long it waited nor how the process ended. */
+  const explain = (cause: unknown) => {
+    const ending = process?.ending()
+    if (cause instanceof SilenceError)
+      throw new Error(`the server "${config.name}" did not answer within ${seconds(cause.limit)}`, { cause })
+    if (cause instanceof InsufficientScopeError)
+      throw new Error(`${cause.message}. ${moreRights(config.name, cause.requiredScope)}`, { cause })
+    if (isCode(cause, SdkErrorCode.ConnectionClosed) && ending)
+      throw new Error(`${ENDED}${ending}`, { cause })
+    throw cause
+  }
+  const modern = client.getProtocolEra() === 'modern' ? createModern(client) : undefined
+  const sendOnce = (method: string, params: Fields | undefined, given: SessionCallOptions) =>
+    patience
+      .limit(given, (limited) => client.request({ method, ...(params ? { params } : {}) }, anything, limited))
+      .catch(explain) as Promise<Fields>
+  const send: typeof sendOnce = (method, params, given) =>
+    modern?.instead(method, params ?? {}) ??
+    modern?.inRounds((added) => sendOnce(method, { ...params, ...added }, given), given) ??
+    sendOnce(method, withMeta(params, given), given)
+
+  return {
+    info: client.getServerVersion(),
+    capabilities: (client.getServerCapabilities() ?? {}) as Fields,
+    instructions: client.getInstructions(),
+    protocol: client.getNegotiatedProtocolVersion(),
+    isLegacy: client.getProtocolEra() === 'legacy',
+    mirrorsArguments,
+    pid: process?.pid ?? undefined,
+    stderr: () => process?.tail() ?? '',
+    list: (method, field, timeout) => listAll((params) => send(method, params, { timeout }), field, timeout),
+    async call(name, input, given) {
+      const params = { name, arguments: { ...input } }
+      if (!given.tool || !mirrorsArguments) return readOutput(await send('tools/call', params, given))
+      const { outputSchema: _, ...toolDefinition } = given.tool as Parameters<Client['callTool']>[1] &
+        ListedTool
+      const call = (added: Fields) =>
+        patience
+          .limit(given, (limited) =>
+            client.callTool({ ...params, ...added }, { ...limited, toolDefinition } as never),
+          )
+          .catch(explain) as Promise<Fields>
+      return readOutput(await (modern?.inRounds(call, given) ?? call({})))
+    },
+    async request(method, params, given) {
+      const { resultType: _, ...result } = await send(method, params, given)
+      return withPassableMeta(result)
+    },
+    notify: (method) => client.notification({ method } as never),
+    async close() {
+      isClosing = true
+      options.signal.removeEventListener('abort', stop)
+      await client.close().catch(() => {})
+      await transport.close().catch(() => {})
+    },
+  }
+}
+
+function withMeta(params: Fields | undefined, { meta }: SessionCallOptions): Fields | undefined {
+  const passed = passableMeta(meta)
+  return Object.keys(passed).length > 0 ? { ...params, _meta: passed } : params
+}
+
+/** Requests whose answers may come after they were given up. */
+const MOST_NOTED = 1000
+
+/** Tells a call when its request is answered, however late. */
+function noteAnswers(transport: Transport): void {
+  const calls = new Map<unknown, Call>()
+  const send = transport.send.bind(transport)
+  transport.send = (message, options) => {
+    const call = 'method' in message && 'id' in message ? currentCall() : undefined
+    if (call) calls.set((message as { id?: unknown }).id, call)
+    const [oldest] = calls.keys()
+    if (calls.size > MOST_NOTED) calls.delete(oldest)
+    return send(message, options)
+  }
+  transport.onmessage = (message) => {
+    if ('method' in message || !('id' in message)) return
+    calls.get(message.id)?.answered()
+    calls.delete(message.id)
+  }
+}
+
+/** Takes every answer as it is. */
+const anything: StandardSchemaV1<unknown, unknown> = {
+  '~standard': { version: 1, vendor: 'toolshelf', validate: (value) => ({ value }) },
+}
+
+const NOTIFICATIONS = [
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+  'notifications/resources/updated',
+  'notifications/message',
+  'notifications/elicitation/complete',
+] as const
+
+const REQUESTS = {
+  elicitation: 'elicitation/create',
+  sampling: 'sampling/createMessage',
+  roots: 'roots/list',
+} as const
+
+function answerServer(client: Client, { capabilities, onNotification, onRequest }: SessionOptions): void {
+  for (const method of NOTIFICATIONS) {
+    client.setNotificationHandler(method, ({ params }) => onNotification(method, (params ?? {}) as Fields))
+  }
+  for (const [capability, method] of Object.entries(REQUESTS)) {
+    if (capabilities[capability] === undefined) continue
+    client.setRequestHandler(method, async ({ params }, context) => {
+      return (await onRequest(method, (params ?? {}) as Fields, context.mcpReq.signal)) as never
+    })
+  }
+}
+
+/** Servers of the newer protocol tell of changes only to those who listen. */
+async function listenForChanges(client: Client): Promise<void> {
+  if (client.getProtocolEra() !== 'modern') return
+  const { tools, prompts, resources } = client.getServerCapabilities() ?? {}
+  const filter = {
+    ...(tools?.listChanged ? { toolsListChanged: true } : {}),
+    ...(prompts?.listChanged ? { promptsListChanged: true } : {}),
+    ...(resources?.listChanged ? { resourcesListChanged: true } : {}),
+  }
+  if (Object.keys(filter).length === 0) return
+  for (let attempt = 0; attempt < MOST_LISTENS && client.transport; attempt++) {
+    try {
+      const { closed } = await client.listen(filter)
+      if ((await closed) !== 'remote') return
+    } catch {
+      // It will not say when it changes; the list is still read at each connection.
+      return
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1000 * 2 ** attempt).unref())
+  }
+}
+
+const MOST_LISTENS = 6
+
+function isCode(error: unknown, code: SdkErrorCode): boolean {
+  return error instanceof SdkError && error.code === code
+}

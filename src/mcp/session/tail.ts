@@ -1,0 +1,30 @@
+// Keeps the last lines that a process wrote to stderr: bounded, and safe to show.
+import { cleanText } from '../../lib/index.ts'
+
+export type Tail = { add(chunk: Buffer): void; text(): string }
+
+const MOST_CHARACTERS = 8_192
+const MOST_LINES = 20
+/** Kept in front of what is shown, so that a secret which begins there is still found whole. */
+const MARGIN = 8_192
+
+/** `redact` hides secrets: before anything is cut, or half of one would stay. */
+export function createTail(redact: (text: string) => string = (text) => text): Tail {
+  let kept: Buffer = Buffer.alloc(0)
+  let isCut = false
+  return {
+    add(chunk) {
+      const all = Buffer.concat([kept, chunk.subarray(-(MOST_CHARACTERS + MARGIN))])
+      isCut ||= all.length > MOST_CHARACTERS + MARGIN || chunk.length > MOST_CHARACTERS + MARGIN
+      kept = all.subarray(-(MOST_CHARACTERS + MARGIN))
+    },
+    text() {
+      const shown = redact(cleanText(kept.toString('utf8')).replaceAll('\ufffd', '').trim())
+      return (isCut ? shown.slice(MARGIN / 2) : shown)
+        .slice(-MOST_CHARACTERS)
+        .split('\n')
+        .slice(-MOST_LINES)
+        .join('\n')
+    },
+  }
+}

@@ -1,0 +1,12 @@
+// The door of messages/upstream: what other folders use of it.
+
+export { createChatUpstream } from './chat.ts'
+export { type Flow, ofConnection, open, passedOn, UpstreamError } from './http.ts'
+export { maskedHeaders, maskingStream } from './mask.ts'
+export { ANTHROPIC, below, createMessagesUpstream, withoutSearchBetas } from './messages.ts'
+export { createResponsesUpstream } from './responses.ts'
+export { createScriptUpstream } from './script.ts'
+export { loadScript, readScript, type Script } from './script-file.ts'
+export { OFFLINE_NOTE } from './script-model.ts'
+export { written } from './sse.ts'
+export { asksForThinking, isKeptThought } from './thoughts.ts'

@@ -1,0 +1,64 @@
+// Server-sent events, read and written.
+import { stringifyExact } from '../json/index.ts'
+import { UpstreamError } from './http.ts'
+
+export type ServerSentEvent = { readonly event: string; readonly data: string }
+
+/** Characters that one event may have: a server that never ends one must not fill the memory. */
+const LONGEST_EVENT = 64_000_000
+
+/** Events out of chunks, wherever these are cut. An event that the stream's end cuts off is no event. */
+export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerSentEvent> {
+  const read = createEventReader()
+  for await (const chunk of chunks) yield* read(chunk)
+}
+
+/** Returns a function that takes the next chunk of a stream and gives the events that it ends. */
+export function createEventReader(): (chunk: Uint8Array) => ServerSentEvent[] {
+  const decoder = new TextDecoder()
+  let rest = ''
+  let event = ''
+  let data: string[] = []
+  let size = 0
+  let isHalf = false
+  return (chunk) => {
+    const text = decoder.decode(chunk, { stream: true })
+    size += text.length
+    if (size > LONGEST_EVENT) throw new UpstreamError('an event of the stream of the upstream is too long.')
+    if (!isHalf && !/[\r\n]/.test(text)) {
+      rest += text
+      return []
+    }
+    const events: ServerSentEvent[] = []
+    const lines = (rest + text).split(/\r\n|\n|\r(?!$)/)
+    rest = lines.pop() ?? ''
+    isHalf = rest.endsWith('\r')
+    for (const line of lines) {
+      if (line !== '') {
+        const { field, value } = fieldIn(line)
+        if (field === 'event') event = value
+        if (field === 'data') data.push(value)
+        continue
+      }
+      size = rest.length
+      if (data.length > 0) events.push({ event, data: data.join('\n') })
+      event = ''
+      data = []
+    }
+    return events
+  }
+}
+
+/** One space behind the colon belongs to it. */
+function fieldIn(line: string): { field: string; value: string } {
+  const colon = line.indexOf(':')
+  if (colon < 0) return { field: line, value: '' }
+  return { field: line.slice(0, colon), value: line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1) }
+}
+
+/** An event of the Messages API as it is sent. */
+export function written(event: { readonly type: string }): string {
+  // Only the start of a block holds values that an upstream wrote as JSON.
+  const json = event.type === 'content_block_start' ? stringifyExact(event) : JSON.stringify(event)
+  return `event: ${event.type}\ndata: ${json}\n\n`
+}

@@ -1,0 +1,27 @@
+// Where a capability table can come from, and keeping it fresh while a host runs (G3).
+import { readFile } from 'node:fs/promises'
+import type { Shelf } from '../core/index.ts'
+
+const MOST_BYTES = 1_000_000
+
+export function capabilitiesFromFile(path: string): () => Promise<unknown> {
+  return async () => JSON.parse(await readFile(path, 'utf8'))
+}
+
+export function capabilitiesFromUrl(url: string, fetchUrl: typeof fetch = fetch): () => Promise<unknown> {
+  return async () => {
+    const response = await fetchUrl(url, { signal: AbortSignal.timeout(10_000) })
+    if (!response.ok) throw new Error(`${url} answered ${response.status}`)
+    const text = await response.text()
+    if (text.length > MOST_BYTES) throw new Error(`${url} answered with ${text.length} characters`)
+    return JSON.parse(text)
+  }
+}
+
+/** Refreshes now and then every so many milliseconds, until stopped; a failed refresh keeps the last good table. */
+export function keepFresh(shelf: Shelf, load: () => Promise<unknown>, every: number): { stop: () => void } {
+  const timer = setInterval(() => void shelf.refreshCapabilities(load), every)
+  timer.unref()
+  void shelf.refreshCapabilities(load)
+  return { stop: () => clearInterval(timer) }
+}

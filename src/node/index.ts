@@ -1,0 +1,11 @@
+// The door of node: what other folders use of it.
+export { readBoundedFile } from './bounded-file.ts'
+export { capabilitiesFromFile, capabilitiesFromUrl, keepFresh } from './capability-source.ts'
+export { lockFile } from './file-lock.ts'
+export { answerNode, close, isSecret, LOOPBACK, listen, networkOf } from './http.ts'
+export { createLimiter, type Limiter } from './limiter.ts'
+export { createSlices } from './slices.ts'
+export { startTimer } from './timer.ts'
+export { watchdog } from './watchdog.ts'
+export { seconds, TimeoutError, within } from './with-timeout.ts'
+export { createWrongKeys } from './wrong-keys.ts'

@@ -1,0 +1,138 @@
+// Text that a person does not see and a model reads: invisible characters, letters in disguise, tags, blobs.
+import { unsafeKinds } from '../lib/index.ts'
+import { excerpt, type Finding, isPlain, LONGEST_TEXT, plain } from './suspicion.ts'
+
+export function findHidden(text: string, where: string): Finding[] {
+  const read = text.slice(0, LONGEST_TEXT)
+  const findings = (isPlain(read) ? markup : [...characters, ...markup]).flatMap((check): Finding[] => {
+    const { pattern, level, message, show = excerpt, unless } = check
+    const match = pattern.exec(read)
+    if (match === null || unless?.(read, match.index)) return []
+    const shown = show(read, match.index, match.index + match[0].length)
+    return [{ kind: 'hidden', level, where, excerpt: shown, message }]
+  })
+  return text.length > LONGEST_TEXT ? [...findings, tooLong(text, where)] : findings
+}
+
+function tooLong(text: string, where: string): Finding {
+  const message = `it is so long that only the first ${LONGEST_TEXT} characters were read`
+  return { kind: 'hidden', level: 'warn', where, excerpt: `${text.length} characters`, message }
+}
+
+/** Where the first mark of ours stands: up to there nothing changes when it is made harmless. */
+function markIn(text: string): number {
+  return (
+    [...text.matchAll(/[<\uff1c\ufe64]/g)].find(({ index }) =>
+      unsafeKinds(text.slice(index, index + 80)).includes('mark'),
+    )?.index ?? 0
+  )
+}
+
+type Check = {
+  readonly pattern: RegExp
+  readonly level: Finding['level']
+  readonly message: string
+  readonly show?: (text: string, start: number, end: number) => string
+  readonly unless?: (text: string, start: number) => boolean
+}
+
+const INVISIBLE = '[\\u200B-\\u200D\\u2060-\\u2064\\uFEFF\\u180E\\u115F\\u1160\\u3164\\uFFA0]'
+/** Cyrillic and Greek letters that look like Latin ones. */
+const DISGUISED =
+  '[\\u0430\\u0435\\u043E\\u0440\\u0441\\u0443\\u0445\\u0456\\u0458\\u0455\\u04BB\\u0501\\u0410\\u0412\\u0415\\u041A\\u041C\\u041D\\u041E\\u0420\\u0421\\u0422\\u0425\\u0406\\u0405\\u03BF\\u039F]'
+const CODE = '[A-Za-z0-9+/]'
+const TAG =
+  'important|critical|system|secret|hidden|admin|assistant|developer|internal|override|mandatory|urgent|priority'
+
+const characters: readonly Check[] = [
+  {
+    pattern: /(?!\s)\p{Cc}/u,
+    level: 'warn',
+    message: 'it holds control characters, which can hide text in a terminal',
+  },
+  {
+    // A black flag followed by tags is the flag of a country's part.
+    pattern: /(?<!\u{1F3F4}[\u{E0020}-\u{E007F}]{0,6})[\u{E0000}-\u{E007F}]+/u,
+    level: 'warn',
+    message: 'it holds text in invisible tag characters',
+    show: (text, start, end) =>
+      plain(
+        [...text.slice(start, end)].map((tag) => String.fromCharCode(tag.codePointAt(0)! & 0x7f)).join(''),
+      ),
+  },
+  {
+    pattern: new RegExp(`(?<=[A-Za-z])${INVISIBLE}+(?=[A-Za-z])|${INVISIBLE}{4}`, 'u'),
+    level: 'warn',
+    message: 'invisible characters stand inside its words',
+  },
+  {
+    pattern: new RegExp(`(?<!^|[\\p{L}\\p{M}\\p{Emoji}\\uFE0F])${INVISIBLE}|(?<=[A-Za-z])${INVISIBLE}`, 'u'),
+    level: 'note',
+    message: 'it holds invisible characters',
+  },
+  {
+    pattern: /[\u202D\u202E]/,
+    level: 'warn',
+    message: 'it turns the direction of writing, so that a person reads something else',
+  },
+  {
+    pattern: /[\u202A-\u202C\u2066-\u2069]/,
+    level: 'warn',
+    message: 'it turns the direction of writing without a need',
+    unless: (text) => /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}]/u.test(text),
+  },
+  {
+    pattern: /\p{Variation_Selector}{2}|[\u{E0100}-\u{E01EF}]{2}/u,
+    level: 'warn',
+    message: 'it holds rows of variation selectors, which can carry hidden text',
+  },
+  {
+    pattern: new RegExp(`[A-Za-z]${DISGUISED}+[A-Za-z]|(?<!\\p{L})${DISGUISED}[a-z]{3}`, 'u'),
+    level: 'warn',
+    message: 'letters of another script stand in for Latin ones',
+  },
+]
+
+const markup: readonly Check[] = [
+  {
+    pattern: /[<\uff1c\ufe64]/,
+    level: 'warn',
+    message: 'it holds marks that Toolshelf and the API use to speak to the model',
+    unless: (text) => !unsafeKinds(text).includes('mark'),
+    show: (text) => excerpt(text, markIn(text), markIn(text) + 40),
+  },
+  {
+    pattern: new RegExp(`</(?:${TAG})>`, 'i'),
+    level: 'warn',
+    message: 'it dresses text up as a block with authority',
+  },
+  {
+    pattern: /<\|[a-z_]{2,20}\|>|\[\/?INST\]|<<\/?SYS>>/i,
+    level: 'warn',
+    message: 'it holds marks that separate the turns of a conversation',
+  },
+  {
+    pattern:
+      /<!--(?:(?!-->).){0,200}\b(?:you|must|always|never|ignore|tool|user|instructions?|assistant|model|send|read)\b/is,
+    level: 'warn',
+    message: 'a comment that a page would not show speaks to the model',
+  },
+  {
+    pattern: /<\/(?:\w+_)?(?:instructions?|important\w+)>/i,
+    level: 'note',
+    message: 'it holds a block of instructions',
+  },
+  { pattern: /<!--/, level: 'note', message: 'it holds a comment that a page would not show' },
+  {
+    // Not a word said over and over, nor a sequence of genes.
+    pattern: new RegExp(`(?<!${CODE})(?=${CODE}*[a-z])(?=${CODE}*[A-Z])(?=${CODE}*\\d)${CODE}{200}`),
+    level: 'warn',
+    message: 'it holds a long block of encoded data',
+  },
+  {
+    pattern: /[^\S\n]{100}|(?:\n[^\S\n]*){20}/,
+    level: 'warn',
+    message: 'a long gap pushes text out of sight',
+    unless: (text, start) => text.slice(start).trim() === '',
+  },
+]

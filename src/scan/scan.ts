@@ -1,0 +1,78 @@
+// Texts in tool definitions that look like instructions to the model, or are made to win every search. Pure.
+import type { ListedTool } from '../mcp/index.ts'
+import { exfiltrationPhrases, namePhrases } from './exfiltration.ts'
+import { findHidden } from './hidden.ts'
+import { overridePhrases } from './override.ts'
+import { findPhrases, linesOf } from './phrases.ts'
+import { secrecyPhrases } from './secrecy.ts'
+import { shadowingPhrases } from './shadowing.ts'
+import { findStuffing } from './stuffing.ts'
+import { excerpt, type Finding, type Suspicion } from './suspicion.ts'
+import { MOST_TEXTS, type Text, textsOf } from './texts.ts'
+
+export type { Finding, Suspicion, SuspicionKind } from './suspicion.ts'
+
+/** Reads every text that a model would read of a tool. */
+export function scan(tool: ListedTool): readonly Suspicion[] {
+  const { texts, names, isAll } = textsOf(tool)
+  const findings = [
+    ...scanTexts(texts),
+    ...names.flatMap(({ text, where }) => findHidden(text, where)),
+    ...findPhrases('exfiltration', namePhrases, linesOf(names)),
+    ...(isAll ? [] : [tooMany]),
+  ]
+  const worstFirst = findings.sort((a, b) => Number(b.level === 'warn') - Number(a.level === 'warn'))
+  return worstFirst.slice(0, MOST_FINDINGS).map((finding) => ({ tool: tool.name, ...finding }))
+}
+
+/** Reads a server's tools, one by one and together. */
+export function scanServer(tools: readonly ListedTool[]): readonly Suspicion[] {
+  return [...tools.flatMap(scan), ...findCopies(tools)]
+}
+
+/** Reads one text that a model would read, such as a server's instructions. */
+export function scanText(text: string, where: string): readonly Finding[] {
+  return scanTexts([{ text, where }])
+}
+
+const MOST_FINDINGS = 100
+
+function scanTexts(texts: readonly Text[]): Finding[] {
+  const lines = linesOf(texts)
+  return [
+    ...texts.flatMap(({ text, where }) => findHidden(text, where)),
+    ...findPhrases('override', overridePhrases, lines),
+    ...findPhrases('secrecy', secrecyPhrases, lines),
+    ...findPhrases('exfiltration', exfiltrationPhrases, lines),
+    ...findPhrases('shadowing', shadowingPhrases, lines),
+    ...lines.lines.flatMap(({ text, where }) => findStuffing(text, where)),
+  ]
+}
+
+const tooMany: Finding = {
+  kind: 'hidden',
+  level: 'note',
+  where: 'inputSchema',
+  excerpt: '',
+  message: `only the first ${MOST_TEXTS} texts of the definition were read`,
+}
+
+/** From here on, copies of a description fill search results rather than tell tools apart. */
+const MOST_COPIES = 4
+const SHORTEST_COPY = 40
+
+function findCopies(tools: readonly ListedTool[]): Suspicion[] {
+  const copies = new Map<string, string[]>()
+  for (const { name, description } of tools) {
+    if (typeof description !== 'string' || description.length < SHORTEST_COPY) continue
+    const names = copies.get(description)
+    if (names) names.push(name)
+    else copies.set(description, [name])
+  }
+  return [...copies].flatMap(([description, [tool = '', ...others]]): Suspicion[] => {
+    if (others.length < MOST_COPIES) return []
+    const message = `${others.length} other tools have the same description`
+    const shown = excerpt(description, 0, description.length)
+    return [{ tool, kind: 'stuffing', level: 'note', where: 'description', excerpt: shown, message }]
+  })
+}

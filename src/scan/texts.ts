@@ -1,0 +1,45 @@
+// All texts of a definition that a model would read.
+
+import { isContainer, walkJson } from '../lib/index.ts'
+import type { ListedTool } from '../mcp/index.ts'
+
+export type Text = { readonly where: string; readonly text: string }
+
+export type Texts = {
+  readonly texts: readonly Text[]
+  /** The names of arguments, which are read too: a list for each object. */
+  readonly names: readonly Text[]
+  /** False when there are more than were taken. */
+  readonly isAll: boolean
+}
+
+/** Of one tool. */
+export const MOST_TEXTS = 2_000
+
+/** Names and descriptions come first, so that no list of values can push them out. */
+export function textsOf(tool: ListedTool): Texts {
+  const [names, prose, values]: [Text[], Text[], Text[]] = [[], [], []]
+  for (const part of ['name', 'title', 'description', 'annotations', 'inputSchema', 'outputSchema'])
+    for (const { path: where, key, value } of walkJson(tool[part], part)) {
+      if (key === 'properties' && isContainer(value))
+        names.push({ where, text: Object.keys(value).join(', ') })
+      else if (typeof value !== 'string') continue
+      else if (isProse(key)) prose.push({ where, text: value })
+      else if (!isWord(value)) values.push({ where, text: value })
+    }
+  const texts = [...prose, ...values]
+  return {
+    texts: texts.slice(0, MOST_TEXTS),
+    names: names.slice(0, MOST_TEXTS),
+    isAll: Math.max(texts.length, names.length) <= MOST_TEXTS,
+  }
+}
+
+function isProse(key: string): boolean {
+  return key === 'name' || key === 'title' || key === 'description'
+}
+
+/** `string`, `date-time`, `#/$defs/Page`: what a schema is full of, with nothing said in it. */
+function isWord(value: string): boolean {
+  return /^[\w.:/#$@+-]{0,100}$/.test(value)
+}

@@ -1,0 +1,48 @@
+// Numbers and foreign text as people read them, the same in the terminal and on the page.
+
+export function count(value: number): string {
+  return value.toLocaleString('en-US')
+}
+
+/** `1 tool`, `2 tools`. */
+export function counted(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`
+}
+
+export function percent(share: number): string {
+  return share > 0 && share < 0.0005 ? '< 0.1 %' : `${(100 * share).toFixed(1)} %`
+}
+
+export function duration(milliseconds: number | null): string {
+  if (milliseconds === null) return ''
+  return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`
+}
+
+/** Plain data whose texts can neither steer a terminal nor hide or turn what stands beside them. */
+export function harmlessData<Data>(data: Data): Data {
+  return JSON.parse(JSON.stringify(data), (key, value) => {
+    if (typeof value !== 'string') return value
+    return key === 'stderr' ? linesOf(value).join('\n') : oneLine(value)
+  })
+}
+
+/** Foreign text on one line, without what cannot be seen. */
+export function oneLine(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(ESCAPE_SEQUENCE, '')
+    .replace(/\p{Cf}/gu, '')
+    .replace(/[\s\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
+    .trim()
+}
+
+/** The lines of a process's output that hold something. */
+export function linesOf(text: string): string[] {
+  return text
+    .split(/\r\n|\r|\n/)
+    .map(oneLine)
+    .filter((line) => line !== '')
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const ESCAPE_SEQUENCE = /(?:\u001b\[|\u009b)[\d;?]*[ -/]*[@-~]/g

@@ -1,0 +1,19 @@
+// The door of terminal: what other folders use of it.
+
+export { colour } from './colour.ts'
+export { count, counted, duration, harmlessData, linesOf, oneLine, percent } from './format.ts'
+export { columnsOf, createPen, fit, type Look, type Pen, padEnd, padStart, wrap } from './pen.ts'
+export { printable } from './printable.ts'
+export {
+  beginningOf,
+  endOf,
+  firstRows,
+  harmless,
+  lastRows,
+  rowsOf,
+  usable,
+  visible,
+  widthOf,
+  wrapLines,
+} from './rows.ts'
+export { table } from './table.ts'

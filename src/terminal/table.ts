@@ -1,0 +1,47 @@
+// Tables for people: columns as wide as their longest cell, numbers to the right.
+import { columnsOf, fit, padEnd, padStart } from './pen.ts'
+
+type Row = readonly (string | number)[]
+
+/** `most`: columns of the whole table; the widest of its own are cut until it fits. */
+export function table(
+  header: readonly string[],
+  rows: readonly Row[],
+  most = Number.POSITIVE_INFINITY,
+): string {
+  const texts = [header, ...rows].map((row) => row.map(String))
+  const widths = fitting(
+    header.map((_, column) =>
+      texts.reduce((widest, row) => Math.max(widest, columnsOf(row[column] ?? '')), 0),
+    ),
+    most - GAP.length * (header.length - 1),
+  )
+  const isNumber = header.map(
+    (_, column) =>
+      rows.length > 0 &&
+      rows.every((row) => typeof row[column] === 'number' || /^[\d.,±% -]+$/.test(String(row[column]))),
+  )
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, column) => {
+        const width = widths[column] ?? 0
+        return (isNumber[column] ? padStart : padEnd)(fit(cell, width), width)
+      })
+      .join(GAP)
+      .trimEnd()
+  return [
+    line(texts[0] ?? []),
+    widths.map((width) => '─'.repeat(width)).join(GAP),
+    ...texts.slice(1).map(line),
+  ].join('\n')
+}
+
+const GAP = '  '
+
+function fitting(widths: number[], most: number): number[] {
+  for (let excess = widths.reduce((sum, width) => sum + width, 0) - most; excess > 0; excess--) {
+    const widest = widths.indexOf(Math.max(...widths))
+    widths[widest] = (widths[widest] ?? 0) - 1
+  }
+  return widths
+}

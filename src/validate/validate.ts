@@ -1,0 +1,278 @@
+// Checks a tool's input against its JSON schema, draft-07 or 2020-12, with typebox's interpreter.
+// Schemas come from untrusted servers: typebox sees only tamed copies, and no code is made from them.
+
+import { Format } from 'typebox/format'
+import { Check, Errors } from 'typebox/schema'
+import { Settings } from 'typebox/system'
+import type { Validate } from '../core/index.ts'
+import { compilePattern, isPlainPattern, type Pattern } from './pattern.ts'
+import { explain, pointerNames } from './problems.ts'
+
+/** Finds nothing wrong when the schema is broken or too much work: then the server is left to judge. */
+export const validate: Validate = (schema, input) => {
+  if (schema === false) return [{ path: '', message: 'no input is allowed' }]
+  if (!isFields(schema)) return []
+  const { maxErrors } = Settings.Get()
+  try {
+    budget = wholeBudget
+    widest = 0
+    const prepared = prepareOnce(schema)
+    Settings.Set({ maxErrors: 100 })
+    const copy = copyInput(input)
+    const [valid, errors] = Errors(Object.create(null), prepared, copy)
+    return valid ? [] : explain(errors)
+  } catch {
+    return []
+  } finally {
+    Settings.Set({ maxErrors })
+  }
+}
+
+// One check may cost this much, at about 5 million a second. Only what is made to be slow gets there.
+const wholeBudget = 1_000_000
+const onePatternCost = 500_000
+let budget = wholeBudget
+/** The most names or items in one object or list of the input: some keywords look at all of them at each visit. */
+let widest = 0
+
+function spend(cost: number): undefined {
+  budget -= cost
+  if (budget < 0) throw new Error('too much work')
+}
+
+type Fields = { [key: string]: unknown }
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+// typebox takes what every object inherits, such as `toString`, for given. The copy inherits nothing.
+// Names are limited because typebox runs `patternProperties` over them with JavaScript's own engine.
+function copyInput(value: unknown): unknown {
+  spend(2)
+  if (Array.isArray(value)) {
+    widest = Math.max(widest, value.length)
+    return value.map(copyInput)
+  }
+  if (!isFields(value)) return value
+  const copy: Fields = Object.create(null)
+  const entries = Object.entries(value)
+  widest = Math.max(widest, entries.length)
+  for (const [name, item] of entries) {
+    if (name.length > 1_000) throw new Error('too long a name')
+    if (item !== undefined) copy[name] = copyInput(item)
+  }
+  return copy
+}
+
+// --- The schema's copy ---
+
+const schemaKeywords = new Set(
+  `additionalItems additionalProperties allOf anyOf contains else if items not oneOf prefixItems
+  propertyNames then unevaluatedItems unevaluatedProperties`.split(/\s+/),
+)
+const mapKeywords = new Set(['$defs', 'definitions', 'dependencies', 'dependentSchemas', 'properties'])
+const plainKeywords = new Set(
+  `const dependentRequired enum exclusiveMaximum exclusiveMinimum maxContains maxItems maxLength
+  maxProperties maximum minContains minItems minLength minProperties minimum multipleOf required
+  type`.split(/\s+/),
+)
+const referenceKeywords = new Set(['$ref', '$dynamicRef', '$recursiveRef'])
+const dataKeywords = new Set(['default', 'example', 'examples'])
+const types = new Set<unknown>(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'])
+
+type Preparation = {
+  /** Before 2019 whatever stood beside a `$ref` was ignored. */
+  readonly refStandsAlone: boolean
+  readonly copies: Map<object, Fields>
+  readonly references: Reference[]
+  /** Schemas by address: those with an `$id` and, after a `#`, those with an anchor. */
+  readonly addresses: Map<string, Fields>
+}
+
+type Reference = {
+  readonly copy: Fields
+  readonly keyword: string
+  readonly reference: string
+  readonly base: string
+}
+
+const memo = new WeakMap<object, object>()
+
+function prepareOnce(schema: Fields): object {
+  let copy = memo.get(schema)
+  if (copy) return copy
+  try {
+    copy = prepare(schema)
+  } catch {
+    copy = {}
+  }
+  memo.set(schema, copy)
+  return copy
+}
+
+// Keeps the keywords we know, but patterns and formats become checks whose work is bounded, and references
+// lead straight to their targets.
+function prepare(root: Fields): Fields {
+  const base = 'https://schema.invalid/'
+  const preparation: Preparation = {
+    refStandsAlone: /draft-0[3-7]/.test(String(root.$schema)),
+    copies: new Map(),
+    references: [],
+    addresses: new Map([[base, root]]),
+  }
+  copySchema(preparation, root, base)
+  return linkReferences(preparation, preparation.copies.get(root) ?? {})
+}
+
+function copySchema(preparation: Preparation, schema: unknown, outerBase: string): unknown {
+  if (typeof schema === 'boolean') return schema
+  if (Array.isArray(schema)) return schema.map((item) => copySchema(preparation, item, outerBase))
+  if (!isFields(schema)) return true
+  const known = preparation.copies.get(schema)
+  if (known) return known
+  const alone = preparation.refStandsAlone && typeof schema.$ref === 'string'
+  const copy = makeNode(alone ? { $ref: schema.$ref } : schema)
+  preparation.copies.set(schema, copy)
+  const base = alone ? outerBase : register(preparation, schema, outerBase)
+  for (const [keyword, value] of Object.entries(schema)) {
+    const part = copyKeyword(preparation, keyword, value, base)
+    if (part !== undefined && !alone) copy[keyword] = part
+    if (referenceKeywords.has(keyword) && typeof value === 'string') {
+      preparation.references.push({ copy, keyword, reference: value, base })
+    }
+  }
+  return copy
+}
+
+function copyKeyword(preparation: Preparation, keyword: string, value: unknown, base: string): unknown {
+  if (mapKeywords.has(keyword)) return copyMap(preparation, value, base)
+  if (schemaKeywords.has(keyword)) return copySchema(preparation, value, base)
+  if (keyword === 'patternProperties') return plainPatterns(copyMap(preparation, value, base))
+  if (plainKeywords.has(keyword)) return isUsable(keyword, value) ? value : undefined
+  if (isFields(value) && !dataKeywords.has(keyword)) copySchema(preparation, value, base) // for references
+  return undefined
+}
+
+// typebox asks every schema it visits for its `$id`. The copies have none, but they count the visits.
+function makeNode(schema: Fields): Fields {
+  let cost = 20
+  let costOfEach = 0
+  for (const [keyword, value] of Object.entries(schema)) {
+    const count = typeof value === 'object' && value !== null ? Object.keys(value).length : 0
+    cost += keyword === 'required' ? 20 * count : count
+    if (keyword === 'additionalProperties') cost += 10 * Object.keys(schema.properties ?? {}).length
+    if (referenceKeywords.has(keyword)) cost += 100
+    if (keyword === 'additionalProperties') costOfEach += isFields(value) ? 5 : 1
+    if (keyword === 'patternProperties') costOfEach += 3 * count
+    if (keyword.startsWith('unevaluated')) costOfEach += 25
+    if (keyword === 'contains') costOfEach += 1
+  }
+  const $id = { get: () => spend(cost + costOfEach * widest) }
+  return Object.create(null, { $id, '~refine': { value: makeChecks(schema) } })
+}
+
+// What no input could satisfy, and types that only typebox knows, are mistakes.
+function isUsable(keyword: string, value: unknown): boolean {
+  const values = [value].flat()
+  if (keyword === 'type') return values.length > 0 && values.every((type) => types.has(type))
+  return keyword === 'multipleOf' ? Number(value) > 0 : keyword !== 'enum' || values.length > 0
+}
+
+function copyMap(preparation: Preparation, map: unknown, base: string): Fields {
+  const copy: Fields = Object.create(null)
+  for (const [name, value] of Object.entries(isFields(map) ? map : {})) {
+    const names = Array.isArray(value) && value.every((item) => typeof item === 'string')
+    copy[name] = names ? value : copySchema(preparation, value, base)
+  }
+  return copy
+}
+
+// Where a pattern is dropped, every name counts as known: nothing can be said about the others any more.
+function plainPatterns(map: Fields): Fields {
+  const entries = Object.entries(map)
+  const plain = entries.filter(([pattern]) => isPlainPattern(pattern))
+  const everything = plain.length < entries.length ? [['', true]] : []
+  return Object.fromEntries([...plain, ...everything])
+}
+
+// Patterns run on our own matcher, in linear time, or are dropped when it cannot read them; the formats of
+// typebox proved linear too. Neither is asked about a text so long that even that would be slow.
+function makeChecks({ format, pattern, uniqueItems }: Fields): Guard[] {
+  const checks: Guard[] = []
+  if (typeof format === 'string') {
+    const compiled = { size: 10, test: (text: string) => Format.Test(format, text) }
+    checks.push(stringCheck(() => compiled, `must be in ${format} format`))
+  }
+  if (typeof pattern === 'string') {
+    let compiled: Pattern | undefined
+    const compile = () => {
+      compiled ??= compilePattern(pattern) ?? { size: 0, test: () => true }
+      return compiled
+    }
+    checks.push(stringCheck(compile, `must match the pattern ${pattern}`))
+  }
+  if (uniqueItems === true) {
+    const check = (value: unknown) => {
+      if (Array.isArray(value)) spend(COST_OF_UNIQUE * value.length)
+      return Check({ uniqueItems }, value) // `Errors` takes quadratic time
+    }
+    checks.push({ check, error: () => 'must not have duplicate items' })
+  }
+  return checks
+}
+
+const COST_OF_UNIQUE = 20
+
+type Guard = { readonly check: (value: unknown) => boolean; readonly error: () => string }
+
+function stringCheck(compile: () => Pattern, message: string): Guard {
+  const check = (value: unknown) => {
+    if (typeof value !== 'string') return true
+    const { size, test } = compile()
+    const cost = size * value.length
+    spend(size + (cost > onePatternCost ? 0 : cost))
+    return cost > onePatternCost || test(value)
+  }
+  return { check, error: () => message }
+}
+
+// --- References ---
+
+/** The address under which references inside this schema are looked up. */
+function register({ addresses }: Preparation, schema: Fields, outerBase: string): string {
+  const { $id, $anchor, $dynamicAnchor } = schema
+  const isAddress = typeof $id === 'string' && URL.canParse($id, outerBase)
+  const [base = outerBase, name] = isAddress ? new URL($id, outerBase).href.split('#') : []
+  if (isAddress && !$id.startsWith('#')) addresses.set(base, schema)
+  for (const anchor of [name, $anchor, $dynamicAnchor]) if (anchor) addresses.set(`${base}#${anchor}`, schema)
+  return base
+}
+
+// A reference that leads nowhere allows everything, and lets every property and item count as known.
+const anything: Fields = { additionalProperties: true, items: true }
+
+function linkReferences(preparation: Preparation, root: Fields): Fields {
+  const targets: unknown[] = [anything]
+  for (const { copy, keyword, reference, base } of preparation.references) {
+    if (keyword !== '$ref' && copy.$ref) continue
+    const target = findTarget(preparation, reference, base)
+    const linked = isFields(target) ? preparation.copies.get(target) : target
+    const isSchema = isFields(linked) || typeof linked === 'boolean'
+    copy.$ref = `#/targets/${isSchema ? targets.push(linked) - 1 : 0}`
+  }
+  // With a `$schema`, typebox does not search the whole schema again at each reference.
+  return Object.assign(root, { $schema: '', targets })
+}
+
+function findTarget({ addresses }: Preparation, reference: string, base: string): unknown {
+  if (!URL.canParse(reference, base)) return undefined
+  const [address = '', encoded = ''] = new URL(reference, base).href.split('#')
+  const fragment = /%(?![0-9a-f]{2})/i.test(encoded) ? encoded : decodeURIComponent(encoded)
+  if (fragment !== '' && !fragment.startsWith('/')) return addresses.get(`${address}#${fragment}`)
+  let target: unknown = addresses.get(address)
+  for (const name of pointerNames(fragment)) {
+    if (typeof target !== 'object' || target === null || !Object.hasOwn(target, name)) return undefined
+    target = (target as Fields)[name]
+  }
+  return target
+}
