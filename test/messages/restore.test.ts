@@ -230,6 +230,25 @@ test('a model that does nothing but search ends its reply, and the conversation 
   expect(requests).toHaveLength(11)
 })
 
+test('a thought before a hidden search does not end the reply that the API gets back', async () => {
+  const thought = { type: 'thinking', thinking: 'hm', signature: 's' }
+  const read = { type: 'tool_use', id: 'toolu_1', name: 'Read', input: {} }
+  const answered = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'ok' }] }
+  for (const [content, left] of [
+    [
+      [thought, read, thought],
+      [thought, read],
+    ],
+    [[thought], undefined],
+  ] as const) {
+    const { ask, requests } = saying('native')
+    await ask(request(start, { role: 'assistant', content: [...content] }, left ? answered : start))
+    const sent = requests[0] as MessagesRequest
+    expect(sent.messages.find(({ role }) => role === 'assistant')?.content).toEqual(left)
+    expect(refusal(sent)).toBeUndefined()
+  }
+})
+
 test('words put into the mouth of the model stay the last message', async () => {
   const { ask, requests } = saying('native', [called('ToolSearch', { query: 'select:mail_send' })])
   const prefill = { role: 'assistant', content: 'I would' }

@@ -27,7 +27,9 @@ export function restore(messages: readonly Fields[], restoring: Restoring): Fiel
   const restored: Fields[] = []
   /** Results of searches that stand beside the calls of the reply before. */
   let results: readonly Fields[] = []
-  for (const [index, message] of messages.entries()) {
+  for (const [index, given] of messages.entries()) {
+    const next = messages[index + 1]
+    const message = given.role === 'assistant' && next?.role !== 'assistant' ? spoken(given) : given
     const plain = withPlainIds(message)
     const pending = results
     results = NONE
@@ -44,13 +46,28 @@ export function restore(messages: readonly Fields[], restoring: Restoring): Fiel
       restored.push(plain)
       continue
     }
-    const isAnswered = hasResults(messages[index + 1])
+    const isAnswered = hasResults(next)
     const isBeside = ({ at }: Search) => restoring.thinksByHand && isAnswered && losesThought(plain, at)
     const split = splitOnce(plain, index, searches, isBeside, restoring)
     results = split.results
     restored.push(...split.turns)
   }
   return restored
+}
+
+/**
+ * The reply without the thoughts that end it: a hidden search came after them, and the API takes back no reply that
+ * ends in a thought.
+ */
+const spoken = oncePerFrozen((message: Fields): Fields => {
+  const blocks = blocksOf(message.content)
+  const last = blocks.findLastIndex((block) => !isThought(block))
+  if (last === blocks.length - 1) return message
+  return Object.freeze({ ...message, content: blocks.slice(0, last + 1) })
+})
+
+function isThought({ type }: Fields): boolean {
+  return type === 'thinking' || type === 'redacted_thinking'
 }
 
 function hasResults(message: Fields | undefined): boolean {
@@ -60,7 +77,6 @@ function hasResults(message: Fields | undefined): boolean {
 /** Whether the part of a reply that starts here has calls, and its thought stands before it. */
 function losesThought({ content }: Fields, at: number): boolean {
   const blocks = blocksOf(content)
-  const isThought = ({ type }: Fields) => type === 'thinking' || type === 'redacted_thinking'
   return (
     blocks.slice(at).some(({ type }) => type === 'tool_use') &&
     blocks.slice(0, at).some(isThought) &&
