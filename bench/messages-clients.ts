@@ -12,6 +12,8 @@ export type Job = {
   readonly events: number
   /** Milliseconds between two events of a stream; 0 for as fast as it can. */
   readonly pause: number
+  /** The model searches once in each stream, by words. */
+  readonly isSearching?: boolean
   /** While the streams run, one more client asks for the first byte of short replies, again and again. */
   readonly isProbing: boolean
 }
@@ -82,7 +84,7 @@ async function probe(job: Job, agent: Agent, isOver: () => boolean, started: num
 
 /** Reads one reply to its end; the milliseconds to its first byte. */
 function stream(
-  { url, body, events, pause }: Job,
+  { url, body, events, pause, isSearching }: Job,
   agent: Agent,
   onLag: (lag: number) => void,
 ): Promise<number> {
@@ -93,6 +95,7 @@ function stream(
     'x-api-key': 'bench',
     'x-events': events,
     'x-pause': pause,
+    ...(isSearching ? { 'x-search': 'ToolSearch' } : {}),
   }
   return new Promise((resolve, reject) => {
     const outgoing = request(`${url}/v1/messages`, { method: 'POST', agent, headers }, (incoming) => {
