@@ -2,9 +2,9 @@
 // cache would have kept. Every request that reaches the model counts, those of hidden searches too.
 import { extendsPrefix, type Segment } from '../src/core/oracle/index.ts'
 import { createCollector } from '../src/core/reply.ts'
-import { createGateway } from '../src/messages/gateway.ts'
+import { createMessagesGateway } from '../src/messages/gateway.ts'
 import { readSetting } from '../src/messages/plan.ts'
-import type { Fields, MessagesRequest, Wire } from '../src/messages/types.ts'
+import type { Fields, MessagesRequest, UpstreamWire } from '../src/messages/types.ts'
 import { createScriptUpstream, type Seen } from '../src/messages/upstream/script.ts'
 import { readScript } from '../src/messages/upstream/script-file.ts'
 import { rankers } from '../src/rankers/rankers.ts'
@@ -74,7 +74,7 @@ function paid({ tokens, kept }: Cost): number {
   return kept * PRICE.kept + (tokens - kept) * PRICE.fresh
 }
 
-async function converse(tools: readonly Fields[], mode: 'off' | 'shelve', wire: Wire): Promise<Cost> {
+async function converse(tools: readonly Fields[], mode: 'off' | 'shelve', wire: UpstreamWire): Promise<Cost> {
   const seen: Seen[] = []
   const upstream = createScriptUpstream({
     script: script(wire === 'native' ? 'current' : 'old'),
@@ -108,7 +108,7 @@ async function converse(tools: readonly Fields[], mode: 'off' | 'shelve', wire: 
 }
 
 function speaker(upstream: ReturnType<typeof createScriptUpstream>, mode: string) {
-  const gateway = createGateway({
+  const gateway = createMessagesGateway({
     upstream,
     rankers: { own: rankers.hybrid, bm25: rankers.hybrid, regex: rankers.regex },
     keep: [],

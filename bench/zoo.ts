@@ -1,6 +1,6 @@
 // Every real definition of a catalogue through the whole path: pool, request, oracle, search, validation.
-import { validate as validateRequest } from '../src/core/oracle/index.ts'
-import { createShelf, validate } from '../src/index.ts'
+import { validateRequest } from '../src/core/oracle/index.ts'
+import { createShelf, validateInput } from '../src/index.ts'
 import { readCatalogue } from './catalogue.ts'
 import { report } from './report.ts'
 
@@ -28,7 +28,7 @@ for (let start = 0; start < names.length; start += 25) {
 const { request, loaded } = await shelf.prepare({ model: 'claude-opus-4-6', max_tokens: 10, messages })
 const refused = validateRequest(JSON.parse(JSON.stringify(request)))
 let odd = 0
-for (const { input_schema } of tools) if (validate(input_schema, { 'not a field': 1 }).length > 0) odd++
+for (const { input_schema } of tools) if (validateInput(input_schema, { 'not a field': 1 }).length > 0) odd++
 
 report('Real definitions', 'npm run bench zoo <tools.jsonl>', [
   `${tools.length} definitions: ${names.length} announced under unique names, ${loaded.length} loaded by name, ${notices.length} warnings, pool built in ${Math.round(built - begin)} ms.`,

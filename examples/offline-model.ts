@@ -3,7 +3,7 @@
 import { createAgentMeter } from '../src/agent/index.ts'
 import { rankers, type Shelf } from '../src/index.ts'
 import {
-  createGateway,
+  createMessagesGateway,
   createMetrics,
   createScriptUpstream,
   readScript,
@@ -51,7 +51,7 @@ export const expectedDeeds = [
 
 export async function startOfflineModel(script: object = { rules: [{ do: steps }] }): Promise<OfflineModel> {
   const seen: Seen[] = []
-  const gateway = createGateway({
+  const gateway = createMessagesGateway({
     upstream: createScriptUpstream({
       script: readScript(script),
       wire: 'native',

@@ -8,12 +8,12 @@ import {
 } from './core/index.ts'
 import { startTimer } from './node/index.ts'
 import { type RankerName, rankers } from './rankers/index.ts'
-import { validate } from './validate/index.ts'
+import { validateInput } from './validate/index.ts'
 
 export * from './entries/core.ts'
 export { capabilitiesFromFile, capabilitiesFromUrl, keepFresh } from './node/index.ts'
 export { type RankerName, rankers, warmUp } from './rankers/index.ts'
-export { validate } from './validate/index.ts'
+export { validateInput } from './validate/index.ts'
 
 /** As in core, with rankers by name; `model` is the default. */
 export type ShelfOptions = Omit<PureOptions, 'rank'> & { readonly rank?: Rank | RankerName }
@@ -22,7 +22,7 @@ export function createShelf(options: ShelfOptions = {}): Shelf {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const { rank = 'model' } = options
   return createPureShelf({
-    validate,
+    validate: validateInput,
     timer: startTimer,
     environment: process.env,
     notify: (message) => console.warn(`toolshelf: ${message}`),

@@ -1,6 +1,6 @@
 // Attacks on a history: compaction and snipping at bad moments, references from strangers, thinking by hand.
 import { describe, expect, it } from 'vitest'
-import { sign, validate, visibleTools } from '../src/core/oracle/index.ts'
+import { sign, validateRequest, visibleTools } from '../src/core/oracle/index.ts'
 import { type Prepared, ShelfError } from '../src/index.ts'
 import {
   addition,
@@ -69,7 +69,7 @@ describe('thinking switched on by hand', () => {
     talk.user([await talk.shelf.answer(call)])
     const next = await talk.prepare({ thinking })
     const sent = JSON.parse(JSON.stringify(next.request))
-    expect(validate(sent, { boundThinking: true })).toBeUndefined()
+    expect(validateRequest(sent, { boundThinking: true })).toBeUndefined()
     expect(talk.visible).toContain(SEND)
   })
 
@@ -291,7 +291,7 @@ describe('compaction', () => {
       })
       expect(given.length).toBeGreaterThan(0)
       const asked = [...given, { role: 'user', content: 'Summarise this.' }]
-      expect(validate({ model: MODEL, messages: asked }, { oldProxy: true })).toBeUndefined()
+      expect(validateRequest({ model: MODEL, messages: asked }, { oldProxy: true })).toBeUndefined()
     }
   })
 
@@ -307,7 +307,7 @@ describe('compaction', () => {
         return 'All so far.'
       },
     })
-    expect(validate({ model: BOUND_MODEL, messages: given }, { boundThinking: true })).toBeUndefined()
+    expect(validateRequest({ model: BOUND_MODEL, messages: given }, { boundThinking: true })).toBeUndefined()
   })
 })
 

@@ -1,6 +1,6 @@
 // Attacks on the notes that we write into a history: hosts that copy them, end a turn otherwise, or ask twice at once.
 import { describe, expect, it } from 'vitest'
-import { sign, validate } from '../src/core/oracle/index.ts'
+import { sign, validateRequest } from '../src/core/oracle/index.ts'
 import type { Prepared } from '../src/index.ts'
 import { EMAIL, found, isDelta, SEND, search, system, text, tools, user } from './support/blocks.ts'
 import { BOUND_MODEL, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
@@ -162,7 +162,7 @@ describe('a host that ends each turn with a system message', () => {
 /** The model's reply, with thinking bound to this request; throws when earlier thinking is not valid any more. */
 function think(talk: Talk, sent: Loose): void {
   const request = JSON.parse(JSON.stringify(sent))
-  const error = validate(request, { boundThinking: true })
+  const error = validateRequest(request, { boundThinking: true })
   if (error) throw new Error(error.body.error.message)
   talk.assistant([{ type: 'thinking', thinking: 'hm', signature: sign(request) }, text('done')])
 }

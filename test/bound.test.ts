@@ -1,7 +1,7 @@
 // N5. Models that bind thinking to what came before it: nothing already sent may change.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { sign, validate } from '../src/core/oracle/index.ts'
+import { sign, validateRequest } from '../src/core/oracle/index.ts'
 import type { Prepared, ShelfOptions, Tool } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 import { load, seen, talkOn, wireCases } from './support/wires.ts'
@@ -23,7 +23,7 @@ class BoundTalk extends Talk {
     const prepared = await super.prepare(more)
     const betas = (prepared.headers['anthropic-beta'] ?? '').split(',')
     const request = JSON.parse(JSON.stringify(prepared.request))
-    const error = validate(request, { betas, boundThinking: this.model === BOUND_MODEL })
+    const error = validateRequest(request, { betas, boundThinking: this.model === BOUND_MODEL })
     if (error) throw new Error(error.body.error.message)
     return prepared
   }

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, render, validate, visibleTools } from '../src/core/oracle/index.ts'
+import { extendsPrefix, render, validateRequest, visibleTools } from '../src/core/oracle/index.ts'
 import { explainBreak, foldHistory } from '../src/index.ts'
 import { type Kind, type Step, stepOf, stepsOf } from './support/random-steps.ts'
 import {
@@ -86,14 +86,14 @@ const namesOf = (tools: Loose[]): string[] => tools.map(({ name }) => name)
 const sorted = (names: Iterable<string>) => [...names].sort()
 
 const isAccepted: Check = ({ request, betas }) => {
-  expect(validate(request, { betas })?.body.error.message).toBeUndefined()
+  expect(validateRequest(request, { betas })?.body.error.message).toBeUndefined()
 }
 
 const isAcceptedByOldProxies: Check = (sent) => {
   if (speaksReferences(sent)) return
   // A header stays once it was sent (Q4), but for the kill switch.
   const betas = sent.killed ? sent.betas : []
-  expect(validate(sent.request, { betas, oldProxy: true })?.body.error.message).toBeUndefined()
+  expect(validateRequest(sent.request, { betas, oldProxy: true })?.body.error.message).toBeUndefined()
 }
 
 const nothingLeaks: Check = (sent) => {
@@ -170,7 +170,7 @@ function asSent(before: Sent, now: Sent) {
 
 const thinkingStays: Check = ({ request, betas, killed }) => {
   if (request.model !== BOUND_MODEL || killed) return
-  expect(validate(request, { betas, boundThinking: true })?.body.error.message).toBeUndefined()
+  expect(validateRequest(request, { betas, boundThinking: true })?.body.error.message).toBeUndefined()
 }
 
 /** A second shelf may put its list of names before the messages, and nothing else anywhere. */

@@ -37,7 +37,7 @@ test('toolshelf', () => {
       "search",
       "searchKind",
       "snipHistory",
-      "validate",
+      "validateInput",
       "warmUp",
     ]
   `)
@@ -85,7 +85,7 @@ test('toolshelf/oracle', () => {
       "render",
       "sign",
       "thinkingPrefix",
-      "validate",
+      "validateRequest",
       "visibleTools",
       "walk",
     ]

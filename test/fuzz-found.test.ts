@@ -1,6 +1,6 @@
 // Conversations that random runs found: each broke once, and is kept in its smallest form.
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, render, sign, validate } from '../src/core/oracle/index.ts'
+import { extendsPrefix, render, sign, validateRequest } from '../src/core/oracle/index.ts'
 import { explainBreak } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
 
@@ -12,7 +12,7 @@ class BoundTalk extends Talk {
   override async prepare(): Promise<Loose> {
     const prepared = await super.prepare()
     const request = JSON.parse(JSON.stringify(prepared.request))
-    const refusal = validate(request, { boundThinking: request.model === BOUND_MODEL })
+    const refusal = validateRequest(request, { boundThinking: request.model === BOUND_MODEL })
     expect(refusal?.body.error.message).toBeUndefined()
     return prepared
   }

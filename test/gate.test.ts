@@ -1,6 +1,6 @@
 // G1, G2, G4, G5, G7: is tool search on for this request, and why?
 import { describe, expect, it } from 'vitest'
-import { type Reason, type ShelfOptions, type Trace, validate } from '../src/index.ts'
+import { type Reason, type ShelfOptions, type Trace, validateInput } from '../src/index.ts'
 import { builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 
 const tools = [builtIn('Read'), mcp('slack', 'send')]
@@ -315,7 +315,7 @@ describe('G7 gate closed', () => {
   it('G7 what the gate hid can be called and is checked as any other', async () => {
     const schema = { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] }
     const own = [mcp('slack', 'send', { input_schema: schema })]
-    const talk = new Talk(quietShelf({ tools: own, toolSearch: 'off', validate })).user()
+    const talk = new Talk(quietShelf({ tools: own, toolSearch: 'off', validate: validateInput })).user()
     await talk.prepare()
     expect(talk.shelf.check(talk.call('mcp__slack__send', { to: 'x' }))).toBeUndefined()
     const refused = talk.shelf.check(talk.call('mcp__slack__send', {}))

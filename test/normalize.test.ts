@@ -1,6 +1,6 @@
 // N. Making history valid: N4 and N6 are in siblings.test.ts, N5 in bound.test.ts.
 import { describe, expect, it } from 'vitest'
-import { validate } from '../src/core/oracle/index.ts'
+import { validateRequest } from '../src/core/oracle/index.ts'
 import type { ShelfOptions } from '../src/index.ts'
 import {
   addition,
@@ -231,7 +231,7 @@ describe('N7 the history itself stays whole', () => {
       expect(back.loaded).toEqual([SEND, ISSUE])
       expect(seen(back, [SEND, ISSUE, EMAIL])).toEqual([SEND, ISSUE])
       expect(
-        validate(back.request, { betas: (back.headers['anthropic-beta'] ?? '').split(',') }),
+        validateRequest(back.request, { betas: (back.headers['anthropic-beta'] ?? '').split(',') }),
       ).toBeUndefined()
     },
   )

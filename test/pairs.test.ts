@@ -1,6 +1,6 @@
 // C5. A call and its result belong together: whoever drops one of them, the next request is valid and no load is lost.
 import { describe, expect, it } from 'vitest'
-import { sign, validate } from '../src/core/oracle/index.ts'
+import { sign, validateRequest } from '../src/core/oracle/index.ts'
 import type { Tool } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 import { hostedSearch, load, seen, talkOn, wireCases } from './support/wires.ts'
@@ -192,7 +192,7 @@ describe('N5 thinking bound to messages that are gone', () => {
       const prepared = await super.prepare()
       const request = JSON.parse(json(prepared.request))
       expect(
-        validate(request, { boundThinking: this.model === BOUND_MODEL })?.body.error.message,
+        validateRequest(request, { boundThinking: this.model === BOUND_MODEL })?.body.error.message,
       ).toBeUndefined()
       return prepared
     }

@@ -1,6 +1,6 @@
 // G6: a back-end that turns out, at run time, not to know references.
 import { describe, expect, it } from 'vitest'
-import { validate } from '../src/core/oracle/index.ts'
+import { validateRequest } from '../src/core/oracle/index.ts'
 import type { Prepared, Shelf, ShelfOptions } from '../src/index.ts'
 import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 
@@ -20,7 +20,7 @@ function oldProxy() {
   const send = async ({ request, headers }: Prepared<Loose>) => {
     requests.push(request)
     const betas = (headers['anthropic-beta'] ?? '').split(',').filter((beta) => beta !== '')
-    const error = validate(JSON.parse(JSON.stringify(request)), { betas, oldProxy: true })
+    const error = validateRequest(JSON.parse(JSON.stringify(request)), { betas, oldProxy: true })
     if (error)
       throw Object.assign(new Error(error.body.error.message), { status: error.status, error: error.body })
     return 'fine'
@@ -142,7 +142,7 @@ describe('G6 send', () => {
     const text = JSON.stringify(requests[1])
     expect(text).not.toMatch(/tool_reference|defer_loading|system-reminder/)
     for (const kept of ['sent it', 'thanks', 'mcp__slack__send']) expect(text).toContain(kept)
-    expect(validate(JSON.parse(text))).toBeUndefined()
+    expect(validateRequest(JSON.parse(text))).toBeUndefined()
   })
 
   it('G6 is remembered: the next request is right at once, a sub-agent’s too', async () => {

@@ -1,16 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { Settings } from 'typebox/system'
 import { describe, expect, it } from 'vitest'
-import { validate } from '../src/validate/validate.ts'
+import { validateInput } from '../src/validate/validate.ts'
 
 const draft07 = 'http://json-schema.org/draft-07/schema#'
 const draft2020 = 'https://json-schema.org/draft/2020-12/schema'
-const paths = (schema: unknown, input: unknown) => validate(schema, input).map(({ path }) => path)
+const paths = (schema: unknown, input: unknown) => validateInput(schema, input).map(({ path }) => path)
 const textWith = (keywords: object) => ({
   type: 'object',
   properties: { text: { type: 'string', ...keywords } },
 })
-const isValid = (keywords: object, text: string) => validate(textWith(keywords), { text }).length === 0
+const isValid = (keywords: object, text: string) => validateInput(textWith(keywords), { text }).length === 0
 
 describe('dialects', () => {
   it('V1 draft-07: definitions, tuples, dependencies, and nothing beside a $ref', () => {
@@ -30,8 +30,8 @@ describe('dialects', () => {
         Limit: { type: 'integer', maximum: 50 },
       },
     }
-    expect(validate(schema, { limit: 50, pair: ['a', 1] })).toEqual([])
-    expect(validate(schema, {})).toEqual([{ path: 'limit', message: 'is required' }])
+    expect(validateInput(schema, { limit: 50, pair: ['a', 1] })).toEqual([])
+    expect(validateInput(schema, {})).toEqual([{ path: 'limit', message: 'is required' }])
     expect(paths(schema, { limit: 51, pair: ['a', 'b', 'c'] })).toEqual(['limit', 'pair.2', 'pair.1'])
     expect(paths(schema, { limit: 1, after: 1 })).toEqual([''])
   })
@@ -47,11 +47,11 @@ describe('dialects', () => {
       unevaluatedProperties: false,
       $defs: { base: { properties: { id: { type: 'string' } } }, limit: { type: 'number' } },
     }
-    expect(validate(schema, { id: 'x', limit: 10, pair: ['a', 2] })).toEqual([])
+    expect(validateInput(schema, { id: 'x', limit: 10, pair: ['a', 2] })).toEqual([])
     expect(paths(schema, { id: 'x', limit: 11, pair: [1] })).toEqual(
       expect.arrayContaining(['limit', 'pair.0']),
     )
-    expect(validate(schema, { id: 'x', other: 1 })).toEqual([
+    expect(validateInput(schema, { id: 'x', other: 1 })).toEqual([
       { path: 'other', message: 'is not a known property' },
     ])
   })
@@ -85,13 +85,13 @@ describe('dialects', () => {
       ['alias', 'children.0.children.0.name', 'escaped', 'owner', 'shared', 'title'].sort(),
     )
     expect(
-      validate(schema, { title: 'a', alias: 'b', owner: 1, escaped: 1, children: [{}], shared: true }),
+      validateInput(schema, { title: 'a', alias: 'b', owner: 1, escaped: 1, children: [{}], shared: true }),
     ).toEqual([])
   })
 
   it('V1 formats are checked where typebox knows them', () => {
     expect(isValid({ format: 'date-time' }, '2024-01-01T00:00:00Z')).toBe(true)
-    expect(validate(textWith({ format: 'date-time' }), { text: 'soon' })).toEqual([
+    expect(validateInput(textWith({ format: 'date-time' }), { text: 'soon' })).toEqual([
       { path: 'text', message: 'must be in date-time format' },
     ])
     expect(isValid({ format: 'email' }, 'nobody')).toBe(false)
@@ -102,9 +102,9 @@ describe('dialects', () => {
 describe('odd schemas', () => {
   it('V1 a missing, empty or non-object schema accepts everything; false accepts nothing', () => {
     for (const schema of [undefined, null, true, {}, [], 'object', 7]) {
-      for (const input of [undefined, null, {}, [1], 'text']) expect(validate(schema, input)).toEqual([])
+      for (const input of [undefined, null, {}, [1], 'text']) expect(validateInput(schema, input)).toEqual([])
     }
-    expect(validate(false, {})).toEqual([{ path: '', message: 'no input is allowed' }])
+    expect(validateInput(false, {})).toEqual([{ path: '', message: 'no input is allowed' }])
   })
 
   it('V1 without a type, the other keywords still hold', () => {
@@ -112,7 +112,7 @@ describe('odd schemas', () => {
       'name',
       'limit',
     ])
-    expect(validate({ properties: { limit: { maximum: 5 } } }, 'not an object')).toEqual([])
+    expect(validateInput({ properties: { limit: { maximum: 5 } } }, 'not an object')).toEqual([])
   })
 
   it('V1 what is broken is ignored, and what is beside it still holds', () => {
@@ -142,38 +142,38 @@ describe('odd schemas', () => {
       unreadable: 1,
       strange: 1,
     }
-    expect(validate(broken, { ...input, limit: 1 })).toEqual([])
-    expect(validate(broken, { ...input, limit: 'x' })).toMatchObject([
+    expect(validateInput(broken, { ...input, limit: 1 })).toEqual([])
+    expect(validateInput(broken, { ...input, limit: 'x' })).toMatchObject([
       { path: 'limit', message: 'must be number' },
     ])
   })
 
   it('V1 a lost reference lets every property count as known', () => {
     const schema = { allOf: [{ $ref: 'https://elsewhere.example/' }], unevaluatedProperties: false }
-    expect(validate(schema, { name: 1 })).toEqual([])
+    expect(validateInput(schema, { name: 1 })).toEqual([])
   })
 
   it('V1 references to themselves, cyclic objects and throwing schemas never throw', () => {
-    expect(validate({ $ref: '#' }, {})).toEqual([])
-    expect(validate({ allOf: [{ $ref: '#' }, { $ref: '#' }] }, {})).toEqual([])
+    expect(validateInput({ $ref: '#' }, {})).toEqual([])
+    expect(validateInput({ allOf: [{ $ref: '#' }, { $ref: '#' }] }, {})).toEqual([])
     const cyclic = { type: 'object', properties: {} as Record<string, unknown>, required: ['name'] }
     cyclic.properties.child = cyclic
     expect(paths(cyclic, { name: 1, child: {} })).toEqual(['child.name'])
     const list: unknown[] = []
     list.push(list)
-    expect(validate({ allOf: list }, {})).toEqual([])
+    expect(validateInput({ allOf: list }, {})).toEqual([])
     const throwing = Object.defineProperty({}, 'type', {
       enumerable: true,
       get: () => {
         throw new Error('no')
       },
     })
-    expect(validate(throwing, {})).toEqual([])
+    expect(validateInput(throwing, {})).toEqual([])
   })
 
   it('V1 keywords that only typebox knows are not obeyed', () => {
     const refuse = { check: () => false, error: () => 'refused' }
-    expect(validate({ '~refine': [refuse] }, {})).toEqual([])
+    expect(validateInput({ '~refine': [refuse] }, {})).toEqual([])
   })
 
   it('V1 the schema is read once', () => {
@@ -185,9 +185,9 @@ describe('odd schemas', () => {
         return 'object'
       },
     })
-    validate(schema, 1)
+    validateInput(schema, 1)
     const before = reads
-    expect(validate(schema, 2)).toMatchObject([{ path: '', message: 'must be object' }])
+    expect(validateInput(schema, 2)).toMatchObject([{ path: '', message: 'must be object' }])
     expect(reads).toBe(before)
   })
 
@@ -214,15 +214,17 @@ describe('names that every object inherits', () => {
         properties: { list: { items: { $ref: '#/$defs/item' } } },
         $defs: { item: { required: [name] } },
       }
-      expect(validate(schema, { list: [{}] })).toEqual([{ path: `list.0.${name}`, message: 'is required' }])
-      expect(validate(schema, { list: [JSON.parse(`{"${name}":1}`)] })).toEqual([])
+      expect(validateInput(schema, { list: [{}] })).toEqual([
+        { path: `list.0.${name}`, message: 'is required' },
+      ])
+      expect(validateInput(schema, { list: [JSON.parse(`{"${name}":1}`)] })).toEqual([])
     }
   })
 
   it('V1 are checked when given and not when left out', () => {
     for (const name of inherited) {
       const schema = JSON.parse(`{"properties":{"${name}":{"type":"string"}},"additionalProperties":false}`)
-      expect(validate(schema, {})).toEqual([])
+      expect(validateInput(schema, {})).toEqual([])
       expect(paths(schema, JSON.parse(`{"${name}":1}`))).toEqual([name])
     }
   })
@@ -321,7 +323,7 @@ describe('patterns', () => {
       patternProperties: { '^x-': { type: 'number' }, '^(foo|bar)$': true },
       additionalProperties: false,
     }
-    expect(validate(plain, { 'x-a': 1, foo: 1 })).toEqual([])
+    expect(validateInput(plain, { 'x-a': 1, foo: 1 })).toEqual([])
     expect(paths(plain, { 'x-a': 'text', baz: 1 })).toEqual(['baz', 'x-a'])
     for (const pattern of ['^(a+)+$', '(a|a)(a|a)(a|a)', '^(?=a)', '[', '(a)\\1']) {
       const slow = {
@@ -330,16 +332,18 @@ describe('patterns', () => {
       }
       expect(paths(slow, { [`${bait}!`]: 'text', z: 1, y: 'text' })).toEqual(['y'])
     }
-    expect(validate({ patternProperties: { 'a+$': true } }, { [`${'a'.repeat(5_000_000)}!`]: 1 })).toEqual([])
+    expect(
+      validateInput({ patternProperties: { 'a+$': true } }, { [`${'a'.repeat(5_000_000)}!`]: 1 }),
+    ).toEqual([])
   })
 
   it('V1 patterns hide neither in data nor behind references to it', () => {
     const evil = { pattern: '^(?=(a+)+$)', patternProperties: { '^(a+)+$': false }, '~refine': 1 }
-    expect(validate({ $ref: '#/const', const: evil }, evil)).toEqual([])
+    expect(validateInput({ $ref: '#/const', const: evil }, evil)).toEqual([])
     expect(
-      validate({ properties: { text: { $ref: '#/default' } }, default: evil }, { text: `${bait}!` }),
+      validateInput({ properties: { text: { $ref: '#/default' } }, default: evil }, { text: `${bait}!` }),
     ).toEqual([])
-    expect(validate(textWith({ const: { pattern: 1 } }), { text: { pattern: 1 } })).toHaveLength(1)
+    expect(validateInput(textWith({ const: { pattern: 1 } }), { text: { pattern: 1 } })).toHaveLength(1)
   })
 })
 
@@ -352,7 +356,7 @@ describe('too much work', () => {
     for (let index = 0; index < 60; index += 1) {
       $defs[`d${index}`] = { anyOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] }
     }
-    expect(validate({ $ref: '#/$defs/d0', $defs }, 1)).toEqual([])
+    expect(validateInput({ $ref: '#/$defs/d0', $defs }, 1)).toEqual([])
   })
 
   it.each([
@@ -367,7 +371,7 @@ describe('too much work', () => {
     ['items that must differ', { properties: { k0: { uniqueItems: true } } }, { k0: Array(60_000).fill(1) }],
   ])('V1 H6 %s are given up', (_, schema, input) => {
     const $defs = { d: { required: Object.keys(named('r', 1000, 1)) } }
-    expect(validate({ ...schema, $defs }, input)).toEqual([])
+    expect(validateInput({ ...schema, $defs }, input)).toEqual([])
   })
 
   it('V1 deep, cyclic and shared inputs are given up', () => {
@@ -378,20 +382,21 @@ describe('too much work', () => {
     const cyclic: Record<string, unknown> = {}
     cyclic.left = cyclic
     cyclic.right = [cyclic]
-    for (const input of [deep, shared, cyclic]) expect(validate({ required: ['name'] }, input)).toEqual([])
+    for (const input of [deep, shared, cyclic])
+      expect(validateInput({ required: ['name'] }, input)).toEqual([])
   })
 
   it('V1 typebox is left as it was', () => {
     const { maxErrors } = Settings.Get()
-    validate({ type: 'object' }, 1)
+    validateInput({ type: 'object' }, 1)
     expect(Settings.Get().maxErrors).toBe(maxErrors)
   })
 
   it('V1 works where code may not be made from strings', () => {
     const script = `
-      import { validate } from './src/validate/validate.ts'
+      import { validateInput } from './src/validate/validate.ts'
       const schema = { type: 'object', properties: { limit: { $ref: '#/$defs/n' } }, $defs: { n: { type: 'number' } } }
-      console.log(JSON.stringify([validate(schema, { limit: 1 }), validate(schema, { limit: 'x' })]))
+      console.log(JSON.stringify([validateInput(schema, { limit: 1 }), validateInput(schema, { limit: 'x' })]))
     `
     const flags = [
       '--disallow-code-generation-from-strings',
@@ -411,13 +416,13 @@ describe('too much work', () => {
 
 describe('problems', () => {
   const messages = (schema: unknown, input: unknown) =>
-    validate({ properties: { value: schema } }, { value: input }).map(
+    validateInput({ properties: { value: schema } }, { value: input }).map(
       ({ path, message }) => `${path} ${message}`,
     )
 
   it('V1 are at most ten, without duplicates', () => {
     const items = { type: 'array', items: { type: 'number' } }
-    expect(validate(items, Array(5_000).fill('x'))).toHaveLength(10)
+    expect(validateInput(items, Array(5_000).fill('x'))).toHaveLength(10)
     expect(messages({ allOf: [{ type: 'string' }, { type: 'string' }] }, 1)).toEqual(['value must be string'])
   })
 

@@ -1,6 +1,6 @@
 // Q5. One suite over all wires, and every way from one wire to another.
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, render, validate } from '../src/core/oracle/index.ts'
+import { extendsPrefix, render, validateRequest } from '../src/core/oracle/index.ts'
 import { foldHistory, type ShelfOptions, type Tool } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 import { callOf, hostedSearch, load, seen, talkOn, wireCase, wireCases, wirePairs } from './support/wires.ts'
@@ -289,7 +289,7 @@ describe('Q5 nothing foreign leaks', () => {
       const { request, headers, loaded } = await talk.prepare()
       expect(JSON.stringify(request)).not.toMatch(FOREIGN)
       expect(headers).toEqual({})
-      expect(validate(JSON.parse(JSON.stringify(request)), { oldProxy: true })).toBeUndefined()
+      expect(validateRequest(JSON.parse(JSON.stringify(request)), { oldProxy: true })).toBeUndefined()
       expect(loaded).toEqual([POST, ISSUE, SEND])
     },
   )
@@ -300,7 +300,7 @@ describe('Q5 nothing foreign leaks', () => {
       await load(talk, name)
       const { request } = await talk.prepare()
       expect(JSON.stringify(request)).not.toMatch(FOREIGN)
-      expect(validate(JSON.parse(JSON.stringify(request)), { oldProxy: true })).toBeUndefined()
+      expect(validateRequest(JSON.parse(JSON.stringify(request)), { oldProxy: true })).toBeUndefined()
     }
   })
 })

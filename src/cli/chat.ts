@@ -14,7 +14,7 @@ import {
 import { onInterrupt } from './interrupt.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { sessionOptions } from './run.ts'
-import { openSession, type Session } from './session.ts'
+import { type AgentSession, openAgentSession } from './session.ts'
 import { resumeOptions, sessionsFolder } from './session-files.ts'
 import { givenRules, openPermissions } from './session-rules.ts'
 import { machineAt, projectOf } from './trust/index.ts'
@@ -74,9 +74,9 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
   const forget = onInterrupt(stop)
   const { showChat } = await loadView()
   const shown = showChat(chat)
-  let session: Session | undefined
+  let session: AgentSession | undefined
   try {
-    session = await openSession(options)
+    session = await openAgentSession(options)
     chat.attach(session)
     await shown
   } finally {

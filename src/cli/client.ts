@@ -1,6 +1,6 @@
 // The model that chat, run and demo speak to: an API with a key, any compatible address, or a script in its place.
 import Anthropic from '@anthropic-ai/sdk'
-import { createGateway, createMetrics, serve } from '../messages/index.ts'
+import { createMessagesGateway, createMetrics, serve } from '../messages/index.ts'
 import type { Script } from '../messages/upstream/index.ts'
 import { createScriptUpstream } from '../messages/upstream/index.ts'
 import { rankers } from '../rankers/index.ts'
@@ -71,7 +71,7 @@ function keyIn(environment: NodeJS.ProcessEnv, name: string): string | undefined
 
 /** A script behind a real Messages API on loopback: what is sent is what would be sent to a model. */
 export async function openScript(script: Script, about: string): Promise<OpenedClient> {
-  const gateway = createGateway({
+  const gateway = createMessagesGateway({
     upstream: createScriptUpstream({ script }),
     rankers: { own: rankers.hybrid, bm25: rankers.hybrid, regex: rankers.regex },
     keep: [],

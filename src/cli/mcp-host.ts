@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createShelf } from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
 import type { Config } from '../mcp/config/index.ts'
-import type { Gateway } from '../mcp/gateway/index.ts'
+import type { McpGateway } from '../mcp/gateway/index.ts'
 import { shelfOptions } from '../mcp/gateway/index.ts'
-import type { Mode } from '../mcp/greeting/index.ts'
+import type { ListingMode } from '../mcp/greeting/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
-import type { Asker, McpHost } from '../mcp/index.ts'
+import type { McpHost, QuestionHandler } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
 import { startTimer } from '../node/index.ts'
 import { storedLogins } from './logins.ts'
@@ -17,11 +17,11 @@ import { version } from './version.ts'
 export type OpenedHost = {
   readonly host: McpHost
   /** The gateway in front of the host; its modules are loaded now. */
-  gateway(): Promise<Gateway>
+  gateway(): Promise<McpGateway>
 }
 
 export type HostOptions = {
-  readonly mode: Mode | 'auto'
+  readonly mode: ListingMode | 'auto'
   readonly cache: DefinitionCache
   /** Told to the person who runs this. */
   readonly tell: (message: string) => void
@@ -30,7 +30,7 @@ export type HostOptions = {
 export function openHost({ servers, settings }: Config, { mode, cache, tell }: HostOptions): OpenedHost {
   const { shelf, ready, warm } = openShelf(tell)
   const folder = defaultPinsFolder()
-  let asker: Asker | undefined
+  let asker: QuestionHandler | undefined
   const host = createMcpHost({
     shelf,
     servers,
@@ -58,13 +58,13 @@ export function openHost({ servers, settings }: Config, { mode, cache, tell }: H
     .then(warm)
     .catch((error: Error) => tell(error.message))
   const { instructions } = settings
-  async function gateway(): Promise<Gateway> {
-    const { createGateway } = await import('../mcp/gateway/gateway.ts')
-    const makeHost = (given: Asker) => {
+  async function gateway(): Promise<McpGateway> {
+    const { createMcpGateway } = await import('../mcp/gateway/gateway.ts')
+    const makeHost = (given: QuestionHandler) => {
       asker = given
       return host
     }
-    return createGateway({ shelf, mode, ready, version: version(), instructions, notify: tell, makeHost })
+    return createMcpGateway({ shelf, mode, ready, version: version(), instructions, notify: tell, makeHost })
   }
   return { host, gateway }
 }
@@ -83,7 +83,7 @@ function openShelf(notify: (message: string) => void) {
     notify,
     timer: startTimer,
     rank: async (tools, query, limit) => (await searching()).rankers.model(tools, query, limit),
-    validate: (schema, input) => validator?.validate(schema, input) ?? [],
+    validate: (schema, input) => validator?.validateInput(schema, input) ?? [],
   })
   const ready = async () => {
     validator ??= await validating()

@@ -23,7 +23,7 @@ import { onInterrupt } from './interrupt.ts'
 import { tellOfServers } from './notices.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { checkPrompt, readPrompt } from './prompt.ts'
-import { openSession, type Session } from './session.ts'
+import { type AgentSession, openAgentSession } from './session.ts'
 import { resumeOptions } from './session-files.ts'
 import { givenRules, idleRules, openPermissions, refuseUnasked, ruleOptions } from './session-rules.ts'
 import { machineAt, projectOf, trustOption } from './trust/index.ts'
@@ -80,13 +80,13 @@ export const run: Command = {
     const opened = await openClient(input, process.env)
     const stop = new AbortController()
     let forget = () => {}
-    let session: Session | undefined
+    let session: AgentSession | undefined
     try {
       const prompt = await readPrompt(input, tell)
       const directory = directoryIn(input)
       const project = await projectOf(input, terminal, tell)
       forget = onInterrupt(stop)
-      session = await openSession({
+      session = await openAgentSession({
         client: opened.client as never,
         model: opened.model,
         directory,
@@ -125,7 +125,7 @@ type Talking = {
   readonly signal: AbortSignal
 }
 
-async function converse(session: Session, prompt: string, talking: Talking): Promise<ExitCode> {
+async function converse(session: AgentSession, prompt: string, talking: Talking): Promise<ExitCode> {
   const { input, terminal, tell, prices, signal } = talking
   const meter = createAgentMeter({ shelf: session.shelf, prices })
   const ledger: Ledger = {

@@ -5,14 +5,14 @@ import { dollars } from '../core/figures/index.ts'
 import { oneLine } from '../lib/index.ts'
 import type { Key } from '../messages/index.ts'
 import {
-  createGateway,
+  createMessagesGateway,
   createMetrics,
   type Done,
   readSetting,
   type Setting,
   serve as serveMessages,
   type Upstream,
-  type Wire,
+  type UpstreamWire,
   wires,
 } from '../messages/index.ts'
 import {
@@ -109,7 +109,7 @@ export const serve: Command = {
       )
     const metrics = createMetrics()
     const notify = (message: string) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`)
-    const gateway = createGateway({
+    const gateway = createMessagesGateway({
       upstream,
       contextWindow: windowIn(input),
       prices: await pricesIn(input),
@@ -251,7 +251,7 @@ function memoryIn(input: Input): number | undefined {
   throw new UsageError(`--memory is "${given}"; use a number of megabytes, at least ${LEAST_MEMORY}.`)
 }
 
-function readWire(input: Input): Wire | undefined {
+function readWire(input: Input): UpstreamWire | undefined {
   const given = input.text('wire')
   const wire = wires.find((one) => one === given)
   if (given !== undefined && !wire)

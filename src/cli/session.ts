@@ -32,7 +32,7 @@ import type { SessionPermissions } from './session-rules.ts'
 import type { Project } from './trust/index.ts'
 import { version } from './version.ts'
 
-export type SessionOptions = {
+export type AgentSessionOptions = {
   readonly client: Client
   readonly model: string
   readonly directory: string
@@ -52,7 +52,7 @@ export type SessionOptions = {
   readonly notify: (message: string) => void
 }
 
-export type Session = {
+export type AgentSession = {
   readonly agent: Agent
   readonly shelf: Shelf
   readonly host: McpHost
@@ -66,7 +66,7 @@ export type Session = {
   close(): Promise<void>
 }
 
-export async function openSession(options: SessionOptions): Promise<Session> {
+export async function openAgentSession(options: AgentSessionOptions): Promise<AgentSession> {
   const { client, model, directory, permissions, notify, contextWindow } = options
   const { permission } = permissions
   if (!existsSync(directory)) throw new CommandError(`the folder ${directory} does not exist.`)

@@ -1,5 +1,5 @@
 // What `--upstream` names: an address and its language, with the credentials that the environment has for it.
-import type { Upstream, Wire } from '../messages/index.ts'
+import type { Upstream, UpstreamWire } from '../messages/index.ts'
 import {
   ANTHROPIC,
   createChatUpstream,
@@ -17,7 +17,7 @@ const OPENAI = new URL('https://api.openai.com/v1')
 /** `anthropic`, a URL, `openai[:URL]`, `responses[:URL]` `script:FILE` or `script:demo`. */
 export async function openUpstream(
   given: string,
-  wire: Wire | undefined,
+  wire: UpstreamWire | undefined,
   environment: Environment,
 ): Promise<Upstream> {
   const [, kind = '', rest = ''] = /^(anthropic|openai|responses|script)(?::(.*))?$/s.exec(given) ?? []

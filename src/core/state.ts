@@ -2,7 +2,7 @@
 import type { Capability, Counts, ModeReading } from './gate/index.ts'
 import type { Anchors, History } from './history/index.ts'
 import type { Settings } from './options.ts'
-import type { Sheet } from './request/index.ts'
+import type { NormalizedHistory } from './request/index.ts'
 import type { Definition, Pool, Servers, Shelving, Step, WireName } from './types.ts'
 
 /** What holds for every conversation of a host. */
@@ -45,7 +45,7 @@ export const emptyState: State = { opened: false, betas: [], announced: false, k
 /** What makes the next request cheap; losing it costs time only, except for notes that the host does not carry. */
 export type Memory = {
   history: History | undefined
-  sheet: Sheet | undefined
+  sheet: NormalizedHistory | undefined
   /** The history, pool and number of deltas for which there was nothing more to announce. */
   announcedFor:
     | { readonly history: History; readonly shelving: Shelving; readonly deltas: number }

@@ -106,7 +106,7 @@ export type Servers = ReadonlyMap<string, Server>
 export const wireNames = ['reference', 'addition', 'append', 'bridge', 'hosted'] as const
 export type WireName = (typeof wireNames)[number]
 
-export type Mode = 'tst' | 'tst-auto' | 'standard'
+export type ToolSearchMode = 'tst' | 'tst-auto' | 'standard'
 
 /** Why tool search is on or off for a request (G5). */
 export type Reason =
@@ -124,7 +124,7 @@ export type Reason =
 export type Decision = {
   readonly open: boolean
   readonly reason: Reason
-  readonly mode: Mode
+  readonly mode: ToolSearchMode
   readonly wire: WireName | undefined
   readonly deferrable: number
   readonly measure?: Measure

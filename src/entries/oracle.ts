@@ -11,7 +11,7 @@ export {
   sign,
   thinkingPrefix,
   type ValidateOptions,
-  validate,
+  validateRequest,
   visibleTools,
   type Walk,
   walk,

@@ -1,6 +1,8 @@
 // What an import would take: the servers of many files under names of their own, nothing expanded, nothing written.
+
 import { isDeepStrictEqual } from 'node:util'
-import type { ConfigPlace, Fields, Machine } from '../mcp/config/index.ts'
+import type { Fields } from '../lib/index.ts'
+import type { ConfigPlace, Machine } from '../mcp/config/index.ts'
 import {
   bindWorkspace,
   type ConfigText,

@@ -10,11 +10,11 @@ export {
   userConfigFiles,
 } from './config/index.ts'
 export {
-  createGateway,
-  type Gateway,
-  type GatewayOptions,
+  createMcpGateway,
   type HttpGateway,
   type HttpOptions,
+  type McpGateway,
+  type McpGatewayOptions,
   runOnHttp,
   runOnStdio,
   type StdioOptions,
@@ -25,7 +25,6 @@ export { createMcpHost, type McpHostOptions } from './host/index.ts'
 export { createOAuth, defaultTokenFolder } from './oauth/index.ts'
 export { defaultPinsFolder, openPins, type Pins } from './pins/index.ts'
 export type {
-  Asker,
   AuthProvider,
   CallOptions,
   CallOutput,
@@ -35,6 +34,7 @@ export type {
   ListedTool,
   McpHost,
   Progress,
+  QuestionHandler,
   RemoteConfig,
   ServerConfig,
   ServerState,

@@ -125,7 +125,7 @@ export type CallOptions = {
   /** Milliseconds without progress; the server's `callTimeout` by default. */
   readonly timeout?: number
   /** Answers what the server asks during this call. */
-  readonly asker?: Asker
+  readonly asker?: QuestionHandler
   /** Sent along as `_meta`, such as the trace context; keys that belong to a connection are left out. */
   readonly meta?: { readonly [key: string]: unknown }
 }
@@ -133,7 +133,7 @@ export type CallOptions = {
 export type Progress = { readonly progress: number; readonly total?: number; readonly message?: string }
 
 /** Answers what a server asks its client: elicitation, sampling, roots. Rejects for what it cannot do. */
-export type Asker = {
+export type QuestionHandler = {
   /** Askers of one client may answer for each other. */
   readonly client?: object
   /** What the client behind it can do, where that is known; servers of the newer protocol are told with each call. */

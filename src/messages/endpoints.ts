@@ -5,20 +5,20 @@ import { type BodyLimits, flowOf, readBody } from './body.ts'
 import { newRequestId, Refusal, reasonIn, refuse } from './errors.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
 import type { Forwarding } from './forwarding.ts'
-import { type Asked, type Deed, type Gateway, newDeed } from './gateway.ts'
-import type { Guard, Guest } from './guard.ts'
+import { type Asked, type MessagesGateway, newOutcome, type RequestOutcome } from './gateway.ts'
+import type { AuthenticatedClient, Guard } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
 import type { Metrics } from './metrics.ts'
 import { readSetting, type Setting } from './plan.ts'
 import { createRequestReader } from './read-request.ts'
+import { glance, ours, type RequestContext } from './request-context.ts'
 import { sendAnswer, sendMessage, sendOn } from './respond.ts'
 import { createScheduler } from './scheduler.ts'
 import type { Answer, Call, Fields, Headers, MessagesRequest, Origin, StreamEvent } from './types.ts'
 import { below, type Flow, open, withoutSearchBetas } from './upstream/index.ts'
-import { glance, ours, type Visit } from './visit.ts'
 
 export type EndpointOptions = {
-  readonly gateway: Gateway
+  readonly gateway: MessagesGateway
   readonly setting: Setting
   readonly metrics: Metrics
   readonly guard: Guard
@@ -31,14 +31,14 @@ export type EndpointOptions = {
 }
 
 /** Answers a visit, or throws what to answer. */
-export function createEndpoints(options: EndpointOptions): (visit: Visit) => Promise<void> {
+export function createEndpoints(options: EndpointOptions): (visit: RequestContext) => Promise<void> {
   const { gateway, setting, metrics, guard, forwarding, mostBody, bodyMemory } = options
   const { silence, headWaitMs } = options
   const { upstream } = gateway
   const scheduler = createScheduler()
   const reader = createRequestReader()
 
-  async function answer(visit: Visit): Promise<void> {
+  async function answer(visit: RequestContext): Promise<void> {
     const { incoming, path } = visit
     if (!visit.address) throw refuse(400, 'invalid_request_error', 'this is no address')
     const guest = path === '/health' || path === '/api/hello' ? undefined : guard(incoming)
@@ -49,7 +49,9 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
     throw refuse(404, 'not_found_error', `there is nothing at ${incoming.method} ${path}`)
   }
 
-  const endpoints: { readonly [endpoint: string]: (visit: Visit, guest: Guest) => Promise<void> | void } = {
+  const endpoints: {
+    readonly [endpoint: string]: (visit: RequestContext, guest: AuthenticatedClient) => Promise<void> | void
+  } = {
     'POST /v1/messages': messages,
     'POST /v1/messages/count_tokens': counting,
     'GET /v1/models': listing,
@@ -64,14 +66,14 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
       }),
   }
 
-  async function messages(visit: Visit, guest: Guest): Promise<void> {
+  async function messages(visit: RequestContext, guest: AuthenticatedClient): Promise<void> {
     const { outgoing } = visit
     if (settingFor(visit, guest).mode === 'pass') return passUnread(visit, guest)
     const { body, request, asked } = await read(visit, guest)
     if (!isMessages(request)) return passMistake(visit, guest, body)
     visit.model = request.model
     let stream: EventStream | undefined
-    const onDecided = (deed: Deed) => {
+    const onDecided = (deed: RequestOutcome) => {
       visit.deed = deed
       if (request.stream === true)
         stream ??= openEventStream(outgoing, { headWaitMs, silence, headers: early(deed) })
@@ -91,7 +93,7 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
     }
   }
 
-  async function counting(visit: Visit, guest: Guest): Promise<void> {
+  async function counting(visit: RequestContext, guest: AuthenticatedClient): Promise<void> {
     if (settingFor(visit, guest).mode === 'pass') return passUnread(visit, guest)
     const { body, request, asked } = await read(visit, guest)
     if (!isMessages(request)) return passMistake(visit, guest, body)
@@ -108,12 +110,15 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
     return takesAll ? call : { ...call, headers: withoutSearchBetas(call.headers) }
   }
 
-  async function listing(visit: Visit, guest: Guest): Promise<void> {
+  async function listing(visit: RequestContext, guest: AuthenticatedClient): Promise<void> {
     if (upstream.origin) return passThrough(visit, guest, upstream.origin)
     sendAnswer(visit.outgoing, await upstream.models(callFor(visit, guest)))
   }
 
-  async function read(visit: Visit, guest: Guest): Promise<{ body: Buffer; request: Fields; asked: Asked }> {
+  async function read(
+    visit: RequestContext,
+    guest: AuthenticatedClient,
+  ): Promise<{ body: Buffer; request: Fields; asked: Asked }> {
     const owner = ownerOf(guest)
     const body = await readBody(visit.incoming, limitsFor(visit, owner))
     const call = callFor(visit, guest)
@@ -124,14 +129,14 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
   }
 
   /** A body's bytes count until its request is over. */
-  function limitsFor({ gone }: Visit, owner: string): BodyLimits {
+  function limitsFor({ gone }: RequestContext, owner: string): BodyLimits {
     const held = bodyMemory.hold(owner)
     gone.addEventListener('abort', held.release, { once: true })
     return { maxBytes: mostBody, held }
   }
 
   /** What the request asks for, where its key lets it; else what its key or everyone gets. */
-  function settingFor({ incoming }: Visit, { key }: Guest): Setting {
+  function settingFor({ incoming }: RequestContext, { key }: AuthenticatedClient): Setting {
     const given = incoming.headers['x-toolshelf-mode']
     if (given === undefined) return key?.setting ?? setting
     const asked = readSetting(String(given))
@@ -156,7 +161,7 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
   }
 
   /** What is no request at all is the upstream's to refuse, where it speaks the same language. */
-  async function passMistake(visit: Visit, guest: Guest, body: Buffer): Promise<void> {
+  async function passMistake(visit: RequestContext, guest: AuthenticatedClient, body: Buffer): Promise<void> {
     if (upstream.origin) return forward(visit, upstream.origin, callFor(visit, guest), body)
     throw refuse(
       400,
@@ -166,9 +171,9 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
   }
 
   /** Asked to pass on whatever comes, as it comes. */
-  async function passUnread(visit: Visit, guest: Guest): Promise<void> {
+  async function passUnread(visit: RequestContext, guest: AuthenticatedClient): Promise<void> {
     const flow = flowOf(visit.incoming, limitsFor(visit, ownerOf(guest)))
-    const deed = newDeed({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
+    const deed = newOutcome({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
     visit.deed = deed
     const glanced = flow.whole.then((chunks) => {
       const { model, tools } = glance(chunks)
@@ -178,7 +183,11 @@ export function createEndpoints(options: EndpointOptions): (visit: Visit) => Pro
     await Promise.all([glanced, forward(visit, originOf(), callFor(visit, guest), flow)])
   }
 
-  async function passThrough(visit: Visit, guest: Guest, origin: Origin): Promise<void> {
+  async function passThrough(
+    visit: RequestContext,
+    guest: AuthenticatedClient,
+    origin: Origin,
+  ): Promise<void> {
     const hasBody = visit.incoming.method !== 'GET' && visit.incoming.method !== 'HEAD'
     const limits = hasBody ? limitsFor(visit, ownerOf(guest)) : undefined
     const body = limits && (await readBody(visit.incoming, limits))
@@ -193,15 +202,15 @@ function isSame(one: Setting | undefined, other: Setting): boolean {
 }
 
 /** What is known of a reply before the upstream has answered. */
-function early(deed: Deed): () => Headers {
+function early(deed: RequestOutcome): () => Headers {
   const { 'x-toolshelf-tools': _, ...known } = ours(deed)
   return () => ({ 'request-id': newRequestId(), ...known })
 }
 
-const NOBODY: Guest = { headers: {}, key: undefined }
+const NOBODY: AuthenticatedClient = { headers: {}, key: undefined }
 
 async function forward(
-  visit: Visit,
+  visit: RequestContext,
   { url, credentials, secrets = [] }: Origin,
   call: Call,
   body: Buffer | Flow | undefined,
@@ -222,14 +231,17 @@ async function forward(
 }
 
 /** An upstream may say in its stream that it failed. */
-async function* watched(events: AsyncIterable<StreamEvent>, visit: Visit): AsyncGenerator<StreamEvent> {
+async function* watched(
+  events: AsyncIterable<StreamEvent>,
+  visit: RequestContext,
+): AsyncGenerator<StreamEvent> {
   for await (const event of events) {
     if (event.type === 'error') visit.error = reasonIn(JSON.stringify(event))
     yield event
   }
 }
 
-function callFor({ gone }: Visit, { headers }: Guest): Call {
+function callFor({ gone }: RequestContext, { headers }: AuthenticatedClient): Call {
   return { headers, signal: gone }
 }
 
@@ -253,7 +265,7 @@ function areFields(value: unknown): boolean {
 }
 
 /** Conversations of different clients are kept apart, whatever they say. */
-function ownerOf({ headers, key }: Guest): string {
+function ownerOf({ headers, key }: AuthenticatedClient): string {
   const credentials = [key?.secret, headers['x-api-key'], headers.authorization]
   return createHash('sha256').update(JSON.stringify(credentials)).digest('base64')
 }

@@ -3,7 +3,7 @@
 import type { Figures } from '../core/figures/index.ts'
 import { type PriceTable, readPrices } from '../core/figures/index.ts'
 import type { Rank } from '../core/index.ts'
-import { countTokens, readingOf, validate, withoutUnknown } from '../core/oracle/index.ts'
+import { countTokens, readingOf, validateRequest, withoutUnknown } from '../core/oracle/index.ts'
 import { startTimer } from '../node/index.ts'
 import { rankers as rankersByName } from '../rankers/index.ts'
 import { usesDeferral } from './contract.ts'
@@ -16,7 +16,7 @@ import {
   asksForShelving,
   decide,
   type Facts,
-  type Mode,
+  type GatewayMode,
   type Plan,
   type Setting,
   type ShelvingFacts,
@@ -26,7 +26,7 @@ import {
 import { converse, type Job } from './rounds.ts'
 import { count as countBy, type Target, type Wait } from './sampling.ts'
 import { rest, type Slice } from './scheduler.ts'
-import type { Searching } from './searching.ts'
+import type { Searching } from './search-strategy.ts'
 import {
   createClientShelves,
   createConversations,
@@ -43,11 +43,11 @@ import {
   withDroppedThinking,
   withoutCarriedIds,
 } from './shelve/index.ts'
-import type { Answer, Call, MessagesRequest, Sampled, Upstream, Wire } from './types.ts'
+import type { Answer, Call, MessagesRequest, Sampled, Upstream, UpstreamWire } from './types.ts'
 import { asksForThinking, withoutSearchBetas } from './upstream/index.ts'
 import { withEverythingLoaded } from './wire/index.ts'
 
-export type GatewayOptions = {
+export type MessagesGatewayOptions = {
   readonly upstream: Upstream
   /** For the API's two searches and for our own; the library's best if left out. */
   readonly rankers?: HostedRankers & { readonly own: Rank }
@@ -63,9 +63,9 @@ export type GatewayOptions = {
 }
 
 /** What was done with a request, for the log and the metrics. */
-export type Deed = {
-  mode: Mode
-  wire: Wire | undefined
+export type RequestOutcome = {
+  mode: GatewayMode
+  wire: UpstreamWire | undefined
   why: string
   toolsGiven: number
   toolsVisible: number
@@ -82,34 +82,34 @@ export type Asked = {
   readonly call: Call
   readonly owner: string
   /** Called before the first sampling, unless the request is to be forwarded as it came. */
-  readonly onDecided?: (deed: Deed) => void
+  readonly onDecided?: (deed: RequestOutcome) => void
   /** Shares the event loop with other requests, between steps that take long for very many tools. */
   readonly slice?: Slice | undefined
 }
 
 /** A reply, or undefined where the request is to be forwarded as it came. */
-export type Reply = { readonly deed: Deed; readonly sampled: Sampled | undefined }
+export type Reply = { readonly deed: RequestOutcome; readonly sampled: Sampled | undefined }
 
 /** A request that was decided on, as it is worked with. */
 type Started = {
   readonly plan: Plan
-  readonly deed: Deed
+  readonly deed: RequestOutcome
   /** The client's, with what its client never saw of the model's thoughts. */
   readonly request: MessagesRequest
   readonly contract: MessagesRequest
   readonly shelved: Shelved | undefined
 }
 
-export type Gateway = {
+export type MessagesGateway = {
   readonly upstream: Upstream
   readonly reply: (request: MessagesRequest, asked: Asked) => Promise<Reply>
   readonly count: (
     request: MessagesRequest,
     asked: Asked,
-  ) => Promise<{ deed: Deed; answer: Answer | undefined }>
+  ) => Promise<{ deed: RequestOutcome; answer: Answer | undefined }>
 }
 
-export function createGateway(options: GatewayOptions): Gateway {
+export function createMessagesGateway(options: MessagesGatewayOptions): MessagesGateway {
   const { upstream, rankers = bestRankers, keep = [], contextWindow, notify = () => {} } = options
   const prices = options.prices && readPrices(options.prices)
   const memory = createMemory()
@@ -145,7 +145,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const { facts, liftable } = await look(given, asked)
     const plan = decide(facts)
     await rest(asked.slice)
-    const deed = newDeed(plan, given)
+    const deed = newOutcome(plan, given)
     if (!isTheirs(plan, given, asked.setting)) refuseThreads(given)
     // 2. What the API itself would refuse
     if (plan.mode === 'emulate') refuseInvalid(given, asked.call)
@@ -241,13 +241,16 @@ function shelvingFacts(
 }
 
 /** Where the API binds thinking to what came before it, it is asked to drop what searches have changed. */
-function forWire(request: MessagesRequest, wire: Wire | undefined): MessagesRequest {
+function forWire(request: MessagesRequest, wire: UpstreamWire | undefined): MessagesRequest {
   return wire === 'native' && isBound(request) ? withDroppedThinking(request) : request
 }
 
 const bestRankers = { own: rankersByName.model, bm25: rankersByName.hybrid, regex: rankersByName.regex }
 
-export function newDeed({ mode, wire, why }: Plan, { tools = [] }: Pick<MessagesRequest, 'tools'>): Deed {
+export function newOutcome(
+  { mode, wire, why }: Plan,
+  { tools = [] }: Pick<MessagesRequest, 'tools'>,
+): RequestOutcome {
   const nothing = { toolsVisible: tools.length, searches: 0, rounds: 0, figures: () => undefined }
   return { mode, wire, why, toolsGiven: tools.length, ...nothing, loaded: [] }
 }
@@ -270,7 +273,7 @@ function refuseThreads({ thread }: MessagesRequest): void {
 function refuseInvalid(request: MessagesRequest, { headers }: Call): void {
   const betas = (headers['anthropic-beta'] ?? '').split(',').map((beta) => beta.trim())
   const known = betas.filter((beta) => beta !== '')
-  const error = validate(withoutUnknown(request), { betas: known, lenient: true })
+  const error = validateRequest(withoutUnknown(request), { betas: known, lenient: true })
   if (!error) return
   const { message, details } = error.body.error
   throw refuse(error.status, 'invalid_request_error', message, details?.error_code)

@@ -24,14 +24,14 @@ export type GuardOptions = {
   readonly notify?: ((message: string) => void) | undefined
 }
 
-export type Guest = {
+export type AuthenticatedClient = {
   /** The client's headers without what was meant for the gateway alone. */
   readonly headers: Headers
   readonly key: Key | undefined
 }
 
 /** Lets a request in, or throws a refusal. */
-export type Guard = (incoming: IncomingMessage) => Guest
+export type Guard = (incoming: IncomingMessage) => AuthenticatedClient
 
 export function createGuard({ address, keys, hosts, notify }: GuardOptions): Guard {
   const isAnyHost = !LOOPBACK.has(address) && hosts.length === 0
@@ -90,7 +90,7 @@ function presentedIn(headers: Headers): boolean {
 }
 
 /** The holder of the key, if there is one, and the headers without it. */
-function unlock(headers: Headers, keys: readonly Key[]): Guest {
+function unlock(headers: Headers, keys: readonly Key[]): AuthenticatedClient {
   const { 'x-toolshelf-key': own, 'x-api-key': api, authorization, ...others } = headers
   const bearer = authorization?.replace(/^Bearer /i, '')
   const holder = [own, api, bearer].map((secret) => keys.find((key) => isSecret(secret, key.secret)))

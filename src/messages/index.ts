@@ -1,11 +1,11 @@
 // The door of messages: what other folders use of it. Users have src/entries/messages.ts.
 export type { Figures, Price, PriceTable } from '../core/figures/index.ts'
-export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts'
+export { createMessagesGateway, type MessagesGateway, type MessagesGatewayOptions } from './gateway.ts'
 export type { Key } from './guard.ts'
 export { createMetrics, type Metrics } from './metrics.ts'
-export { type Mode, readSetting, type Setting } from './plan.ts'
+export { type GatewayMode, readSetting, type Setting } from './plan.ts'
 export { type Done, type Served, type ServeOptions, serve } from './server.ts'
-export type { Answer, Call, MessagesRequest, Sampled, StreamEvent, Upstream, Wire } from './types.ts'
+export type { Answer, Call, MessagesRequest, Sampled, StreamEvent, Upstream, UpstreamWire } from './types.ts'
 export { wires } from './types.ts'
 export {
   createChatUpstream,

@@ -1,14 +1,14 @@
 // Decides what is done with a request: passed on, emulated, shelved, or sent with everything loaded. Pure: the decision
 // depends on the facts alone.
 import { SEARCH_TOOL } from '../core/index.ts'
-import type { ChosenWire, MessagesRequest, Wire } from './types.ts'
+import type { ChosenWire, MessagesRequest, UpstreamWire } from './types.ts'
 import { CALL_TOOL } from './wire/index.ts'
 
 export const modes = ['pass', 'emulate', 'shelve', 'off'] as const
-export type Mode = (typeof modes)[number]
+export type GatewayMode = (typeof modes)[number]
 
 /** What was asked for: a mode, or the one that fits, with the share of the window from which tools are shelved. */
-export type Setting = { readonly mode: Mode | 'auto'; readonly share: number }
+export type Setting = { readonly mode: GatewayMode | 'auto'; readonly share: number }
 
 const SHARE = 10
 
@@ -25,9 +25,9 @@ export function readSetting(text: string): Setting | undefined {
 }
 
 export type Plan = {
-  readonly mode: Mode
+  readonly mode: GatewayMode
   /** How tools reach the model; none where nothing is deferred. */
-  readonly wire: Wire | undefined
+  readonly wire: UpstreamWire | undefined
   readonly why: string
   /** How many tools the upstream takes in one request. */
   readonly mostTools?: number | undefined

@@ -4,7 +4,7 @@ import { type BlockInMaking, blockEvents, finished, grow, inputOf } from '../cor
 import { type Fields, fieldsOf, textOf, without } from '../lib/index.ts'
 import { exactJson } from './json/index.ts'
 import { sample, samplePatiently, type Target } from './sampling.ts'
-import type { Searching } from './searching.ts'
+import type { Searching } from './search-strategy.ts'
 import type { Answer, MessagesRequest, Sampled, StreamEvent } from './types.ts'
 import { UpstreamError } from './upstream/index.ts'
 import { laterUsage, sumUsage } from './usage.ts'

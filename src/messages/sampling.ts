@@ -2,12 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fieldsOf, listOf } from '../lib/index.ts'
 import { createRecent, type Recent } from './recent.ts'
-import type { Answer, Call, MessagesRequest, Sampled, Upstream, Wire } from './types.ts'
+import type { Answer, Call, MessagesRequest, Sampled, Upstream, UpstreamWire } from './types.ts'
 import { callTool, lower, newerFields } from './wire/index.ts'
 
 export type Target = {
   readonly upstream: Upstream
-  readonly wire: Wire
+  readonly wire: UpstreamWire
   readonly call: Call
   /** Whose request it is. */
   readonly owner: string

@@ -4,16 +4,16 @@ import { close, LOOPBACK, listen } from '../node/index.ts'
 import { createEndpoints } from './endpoints.ts'
 import { reasonIn } from './errors.ts'
 import { createForwarding } from './forwarding.ts'
-import type { Deed, Gateway } from './gateway.ts'
+import type { MessagesGateway, RequestOutcome } from './gateway.ts'
 import { createGuard, type Key } from './guard.ts'
 import { createBodyMemory } from './held-bytes.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { AUTO, type Setting } from './plan.ts'
+import { ours, type RequestContext, record } from './request-context.ts'
 import { sendFailure } from './respond.ts'
-import { ours, record, type Visit } from './visit.ts'
 
 export type ServeOptions = {
-  readonly gateway: Gateway
+  readonly gateway: MessagesGateway
   /** What is done with requests that do not say; `auto` if left out. */
   readonly setting?: Setting
   readonly metrics?: Metrics
@@ -48,7 +48,7 @@ export type Done = {
   readonly status: number
   readonly milliseconds: number
   readonly model: string | undefined
-  readonly deed: Deed | undefined
+  readonly deed: RequestOutcome | undefined
   /** Why it failed, in the words that the client was told. */
   readonly error: string | undefined
 }
@@ -99,7 +99,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     const address = addressOf(incoming)
     const path = address?.pathname ?? ''
     const gone = new AbortController()
-    const visit: Visit = {
+    const visit: RequestContext = {
       incoming,
       outgoing,
       address,

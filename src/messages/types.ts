@@ -35,10 +35,10 @@ export type Sampled =
 
 /** How an upstream is told of tools that join: by reference, at the end of the tools, or as text behind one call. */
 export const wires = ['native', 'append', 'bridge'] as const
-export type Wire = (typeof wires)[number]
+export type UpstreamWire = (typeof wires)[number]
 
 export type ChosenWire = {
-  readonly wire: Wire
+  readonly wire: UpstreamWire
   readonly why: string
   /** How many tools the upstream takes in one request; no limit if left out. */
   readonly mostTools?: number

@@ -6,7 +6,7 @@ export function seconds(milliseconds: number): string {
 
 export class TimeoutError extends Error {}
 
-export async function within<Value>(
+export async function withTimeout<Value>(
   work: Promise<Value>,
   milliseconds: number,
   complaint: string,

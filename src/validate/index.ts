@@ -1,2 +1,2 @@
 // The door of validate: what other folders use of it.
-export { validate } from './validate.ts'
+export { validateInput } from './validate.ts'

@@ -9,7 +9,7 @@ import { compilePattern, isPlainPattern, type Pattern } from './pattern.ts'
 import { explain, pointerNames } from './problems.ts'
 
 /** Finds nothing wrong when the schema is broken or too much work: then the server is left to judge. */
-export const validate: Validate = (schema, input) => {
+export const validateInput: Validate = (schema, input) => {
   if (schema === false) return [{ path: '', message: 'no input is allowed' }]
   if (!isFields(schema)) return []
   const { maxErrors } = Settings.Get()

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openTranscript, readTranscript, type Saved } from '../../src/agent/index.ts'
 import { mendTranscript } from '../../src/agent/transcript.ts'
 import type { State } from '../../src/core/index.ts'
-import { validate } from '../../src/core/oracle/index.ts'
+import { validateRequest } from '../../src/core/oracle/index.ts'
 import {
   echo,
   endOf,
@@ -224,7 +224,7 @@ test('lines that are no entries are counted and passed over', () => {
   appendFileSync(file, '{"type":"append","messages":[null,{"role":"user","content":"hi"}]}\n')
   const read = readTranscript(file)
   expect(read).toMatchObject({ messages: [{ role: 'user', content: 'hi' }], lost: 5 })
-  expect(validate({ model: 'any', max_tokens: 1, messages: read.messages })).toBeUndefined()
+  expect(validateRequest({ model: 'any', max_tokens: 1, messages: read.messages })).toBeUndefined()
 })
 
 test('a disk that cannot be written to is told once, and again when it has recovered and fails anew', () => {

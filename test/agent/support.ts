@@ -4,10 +4,10 @@ import { onTestFinished } from 'vitest'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, Client, Runner } from '../../src/agent/index.ts'
 import { createAgent } from '../../src/agent/index.ts'
 import type { Message, Tool, ToolUse } from '../../src/core/index.ts'
-import { validate } from '../../src/core/oracle/index.ts'
+import { validateRequest } from '../../src/core/oracle/index.ts'
 import { createCollector } from '../../src/core/reply.ts'
 import { createShelf, type Shelf, type ShelfOptions } from '../../src/index.ts'
-import type { Deed, Gateway } from '../../src/messages/gateway.ts'
+import type { MessagesGateway, RequestOutcome } from '../../src/messages/gateway.ts'
 import { createMetrics } from '../../src/messages/metrics.ts'
 import { serve } from '../../src/messages/server.ts'
 import type { Upstream } from '../../src/messages/types.ts'
@@ -38,8 +38,8 @@ export async function served(
 }
 
 /** The model's own words over HTTP, with nothing of a gateway between: the oracle sees every request. */
-function bare(upstream: Upstream): Gateway {
-  const deed = (): Deed => ({
+function bare(upstream: Upstream): MessagesGateway {
+  const deed = (): RequestOutcome => ({
     ...{ mode: 'pass', wire: undefined, why: 'bare', loaded: [] },
     ...{ toolsGiven: 0, toolsVisible: 0, searches: 0, rounds: 0, figures: () => undefined },
   })
@@ -72,7 +72,7 @@ export function saying(...replies: object[]): Model & { readonly requests: Reque
   const requests: Request[] = []
   const create = async ({ stream: _, ...request }: Request & { stream?: boolean }) => {
     requests.push(request)
-    const refused = validate(request)
+    const refused = validateRequest(request)
     if (refused) throw Object.assign(new Error(refused.body.error.message), { status: refused.status })
     const reply = replies.shift() ?? { content: [{ type: 'text', text: 'ok' }] }
     return { stop_reason: 'end_turn', usage: {}, ...reply }

@@ -7,7 +7,7 @@ import { createShelf } from '../../src/core/index.ts'
 import { createMcpHost } from '../../src/mcp/host/host.ts'
 import { createOAuth } from '../../src/mcp/oauth/authorize.ts'
 import { login } from '../../src/mcp/oauth/login.ts'
-import type { Asker, ListedTool, McpHost, ServerConfig } from '../../src/mcp/types.ts'
+import type { ListedTool, McpHost, QuestionHandler, ServerConfig } from '../../src/mcp/types.ts'
 
 type Fields = { readonly [name: string]: unknown }
 type Context = {
@@ -38,7 +38,7 @@ const config: ServerConfig = {
 }
 
 /** Agrees to everything, and fills in nothing: defaults are the host's to apply. */
-const asker: Asker = {
+const asker: QuestionHandler = {
   async ask(method) {
     if (method === 'elicitation/create') return { action: 'accept', content: {} }
     if (method === 'roots/list') return { roots: [] }

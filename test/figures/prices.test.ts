@@ -9,7 +9,7 @@ import { pricesIn } from '../../src/cli/prices.ts'
 import { dollars } from '../../src/core/figures/dollars.ts'
 import { priceOf, priceOfPrompt, prices, readPrices } from '../../src/core/figures/prices.ts'
 import { createShelf } from '../../src/index.ts'
-import { createGateway } from '../../src/messages/index.ts'
+import { createMessagesGateway } from '../../src/messages/index.ts'
 import type { Upstream } from '../../src/messages/types.ts'
 
 describe('the price table', () => {
@@ -98,7 +98,7 @@ describe('a table from a file', () => {
   it('is looked at when a gateway or a meter is made, not when the first request comes', () => {
     const wrong = { date: '2026-11-06', source: '', models: [{ match: 'a', input: 1 }] } as never
     const upstream = {} as Upstream
-    expect(() => createGateway({ upstream, prices: wrong })).toThrow(/"output" of "a" is not a price/)
+    expect(() => createMessagesGateway({ upstream, prices: wrong })).toThrow(/"output" of "a" is not a price/)
     expect(() => createAgentMeter({ shelf: createShelf({}), prices: wrong })).toThrow(/"output" of "a"/)
   })
 })

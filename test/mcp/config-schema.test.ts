@@ -9,7 +9,7 @@ import {
   serverKeys,
   toolKeys,
 } from '../../src/mcp/config/keys.ts'
-import { validate } from '../../src/validate/validate.ts'
+import { validateInput } from '../../src/validate/validate.ts'
 
 type Part = { properties: { [key: string]: { description?: string; default?: unknown; enum?: unknown[] } } }
 const schema = JSON.parse(
@@ -62,7 +62,7 @@ describe('docs/toolshelf.schema.json', () => {
       gateway: { mode: 'list', onChange: 'hold', instructions: 0, concurrency: 1 },
     },
   ])('takes %j', (value) => {
-    expect(validate(schema, value)).toEqual([])
+    expect(validateInput(schema, value)).toEqual([])
   })
 
   it.each([
@@ -76,6 +76,6 @@ describe('docs/toolshelf.schema.json', () => {
     { gateway: { mode: 'fast' } },
     { gateway: { concurrency: 0 } },
   ])('refuses %j', (value) => {
-    expect(validate(schema, value)).not.toEqual([])
+    expect(validateInput(schema, value)).not.toEqual([])
   })
 })

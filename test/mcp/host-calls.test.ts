@@ -1,6 +1,6 @@
 // Calls through the host: every kind of result, progress, cancellation, time-outs, and what servers ask in return.
 import { describe, expect, it } from 'vitest'
-import type { Asker, Progress } from '../../src/mcp/types.ts'
+import type { Progress, QuestionHandler } from '../../src/mcp/types.ts'
 import type { Loose } from '../support/talk.ts'
 import { type OpenOptions, openHost, statusOf, textOf } from './support/host.ts'
 import { until } from './support/processes.ts'
@@ -186,12 +186,12 @@ describe('what servers ask', () => {
   async function asking(options: OpenOptions = {}) {
     const { host } = openHost([local('asking', 'asking')], options)
     await host.settled()
-    const ask = async (method: string, params: unknown, asker?: Asker) =>
+    const ask = async (method: string, params: unknown, asker?: QuestionHandler) =>
       JSON.parse(textOf(await host.call('asking', 'ask', { method, params }, asker ? { asker } : {})))
     return { host, ask }
   }
 
-  const answering = (reply: object): Asker & { readonly heard: unknown[] } => {
+  const answering = (reply: object): QuestionHandler & { readonly heard: unknown[] } => {
     const heard: unknown[] = []
     return {
       heard,
@@ -230,7 +230,7 @@ describe('what servers ask', () => {
 
   it('an asker that fails is an error for the server, not for us', async () => {
     const { ask } = await asking({ capabilities: everything })
-    const asker: Asker = { ask: () => Promise.reject(new Error('the user has left')) }
+    const asker: QuestionHandler = { ask: () => Promise.reject(new Error('the user has left')) }
     expect((await ask('roots/list', undefined, asker)).error.message).toContain('the user has left')
   })
 

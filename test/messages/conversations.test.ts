@@ -1,6 +1,11 @@
 // A conversation that goes on: each request costs what is new in it, and is the one that a new gateway would send.
 import { describe, expect, it } from 'vitest'
-import { createGateway, type MessagesRequest, type Upstream, type Wire } from '../../src/messages/index.ts'
+import {
+  createMessagesGateway,
+  type MessagesRequest,
+  type Upstream,
+  type UpstreamWire,
+} from '../../src/messages/index.ts'
 import { createRequestReader } from '../../src/messages/read-request.ts'
 import type { Fields } from '../../src/messages/types.ts'
 import { rankers } from '../../src/rankers/rankers.ts'
@@ -20,7 +25,7 @@ const EVENTS = [
 ]
 
 /** A gateway that shelves, and what it sent to its upstream. */
-function shelving(wire: Wire) {
+function shelving(wire: UpstreamWire) {
   const sent: MessagesRequest[] = []
   const upstream: Upstream = {
     name: 'fake',
@@ -38,7 +43,7 @@ function shelving(wire: Wire) {
     models: async () => ({ status: 200, headers: {}, body: '{}' }),
   }
   const { hybrid: own, bm25, regex } = rankers
-  const gateway = createGateway({ upstream, rankers: { own, bm25, regex } })
+  const gateway = createMessagesGateway({ upstream, rankers: { own, bm25, regex } })
   const reader = createRequestReader()
   const slice = { isOver: () => false, next: async () => {} }
   const reply = async (request: MessagesRequest) => {

@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http'
 import { afterEach, expect, it } from 'vitest'
-import { createGateway } from '../../src/messages/gateway.ts'
+import { createMessagesGateway } from '../../src/messages/gateway.ts'
 import { readSetting } from '../../src/messages/plan.ts'
 import { serve } from '../../src/messages/server.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
@@ -32,7 +32,11 @@ async function streaming(mode: string) {
     outgoing.write(wireEvents(opening))
   })
   const upstream = createMessagesUpstream({ url: fake.url, wire: 'append' })
-  const served = await serve({ gateway: createGateway({ upstream }), setting: readSetting(mode)!, port: 0 })
+  const served = await serve({
+    gateway: createMessagesGateway({ upstream }),
+    setting: readSetting(mode)!,
+    port: 0,
+  })
   const incoming = await begin(`${served.url}/v1/messages`, {
     body: JSON.stringify(requestFor(mode, { stream: true })),
   })

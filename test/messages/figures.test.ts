@@ -4,13 +4,13 @@ import { describe, expect, it } from 'vitest'
 import type { Figures } from '../../src/core/figures/figures.ts'
 import { readingOf } from '../../src/core/oracle/size.ts'
 import { createChatUpstream, type Done } from '../../src/messages/index.ts'
-import type { Fields, Wire } from '../../src/messages/types.ts'
+import type { Fields, UpstreamWire } from '../../src/messages/types.ts'
 import { type Count, counting as countingFor, inputOf } from '../support/exact-usage.ts'
 import { play } from './script-talk.ts'
 import { ask, COUNT, hosted, kinds, post, type Reply, record, reply, start } from './support/gateways.ts'
 
 /** A script whose usage is counted by `count`, and each usage that it reported. */
-function counting(script: object, wire: Wire, count?: Count) {
+function counting(script: object, wire: UpstreamWire, count?: Count) {
   const usages: Fields[] = []
   const upstream = play({ ...script, ...(wire === 'native' ? {} : { api: 'old' }) }, { wire })
   return { usages, upstream: countingFor(upstream, usages, count) }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Done } from '../../src/messages/index.ts'
 import {
-  createGateway,
+  createMessagesGateway,
   createMessagesUpstream,
   createScriptUpstream,
   readScript,
@@ -17,7 +17,7 @@ const tool = (name: string) => ({
 
 async function start(script: object, options: object = {}) {
   const done: Done[] = []
-  const gateway = createGateway({
+  const gateway = createMessagesGateway({
     upstream: createScriptUpstream({ script: readScript(script) }),
     ...options,
   })
@@ -120,7 +120,7 @@ test('a search for what is loaded already is seen again on the next turn, byte f
     wire: 'append',
     onRequest: ({ request }) => bodies.push(JSON.stringify(request.messages)),
   })
-  const served = await serve({ gateway: createGateway({ upstream: script }), port: 0 })
+  const served = await serve({ gateway: createMessagesGateway({ upstream: script }), port: 0 })
   const ask = async (messages: object[]) => {
     const answer = await fetch(`${served.url}/v1/messages`, {
       method: 'POST',

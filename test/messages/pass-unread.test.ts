@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { arrayBuffer, text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
-import { createGateway } from '../../src/messages/gateway.ts'
+import { createMessagesGateway } from '../../src/messages/gateway.ts'
 import { createMetrics } from '../../src/messages/metrics.ts'
 import { readSetting } from '../../src/messages/plan.ts'
 import { type Done, serve } from '../../src/messages/server.ts'
@@ -30,7 +30,7 @@ async function post(path: string, body: string) {
   )
   const url = new URL(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
   const { lexical: own, bm25, regex } = rankers
-  const gateway = createGateway({
+  const gateway = createMessagesGateway({
     upstream: createMessagesUpstream({ url }),
     rankers: { own, bm25, regex },
     keep: [],
@@ -118,7 +118,7 @@ async function open(options: { mostBody?: number } = {}) {
     () => upstream.close(),
   )
   const url = new URL(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
-  const gateway = createGateway({ upstream: createMessagesUpstream({ url }) })
+  const gateway = createMessagesGateway({ upstream: createMessagesUpstream({ url }) })
   const served = await serve({ gateway, setting: readSetting('pass')!, port: 0, ...options })
   ends.push(() => served.close())
   return { gateway: served.url, seen: () => last }

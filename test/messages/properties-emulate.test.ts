@@ -8,7 +8,7 @@ import { type Fields, textOf } from '../../src/lib/json.ts'
 import { createMetrics } from '../../src/messages/metrics.ts'
 import { readSetting } from '../../src/messages/plan.ts'
 import { serve } from '../../src/messages/server.ts'
-import type { MessagesRequest, Wire } from '../../src/messages/types.ts'
+import type { MessagesRequest, UpstreamWire } from '../../src/messages/types.ts'
 import { refusal, result, text } from '../oracle/requests.ts'
 import {
   anySampling,
@@ -23,7 +23,7 @@ import {
 
 const runs = Number(process.env.PROPERTY_RUNS ?? 15)
 const seed = Number(process.env.PROPERTY_SEED ?? 20261116)
-const WIRES: readonly Wire[] = ['native', 'append', 'bridge']
+const WIRES: readonly UpstreamWire[] = ['native', 'append', 'bridge']
 const someSamplings = fc.array(anySampling, { maxLength: 10, size: 'max' })
 type Samplings = readonly (readonly Bit[])[]
 
@@ -44,7 +44,7 @@ function goOn({ content, stop_reason: stop }: Fields, turn: number): Fields[] {
 
 type Talk = { readonly replies: Fields[]; readonly loaded: string[][]; readonly requests: MessagesRequest[] }
 
-async function converse(wire: Wire, samplings: Samplings): Promise<Talk> {
+async function converse(wire: UpstreamWire, samplings: Samplings): Promise<Talk> {
   const model = randomModel(samplings, wire, clientTools(20))
   const ask = asking(openGateway(model.upstream), 'emulate')
   const replies: Fields[] = []
@@ -92,7 +92,7 @@ describe(`emulating (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, { timeout: 1
 /** The first reply, as the official client reads it. */
 async function askOverHttp(
   mode: string,
-  wire: Wire,
+  wire: UpstreamWire,
   samplings: Samplings,
   given: readonly Fields[],
   isStream: boolean,

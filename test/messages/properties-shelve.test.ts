@@ -6,7 +6,7 @@ import { extendsPrefix, render, visibleTools } from '../../src/core/oracle/index
 import { blocksOf } from '../../src/core/oracle/turns.ts'
 import { type Fields, textOf } from '../../src/lib/json.ts'
 import { withoutCarried } from '../../src/messages/shelve/carry.ts'
-import type { MessagesRequest, Wire } from '../../src/messages/types.ts'
+import type { MessagesRequest, UpstreamWire } from '../../src/messages/types.ts'
 import { refusal } from '../oracle/requests.ts'
 import {
   anySampling,
@@ -31,7 +31,7 @@ const seed = Number(process.env.PROPERTY_SEED ?? 20261116)
 type Setup = {
   readonly count: number
   readonly habit: Habit
-  readonly wire: Wire
+  readonly wire: UpstreamWire
   /** So many tools at every other turn. */
   readonly others?: number
   readonly isBound?: boolean
@@ -41,7 +41,7 @@ type Setup = {
 const anySetup: fc.Arbitrary<Setup> = fc.record({
   count: fc.constantFrom(5, 20, 60),
   habit: fc.constantFrom(...habits),
-  wire: fc.constantFrom('native', 'native', 'append', 'bridge') as fc.Arbitrary<Wire>,
+  wire: fc.constantFrom('native', 'native', 'append', 'bridge') as fc.Arbitrary<UpstreamWire>,
 })
 const someSamplings = fc.array(anySampling, { maxLength: 10, size: 'max' })
 
@@ -84,7 +84,7 @@ function holds(
   )
 }
 
-const on = (wire: Wire) => anySetup.map((setup) => ({ ...setup, wire }))
+const on = (wire: UpstreamWire) => anySetup.map((setup) => ({ ...setup, wire }))
 const json = (value: unknown) => JSON.stringify(value)
 const blocksIn = ({ messages }: MessagesRequest) => messages.flatMap(({ content }) => blocksOf(content))
 
@@ -211,7 +211,7 @@ describe(`shelving (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, { timeout: 12
   it('the client cannot tell the wires apart', () =>
     fc.assert(
       fc.asyncProperty(anySetup, someSamplings, async (setup, bits) => {
-        const replies = async (wire: Wire) =>
+        const replies = async (wire: UpstreamWire) =>
           (await converse({ ...setup, wire }, bits)).map(({ reply }) => reply)
         const native = await replies('native')
         expect(await replies('append')).toEqual(native)
@@ -259,7 +259,11 @@ function isThought({ kind }: Bit): boolean {
 }
 
 /** What a gateway that has just started sends first. */
-async function firstRequest(request: MessagesRequest, wire: Wire, count: number): Promise<MessagesRequest> {
+async function firstRequest(
+  request: MessagesRequest,
+  wire: UpstreamWire,
+  count: number,
+): Promise<MessagesRequest> {
   const model = randomModel([], wire, clientTools(count))
   await asking(openGateway(model.upstream))(request)
   return model.received[0]?.request as MessagesRequest

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createCollector } from '../../src/core/reply.ts'
-import type { Fields, MessagesRequest, Sampled, Wire } from '../../src/messages/types.ts'
+import type { Fields, MessagesRequest, Sampled, UpstreamWire } from '../../src/messages/types.ts'
 import { UpstreamError } from '../../src/messages/upstream/http.ts'
 import { namesOf } from '../../src/messages/upstream/openai.ts'
 import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
@@ -118,7 +118,7 @@ beforeEach(() => {
   seen = []
 })
 
-const upstream = (more: { key?: string; wire?: Wire } = {}) =>
+const upstream = (more: { key?: string; wire?: UpstreamWire } = {}) =>
   createResponsesUpstream({
     url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`),
     ...more,

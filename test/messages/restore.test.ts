@@ -7,7 +7,7 @@ import { type Fields, textOf } from '../../src/lib/json.ts'
 import { carriedBy, carry, codeNames, withoutCarried } from '../../src/messages/shelve/carry.ts'
 import { createMemory } from '../../src/messages/shelve/memory.ts'
 import { restore } from '../../src/messages/shelve/restore.ts'
-import type { MessagesRequest, StreamEvent, Upstream, Wire } from '../../src/messages/types.ts'
+import type { MessagesRequest, StreamEvent, Upstream, UpstreamWire } from '../../src/messages/types.ts'
 import { assistant, type Json, refusal, result, text, tool, use, user } from '../oracle/requests.ts'
 import { asking, clientTools, loadedIn, MODEL, openGateway } from './support/random-client.ts'
 
@@ -157,7 +157,7 @@ test('what is remembered of a reply does not depend on thoughts, breakpoints or 
 })
 
 /** A model that gives these replies one after the other: blocks, of which text in place of input is no JSON. */
-function saying(wire: Wire, ...replies: readonly Json[][]) {
+function saying(wire: UpstreamWire, ...replies: readonly Json[][]) {
   const requests: MessagesRequest[] = []
   async function* events(content: readonly Json[]): AsyncGenerator<StreamEvent> {
     yield { type: 'message_start', message: { role: 'assistant', content: [], usage: {} } }

@@ -1,7 +1,7 @@
 // Whatever JSON comes in, the oracle answers.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { countTokens, render, sign, validate, visibleTools } from '../../src/core/oracle/index.ts'
+import { countTokens, render, sign, validateRequest, visibleTools } from '../../src/core/oracle/index.ts'
 import { runs } from '../support/runs.ts'
 import { assistant, request, result, text, tool, use, user } from './requests.ts'
 
@@ -72,9 +72,9 @@ const parsed = fc
   .map((value) => JSON.parse(JSON.stringify(value)) as unknown)
 
 function askEverything(value: unknown): void {
-  validate(value)
-  validate(value, { boundThinking: true, betas: ['inline-tools-2026-09-15'] })
-  validate(value, { oldProxy: true, betas: ['x'] })
+  validateRequest(value)
+  validateRequest(value, { boundThinking: true, betas: ['inline-tools-2026-09-15'] })
+  validateRequest(value, { oldProxy: true, betas: ['x'] })
   render(value)
   visibleTools(value)
   countTokens(value)
@@ -87,7 +87,7 @@ describe('any JSON', () => {
   })
 
   it('is refused when it is no request', () => {
-    fc.assert(fc.property(fc.jsonValue(), (value) => validate(value)?.status === 400))
+    fc.assert(fc.property(fc.jsonValue(), (value) => validateRequest(value)?.status === 400))
   })
 
   it('may be very deep or very wide', () => {
@@ -104,7 +104,7 @@ describe('any JSON', () => {
       user(result('c', wide)),
     )
     expect(render(value).length).toBeGreaterThan(260_000)
-    expect(validate(value)).toBeUndefined()
+    expect(validateRequest(value)).toBeUndefined()
   })
 
   it('is left as it was', () => {

@@ -1,5 +1,5 @@
 // The smallest tools, blocks and messages that the oracle's tests are made of.
-import { type ValidateOptions, validate } from '../../src/core/oracle/index.ts'
+import { type ValidateOptions, validateRequest } from '../../src/core/oracle/index.ts'
 
 export type Json = { [field: string]: unknown }
 
@@ -65,9 +65,9 @@ export const loading = (...names: string[]): Json[] => [
 
 /** The text of the refusal, or undefined when the request is accepted. */
 export function refusal(value: unknown, options?: ValidateOptions): string | undefined {
-  return validate(value, options)?.body.error.message
+  return validateRequest(value, options)?.body.error.message
 }
 
 export function errorCode(value: unknown, options?: ValidateOptions): string | undefined {
-  return validate(value, options)?.body.error.details?.error_code
+  return validateRequest(value, options)?.body.error.details?.error_code
 }

@@ -1,6 +1,6 @@
 // What the API refuses besides what tool search depends on, and what it takes: every rule from both sides.
 import { describe, expect, it } from 'vitest'
-import { validate } from '../../src/core/oracle/index.ts'
+import { validateRequest } from '../../src/core/oracle/index.ts'
 import {
   assistant,
   deferred,
@@ -427,7 +427,10 @@ describe('the body', () => {
 
   it('is at most 32 MB', () => {
     const value = request([tool('a')], user(text('x'.repeat(32 * 1024 * 1024))))
-    expect(validate(value)).toMatchObject({ status: 413, body: { error: { type: 'request_too_large' } } })
+    expect(validateRequest(value)).toMatchObject({
+      status: 413,
+      body: { error: { type: 'request_too_large' } },
+    })
   })
 
   it('a block of the system prompt has its fields and no others', () => {

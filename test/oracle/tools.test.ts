@@ -1,6 +1,6 @@
 // Which `tools` and references the API takes: wire.md section 7, statements 1 to 11.
 import { describe, expect, it } from 'vitest'
-import { validate } from '../../src/core/oracle/index.ts'
+import { validateRequest } from '../../src/core/oracle/index.ts'
 import {
   assistant,
   deferred,
@@ -124,7 +124,7 @@ describe('tools', () => {
   })
 
   it('wire 11 an error has the API’s envelope', () => {
-    expect(validate(request([deferred('a')], hi), { requestId: 'req_1' })).toEqual({
+    expect(validateRequest(request([deferred('a')], hi), { requestId: 'req_1' })).toEqual({
       status: 400,
       body: {
         type: 'error',

@@ -1,6 +1,6 @@
 // A conversation as a host holds it, every request of which is checked by the oracle.
 
-import { validate, visibleTools } from '../../src/core/oracle/index.ts'
+import { validateRequest, visibleTools } from '../../src/core/oracle/index.ts'
 import { createShelf, type Prepared, type Shelf, type ShelfOptions, type Tool } from '../../src/index.ts'
 
 export const MODEL = 'claude-opus-4-6'
@@ -67,7 +67,7 @@ export class Talk {
       ...more,
     })
     const betas = (prepared.headers['anthropic-beta'] ?? '').split(',').filter((beta) => beta !== '')
-    const error = validate(JSON.parse(JSON.stringify(prepared.request)), { betas })
+    const error = validateRequest(JSON.parse(JSON.stringify(prepared.request)), { betas })
     if (error) throw new Error(error.body.error.message)
     this.last = prepared
     return prepared

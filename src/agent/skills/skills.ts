@@ -1,7 +1,7 @@
 // The skills of one conversation: what is offered with each message, and the tools DiscoverSkills and Skill (U2, U3).
 import type { Message, Rank, Shelf } from '../../core/index.ts'
 import type { AgentTool } from '../types.ts'
-import { fitting } from '../using/index.ts'
+import { relevantTools } from '../using/index.ts'
 import { discoveredIn, offerText } from './offers.ts'
 import { remoteSkills } from './remote.ts'
 import { skillEntries } from './search.ts'
@@ -67,7 +67,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
   }
   const namesFor = async (text: string) => {
     try {
-      return (await fitting(skillEntries(all), text, MOST_OFFERED, rank)).map(({ name }) => name)
+      return (await relevantTools(skillEntries(all), text, MOST_OFFERED, rank)).map(({ name }) => name)
     } catch (error) {
       notify(`no skills were offered: ${(error as Error).message}.`)
       return []

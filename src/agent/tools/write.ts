@@ -1,8 +1,8 @@
 // The tools `Write` and `Edit`. A file that nobody looked at, or that changed since, is never overwritten.
 import { fileChange } from '../diff.ts'
 import type { AgentTool, Input } from '../types.ts'
+import { closestMatch } from './closest-match.ts'
 import { exists, type Files } from './files.ts'
-import { likeliest } from './likeliest.ts'
 
 export function writeTool(files: Files): AgentTool {
   return {
@@ -106,7 +106,7 @@ function linesOf(text: string, places: readonly number[]): string {
 }
 
 function notFound(text: string, old: string, name: string): string {
-  const near = likeliest(text, old)
+  const near = closestMatch(text, old)
   const hint = near
     ? ` The nearest is at line ${near.line}:\n${near.text}\nCopy it exactly, spaces included.`
     : ' Nothing in the file is like it: read the file again.'

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { reminder } from '../../core/history/index.ts'
 import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
 import { splitName } from '../../lib/index.ts'
-import { fitting } from './fitting.ts'
 import { learnedPins } from './pins.ts'
+import { relevantTools } from './relevant-tools.ts'
 import { sessionUse } from './session-use.ts'
 import type { LearnedPin, ServerLike, Usage, Using, UsingOptions } from './types.ts'
 import { usageFile } from './usage-file.ts'
@@ -51,7 +51,7 @@ export function createUsing({ shelf, options: given, folder, notify, rank }: Usi
         if (options.remind < 1) return []
         const spared = new Set(options.preload ? named(shelf, text) : [])
         const most = options.remind + loadedNames(shelf).size + spared.size
-        const fits = await fitting(shelf.tools().deferred, text, most, rank)
+        const fits = await relevantTools(shelf.tools().deferred, text, most, rank)
         const found = waiting(shelf, fits).filter((tool) => !spared.has(tool))
         reminded = found.slice(0, options.remind).map(({ name }) => name)
         if (reminded.length === 0) return []

@@ -4,8 +4,8 @@ import type { AgentEvent, PermissionAnswer, PermissionQuestion } from '../../age
 import { type AgentMeter, createAgentMeter } from '../../agent/index.ts'
 import type { PriceTable } from '../../core/figures/index.ts'
 import { addFigures, type Figures, noFigures } from '../../core/figures/index.ts'
-import type { Session } from '../session.ts'
-import { type Desk, isCommand, runSlash } from './commands.ts'
+import type { AgentSession } from '../session.ts'
+import { type CommandContext, isCommand, runSlash } from './commands.ts'
 import type { Item } from './items.ts'
 import { type Answer, createQuestions, type Question } from './questions.ts'
 import { resumedItems, watchServers } from './servers.ts'
@@ -38,7 +38,7 @@ export type Chat = {
   readonly state: () => ChatState
   readonly subscribe: (listener: () => void) => () => void
   /** The session that it is about, once it is open: what was sent before has waited for it. */
-  readonly attach: (session: Session) => void
+  readonly attach: (session: AgentSession) => void
   /** Asks the person about a call. */
   readonly ask: (question: PermissionQuestion) => Promise<PermissionAnswer>
   /** A message or a command. While a turn runs, only a command that leaves the conversation as it is. */
@@ -81,14 +81,14 @@ export function createChat(options: {
     status: undefined,
     isOver: false,
   }
-  let open: (session: Session) => void = () => {}
-  const opening = new Promise<Session>((resolve) => {
+  let open: (session: AgentSession) => void = () => {}
+  const opening = new Promise<AgentSession>((resolve) => {
     open = resolve
   })
   let stop: AbortController | undefined
   let lastRequest: object | undefined
   let unwatch = () => {}
-  let attached: Session | undefined
+  let attached: AgentSession | undefined
   /** Of the turn that is going on, and of all before it. */
   let meter: AgentMeter | undefined
   let spentBefore = noFigures
@@ -183,7 +183,7 @@ export function createChat(options: {
     else change({ isOver: true })
   }
 
-  const deskOf = (session: Session): Desk => ({
+  const deskOf = (session: AgentSession): CommandContext => ({
     session,
     directory,
     lastRequest: () => lastRequest,

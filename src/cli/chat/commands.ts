@@ -2,7 +2,7 @@
 import { preloadedIn } from '../../agent/index.ts'
 import { foldHistory, SEARCH_TOOL } from '../../core/index.ts'
 import { didYouMean } from '../command.ts'
-import type { Session } from '../session.ts'
+import type { AgentSession } from '../session.ts'
 import { contextLines, contextReport, conversationTokens, nextRequest } from './context.ts'
 import { permissionLines } from './permission-lines.ts'
 import { sessionLines } from './sessions.ts'
@@ -12,12 +12,12 @@ import { usingLines } from './using.ts'
 export type Slash = {
   readonly name: string
   readonly about: string
-  readonly run: (words: string, desk: Desk) => Promise<readonly Told[]> | readonly Told[]
+  readonly run: (words: string, desk: CommandContext) => Promise<readonly Told[]> | readonly Told[]
 }
 
 /** What commands may look at and change. */
-export type Desk = {
-  readonly session: Session
+export type CommandContext = {
+  readonly session: AgentSession
   /** Where the agent works. */
   readonly directory: string
   /** The request that was sent last. */
@@ -79,7 +79,7 @@ export function slashHint(text: string): string {
   return found.map(({ name }) => `/${name}`).join('  ')
 }
 
-export async function runSlash(line: string, desk: Desk): Promise<readonly Told[]> {
+export async function runSlash(line: string, desk: CommandContext): Promise<readonly Told[]> {
   const [, name = '', words = ''] = /^\/(\S*)\s*(.*)$/s.exec(line) ?? []
   const slash = slashes.find((one) => one.name === name || (name === 'exit' && one.name === 'quit'))
   if (!slash) {
@@ -99,12 +99,12 @@ function helpLines(): Told[] {
 }
 
 /** Deferred tools that the conversation has loaded, in this session or in the one it goes on from. */
-function loadedIn({ agent, shelf }: Session): string[] {
+function loadedIn({ agent, shelf }: AgentSession): string[] {
   const { deferredNames } = shelf.tools()
   return [...foldHistory(agent.messages, SEARCH_TOOL).loaded].filter((name) => deferredNames.has(name))
 }
 
-function toolLines({ session }: Desk): Told[] {
+function toolLines({ session }: CommandContext): Told[] {
   const { shelf, host, using } = session
   const { immediate, deferred } = shelf.tools()
   const loaded = loadedIn(session)
@@ -134,7 +134,7 @@ function row(label: string, text: string, otherwise = 'none'): Told {
 }
 
 /** Of the last request; where none was sent yet, of the one that would be. */
-async function windowLines({ session, lastRequest }: Desk): Promise<string[]> {
+async function windowLines({ session, lastRequest }: CommandContext): Promise<string[]> {
   const last = lastRequest()
   const request = last ?? (await nextRequest(session.agent))
   const report = contextReport(request, session.shelf, loadedIn(session), session.agent.contextWindow)
@@ -144,7 +144,7 @@ async function windowLines({ session, lastRequest }: Desk): Promise<string[]> {
 const LAST = 'as your last message was sent (an estimate)'
 const NEXT = 'as your next message will be sent (an estimate, without the system prompt)'
 
-async function compactNow({ session: { agent }, compact }: Desk): Promise<string[]> {
+async function compactNow({ session: { agent }, compact }: CommandContext): Promise<string[]> {
   const [first] = agent.messages
   const before = await sizeOf(agent)
   await compact()
@@ -152,11 +152,11 @@ async function compactNow({ session: { agent }, compact }: Desk): Promise<string
   return [`The conversation took about ${before} tokens; now it takes about ${await sizeOf(agent)}.`]
 }
 
-async function sizeOf(agent: Session['agent']): Promise<string> {
+async function sizeOf(agent: AgentSession['agent']): Promise<string> {
   return conversationTokens(await nextRequest(agent)).toLocaleString('en-US')
 }
 
-async function searchLines(words: string, { session, waiting }: Desk): Promise<Told[]> {
+async function searchLines(words: string, { session, waiting }: CommandContext): Promise<Told[]> {
   if (words === '') return ['Say what to search for: /search github create issue']
   const pending = session.host.status().filter(({ state }) => state === 'pending')
   const names = pending.map(({ name }) => name).join(', ')
@@ -169,20 +169,20 @@ async function searchLines(words: string, { session, waiting }: Desk): Promise<T
   return left > 0 ? [...found, `${left} more match less well.`] : found
 }
 
-function skillLines({ skills }: Session): Told[] {
+function skillLines({ skills }: AgentSession): Told[] {
   const all = skills.list()
   return all.length === 0
     ? ['There are no skills. Put folders with a SKILL.md into .agents/skills or ~/.agents/skills.']
     : listed(all.map(({ name, description }) => [name, firstLine(description)]))
 }
 
-function modelLines(words: string, { session: { agent } }: Desk): string[] {
+function modelLines(words: string, { session: { agent } }: CommandContext): string[] {
   if (words === '') return [`The model is ${agent.model}. Another one: /model <id>`]
   agent.model = words
   return [`From now on the model is ${words}.`]
 }
 
-function verboseLines(_: string, desk: Desk): string[] {
+function verboseLines(_: string, desk: CommandContext): string[] {
   desk.setVerbose(!desk.isVerbose())
   return [
     desk.isVerbose()
@@ -191,7 +191,7 @@ function verboseLines(_: string, desk: Desk): string[] {
   ]
 }
 
-function quitLines(desk: Desk): string[] {
+function quitLines(desk: CommandContext): string[] {
   desk.quit()
   return []
 }

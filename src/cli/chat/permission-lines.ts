@@ -1,7 +1,7 @@
 // `/permissions`: shows the rules of this session, and changes them.
 import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/index.ts'
 import { parseRule } from '../../agent/permissions/index.ts'
-import type { Session } from '../session.ts'
+import type { AgentSession } from '../session.ts'
 import { labelled, type Told } from './told.ts'
 
 const USAGE =
@@ -10,7 +10,7 @@ const EFFECTS: readonly RuleEffect[] = ['allow', 'ask', 'deny']
 const SCOPES: readonly RuleScope[] = ['session', 'project', 'user']
 const WHERE = { session: 'in this session', project: 'in this folder', user: 'everywhere' }
 
-export async function permissionLines(words: string, { permissions }: Session): Promise<Told[]> {
+export async function permissionLines(words: string, { permissions }: AgentSession): Promise<Told[]> {
   const [, verb = '', rest = ''] = /^(\S*)\s*(.*)$/s.exec(words) ?? []
   if (verb === '') return shown(permissions.rules())
   const effect = EFFECTS.find((one) => one === verb)
@@ -36,7 +36,7 @@ function ruleIn(effect: RuleEffect, words: string): PermissionRule {
   return { ...given, rule: parseRule(given).rule }
 }
 
-async function removed(rule: string, { forget }: Session['permissions']): Promise<Told[]> {
+async function removed(rule: string, { forget }: AgentSession['permissions']): Promise<Told[]> {
   const gone: string[] = []
   for (const effect of EFFECTS)
     for (const scope of SCOPES)

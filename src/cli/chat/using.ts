@@ -1,17 +1,17 @@
 // `/using`: what helps the model use tools it cannot see, what it did and why, and a switch for each.
 import { preloadedIn } from '../../agent/index.ts'
-import type { Session } from '../session.ts'
+import type { AgentSession } from '../session.ts'
 import { labelled, type Told } from './told.ts'
 
 const USAGE =
   'To switch: /using remind 3 · /using preload off · /using learn on · /using forget <tool> · /using remember <tool>'
 
-export function usingLines(words: string, session: Session): Told[] {
+export function usingLines(words: string, session: AgentSession): Told[] {
   const [way, value] = words.split(/\s+/)
   return way === '' || way === undefined ? shown(session) : switched(way, value, session)
 }
 
-function shown({ using, agent }: Session): Told[] {
+function shown({ using, agent }: AgentSession): Told[] {
   const { describe, remind, preload, learn } = using.options()
   const pins = using.pins()
   return [
@@ -30,7 +30,7 @@ function shown({ using, agent }: Session): Told[] {
 }
 
 /** Those that change something. */
-function switchesFor(using: Session['using']): string[] {
+function switchesFor(using: AgentSession['using']): string[] {
   const { remind, preload, learn } = using.options()
   const [pin] = using.pins()
   return [
@@ -42,7 +42,7 @@ function switchesFor(using: Session['using']): string[] {
   ]
 }
 
-function switched(way: string, value: string | undefined, { using }: Session): string[] {
+function switched(way: string, value: string | undefined, { using }: AgentSession): string[] {
   if (way === 'remind' && value !== undefined && /^\d{1,2}$/.test(value)) {
     using.switch({ remind: Number(value) })
     return [`From your next message on: ${value === '0' ? 'no reminders' : `${value} deferred tools named`}.`]

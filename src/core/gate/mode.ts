@@ -1,9 +1,9 @@
 // What the user asked for: `ENABLE_TOOL_SEARCH` or the option that overrides it, and the kill switch (M).
 
-import type { Mode } from '../types.ts'
+import type { ToolSearchMode } from '../types.ts'
 
 export type ModeReading = {
-  readonly mode: Mode
+  readonly mode: ToolSearchMode
   /** The share of the context window at which `tst-auto` opens. */
   readonly percent: number
   /** The user named a value, and so answers for what a proxy understands (G1). */

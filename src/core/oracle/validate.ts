@@ -38,7 +38,7 @@ export type ValidateOptions = {
   readonly requestId?: string
 }
 
-export function validate(request: unknown, options: ValidateOptions = {}): ApiError | undefined {
+export function validateRequest(request: unknown, options: ValidateOptions = {}): ApiError | undefined {
   const refusal = check(request, options)
   return refusal && toApiError(refusal, options.requestId ?? 'req_oracle')
 }

@@ -2,7 +2,7 @@
 
 export { announce, reload } from './append-notes.ts'
 export { demandsOf } from './demands.ts'
-export { normalize, type Sheet } from './normalize.ts'
+export { type NormalizedHistory, normalize } from './normalize.ts'
 export { assemble, betasFor, hostTools } from './request.ts'
 export { rewrite, type View } from './rewrite.ts'
 export { viewFor } from './view.ts'

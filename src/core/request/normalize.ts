@@ -33,7 +33,7 @@ export type NormalizeView = View & {
 }
 
 /** The part of a history that is finished, kept for the next request. */
-export type Sheet = {
+export type NormalizedHistory = {
   readonly entries: readonly Message[]
   readonly key: string
   read: number
@@ -52,7 +52,7 @@ type Turn = { readonly first: number; readonly length: number }
 export function normalize(
   entries: readonly Message[],
   view: NormalizeView,
-  memory: { sheet?: Sheet | undefined },
+  memory: { sheet?: NormalizedHistory | undefined },
 ): Message[] {
   const known = memory.sheet
   const sheet =
@@ -84,11 +84,11 @@ export function normalize(
   return last.out.includes(undefined) ? last.out.filter(isThere) : (last.out as Message[])
 }
 
-function newSheet(entries: readonly Message[], key: string): Sheet {
+function newSheet(entries: readonly Message[], key: string): NormalizedHistory {
   return { entries, key, read: 0, out: [], waiting: [], open: noOpenCalls(), late: new Set() }
 }
 
-function copyOf(sheet: Sheet): Sheet {
+function copyOf(sheet: NormalizedHistory): NormalizedHistory {
   const { calls, searches } = sheet.open
   return {
     ...sheet,
@@ -105,7 +105,7 @@ function isThere(message: Message | undefined): message is Message {
 
 /** Ends a user turn: its messages, valid by themselves and in their place, and the tool changes behind them. */
 function closeTurn(
-  sheet: Sheet,
+  sheet: NormalizedHistory,
   given: readonly Message[],
   changes: readonly Message[],
   view: NormalizeView,
@@ -119,7 +119,7 @@ function closeTurn(
 }
 
 /** Takes out the provider's searches whose results can come no more. */
-function expireSearches({ out, open, late }: Sheet): void {
+function expireSearches({ out, open, late }: NormalizedHistory): void {
   const expired = new Set([...open.searches].filter((id) => late.has(id) || open.calls.size === 0))
   for (const id of expired) open.searches.delete(id)
   late.clear()
@@ -130,7 +130,7 @@ function expireSearches({ out, open, late }: Sheet): void {
   }
 }
 
-function shapeTurn(sheet: Sheet, messages: readonly Message[], view: NormalizeView): void {
+function shapeTurn(sheet: NormalizedHistory, messages: readonly Message[], view: NormalizeView): void {
   const turn = { first: sheet.out.length, length: messages.length }
   sheet.out.push(...messages)
   placeNotes(sheet, turn)
@@ -146,7 +146,7 @@ function shapeTurn(sheet: Sheet, messages: readonly Message[], view: NormalizeVi
 }
 
 /** The remarks of our searches stand after all results of their turn (S9). */
-function placeNotes(sheet: Sheet, turn: Turn): void {
+function placeNotes(sheet: NormalizedHistory, turn: Turn): void {
   const notes: Block[] = []
   for (let index = turn.first; index < turn.first + turn.length; index++) {
     const message = sheet.out[index]
@@ -160,7 +160,7 @@ function placeNotes(sheet: Sheet, turn: Turn): void {
 }
 
 /** The text of waiting turns goes behind the results of this one; their order stays (N4). */
-function moveWaiting(sheet: Sheet, target: number): void {
+function moveWaiting(sheet: NormalizedHistory, target: number): void {
   const moved: Block[] = []
   for (const turn of sheet.waiting.splice(0)) {
     for (let index = turn.first; index < turn.first + turn.length; index++) {
@@ -177,19 +177,19 @@ function moveWaiting(sheet: Sheet, target: number): void {
 }
 
 /** On bound models the last result's message alone decides, so that text which joins the turn later changes nothing. */
-function ensureText(sheet: Sheet, turn: Turn, bound: boolean): void {
+function ensureText(sheet: NormalizedHistory, turn: Turn, bound: boolean): void {
   const target = lastResult(sheet, turn)
   const holder = sheet.out[target]
   const hasIt = bound ? holder && hasText(holder) : some(sheet, turn, hasText)
   if (!hasIt) addBlocks(sheet, target, [textBlock(TOOL_LOADED)])
 }
 
-function addBlocks(sheet: Sheet, index: number, blocks: readonly Block[]): void {
+function addBlocks(sheet: NormalizedHistory, index: number, blocks: readonly Block[]): void {
   const message = sheet.out[index]
   if (message) sheet.out[index] = { ...message, content: [...blocksOf(message), ...blocks] }
 }
 
-function lastResult(sheet: Sheet, turn: Turn): number {
+function lastResult(sheet: NormalizedHistory, turn: Turn): number {
   for (let index = turn.first + turn.length - 1; index >= turn.first; index--) {
     const message = sheet.out[index]
     if (message && blocksOf(message).some(({ type }) => type === 'tool_result')) return index
@@ -197,7 +197,7 @@ function lastResult(sheet: Sheet, turn: Turn): number {
   return -1
 }
 
-function some(sheet: Sheet, turn: Turn, test: (message: Message) => boolean): boolean {
+function some(sheet: NormalizedHistory, turn: Turn, test: (message: Message) => boolean): boolean {
   for (let index = turn.first; index < turn.first + turn.length; index++) {
     const message = sheet.out[index]
     if (message && test(message)) return true

@@ -1,8 +1,7 @@
 // An input schema as the API takes it: draft 2020-12, whatever draft or mistake the server wrote. One keyword of another
 // form would have every request refused that holds the tool. Calls are checked by the original.
+import { type Fields, isFields } from '../../lib/index.ts'
 import { areNames, DEEPEST_SCHEMA, isOfKind, isSchema, KINDS, type Kind } from '../oracle/index.ts'
-
-type Fields = { readonly [name: string]: unknown }
 
 /** The same schema where the API takes it. Else older forms are written anew, and what means nothing is left out. */
 export function currentSchema(schema: unknown): unknown {
@@ -78,8 +77,4 @@ function mapFields(value: unknown, change: (value: unknown) => unknown): unknown
 /** Also for a property that is called `__proto__`. */
 function set(fields: Record<string, unknown>, name: string, value: unknown): void {
   Object.defineProperty(fields, name, { value, enumerable: true, writable: true, configurable: true })
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,5 +1,5 @@
 // A tool as the host or a server describes it → the definition that is sent, memoised, without overlays (Q9).
-import { cleanText, cut } from '../../lib/index.ts'
+import { cleanText, cut, isFields } from '../../lib/index.ts'
 import type { Definition, Tool } from '../types.ts'
 import { cleanTexts } from './clean-definition.ts'
 import { currentSchema } from './current-schema.ts'
@@ -98,10 +98,6 @@ function objectSchema(schema: unknown): unknown {
 
 function isNames(value: unknown): boolean {
   return Array.isArray(value) && value.every((name) => typeof name === 'string')
-}
-
-function isFields(value: unknown): value is { readonly [field: string]: unknown } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** What JSON cannot write is left out: first the schema, then every field but the usual ones. */

@@ -1,11 +1,10 @@
 // Names of a tool's arguments as the API takes them: one name of another form would have every request refused.
+import { type Fields, isFields } from '../../lib/index.ts'
 import { PROPERTY_NAME } from '../oracle/checks/index.ts'
 import type { Definition } from '../types.ts'
 
 /** Names as they are sent, to the server's own; only those that differ. */
 export type ArgumentNames = ReadonlyMap<string, string>
-
-type Fields = { readonly [name: string]: unknown }
 
 const LONGEST = 64
 
@@ -69,10 +68,6 @@ function told(schema: unknown, name: string): unknown {
   const own = `(${JSON.stringify(name.slice(0, 100))})`
   const { description } = schema
   return { ...schema, description: typeof description === 'string' ? `${own} ${description}` : own }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function fieldsOf(value: unknown): Fields {

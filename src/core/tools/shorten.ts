@@ -1,7 +1,6 @@
 // Shortens an input schema that is too large to be sent. What is left accepts at least what the original accepts, and
 // says what is missing; calls are still checked against the original.
-
-type Fields = { readonly [name: string]: unknown }
+import { type Fields, isFields } from '../../lib/index.ts'
 
 const MAX_ENUM_VALUES = 20
 const MAX_TEXT = 200
@@ -120,8 +119,4 @@ function set(target: Record<string, unknown>, name: string, value: unknown): voi
   if (value === undefined) return
   if (name !== '__proto__') target[name] = value
   else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

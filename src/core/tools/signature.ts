@@ -1,8 +1,6 @@
 // Writes a tool's definition as one short line: its name, every required argument with its type, its first sentence.
-import { oneLine } from '../../lib/index.ts'
+import { type Fields, oneLine } from '../../lib/index.ts'
 import type { Definition } from '../types.ts'
-
-type Fields = { readonly [name: string]: unknown }
 
 const MAX_CHARACTERS = 1200
 const MAX_SENTENCE = 160

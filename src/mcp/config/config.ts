@@ -1,11 +1,13 @@
 // Reads configuration files of any client into servers that can be started. Whatever is wrong is told and left out,
 // and nothing else suffers.
+
 import { readFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml, TomlError } from 'smol-toml'
+import { isFields } from '../../lib/index.ts'
 import type { ConfigProblem, ServerConfig } from '../types.ts'
-import { isFields } from './fields.ts'
+
 import { type Found, findServers, type ServerEntry } from './formats.ts'
 import { parseJson } from './json.ts'
 import { type GatewaySettings, gatewayDefaults, readGateway } from './keys.ts'

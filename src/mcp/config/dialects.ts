@@ -1,5 +1,6 @@
+import { type Fields, isFields } from '../../lib/index.ts'
+
 // One server as other clients spell it → the keys of our own file. Nothing is expanded, so that it can be written too.
-import { type Fields, isFields } from './fields.ts'
 
 type Respell = (value: unknown) => Fields
 

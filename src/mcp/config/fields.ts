@@ -1,10 +1,5 @@
 // Reads the keys of an object by a table of kinds: what is wrong or unknown is told, and the rest counts.
-import { closestNames } from '../../lib/index.ts'
-
-export type Fields = { readonly [key: string]: unknown }
-
-export const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+import { closestNames, type Fields, isFields } from '../../lib/index.ts'
 
 /** What a key may hold: how that is called, and the value if it is of this kind. */
 export type Kind<Value> = { readonly is: string; readonly read: (value: unknown) => Value | undefined }

@@ -1,7 +1,9 @@
 // Finds the servers in a file of any client, by its shape.
+
 import { basename, dirname, resolve } from 'node:path'
+import { type Fields, isFields } from '../../lib/index.ts'
 import { translate } from './dialects.ts'
-import { type Fields, isFields, recordOf, unknownKey } from './fields.ts'
+import { recordOf, unknownKey } from './fields.ts'
 import { rootKeys } from './keys.ts'
 import type { Machine } from './places.ts'
 import { respell, type Spelling } from './references.ts'

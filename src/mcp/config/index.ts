@@ -9,7 +9,7 @@ export {
   readEntries,
 } from './config.ts'
 export { describeTransport } from './describe.ts'
-export type { Fields } from './fields.ts'
+
 export { mapTexts, noServers, type ServerEntry, withReferences } from './formats.ts'
 export { DEPTH, depthOf } from './gateway-depth.ts'
 export type { GatewaySettings } from './keys.ts'

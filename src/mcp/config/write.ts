@@ -1,8 +1,10 @@
 // Adds servers to our own file: what stands there, comments included, stays as it is, and the file changes in one step.
+
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { type Fields, isFields } from './fields.ts'
+import { type Fields, isFields } from '../../lib/index.ts'
+
 import { parseJson, type Span } from './json.ts'
 
 export type NamedFields = readonly (readonly [name: string, fields: Fields])[]

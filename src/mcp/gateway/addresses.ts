@@ -1,6 +1,8 @@
 // Names and URIs of many servers in one client, and the exact way back.
+
 import { mcpName } from '../../core/index.ts'
 import { clashName } from '../../core/tools/index.ts'
+import type { Fields } from '../../lib/index.ts'
 import type { CallOutput } from '../types.ts'
 
 export type Addresses = {
@@ -68,8 +70,6 @@ export function nameAll<Item extends { readonly server: string; readonly own: st
   }
   return named
 }
-
-type Fields = { readonly [name: string]: unknown }
 
 /** A result whose resources the client can ask the gateway for. */
 export function addressOutput(output: CallOutput, server: string, { uri }: Addresses): CallOutput {

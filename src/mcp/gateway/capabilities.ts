@@ -1,8 +1,8 @@
 // What a client can do for the servers behind the gateway: said once for a connection, or with each request.
-import { CLIENT_CAPABILITIES_META_KEY, type Server } from '@modelcontextprotocol/server'
-import { PAGES, passableExtensions } from '../greeting/index.ts'
 
-type Fields = { readonly [name: string]: unknown }
+import { CLIENT_CAPABILITIES_META_KEY, type Server } from '@modelcontextprotocol/server'
+import type { Fields } from '../../lib/index.ts'
+import { PAGES, passableExtensions } from '../greeting/index.ts'
 
 const NEEDED: { readonly [method: string]: string } = {
   'elicitation/create': 'elicitation',

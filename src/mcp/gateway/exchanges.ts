@@ -1,11 +1,11 @@
 // A call in which a server asks its client something back. To the client it is one request that is answered with a
 // question and sent again with the answer; to the server it is one call that never stopped.
+
 import { randomUUID } from 'node:crypto'
 import { inputRequired, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import type { Asker, Progress } from '../types.ts'
+import type { Fields } from '../../lib/index.ts'
+import type { Progress, QuestionHandler } from '../types.ts'
 import { sendable } from './sendable.ts'
-
-type Fields = { readonly [name: string]: unknown }
 
 /** What a round of a call carries: the parts of the SDK's context that are used. */
 export type Round = {
@@ -30,7 +30,7 @@ export type Caller = {
 }
 
 export type Work<Result> = (
-  asker: Asker,
+  asker: QuestionHandler,
   signal: AbortSignal,
   onProgress: (progress: Progress) => void,
 ) => Promise<Result>
@@ -79,7 +79,7 @@ export function createExchanges(): Exchanges {
     const { client, capabilities, canAnswer } = caller
     const controller = new AbortController()
     let count = 0
-    const asker: Asker = {
+    const asker: QuestionHandler = {
       client,
       capabilities,
       ask: async (method, params, _signal, name = '') => {

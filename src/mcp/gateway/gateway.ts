@@ -1,34 +1,36 @@
 // The gateway: one MCP server in front of many. Each client gets a desk of its own; the servers behind are shared.
+
 import { Server } from '@modelcontextprotocol/server'
 import type { Shelf } from '../../core/index.ts'
-import type { Mode } from '../greeting/index.ts'
+import type { Fields } from '../../lib/index.ts'
+import type { ListingMode } from '../greeting/index.ts'
 import { type GreetingOptions, greetingFor } from '../greeting/index.ts'
-import type { Asker, HostEvent, McpHost } from '../types.ts'
+import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'
 import { createAddresses } from './addresses.ts'
 import { canAnswer, capabilitiesOf } from './capabilities.ts'
+import { createClientSession } from './client-session.ts'
 import { modeFor } from './clients.ts'
-import { createDesk } from './desk.ts'
 import { createExchanges } from './exchanges.ts'
 import { createIdentities } from './identities.ts'
 import { versionOf } from './listed-tool.ts'
 import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
-import { createOffers } from './offers.ts'
 import { tellOperator } from './operator-log.ts'
 import { createPageTools } from './page-tools.ts'
 import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
+import { createResourcesAndPrompts } from './resources-and-prompts.ts'
 import { sendable } from './sendable.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { keepInformed, type LogEvent, tellChanges } from './updates.ts'
 import { createUrlElicitations } from './url-elicitations.ts'
 
-export type GatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
+export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
   /** Made with `shelfOptions`. */
   readonly shelf: Shelf
   /** Makes the host; the asker answers servers that ask outside of a call. */
-  readonly makeHost: (asker: Asker) => McpHost
-  readonly mode?: Mode | 'auto'
+  readonly makeHost: (asker: QuestionHandler) => McpHost
+  readonly mode?: ListingMode | 'auto'
   /** Awaited before a call: what the shelf needs for it may be loaded late. */
   readonly ready?: () => Promise<unknown>
   /** How many loaded tools a client's list may hold in the mode `list`. */
@@ -37,7 +39,7 @@ export type GatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> &
   readonly notify?: (message: string) => void
 }
 
-export type Gateway = {
+export type McpGateway = {
   readonly host: McpHost
   /**
    * A server for one client: of one connection, or of one request where the protocol has no connections.
@@ -62,9 +64,7 @@ export type ClientKind = {
   readonly origin?: string
 }
 
-type Fields = { readonly [name: string]: unknown }
-
-export function createGateway(options: GatewayOptions): Gateway {
+export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const { shelf, ready, mode: forced = 'auto' } = options
   const connected = new Set<Server>()
   const exchanges = createExchanges()
@@ -79,7 +79,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
   const addresses = createAddresses(servers())
   host.listen((event) => event.type === 'servers' && addresses.add(servers()))
-  const offers = createOffers(host, addresses)
+  const offers = createResourcesAndPrompts(host, addresses)
   const subscriptions = createSubscriptions(host)
   const logLevels = createLogLevels(host)
   const urlElicitations = createUrlElicitations(host)
@@ -117,7 +117,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       () => desk.version(),
       () => server.sendToolListChanged().catch(() => {}),
     )
-    const desk = createDesk({
+    const desk = createClientSession({
       shelf,
       host,
       addresses,

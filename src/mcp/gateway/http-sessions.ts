@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { LOOPBACK } from '../../node/index.ts'
-import type { Gateway } from './gateway.ts'
+import type { McpGateway } from './gateway.ts'
 
 export type Session = {
   readonly transport: WebStandardStreamableHTTPServerTransport
@@ -35,7 +35,7 @@ export type Sessions = {
 /** One address cannot take all sessions; on the gateway's own machine all clients have the same. */
 const SHARE_OF_ADDRESS = 0.5
 
-export function createSessions(gateway: Gateway, { maxSessions, idleMs }: SessionsOptions): Sessions {
+export function createSessions(gateway: McpGateway, { maxSessions, idleMs }: SessionsOptions): Sessions {
   const byId = new Map<string, Session>()
   /** Also those whose first request is being answered. */
   const all = new Set<Session>()

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { createMcpHandler, isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server'
 import { answerNode, close, LOOPBACK, listen, networkOf } from '../../node/index.ts'
 import { PAGES } from '../greeting/index.ts'
-import type { Gateway } from './gateway.ts'
+import type { McpGateway } from './gateway.ts'
 import { createBodies } from './http-body.ts'
 import { createGuard, refusal } from './http-guard.ts'
 import { createSessions, type Session } from './http-sessions.ts'
@@ -39,7 +39,7 @@ const MAX_LARGE_BODIES = 4
 /** A session needs a stream and a connection for each call that runs. */
 const CONNECTIONS_PER_SESSION = 4
 
-export async function runOnHttp(gateway: Gateway, options: HttpOptions): Promise<HttpGateway> {
+export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idle = 600_000, mostSessions = 1000 } = options
   if (!LOOPBACK.has(address) && !key)
     throw new Error(`listening on ${address} needs a key: set TOOLSHELF_KEY, or listen on 127.0.0.1`)

@@ -1,7 +1,7 @@
 // Knows again a client of the protocol without sessions: by where its request comes from and how it calls itself.
-import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 
-type Fields = { readonly [name: string]: unknown }
+import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
+import type { Fields } from '../../lib/index.ts'
 
 export type Identities = {
   /** The same object for the same client. */

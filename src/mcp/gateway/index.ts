@@ -1,5 +1,5 @@
 // The door of mcp/gateway: what other folders use of it.
-export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts'
+export { createMcpGateway, type McpGateway, type McpGatewayOptions } from './gateway.ts'
 export { type HttpGateway, type HttpOptions, runOnHttp } from './http.ts'
 export { shelfOptions } from './shelf-options.ts'
 export { runOnStdio, type StdioOptions } from './stdio.ts'

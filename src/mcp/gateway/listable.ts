@@ -1,11 +1,10 @@
 // Entries of many servers in one answer: a client that reads strictly refuses all of it for one that is odd, and every
 // server would lose its own. What the protocol's schemas refuse is cut down to what every client takes.
+
 import { isSpecType } from '@modelcontextprotocol/server'
 import { cleanTexts } from '../../core/tools/index.ts'
-import { cleanText } from '../../lib/index.ts'
-import { isFields, isPlainSchema } from './plain-schema.ts'
-
-type Fields = { readonly [name: string]: unknown }
+import { cleanText, type Fields, isFields } from '../../lib/index.ts'
+import { isPlainSchema } from './plain-schema.ts'
 
 /** Some languages' readers give up at 64 levels of a whole message. */
 const MOST_DEPTH = 50

@@ -1,10 +1,10 @@
 // A tool as a client lists it: the server's own definition under the gateway's name, short enough for every client.
+
 import type { PoolTool } from '../../core/index.ts'
+import type { Fields } from '../../lib/index.ts'
 import { ALWAYS_LOAD } from '../greeting/index.ts'
 import type { ShelvedTool } from '../host/index.ts'
 import { listableTool } from './listable.ts'
-
-type Fields = { readonly [name: string]: unknown }
 
 /** Characters of JSON; the definition of a larger one is the model's, which is shortened. */
 const MAX_CHARACTERS = 120_000

@@ -1,12 +1,12 @@
 // Tools that the pages of MCP Apps call: hidden from the model, listed to clients that show pages, and called by their
 // own names from a page that the client has read.
+
 import { mcpName } from '../../core/index.ts'
+import type { Fields } from '../../lib/index.ts'
 import { isForPages } from '../protocol/index.ts'
 import type { ListedTool, McpHost } from '../types.ts'
 import { type Addresses, addressMeta } from './addresses.ts'
 import { listableTool } from './listable.ts'
-
-type Fields = { readonly [name: string]: unknown }
 
 export type PageTools = {
   /** Those that only pages may call, for clients that show pages. */

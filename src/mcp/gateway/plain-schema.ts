@@ -1,7 +1,6 @@
 // Clients compile the output schemas of a list when they get it, and lose all of it at the first that cannot be. Nothing is
 // compiled here: a schema passes if it holds only what is known to be understood.
-
-type Fields = { readonly [name: string]: unknown }
+import { type Fields, isFields } from '../../lib/index.ts'
 
 /** Longer ones cost every client more than they tell. */
 const LONGEST = 65_536
@@ -60,8 +59,4 @@ function isThere(reference: unknown, whole: Fields): boolean {
   const [, place = '', name = ''] = /^#\/(\$defs|definitions)\/([\w.-]+)$/.exec(reference) ?? []
   const schemas = whole[place]
   return isFields(schemas) && Object.hasOwn(schemas, name)
-}
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,20 +1,21 @@
 // The requests of a client, of either protocol era.
+
 import {
   ProtocolError,
   ProtocolErrorCode,
   type Server,
   type ServerContext,
 } from '@modelcontextprotocol/server'
+import type { Fields } from '../../lib/index.ts'
 import type { CallOptions, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
-import type { Desk } from './desk.ts'
+import type { ClientSession } from './client-session.ts'
 import type { Exchanges, Work } from './exchanges.ts'
-import type { Offers } from './offers.ts'
 import type { PageTools } from './page-tools.ts'
 import type { Relisting } from './relisting.ts'
+import type { ResourcesAndPrompts } from './resources-and-prompts.ts'
 import { sendable } from './sendable.ts'
 
-type Fields = { readonly [name: string]: unknown }
 type Request = ServerContext['mcpReq']
 
 export type RequestOptions = {
@@ -23,8 +24,8 @@ export type RequestOptions = {
   /** Who makes this request; the same for all requests of one client. */
   readonly clientOf: (envelope: Fields | undefined) => object
   readonly host: McpHost
-  readonly desk: Desk
-  readonly offers: Offers
+  readonly desk: ClientSession
+  readonly offers: ResourcesAndPrompts
   readonly exchanges: Exchanges
   readonly pageTools: PageTools
   readonly relisting: Relisting

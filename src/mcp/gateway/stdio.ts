@@ -3,7 +3,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Transport } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { InitializeRequest } from '../greeting/index.ts'
-import type { Gateway } from './gateway.ts'
+import type { McpGateway } from './gateway.ts'
 
 /** In bytes; as long as those of servers may be. */
 const LONGEST_MESSAGE = 32_000_000
@@ -18,7 +18,7 @@ export type StdioOptions = {
 
 /** Resolves when the client is gone and everything behind it has ended. */
 export async function runOnStdio(
-  gateway: Gateway,
+  gateway: McpGateway,
   { input = process.stdin, output = process.stdout, answered }: StdioOptions = {},
 ): Promise<void> {
   await gateway.host.recall()

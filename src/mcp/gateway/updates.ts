@@ -4,8 +4,8 @@ import { cleanText } from '../../lib/index.ts'
 import type { HostEvent, McpHost } from '../types.ts'
 import type { Addresses } from './addresses.ts'
 import type { LogLevels } from './log-levels.ts'
-import type { Offers } from './offers.ts'
 import type { Relisting } from './relisting.ts'
+import type { ResourcesAndPrompts } from './resources-and-prompts.ts'
 import { sendable } from './sendable.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
@@ -13,7 +13,7 @@ export type UpdateOptions = {
   readonly server: Server
   readonly host: McpHost
   readonly relisting: Relisting
-  readonly offers: Offers
+  readonly offers: ResourcesAndPrompts
   readonly addresses: Addresses
   readonly subscriptions: Subscriptions
   readonly logLevels: LogLevels

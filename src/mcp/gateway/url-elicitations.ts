@@ -1,10 +1,10 @@
 // Handles calls that a server refuses until the user has visited a URL (error -32042). Clients of the older protocol get
 // the error with its data and call again; for those of the newer one, which has no such error, the gateway asks and
 // calls again.
-import type { Server } from '@modelcontextprotocol/server'
-import type { Asker, McpHost } from '../types.ts'
 
-type Fields = { readonly [name: string]: unknown }
+import type { Server } from '@modelcontextprotocol/server'
+import type { Fields } from '../../lib/index.ts'
+import type { McpHost, QuestionHandler } from '../types.ts'
 
 export type UrlElicitations = {
   /** Runs a call to `server` on behalf of a client. */
@@ -17,7 +17,7 @@ export type UrlElicitations = {
 export type ElicitationCaller = {
   readonly client: Server
   readonly isStateless: boolean
-  readonly asker?: Asker
+  readonly asker?: QuestionHandler
   readonly signal?: AbortSignal
 }
 
@@ -97,7 +97,7 @@ export function createUrlElicitations(host: McpHost, retries: readonly number[] 
 
 async function askFor(
   elicitations: readonly Elicitation[],
-  asker: Asker,
+  asker: QuestionHandler,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const ask = async ({ params }: Elicitation, index: number) => {

@@ -1,8 +1,7 @@
 // Which protocol extensions pass through the gateway, in both directions.
+import type { Fields } from '../../lib/index.ts'
 import { isReservedKey } from '../protocol/index.ts'
 import type { KnownServer } from '../types.ts'
-
-type Fields = { readonly [name: string]: unknown }
 
 /** The MCP Apps extension: a server's pages are shown to the user. */
 export const PAGES = 'io.modelcontextprotocol/ui'

@@ -1,10 +1,10 @@
 // The gateway's answer to `initialize`: it needs neither the SDK nor a host, and is given before they are loaded.
+
 import type { Readable, Writable } from 'node:stream'
+import { type Fields, isFields } from '../../lib/index.ts'
 import type { KnownServer } from '../types.ts'
 import { extensionsOf } from './extensions.ts'
 import { joinInstructions } from './instructions.ts'
-
-type Fields = { readonly [name: string]: unknown }
 
 /** What the gateway says of itself when a client connects. */
 export type Greeting = {
@@ -128,8 +128,4 @@ function requestIn(line: string): InitializeRequest | undefined {
   } catch {
     return undefined // It is no request, and the SDK says so.
   }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

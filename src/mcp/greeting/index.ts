@@ -3,4 +3,12 @@
 export { PAGES, passableExtensions } from './extensions.ts'
 export { answerInitialize, type GreetingOptions, greetingFor, type InitializeRequest } from './greeting.ts'
 export { joinInstructions } from './instructions.ts'
-export { ALWAYS_LOAD, CALL, callTool, type Mode, type OwnTool, SEARCH, searchTool } from './own-tools.ts'
+export {
+  ALWAYS_LOAD,
+  CALL,
+  callTool,
+  type ListingMode,
+  type OwnTool,
+  SEARCH,
+  searchTool,
+} from './own-tools.ts'

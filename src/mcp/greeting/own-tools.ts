@@ -4,7 +4,7 @@ import { oneLine } from '../../lib/index.ts'
 export const SEARCH = 'ToolSearch'
 export const CALL = 'CallTool'
 
-export type Mode = 'list' | 'bridge'
+export type ListingMode = 'list' | 'bridge'
 
 export type OwnTool = {
   readonly name: string
@@ -18,13 +18,13 @@ export type OwnTool = {
 /** Claude Code then shows the tool at once; without it, it would defer the way to all others. */
 export const ALWAYS_LOAD = { 'anthropic/alwaysLoad': true }
 
-const AFTERWARDS: { readonly [mode in Mode]: string } = {
+const AFTERWARDS: { readonly [mode in ListingMode]: string } = {
   list: 'What is found is added to your tool list; call it by its name from then on.',
   bridge: `The answer holds the definitions of the tools it found. Call one with ${CALL}.`,
 }
 
 /** The names of the servers are configured, so that this text stays the same whatever the servers do. */
-export function searchTool(mode: Mode, servers: readonly string[]): OwnTool {
+export function searchTool(mode: ListingMode, servers: readonly string[]): OwnTool {
   return {
     name: SEARCH,
     title: 'Search tools',

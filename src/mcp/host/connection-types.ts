@@ -1,13 +1,15 @@
 // What the connection to one server does and knows, and what it needs.
+
 import type { AuthProvider } from '@modelcontextprotocol/client'
+import type { Fields } from '../../lib/index.ts'
 import type { Limiter } from '../../node/index.ts'
 import type { DefinitionCache } from '../cache/index.ts'
-import type { Fields, StdioLimits } from '../session/index.ts'
+import type { StdioLimits } from '../session/index.ts'
 import type {
-  Asker,
   CallOptions,
   CallOutput,
   ListedTool,
+  QuestionHandler,
   ServerConfig,
   ServerState,
   ToolProblem,
@@ -84,7 +86,7 @@ export type ConnectionOptions = {
   readonly authorize: () => Promise<AuthProvider | undefined>
   readonly times: Times
   readonly limits: StdioLimits | undefined
-  readonly asker: Asker | undefined
+  readonly asker: QuestionHandler | undefined
   readonly onState: () => void
   /** Resolves when the shelf has them. */
   readonly onTools: () => Promise<void>

@@ -10,8 +10,8 @@ import {
   withLastWords,
 } from '../protocol/index.ts'
 import { createRedactor, redactEntries, redactLists, watchTokens } from '../redact/index.ts'
-import type { Listed, Session } from '../session/index.ts'
-import type { Asker, ToolProblem } from '../types.ts'
+import type { Listed, ServerSession } from '../session/index.ts'
+import type { QuestionHandler, ToolProblem } from '../types.ts'
 import { type Connection, type ConnectionOptions, type ConnectionView, unseen } from './connection-types.ts'
 import { readTools } from './definitions.ts'
 import { watchHealth } from './health.ts'
@@ -45,8 +45,8 @@ export function createConnection(options: ConnectionOptions): Connection {
   })
   let isWatching = false
   let priming: Promise<void> | undefined
-  let session: Session | undefined
-  let connecting: Promise<Session> | undefined
+  let session: ServerSession | undefined
+  let connecting: Promise<ServerSession> | undefined
   let isKnownLegacy = false
   const closing = new AbortController()
   let isClosed = false
@@ -117,7 +117,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (view.state === 'pending' && !isClosed) await connect(config.alwaysLoad === true).catch(() => {})
   }
 
-  function connect(isUrgent: boolean): Promise<Session> {
+  function connect(isUrgent: boolean): Promise<ServerSession> {
     connecting ??= limit(open, isUrgent)
       .catch((error: unknown) => {
         fail(shown((error as Error).message), error instanceof SessionError ? redact(error.stderr) : '')
@@ -129,13 +129,13 @@ export function createConnection(options: ConnectionOptions): Connection {
     return connecting
   }
 
-  async function open(): Promise<Session> {
+  async function open(): Promise<ServerSession> {
     if (isClosed) throw new Error('the host was closed')
     // The protocol's machinery takes longer to load than a gateway may take to answer its first client.
-    const { openSession } = await import('../session/session.ts')
+    const { openServerSession } = await import('../session/session.ts')
     const startedAt = performance.now()
     let ended: string | undefined
-    const opened: Session = await openSession({
+    const opened: ServerSession = await openServerSession({
       config,
       clientInfo: options.clientInfo,
       capabilities: questions.allowed(options.capabilities()),
@@ -162,14 +162,14 @@ export function createConnection(options: ConnectionOptions): Connection {
     return opened
   }
 
-  async function listTools(open: Session): Promise<Listed> {
+  async function listTools(open: ServerSession): Promise<Listed> {
     if (!open.capabilities.tools) return { entries: [], isCut: false, ttlMs: undefined }
     return open.list('tools/list', 'tools', config.connectTimeout)
   }
 
   /** Without a list the last one is still good. */
   async function adopt(
-    opened: Session,
+    opened: ServerSession,
     listed: Listed | undefined,
     startMilliseconds: number,
   ): Promise<void> {
@@ -202,7 +202,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   /** What a server says of itself, without secrets. */
-  function said(from: Session): Pick<ConnectionView, 'info' | 'capabilities' | 'instructions'> {
+  function said(from: ServerSession): Pick<ConnectionView, 'info' | 'capabilities' | 'instructions'> {
     const { info, capabilities, instructions } = from
     return {
       info: redactor.data(info),
@@ -244,7 +244,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     )
   }
 
-  async function ready(): Promise<Session> {
+  async function ready(): Promise<ServerSession> {
     if (isClosed) throw new Error(`the connection to "${config.name}" was closed`)
     if (config.disabled) throw new Error(`the server "${config.name}" is disabled in ${config.source}`)
     await stopping
@@ -253,15 +253,15 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   /** Counts what runs, so that nothing in use is stopped. */
   async function use<Value>(
-    asker: Asker | undefined,
-    work: (open: Session, asker: Asker | undefined) => Promise<Value>,
+    asker: QuestionHandler | undefined,
+    work: (open: ServerSession, asker: QuestionHandler | undefined) => Promise<Value>,
     isCall = true,
   ): Promise<Value> {
     running++
     clearTimeout(idleTimer)
-    let open: Session | undefined
+    let open: ServerSession | undefined
     // Only now, when the server is ready, may it ask: neither its start nor its lists are part of a call.
-    const attempt = (to: Session) =>
+    const attempt = (to: ServerSession) =>
       isCall
         ? questions.during(asker, isGivenUp, (own) => work(to, own))
         : work(to, undefined).catch((error: unknown) => {
@@ -288,7 +288,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   }
 
-  const complaintOf = (error: unknown, open: Session | undefined) =>
+  const complaintOf = (error: unknown, open: ServerSession | undefined) =>
     complaint(config.name, error, shown((error as Error).message), {
       isOpen: session !== undefined,
       wasOpen: open !== undefined,

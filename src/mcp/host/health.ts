@@ -1,9 +1,9 @@
 // Whether a quiet server still answers. Servers of the newer protocol have no word for it.
-import type { Session } from '../session/index.ts'
+import type { ServerSession } from '../session/index.ts'
 import type { Times } from './times.ts'
 
 export type HealthOptions = {
-  readonly session: Session
+  readonly session: ServerSession
   readonly times: Times
   readonly later: (task: () => unknown, milliseconds: number) => unknown
   /** A call runs: its time-out tells. */

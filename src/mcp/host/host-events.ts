@@ -1,6 +1,6 @@
 // Events of a host: what a server's notification means to those who listen, and how to wait for a state.
 
-import type { Fields } from '../session/index.ts'
+import type { Fields } from '../../lib/index.ts'
 import type { HostEvent } from '../types.ts'
 
 /** Undefined for a notification that concerns nobody outside. */

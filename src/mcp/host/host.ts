@@ -1,19 +1,20 @@
 // Many servers, connected in the background, feeding one shelf. Nothing waits for a slow one, and none harms another.
+
 import { isDeepStrictEqual } from 'node:util'
 import type { Server, Shelf } from '../../core/index.ts'
-import { unsafeKinds } from '../../lib/index.ts'
-import { createLimiter, within } from '../../node/index.ts'
+import { type Fields, unsafeKinds } from '../../lib/index.ts'
+import { createLimiter, withTimeout } from '../../node/index.ts'
 import { type DefinitionCache, defaultCacheFolder, openDefinitionCache } from '../cache/index.ts'
 import { isAllowed } from '../config/index.ts'
 import { isForModel } from '../protocol/index.ts'
-import type { Fields, StdioLimits } from '../session/index.ts'
+import type { StdioLimits } from '../session/index.ts'
 import type {
-  Asker,
   AuthProvider,
   CallOptions,
   HostEvent,
   ListedTool,
   McpHost,
+  QuestionHandler,
   ServerConfig,
   ServerState,
 } from '../types.ts'
@@ -46,7 +47,7 @@ export type McpHostOptions = {
   /** Gives remote servers their tokens. */
   readonly authorize?: (config: ServerConfig) => AuthProvider | undefined | Promise<AuthProvider | undefined>
   /** Answers what servers ask in a call that brought nobody to ask; outside of calls, `roots/list` alone. */
-  readonly asker?: Asker
+  readonly asker?: QuestionHandler
   /** Told to the person who runs this. */
   readonly notify?: (message: string) => void
   readonly clientInfo?: { readonly name: string; readonly version: string }
@@ -175,7 +176,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   /** Ends a connection once its calls are answered. */
   async function leave({ calls, connection }: Member): Promise<void> {
     leaving.add(connection)
-    await within(Promise.allSettled(calls), times.farewell, 'late').catch(() => {})
+    await withTimeout(Promise.allSettled(calls), times.farewell, 'late').catch(() => {})
     await connection.close()
     leaving.delete(connection)
   }
@@ -367,7 +368,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     },
     async freshen({ timeout }) {
       const all = Promise.all([...members.values()].map(({ connection }) => connection.freshen()))
-      await within(all, timeout, 'late').catch(() => {}) // It comes with the next access.
+      await withTimeout(all, timeout, 'late').catch(() => {}) // It comes with the next access.
     },
     listen(listener) {
       listeners.add(listener)

@@ -1,8 +1,7 @@
 // Writes a server's question so that a person sees who asks, and nothing in it that steers or hides.
 
 import { cleanTexts } from '../../core/tools/index.ts'
-import { oneLine } from '../../lib/index.ts'
-import type { Fields } from '../session/index.ts'
+import { type Fields, oneLine } from '../../lib/index.ts'
 
 const LONGEST_MESSAGE = 20_000
 const LONGEST_URL = 8000

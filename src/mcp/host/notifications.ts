@@ -1,7 +1,7 @@
 // Passes on what a server says unasked, as often as anybody can use it: changes of lists and resources are joined, and of
 // a flood of log messages only the first are passed on.
 
-import type { Fields } from '../session/index.ts'
+import type { Fields } from '../../lib/index.ts'
 import { createPace } from './pace.ts'
 
 export type NotificationOptions = {

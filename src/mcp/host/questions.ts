@@ -1,18 +1,19 @@
 // Decides what becomes of a server's questions: passed on only inside a call of a client, to that client alone, under the
 // server's name, as far as the configuration allows, and a limited number of them.
+import type { Fields } from '../../lib/index.ts'
 import { type Call, callContext } from '../protocol/index.ts'
-import type { Fields } from '../session/index.ts'
-import type { Asker, ServerConfig } from '../types.ts'
+
+import type { QuestionHandler, ServerConfig } from '../types.ts'
 import { namedElicitations, namedQuestion } from './named-question.ts'
 import { createBucket } from './notifications.ts'
 
 export type Questions = {
   /** Makes a call; in one that nobody can be asked about, `work` gets no asker. */
   during<Value>(
-    asker: Asker | undefined,
+    asker: QuestionHandler | undefined,
     /** The server has not answered, and may still be at work. */
     isGivenUp: (error: unknown) => boolean,
-    work: (asker: Asker | undefined) => Promise<Value>,
+    work: (asker: QuestionHandler | undefined) => Promise<Value>,
   ): Promise<Value>
   /** Answers a question that came beside the calls, as the older protocol has it. */
   answer(method: string, params: Fields, signal?: AbortSignal): Promise<Fields>
@@ -27,7 +28,7 @@ export type Questions = {
 export type QuestionOptions = {
   readonly config: ServerConfig
   /** Answers `roots/list` outside of calls, and questions in a call that brought nobody to ask. */
-  readonly otherwise: Asker | undefined
+  readonly otherwise: QuestionHandler | undefined
   /** Makes a text harmless and hides secrets in it. */
   readonly shown: (text: string) => string
   readonly notify: (message: string) => void
@@ -55,7 +56,7 @@ type OpenCall = Call & {
   /** Askers of one client may answer for each other. */
   readonly client: object | undefined
   /** Answers what the server asks in this call. */
-  readonly asker: Asker | undefined
+  readonly asker: QuestionHandler | undefined
   asked: number
 }
 
@@ -68,7 +69,7 @@ export function createQuestions(options: QuestionOptions): Questions {
   let recent: { readonly at: number; readonly page: string | undefined }[] = []
   let hasNoted = false
 
-  function begin(given: Asker | undefined): OpenCall {
+  function begin(given: QuestionHandler | undefined): OpenCall {
     const source = given ?? otherwise
     const call: OpenCall = {
       owner: identity,
@@ -107,7 +108,7 @@ export function createQuestions(options: QuestionOptions): Questions {
   /** Passes a question on, if it may be asked. */
   async function pass(
     call: OpenCall,
-    asker: Asker,
+    asker: QuestionHandler,
     method: string,
     params: Fields,
     signal: AbortSignal | undefined,
@@ -123,7 +124,10 @@ export function createQuestions(options: QuestionOptions): Questions {
   }
 
   /** No person is asked for the roots, but a flood would still reach the client. */
-  function askRoots(asker: Asker, ...question: Parameters<Asker['ask']>): Promise<Fields> {
+  function askRoots(
+    asker: QuestionHandler,
+    ...question: Parameters<QuestionHandler['ask']>
+  ): Promise<Fields> {
     if (!mayAskRoots()) throw new Error('the roots were asked for too often; ask again in a while')
     return asker.ask(...question)
   }

@@ -1,7 +1,7 @@
 // Keeps what one server lists besides its tools: prompts, resources and resource templates. A list stays known when the
 // server is away, until the server itself lists another.
 import type { KeptList, KeptLists, ListKind } from '../cache/index.ts'
-import type { Listed, Session } from '../session/index.ts'
+import type { Listed, ServerSession } from '../session/index.ts'
 
 type ListSource = { readonly method: string; readonly capability: 'prompts' | 'resources' }
 
@@ -26,7 +26,7 @@ export type ServerLists = {
   /** Takes over what an earlier start has kept. */
   recall(kept: KeptLists | undefined): void
   /** Lists the kinds that are due. Never rejects. */
-  refresh(session: Session, reason: RefreshReason): Promise<void>
+  refresh(session: ServerSession, reason: RefreshReason): Promise<void>
 }
 
 /** The server has connected, somebody wants to see its lists, or it has said that these have changed. */
@@ -71,7 +71,7 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
     if (JSON.stringify(before) !== JSON.stringify(list.entries)) onChange(SOURCES[kind].capability)
   }
 
-  async function list(kind: ListKind, session: Session): Promise<void> {
+  async function list(kind: ListKind, session: ServerSession): Promise<void> {
     const { method, capability } = SOURCES[kind]
     try {
       const isThere = session.capabilities[capability] !== undefined
@@ -85,7 +85,7 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
   }
 
   /** Once at a time; whoever asks meanwhile gets the next one, all of them the same. */
-  function refreshOne(kind: ListKind, session: Session): Promise<void> {
+  function refreshOne(kind: ListKind, session: ServerSession): Promise<void> {
     const running = listing.get(kind)
     if (!running) {
       const started = list(kind, session).finally(() => listing.delete(kind))

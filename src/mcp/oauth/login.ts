@@ -17,7 +17,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { oneLine } from '../../lib/index.ts'
 import { createRedactor } from '../redact/index.ts'
-import { openSession, type SessionOptions } from '../session/index.ts'
+import { openServerSession, type ServerSessionOptions } from '../session/index.ts'
 import type { ServerConfig } from '../types.ts'
 import { briefFetch, createOAuth, describe } from './authorize.ts'
 import { listenForCallback } from './callback.ts'
@@ -192,12 +192,12 @@ async function countTools(
   { config, clientInfo, signal }: LoginOptions,
   provider: AuthProvider,
 ): Promise<number> {
-  const session = await openSession({
+  const session = await openServerSession({
     config,
     clientInfo,
     capabilities: {},
     isKnownLegacy: false,
-    authorize: provider as unknown as SessionOptions['authorize'],
+    authorize: provider as unknown as ServerSessionOptions['authorize'],
     limits: undefined,
     redact: createRedactor(config).text,
     signal: signal ?? new AbortController().signal,

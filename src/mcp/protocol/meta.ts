@@ -1,6 +1,5 @@
 // Decides which `_meta` keys pass between a client and a server: those that belong to one connection stay there.
-
-type Fields = { readonly [name: string]: unknown }
+import type { Fields } from '../../lib/index.ts'
 
 /** Keys that MCP reserves for itself (`io.modelcontextprotocol/…`, `dev.mcp/…`), in the spelling of every revision. */
 const RESERVED = /^(?:[^./]+\.)?(?:modelcontextprotocol|mcp)[./]/i

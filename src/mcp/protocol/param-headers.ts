@@ -1,5 +1,6 @@
 // Servers of the newer protocol may want arguments as HTTP headers, by `x-mcp-header` in a tool's schema. A declaration
 // that breaks the rules makes the tool unusable over HTTP, and clients must leave it out.
+import type { Fields } from '../../lib/index.ts'
 
 const KEY = 'x-mcp-header'
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
@@ -7,8 +8,6 @@ const TYPES = new Set(['string', 'integer', 'boolean'])
 /** Values, not schemas. */
 const DATA = new Set(['enum', 'const', 'default', 'examples'])
 const MOST_DEPTH = 64
-
-type Fields = { readonly [name: string]: unknown }
 
 /** What is wrong with the declarations of a schema; undefined when nothing is. */
 export function headerFault(schema: unknown): string | undefined {

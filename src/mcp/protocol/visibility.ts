@@ -1,7 +1,6 @@
 // Who may use a tool, by the MCP Apps extension: the model, the page that a server shows, or both.
+import type { Fields } from '../../lib/index.ts'
 import type { ListedTool } from '../types.ts'
-
-type Fields = { readonly [name: string]: unknown }
 
 /** False for a tool that only pages may call: `_meta.ui.visibility` without "model". */
 export function isForModel(tool: ListedTool): boolean {

@@ -1,4 +1,5 @@
 // Hides secrets in what a server lists, before it is shown to a model or kept on disk.
+import type { Fields } from '../../lib/index.ts'
 import type { Redactor } from './redactor.ts'
 
 /** What a call has to repeat exactly: with these changed it could not be made. */
@@ -34,8 +35,6 @@ export function redactLists(method: string, result: Fields, redactor: Redactor):
   ])
   return Object.fromEntries(entries)
 }
-
-type Fields = { readonly [field: string]: unknown }
 
 /** The same value where nothing had to be hidden. */
 function redactTexts(value: unknown, key: string, redactor: Redactor): unknown {

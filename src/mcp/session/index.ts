@@ -2,5 +2,5 @@
 
 export { boundedFetch } from './bounded-fetch.ts'
 export type { Listed } from './listing.ts'
-export { type Fields, openSession, type Session, type SessionOptions } from './session.ts'
+export { openServerSession, type ServerSession, type ServerSessionOptions } from './session.ts'
 export type { StdioLimits } from './stdio.ts'

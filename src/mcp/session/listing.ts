@@ -1,9 +1,8 @@
 // What a server lists, page by page, as far as it has an end: in pages, in size and in time.
 
-import { createSlices, seconds, within } from '../../node/index.ts'
-import { SilenceError } from './patience.ts'
-
-type Fields = { readonly [name: string]: unknown }
+import type { Fields } from '../../lib/index.ts'
+import { createSlices, seconds, withTimeout } from '../../node/index.ts'
+import { SilenceError } from './timeouts.ts'
 
 export type Listed = {
   readonly entries: readonly unknown[]
@@ -58,7 +57,7 @@ export async function listAll(
     return true
   }
   const late = `it did not list its ${field} within ${seconds(timeout)}`
-  const isCut = await within(walk(), timeout, late).catch((error: Error) => {
+  const isCut = await withTimeout(walk(), timeout, late).catch((error: Error) => {
     isLate = true
     throw error.cause instanceof SilenceError ? new Error(late, { cause: error }) : error
   })

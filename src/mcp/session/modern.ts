@@ -1,14 +1,16 @@
 // What the newer protocol does otherwise: a question belongs to a call, which is sent again with the answer; and what was
 // once said for a connection is said with each request.
+
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type Client,
   LOG_LEVEL_META_KEY,
   type McpSubscription,
 } from '@modelcontextprotocol/client'
+import type { Fields } from '../../lib/index.ts'
 import { passableMeta } from '../protocol/index.ts'
-import type { Asker } from '../types.ts'
-import type { Fields, SessionCallOptions } from './session.ts'
+import type { QuestionHandler } from '../types.ts'
+import type { SessionCallOptions } from './session.ts'
 
 export type Modern = {
   /** Sends as often as the server asks something back; `send` takes what a round adds to the parameters. */
@@ -24,7 +26,7 @@ export function createModern(client: Client): Modern {
   const hasLogging = client.getServerCapabilities()?.logging !== undefined
   let level: unknown = 'info'
 
-  const metaFor = (asker: Asker | undefined) => ({
+  const metaFor = (asker: QuestionHandler | undefined) => ({
     ...(asker?.capabilities ? { [CLIENT_CAPABILITIES_META_KEY]: asker.capabilities } : {}),
     ...(hasLogging ? { [LOG_LEVEL_META_KEY]: level } : {}),
   })
@@ -68,7 +70,7 @@ type Questions = { readonly [key: string]: { readonly method: string; readonly p
 
 async function answer(
   questions: Questions,
-  asker: Asker | undefined,
+  asker: QuestionHandler | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Fields> {
   const answers = Object.entries(questions).map(async ([key, { method, params = {} }]) => {

@@ -1,8 +1,8 @@
 // What a call returned, as the protocol has it: what a server spelled otherwise is shown rather than lost.
 
+import type { Fields } from '../../lib/index.ts'
 import { withPassableMeta } from '../protocol/index.ts'
 import type { CallOutput } from '../types.ts'
-import type { Fields } from './session.ts'
 
 export function readOutput({ resultType: _, isError, ...given }: Fields): CallOutput {
   const result = withPassableMeta(given)

@@ -1,5 +1,6 @@
 // One connected life of a server: opened, asked, closed. Answers are taken as they come: one field that is spelled wrong
 // must not cost the rest.
+
 import {
   Client,
   type ClientCapabilities,
@@ -12,7 +13,8 @@ import {
   StreamableHTTPClientTransport,
   type Transport,
 } from '@modelcontextprotocol/client'
-import { seconds, TimeoutError, within } from '../../node/index.ts'
+import type { Fields } from '../../lib/index.ts'
+import { seconds, TimeoutError, withTimeout } from '../../node/index.ts'
 import {
   type Call,
   currentCall,
@@ -35,10 +37,10 @@ import { boundedFetch } from './bounded-fetch.ts'
 import { type Listed, listAll } from './listing.ts'
 import { createModern } from './modern.ts'
 import { readOutput } from './output.ts'
-import { createPatience, SilenceError } from './patience.ts'
 import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
+import { createTimeouts, SilenceError } from './timeouts.ts'
 
-export type Session = {
+export type ServerSession = {
   readonly info: { readonly name: string; readonly version: string } | undefined
   readonly capabilities: Fields
   readonly instructions: string | undefined
@@ -63,9 +65,7 @@ export type SessionCallOptions = CallOptions & {
   readonly tool?: ListedTool
 }
 
-export type Fields = { readonly [name: string]: unknown }
-
-export type SessionOptions = {
+export type ServerSessionOptions = {
   readonly config: ServerConfig
   readonly clientInfo: { readonly name: string; readonly version: string }
   readonly capabilities: Fields
@@ -84,7 +84,7 @@ export type SessionOptions = {
   readonly onEnd: (reason: string, stderr: string) => void
 }
 
-export async function openSession(options: SessionOptions): Promise<Session> {
+export async function openServerSession(options: ServerSessionOptions): Promise<ServerSession> {
   const { config, isKnownLegacy } = options
   const deadline = Date.now() + config.connectTimeout
   const { transport } = config
@@ -107,15 +107,15 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   })
 }
 
-function streamable(config: RemoteConfig, options: SessionOptions): Transport {
+function streamable(config: RemoteConfig, options: ServerSessionOptions): Transport {
   return new StreamableHTTPClientTransport(addressOf(config), remoteOptions(config, options))
 }
 
-function sse(config: RemoteConfig, options: SessionOptions): Transport {
+function sse(config: RemoteConfig, options: ServerSessionOptions): Transport {
   return new SSEClientTransport(addressOf(config), remoteOptions(config, options))
 }
 
-function remoteOptions({ headers }: RemoteConfig, { authorize, limits = stdioLimits }: SessionOptions) {
+function remoteOptions({ headers }: RemoteConfig, { authorize, limits = stdioLimits }: ServerSessionOptions) {
   return {
     requestInit: { headers: { ...headers } },
     fetch: boundedFetch(limits.longestLine),
@@ -138,11 +138,11 @@ function isRefusedByHttp(error: unknown): boolean {
 const LONGEST_PROBE = 10_000
 
 async function connect(
-  options: SessionOptions,
+  options: ServerSessionOptions,
   transport: Transport,
   deadline: number,
   isLegacy: boolean,
-): Promise<Session> {
+): Promise<ServerSession> {
   const { config } = options
   const process = 'ending' in transport ? (transport as StdioTransport) : undefined
   const left = Math.max(1, deadline - Date.now())
@@ -155,7 +155,7 @@ async function connect(
       probe: { timeoutMs: process ? Math.min(LONGEST_PROBE, left / 3) : left },
     },
   })
-  const patience = createPatience()
+  const patience = createTimeouts()
   answerServer(client, {
     ...options,
     onRequest: (...question) => patience.during(() => options.onRequest(...question)),
@@ -176,7 +176,7 @@ async function connect(
   options.signal.addEventListener('abort', stop, { once: true })
   try {
     options.signal.throwIfAborted()
-    await within(opening, left, `it did not answer within ${seconds(config.connectTimeout)}`)
+    await withTimeout(opening, left, `it did not answer within ${seconds(config.connectTimeout)}`)
   } catch (error) {
     options.signal.removeEventListener('abort', stop)
     await transport.close().catch(() => {})
@@ -290,7 +290,10 @@ const REQUESTS = {
   roots: 'roots/list',
 } as const
 
-function answerServer(client: Client, { capabilities, onNotification, onRequest }: SessionOptions): void {
+function answerServer(
+  client: Client,
+  { capabilities, onNotification, onRequest }: ServerSessionOptions,
+): void {
   for (const method of NOTIFICATIONS) {
     client.setNotificationHandler(method, ({ params }) => onNotification(method, (params ?? {}) as Fields))
   }

@@ -11,7 +11,7 @@ import type {
   Sampled,
   StreamEvent,
   Upstream,
-  Wire,
+  UpstreamWire,
 } from '../types.ts'
 import { createReply, type Reply } from './chat-events.ts'
 import { hostedToolFault, toChatRequest } from './chat-request.ts'
@@ -27,7 +27,7 @@ export type ChatOptions = {
   /** The base, such as `http://127.0.0.1:11434/v1`. */
   readonly url: URL
   readonly key?: string
-  readonly wire?: Wire
+  readonly wire?: UpstreamWire
 }
 
 export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {

@@ -12,7 +12,7 @@ import type {
   Sampled,
   StreamEvent,
   Upstream,
-  Wire,
+  UpstreamWire,
 } from '../types.ts'
 import { ask, brokenOff, open, readWhole, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
@@ -26,7 +26,7 @@ export type MessagesOptions = {
   /** Sent for clients that have no credentials of their own. */
   readonly keyOtherwise?: string | undefined
   /** Forces a wire. */
-  readonly wire?: Wire | undefined
+  readonly wire?: UpstreamWire | undefined
 }
 
 export const ANTHROPIC = new URL('https://api.anthropic.com')
@@ -96,7 +96,7 @@ function withoutVersion(url: URL): URL {
   return base
 }
 
-function wireOf(model: string, url: URL): { wire: Wire; why: string } {
+function wireOf(model: string, url: URL): { wire: UpstreamWire; why: string } {
   const capability = capabilityOf(model, 'anthropic', capabilities)
   if (!isKnownHost(url.href, capability.provider))
     return {

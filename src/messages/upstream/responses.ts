@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
 import { jsonBytes } from '../json/index.ts'
-import type { Call, ChosenWire, MessagesRequest, Sampled, Upstream, Wire } from '../types.ts'
+import type { Call, ChosenWire, MessagesRequest, Sampled, Upstream, UpstreamWire } from '../types.ts'
 import { dialectOf } from './dialects.ts'
 import { ask, open, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
@@ -14,7 +14,7 @@ import { toResponses } from './responses-request.ts'
 import { readEvents } from './sse.ts'
 import { type Thoughts, thoughtsOf } from './thoughts.ts'
 
-export type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wire?: Wire }
+export type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wire?: UpstreamWire }
 
 export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): Upstream {
   const name = `responses ${url.host}`

@@ -2,10 +2,18 @@
 // answer as recorded traffic does (wire 1.5). Everything happens in this process.
 import { setTimeout as wait } from 'node:timers/promises'
 import { estimateTokens, eventsOf } from '../../core/index.ts'
-import { countTokens, render, type Segment, validate, visibleTools } from '../../core/oracle/index.ts'
+import { countTokens, render, type Segment, validateRequest, visibleTools } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, hash, textOf, toJson } from '../../lib/index.ts'
 import { createRecent } from '../recent.ts'
-import type { Answer, Call, ChosenWire, MessagesRequest, StreamEvent, Upstream, Wire } from '../types.ts'
+import type {
+  Answer,
+  Call,
+  ChosenWire,
+  MessagesRequest,
+  StreamEvent,
+  Upstream,
+  UpstreamWire,
+} from '../types.ts'
 import { UpstreamError } from './http.ts'
 import type { Script } from './script-file.ts'
 import { type Reply, replyTo } from './script-model.ts'
@@ -14,7 +22,7 @@ export type ScriptUpstreamOptions = {
   readonly script: Script
   readonly name?: string
   /** Used in place of the wire that fits the script's API. */
-  readonly wire?: Wire
+  readonly wire?: UpstreamWire
   readonly onRequest?: (seen: Seen) => void
 }
 
@@ -81,7 +89,7 @@ export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
 /** Requests whose failures are counted for the `times` of a step: the one thing that no conversation tells. */
 const MOST_FAILURES = 1000
 
-function chosenWire({ api }: Script, forced: Wire | undefined): ChosenWire {
+function chosenWire({ api }: Script, forced: UpstreamWire | undefined): ChosenWire {
   if (forced) return { wire: forced, why: 'asked for' }
   return api === 'current'
     ? { wire: 'native', why: 'the script plays an API that takes references' }
@@ -95,7 +103,7 @@ function refusal(
   requestId?: string,
 ) {
   const betas = (headers['anthropic-beta'] ?? '').split(',').map((beta) => beta.trim())
-  return validate(request, {
+  return validateRequest(request, {
     betas: betas.filter((beta) => beta !== ''),
     oldProxy: api === 'old',
     boundThinking,

@@ -5,7 +5,7 @@ import { entryOf, isDeferred, nameOf, type Revealed, type Walk, walk } from '../
 import { bare, type Fields, fieldsOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'
 import { plainSearchTool, variantOf } from '../hosted/index.ts'
 import { stringifyExact } from '../json/index.ts'
-import type { MessagesRequest, Wire } from '../types.ts'
+import type { MessagesRequest, UpstreamWire } from '../types.ts'
 import { CALL_TOOL, callTool } from './call-tool.ts'
 import { isPlain, lowerMessages } from './lower-messages.ts'
 import { plainTool } from './plain-tool.ts'
@@ -18,7 +18,7 @@ export type Lowering = {
   readonly keepsFields?: boolean
 }
 
-export function lower(given: MessagesRequest, wire: Wire, lowering: Lowering = {}): MessagesRequest {
+export function lower(given: MessagesRequest, wire: UpstreamWire, lowering: Lowering = {}): MessagesRequest {
   if (wire === 'native') return given
   const request = withRemarksInside(given)
   const walked = walk(request, isPlain)
@@ -140,7 +140,7 @@ function plain(definition: Fields, given: Fields | undefined, { keepsFields = fa
 function bridgedTools(
   request: MessagesRequest,
   { visible }: Walk,
-  wire: Wire,
+  wire: UpstreamWire,
   { mostTools = Number.POSITIVE_INFINITY }: Lowering,
 ): ReadonlySet<string> {
   const { tools = [], tool_choice: choice } = request

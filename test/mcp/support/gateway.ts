@@ -14,7 +14,11 @@ import {
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { onTestFinished } from 'vitest'
 import { createShelf, type Shelf, type ShelfOptions } from '../../../src/index.ts'
-import { createGateway, type Gateway, type GatewayOptions } from '../../../src/mcp/gateway/gateway.ts'
+import {
+  createMcpGateway,
+  type McpGateway,
+  type McpGatewayOptions,
+} from '../../../src/mcp/gateway/gateway.ts'
 import { shelfOptions } from '../../../src/mcp/gateway/shelf-options.ts'
 import { runOnStdio } from '../../../src/mcp/gateway/stdio.ts'
 import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/host.ts'
@@ -25,7 +29,7 @@ import { until } from './processes.ts'
 import { type Given, local } from './servers.ts'
 
 export type Open = {
-  readonly gateway: Gateway
+  readonly gateway: McpGateway
   readonly host: McpHost
   readonly shelf: Shelf
   /** Told to the person who runs it. */
@@ -34,7 +38,7 @@ export type Open = {
 }
 
 export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'asker'>> &
-  Pick<GatewayOptions, 'mode' | 'instructions' | 'loadedTools'> & {
+  Pick<McpGatewayOptions, 'mode' | 'instructions' | 'loadedTools'> & {
     readonly on?: ShelfOptions
     /** Hears what the gateway tells the person who runs it. */
     readonly told?: (message: string) => void
@@ -93,7 +97,7 @@ export function openGateway(
   const notify = (message: string) => void notices.push(message)
   const shelf = createShelf({ ...shelfOptions, rank: 'classic', environment: {}, notify, ...on })
   const cacheFolder = given.cacheFolder ?? temporaryFolder()
-  const gateway = createGateway({
+  const gateway = createMcpGateway({
     shelf,
     mode,
     ...(told ? { notify: told } : {}),
@@ -122,7 +126,7 @@ export async function openDesk(
 }
 
 /** One of several clients of a gateway, as HTTP has them, without HTTP. */
-async function connect(gateway: Gateway, options: ClientOptions = {}): Promise<Desk> {
+async function connect(gateway: McpGateway, options: ClientOptions = {}): Promise<Desk> {
   const [near, far] = InMemoryTransport.createLinkedPair()
   serveStdio(({ era }) => gateway.serve({ isStateless: era === 'modern' }), { transport: near })
   return connectWith(far, options)

@@ -10,7 +10,7 @@ import {
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Rank } from '../../../src/core/index.ts'
-import { createGateway } from '../../../src/messages/gateway.ts'
+import { createMessagesGateway } from '../../../src/messages/gateway.ts'
 import { createMetrics } from '../../../src/messages/metrics.ts'
 import { readSetting } from '../../../src/messages/plan.ts'
 import { type Done, type ServeOptions, serve } from '../../../src/messages/server.ts'
@@ -87,7 +87,7 @@ export async function startGateway(before: URL | Upstream, starting: Starting = 
   const setting = readSetting(mode)
   if (!setting) throw new Error(`no mode: ${mode}`)
   const served = await serve({
-    gateway: createGateway({
+    gateway: createMessagesGateway({
       upstream,
       rankers: { own: rank, bm25: rank, regex: rankers.regex },
       keep: [],

@@ -5,11 +5,23 @@ import { text } from 'node:stream/consumers'
 import Anthropic from '@anthropic-ai/sdk'
 import { onTestFinished } from 'vitest'
 import type { Rank } from '../../../src/core/index.ts'
-import { createGateway, type Deed, type Gateway, type GatewayOptions } from '../../../src/messages/gateway.ts'
+import {
+  createMessagesGateway,
+  type MessagesGateway,
+  type MessagesGatewayOptions,
+  type RequestOutcome,
+} from '../../../src/messages/gateway.ts'
 import { createMetrics } from '../../../src/messages/metrics.ts'
 import { readSetting } from '../../../src/messages/plan.ts'
 import { type ServeOptions, serve } from '../../../src/messages/server.ts'
-import type { Answer, Fields, Headers, StreamEvent, Upstream, Wire } from '../../../src/messages/types.ts'
+import type {
+  Answer,
+  Fields,
+  Headers,
+  StreamEvent,
+  Upstream,
+  UpstreamWire,
+} from '../../../src/messages/types.ts'
 import { createMessagesUpstream } from '../../../src/messages/upstream/messages.ts'
 import type { Seen } from '../../../src/messages/upstream/script.ts'
 import { rankers } from '../../../src/rankers/rankers.ts'
@@ -18,7 +30,7 @@ import { play } from '../script-talk.ts'
 export type Started = { readonly url: string; readonly client: Anthropic }
 
 type Options = Partial<Omit<ServeOptions, 'setting'>> &
-  Pick<GatewayOptions, 'prices' | 'wait'> & { readonly mode?: string; readonly bm25?: Rank }
+  Pick<MessagesGatewayOptions, 'prices' | 'wait'> & { readonly mode?: string; readonly bm25?: Rank }
 
 /** A gateway in front of an upstream, until the test is over. */
 export function start(upstream: Upstream, options: Options = {}): Promise<Started> {
@@ -26,7 +38,7 @@ export function start(upstream: Upstream, options: Options = {}): Promise<Starte
   const { bm25 = rankers.bm25, prices, wait } = options
   const waiting = wait ? { wait } : {}
   return listen(
-    createGateway({
+    createMessagesGateway({
       upstream,
       rankers: { own, bm25, regex },
       keep: [],
@@ -38,7 +50,7 @@ export function start(upstream: Upstream, options: Options = {}): Promise<Starte
   )
 }
 
-async function listen(gateway: Gateway, { mode = 'auto', ...options }: Options): Promise<Started> {
+async function listen(gateway: MessagesGateway, { mode = 'auto', ...options }: Options): Promise<Started> {
   const setting = readSetting(mode)!
   const served = await serve({ gateway, setting, metrics: createMetrics(), port: 0, ...options })
   onTestFinished(() => served.close())
@@ -48,7 +60,7 @@ async function listen(gateway: Gateway, { mode = 'auto', ...options }: Options):
 
 /** An upstream's own words over HTTP, with nothing of a gateway between. */
 export function expose(upstream: Upstream): Promise<Started> {
-  const deed: Deed = {
+  const deed: RequestOutcome = {
     ...{ mode: 'pass' as const, wire: undefined, why: 'nothing is done', loaded: [] },
     ...{ toolsGiven: 0, toolsVisible: 0, searches: 0, rounds: 0, figures: () => undefined },
   }
@@ -84,7 +96,7 @@ export async function record(answer: Answer): Promise<Recorded> {
 
 /** Upstreams that play a script: one that takes references, and two ways to one from before tool search. */
 export const kinds: readonly Kind[] = ['native', 'append', 'bridge']
-export type Kind = Wire
+export type Kind = UpstreamWire
 
 export function upstreamOf(kind: Kind, script: object, onRequest: (seen: Seen) => void = () => {}): Upstream {
   return kind === 'native'

@@ -2,10 +2,10 @@
 
 import { createCollector, eventsOf } from '../../../src/core/reply.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../../src/lib/json.ts'
-import { createGateway } from '../../../src/messages/gateway.ts'
+import { createMessagesGateway } from '../../../src/messages/gateway.ts'
 import { AUTO, readSetting } from '../../../src/messages/plan.ts'
 import type { Wait } from '../../../src/messages/sampling.ts'
-import type { Answer, MessagesRequest, Upstream, Wire } from '../../../src/messages/types.ts'
+import type { Answer, MessagesRequest, Upstream, UpstreamWire } from '../../../src/messages/types.ts'
 import { rankers } from '../../../src/rankers/rankers.ts'
 import { refusal } from '../../oracle/requests.ts'
 
@@ -17,7 +17,7 @@ export type Play = (request: MessagesRequest, sampling: number) => Turn
 /** A model that a test writes; requests that its API would refuse fail the test. */
 export function modelOf(
   play: Play,
-  { wire = 'native', mostTools }: { wire?: Wire; mostTools?: number } = {},
+  { wire = 'native', mostTools }: { wire?: UpstreamWire; mostTools?: number } = {},
 ) {
   const requests: MessagesRequest[] = []
   const upstream: Upstream = {
@@ -57,7 +57,7 @@ export async function replyOf(
   const options = { upstream, rankers: { own, bm25, regex }, ...(wait ? { wait } : {}) }
   const call = { headers: {}, signal: new AbortController().signal }
   const setting = readSetting(mode) ?? AUTO
-  const { sampled } = await createGateway(options).reply(request as MessagesRequest, {
+  const { sampled } = await createMessagesGateway(options).reply(request as MessagesRequest, {
     setting,
     call,
     owner: 'me',

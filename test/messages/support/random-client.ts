@@ -5,9 +5,9 @@ import { sign } from '../../../src/core/oracle/index.ts'
 import { blocksOf } from '../../../src/core/oracle/turns.ts'
 import { createCollector, eventsOf } from '../../../src/core/reply.ts'
 import { type Fields, fieldsOf, textOf } from '../../../src/lib/json.ts'
-import { createGateway, type Gateway } from '../../../src/messages/gateway.ts'
+import { createMessagesGateway, type MessagesGateway } from '../../../src/messages/gateway.ts'
 import { readSetting } from '../../../src/messages/plan.ts'
-import type { MessagesRequest, StreamEvent, Upstream, Wire } from '../../../src/messages/types.ts'
+import type { MessagesRequest, StreamEvent, Upstream, UpstreamWire } from '../../../src/messages/types.ts'
 import { CALL_TOOL } from '../../../src/messages/wire/call-tool.ts'
 import { rankers } from '../../../src/rankers/rankers.ts'
 import { refusal, result, text, tool } from '../../oracle/requests.ts'
@@ -85,7 +85,7 @@ export type Received = { readonly request: MessagesRequest; readonly isFirst: bo
 /** A model that says these things one after the other, and then that it is done; its thoughts may be bound (wire 44). */
 export function randomModel(
   samplings: readonly (readonly Bit[])[],
-  wire: Wire,
+  wire: UpstreamWire,
   tools: readonly Fields[],
   isBound = false,
 ) {
@@ -196,15 +196,15 @@ async function* streamed(message: Fields): AsyncGenerator<StreamEvent> {
   }
 }
 
-export function openGateway(upstream: Upstream): Gateway {
+export function openGateway(upstream: Upstream): MessagesGateway {
   const { lexical: own, bm25, regex } = rankers
-  return createGateway({ upstream, rankers: { own, bm25, regex }, keep: [], notify: () => {} })
+  return createMessagesGateway({ upstream, rankers: { own, bm25, regex }, keep: [], notify: () => {} })
 }
 
 export type Ask = (request: MessagesRequest, owner?: string) => Promise<Fields>
 
 /** Asks a gateway; the whole reply. */
-export function asking(gateway: Gateway, mode: 'shelve' | 'emulate' = 'shelve'): Ask {
+export function asking(gateway: MessagesGateway, mode: 'shelve' | 'emulate' = 'shelve'): Ask {
   return async (request, owner = 'someone') => {
     const setting = readSetting(mode)
     if (!setting) throw new Error('no such mode')

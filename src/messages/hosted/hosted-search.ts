@@ -2,7 +2,7 @@
 
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
-import type { SearchCall, Searching } from '../searching.ts'
+import type { SearchCall, Searching } from '../search-strategy.ts'
 import type { MessagesRequest } from '../types.ts'
 import { type HostedRankers, hostedNames, searchHosted } from './tools.ts'
 

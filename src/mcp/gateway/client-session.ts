@@ -1,8 +1,8 @@
 // One client's desk: which tools lie on it, and what becomes of its calls.
 import { ProtocolError } from '@modelcontextprotocol/server'
 import { mcpName, type PoolTool, type Shelf, type UnsearchedServer } from '../../core/index.ts'
-import { cut } from '../../lib/index.ts'
-import { CALL, callTool, type Mode, SEARCH, searchTool } from '../greeting/index.ts'
+import { cut, type Fields } from '../../lib/index.ts'
+import { CALL, callTool, type ListingMode, SEARCH, searchTool } from '../greeting/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { type Addresses, addressMeta, addressOutput } from './addresses.ts'
 import { alwaysLoaded, listedTool, versionOf } from './listed-tool.ts'
@@ -10,10 +10,8 @@ import type { LoadedTools } from './loaded-tools.ts'
 import type { PageTools } from './page-tools.ts'
 import { sendable } from './sendable.ts'
 
-type Fields = { readonly [name: string]: unknown }
-
-export type Desk = {
-  readonly mode: () => Mode
+export type ClientSession = {
+  readonly mode: () => ListingMode
   /** What a client lists: our own tools, those always loaded, and what its searches found. */
   tools(options?: { readonly withPageTools?: boolean }): Fields[]
   /** Differs when the list does. */
@@ -22,11 +20,11 @@ export type Desk = {
   call(name: string, input: unknown, options: CallOptions): Promise<CallOutput>
 }
 
-export type DeskOptions = {
+export type ClientSessionOptions = {
   readonly shelf: Shelf
   readonly host: McpHost
   readonly addresses: Addresses
-  readonly mode: () => Mode
+  readonly mode: () => ListingMode
   /** Names of those that are configured now. */
   readonly servers: () => readonly string[]
   readonly loaded: LoadedTools
@@ -40,7 +38,7 @@ export type DeskOptions = {
 /** Names whose definitions the client has seen; beyond so many the first are forgotten. */
 const MAX_SEEN = 5000
 
-export function createDesk(options: DeskOptions): Desk {
+export function createClientSession(options: ClientSessionOptions): ClientSession {
   const { shelf, host, addresses, mode, servers, loaded, pageTools, callServer, onLoad } = options
   const seen = new Set<string>()
   /** Why servers could not be searched, as the last search said it. */

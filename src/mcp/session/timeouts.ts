@@ -3,7 +3,7 @@
 import type { RequestOptions } from '@modelcontextprotocol/client'
 import type { CallOptions } from '../types.ts'
 
-export type Patience = {
+export type Timeouts = {
   /** Makes a request that is cancelled when the server is silent for too long. */
   limit<Value>(
     options: Pick<CallOptions, 'signal' | 'onProgress'> & { readonly timeout: number },
@@ -23,7 +23,7 @@ export class SilenceError extends Error {
 
 const LONGEST_TIMER = 2 ** 31 - 1
 
-export function createPatience(): Patience {
+export function createTimeouts(): Timeouts {
   /** What starts each request's time anew. */
   const renewals = new Set<() => void>()
   let questions = 0

@@ -4,7 +4,7 @@ export type Place = { readonly line: number; readonly text: string }
 
 const MOST_SHOWN = 20
 
-export function likeliest(text: string, wanted: string): Place | undefined {
+export function closestMatch(text: string, wanted: string): Place | undefined {
   const lines = text.split('\n')
   const asked = wanted.replace(/^\n+|\n+$/g, '').split('\n')
   const scores = scoresOf(lines, asked)

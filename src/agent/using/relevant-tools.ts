@@ -12,7 +12,7 @@ const LEAST_SHARE = 0.6
 const LEAST_WORDS = 2
 
 /** Best first; none when the message says too little or nothing is a good match. */
-export async function fitting(
+export async function relevantTools(
   entries: readonly PoolTool[],
   message: string,
   most: number,

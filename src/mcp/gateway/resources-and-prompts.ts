@@ -1,6 +1,6 @@
 // What else the servers offer: resources, templates and prompts, joined under names that lead back.
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
-import { oneLine } from '../../lib/index.ts'
+import { type Fields, oneLine } from '../../lib/index.ts'
 import type { ListKind } from '../cache/index.ts'
 import type { CallOptions, McpHost, ServerStatus } from '../types.ts'
 import { type Addresses, addressBlock, nameAll } from './addresses.ts'
@@ -8,7 +8,6 @@ import { listablePrompt, listableResource, listableTemplate } from './listable.t
 import { ownerAmong, type PossibleOwner } from './resource-owner.ts'
 import { sendable } from './sendable.ts'
 
-type Fields = { readonly [name: string]: unknown }
 type Entry = { readonly server: string; readonly own: string; readonly entry: Fields }
 type SizedEntry = { readonly entry: Fields; readonly bytes: number }
 type Kind = {
@@ -24,7 +23,7 @@ export type ReadResource = {
   readonly result: Fields
 }
 
-export type Offers = {
+export type ResourcesAndPrompts = {
   resources(): Promise<Fields[]>
   templates(): Promise<Fields[]>
   prompts(): Promise<Fields[]>
@@ -52,7 +51,7 @@ const FIRST_WAIT = 3000
 /** For the servers that are there, though another one took all of the time. */
 const SHORTEST_WAIT = 200
 
-export function createOffers(host: McpHost, addresses: Addresses): Offers {
+export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): ResourcesAndPrompts {
   const known = new WeakMap<readonly unknown[], SizedEntry[]>()
   let firstWait: Promise<void> | undefined
   host.watchLists()

@@ -2,12 +2,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Figures } from '../core/figures/index.ts'
 import { cut } from '../lib/index.ts'
-import type { Deed } from './gateway.ts'
+import type { RequestOutcome } from './gateway.ts'
 import type { Metrics } from './metrics.ts'
 import type { Headers } from './types.ts'
 
 /** One request on its way. */
-export type Visit = {
+export type RequestContext = {
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
   /** Undefined where the client names none. */
@@ -15,7 +15,7 @@ export type Visit = {
   readonly path: string
   readonly gone: AbortSignal
   model: string | undefined
-  deed: Deed | undefined
+  deed: RequestOutcome | undefined
   /** Why it failed, in the words that the client was told. */
   error: string | undefined
 }
@@ -57,7 +57,7 @@ const MODEL = /(?<!\\)"model"\s*:\s*"([\w.:@/[\]-]{1,200})"/
 const SCHEMA = Buffer.from('"input_schema"')
 
 /** What was done, for the headers of the answer. Figures are known only once a reply is over, so streams have none. */
-export function ours({ mode, wire, why, toolsGiven, toolsVisible, figures }: Deed): Headers {
+export function ours({ mode, wire, why, toolsGiven, toolsVisible, figures }: RequestOutcome): Headers {
   return {
     'x-toolshelf-mode': mode,
     'x-toolshelf-why': cut(why.replace(/[^\x20-\x7e]/g, '?'), 300).replace('…', '...'),
@@ -78,7 +78,12 @@ function figureHeaders(figures: Figures | undefined): Headers {
   }
 }
 
-export function record(metrics: Metrics, { path, deed }: Visit, status: number, milliseconds: number): void {
+export function record(
+  metrics: Metrics,
+  { path, deed }: RequestContext,
+  status: number,
+  milliseconds: number,
+): void {
   const mode = deed?.mode ?? 'none'
   const endpoint = ['/v1/messages', '/v1/messages/count_tokens', '/v1/models'].includes(path) ? path : 'other'
   metrics.add('toolshelf_requests_total', { endpoint, mode, status: String(status) })
