@@ -31,7 +31,7 @@ describe.skipIf(process.platform === 'win32')('surroundings', () => {
     expect(out + told).not.toMatch(/secret|more/)
   })
 
-  it.each([['run', 'hello'], ['sessions'], ['demo']])('%s in a folder that is gone says so', (...words) => {
+  it.each([['run', 'hello'], ['sessions']])('%s in a folder that is gone says so', (...words) => {
     const place = newPlace({ ANTHROPIC_API_KEY: 'key' })
     const { code, told } = toolshelf(place, words, 'mkdir gone; cd gone; rmdir ../gone;')
     expect(code).toBe(1)

@@ -101,8 +101,8 @@ export function checkLog(log: readonly Entry[], expected: Partial<Entry>): void 
   expect(visible, 'nothing that was loaded is lost').toEqual([...visible].sort((a, b) => a - b))
   const answered = log.filter(({ status }) => status === 200)
   for (const { toolsGiven, toolsVisible } of answered) expect(toolsVisible).toBeLessThan(toolsGiven)
-  // Once nearly all are loaded, having searched for them costs more than it saves.
-  expect(answered[0]?.tokensSaved).toBeGreaterThan(0)
+  // Later on nearly all are loaded, and an agent that defers few tools itself saves little: both may cost more.
+  if (expected.mode === 'shelve') expect(answered[0]?.tokensSaved).toBeGreaterThan(0)
 }
 
 /** What searches of the gateway loaded, from all three servers. */

@@ -25,7 +25,8 @@ export async function startModel(decide: (turn: Turn, index: number) => Step): P
     const step = body.tools?.length ? next(body) : { say: 'A title' }
     const isStream = body.stream === true
     response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
-    response.end(isStream ? streamed(step) : JSON.stringify(completion(step, 'message')))
+    const usage = usageOf(body)
+    response.end(isStream ? streamed(step, usage) : JSON.stringify(completion(step, 'message', usage)))
   })
 
   function next(body: Body): Step {
@@ -49,7 +50,15 @@ export async function startModel(decide: (turn: Turn, index: number) => Step): P
   }
 }
 
-function completion(step: Step, part: 'message' | 'delta') {
+type Usage = ReturnType<typeof usageOf>
+
+/** Roughly what a real model would count. */
+function usageOf(body: Body) {
+  const prompt = Math.ceil(JSON.stringify(body).length / 3)
+  return { prompt_tokens: prompt, completion_tokens: 1, total_tokens: prompt + 1 }
+}
+
+function completion(step: Step, part: 'message' | 'delta', usage: Usage) {
   const message =
     'say' in step
       ? { role: 'assistant', content: step.say }
@@ -60,7 +69,7 @@ function completion(step: Step, part: 'message' | 'delta') {
     created: 0,
     model: 'scripted',
     choices: [{ index: 0, [part]: message, finish_reason: 'say' in step ? 'stop' : 'tool_calls' }],
-    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+    usage,
   }
 }
 
@@ -70,8 +79,8 @@ function toolCall({ call, input }: { readonly call: string; readonly input: obje
   return { index: 0, id, type: 'function', function: { name: call, arguments: JSON.stringify(input) } }
 }
 
-function streamed(step: Step): string {
-  return `data: ${JSON.stringify(completion(step, 'delta'))}\n\ndata: [DONE]\n\n`
+function streamed(step: Step, usage: Usage): string {
+  return `data: ${JSON.stringify(completion(step, 'delta', usage))}\n\ndata: [DONE]\n\n`
 }
 
 async function textOf(request: IncomingMessage): Promise<string> {

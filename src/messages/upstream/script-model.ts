@@ -2,7 +2,7 @@
 // conversation, so that a restart or another replica goes on where it was.
 
 import { sign, visibleTools } from '../../core/oracle/index.ts'
-import { type Fields, hash, isFields, textOf, toJson } from '../../lib/index.ts'
+import { type Fields, fieldsOf, hash, isFields, textOf, toJson } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { CALL_TOOL, throughCallTool } from '../wire/index.ts'
 import type { Act, Failure, Rule, Script } from './script-file.ts'
@@ -33,7 +33,11 @@ export function replyTo(request: MessagesRequest, script: Script, failed = 0): R
   let failures = failed
   const meaning: Meaning = (name) =>
     name === 'user' ? turn.user : name === 'result' ? result : (groups[Number(name)] ?? '')
-  const ended = (stop: string): Reply => ({ content: finished(blocks, request, script), stop, isCut })
+  const mustThink = fieldsOf(request.thinking).type === 'enabled' && turn.rounds.length === 0
+  const ended = (stop: string): Reply => {
+    const all = mustThink ? withThought(blocks) : blocks
+    return { content: finished(all, request, script), stop, isCut }
+  }
 
   const lastAct = steps.findLastIndex(({ kind }) => kind === 'act')
   for (const [index, step] of steps.entries()) {
@@ -216,6 +220,12 @@ function finished(blocks: readonly Fields[], request: MessagesRequest, script: S
     else content.push(block)
   }
   return content
+}
+
+/** With `thinking: { type: 'enabled' }` a model starts its turn with a thought, and the API wants it back. */
+function withThought(blocks: readonly Fields[]): readonly Fields[] {
+  const first = blocks.find((block) => !isBlank(block))
+  return first?.type === 'thinking' ? blocks : [{ type: 'thinking', thinking: 'The script says.' }, ...blocks]
 }
 
 /** A template may have left nothing, which the API would not take back. */
