@@ -36,6 +36,16 @@ describe.each(eras)('tools for pages, %s', (era) => {
     expect(textOf(wrapped)).toContain('app__refresh')
   })
 
+  it('H3 keep names of their own where server and tool join to the same', async () => {
+    const servers = [local('a', 'gateway-pages a b__refresh'), local('a__b', 'gateway-pages a__b')]
+    const { call, raw } = await openDesk(servers, { client: { era, capabilities: withPages } })
+    const names: string[] = (await raw('tools/list')).tools
+      .map(({ name }: { name: string }) => name)
+      .filter((name: string) => name.startsWith('a__b__refresh'))
+    const answers = await Promise.all(names.map(async (name) => textOf(await call(name))))
+    expect(answers.sort()).toEqual(['a b__refresh', 'a__b refresh'])
+  })
+
   it('are called by their own name once the client has read the page of their server', async () => {
     const { call, client } = await openDesk([app(), app('other')], {
       client: { era, capabilities: withPages },

@@ -1,11 +1,10 @@
 // Tools that the pages of MCP Apps call: hidden from the model, listed to clients that show pages, and called by their
 // own names from a page that the client has read.
 
-import { mcpName } from '../../core/index.ts'
 import type { Fields } from '../../lib/index.ts'
 import { isForPages } from '../protocol/index.ts'
 import type { ListedTool, McpHost } from '../types.ts'
-import { type Addresses, addressMeta } from './addresses.ts'
+import { type Addresses, addressMeta, nameAll } from './addresses.ts'
 import { listableTool } from './listable.ts'
 
 export type PageTools = {
@@ -28,14 +27,14 @@ export function createPageTools(host: McpHost, addresses: Addresses): PageTools 
   /** Which servers' pages each client has read. */
   const readBy = new WeakMap<object, Set<string>>()
 
-  const hidden = () =>
-    host
+  /** Tools for pages under unique names, so that no server answers for another whose name and tool join to the same. */
+  const hidden = () => {
+    const tools = host
       .status()
-      .flatMap(({ name: server, state, pageTools }) =>
-        state === 'disabled'
-          ? []
-          : pageTools.map((tool) => ({ server, tool, name: mcpName(server, tool.name, '') })),
-      )
+      .filter(({ state }) => state !== 'disabled')
+      .flatMap(({ name: server, pageTools }) => pageTools.map((tool) => ({ server, own: tool.name, tool })))
+    return [...nameAll(tools)].map(([name, { server, tool }]) => ({ name, server, tool }))
+  }
 
   function listed(): { readonly name: string; readonly server: string; readonly tool: ListedTool }[] {
     let size = 0

@@ -4,6 +4,7 @@ import { initialized, serve, text, tool } from './wire.mjs'
 
 const PAGE = 'ui://app/main.html'
 const MIME = 'text/html;profile=mcp-app'
+const REFRESH = process.argv[3] ?? 'refresh'
 const ui = (more) => ({ _meta: { ui: { resourceUri: PAGE, ...more } } })
 let told = {}
 
@@ -22,7 +23,7 @@ serve({
   'tools/list': () => ({
     tools: [
       tool('show', ui()),
-      tool('refresh', ui({ visibility: ['app'] })),
+      tool(REFRESH, ui({ visibility: ['app'] })),
       tool('forget', ui({ visibility: ['model'] })),
       tool('told'),
     ],
