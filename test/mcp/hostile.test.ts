@@ -248,6 +248,21 @@ describe('H6 servers that fail in a call', () => {
     await expectWholeNeighbour(all)
   })
 
+  it('crash pipe: a call that finds the pipe broken says how the server ended', async () => {
+    const { host } = open('crash pipe')
+    await untilState(host, 'bad', 'connected')
+    const first = host.call('bad', 'explode', {}).catch(String)
+    let second = ''
+    for (let tries = 0; second === '' && tries < 100; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      second = await Promise.race([
+        host.call('bad', 'survive', {}).then(() => '', String),
+        first.then(() => ''),
+      ])
+    }
+    for (const told of [second, await first]) expect(told).toMatch(/"bad".*exit code 3/s)
+  })
+
   it('run never rejects: the model reads what happened', async () => {
     const { host } = open('crash call')
     await untilState(host, 'bad', 'connected')

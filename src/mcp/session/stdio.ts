@@ -52,6 +52,7 @@ export function createStdioTransport(
   let sweeping: Promise<void> | undefined
   /** When the process last took in a message, or had nothing to take in. */
   let readAt = 0
+  const over = deferred()
 
   const transport: StdioTransport = {
     get pid() {
@@ -93,9 +94,9 @@ export function createStdioTransport(
         })
       }),
     send: (message) =>
-      new Promise((resolve, reject) => {
+      new Promise<void>((resolve, reject) => {
         const input = child?.stdin
-        if (isOver || !input?.writable) reject(new Error(`the process ${ending ?? 'is not running'}`))
+        if (isOver || !input?.writable) reject(notRunning())
         else if (input.writableLength > longestLine) reject(full(input.writableLength))
         else {
           if (input.writableLength === 0) readAt = performance.now()
@@ -106,11 +107,22 @@ export function createStdioTransport(
           })
           note(message)
         }
-      }),
+      }).catch(onceEnded),
     close: () => {
       closing ??= end()
       return closing
     },
+  }
+
+  function notRunning(): Error {
+    return new Error(`the process ${ending ?? 'is not running'}`)
+  }
+
+  /** A pipe breaks before its process is known to have ended: waits for that, so that the error can say how it ended. */
+  async function onceEnded(error: unknown): Promise<never> {
+    const isBroken = !isOver && child?.stdin?.writable !== true
+    if (isBroken) await Promise.race([over.promise, wait(BROKEN_PIPE_MS)])
+    throw isBroken && ending !== undefined ? notRunning() : error
   }
 
   function note(message: JSONRPCMessage): void {
@@ -169,6 +181,7 @@ export function createStdioTransport(
     if (isOver) return
     isOver = true
     ending ??= why
+    over.resolve()
     const pid = child?.pid
     if (pid !== undefined) sweeping = sweep(pid)
     child?.stdout?.destroy()
@@ -178,14 +191,14 @@ export function createStdioTransport(
 
   async function end(): Promise<void> {
     if (!child) return
-    const over = new Promise<void>((resolve) => child?.once('exit', () => resolve()))
+    const exited = new Promise<void>((resolve) => child?.once('exit', () => resolve()))
     const hasExited = () => child?.exitCode !== null || child?.signalCode !== null
     child.stdin?.end()
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-      if (!hasExited()) await Promise.race([over, wait(grace)])
+      if (!hasExited()) await Promise.race([exited, wait(grace)])
       if (!hasExited()) kill(signal)
     }
-    if (!hasExited()) await Promise.race([over, wait(grace)])
+    if (!hasExited()) await Promise.race([exited, wait(grace)])
     finish()
     await sweeping
   }
@@ -195,6 +208,8 @@ export function createStdioTransport(
 
 /** For what was written before the end to arrive. */
 const LAST_WORDS = 200
+/** From a broken pipe to the end of its process. */
+const BROKEN_PIPE_MS = 2000
 
 /** Listens to a stream, with pauses for one that never stops. */
 function hear(stream: Readable, take: (chunk: Buffer) => number): void {
@@ -232,4 +247,12 @@ function killGroup(group: number, signal: NodeJS.Signals): boolean {
 
 function wait(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds))
+}
+
+function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = () => {}
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
 }

@@ -1,6 +1,6 @@
 // Ends when it should not: start | clean | signal | initialize | list | call | after-call | after-list | list-again (the second list) |
-// until (at the start, as long as READY_FILE is missing) | secret (at the start, telling its ACME_KEY).
-import { existsSync } from 'node:fs'
+// pipe (a call closes its input, and it ends half a second later) | until (at the start, as long as READY_FILE is missing) | secret (at the start, telling its ACME_KEY).
+import { closeSync, existsSync } from 'node:fs'
 import { answer, behaviour, initialized, noAnswer, serve, text, tool } from './wire.mjs'
 
 const crash = () => {
@@ -34,6 +34,11 @@ serve({
   },
   'tools/call'({ name }, { id }) {
     if (name === 'explode') crashAt('call')
+    if (name === 'explode' && behaviour === 'pipe') {
+      closeSync(0)
+      setTimeout(crash, 500)
+      return noAnswer
+    }
     answer(id, text(`answered by ${process.pid}`))
     if (behaviour === 'after-call') setImmediate(crash)
     return noAnswer
