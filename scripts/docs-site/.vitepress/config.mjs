@@ -45,6 +45,7 @@ const sidebar = [
     text: 'Project',
     items: [
       { text: 'Architecture', link: '/ARCHITECTURE' },
+      { text: 'Decisions', link: '/docs/decisions/' },
       { text: 'Statements', link: '/docs/statements' },
       { text: 'Measurements', link: '/bench/RESULTS' },
       { text: 'Changes', link: '/CHANGELOG' },
