@@ -27,6 +27,16 @@ it('README.md has at most 900 words beside its code', () => {
   expect(withoutCode(read('README.md')).split(/\s+/).length).toBeLessThanOrEqual(MOST_README_WORDS)
 })
 
+describe('docs/reference', () => {
+  it('options.md names every option of the shelf', () => {
+    const text = read('docs/reference/options.md')
+    const [, defaults = ''] = /^const defaults.*?\{\n(.*?)^\}/ms.exec(read('src/core/options.ts')) ?? []
+    const names = [...defaults.matchAll(/^ {2}(\w+)/gm)].map(([, name = '']) => name)
+    expect(names.length).toBeGreaterThan(20)
+    expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([])
+  })
+})
+
 describe('docs/clients', () => {
   const clients = pagesIn('docs/clients').filter((page) => basename(page) !== 'README.md')
   const home = '/home/you'

@@ -33,6 +33,7 @@ const sidebar = [
   {
     text: 'Reference',
     items: [
+      { text: 'Commands', link: '/docs/reference/commands' },
       { text: 'Library: calls and options', link: '/docs/reference/options' },
       { text: 'Search', link: '/docs/search' },
       { text: 'Figures', link: '/docs/figures' },
