@@ -112,7 +112,8 @@ const commands: readonly Entry[] = [
   },
 ]
 
-function everyCommand(): Promise<Command[]> {
+/** All commands, loaded: for the shell's completion and the reference. */
+export function everyCommand(): Promise<Command[]> {
   return Promise.all(commands.map(({ load }) => load()))
 }
 

@@ -99,13 +99,20 @@ it('README, guide and picture show the demo’s figures alike', () => {
   expect(numbers(readme, /demo prints: ([\d,]+) input tokens without Toolshelf, ([\d,]+) with/)).toEqual(
     tokens,
   )
-  expect(numbers(readme, /([\d,]+) input tokens without, ([\d,]+) with; \$/)).toEqual(tokens)
+  expect(numbers(readme, /^\| Input tokens \| ([\d,]+) \| ([\d,]+) \|$/m)).toEqual(tokens)
   expect(numbers(guide, /preloading .*\| ([\d,]+) \| ([\d,]+) \| [\d.]+ \|/)).toEqual([
     withIt,
     without - withIt,
   ])
-  expect(numbers(readme, money)).toEqual(numbers(written('docs/demo.svg'), money))
-  expect(numbers(guide, /without Toolshelf it is ([\d.]+\d)/)).toEqual(numbers(readme, money).slice(0, 1))
+  const figures = written('docs/figures.md')
+  expect(numbers(figures, /([\d,]+) input tokens without, ([\d,]+) with; \$/)).toEqual(tokens)
+  const dollars = numbers(written('docs/demo.svg'), money)
+  expect(dollars).toHaveLength(2)
+  expect(numbers(readme, /^\| Cost with prompt caching \| \$([\d.]+) \| \$([\d.]+) \|$/m)).toEqual(dollars)
+  expect(numbers(figures, money)).toEqual(dollars)
+  expect(numbers(guide, /without Toolshelf it is ([\d.]+\d)/)).toEqual(dollars.slice(0, 1))
+  const trips = numbers(written('docs/demo.svg'), /(\d+) extra round trips; cached/)
+  expect(numbers(readme, /^\| Extra round trips to the model \| 0 \| (\d+) \|$/m)).toEqual(trips)
 })
 
 describe('toolshelf demo', () => {

@@ -1,0 +1,87 @@
+// Settings of the documentation site. Search runs in the browser, and no page requests anything from another host.
+const guides = [
+  { text: 'MCP gateway', link: '/docs/guides/mcp-gateway' },
+  { text: 'Messages gateway', link: '/docs/guides/messages-gateway' },
+  { text: 'Library', link: '/docs/guides/library' },
+  { text: 'Agent', link: '/docs/guides/agent' },
+]
+
+const clients = [
+  ['Claude Code', 'claude-code'],
+  ['Claude Desktop', 'claude-desktop'],
+  ['Cursor', 'cursor'],
+  ['VS Code', 'vs-code'],
+  ['Codex', 'codex'],
+  ['Gemini CLI', 'gemini-cli'],
+  ['Qwen Code', 'qwen-code'],
+  ['opencode', 'opencode'],
+  ['Windsurf', 'windsurf'],
+  ['Cline', 'cline'],
+].map(([text, page]) => ({ text, link: `/docs/clients/${page}` }))
+
+const sidebar = [
+  {
+    text: 'Start',
+    items: [
+      { text: 'Overview', link: '/' },
+      { text: 'Getting started', link: '/docs/getting-started' },
+      { text: 'FAQ', link: '/docs/faq' },
+    ],
+  },
+  { text: 'Clients', items: [{ text: 'Set up a client', link: '/docs/clients/' }, ...clients] },
+  { text: 'Guides', items: guides },
+  {
+    text: 'Reference',
+    items: [
+      { text: 'Commands', link: '/docs/reference/commands' },
+      { text: 'Library: calls and options', link: '/docs/reference/options' },
+      { text: 'Search', link: '/docs/search' },
+      { text: 'Figures', link: '/docs/figures' },
+      { text: 'Security', link: '/docs/security' },
+      { text: 'Limits', link: '/docs/limits' },
+      { text: 'Offline scripts', link: '/docs/script' },
+    ],
+  },
+  {
+    text: 'Project',
+    items: [
+      { text: 'Architecture', link: '/ARCHITECTURE' },
+      { text: 'Decisions', link: '/docs/decisions/' },
+      { text: 'Statements', link: '/docs/statements' },
+      { text: 'Measurements', link: '/bench/RESULTS' },
+      { text: 'Changes', link: '/CHANGELOG' },
+      { text: 'Contributing', link: '/CONTRIBUTING' },
+      { text: 'Report a vulnerability', link: '/SECURITY' },
+    ],
+  },
+]
+
+/** Anchors are the same here and on GitHub. */
+function asGitHub(heading) {
+  return heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
+    .replaceAll(' ', '-')
+}
+
+export default {
+  title: 'Toolshelf',
+  description: 'Tool search for agents with many tools',
+  lang: 'en',
+  srcDir: 'pages',
+  outDir: '../../site',
+  cacheDir: 'node_modules/.vitepress',
+  head: [['meta', { name: 'referrer', content: 'no-referrer' }]],
+  markdown: { html: false, anchor: { slugify: asGitHub } },
+  themeConfig: {
+    nav: [
+      { text: 'Getting started', link: '/docs/getting-started' },
+      { text: 'Clients', link: '/docs/clients/' },
+      { text: 'Library', link: '/docs/guides/library' },
+    ],
+    sidebar,
+    outline: [2, 3],
+    search: { provider: 'local' },
+  },
+}

@@ -1,0 +1,100 @@
+// The documentation: every relative link and anchor resolves, the README stays short, and each client's page has the
+// entry and the file that `toolshelf import` would name.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { clientEntries } from '../src/import/index.ts'
+import { configPlaces } from '../src/mcp/config/index.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const MOST_README_WORDS = 900
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const pagesIn = (folder: string) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .map((name) => `${folder}/${name.replaceAll('\\', '/')}`)
+    .filter((name) => name.endsWith('.md'))
+const pages = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', ...pagesIn('docs')]
+
+describe.each(pages)('%s', (page) => {
+  it('links to files and headings that exist', () => {
+    const broken = linksIn(read(page)).filter((link) => !resolves(page, link))
+    expect(broken).toEqual([])
+  })
+})
+
+it('README.md has at most 900 words beside its code', () => {
+  expect(withoutCode(read('README.md')).split(/\s+/).length).toBeLessThanOrEqual(MOST_README_WORDS)
+})
+
+describe('docs/reference', () => {
+  it('options.md names every option of the shelf', () => {
+    const text = read('docs/reference/options.md')
+    const [, defaults = ''] = /^const defaults.*?\{\n(.*?)^\}/ms.exec(read('src/core/options.ts')) ?? []
+    const names = [...defaults.matchAll(/^ {2}(\w+)/gm)].map(([, name = '']) => name)
+    expect(names.length).toBeGreaterThan(20)
+    expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([])
+  })
+})
+
+describe('docs/clients', () => {
+  const clients = pagesIn('docs/clients').filter((page) => basename(page) !== 'README.md')
+  const home = '/home/you'
+  const places = configPlaces({ home, folder: '/project', platform: 'linux', environment: {} })
+
+  it('has a page for each of the ten clients, and lists them all', () => {
+    expect(clients).toHaveLength(10)
+    for (const page of clients) expect(read('docs/clients/README.md')).toContain(`(${basename(page)})`)
+  })
+
+  it.each(clients)('%s has the entry that import prints', (page) => {
+    const text = read(page)
+    const client = /^# (.+)$/m.exec(text)?.[1] ?? ''
+    const [entry] = clientEntries([client], ['toolshelf', 'mcp'])
+    expect(text).toContain(`\n${entry?.text}\n\`\`\``)
+  })
+
+  it.each(clients.filter((page) => basename(page) !== 'cline.md'))(
+    '%s names files that import reads',
+    (page) => {
+      const text = read(page)
+      const client = /^# (.+)$/m.exec(text)?.[1] ?? ''
+      const files = places.filter((place) => place.client === client)
+      const named = files.filter(({ file, isProject }) =>
+        text.includes(`\`${isProject ? file.replace('/project/', '') : file.replace(home, '~')}\``),
+      )
+      expect(named.filter(({ isProject }) => !isProject)).not.toEqual([])
+      if (files.some(({ isProject }) => isProject))
+        expect(named.filter(({ isProject }) => isProject)).not.toEqual([])
+    },
+  )
+})
+
+function withoutCode(text: string): string {
+  return text.replaceAll(/^ *```.*?^ *```/gms, '')
+}
+
+/** Targets of links and pictures, those with a scheme left out. */
+function linksIn(text: string): string[] {
+  const prose = withoutCode(text).replaceAll(/`[^`\n]*`/g, '`')
+  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:/.test(target))
+}
+
+function resolves(page: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#')
+  const target = path === '' ? page : join(dirname(page), path)
+  if (!existsSync(join(root, target))) return false
+  return anchor === undefined || anchorsIn(read(target)).includes(anchor)
+}
+
+/** Headings as GitHub names them. */
+function anchorsIn(text: string): string[] {
+  return [...withoutCode(text).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
