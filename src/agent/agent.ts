@@ -8,11 +8,11 @@ import {
   type ToolResult,
   type ToolUse,
 } from '../core/index.ts'
-import { type Fields, textOf } from '../lib/index.ts'
+import { errorMessage, type Fields, textOf } from '../lib/index.ts'
 import { type Asked, ask, faultOf } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
-import { asMessages, loadedBy, messageOf, runCalls, unanswered, whenAborted } from './run-calls.ts'
+import { asMessages, loadedBy, runCalls, unanswered, whenAborted } from './run-calls.ts'
 import { isSomething, sendable, withoutOpenSearches, withoutRefused } from './sendable.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason } from './types.ts'
 import { usageOf } from './usage.ts'
@@ -100,7 +100,7 @@ export function createAgent(options: AgentOptions): Agent {
       return await Promise.race([help(), stop.happened])
     } catch (error) {
       if (!signal.aborted)
-        yield { type: 'notice', text: `The message goes out as it is: ${messageOf(error)}` }
+        yield { type: 'notice', text: `The message goes out as it is: ${errorMessage(error)}` }
       return []
     } finally {
       stop.forget()
@@ -186,7 +186,7 @@ export function createAgent(options: AgentOptions): Agent {
         yield* load(yield* helped(() => preload(text), signal))
         yield { type: 'end', ...(yield* steps(signal)) }
       } catch (error) {
-        yield { type: 'end', reason: 'failed', error: messageOf(error) }
+        yield { type: 'end', reason: 'failed', error: errorMessage(error) }
       } finally {
         task = undefined
       }

@@ -7,7 +7,9 @@ import {
   type Content,
   check,
   type ResolvedCall,
+  type RunOptions,
   resolveCall,
+  runCall,
   type SearchOptions,
   type SearchOutcome,
   search,
@@ -45,6 +47,18 @@ export type ShelfOptions = Options & {
 export type Shelf = {
   /** The request to send, and the history to continue from. */
   prepare<Request extends RequestLike>(request: Request): Promise<Prepared<Request>>
+  /**
+   * Answers a call of the model, whatever it is, with its tool_result: runs a search, explains a call that cannot be
+   * run, or runs the tool with `execute`. Errors of the tool become error results; it rejects only where `execute` is
+   * not a function. `answer`, `check`, `resolve` and `result` are its parts.
+   *
+   * @example
+   * const calls = reply.content.filter((block) => block.type === 'tool_use')
+   * const execute = ({ name, input }) => myTools[name](input)
+   * const results = await Promise.all(calls.map((call) => shelf.run(call, { messages, execute })))
+   * messages.push({ role: 'user', content: results })
+   */
+  run(call: ToolUse, options: RunOptions): Promise<ToolResult>
   /** A search call → its tool_result; any other call → undefined. */
   answer(call: ToolUse): Promise<ToolResult | undefined>
   /** What a search with this input finds, for hosts that show it their own way. Loads nothing. */
@@ -130,6 +144,11 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
     async prepare(request) {
       checkRequest(request)
       return prepare(store.host, conversation, request)
+    },
+    async run(call, options) {
+      const execute: unknown = options?.execute
+      if (typeof execute !== 'function') throw wrong('execute', execute, 'a function that runs a tool')
+      return runCall(shelf, call, options)
     },
     answer: (call) => answer(store, conversation, call),
     search: (input, options) => search(store, input, options),
