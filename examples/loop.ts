@@ -1,6 +1,6 @@
 // A whole agent loop on a shelf, with the official SDK. The README shows the body of this function.
 import type Anthropic from '@anthropic-ai/sdk'
-import type { Execute, Shelf } from '../src/index.ts'
+import type { Execute, History, Shelf } from '../src/index.ts'
 
 export async function runTask(
   client: Anthropic,
@@ -9,11 +9,11 @@ export async function runTask(
   task: string,
   runTool: Execute,
 ) {
-  let messages: Anthropic.MessageParam[] = [{ role: 'user', content: task }]
+  let messages: History<Anthropic.MessageParam> = [{ role: 'user', content: task }]
   while (true) {
     const prepared = await shelf.prepare({ model, max_tokens: 1024, messages })
     const reply = await client.messages.create(prepared.request, { headers: prepared.headers })
-    messages = [...prepared.messages, { role: 'assistant', content: reply.content }]
+    messages = [...prepared.history, { role: 'assistant', content: reply.content }]
 
     const calls = reply.content.filter((block) => block.type === 'tool_use')
     if (calls.length === 0) break

@@ -197,7 +197,7 @@ describe('state', () => {
     const talk = talkWith(options, model).user()
     await talk.prepare()
     await talk.search(`select:${SEND}`)
-    const { messages } = await talk.prepare()
+    const { history: messages } = await talk.prepare()
     const state = copy(talk.shelf.state())
     const next = [
       { role: 'assistant', content: 'done' },
@@ -214,7 +214,7 @@ describe('state', () => {
     expect(there.loaded).toEqual(here.loaded)
     expect(there.decision.open).toBe(here.decision.open)
     const withoutOrigin = (all: Loose[]) => all.map(({ origin: _origin, ...rest }) => rest)
-    expect(withoutOrigin(there.messages)).toEqual(withoutOrigin(here.messages))
+    expect(withoutOrigin(there.history)).toEqual(withoutOrigin(here.history))
     expect(there.request.messages).toEqual(here.request.messages)
     expect(copy(there.state)).toEqual(there.state)
   })
@@ -247,7 +247,7 @@ describe('the function form', () => {
         const expected = await talk.prepare()
         expect(prepared.request).toEqual(expected.request)
         expect(prepared.headers).toEqual(expected.headers)
-        expect(prepared.messages).toEqual(expected.messages)
+        expect(prepared.history).toEqual(expected.history)
         expect(prepared.state).toEqual(expected.state)
       }
       await same()
@@ -291,7 +291,7 @@ describe('what is not ours', () => {
         tool_choice: { type: 'auto' },
       }
       const given = deepFreeze({ model, messages: copy(strange), ...more, novel: { field: [1] } })
-      const { request, messages } = await shelf.prepare(given)
+      const { request, history: messages } = await shelf.prepare(given)
       expect(request.messages.slice(0, strange.length)).toEqual(strange)
       expect(messages.slice(0, strange.length)).toEqual(strange)
       expect(request).toMatchObject({ model, ...more, novel: { field: [1] } })
@@ -304,7 +304,7 @@ describe('what is not ours', () => {
     const same = { role: 'user', content: 'continue' }
     const reply = { role: 'assistant', content: 'done' }
     talk.messages = [same, reply, same, reply, same]
-    const { request, messages } = await talk.prepare()
+    const { request, history: messages } = await talk.prepare()
     expect(request.messages.slice(0, 5)).toEqual([same, reply, same, reply, same])
     expect(request.messages).toHaveLength(6)
     talk.messages = messages

@@ -282,7 +282,7 @@ describe('T6 once open, auto stays open', () => {
 
   it('T6 in a conversation of which only the messages were kept', async () => {
     const first = autoTalk({ countTokens: () => 50_000 })
-    const { messages } = await first.prepare()
+    const { history: messages } = await first.prepare()
     const second = autoTalk({ countTokens: () => 0 })
     second.messages = JSON.parse(JSON.stringify(messages))
     expect((await second.prepare()).decision.open).toBe(true)

@@ -143,7 +143,7 @@ export function createAgent(options: AgentOptions): Agent {
         return signal.aborted ? { reason: 'stopped' } : { reason: 'failed', error: message }
       }
       const { reply, isReadable } = asked
-      adopt(asked.messages as readonly Message[])
+      adopt(asked.history as readonly Message[])
       const content = sendable(reply.content, messages)
       const usage = usageOf(reply)
       used = usage.input + usage.cached + usage.output

@@ -48,6 +48,8 @@ export type {
   Block,
   Decision,
   Definition,
+  History,
+  HistoryNote,
   Measure,
   Message,
   MessageLike,

@@ -21,13 +21,16 @@ import { learnRejection } from './gate/index.ts'
 import { follow } from './history/index.ts'
 import { type Options, resolveOptions, wrong } from './options.ts'
 import { type Prepared, prepare } from './prepare.ts'
+import { sendableMessages } from './sendable.ts'
 import { type Conversation, type Host, newConversation, type State } from './state.ts'
 import { createStore, type Store } from './store.ts'
 import { shelve } from './tools/index.ts'
 import type {
+  History,
   Message,
   MessageLike,
   RequestLike,
+  SendableItem,
   Server,
   Servers,
   Shelving,
@@ -70,12 +73,23 @@ export type Shelf = {
   /** A tool's output → its tool_result. Output of others can never load a tool (L1). */
   result(call: ToolUse, output: Content, options?: { readonly isError?: boolean }): ToolResult
   /** Messages with the old ones summarised; loaded tools survive. */
-  compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions<Item>): Promise<Item[]>
+  compact<Item extends MessageLike>(
+    messages: readonly Item[],
+    options: CompactOptions<Item>,
+  ): Promise<History<SendableItem<Item>>>
   /** Messages without those that `drop` names, except what carries loaded tools. */
   snip<Item extends MessageLike>(
     messages: readonly Item[],
     drop: (message: Item, index: number) => boolean,
   ): Item[]
+  /**
+   * A history → messages in the SDK's own type that any model takes, without the shelf's notes and references: to count
+   * them, or to send them where there is no tool search. To continue the conversation, send `prepared.request` instead.
+   *
+   * @example
+   * const title = await client.messages.create({ model, max_tokens: 50, tools, messages: shelf.sendable(history) })
+   */
+  sendable<Item extends MessageLike>(history: readonly Item[]): SendableItem<Item>[]
   /** Prepares, sends, and once more with everything loaded where the back-end refuses references (G6). */
   send<Request extends RequestLike, Reply>(
     request: Request,
@@ -164,6 +178,7 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
     },
     snip: (messages, drop) =>
       snipHistory(messages, searchName, drop, { bound: conversation.state.bound ?? false }),
+    sendable: (history) => sendableMessages(history, { bound: conversation.state.bound ?? false }),
     async send(request, send) {
       const prepared = await shelf.prepare(request)
       try {

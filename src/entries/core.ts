@@ -26,6 +26,8 @@ export {
   explainBreak,
   type Facts,
   foldHistory,
+  type History,
+  type HistoryNote,
   type Hit,
   type Host,
   type Kind,
