@@ -93,7 +93,7 @@ describe('A6 server instructions', () => {
 
   it('A6 are told once, with the delta that brings the server', async () => {
     const talk = new Talk(quietShelf({ tools: [read, mcp('github', 'create_issue')] })).user()
-    talk.shelf.server('slack', { instructions: 'Ask before you post.' })
+    talk.shelf.setServer('slack', { instructions: 'Ask before you post.' })
     expect(JSON.stringify((await talk.prepare()).request)).not.toContain('Ask before')
     talk.shelf.add(send)
     talk.assistant().user()

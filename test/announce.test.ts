@@ -209,7 +209,7 @@ describe('A2 delta', () => {
   it('A2 does not report a tool as gone that became non-deferred', async () => {
     const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user()
     await talk.prepare()
-    talk.shelf.server('slack', { alwaysLoad: true })
+    talk.shelf.setServer('slack', { alwaysLoad: true })
     talk.assistant().user()
     const { history: messages } = await talk.prepare()
     expect(talk.sentTools).toContain(SEND)

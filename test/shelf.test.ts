@@ -160,13 +160,25 @@ describe('the pool and its servers', () => {
     expect(nothing).not.toContain('still connecting')
   })
 
-  it('D2 server tells what else is known, and keeps what was known before', async () => {
+  it('D2 setServer tells what else is known, and keeps what was known before', async () => {
     const talk = talkWith({ servers: { slack: { instructions: 'Ask first.' } } }).user()
-    talk.shelf.server('slack', { alwaysLoad: true })
+    talk.shelf.setServer('slack', { alwaysLoad: true })
     talk.shelf.add(mcp('slack', 'later', { _meta: { 'anthropic/alwaysLoad': false } }))
     const { request } = await talk.prepare()
     expect(talk.sentTools).toContain(SEND)
     expect(JSON.stringify(request.messages)).toContain('Ask first.')
+  })
+
+  it('tools are all that the model may use, and shelving is the same tools split', () => {
+    const { shelf } = talkWith({ hidden: ({ name }) => name === 'create_issue' })
+    expect(shelf.tools().map(({ name }) => name)).toEqual(['Read', SEND])
+    const { pool, immediate, deferred } = shelf.shelving()
+    expect(pool.tools).toBe(shelf.tools())
+    expect(immediate.map(({ name }) => name)).toEqual(['Read'])
+    expect(deferred.map(({ name }) => name)).toEqual([SEND])
+    shelf.setServer('slack', { alwaysLoad: true })
+    expect(shelf.shelving().deferred).toEqual([])
+    expect(shelf.tools()).toHaveLength(2)
   })
 
   it('D2 a server that reconnects is still configured as it was', async () => {

@@ -218,7 +218,7 @@ describe('T5 the count is remembered', () => {
     await talk.prepare()
     talk.shelf.remove('mcp__mail__post')
     await talk.prepare()
-    talk.shelf.server('third', { alwaysLoad: true })
+    talk.shelf.setServer('third', { alwaysLoad: true })
     await talk.prepare()
     expect(asked.map(({ definitions }) => definitions.length)).toEqual([3, 2, 1])
   })

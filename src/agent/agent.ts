@@ -30,7 +30,7 @@ export function createAgent(options: AgentOptions): Agent {
   const { maxTokens = MAX_TOKENS, maxSteps = MAX_STEPS, retries = RETRIES, wait = pause } = options
   const { preload = () => [], contextWindow = CONTEXT_WINDOW, compactAt = COMPACT_AT } = options
   const own = new Map(tools.map((tool): [string, AgentTool] => [tool.name, tool]))
-  const { byName } = shelf.tools().pool
+  const { byName } = shelf.shelving().pool
   const missing = tools.map(onShelf).filter((tool) => byName.get(tool.name)?.tool !== tool)
   if (missing.length > 0) shelf.add(missing)
   let { model } = options
@@ -109,7 +109,7 @@ export function createAgent(options: AgentOptions): Agent {
 
   /** Loads tools as if the model had searched for them. */
   async function* load(wanted: readonly string[]): AsyncGenerator<AgentEvent> {
-    const { deferredNames } = shelf.tools()
+    const { deferredNames } = shelf.shelving()
     const { loaded } = foldHistory(messages, SEARCH_TOOL)
     const names = wanted.filter((name) => deferredNames.has(name) && !loaded.has(name))
     if (names.length === 0) return

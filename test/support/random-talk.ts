@@ -97,7 +97,7 @@ export class RandomTalk {
       ...this.setup.options,
       ...more,
     })
-    for (const [name, details] of world.states) shelf.server(name, details)
+    for (const [name, details] of world.states) shelf.setServer(name, details)
     return shelf
   }
 
@@ -322,7 +322,7 @@ export class RandomTalk {
     this.world.tools.delete(server)
     this.world.states.delete(server)
     this.shelf.remove({ server })
-    if (server === STEADY) this.shelf.server(STEADY, { alwaysLoad: true })
+    if (server === STEADY) this.shelf.setServer(STEADY, { alwaysLoad: true })
   }
 
   /** The host takes a loaded tool back: the one explicit removal there is (L2). */
