@@ -17,7 +17,7 @@ const messages: object[] = [{ role: 'user', content: 'Load everything, piece by 
 const built = performance.now()
 
 const first = await shelf.prepare({ model: 'claude-opus-4-6', max_tokens: 10, messages })
-const names = first.messages.flatMap((message) =>
+const names = first.history.flatMap((message) =>
   'addedNames' in message ? (message.addedNames as string[]) : [],
 )
 for (let start = 0; start < names.length; start += 25) {

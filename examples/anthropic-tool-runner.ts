@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import Anthropic from '@anthropic-ai/sdk'
 import { ToolError } from '@anthropic-ai/sdk/lib/tools/ToolError'
-import { createShelf, type RequestTool, type ToolUse } from '../src/index.ts'
+import { createShelf, type RequestTool, type ResolvedCall, type ToolUse } from '../src/index.ts'
 import { expectedDeeds, startOfflineModel, task } from './offline-model.ts'
 import { exampleTools } from './tools.ts'
 
@@ -13,16 +13,13 @@ const client = new Anthropic({ baseURL: model.url, apiKey: 'none' })
 const shelf = createShelf({ tools: exampleTools, toolSearch: true, strategy: 'staged' })
 
 const ran: string[] = []
-async function runTool({ server, original }: ReturnType<typeof shelf.resolve>): Promise<string> {
+async function runTool({ server, original }: ResolvedCall): Promise<string> {
   ran.push(`${server}/${original}`)
   return 'ok'
 }
 
 async function run(call: ToolUse) {
-  const { content, is_error } =
-    (await shelf.answer(call)) ?? // a search for tools
-    shelf.check(call) ?? // a call that cannot be run
-    shelf.result(call, await runTool(shelf.resolve(call)))
+  const { content, is_error } = await shelf.run(call, { execute: runTool })
   if (is_error) throw new ToolError(content)
   return content
 }

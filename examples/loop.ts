@@ -1,29 +1,24 @@
 // A whole agent loop on a shelf, with the official SDK. The README shows the body of this function.
 import type Anthropic from '@anthropic-ai/sdk'
-import type { Shelf } from '../src/index.ts'
-
-export type RunTool = (call: ReturnType<Shelf['resolve']>) => Promise<string>
+import type { Execute, History, Shelf } from '../src/index.ts'
 
 export async function runTask(
   client: Anthropic,
   shelf: Shelf,
   model: string,
   task: string,
-  runTool: RunTool,
+  runTool: Execute,
 ) {
-  let messages: Anthropic.MessageParam[] = [{ role: 'user', content: task }]
+  let messages: History<Anthropic.MessageParam> = [{ role: 'user', content: task }]
   while (true) {
     const prepared = await shelf.prepare({ model, max_tokens: 1024, messages })
     const reply = await client.messages.create(prepared.request, { headers: prepared.headers })
-    messages = [...prepared.messages, { role: 'assistant', content: reply.content }]
+    messages = [...prepared.history, { role: 'assistant', content: reply.content }]
 
     const calls = reply.content.filter((block) => block.type === 'tool_use')
     if (calls.length === 0) break
-    const answerCall = async (call: (typeof calls)[number]) =>
-      (await shelf.answer(call)) ?? // a search for tools
-      shelf.check(call, messages) ?? // a call that cannot be run
-      shelf.result(call, await runTool(shelf.resolve(call)))
-    messages.push({ role: 'user', content: await Promise.all(calls.map(answerCall)) })
+    const results = calls.map((call) => shelf.run(call, { messages, execute: runTool }))
+    messages.push({ role: 'user', content: await Promise.all(results) })
   }
   return messages
 }

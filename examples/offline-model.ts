@@ -74,7 +74,7 @@ function saved(seen: readonly Seen[], shelf: Shelf): string {
     meter.follow({ type: 'request', sent: { request, decision: undefined as never, loaded: [] } })
     meter.follow({ type: 'reply', content, usage, stopReason: '' })
   }
-  return savedLine({ tools: shelf.tools().pool.tools.length, ...meter.figures() })
+  return savedLine({ tools: shelf.tools().length, ...meter.figures() })
 }
 
 export type Figures = {

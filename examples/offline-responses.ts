@@ -103,7 +103,7 @@ function deedOf({ type, name }: Item): string {
 function saved(bodies: readonly Body[], deeds: readonly string[], shelf: Shelf): string {
   const all = estimateTokens(
     shelf
-      .tools()
+      .shelving()
       .pool.tools.map(({ json }) => json)
       .join(''),
   )
@@ -112,7 +112,7 @@ function saved(bodies: readonly Body[], deeds: readonly string[], shelf: Shelf):
   const plain = ({ input }: Body) => estimateTokens(JSON.stringify(input.filter((item) => !isSearch(item))))
   const without = bodies.filter((_, index) => deeds[index] !== 'calls ToolSearch')
   return savedLine({
-    tools: shelf.tools().pool.tools.length,
+    tools: shelf.tools().length,
     rounds: bodies.length,
     extraRoundTrips: searches,
     tokensWith: bodies.reduce(

@@ -2,7 +2,7 @@
 // They join the end of the conversation, so what was sent before stays cached.
 import assert from 'node:assert/strict'
 import OpenAI from 'openai'
-import { createShelf, type PoolTool, type ToolResult } from '../src/index.ts'
+import { createShelf, type PoolTool, type ResolvedCall, type ToolResult } from '../src/index.ts'
 import { expectedDeeds, task } from './offline-model.ts'
 import { startOfflineResponses } from './offline-responses.ts'
 import { exampleTools } from './tools.ts'
@@ -16,12 +16,12 @@ const client = new OpenAI({ baseURL: model.url, apiKey: 'none' })
 const shelf = createShelf({ tools: exampleTools })
 
 const ran: string[] = []
-async function runTool({ server, original }: ReturnType<typeof shelf.resolve>): Promise<string> {
+async function runTool({ server, original }: ResolvedCall): Promise<string> {
   ran.push(`${server}/${original}`)
   return 'ok'
 }
 
-const { immediate, deferred } = shelf.tools()
+const { immediate, deferred } = shelf.shelving()
 const tools: OpenAI.Responses.Tool[] = [
   {
     type: 'tool_search',
@@ -70,11 +70,11 @@ async function answerSearch({ call_id, arguments: query }: Search): Promise<Item
 
 async function answerCall({ call_id, name, arguments: json }: Call): Promise<Item[]> {
   const call = { id: call_id, name, input: parsed(json) }
-  const result = shelf.check(call) ?? shelf.result(call, await runTool(shelf.resolve(call)))
+  const result = await shelf.run(call, { execute: runTool })
   return [{ type: 'function_call_output', call_id, output: textOf(result) }]
 }
 
-/** What is no JSON stays text, which `check` refuses with a word to the model. */
+/** Invalid JSON stays text, which `run` refuses with an explanation for the model. */
 function parsed(json: string): unknown {
   try {
     return JSON.parse(json)

@@ -15,9 +15,20 @@ export { capabilitiesFromFile, capabilitiesFromUrl, keepFresh } from './node/ind
 export { type RankerName, rankers, warmUp } from './rankers/index.ts'
 export { validateInput } from './validate/index.ts'
 
-/** As in core, with rankers by name; `model` is the default. */
+/** Options of `createShelf`, all optional. `rank` is a function or the name of a ranker; default: `'model'`. */
 export type ShelfOptions = Omit<PureOptions, 'rank'> & { readonly rank?: Rank | RankerName }
 
+/**
+ * Creates a shelf: keeps tools out of the model's context until it searches for them.
+ *
+ * @example
+ * const shelf = createShelf({ tools, contextWindow: 200_000 })
+ * const prepared = await shelf.prepare({ model, max_tokens: 1024, messages })
+ * const reply = await client.messages.create(prepared.request, { headers: prepared.headers })
+ * messages = [...prepared.history, { role: 'assistant', content: reply.content }]
+ * // for each call of the reply:
+ * const result = await shelf.run(call, { messages, execute: ({ name, input }) => myTools[name](input) })
+ */
 export function createShelf(options: ShelfOptions = {}): Shelf {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const { rank = 'model' } = options

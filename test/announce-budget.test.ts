@@ -10,7 +10,7 @@ const read = builtIn('Read')
 const deltasIn = (messages: Loose[]): Loose[] =>
   messages.filter(({ type }) => type === 'deferred_tools_delta')
 
-const lastDelta = ({ messages }: Prepared<Loose>): Loose => deltasIn(messages).at(-1)
+const lastDelta = ({ history: messages }: Prepared<Loose>): Loose => deltasIn(messages).at(-1)
 
 /** The names that `count` tools of each server have. */
 function toolsOf(servers: readonly string[], count: number, more: Partial<Tool> = {}): Tool[] {
@@ -93,7 +93,7 @@ describe('A6 server instructions', () => {
 
   it('A6 are told once, with the delta that brings the server', async () => {
     const talk = new Talk(quietShelf({ tools: [read, mcp('github', 'create_issue')] })).user()
-    talk.shelf.server('slack', { instructions: 'Ask before you post.' })
+    talk.shelf.setServer('slack', { instructions: 'Ask before you post.' })
     expect(JSON.stringify((await talk.prepare()).request)).not.toContain('Ask before')
     talk.shelf.add(send)
     talk.assistant().user()
@@ -233,7 +233,7 @@ describe('A7 over a conversation', () => {
     expect(lastDelta(prepared).content).not.toContain('do_thing')
     expect(lastDelta(prepared).addedNames).toEqual(namesOf(tools))
     talk.assistant().user()
-    expect(deltasIn((await talk.prepare()).messages)).toHaveLength(1)
+    expect(deltasIn((await talk.prepare()).history)).toHaveLength(1)
   })
 
   it('A7 the budget is that of all announcements together', async () => {
@@ -243,7 +243,7 @@ describe('A7 over a conversation', () => {
       await talk.prepare()
       talk.assistant().user()
     }
-    const deltas = deltasIn((await talk.prepare()).messages)
+    const deltas = deltasIn((await talk.prepare()).history)
     expect(deltas[0].content).toContain('mcp__server0__do_thing_0')
     expect(deltas.at(-1).content).not.toContain('do_thing')
     const named = deltas.filter(({ content }) => content.includes('do_thing'))

@@ -15,7 +15,7 @@ const ISSUE = 'mcp__github__create_issue'
 const deltasIn = (messages: Loose[]): Loose[] =>
   messages.filter(({ type }) => type === 'deferred_tools_delta')
 
-const lastDelta = (prepared: Prepared<Loose>): Loose => deltasIn(prepared.messages).at(-1)
+const lastDelta = (prepared: Prepared<Loose>): Loose => deltasIn(prepared.history).at(-1)
 
 const sentText = (prepared: Prepared<Loose>): string => JSON.stringify(prepared.request.messages)
 
@@ -30,14 +30,14 @@ type HostKind = (talk: Talk, prepared: Prepared<Loose>) => void
 const hosts: [string, HostKind][] = [
   ['keeps its own array of the same messages', () => {}],
   [
-    'carries prepared.messages forward',
-    (talk, { messages }) => {
+    'carries prepared.history forward',
+    (talk, { history: messages }) => {
       talk.messages = messages
     },
   ],
   [
-    'stores prepared.messages as JSON between the turns',
-    (talk, { messages }) => {
+    'stores prepared.history as JSON between the turns',
+    (talk, { history: messages }) => {
       talk.messages = JSON.parse(JSON.stringify(messages))
     },
   ],
@@ -71,7 +71,7 @@ describe('A1 prepend', () => {
     for (let turn = 0; turn < 3; turn++) {
       const prepared = await talk.prepare()
       expect(sentText(prepared).split('<available-deferred-tools>')).toHaveLength(2)
-      expect(deltasIn(prepared.messages)).toEqual([])
+      expect(deltasIn(prepared.history)).toEqual([])
       carry(talk, prepared)
       talk.assistant().user()
     }
@@ -151,7 +151,7 @@ describe.each(hosts)('a host that %s', (_, carry) => {
     ])
     carry(talk, second)
     talk.assistant().user()
-    expect(deltasIn((await talk.prepare()).messages)).toHaveLength(2)
+    expect(deltasIn((await talk.prepare()).history)).toHaveLength(2)
   })
 
   it('A3 announces again, once, what the messages kept by a compaction no longer announce', async () => {
@@ -163,17 +163,17 @@ describe.each(hosts)('a host that %s', (_, carry) => {
     talk.messages = await talk.shelf.compact(talk.messages, { summarize: 'so far', keep: 2 })
     talk.assistant().user()
     const after = await talk.prepare()
-    expect(deltasIn(after.messages).map(({ addedNames }) => addedNames)).toEqual([[ISSUE], [SEND]])
+    expect(deltasIn(after.history).map(({ addedNames }) => addedNames)).toEqual([[ISSUE], [SEND]])
     carry(talk, after)
     talk.assistant().user()
-    expect(deltasIn((await talk.prepare()).messages)).toHaveLength(2)
+    expect(deltasIn((await talk.prepare()).history)).toHaveLength(2)
   })
 })
 
 describe('A2 delta', () => {
   it('A2 is the default, one message appended behind the newest one', async () => {
     const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user('hello')
-    const { request, messages }: Loose = await talk.prepare()
+    const { request, history: messages }: Loose = await talk.prepare()
     expect(request.messages).toHaveLength(2)
     expect(request.messages[0]).toEqual({ role: 'user', content: 'hello' })
     expect(deltasIn(messages)).toEqual([messages[1]])
@@ -187,7 +187,7 @@ describe('A2 delta', () => {
     const again = await talk.prepare()
     expect(again.request).toEqual(first.request)
     talk.assistant().user()
-    expect(deltasIn((await talk.prepare()).messages)).toHaveLength(1)
+    expect(deltasIn((await talk.prepare()).history)).toHaveLength(1)
   })
 
   it('A2 compares with all deltas of the history, so a name that came back is told again', async () => {
@@ -198,7 +198,7 @@ describe('A2 delta', () => {
     await talk.prepare()
     talk.shelf.add(send)
     talk.assistant().user()
-    const { messages } = await talk.prepare()
+    const { history: messages } = await talk.prepare()
     expect(deltasIn(messages).map(({ addedNames, removedNames }) => [addedNames, removedNames])).toEqual([
       [[ISSUE, SEND], []],
       [[], [SEND]],
@@ -209,9 +209,9 @@ describe('A2 delta', () => {
   it('A2 does not report a tool as gone that became non-deferred', async () => {
     const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user()
     await talk.prepare()
-    talk.shelf.server('slack', { alwaysLoad: true })
+    talk.shelf.setServer('slack', { alwaysLoad: true })
     talk.assistant().user()
-    const { messages } = await talk.prepare()
+    const { history: messages } = await talk.prepare()
     expect(talk.sentTools).toContain(SEND)
     expect(deltasIn(messages)).toHaveLength(1)
     talk.shelf.remove(SEND)
@@ -223,22 +223,22 @@ describe('A2 delta', () => {
     const talk = new Talk(quietShelf({ tools: [read, send] }), 'claude-opus-4-5')
       .user()
       .assistant('Once upon')
-    expect(deltasIn((await talk.prepare()).messages)).toEqual([])
+    expect(deltasIn((await talk.prepare()).history)).toEqual([])
     talk.user()
-    expect(deltasIn((await talk.prepare()).messages)).toHaveLength(1)
+    expect(deltasIn((await talk.prepare()).history)).toHaveLength(1)
   })
 
   it('A2 two requests at once announce once', async () => {
     const shelf = quietShelf({ tools: [read, send] })
     const request = { model: MODEL, messages: [{ role: 'user', content: 'hi' }] }
     const [one, other] = await Promise.all([shelf.prepare(request), shelf.prepare(request)])
-    expect(deltasIn(one.messages)).toHaveLength(1)
+    expect(deltasIn(one.history)).toHaveLength(1)
     expect(other.request).toEqual(one.request)
   })
 
   it('A2 a host that goes back to an older branch is told what that branch was not told', async () => {
     const talk = new Talk(quietShelf({ tools: [read, send] })).user('first')
-    const { messages: oldBranch } = await talk.prepare()
+    const { history: oldBranch } = await talk.prepare()
     talk.shelf.add(issue)
     talk.assistant().user()
     await talk.prepare()
@@ -246,7 +246,7 @@ describe('A2 delta', () => {
     await talk.prepare()
     talk.messages = [...oldBranch]
     talk.assistant().user()
-    expect(deltasIn((await talk.prepare()).messages).flatMap(({ addedNames }) => addedNames)).toEqual([
+    expect(deltasIn((await talk.prepare()).history).flatMap(({ addedNames }) => addedNames)).toEqual([
       SEND,
       ISSUE,
     ])
@@ -270,7 +270,7 @@ describe('A2 delta', () => {
 
   it('A8 is a persisted record, rendered for the model inside <system-reminder> without its fields', async () => {
     const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user()
-    const { messages, request }: Loose = await talk.prepare()
+    const { history: messages, request }: Loose = await talk.prepare()
     const record = messages[1]
     expect(JSON.parse(JSON.stringify(record))).toMatchObject({
       type: 'deferred_tools_delta',
@@ -301,7 +301,7 @@ describe('A4 where a delta was made', () => {
     await talk.prepare()
     talk.shelf.add(list)
     talk.assistant().user()
-    const { messages } = await talk.prepare()
+    const { history: messages } = await talk.prepare()
     expect(deltasIn(messages)).toMatchObject([
       { announcedBefore: 0, origin: 'main' },
       { announcedBefore: 2, origin: 'main' },
@@ -347,8 +347,11 @@ describe('A4 where a delta was made', () => {
     await talk.prepare()
     talk.messages = await talk.shelf.compact(talk.messages, { summarize: 'so far', keep })
     talk.assistant().user()
-    const { messages } = await talk.prepare()
-    expect(lastDelta({ messages } as Loose)).toMatchObject({ addedNames: [SEND], origin: 'compacted' })
+    const { history: messages } = await talk.prepare()
+    expect(lastDelta({ history: messages } as Loose)).toMatchObject({
+      addedNames: [SEND],
+      origin: 'compacted',
+    })
     expect(events.at(-1)).toMatchObject({ announcedBefore: 0, origin: 'compacted', fault: false })
   })
 
@@ -362,7 +365,7 @@ describe('A4 where a delta was made', () => {
 
   it('A4 a conversation taken up again says so', async () => {
     const first = new Talk(quietShelf({ tools: [read, send] })).user()
-    const { messages, state } = await first.prepare()
+    const { history: messages, state } = await first.prepare()
     const stored = JSON.parse(JSON.stringify({ messages, state }))
     const { events, trace } = heard()
     const talk = new Talk(quietShelf({ tools: [read, send, issue], state: stored.state, trace }))

@@ -115,7 +115,7 @@ describe('waiting for servers', () => {
     shelf.failed('fax', 'refused')
     await settle()
     expect(state.isDone).toBe(false)
-    shelf.server('other', { state: 'connected' })
+    shelf.setServer('other', { state: 'connected' })
     expect((await answer).said).toContain('fax (refused)')
     expect(clock.cancelled).toBe(1)
   })

@@ -159,7 +159,7 @@ describe('snipping', () => {
       await talk.prepare()
       talk.run('Read').assistant().user('thanks')
       await talk.prepare()
-      const messages: Loose[] = carried === 'own' ? talk.messages : (talk.last?.messages as Loose[])
+      const messages: Loose[] = carried === 'own' ? talk.messages : (talk.last?.history as Loose[])
       talk.messages = talk.shelf.snip(messages, (_, index) => index > 0)
       expect(talk.messages.length).toBeLessThan(messages.length)
       const prepared = await talk.user('go on').prepare()
@@ -174,7 +174,7 @@ describe('snipping', () => {
       const talk = talkOn(label, { tools })
       await talk.user('start').prepare()
       await load(talk, SEND)
-      talk.messages = (await talk.prepare()).messages as Loose[]
+      talk.messages = (await talk.prepare()).history as Loose[]
       talk.assistant().user('and now?').assistant().user('thanks')
       for (const index of talk.messages.keys()) {
         const other = talkOn(label, { tools })
@@ -265,7 +265,7 @@ describe('references that others wrote', () => {
 describe('compaction', () => {
   it('C2 keeping more than there is changes nothing, and nothing is summarised', async () => {
     const talk = new Talk(quietShelf({ tools }))
-    const { messages } = await talk.user('start').prepare()
+    const { history: messages } = await talk.user('start').prepare()
     const summarize = () => {
       throw new Error('not to be called')
     }
@@ -281,7 +281,7 @@ describe('compaction', () => {
     await talk.prepare()
     talk.run('Read').assistant()
     const inner = await talk.shelf.compact(talk.messages, { summarize: 'All so far.' })
-    for (const messages of [talk.messages, talk.last?.messages as Loose[], [...inner, ...answered()]]) {
+    for (const messages of [talk.messages, talk.last?.history as Loose[], [...inner, ...answered()]]) {
       let given: Loose[] = []
       await talk.shelf.compact(messages, {
         summarize: (gone) => {

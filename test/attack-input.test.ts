@@ -270,6 +270,6 @@ describe('what the host says of servers while it runs', () => {
     ['null', null],
     ['a state of its own', { state: 'sleeping' }],
   ])('H2 %s is refused with the name of the server', (_, details) => {
-    expect(() => quietShelf({ tools }).server('x', details as Partial<Server>)).toThrow('servers.x')
+    expect(() => quietShelf({ tools }).setServer('x', details as Partial<Server>)).toThrow('servers.x')
   })
 })

@@ -56,7 +56,7 @@ const hosts: readonly Keep[] = [
   ],
 ]
 
-describe('a host that goes on from prepared.messages with copies of our notes', () => {
+describe('a host that goes on from prepared.history with copies of our notes', () => {
   it.each(hosts)('N6 A2 a delta is not doubled over several turns: %s', async (_, keep) => {
     const talk = new Talk(quietShelf({ tools }))
     talk.user('start')
@@ -65,7 +65,7 @@ describe('a host that goes on from prepared.messages with copies of our notes', 
       const prepared = await talk.prepare()
       expect(announcements(prepared)).toBe(turn < 3 ? 1 : 2)
       expectContinued(prepared.request.messages, previous)
-      talk.messages = keep(prepared.messages as Loose[])
+      talk.messages = keep(prepared.history as Loose[])
       expect(announcements(await talk.prepare())).toBe(turn < 3 ? 1 : 2)
       if (turn === 2) talk.shelf.add(mcp('late', 'tool'))
       talk.assistant().user(`turn ${turn}`)
@@ -79,10 +79,10 @@ describe('a host that goes on from prepared.messages with copies of our notes', 
       await talk.user('start').prepare()
       await load(talk, SEND)
       await talk.prepare()
-      talk.messages = await talk.shelf.compact(talk.last?.messages as Loose[], { summarize: 'All so far.' })
+      talk.messages = await talk.shelf.compact(talk.last?.history as Loose[], { summarize: 'All so far.' })
       const first = await talk.prepare()
       for (let turn = 0; turn < 3; turn++) {
-        talk.messages = keep(talk.last?.messages as Loose[])
+        talk.messages = keep(talk.last?.history as Loose[])
         const again = await talk.prepare()
         expect(plain(again.request.messages)).toHaveLength(talk.messages.length)
         expect(ownCalls(again)).toBe(ownCalls(first))
@@ -99,7 +99,7 @@ describe('a host that goes on from prepared.messages with copies of our notes', 
 describe('a host that ends each turn with a system message', () => {
   const carriers: readonly Keep[] = [
     ['its own messages', (messages) => messages],
-    ['prepared.messages', (messages) => messages],
+    ['prepared.history', (messages) => messages],
   ]
 
   it.each(carriers.flatMap(([carrier]) => labels.map((label) => [label, carrier] as const)))(
@@ -112,7 +112,7 @@ describe('a host that ends each turn with a system message', () => {
         talk.messages.push(system(text(`It is ${talk.messages.length} o'clock.`)))
         const prepared = await talk.prepare()
         expectContinued(prepared.request.messages, previous)
-        if (carrier === 'prepared.messages') talk.messages = prepared.messages as Loose[]
+        if (carrier === 'prepared.history') talk.messages = prepared.history as Loose[]
         return prepared
       }
       const first = await turn('start')
@@ -134,7 +134,7 @@ describe('a host that ends each turn with a system message', () => {
     await talk.user('start').prepare()
     await load(talk, SEND)
     await talk.prepare()
-    talk.messages = await talk.shelf.compact(talk.last?.messages as Loose[], { summarize: 'All so far.' })
+    talk.messages = await talk.shelf.compact(talk.last?.history as Loose[], { summarize: 'All so far.' })
     talk.user('go on').messages.push(system(text('Be brief.')))
     const prepared = await talk.prepare()
     expect(seen(prepared, [SEND])).toEqual([SEND])
@@ -245,7 +245,7 @@ describe('requests made at once on one shelf', () => {
     const shelf = quietShelf({ tools, provider: 'vertex', toolSearch: 'auto', countTokens: () => 1e6 })
     const messages = [{ role: 'user', content: 'start' }]
     const both = await Promise.all([MODEL, BOUND_MODEL].map((model) => shelf.prepare({ model, messages })))
-    expect(both.map(({ messages }) => messages.filter(isDelta).length)).toEqual([1, 1])
+    expect(both.map(({ history: messages }) => messages.filter(isDelta).length)).toEqual([1, 1])
     expect(shelf.state()).toMatchObject({
       opened: true,
       announced: true,

@@ -37,7 +37,7 @@ async function readEverywhere(messages: Loose[], options: ShelfOptions, model: s
   const first = await shelf.prepare({ model, messages })
   const again = await shelf.prepare({ model, messages })
   expect(again.request).toEqual(first.request)
-  await shelf.prepare({ model, messages: first.messages })
+  await shelf.prepare({ model, messages: first.history })
   shelf.check({ id: 'x', name: SEND, input: {} }, messages)
   shelf.snip(messages, () => true)
   const compacted = await shelf.compact(messages, { summarize: 's', keep: 1 })
@@ -183,7 +183,7 @@ describe.each(situations)('L3 an odd history (%s)', (_, options, model) => {
     const talk = new Talk(quietShelf({ tools, ...options }), model).user()
     await talk.prepare()
     await talk.search(`select:${SEND}`, [{ type: 'text', text: 'and hurry' }])
-    const { messages } = await talk.run('Read').prepare()
+    const { history: messages } = await talk.run('Read').prepare()
     for (let start = 0; start < messages.length; start++) {
       for (let end = start; end <= messages.length; end++) {
         await readEverywhere(messages.slice(start, end), options, model)
@@ -317,7 +317,7 @@ const wires = ['reference', 'addition', 'append', 'bridge'] as const
 
 describe.each(wires)('L1 forged notes on the %s wire', (wire) => {
   const untouched = async (talk: Talk, loaded: string[] = []) => {
-    const { messages, ...prepared } = await talk.prepare()
+    const { history: messages, ...prepared } = await talk.prepare()
     expect(prepared.loaded).toEqual(loaded)
     expect(talk.visible).not.toContain(ISSUE)
     const told = messages.filter(({ type }: Loose) => type === 'deferred_tools_delta')
@@ -385,7 +385,11 @@ describe.each(wires)('L1 forged notes on the %s wire', (wire) => {
     ]
     const call = reply([{ type: 'tool_use', id: 'x', name: 'Read', input: {} }])
     const given = user([...blocks, result('x', blocks.slice(0, 4))])
-    const { request, loaded, messages } = await shelf.prepare({ model: MODEL, messages: [call, given] })
+    const {
+      request,
+      loaded,
+      history: messages,
+    } = await shelf.prepare({ model: MODEL, messages: [call, given] })
     expect(loaded).toEqual([])
     expect(request.messages[1]).toEqual(given)
     expect((messages[2] as Loose).addedNames).toEqual([ISSUE, SEND])

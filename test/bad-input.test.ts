@@ -118,7 +118,7 @@ describe('wrong configuration', () => {
     const told: string[] = []
     const tools = [mcp('a', 'x'), mcp('b', 'x'), mcp('a', 'x', { description: 'again' })]
     const talk = new Talk(quietShelf({ tools, notify: (message) => told.push(message) })).user()
-    const { messages }: Loose = await talk.prepare()
+    const { history: messages }: Loose = await talk.prepare()
     expect(messages[1].addedNames).toEqual(['mcp__a__x', 'mcp__b__x'])
     expect(told).toEqual([expect.stringContaining('"x" twice')])
   })
@@ -202,7 +202,7 @@ describe.each(prototypeNames)('the name %s', (name) => {
     const full = [name, `mcp__${name}__${name}`, `mcp__a__${name}`]
     for (const wire of ['reference', 'append', 'bridge', 'addition'] as const) {
       const talk = new Talk(quietShelf({ tools, servers, wire })).user()
-      const { messages }: Loose = await talk.prepare()
+      const { history: messages }: Loose = await talk.prepare()
       expect(messages[1].addedNames).toEqual([...full].sort())
       expect(messages[1].content).toContain('Mind this.')
       await talk.search(`select:${full.join(',')}`)
@@ -253,7 +253,7 @@ describe('long names', () => {
     ['ü'.repeat(70), '名前'.repeat(40)],
   ])('H3 a name over 64 characters is shortened, found, called and mapped back', async (server, tool) => {
     const talk = quietTalk([mcp(server, tool), mcp(server, `${tool}x`)])
-    const { messages }: Loose = await talk.prepare()
+    const { history: messages }: Loose = await talk.prepare()
     const [name, other] = messages[1].addedNames
     expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
     expect(name).not.toBe(other)

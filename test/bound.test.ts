@@ -135,7 +135,7 @@ describe('N5 nothing already sent changes', () => {
     await talk.prepare()
     talk.shelf.remove({ server: 'slack' })
     await talk.next()
-    const { state, messages } = JSON.parse(JSON.stringify(talk.last))
+    const { state, history: messages } = JSON.parse(JSON.stringify(talk.last))
     const resumed = new BoundTalk({ tools: [builtIn('Bash'), ...github], state })
     resumed.messages = messages
     resumed.last = talk.last

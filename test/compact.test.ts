@@ -69,7 +69,7 @@ describe('C1 the boundary', () => {
 
   it('C1 is made before summarising: the summary is asked for once, of the messages that go', async () => {
     const talk = await talkAfter('reference', ONE)
-    const { messages } = talk.last as Loose
+    const { history: messages } = talk.last as Loose
     const asked: Loose[][] = []
     const summarize = (gone: readonly Loose[]) => {
       asked.push([...gone])
@@ -152,7 +152,7 @@ describe('C2 how much is kept', () => {
   it.each([0, 1, 2, 3, 4, 5, 6, 50])('C2 keep %i: a call and its result are never parted', async (keep) => {
     const talk = await talkAfter('reference', ONE, TWO)
     talk.run('Bash')
-    const before = (await talk.prepare()).messages as Loose[]
+    const before = (await talk.prepare()).history as Loose[]
     await compact(talk, { summarize: 'summary', keep })
     expect(talk.messages.length - 1).toBeGreaterThanOrEqual(Math.min(keep, before.length))
     expect(before.slice(before.length - talk.messages.length + 1)).toEqual(talk.messages.slice(1))
@@ -225,7 +225,7 @@ describe('C3 again and again', () => {
           } else if (one.kind === 'snip') {
             talk.messages = talk.shelf.snip(talk.messages, ({ content }: Loose) => content === 'chat')
           } else if (one.kind === 'restart') {
-            const { messages, state } = JSON.parse(JSON.stringify(talk.last))
+            const { history: messages, state } = JSON.parse(JSON.stringify(talk.last))
             const next = talkOn(label, { tools, state })
             restarts++
             for (let call = 0; call < 60 * restarts; call++) next.call('none')
@@ -287,7 +287,7 @@ describe('C1 C4 boundaries and compactions of others', () => {
       const prepared = await talk.prepare()
       expect(prepared.loaded).toEqual([TWO, ONE])
       expect(sentBlock()).toEqual(block)
-      expect(prepared.messages[1]).toBe(talk.messages[1])
+      expect(prepared.history[1]).toBe(talk.messages[1])
       expect(talk.sentTools).toEqual(expect.arrayContaining([ONE, TWO]))
       expect(seen(prepared, names)).toEqual([ONE, TWO])
       await load(talk, THREE)
@@ -325,7 +325,7 @@ describe('C5 snipping', () => {
     talk.run('Bash', {}, 'a long output').assistant('words').user('more words')
     await load(talk, TWO)
     await talk.prepare()
-    const kept = talk.shelf.snip((talk.last as Loose).messages, (_, index) => index > 0)
+    const kept = talk.shelf.snip((talk.last as Loose).history, (_, index) => index > 0)
     talk.messages = [
       ...kept,
       ...((kept.at(-1) as Loose).role === 'user' ? [] : [{ role: 'user', content: 'go' }]),

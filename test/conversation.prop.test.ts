@@ -208,11 +208,11 @@ const foldsAgree: Check = (sent) => {
         (name) => sent.deferred.has(name) && sent.pool.has(name),
       ),
     )
-  expect(known(sent.request.messages)).toEqual(known(sent.prepared.messages as Loose[]))
+  expect(known(sent.request.messages)).toEqual(known(sent.prepared.history as Loose[]))
 }
 
 const orderDoesNotMatter: Check = async (sent, talk) => {
-  const saved = JSON.stringify(sent.prepared.messages)
+  const saved = JSON.stringify(sent.prepared.history)
   const build = async (arrange: (tools: Loose) => Loose) => {
     const shelf = talk.openShelf({ state: sent.prepared.state }, arrange)
     const prepared = await shelf.prepare({

@@ -63,14 +63,14 @@ describe('L5 what is loaded', () => {
     const parent = parentTalk()
     await parent.prepare()
     await parent.search(`select:${SEND}`)
-    const { messages } = await parent.prepare()
+    const { history: messages } = await parent.prepare()
     const child = new Talk(parent.shelf.fork())
     child.messages = [...messages]
     child.assistant().user('sub')
     const prepared = await child.prepare()
     expect(prepared.loaded).toEqual([SEND])
     expect(child.visible).toContain(SEND)
-    expect(deltasIn(prepared.messages)).toHaveLength(1)
+    expect(deltasIn(prepared.history)).toHaveLength(1)
     const call = { ...child.call('ToolSearch', { query: `select:${ISSUE}` }), id: 'toolu_of_the_child' }
     child.assistant([call]).user([await child.shelf.answer(call)])
     expect((await child.prepare()).loaded).toEqual([SEND, ISSUE])
@@ -83,7 +83,7 @@ describe('L5 what is loaded', () => {
     const child = new Talk(parent.shelf.fork())
     child.messages = [...parent.messages]
     child.assistant().user('sub')
-    const { messages } = await child.prepare()
+    const { history: messages } = await child.prepare()
     expect(messages.map(({ type }: Loose) => type)).toEqual([
       undefined,
       undefined,
@@ -118,10 +118,10 @@ describe('U1 a sub-agent', () => {
     const first = await parent.prepare()
     const child = childOf(parent)
     const own = await child.prepare()
-    expect(deltasIn(own.messages)).toMatchObject([
+    expect(deltasIn(own.history)).toMatchObject([
       { addedNames: [ISSUE, SEND], announcedBefore: 0, origin: 'sub-agent' },
     ])
-    expect(deltasIn(first.messages)).toMatchObject([{ origin: 'main' }])
+    expect(deltasIn(first.history)).toMatchObject([{ origin: 'main' }])
     expect((await parent.prepare()).request).toEqual(first.request)
     expect(events.filter(({ type }) => type === 'announced').map((event: Loose) => event.fault)).toEqual([
       false,
@@ -137,7 +137,7 @@ describe('U1 a sub-agent', () => {
     child.shelf.add(mcp('email', 'send_email'))
     for (const talk of [parent, child]) {
       talk.assistant().user()
-      const { messages } = await talk.prepare()
+      const { history: messages } = await talk.prepare()
       expect(deltasIn(messages).map(({ addedNames }) => addedNames)).toEqual([
         [ISSUE, SEND],
         ['mcp__email__send_email'],
@@ -159,7 +159,7 @@ describe('U1 a sub-agent', () => {
 
   it('U1 a fork’s fork is a sub-agent too', async () => {
     const grandchild = new Talk(parentTalk().shelf.fork().fork()).user()
-    expect(deltasIn((await grandchild.prepare()).messages)).toMatchObject([{ origin: 'sub-agent' }])
+    expect(deltasIn((await grandchild.prepare()).history)).toMatchObject([{ origin: 'sub-agent' }])
   })
 
   it('U1 what was learned of the back-end is shared', async () => {

@@ -47,7 +47,7 @@ describe('a break of the prefix', () => {
       const shelf = quietShelf({ tools: [builtIn('Bash'), edition(1)], wire, strategy: 'staged' })
       const talk = new Talk(shelf)
       const before = await talk.user('start').prepare()
-      const messages: Loose[] = before.messages
+      const messages: Loose[] = before.history
       const other = quietShelf({
         ...{ tools: [builtIn('Bash'), edition(1)], wire: 'reference', strategy: 'staged' },
         state: shelf.state(),

@@ -285,7 +285,7 @@ describe('G7 gate closed', () => {
     'G7 nothing deferred, no search tool, nothing announced (%s)',
     async (announce) => {
       const talk = new Talk(quietShelf({ tools, toolSearch: 'off', announce })).user('hi')
-      const { request, messages, headers } = await talk.prepare()
+      const { request, history: messages, headers } = await talk.prepare()
       expect(talk.sentTools).toEqual(['Read', 'mcp__slack__send'])
       expect(JSON.stringify(request)).not.toMatch(/defer_loading|ToolSearch|DeferredToolPlaceholder/)
       expect(request.messages).toEqual([{ role: 'user', content: 'hi' }])
@@ -301,7 +301,7 @@ describe('G7 gate closed', () => {
       const talk = new Talk(quietShelf({ tools, environment, wire })).user('hi')
       await talk.prepare()
       if (wire !== 'hosted') await talk.search('select:mcp__slack__send')
-      talk.messages = [...(await talk.prepare()).messages]
+      talk.messages = [...(await talk.prepare()).history]
       environment.ENABLE_TOOL_SEARCH = 'off'
       const { request, decision } = await talk.prepare()
       expect(decision).toMatchObject({ open: false, reason: 'mode' })

@@ -212,7 +212,7 @@ describe('N7 the history itself stays whole', () => {
     talk.messages = [start, search('1'), user({ ...found('1', SEND, 'Gone'), note }, text('a'))].map(frozen)
     talk.messages.push(frozen(assistant({ ...use('2'), caller: {} })), frozen(user(result('2', text('x')))))
     const before = JSON.stringify(talk.messages)
-    const { messages } = await talk.prepare()
+    const { history: messages } = await talk.prepare()
     expect(JSON.stringify(talk.messages)).toBe(before)
     expect(messages.slice(0, 3)).toEqual(talk.messages.slice(0, 3))
   })

@@ -54,6 +54,10 @@ export async function ask(client: Anthropic): Promise<Anthropic.Message> {
   const shelf = ${shelf}
   const prepared = await shelf.prepare(${request})
   const message = await client.messages.create(prepared.request)
+  const { model, max_tokens } = prepared.request
+  // @ts-expect-error: a history cannot be sent
+  await client.messages.create({ model, max_tokens, messages: prepared.history })
+  await client.messages.create({ model, max_tokens, messages: shelf.sendable(prepared.history) })
   const stopReason: Anthropic.StopReason | null = message.stop_reason
   console.log(stopReason)
   return message

@@ -84,7 +84,7 @@ describe('C5 a host that drops messages itself', () => {
   it.each(labels)('C5 %s: a call without its result is answered by a text that says so', async (label) => {
     const talk = await talkWithCall(label)
     talk.messages.splice(RESULT, 1)
-    const { request, messages } = await talk.prepare()
+    const { request, history: messages } = await talk.prepare()
     const answer = request.messages
       .flatMap(({ content }: Loose) => content)
       .find(({ type }: Loose) => type === 'tool_result')
@@ -168,7 +168,7 @@ describe('C5 a host that drops messages itself', () => {
     const talk = talkOn('addition by reference', { tools })
     await talk.user('start').prepare()
     await talk.search(`select:${POST}`)
-    talk.messages = [...(await talk.prepare()).messages]
+    talk.messages = [...(await talk.prepare()).history]
     talk.assistant('done').user('next')
     const place = talk.messages.findIndex(({ role }) => role === 'system')
     talk.messages.splice(place - 1, 1)

@@ -129,7 +129,7 @@ describe('D2 a server configured alwaysLoad', () => {
     const talk = talkWith([mcp('a', 'x')])
     await talk.prepare()
     expect(talk.sentTools).not.toContain('mcp__a__x')
-    talk.shelf.server('a', { alwaysLoad: true })
+    talk.shelf.setServer('a', { alwaysLoad: true })
     await talk.prepare()
     expect(talk.sentTools).toContain('mcp__a__x')
   })

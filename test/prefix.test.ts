@@ -253,7 +253,7 @@ describe('K2 what broke the prefix', () => {
   it('K2 the known breaks of a conversation are explained', async () => {
     const talk = new Talk(quietShelf({ tools: [read, send], announce: 'prepend' })).user()
     const first = await talk.prepare({ system: 'a' })
-    talk.shelf.server('late', { alwaysLoad: true })
+    talk.shelf.setServer('late', { alwaysLoad: true })
     talk.shelf.add(mcp('late', 'now'))
     const second = await talk.prepare({ system: 'a' })
     expect(explainBreak(first, second)).toEqual([{ kind: 'tool-added', name: 'mcp__late__now' }])

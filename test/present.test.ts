@@ -34,7 +34,7 @@ describe('a person', () => {
     await talk.prepare()
     talk.run('mcp__slack__send_message', { text: 'hi' }).assistant('Sent.')
     await talk.prepare()
-    expect(present(talk.last?.messages as Loose[], options)).toEqual([
+    expect(present(talk.last?.history as Loose[], options)).toEqual([
       { type: 'call', name: 'mcp__slack__send_message', input: { text: 'hi' } },
       { type: 'text', text: 'Sent.' },
     ])

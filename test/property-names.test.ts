@@ -36,7 +36,7 @@ const own = {
 }
 
 const definitionOf = (shelf: ReturnType<typeof quietShelf>): Loose =>
-  shelf.tools().pool.byName.get(CALLS)?.definition
+  shelf.shelving().pool.byName.get(CALLS)?.definition
 
 describe('names of arguments', () => {
   it.each(wireCases.map(({ label }) => label))(
@@ -91,7 +91,7 @@ describe('names of arguments', () => {
 
   it('that the API takes stay, and so does the definition', () => {
     const plain = mcp('a', 'b', { input_schema: { type: 'object', properties: { 'a.b-c': {} } } })
-    const { definition, names } = quietShelf({ tools: [plain] }).tools().pool.tools[0] as Loose
+    const { definition, names } = quietShelf({ tools: [plain] }).tools()[0] as Loose
     expect(definition.input_schema).toBe(plain.input_schema)
     expect(names).toBeUndefined()
   })

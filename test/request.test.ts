@@ -163,7 +163,7 @@ describe('Q3 the order', () => {
     await load(talk, SEND)
     const first = JSON.stringify((await talk.prepare()).request)
     expect(JSON.stringify((await talk.prepare()).request)).toBe(first)
-    const messages = talk.last?.messages as Loose[]
+    const messages = talk.last?.history as Loose[]
     const options = wireCases.find((wire) => wire.label === label)?.options
     const resumed = quietShelf({ ...options, tools, state: JSON.parse(JSON.stringify(talk.shelf.state())) })
     const stored = JSON.parse(JSON.stringify(messages))

@@ -160,13 +160,25 @@ describe('the pool and its servers', () => {
     expect(nothing).not.toContain('still connecting')
   })
 
-  it('D2 server tells what else is known, and keeps what was known before', async () => {
+  it('D2 setServer tells what else is known, and keeps what was known before', async () => {
     const talk = talkWith({ servers: { slack: { instructions: 'Ask first.' } } }).user()
-    talk.shelf.server('slack', { alwaysLoad: true })
+    talk.shelf.setServer('slack', { alwaysLoad: true })
     talk.shelf.add(mcp('slack', 'later', { _meta: { 'anthropic/alwaysLoad': false } }))
     const { request } = await talk.prepare()
     expect(talk.sentTools).toContain(SEND)
     expect(JSON.stringify(request.messages)).toContain('Ask first.')
+  })
+
+  it('tools are all that the model may use, and shelving is the same tools split', () => {
+    const { shelf } = talkWith({ hidden: ({ name }) => name === 'create_issue' })
+    expect(shelf.tools().map(({ name }) => name)).toEqual(['Read', SEND])
+    const { pool, immediate, deferred } = shelf.shelving()
+    expect(pool.tools).toBe(shelf.tools())
+    expect(immediate.map(({ name }) => name)).toEqual(['Read'])
+    expect(deferred.map(({ name }) => name)).toEqual([SEND])
+    shelf.setServer('slack', { alwaysLoad: true })
+    expect(shelf.shelving().deferred).toEqual([])
+    expect(shelf.tools()).toHaveLength(2)
   })
 
   it('D2 a server that reconnects is still configured as it was', async () => {
@@ -197,7 +209,7 @@ describe('state', () => {
     const talk = talkWith(options, model).user()
     await talk.prepare()
     await talk.search(`select:${SEND}`)
-    const { messages } = await talk.prepare()
+    const { history: messages } = await talk.prepare()
     const state = copy(talk.shelf.state())
     const next = [
       { role: 'assistant', content: 'done' },
@@ -214,7 +226,7 @@ describe('state', () => {
     expect(there.loaded).toEqual(here.loaded)
     expect(there.decision.open).toBe(here.decision.open)
     const withoutOrigin = (all: Loose[]) => all.map(({ origin: _origin, ...rest }) => rest)
-    expect(withoutOrigin(there.messages)).toEqual(withoutOrigin(here.messages))
+    expect(withoutOrigin(there.history)).toEqual(withoutOrigin(here.history))
     expect(there.request.messages).toEqual(here.request.messages)
     expect(copy(there.state)).toEqual(there.state)
   })
@@ -247,7 +259,7 @@ describe('the function form', () => {
         const expected = await talk.prepare()
         expect(prepared.request).toEqual(expected.request)
         expect(prepared.headers).toEqual(expected.headers)
-        expect(prepared.messages).toEqual(expected.messages)
+        expect(prepared.history).toEqual(expected.history)
         expect(prepared.state).toEqual(expected.state)
       }
       await same()
@@ -291,7 +303,7 @@ describe('what is not ours', () => {
         tool_choice: { type: 'auto' },
       }
       const given = deepFreeze({ model, messages: copy(strange), ...more, novel: { field: [1] } })
-      const { request, messages } = await shelf.prepare(given)
+      const { request, history: messages } = await shelf.prepare(given)
       expect(request.messages.slice(0, strange.length)).toEqual(strange)
       expect(messages.slice(0, strange.length)).toEqual(strange)
       expect(request).toMatchObject({ model, ...more, novel: { field: [1] } })
@@ -304,7 +316,7 @@ describe('what is not ours', () => {
     const same = { role: 'user', content: 'continue' }
     const reply = { role: 'assistant', content: 'done' }
     talk.messages = [same, reply, same, reply, same]
-    const { request, messages } = await talk.prepare()
+    const { request, history: messages } = await talk.prepare()
     expect(request.messages.slice(0, 5)).toEqual([same, reply, same, reply, same])
     expect(request.messages).toHaveLength(6)
     talk.messages = messages

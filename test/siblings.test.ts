@@ -164,7 +164,7 @@ describe('N4 text beside references', () => {
       if (message.role === 'user') await talk.prepare()
     }
     const fresh = new Talk(quietShelf({ tools }))
-    fresh.messages = [...(talk.last as Loose).messages]
+    fresh.messages = [...(talk.last as Loose).history]
     expect((await fresh.prepare()).request).toEqual(talk.last?.request)
   })
 })
@@ -214,7 +214,7 @@ describe('N6 twice is once', () => {
       first.messages = [start, ...history]
       const once = await first.prepare()
       const again = talkOn(label, { tools, state: once.state }, model)
-      again.messages = JSON.parse(JSON.stringify(once.messages))
+      again.messages = JSON.parse(JSON.stringify(once.history))
       expect((await again.prepare()).request).toEqual(once.request)
     },
   )

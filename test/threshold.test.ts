@@ -218,7 +218,7 @@ describe('T5 the count is remembered', () => {
     await talk.prepare()
     talk.shelf.remove('mcp__mail__post')
     await talk.prepare()
-    talk.shelf.server('third', { alwaysLoad: true })
+    talk.shelf.setServer('third', { alwaysLoad: true })
     await talk.prepare()
     expect(asked.map(({ definitions }) => definitions.length)).toEqual([3, 2, 1])
   })
@@ -282,7 +282,7 @@ describe('T6 once open, auto stays open', () => {
 
   it('T6 in a conversation of which only the messages were kept', async () => {
     const first = autoTalk({ countTokens: () => 50_000 })
-    const { messages } = await first.prepare()
+    const { history: messages } = await first.prepare()
     const second = autoTalk({ countTokens: () => 0 })
     second.messages = JSON.parse(JSON.stringify(messages))
     expect((await second.prepare()).decision.open).toBe(true)

@@ -43,7 +43,7 @@ describe.each(labels)('Q5 on the wire %s', (label) => {
 
   it('Q5 what it writes the fold reads back, from what was sent and from what the host keeps', async () => {
     const talk = await loadedTalk(label, POST, ISSUE)
-    const { request, messages, loaded } = talk.last as Loose
+    const { request, history: messages, loaded } = talk.last as Loose
     expect(loaded).toEqual([POST, ISSUE])
     expect(folded(request.messages)).toEqual([POST, ISSUE])
     expect(folded(messages)).toEqual([POST, ISSUE])
@@ -261,7 +261,7 @@ describe('Q5 nothing foreign leaks', () => {
     talk.assistant(hostedSearch('srvtoolu_9', [ISSUE])).user('and')
     const by = { type: 'tool_reference', name: SEND }
     talk.messages.push({ role: 'system', content: [{ type: 'tool_addition', tool: by }] })
-    return [...((await talkLike(talk, 'addition by reference')).last as Loose).messages]
+    return [...((await talkLike(talk, 'addition by reference')).last as Loose).history]
   }
   async function talkLike(talk: Talk, label: string, options: ShelfOptions = {}): Promise<Talk> {
     const next = talkOn(label, { tools, state: talk.shelf.state(), ...options })
@@ -308,7 +308,7 @@ describe('Q5 nothing foreign leaks', () => {
 describe('Q5 from one wire to another', () => {
   /** The conversation as it was stored, on another wire. */
   function resume(before: Talk, label: string): Talk {
-    const { messages, state } = JSON.parse(JSON.stringify(before.last))
+    const { history: messages, state } = JSON.parse(JSON.stringify(before.last))
     const after = talkOn(label, { tools, state })
     for (const message of messages) after.call(String(message.role))
     after.messages = messages

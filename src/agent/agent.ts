@@ -8,11 +8,11 @@ import {
   type ToolResult,
   type ToolUse,
 } from '../core/index.ts'
-import { type Fields, textOf } from '../lib/index.ts'
+import { errorMessage, type Fields, textOf } from '../lib/index.ts'
 import { type Asked, ask, faultOf } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
-import { asMessages, loadedBy, messageOf, runCalls, unanswered, whenAborted } from './run-calls.ts'
+import { asMessages, loadedBy, runCalls, unanswered, whenAborted } from './run-calls.ts'
 import { isSomething, sendable, withoutOpenSearches, withoutRefused } from './sendable.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason } from './types.ts'
 import { usageOf } from './usage.ts'
@@ -30,7 +30,7 @@ export function createAgent(options: AgentOptions): Agent {
   const { maxTokens = MAX_TOKENS, maxSteps = MAX_STEPS, retries = RETRIES, wait = pause } = options
   const { preload = () => [], contextWindow = CONTEXT_WINDOW, compactAt = COMPACT_AT } = options
   const own = new Map(tools.map((tool): [string, AgentTool] => [tool.name, tool]))
-  const { byName } = shelf.tools().pool
+  const { byName } = shelf.shelving().pool
   const missing = tools.map(onShelf).filter((tool) => byName.get(tool.name)?.tool !== tool)
   if (missing.length > 0) shelf.add(missing)
   let { model } = options
@@ -100,7 +100,7 @@ export function createAgent(options: AgentOptions): Agent {
       return await Promise.race([help(), stop.happened])
     } catch (error) {
       if (!signal.aborted)
-        yield { type: 'notice', text: `The message goes out as it is: ${messageOf(error)}` }
+        yield { type: 'notice', text: `The message goes out as it is: ${errorMessage(error)}` }
       return []
     } finally {
       stop.forget()
@@ -109,7 +109,7 @@ export function createAgent(options: AgentOptions): Agent {
 
   /** Loads tools as if the model had searched for them. */
   async function* load(wanted: readonly string[]): AsyncGenerator<AgentEvent> {
-    const { deferredNames } = shelf.tools()
+    const { deferredNames } = shelf.shelving()
     const { loaded } = foldHistory(messages, SEARCH_TOOL)
     const names = wanted.filter((name) => deferredNames.has(name) && !loaded.has(name))
     if (names.length === 0) return
@@ -143,7 +143,7 @@ export function createAgent(options: AgentOptions): Agent {
         return signal.aborted ? { reason: 'stopped' } : { reason: 'failed', error: message }
       }
       const { reply, isReadable } = asked
-      adopt(asked.messages as readonly Message[])
+      adopt(asked.history as readonly Message[])
       const content = sendable(reply.content, messages)
       const usage = usageOf(reply)
       used = usage.input + usage.cached + usage.output
@@ -186,7 +186,7 @@ export function createAgent(options: AgentOptions): Agent {
         yield* load(yield* helped(() => preload(text), signal))
         yield { type: 'end', ...(yield* steps(signal)) }
       } catch (error) {
-        yield { type: 'end', reason: 'failed', error: messageOf(error) }
+        yield { type: 'end', reason: 'failed', error: errorMessage(error) }
       } finally {
         task = undefined
       }

@@ -17,9 +17,9 @@ export type Asking = {
   readonly cacheMarks: { isRefused: boolean }
 }
 
-/** What came of it. Of a reply that is not readable, some call's input is lost. `messages` is the history as it was sent, with the shelf's notes. */
+/** What came of it. Of a reply that is not readable, some call's input is lost. `history` is the conversation as it was sent, with the shelf's notes. */
 export type Asked =
-  | { readonly reply: Fields; readonly isReadable: boolean; readonly messages: Prepared['messages'] }
+  | { readonly reply: Fields; readonly isReadable: boolean; readonly history: Prepared['history'] }
   | { readonly error: ModelError; readonly said: string }
 
 export type ModelError = { readonly kind: Kind; readonly message: string }
@@ -49,7 +49,7 @@ export async function* ask(
       const reply = collector.message()
       if (!isShallow(reply)) throw new Error('the reply holds values within values without end')
       const isReadable = collector.isReadable()
-      if (textOf(reply.stop_reason) !== '') return { reply, isReadable, messages: prepared.messages }
+      if (textOf(reply.stop_reason) !== '') return { reply, isReadable, history: prepared.history }
       throw new Error(brokenOff(reply, address))
     } catch (error) {
       const broken = collector.message()

@@ -60,7 +60,7 @@ export function createAgentMeter(options: AgentMeterOptions): AgentMeter {
   function begin(lane: Lane, { request }: Sent): void {
     lane.sent = request
     if (lane.going) return
-    const definitions = shelf.tools().pool.tools.map(({ definition }) => definition)
+    const definitions = shelf.tools().map(({ definition }) => definition)
     const without = withoutToolSearch(request, { definitions, searchTool: SEARCH_TOOL })
     lane.going = {
       charactersWithout: readingOf(without).characters,

@@ -10,7 +10,7 @@ import {
   type ToolUse,
 } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
-import { fieldsOf, textOf } from '../lib/index.ts'
+import { errorMessage, fieldsOf, textOf } from '../lib/index.ts'
 import type { Access } from './accesses.ts'
 import { createChannel } from './channel.ts'
 import type { FileChange } from './diff.ts'
@@ -85,7 +85,7 @@ async function resultOf(
     return await Promise.race([work, stop.happened])
   } catch (error) {
     if (signal.aborted) return refuse(isStarted ? STOPPED : NEVER_RUN)
-    return refuse(`The tool failed: ${messageOf(error)}`)
+    return refuse(`The tool failed: ${errorMessage(error)}`)
   } finally {
     stop.forget()
   }
@@ -184,9 +184,4 @@ export function asMessages(call: ToolUse, result: ToolResult): [Message, Message
     { role: 'assistant', content: [{ type: 'tool_use', ...call }] },
     { role: 'user', content: [result] },
   ]
-}
-
-/** Anything may be thrown, not only errors. */
-export function messageOf(error: unknown): string {
-  return textOf(fieldsOf(error).message) || String(error)
 }

@@ -91,7 +91,7 @@ function openShelf(notify: (message: string) => void) {
   /** While nobody waits. The encoder, which is heavy, waits for a search that somebody makes. */
   const warm = async () => {
     await ready()
-    await (await searching()).rankers.hybrid(shelf.tools().deferred, 'tools', 1)
+    await (await searching()).rankers.hybrid(shelf.shelving().deferred, 'tools', 1)
   }
   return { shelf, ready, warm }
 }

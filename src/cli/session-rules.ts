@@ -107,7 +107,7 @@ export function idleRules(
   rules: readonly PermissionRule[],
   { shelf, host }: { readonly shelf: Shelf; readonly host: McpHost },
 ): string[] {
-  const names = shelf.tools().pool.tools.map(({ name }) => name)
+  const names = shelf.tools().map(({ name }) => name)
   const servers = host.status().map(({ name, state, tools }) => ({
     prefix: mcpName(name, ''),
     isKnown: state === 'connected' || tools.length > 0,

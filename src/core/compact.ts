@@ -4,24 +4,19 @@ import {
   blocksOf,
   carriesState,
   foldHistory,
-  isThinking,
   isToolChange,
   keepBlocks,
   readDelta,
-  textBlock,
   writeBoundary,
 } from './history/index.ts'
 import { wrong } from './options.ts'
-import { rewrite, type View } from './request/index.ts'
-import type { Message, MessageLike } from './types.ts'
-import { loadedEarlier } from './wire/index.ts'
-
-/** Whether thinking is bound to the messages before it: by the model in use, by an earlier one only, or by none. */
-export type Bound = boolean | 'earlier'
+import { rewrite } from './request/index.ts'
+import { type Bound, plainView, withoutThinking } from './sendable.ts'
+import type { History, Message, MessageLike, SendableItem } from './types.ts'
 
 export type CompactOptions<Item extends MessageLike = MessageLike> = {
   /** Writes the summary of the messages that go, in a form that any back-end takes; or the text itself, as a session memory has it. */
-  readonly summarize: ((messages: Item[]) => string | Promise<string>) | string
+  readonly summarize: ((messages: SendableItem<Item>[]) => string | Promise<string>) | string
   /** How many of the newest messages stay as they are; more where a call and its result would be parted. */
   readonly keep?: number
   readonly trigger?: string
@@ -29,21 +24,12 @@ export type CompactOptions<Item extends MessageLike = MessageLike> = {
   readonly bound?: Bound
 }
 
-/** Messages as they are without tool search. */
-const plain: View = {
-  open: false,
-  takesReferences: false,
-  takesAdditions: false,
-  declares: () => false,
-  recall: loadedEarlier,
-}
-
 /** The boundary and the messages that stay. The loaded set is read from all messages, kept ones included (C2). */
 export async function compactHistory<Item extends MessageLike>(
   given: readonly Item[],
   searchName: string,
   options: CompactOptions<Item>,
-): Promise<Item[]> {
+): Promise<History<SendableItem<Item>>> {
   const { summarize, keep = 0, trigger = 'manual', bound = false } = options ?? {}
   if (!Number.isInteger(keep) || keep < 0) throw wrong('keep', keep, 'a whole number of messages')
   if (typeof summarize !== 'function' && typeof summarize !== 'string') {
@@ -51,16 +37,16 @@ export async function compactHistory<Item extends MessageLike>(
   }
   const entries = given as unknown as readonly Message[]
   const start = safeStart(entries, entries.length - keep)
-  if (start === 0 && typeof summarize === 'function') return [...given]
+  if (start === 0 && typeof summarize === 'function') return [...given] as History<SendableItem<Item>>
   const loaded = [...foldHistory(entries, searchName).loaded]
   const kept = entries.slice(start)
   const left = entries
     .slice(0, start)
-    .map((message) => rewrite(message, plain))
+    .map((message) => rewrite(message, plainView))
     .filter((message) => message !== undefined)
   const gone = bound ? left.map(withoutThinking) : left
   const content: unknown =
-    typeof summarize === 'string' ? summarize : await summarize(gone as unknown as Item[])
+    typeof summarize === 'string' ? summarize : await summarize(gone as unknown as SendableItem<Item>[])
   if (typeof content !== 'string') throw wrong('summarize', content, 'a function that returns text')
   const boundary = writeBoundary({
     content: content.trim() === '' ? 'The conversation so far was summarised.' : content,
@@ -71,7 +57,7 @@ export async function compactHistory<Item extends MessageLike>(
     },
   })
   // The boundary has the shape of a user message, with fields of ours.
-  return [boundary, ...withoutBound(kept, bound)] as unknown as Item[]
+  return [boundary, ...withoutBound(kept, bound)] as unknown as History<SendableItem<Item>>
 }
 
 /**
@@ -132,13 +118,6 @@ function withoutBound(messages: readonly Message[], bound: Bound): readonly Mess
   const start = messages.slice(0, last + 1).findLastIndex((message) => !isReply(message)) + 1
   const end = bound === 'earlier' && last >= 0 ? start : messages.length
   return messages.map((message, index) => (index < end ? withoutThinking(message) : message))
-}
-
-function withoutThinking(message: Message): Message {
-  const blocks = blocksOf(message)
-  const kept = blocks.filter((block) => !isThinking(block))
-  if (kept.length === blocks.length) return message
-  return { ...message, content: kept.length > 0 ? kept : [textBlock('(thought)')] }
 }
 
 /** Moves the cut back until no kept result has lost its call. */

@@ -1,11 +1,12 @@
 // The door of core: what other folders use of it. Users have src/entries/core.ts.
 
-export type { Content, Hit, LiveHost, Rank, Ranking } from './calls/index.ts'
+export type { Content, Execute, Hit, LiveHost, Rank, Ranking } from './calls/index.ts'
 export {
   answer,
   check,
   classic,
   type ResolvedCall,
+  type RunOptions,
   type SearchOptions,
   type SearchOutcome,
   search,
@@ -47,6 +48,8 @@ export type {
   Block,
   Decision,
   Definition,
+  History,
+  HistoryNote,
   Measure,
   Message,
   MessageLike,

@@ -1,6 +1,6 @@
 // THE MAIN PATH. A host's request in, the request to send out; one step a line, each in a file of its own.
 import { capabilityOf, decide, readMode } from './gate/index.ts'
-import { type Facts, follow, type History } from './history/index.ts'
+import { type Facts, type FoldedHistory, follow } from './history/index.ts'
 import {
   announce,
   assemble,
@@ -14,19 +14,32 @@ import {
 } from './request/index.ts'
 import type { Context, Conversation, Host, State } from './state.ts'
 import { shelve } from './tools/index.ts'
-import type { Decision, Message, MessageLike, RequestLike, RequestTool } from './types.ts'
+import type {
+  Decision,
+  History,
+  Message,
+  MessageLike,
+  RequestLike,
+  RequestTool,
+  SendableItem,
+} from './types.ts'
 import { makeWire } from './wire/index.ts'
 
+/** What `prepare` returns: the request to send, and the history to continue from. */
 export type Prepared<Request extends RequestLike = RequestLike> = {
-  /** Send this. */
+  /** The request to send: yours with the tools that the model needs now, and the history as the API takes it. */
   readonly request: Omit<Request, 'messages' | 'tools'> & {
     messages: MessagesOf<Request>
     tools: RequestTool[]
   }
-  /** With these headers. */
+  /** HTTP headers to send with the request; empty when none are needed. */
   readonly headers: Record<string, string>
-  /** The history with our notes in it: continue from this one, or at least with the same message objects. */
-  readonly messages: MessagesOf<Request>
+  /**
+   * The conversation with the shelf's notes in it. Append the reply to it and prepare the next request from that, or keep
+   * an array of your own with the same message objects. The API refuses it: send `request`, or `shelf.sendable(history)`.
+   */
+  readonly history: History<MessagesOf<Request>[number]>
+  /** Whether tool search is on for this request, and why. */
   readonly decision: Decision
   /** Names loaded so far, in the order of loading. */
   readonly loaded: readonly string[]
@@ -34,8 +47,9 @@ export type Prepared<Request extends RequestLike = RequestLike> = {
   readonly state: State
 }
 
+/** The messages of a request in the SDK's own type, without the shelf's notes. */
 export type MessagesOf<Request extends RequestLike> = Request['messages'] extends readonly (infer Item)[]
-  ? Item[]
+  ? SendableItem<Item>[]
   : MessageLike[]
 
 export async function prepare<Request extends RequestLike>(
@@ -80,7 +94,7 @@ export async function prepare<Request extends RequestLike>(
   }
   return {
     ...assembled,
-    messages: [...history.entries] as MessagesOf<Request>,
+    history: [...history.entries] as unknown as Prepared<Request>['history'],
     decision,
     loaded: [...history.facts.loaded],
     state: conversation.state,
@@ -109,7 +123,7 @@ function contextFor(host: Host, conversation: Conversation, model: string): Cont
   }
 }
 
-function read({ settings, memory }: Context, { messages }: RequestLike): History {
+function read({ settings, memory }: Context, { messages }: RequestLike): FoldedHistory {
   memory.history = follow(memory.history, messages as readonly Message[], memory.anchors, settings.searchTool)
   return memory.history
 }

@@ -7,7 +7,9 @@ import {
   type Content,
   check,
   type ResolvedCall,
+  type RunOptions,
   resolveCall,
+  runCall,
   type SearchOptions,
   type SearchOutcome,
   search,
@@ -19,13 +21,17 @@ import { learnRejection } from './gate/index.ts'
 import { follow } from './history/index.ts'
 import { type Options, resolveOptions, wrong } from './options.ts'
 import { type Prepared, prepare } from './prepare.ts'
+import { sendableMessages } from './sendable.ts'
 import { type Conversation, type Host, newConversation, type State } from './state.ts'
 import { createStore, type Store } from './store.ts'
 import { shelve } from './tools/index.ts'
 import type {
+  History,
   Message,
   MessageLike,
+  PoolTool,
   RequestLike,
+  SendableItem,
   Server,
   Servers,
   Shelving,
@@ -34,70 +40,130 @@ import type {
   ToolUse,
 } from './types.ts'
 
+/** Options of `createShelf`: the tools and servers to start with, and every setting of `Options`. */
 export type ShelfOptions = Options & {
-  /** Built-in and MCP tools, any number. */
+  /** Tools of the host and of MCP servers, any number; `shelf.add` adds more later. */
   readonly tools?: readonly Tool[]
+  /** What is known of MCP servers, by name: whether to load their tools always, their instructions, their state. */
   readonly servers?: { readonly [name: string]: Partial<Server> }
-  /** From `shelf.state()` of an earlier session. */
+  /** Continues an earlier conversation: what its `shelf.state()` returned. */
   readonly state?: State
 }
 
+/** Tools, and one conversation that uses them. `createShelf` makes one, `fork` another conversation on the same tools. */
 export type Shelf = {
-  /** The request to send, and the history to continue from. */
+  /**
+   * Makes the request to send: chooses the tools, announces new names, and makes the messages valid for both. Rejects
+   * only where `model` or `messages` is missing.
+   *
+   * @example
+   * const prepared = await shelf.prepare({ model: 'claude-opus-4-6', max_tokens: 1024, messages })
+   * const reply = await client.messages.create(prepared.request, { headers: prepared.headers })
+   * messages = [...prepared.history, { role: 'assistant', content: reply.content }]
+   */
   prepare<Request extends RequestLike>(request: Request): Promise<Prepared<Request>>
-  /** A search call → its tool_result; any other call → undefined. */
+  /**
+   * Answers a call of the model, whatever it is, with its tool_result: runs a search, explains a call that cannot be
+   * run, or runs the tool with `execute`. Errors of the tool become error results; it rejects only where `execute` is
+   * not a function. `answer`, `check`, `resolve` and `result` are its parts.
+   *
+   * @example
+   * const calls = reply.content.filter((block) => block.type === 'tool_use')
+   * const execute = ({ name, input }) => myTools[name](input)
+   * const results = await Promise.all(calls.map((call) => shelf.run(call, { messages, execute })))
+   * messages.push({ role: 'user', content: results })
+   */
+  run(call: ToolUse, options: RunOptions): Promise<ToolResult>
+  /** Answers a search with its tool_result, which loads what was found; returns undefined for any other call. */
   answer(call: ToolUse): Promise<ToolResult | undefined>
-  /** What a search with this input finds, for hosts that show it their own way. Loads nothing. */
+  /** Searches without loading anything, for hosts that present tools to the model in their own way. */
   search(input: unknown, options?: SearchOptions): Promise<SearchOutcome>
-  /** A call that cannot be run → a tool_result that tells the model what to do; otherwise undefined. */
+  /**
+   * Explains a call that cannot be run (unknown tool, invalid input) in an error result for the model; returns undefined
+   * for a valid call. `messages` says what is loaded; default: the messages last prepared.
+   */
   check(call: ToolUse, messages?: readonly MessageLike[]): ToolResult | undefined
-  /** What to run for a call: the real name and input, and the tool's server with its own name there. */
+  /** Returns what to run for a call: the tool's name and input, its server, and its own name there. */
   resolve(call: ToolUse): ResolvedCall
-  /** A tool's output → its tool_result. Output of others can never load a tool (L1). */
+  /** Turns a tool's output into its tool_result, without anything that would load a tool (L1). */
   result(call: ToolUse, output: Content, options?: { readonly isError?: boolean }): ToolResult
-  /** Messages with the old ones summarised; loaded tools survive. */
-  compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions<Item>): Promise<Item[]>
-  /** Messages without those that `drop` names, except what carries loaded tools. */
+  /**
+   * Replaces old messages by a summary; loaded tools stay loaded.
+   *
+   * @example
+   * messages = await shelf.compact(messages, { keep: 4, summarize: (old) => summaryOf(old) })
+   */
+  compact<Item extends MessageLike>(
+    messages: readonly Item[],
+    options: CompactOptions<Item>,
+  ): Promise<History<SendableItem<Item>>>
+  /** Drops the messages for which `drop` returns true, except those that loaded tools depend on. */
   snip<Item extends MessageLike>(
     messages: readonly Item[],
     drop: (message: Item, index: number) => boolean,
   ): Item[]
-  /** Prepares, sends, and once more with everything loaded where the back-end refuses references (G6). */
+  /**
+   * A history → messages in the SDK's own type that any model takes, without the shelf's notes and references: to count
+   * them, or to send them where there is no tool search. To continue the conversation, send `prepared.request` instead.
+   *
+   * @example
+   * const title = await client.messages.create({ model, max_tokens: 50, tools, messages: shelf.sendable(history) })
+   */
+  sendable<Item extends MessageLike>(history: readonly Item[]): SendableItem<Item>[]
+  /**
+   * Prepares a request and sends it with your function. If the back-end refuses deferred tools, sends it once more with
+   * every tool loaded, and remembers that (G6).
+   *
+   * @example
+   * const { reply, prepared } = await shelf.send(request, ({ request, headers }) =>
+   *   client.messages.create(request, { headers }),
+   * )
+   */
   send<Request extends RequestLike, Reply>(
     request: Request,
     send: (prepared: Prepared<Request>) => Promise<Reply>,
   ): Promise<{ reply: Reply; prepared: Prepared<Request> }>
-  /** For those who send themselves: the request to send instead after such a refusal, or undefined. */
+  /** The part of `send` for those who send themselves: the request to send after such a refusal, or undefined. */
   recover<Request extends RequestLike>(
     error: unknown,
     request: Request,
     prepared: Prepared<Request>,
   ): Promise<Prepared<Request> | undefined>
-  /** Adds tools; one that is there already under the same owner and name is replaced. */
+  /** Adds tools; replaces those of the same server and name. */
   add(tools: Tool | readonly Tool[]): void
-  /** Removes tools by name, or all of a server. */
+  /** Removes tools by name, or all tools of a server. */
   remove(names: string | readonly string[] | { readonly server: string }): void
-  /** All tools of a server at once: those not given are gone, and the order is as given. */
+  /** Replaces all tools of a server by these, in this order. */
   replace(server: string, tools: readonly Tool[]): void
-  /** Reads a tool ahead of `replace`, which then takes less time: for hosts that must not stand still for thousands. */
+  /** Reads a tool before `replace` gets it, so that a host with thousands of tools can do that work in slices. */
   readAhead(tool: Tool): void
-  /** A server is connecting: searches wait for it, unless a tool's name answers them (S8). */
+  /** Marks a server as connecting: searches wait for it, unless they name a tool (S8). */
   pending(server: string): void
+  /** Marks a server as failed: searches report it with this error. Its tools stay until they are removed. */
   failed(server: string, error: unknown): void
-  /** What else is known of a server: alwaysLoad, instructions, description, state. */
-  server(name: string, details: Partial<Server>): void
-  /** The same tools, a conversation of its own (U1): a sub-agent's, unless said otherwise. */
+  /** Sets what is known of a server (`state`, `alwaysLoad`, `instructions`, `description`); the rest stays as it was. */
+  setServer(name: string, details: Partial<Server>): void
+  /** Starts another conversation on the same tools (U1): a sub-agent's, unless `subAgent` is false. */
   fork(options?: { readonly subAgent?: boolean; readonly state?: State }): Shelf
-  /** Replaces parts of the capability table; a table that cannot be had or read leaves the last good one (G3). */
+  /** Reloads parts of the capability table; returns false and keeps the last good one if that fails (G3). */
   refreshCapabilities(load: () => unknown): Promise<boolean>
-  /** The tools there are now, split into those always sent and those on the shelf. */
-  tools(): Shelving
-  /** What is known of the servers now. */
+  /** All tools that the model may use, hidden ones left out, under the names by which it calls them. */
+  tools(): readonly PoolTool[]
+  /** The same tools split into `immediate` (sent with every request) and `deferred` (found by searching). */
+  shelving(): Shelving
+  /** Returns what is known of the servers, by name. */
   servers(): Servers
-  /** Plain JSON that goes with the messages when a conversation is saved. */
+  /** Returns the conversation's state as plain JSON, to save beside its messages; `createShelf({ state })` takes it back. */
   state(): State
 }
 
+/**
+ * Creates a shelf without Node: searches are ranked by words, inputs are not validated, nothing times out, unless the
+ * options say how. The package's main entry has a `createShelf` with all of that.
+ *
+ * @example
+ * const shelf = createShelf({ tools, validate: myValidator })
+ */
 export function createShelf(options: ShelfOptions = {}): Shelf {
   const { state } = options
   const isGood = state === undefined || (Array.isArray(state?.betas) && Array.isArray(state.kept))
@@ -105,7 +171,14 @@ export function createShelf(options: ShelfOptions = {}): Shelf {
   return shelfOn(storeFor(options), newConversation({ state }))
 }
 
-/** For those who keep their own state: the host of the function form, `prepare(host, conversation, request)`. */
+/**
+ * Creates the host of the function form, for programs that keep the state themselves.
+ *
+ * @example
+ * const host = createHost({ tools })
+ * const conversation = newConversation({ state })
+ * const prepared = await prepare(host, conversation, request)
+ */
 export function createHost(options: ShelfOptions): Host {
   return storeFor(options).host
 }
@@ -131,6 +204,11 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
       checkRequest(request)
       return prepare(store.host, conversation, request)
     },
+    async run(call, options) {
+      const execute: unknown = options?.execute
+      if (typeof execute !== 'function') throw wrong('execute', execute, 'a function that runs a tool')
+      return runCall(shelf, call, options)
+    },
     answer: (call) => answer(store, conversation, call),
     search: (input, options) => search(store, input, options),
     check(call, messages) {
@@ -145,6 +223,7 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
     },
     snip: (messages, drop) =>
       snipHistory(messages, searchName, drop, { bound: conversation.state.bound ?? false }),
+    sendable: (history) => sendableMessages(history, { bound: conversation.state.bound ?? false }),
     async send(request, send) {
       const prepared = await shelf.prepare(request)
       try {
@@ -164,11 +243,12 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
     readAhead: store.readAhead,
     pending: (server) => store.setServer(server, { state: 'pending' }),
     failed: (server, error) => store.setServer(server, { state: 'failed', error: String(error) }),
-    server: store.setServer,
+    setServer: store.setServer,
     fork: ({ subAgent = true, state } = {}) =>
       shelfOn(store, newConversation({ state, isSubAgent: subAgent })),
     refreshCapabilities: store.refreshCapabilities,
-    tools: () => shelve(store.host.pool, store.host.servers, store.host.settings.hidden),
+    tools: () => shelf.shelving().pool.tools,
+    shelving: () => shelve(store.host.pool, store.host.servers, store.host.settings.hidden),
     servers: () => store.host.servers,
     state: () => conversation.state,
   }

@@ -1,6 +1,6 @@
 // What stands behind a request: the host, the conversation, and both as one request sees them.
 import type { Capability, Counts, ModeReading } from './gate/index.ts'
-import type { Anchors, History } from './history/index.ts'
+import type { Anchors, FoldedHistory } from './history/index.ts'
 import type { Settings } from './options.ts'
 import type { NormalizedHistory } from './request/index.ts'
 import type { Definition, Pool, Servers, Shelving, Step, WireName } from './types.ts'
@@ -44,11 +44,11 @@ export const emptyState: State = { opened: false, betas: [], announced: false, k
 
 /** What makes the next request cheap; losing it costs time only, except for notes that the host does not carry. */
 export type Memory = {
-  history: History | undefined
+  history: FoldedHistory | undefined
   sheet: NormalizedHistory | undefined
   /** The history, pool and number of deltas for which there was nothing more to announce. */
   announcedFor:
-    | { readonly history: History; readonly shelving: Shelving; readonly deltas: number }
+    | { readonly history: FoldedHistory; readonly shelving: Shelving; readonly deltas: number }
     | undefined
   readonly anchors: Anchors
   requests: number

@@ -16,6 +16,29 @@ export type Message = {
 /** What a host may hand in as a message: an SDK's own type fits, without an index signature. */
 export type MessageLike = { readonly role?: Role; readonly content?: unknown }
 
+/**
+ * A note that the shelf adds to a history: which names it announced, or what a compaction carried. It is not a message of
+ * the API, which refuses its fields; `content` is `unknown` so that TypeScript refuses it too.
+ */
+export type HistoryNote = {
+  readonly type: 'deferred_tools_delta' | 'system'
+  readonly role: 'user'
+  readonly content: unknown
+}
+
+/**
+ * A conversation as the shelf keeps it: your messages and its notes. Append messages, save it as JSON, and pass it to
+ * `prepare`, `run`, `check`, `compact` and `snip`. It does not fit where an SDK expects messages to send: those are
+ * `prepared.request.messages`, or `shelf.sendable(history)`.
+ *
+ * @example
+ * let history: History<Anthropic.MessageParam> = [{ role: 'user', content: 'hello' }]
+ */
+export type History<Item = MessageLike> = (Item | HistoryNote)[]
+
+/** The messages of a history that an SDK knows. */
+export type SendableItem<Item> = Exclude<Item, HistoryNote>
+
 /** Any role passes; naming the usual ones lets TypeScript keep a literal `role: 'user'` as it is. */
 export type Role = 'user' | 'assistant' | 'system' | (string & {})
 

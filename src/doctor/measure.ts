@@ -46,7 +46,7 @@ export function measure(statuses: readonly ServerStatus[], window: number): Meas
       ]),
     ),
   })
-  const shelving = shelf.tools()
+  const shelving = shelf.shelving()
   const tools = shelving.pool.tools.map((entry) => measured(entry, shelving.deferredNames.has(entry.name)))
   if (shelving.deferred.length === 0) return { tools, ownTools: 0, serverNames: 0, library: 0 }
   const enabled = statuses.filter(({ state }) => state !== 'disabled').map(describe)

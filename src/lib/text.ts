@@ -1,5 +1,6 @@
 // Shortens and quotes text of strangers for one line of ours.
 import { cleanText } from './clean-text.ts'
+import { fieldsOf, textOf } from './json.ts'
 
 /** A value as it may stand in a message: short, on one line. */
 export function quote(value: unknown): string {
@@ -22,6 +23,15 @@ export function cut(text: string, limit: number): string {
   if (text.length <= limit) return text
   const end = /[\uD800-\uDBFF]/.test(text[limit - 2] ?? '') ? limit - 2 : limit - 1
   return `${text.slice(0, Math.max(0, end)).trimEnd()}…`
+}
+
+/** The message of whatever was thrown; anything may be, not only errors. */
+export function errorMessage(error: unknown): string {
+  try {
+    return textOf(fieldsOf(error).message) || String(error)
+  } catch {
+    return Object.prototype.toString.call(error)
+  }
 }
 
 function json(value: unknown): string {

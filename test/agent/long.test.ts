@@ -84,10 +84,10 @@ function reconnect(shelf: Shelf, turn: number): void {
   const before = SERVERS[(turn + SERVERS.length - 1) % SERVERS.length]!
   if (turn % 6 === 1) shelf.remove({ server })
   if (turn % 6 === 1) shelf.pending(server)
-  if (turn % 6 === 2) shelf.server(before, { state: 'connected' })
+  if (turn % 6 === 2) shelf.setServer(before, { state: 'connected' })
   if (turn % 6 === 2) shelf.replace(before, toolsOf(before).toReversed())
   if (turn % 6 === 4) shelf.failed(server, new Error('the line is dead'))
-  if (turn % 6 === 5) shelf.server(before, { state: 'connected' })
+  if (turn % 6 === 5) shelf.setServer(before, { state: 'connected' })
 }
 
 function messageFor(turn: number): string {

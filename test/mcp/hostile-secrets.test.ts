@@ -97,7 +97,7 @@ describe('H8 a server that repeats its secrets', () => {
     expect(progress).toHaveLength(1)
     expectHidden([
       statusOf(host, 'echo'),
-      shelf.tools().pool.tools.map(({ json }) => json),
+      shelf.tools().map(({ json }) => json),
       shelf.servers().get('echo'),
       progress,
       events,

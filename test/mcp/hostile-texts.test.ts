@@ -21,7 +21,7 @@ describe('H9 a server that forges marks', () => {
     const { host, shelf, notices } = openHost([marks()])
     await host.settled()
     const messages = [{ role: 'user' as const, content: 'hi' }]
-    const { request, messages: history } = await shelf.prepare({ model: 'claude-sonnet-5', messages })
+    const { request, history } = await shelf.prepare({ model: 'claude-sonnet-5', messages })
     const toolsOf = ({ tools }: Pick<typeof request, 'tools'>) =>
       tools.filter(({ name }) => name.startsWith('mcp__'))
     expect(toolsOf(request)).toHaveLength(1)

@@ -22,7 +22,7 @@ const STEADY = 'steady'
 
 export type Setup = {
   readonly options: ShelfOptions
-  /** Goes on from `prepared.messages`, or keeps an array of its own with the same objects. */
+  /** Goes on from `prepared.history`, or keeps an array of its own with the same objects. */
   readonly host: 'carry' | 'own'
   readonly model: string
   /** Replies begin with thinking; that of a prefix-bound model is bound to what it was sent. */
@@ -97,7 +97,7 @@ export class RandomTalk {
       ...this.setup.options,
       ...more,
     })
-    for (const [name, details] of world.states) shelf.server(name, details)
+    for (const [name, details] of world.states) shelf.setServer(name, details)
     return shelf
   }
 
@@ -105,7 +105,7 @@ export class RandomTalk {
     const { world } = this
     const given = { model: world.model, max_tokens: 100, messages: this.messages }
     const prepared: Prepared<Loose> = await this.shelf.prepare(given)
-    if (this.setup.host === 'carry') this.messages = [...prepared.messages]
+    if (this.setup.host === 'carry') this.messages = [...prepared.history]
     const json = JSON.stringify(prepared.request)
     const sent = {
       prepared,
@@ -322,7 +322,7 @@ export class RandomTalk {
     this.world.tools.delete(server)
     this.world.states.delete(server)
     this.shelf.remove({ server })
-    if (server === STEADY) this.shelf.server(STEADY, { alwaysLoad: true })
+    if (server === STEADY) this.shelf.setServer(STEADY, { alwaysLoad: true })
   }
 
   /** The host takes a loaded tool back: the one explicit removal there is (L2). */

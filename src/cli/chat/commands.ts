@@ -100,13 +100,13 @@ function helpLines(): Told[] {
 
 /** Deferred tools that the conversation has loaded, in this session or in the one it goes on from. */
 function loadedIn({ agent, shelf }: AgentSession): string[] {
-  const { deferredNames } = shelf.tools()
+  const { deferredNames } = shelf.shelving()
   return [...foldHistory(agent.messages, SEARCH_TOOL).loaded].filter((name) => deferredNames.has(name))
 }
 
 function toolLines({ session }: CommandContext): Told[] {
   const { shelf, host, using } = session
-  const { immediate, deferred } = shelf.tools()
+  const { immediate, deferred } = shelf.shelving()
   const loaded = loadedIn(session)
   const preloaded = new Set(preloadedIn(session.agent.messages))
   const servers = new Map<string, number>()

@@ -107,7 +107,7 @@ export function createLedger({ shelf, prices, model, isScript }: LedgerOptions):
       const all = turns()
       const figures = all.reduce<Figures>(addFigures, noFigures)
       const { tokensWithout, tokensSaved } = figures
-      const definitions = shelf.tools().pool.tools.map(({ json }) => json)
+      const definitions = shelf.tools().map(({ json }) => json)
       return {
         ...figures,
         savedShare: tokensWithout === 0 ? 0 : Math.round((1000 * tokensSaved) / tokensWithout) / 10,

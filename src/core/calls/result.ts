@@ -15,13 +15,9 @@ export function toolResult(
   output: Content,
   options: { readonly isError?: boolean } = {},
 ): ToolResult {
-  const answer = isBlock(output) && 'content' in output ? output : { content: output, isError: false }
-  const isError = options.isError ?? answer.isError === true
-  const given =
-    typeof answer.content === 'object' || answer.content === undefined
-      ? answer.content
-      : String(answer.content)
-  const content = blocksOf({ content: given })
+  const answer: Block = isBlock(output) && !Array.isArray(output) ? output : { content: output }
+  const isError = options.isError ?? isErrorAnswer(answer)
+  const content = blocksOf({ content: contentOf(answer) })
     .map(withoutReferences)
     .filter((block) => block !== undefined)
     .flatMap(converted)
@@ -30,6 +26,21 @@ export function toolResult(
   return content.length === 0
     ? base('The tool returned nothing.')
     : { ...base(''), content: content as TextBlock[] }
+}
+
+/** An MCP server's answer says `isError`, a tool_result `is_error`. */
+function isErrorAnswer({ type, isError, is_error }: Block): boolean {
+  return isError === true || (type === 'tool_result' && is_error === true)
+}
+
+/** The content of an answer; its structured content, or the answer itself as JSON, where it has none. */
+function contentOf(answer: Block): unknown {
+  const { content, structuredContent } = answer
+  const isEmpty = content === undefined || (Array.isArray(content) && content.length === 0)
+  if (isEmpty && structuredContent !== undefined)
+    return [{ type: 'text', text: toJson(stripped(structuredContent, DEEPEST)) }]
+  if (!('content' in answer)) return [answer]
+  return typeof content === 'object' || content === undefined ? content : String(content)
 }
 
 /** A block as the API takes it in a result; what it would refuse, and with it the whole conversation, becomes text. */

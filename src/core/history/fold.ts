@@ -58,7 +58,7 @@ export function carriesState(message: Message, searchCalls: Set<string>, searchN
 }
 
 /** A conversation as far as it has been read. Grown in place; a history that was edited is read anew. */
-export type History = {
+export type FoldedHistory = {
   /** The host's messages, by identity. */
   given: Message[]
   /** The same with our notes in place, for hosts that do not carry them: what requests are made from. */
@@ -81,11 +81,11 @@ export type Anchors = WeakMap<Message, Message[]>
  * message puts a new object in its place.
  */
 export function follow(
-  known: History | undefined,
+  known: FoldedHistory | undefined,
   messages: readonly Message[],
   anchors: Anchors,
   searchName: string,
-): History {
+): FoldedHistory {
   const history = known && isContinued(known, messages) ? known : newHistory()
   for (let index = history.given.length; index < messages.length; index++) {
     const message = messages[index] as Message
@@ -105,7 +105,7 @@ export function follow(
 }
 
 /** Adds a note of ours behind the newest user message, and remembers where it stands. */
-export function append(history: History, note: Message, anchors: Anchors, searchName: string): void {
+export function append(history: FoldedHistory, note: Message, anchors: Anchors, searchName: string): void {
   const anchor = history.given.findLast((message) => isBlock(message) && message.role === 'user')
   if (!anchor) return
   const last = history.entries.at(-1)
@@ -116,7 +116,7 @@ export function append(history: History, note: Message, anchors: Anchors, search
 }
 
 /** Our note in the host's hands, as we wrote it or as a copy with a breakpoint in it. */
-function carriedNote({ placed }: History, message: Message): Placed | undefined {
+function carriedNote({ placed }: FoldedHistory, message: Message): Placed | undefined {
   const key = noteKey(message)
   if (key === undefined) return undefined
   return placed.find(({ note, isCarried }) => note === message || (!isCarried && noteKey(note) === key))
@@ -130,23 +130,23 @@ function replaceNote(anchors: Anchors, { anchor, note }: Placed, copy: Message):
   )
 }
 
-function place(history: History, note: Message, anchor: Message, searchName: string): void {
+function place(history: FoldedHistory, note: Message, anchor: Message, searchName: string): void {
   if (history.placed.some((one) => one.note === note)) return
   history.placed.push({ note, anchor, isCarried: false })
   enter(history, note, searchName)
 }
 
-function enter(history: History, message: Message, searchName: string): void {
+function enter(history: FoldedHistory, message: Message, searchName: string): void {
   history.entries.push(message)
   visit(history.facts, message, searchName)
 }
 
-function newHistory(): History {
+function newHistory(): FoldedHistory {
   return { given: [], entries: [], placed: [], facts: noFacts(), lastBlocks: [] }
 }
 
 /** The same messages and more; the newest one may have been filled meanwhile. */
-function isContinued({ given, lastBlocks }: History, messages: readonly Message[]): boolean {
+function isContinued({ given, lastBlocks }: FoldedHistory, messages: readonly Message[]): boolean {
   if (messages.length < given.length) return false
   for (let index = 0; index < given.length; index++) if (messages[index] !== given[index]) return false
   const blocks = contentOf(given.at(-1))

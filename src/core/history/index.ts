@@ -7,9 +7,9 @@ export {
   append,
   carriesState,
   type Facts,
+  type FoldedHistory,
   foldHistory,
   follow,
-  type History,
   loadedOtherwise,
   referredNames,
 } from './fold.ts'

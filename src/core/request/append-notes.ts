@@ -7,7 +7,7 @@ import {
   blocksOf,
   deltaNote,
   type Facts,
-  type History,
+  type FoldedHistory,
   isToolChange,
   ourCallId,
   readDelta,
@@ -21,7 +21,7 @@ import { type Demands, toShow } from './demands.ts'
 export function announce(
   context: Context,
   wire: Wire,
-  history: History,
+  history: FoldedHistory,
 ): { prepended?: string; step?: Step } {
   const { settings, shelving, servers, state } = context
   const input = {
@@ -41,7 +41,7 @@ export function announce(
 
 function appendDelta(
   context: Context,
-  history: History,
+  history: FoldedHistory,
   input: Parameters<typeof deltaNote>[0],
 ): { step?: Step } {
   const { memory, settings, shelving, state } = context
@@ -62,13 +62,13 @@ function appendDelta(
 }
 
 /** A tool change of ours that was sent stays where it is: a note of the user's role would have to go before it. */
-function endsInToolChange({ entries, placed }: History): boolean {
+function endsInToolChange({ entries, placed }: FoldedHistory): boolean {
   const last = entries.at(-1)
   return last !== undefined && isToolChange(last) && placed.some(({ note }) => note === last)
 }
 
 /** Shows the definitions of tools that are loaded but that this wire shows nowhere, e.g. after a compaction. */
-export function reload(context: Context, wire: Wire, history: History, demands: Demands): void {
+export function reload(context: Context, wire: Wire, history: FoldedHistory, demands: Demands): void {
   const { memory, shelving, settings } = context
   if (!canAppend(history)) return
   const tools = toShow(context, wire, history.facts, demands)
@@ -81,14 +81,14 @@ export function reload(context: Context, wire: Wire, history: History, demands: 
 }
 
 /** The id of a call that the history does not hold yet. */
-function freeId({ entries, facts }: History): string {
+function freeId({ entries, facts }: FoldedHistory): string {
   let number = entries.length
   while (facts.searchCalls.has(ourCallId(number))) number++
   return ourCallId(number)
 }
 
 /** A note can follow a user turn, unless the provider still owes the result of its own search. */
-function canAppend({ entries }: History): boolean {
+function canAppend({ entries }: FoldedHistory): boolean {
   const last = entries.findLast((entry) => entry.role !== 'system' || readDelta(entry) !== undefined)
   if (last?.role !== 'user') return false
   const blocks = blocksOf(entries.findLast(({ role }) => role === 'assistant'))

@@ -72,8 +72,8 @@ export function createClientSession(options: ClientSessionOptions): ClientSessio
 
   async function callByName(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
     // Its server may still be connecting: a search waits for it, as long as that is bearable.
-    if (!shelf.tools().pool.byName.has(name)) await shelf.search({ query: `select:${name}` })
-    const { pool, deferredNames } = shelf.tools()
+    if (!shelf.shelving().pool.byName.has(name)) await shelf.search({ query: `select:${name}` })
+    const { pool, deferredNames } = shelf.shelving()
     const entry = pool.byName.get(name)
     const complaint = shelf.check({ id: name, name, input })
     const held = entry ? undefined : heldTools(host).find((one) => one.name === name)
@@ -94,7 +94,7 @@ export function createClientSession(options: ClientSessionOptions): ClientSessio
 
   /** A call that is not the model's alone: a page of an MCP App may have made it. */
   async function callDirectly(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
-    const isKnown = shelf.tools().pool.byName.has(name)
+    const isKnown = shelf.shelving().pool.byName.has(name)
     const page = isKnown ? undefined : pageTools.find(name, options.asker?.client)
     if (!page) return callByName(name, input, options)
     const output = sendable(await callServer(page.server, page.tool, input, options))
@@ -103,7 +103,7 @@ export function createClientSession(options: ClientSessionOptions): ClientSessio
 
   /** Those always loaded, then those that searches found. */
   function shown(): PoolTool[] {
-    const { immediate, pool } = shelf.tools()
+    const { immediate, pool } = shelf.shelving()
     const found = loaded.names().flatMap((name) => pool.byName.get(name) ?? [])
     return [...new Set([...immediate, ...found])]
   }

@@ -171,7 +171,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
 
   /** All that a client without a session lists; our own tools name the servers. */
   const immediateTools = () =>
-    `${servers().join()} ${shelf.tools().immediate.map(versionOf).join()} ${pageTools.version()}`
+    `${servers().join()} ${shelf.shelving().immediate.map(versionOf).join()} ${pageTools.version()}`
 
   return {
     host,

@@ -241,7 +241,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
         `server "${config.name}": its instructions hold hidden characters or marks of ours; they are used without.`,
       )
     }
-    shelf.server(config.name, {
+    shelf.setServer(config.name, {
       state: CORE_STATE[state],
       error: reason,
       alwaysLoad: config.alwaysLoad,

@@ -82,7 +82,7 @@ async function openShelf(
     const settings = shelfOptions(tools, options)
     const shelf = createShelf({ ...settings, tools: await readTools(tools, options, settings, slice) })
     await rest(slice)
-    const shelving = shelf.tools()
+    const shelving = shelf.shelving()
     const twice = own.map(nameOf).find((name) => shelving.pool.byName.has(name))
     if (twice !== undefined) return cannot(`two tools are named "${twice}"`)
     const names = codeNames(shelving.deferredNames)

@@ -48,7 +48,7 @@ export async function lift(
   const first = await prepare(fork, [])
   // A fork that had to add notes of its own would add them elsewhere next time: every request must depend on its
   // messages alone.
-  if (first.messages.length === messages.length) conversations.keep(fork, place)
+  if (first.history.length === messages.length) conversations.keep(fork, place)
   for (const message of first.request.messages) Object.freeze(message)
   const contractOf = (prepared: { readonly request: unknown }) => prepared.request as MessagesRequest
   return {
