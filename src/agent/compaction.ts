@@ -1,6 +1,6 @@
 // The history made shorter: its oldest part becomes a summary that the model writes; what was loaded stays loaded.
 import type { Message, Shelf } from '../core/index.ts'
-import { createCollector } from '../core/index.ts'
+import { createCollector, FEWEST_CHARACTERS_PER_TOKEN } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { type Fields, textOf, toJson } from '../lib/index.ts'
 import { eventsFrom, faultOf, spoken } from './ask.ts'
@@ -47,8 +47,6 @@ function wordsOf({ content }: Message): string {
   return blocksOf(content).map(partOf).join('\n')
 }
 
-/** A token has about so many characters, at the least. */
-const CHARACTERS_PER_TOKEN = 2.5
 const FEWEST_CHARACTERS = 4000
 
 /** A conversation may be too long even to be summarised: then its middle is left out, more each time. */
@@ -57,7 +55,7 @@ async function summaryOf(
   { client, model, maxTokens, contextWindow }: Compacting,
   signal: AbortSignal,
 ): Promise<string> {
-  const room = Math.floor(Math.max(0, contextWindow - maxTokens) * CHARACTERS_PER_TOKEN)
+  const room = Math.floor(Math.max(0, contextWindow - maxTokens) * FEWEST_CHARACTERS_PER_TOKEN)
   for (let most = Math.max(FEWEST_CHARACTERS, room); ; most = Math.floor(most / 2)) {
     const heading = 'A conversation between a user and you:'
     const told = [

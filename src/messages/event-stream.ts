@@ -1,7 +1,7 @@
 // Writes a reply as server-sent events. The head goes out early where the upstream takes its time, and pings follow
 // where nothing comes for long: clients and proxies give up on connections that stay silent.
 import type { ServerResponse } from 'node:http'
-import { drained } from './respond.ts'
+import { waitForDrain } from '../node/index.ts'
 import type { Headers, StreamEvent } from './types.ts'
 import { written } from './upstream/index.ts'
 
@@ -50,7 +50,7 @@ export function openEventStream(outgoing: ServerResponse, options: EventStreamOp
         clearTimeout(waiting)
         begin()
         isSilent = false
-        if (!outgoing.write(written(event))) await drained(outgoing)
+        if (!outgoing.write(written(event))) await waitForDrain(outgoing)
         if (outgoing.destroyed) return
       }
       begin()

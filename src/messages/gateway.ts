@@ -2,8 +2,9 @@
 
 import type { Figures } from '../core/figures/index.ts'
 import { type PriceTable, readPrices } from '../core/figures/index.ts'
-import type { Rank } from '../core/index.ts'
+import { CHARACTERS_PER_TOKEN, type Rank } from '../core/index.ts'
 import { countTokens, readingOf, validateRequest, withoutUnknown } from '../core/oracle/index.ts'
+import { parseBetas } from '../lib/index.ts'
 import { startTimer } from '../node/index.ts'
 import { rankers as rankersByName } from '../rankers/index.ts'
 import { usesDeferral } from './contract.ts'
@@ -259,7 +260,10 @@ export function newOutcome(
 function estimated(request: MessagesRequest): Answer {
   return {
     status: 200,
-    headers: { 'content-type': 'application/json', 'x-toolshelf-estimate': 'characters / 2.9' },
+    headers: {
+      'content-type': 'application/json',
+      'x-toolshelf-estimate': `characters / ${CHARACTERS_PER_TOKEN}`,
+    },
     body: JSON.stringify({ input_tokens: countTokens(request) }),
   }
 }
@@ -271,9 +275,8 @@ function refuseThreads({ thread }: MessagesRequest): void {
 }
 
 function refuseInvalid(request: MessagesRequest, { headers }: Call): void {
-  const betas = (headers['anthropic-beta'] ?? '').split(',').map((beta) => beta.trim())
-  const known = betas.filter((beta) => beta !== '')
-  const error = validateRequest(withoutUnknown(request), { betas: known, lenient: true })
+  const betas = parseBetas(headers['anthropic-beta'])
+  const error = validateRequest(withoutUnknown(request), { betas, lenient: true })
   if (!error) return
   const { message, details } = error.body.error
   throw refuse(error.status, 'invalid_request_error', message, details?.error_code)

@@ -131,17 +131,3 @@ const STATUS: ReadonlyMap<unknown, number> = new Map([
 function statusOf(event: StreamEvent): number {
   return STATUS.get(fieldsOf(event.error).type) ?? 502
 }
-
-/** Resolves when more can be written, or nobody reads any more. */
-export function drained(outgoing: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    if (outgoing.destroyed) return resolve()
-    const done = () => {
-      outgoing.off('drain', done)
-      outgoing.off('close', done)
-      resolve()
-    }
-    outgoing.once('drain', done)
-    outgoing.once('close', done)
-  })
-}

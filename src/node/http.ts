@@ -104,20 +104,24 @@ async function write(response: Response, outgoing: ServerResponse, stalledMs: nu
   const reader = response.body.getReader()
   outgoing.once('close', () => void reader.cancel().catch(() => {}))
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    if (!outgoing.write(next.value)) await drained(outgoing, stalledMs)
+    if (!outgoing.write(next.value)) await waitForDrain(outgoing, stalledMs)
   }
   outgoing.end()
 }
 
-/** Resolves when the client has read enough to be sent more; one that does not read is cut off. */
-function drained(outgoing: ServerResponse, stalledMs: number): Promise<void> {
+/**
+ * Resolves when the response can take more data or its connection has closed. With `stalledMs`, destroys the connection
+ * if the client reads nothing for that long.
+ */
+export function waitForDrain(outgoing: ServerResponse, stalledMs?: number): Promise<void> {
   return new Promise((resolve) => {
-    const giveUp = setTimeout(() => outgoing.destroy(), stalledMs)
-    const go = () => {
+    if (outgoing.destroyed) return resolve()
+    const giveUp = stalledMs === undefined ? undefined : setTimeout(() => outgoing.destroy(), stalledMs)
+    const settle = () => {
       clearTimeout(giveUp)
-      outgoing.off('drain', go).off('close', go)
+      outgoing.off('drain', settle).off('close', settle)
       resolve()
     }
-    outgoing.once('drain', go).once('close', go)
+    outgoing.once('drain', settle).once('close', settle)
   })
 }

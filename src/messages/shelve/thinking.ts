@@ -2,7 +2,7 @@
 // to the next process, are not restored; the API is asked to drop the thinking after them, not to refuse it.
 import { capabilities, capabilityOf } from '../../core/index.ts'
 import { THINKING_BINDING } from '../../core/oracle/index.ts'
-import { fieldsOf } from '../../lib/index.ts'
+import { fieldsOf, parseBetas } from '../../lib/index.ts'
 import type { Headers, MessagesRequest } from '../types.ts'
 
 export function isBound({ model, thinking }: MessagesRequest): boolean {
@@ -18,7 +18,6 @@ export function withDroppedThinking(request: MessagesRequest): MessagesRequest {
 }
 
 export function withBindingBeta(headers: Headers): Headers {
-  const given = (headers['anthropic-beta'] ?? '').split(',').map((beta) => beta.trim())
-  const betas = new Set([...given.filter((beta) => beta !== ''), THINKING_BINDING])
+  const betas = new Set([...parseBetas(headers['anthropic-beta']), THINKING_BINDING])
   return { ...headers, 'anthropic-beta': [...betas].join(',') }
 }

@@ -2,7 +2,7 @@
 
 import { isKnownHost, searchBetas } from '../../core/gate/index.ts'
 import { capabilities, capabilityOf, eventsOf } from '../../core/index.ts'
-import { fieldsOf, isFields } from '../../lib/index.ts'
+import { fieldsOf, isFields, parseBetas } from '../../lib/index.ts'
 import { exactJson, jsonBytes, parseExact } from '../json/index.ts'
 import type {
   Answer,
@@ -119,8 +119,8 @@ function withKey(headers: Headers, key: string, url: URL): Headers {
 export function withoutSearchBetas(headers: Headers): Headers {
   const { 'anthropic-beta': given, ...rest } = headers
   if (given === undefined) return headers
-  const ours = new Set([...searchBetas(capabilities), DIRECTIVES])
-  const kept = given.split(',').filter((beta) => !ours.has(beta.trim()))
+  const removed = new Set([...searchBetas(capabilities), DIRECTIVES])
+  const kept = parseBetas(given).filter((beta) => !removed.has(beta))
   return kept.length > 0 ? { ...rest, 'anthropic-beta': kept.join(',') } : rest
 }
 

@@ -3,7 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { estimateTokens, eventsOf } from '../../core/index.ts'
 import { countTokens, render, type Segment, validateRequest, visibleTools } from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, hash, textOf, toJson } from '../../lib/index.ts'
+import { type Fields, fieldsOf, hash, parseBetas, textOf, toJson } from '../../lib/index.ts'
 import { createRecent } from '../recent.ts'
 import type {
   Answer,
@@ -102,9 +102,8 @@ function refusal(
   { headers }: Call,
   requestId?: string,
 ) {
-  const betas = (headers['anthropic-beta'] ?? '').split(',').map((beta) => beta.trim())
   return validateRequest(request, {
-    betas: betas.filter((beta) => beta !== ''),
+    betas: parseBetas(headers['anthropic-beta']),
     oldProxy: api === 'old',
     boundThinking,
     ...(requestId === undefined ? {} : { requestId }),
