@@ -68,8 +68,8 @@ export async function startOfflineModel(script: object = { rules: [{ do: steps }
 
 function saved(seen: readonly Seen[], shelf: Shelf): string {
   const meter = createAgentMeter({ shelf })
-  for (const { request, tokens, deed } of seen) {
-    const content = deed === 'calls ToolSearch' ? [{ type: 'tool_use', name: 'ToolSearch' }] : []
+  for (const { request, tokens, action } of seen) {
+    const content = action === 'calls ToolSearch' ? [{ type: 'tool_use', name: 'ToolSearch' }] : []
     const usage = { input: tokens, cached: 0, output: 0 }
     meter.follow({ type: 'request', sent: { request, decision: undefined as never, loaded: [] } })
     meter.follow({ type: 'reply', content, usage, stopReason: '' })

@@ -5,13 +5,13 @@ import { type BodyLimits, flowOf, readBody } from './body.ts'
 import { newRequestId, Refusal, reasonIn, refuse } from './errors.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
 import type { Forwarding } from './forwarding.ts'
-import { type Asked, type MessagesGateway, newOutcome, type RequestOutcome } from './gateway.ts'
+import { type MessagesGateway, newOutcome, type ReplyOptions, type RequestOutcome } from './gateway.ts'
 import type { AuthenticatedClient, Guard } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
 import type { Metrics } from './metrics.ts'
 import { readSetting, type Setting } from './plan.ts'
 import { createRequestReader } from './read-request.ts'
-import { glance, ours, type RequestContext } from './request-context.ts'
+import { outcomeHeaders, peekRequest, type RequestContext } from './request-context.ts'
 import { sendAnswer, sendMessage, sendOn } from './respond.ts'
 import { createScheduler } from './scheduler.ts'
 import type { Answer, Call, Fields, Headers, MessagesRequest, Origin, StreamEvent } from './types.ts'
@@ -30,27 +30,30 @@ export type EndpointOptions = {
   readonly headWaitMs: number
 }
 
-/** Answers a visit, or throws what to answer. */
-export function createEndpoints(options: EndpointOptions): (visit: RequestContext) => Promise<void> {
+/** Answers a context, or throws what to answer. */
+export function createEndpoints(options: EndpointOptions): (context: RequestContext) => Promise<void> {
   const { gateway, setting, metrics, guard, forwarding, mostBody, bodyMemory } = options
   const { silence, headWaitMs } = options
   const { upstream } = gateway
   const scheduler = createScheduler()
   const reader = createRequestReader()
 
-  async function answer(visit: RequestContext): Promise<void> {
-    const { incoming, path } = visit
-    if (!visit.address) throw refuse(400, 'invalid_request_error', 'this is no address')
-    const guest = path === '/health' || path === '/api/hello' ? undefined : guard(incoming)
+  async function answer(context: RequestContext): Promise<void> {
+    const { incoming, path } = context
+    if (!context.address) throw refuse(400, 'invalid_request_error', 'this is no address')
+    const client = path === '/health' || path === '/api/hello' ? undefined : guard(incoming)
     const endpoint = endpoints[`${incoming.method} ${path}`]
-    if (endpoint) return endpoint(visit, guest ?? NOBODY)
+    if (endpoint) return endpoint(context, client ?? NOBODY)
     const isForwarded = forwarding(incoming.method ?? '', path)
-    if (guest && upstream.origin && isForwarded) return passThrough(visit, guest, upstream.origin)
+    if (client && upstream.origin && isForwarded) return passThrough(context, client, upstream.origin)
     throw refuse(404, 'not_found_error', `there is nothing at ${incoming.method} ${path}`)
   }
 
   const endpoints: {
-    readonly [endpoint: string]: (visit: RequestContext, guest: AuthenticatedClient) => Promise<void> | void
+    readonly [endpoint: string]: (
+      context: RequestContext,
+      client: AuthenticatedClient,
+    ) => Promise<void> | void
   } = {
     'POST /v1/messages': messages,
     'POST /v1/messages/count_tokens': counting,
@@ -66,66 +69,66 @@ export function createEndpoints(options: EndpointOptions): (visit: RequestContex
       }),
   }
 
-  async function messages(visit: RequestContext, guest: AuthenticatedClient): Promise<void> {
-    const { outgoing } = visit
-    if (settingFor(visit, guest).mode === 'pass') return passUnread(visit, guest)
-    const { body, request, asked } = await read(visit, guest)
-    if (!isMessages(request)) return passMistake(visit, guest, body)
-    visit.model = request.model
+  async function messages(context: RequestContext, client: AuthenticatedClient): Promise<void> {
+    const { outgoing } = context
+    if (settingFor(context, client).mode === 'pass') return passUnread(context, client)
+    const { body, request, replyOptions } = await read(context, client)
+    if (!isMessages(request)) return passMistake(context, client, body)
+    context.model = request.model
     let stream: EventStream | undefined
-    const onDecided = (deed: RequestOutcome) => {
-      visit.deed = deed
+    const onDecided = (outcome: RequestOutcome) => {
+      context.outcome = outcome
       if (request.stream === true)
-        stream ??= openEventStream(outgoing, { headWaitMs, silence, headers: early(deed) })
+        stream ??= openEventStream(outgoing, { headWaitMs, silence, headers: early(outcome) })
     }
     try {
-      const { deed, sampled } = await gateway.reply(request, { ...asked, onDecided })
-      visit.deed = deed
-      if (!sampled) return await forward(visit, originOf(), passedCall(request, asked), body)
+      const { outcome, sampled } = await gateway.reply(request, { ...replyOptions, onDecided })
+      context.outcome = outcome
+      if (!sampled) return await forward(context, originOf(), passedCall(request, replyOptions), body)
       if ('refused' in sampled) throw new Refusal(sampled.refused)
-      onDecided(deed)
+      onDecided(outcome)
       const id = newRequestId()
-      const headers = () => ({ 'request-id': id, ...sampled.headers, ...ours(deed) })
-      const events = watched(sampled.events, visit)
+      const headers = () => ({ 'request-id': id, ...sampled.headers, ...outcomeHeaders(outcome) })
+      const events = watched(sampled.events, context)
       await (stream ? stream.send(events, headers()) : sendMessage(outgoing, events, headers))
     } finally {
       stream?.close()
     }
   }
 
-  async function counting(visit: RequestContext, guest: AuthenticatedClient): Promise<void> {
-    if (settingFor(visit, guest).mode === 'pass') return passUnread(visit, guest)
-    const { body, request, asked } = await read(visit, guest)
-    if (!isMessages(request)) return passMistake(visit, guest, body)
-    visit.model = request.model
-    const { deed, answer } = await gateway.count(request, asked)
-    visit.deed = deed
-    if (answer) return sendAnswer(visit.outgoing, answer, ours(deed))
-    return forward(visit, originOf(), passedCall(request, asked), body)
+  async function counting(context: RequestContext, client: AuthenticatedClient): Promise<void> {
+    if (settingFor(context, client).mode === 'pass') return passUnread(context, client)
+    const { body, request, replyOptions } = await read(context, client)
+    if (!isMessages(request)) return passMistake(context, client, body)
+    context.model = request.model
+    const { outcome, answer } = await gateway.count(request, replyOptions)
+    context.outcome = outcome
+    if (answer) return sendAnswer(context.outgoing, answer, outcomeHeaders(outcome))
+    return forward(context, originOf(), passedCall(request, replyOptions), body)
   }
 
   /** Betas of tool search stay here, unless the upstream knows it or is to be asked as it is. */
-  function passedCall({ model }: MessagesRequest, { setting, call }: Asked): Call {
+  function passedCall({ model }: MessagesRequest, { setting, call }: ReplyOptions): Call {
     const takesAll = setting.mode === 'pass' || upstream.wireFor(model).wire === 'native'
     return takesAll ? call : { ...call, headers: withoutSearchBetas(call.headers) }
   }
 
-  async function listing(visit: RequestContext, guest: AuthenticatedClient): Promise<void> {
-    if (upstream.origin) return passThrough(visit, guest, upstream.origin)
-    sendAnswer(visit.outgoing, await upstream.models(callFor(visit, guest)))
+  async function listing(context: RequestContext, client: AuthenticatedClient): Promise<void> {
+    if (upstream.origin) return passThrough(context, client, upstream.origin)
+    sendAnswer(context.outgoing, await upstream.models(callFor(context, client)))
   }
 
   async function read(
-    visit: RequestContext,
-    guest: AuthenticatedClient,
-  ): Promise<{ body: Buffer; request: Fields; asked: Asked }> {
-    const owner = ownerOf(guest)
-    const body = await readBody(visit.incoming, limitsFor(visit, owner))
-    const call = callFor(visit, guest)
+    context: RequestContext,
+    client: AuthenticatedClient,
+  ): Promise<{ body: Buffer; request: Fields; replyOptions: ReplyOptions }> {
+    const owner = ownerOf(client)
+    const body = await readBody(context.incoming, limitsFor(context, owner))
+    const call = callFor(context, client)
     const slice = await scheduler.turn()
     const request = await reader.read(body, owner, slice)
     refuseTooMany(request)
-    return { body, request, asked: { setting: settingFor(visit, guest), call, owner, slice } }
+    return { body, request, replyOptions: { setting: settingFor(context, client), call, owner, slice } }
   }
 
   /** A body's bytes count until its request is over. */
@@ -139,20 +142,20 @@ export function createEndpoints(options: EndpointOptions): (visit: RequestContex
   function settingFor({ incoming }: RequestContext, { key }: AuthenticatedClient): Setting {
     const given = incoming.headers['x-toolshelf-mode']
     if (given === undefined) return key?.setting ?? setting
-    const asked = readSetting(String(given))
-    if (key?.setting && !key.mayChoose && !isSame(asked, key.setting))
+    const requested = readSetting(String(given))
+    if (key?.setting && !key.mayChoose && !isSame(requested, key.setting))
       throw refuse(
         403,
         'permission_error',
         `this key is fixed to the mode "${key.setting.mode}"; leave out the header x-toolshelf-mode`,
       )
-    if (!asked || (asked.mode === 'pass' && !upstream.origin))
+    if (!requested || (requested.mode === 'pass' && !upstream.origin))
       throw refuse(
         400,
         'invalid_request_error',
         `x-toolshelf-mode is "${String(given).slice(0, 40)}"; use auto, auto:N, emulate, shelve, off${upstream.origin ? ' or pass' : ''}`,
       )
-    return asked
+    return requested
   }
 
   function originOf(): Origin {
@@ -161,8 +164,12 @@ export function createEndpoints(options: EndpointOptions): (visit: RequestContex
   }
 
   /** What is no request at all is the upstream's to refuse, where it speaks the same language. */
-  async function passMistake(visit: RequestContext, guest: AuthenticatedClient, body: Buffer): Promise<void> {
-    if (upstream.origin) return forward(visit, upstream.origin, callFor(visit, guest), body)
+  async function passMistake(
+    context: RequestContext,
+    client: AuthenticatedClient,
+    body: Buffer,
+  ): Promise<void> {
+    if (upstream.origin) return forward(context, upstream.origin, callFor(context, client), body)
     throw refuse(
       400,
       'invalid_request_error',
@@ -170,28 +177,28 @@ export function createEndpoints(options: EndpointOptions): (visit: RequestContex
     )
   }
 
-  /** Asked to pass on whatever comes, as it comes. */
-  async function passUnread(visit: RequestContext, guest: AuthenticatedClient): Promise<void> {
-    const flow = flowOf(visit.incoming, limitsFor(visit, ownerOf(guest)))
-    const deed = newOutcome({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
-    visit.deed = deed
-    const glanced = flow.whole.then((chunks) => {
-      const { model, tools } = glance(chunks)
-      visit.model = model
-      deed.toolsGiven = deed.toolsVisible = tools
+  /** ReplyOptions to pass on whatever comes, as it comes. */
+  async function passUnread(context: RequestContext, client: AuthenticatedClient): Promise<void> {
+    const flow = flowOf(context.incoming, limitsFor(context, ownerOf(client)))
+    const outcome = newOutcome({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
+    context.outcome = outcome
+    const peeked = flow.whole.then((chunks) => {
+      const { model, tools } = peekRequest(chunks)
+      context.model = model
+      outcome.toolsGiven = outcome.toolsVisible = tools
     })
-    await Promise.all([glanced, forward(visit, originOf(), callFor(visit, guest), flow)])
+    await Promise.all([peeked, forward(context, originOf(), callFor(context, client), flow)])
   }
 
   async function passThrough(
-    visit: RequestContext,
-    guest: AuthenticatedClient,
+    context: RequestContext,
+    client: AuthenticatedClient,
     origin: Origin,
   ): Promise<void> {
-    const hasBody = visit.incoming.method !== 'GET' && visit.incoming.method !== 'HEAD'
-    const limits = hasBody ? limitsFor(visit, ownerOf(guest)) : undefined
-    const body = limits && (await readBody(visit.incoming, limits))
-    return forward(visit, origin, callFor(visit, guest), body)
+    const hasBody = context.incoming.method !== 'GET' && context.incoming.method !== 'HEAD'
+    const limits = hasBody ? limitsFor(context, ownerOf(client)) : undefined
+    const body = limits && (await readBody(context.incoming, limits))
+    return forward(context, origin, callFor(context, client), body)
   }
 
   return answer
@@ -202,20 +209,20 @@ function isSame(one: Setting | undefined, other: Setting): boolean {
 }
 
 /** What is known of a reply before the upstream has answered. */
-function early(deed: RequestOutcome): () => Headers {
-  const { 'x-toolshelf-tools': _, ...known } = ours(deed)
+function early(outcome: RequestOutcome): () => Headers {
+  const { 'x-toolshelf-tools': _, ...known } = outcomeHeaders(outcome)
   return () => ({ 'request-id': newRequestId(), ...known })
 }
 
 const NOBODY: AuthenticatedClient = { headers: {}, key: undefined }
 
 async function forward(
-  visit: RequestContext,
+  context: RequestContext,
   { url, credentials, secrets = [] }: Origin,
   call: Call,
   body: Buffer | Flow | undefined,
 ): Promise<void> {
-  const { incoming, outgoing, address, path, deed } = visit
+  const { incoming, outgoing, address, path, outcome } = context
   const answer = await open(below(url, path + (address?.search ?? '')), {
     method: incoming.method ?? 'GET',
     headers: {
@@ -227,16 +234,16 @@ async function forward(
   })
   // Nothing is sent again once there is an answer.
   if (body && 'drop' in body) void body.whole.then(body.drop, () => {})
-  await sendOn(outgoing, answer, deed ? ours(deed) : {}, secrets)
+  await sendOn(outgoing, answer, outcome ? outcomeHeaders(outcome) : {}, secrets)
 }
 
 /** An upstream may say in its stream that it failed. */
 async function* watched(
   events: AsyncIterable<StreamEvent>,
-  visit: RequestContext,
+  context: RequestContext,
 ): AsyncGenerator<StreamEvent> {
   for await (const event of events) {
-    if (event.type === 'error') visit.error = reasonIn(JSON.stringify(event))
+    if (event.type === 'error') context.error = reasonIn(JSON.stringify(event))
     yield event
   }
 }

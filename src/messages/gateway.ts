@@ -78,23 +78,23 @@ export type RequestOutcome = {
   figures: () => Figures | undefined
 }
 
-export type Asked = {
+export type ReplyOptions = {
   readonly setting: Setting
   readonly call: Call
   readonly owner: string
   /** Called before the first sampling, unless the request is to be forwarded as it came. */
-  readonly onDecided?: (deed: RequestOutcome) => void
+  readonly onDecided?: (outcome: RequestOutcome) => void
   /** Shares the event loop with other requests, between steps that take long for very many tools. */
   readonly slice?: Slice | undefined
 }
 
 /** A reply, or undefined where the request is to be forwarded as it came. */
-export type Reply = { readonly deed: RequestOutcome; readonly sampled: Sampled | undefined }
+export type Reply = { readonly outcome: RequestOutcome; readonly sampled: Sampled | undefined }
 
 /** A request that was decided on, as it is worked with. */
 type Started = {
   readonly plan: Plan
-  readonly deed: RequestOutcome
+  readonly outcome: RequestOutcome
   /** The client's, with what its client never saw of the model's thoughts. */
   readonly request: MessagesRequest
   readonly contract: MessagesRequest
@@ -103,11 +103,11 @@ type Started = {
 
 export type MessagesGateway = {
   readonly upstream: Upstream
-  readonly reply: (request: MessagesRequest, asked: Asked) => Promise<Reply>
+  readonly reply: (request: MessagesRequest, options: ReplyOptions) => Promise<Reply>
   readonly count: (
     request: MessagesRequest,
-    asked: Asked,
-  ) => Promise<{ deed: RequestOutcome; answer: Answer | undefined }>
+    options: ReplyOptions,
+  ) => Promise<{ outcome: RequestOutcome; answer: Answer | undefined }>
 }
 
 export function createMessagesGateway(options: MessagesGatewayOptions): MessagesGateway {
@@ -119,11 +119,11 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
   const shelves = createClientShelves({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow })
 
   /** What the decision depends on; with it the shelf, where one would be used. */
-  async function look(
+  async function gatherFacts(
     request: MessagesRequest,
-    asked: Asked,
+    replyOptions: ReplyOptions,
   ): Promise<{ facts: Facts; liftable?: Liftable }> {
-    const { setting, owner, slice } = asked
+    const { setting, owner, slice } = replyOptions
     const isDeferring = usesDeferral(request)
     const wire = wireFor(request, upstream.wireFor(request.model))
     const isReadable = wire.wire === 'native' || !hasTraces(request)
@@ -141,28 +141,28 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
   }
 
   /** Decides, and makes the request of the contract: the client's own, or one made for it. */
-  async function start(given: MessagesRequest, asked: Asked): Promise<Started> {
+  async function start(given: MessagesRequest, replyOptions: ReplyOptions): Promise<Started> {
     // 1. Pass, emulate, shelve or off, and why
-    const { facts, liftable } = await look(given, asked)
+    const { facts, liftable } = await gatherFacts(given, replyOptions)
     const plan = decide(facts)
-    await rest(asked.slice)
-    const deed = newOutcome(plan, given)
-    if (!isTheirs(plan, given, asked.setting)) refuseThreads(given)
+    await rest(replyOptions.slice)
+    const outcome = newOutcome(plan, given)
+    if (!leavesThreadsToUpstream(plan, given, replyOptions.setting)) refuseThreads(given)
     // 2. What the API itself would refuse
-    if (plan.mode === 'emulate') refuseInvalid(given, asked.call)
-    const request = hidesThoughts(given) ? thoughts.restore(given, asked.owner) : given
+    if (plan.mode === 'emulate') refuseInvalid(given, replyOptions.call)
+    const request = hidesThoughts(given) ? thoughts.restore(given, replyOptions.owner) : given
     // 3. The client's tools on the shelf, once
     const isShelved = plan.mode === 'shelve' && liftable !== undefined
     const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable, conversations) : undefined
-    await rest(asked.slice)
+    await rest(replyOptions.slice)
     const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
-    return { plan, deed, request, contract, shelved }
+    return { plan, outcome, request, contract, shelved }
   }
 
-  function searchingFor({ contract, deed, shelved }: Started, owner: string) {
+  function searchingFor({ contract, outcome, shelved }: Started, owner: string) {
     const onSearch = (names: readonly string[]) => {
-      deed.searches++
-      deed.loaded.push(...names)
+      outcome.searches++
+      outcome.loaded.push(...names)
     }
     if (!shelved) return startHosted(contract, rankers, onSearch)
     const remember: Parameters<typeof startHidden>[3] = (messages, searches) =>
@@ -171,11 +171,11 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
   }
 
   /** Threads are the upstream's business where it is asked as it is, or known to speak today's API. */
-  function isTheirs({ mode }: Plan, { model }: MessagesRequest, setting: Setting): boolean {
+  function leavesThreadsToUpstream({ mode }: Plan, { model }: MessagesRequest, setting: Setting): boolean {
     return mode === 'pass' && (setting.mode === 'pass' || upstream.wireFor(model).wire === 'native')
   }
 
-  function targetFor(plan: Plan, request: MessagesRequest, { call, owner }: Asked): Target {
+  function targetFor(plan: Plan, request: MessagesRequest, { call, owner }: ReplyOptions): Target {
     const { wire = 'append', mostTools } = plan
     return { upstream, wire, mostTools, owner, call: callFor(plan, request, call), wait: options.wait }
   }
@@ -190,39 +190,39 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
 
   return {
     upstream,
-    async reply(request, asked) {
-      const started = await start(request, asked)
-      const { plan, deed } = started
-      if (plan.mode === 'pass') return { deed, sampled: undefined }
-      asked.onDecided?.(deed)
+    async reply(request, replyOptions) {
+      const started = await start(request, replyOptions)
+      const { plan, outcome } = started
+      if (plan.mode === 'pass') return { outcome, sampled: undefined }
+      replyOptions.onDecided?.(outcome)
       // 4. The searches of this reply, shown or hidden
-      const searching: Searching = await searchingFor(started, asked.owner)
+      const searching: Searching = await searchingFor(started, replyOptions.owner)
       // 5. Samplings until the model has what it needs
       const measured = withoutCarriedIds(started.request)
       const meter = plan.mode === 'off' ? undefined : createMeter(measured, prices)
-      if (meter) deed.figures = meter.figures
-      await rest(asked.slice)
+      if (meter) outcome.figures = meter.figures
+      await rest(replyOptions.slice)
       const onRound: Job['onRound'] = (round, sent, isAccepted) => {
-        if (deed.rounds === 0) deed.toolsVisible = readingOf(round).visibleTools
+        if (outcome.rounds === 0) outcome.toolsVisible = readingOf(round).visibleTools
         if (!isAccepted) return
-        deed.rounds++
+        outcome.rounds++
         meter?.sent(sent)
       }
-      const target = targetFor(plan, request, asked)
+      const target = targetFor(plan, request, replyOptions)
       const sampled = await converse({ ...target, searching, onRound, onUsage: meter?.reported })
-      if ('refused' in sampled || !hidesThoughts(request)) return { deed, sampled }
-      return { deed, sampled: { ...sampled, events: thoughts.hide(sampled.events, asked.owner) } }
+      if ('refused' in sampled || !hidesThoughts(request)) return { outcome, sampled }
+      return { outcome, sampled: { ...sampled, events: thoughts.hide(sampled.events, replyOptions.owner) } }
     },
 
-    async count(request, asked) {
-      const started = await start(request, asked)
-      const { plan, deed } = started
-      if (plan.mode === 'pass') return { deed, answer: undefined }
-      const searching = await searchingFor(started, asked.owner)
+    async count(request, replyOptions) {
+      const started = await start(request, replyOptions)
+      const { plan, outcome } = started
+      if (plan.mode === 'pass') return { outcome, answer: undefined }
+      const searching = await searchingFor(started, replyOptions.owner)
       const whole = await searching.request()
-      deed.toolsVisible = readingOf(whole).visibleTools
-      const answer = await countBy(whole, targetFor(plan, request, asked))
-      return { deed, answer: answer ?? estimated(whole) }
+      outcome.toolsVisible = readingOf(whole).visibleTools
+      const answer = await countBy(whole, targetFor(plan, request, replyOptions))
+      return { outcome, answer: answer ?? estimated(whole) }
     },
   }
 }

@@ -49,9 +49,9 @@ export function createGuard({ address, keys, hosts, notify }: GuardOptions): Gua
     if (origin !== undefined && !names.has(hostName(origin.replace(/^[a-z-]+:\/\//i, ''))))
       throw refuse(403, 'permission_error', 'pages of other origins may not use this gateway')
     const headers = headersOf(incoming)
-    const guest = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
-    if (keys.length > 0) checkKey(networkOf(incoming), guest.key, presentedIn(headers))
-    return { ...guest, headers: forwarded(guest.headers, incoming) }
+    const client = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
+    if (keys.length > 0) checkKey(networkOf(incoming), client.key, presentedIn(headers))
+    return { ...client, headers: forwarded(client.headers, incoming) }
   }
 }
 

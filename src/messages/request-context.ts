@@ -15,16 +15,16 @@ export type RequestContext = {
   readonly path: string
   readonly gone: AbortSignal
   model: string | undefined
-  deed: RequestOutcome | undefined
+  outcome: RequestOutcome | undefined
   /** Why it failed, in the words that the client was told. */
   error: string | undefined
 }
 
-/** The model and the number of tools of a request that is passed on, at a glance: reading it would cost more than it does. */
-export function glance(chunks: readonly Buffer[]): { model: string | undefined; tools: number } {
-  const start = Buffer.concat(startOf(chunks)).toString('latin1', 0, GLANCE)
+/** The model and the number of tools of a request that is passed on, at a peekRequest: reading it would cost more than it does. */
+export function peekRequest(chunks: readonly Buffer[]): { model: string | undefined; tools: number } {
+  const start = Buffer.concat(startOf(chunks)).toString('latin1', 0, PEEK_BYTES)
   const last = Buffer.concat(startOf([...chunks].reverse()).reverse())
-  const model = MODEL.exec(start)?.[1] ?? MODEL.exec(last.toString('latin1', last.length - GLANCE))?.[1]
+  const model = MODEL.exec(start)?.[1] ?? MODEL.exec(last.toString('latin1', last.length - PEEK_BYTES))?.[1]
   let tools = 0
   let rest: Buffer = Buffer.alloc(0)
   for (const chunk of chunks) {
@@ -36,12 +36,12 @@ export function glance(chunks: readonly Buffer[]): { model: string | undefined; 
   return { model, tools }
 }
 
-/** As many chunks as a glance needs. */
+/** As many chunks as a peekRequest needs. */
 function startOf(chunks: readonly Buffer[]): Buffer[] {
   let size = 0
   const end = chunks.findIndex(({ length }) => {
     size += length
-    return size >= GLANCE
+    return size >= PEEK_BYTES
   })
   return chunks.slice(0, end < 0 ? chunks.length : end + 1)
 }
@@ -52,12 +52,19 @@ function countIn(bytes: Buffer): number {
   return count
 }
 
-const GLANCE = 4096
+const PEEK_BYTES = 4096
 const MODEL = /(?<!\\)"model"\s*:\s*"([\w.:@/[\]-]{1,200})"/
 const SCHEMA = Buffer.from('"input_schema"')
 
 /** What was done, for the headers of the answer. Figures are known only once a reply is over, so streams have none. */
-export function ours({ mode, wire, why, toolsGiven, toolsVisible, figures }: RequestOutcome): Headers {
+export function outcomeHeaders({
+  mode,
+  wire,
+  why,
+  toolsGiven,
+  toolsVisible,
+  figures,
+}: RequestOutcome): Headers {
   return {
     'x-toolshelf-mode': mode,
     'x-toolshelf-why': cut(why.replace(/[^\x20-\x7e]/g, '?'), 300).replace('…', '...'),
@@ -80,20 +87,20 @@ function figureHeaders(figures: Figures | undefined): Headers {
 
 export function record(
   metrics: Metrics,
-  { path, deed }: RequestContext,
+  { path, outcome }: RequestContext,
   status: number,
   milliseconds: number,
 ): void {
-  const mode = deed?.mode ?? 'none'
+  const mode = outcome?.mode ?? 'none'
   const endpoint = ['/v1/messages', '/v1/messages/count_tokens', '/v1/models'].includes(path) ? path : 'other'
   metrics.add('toolshelf_requests_total', { endpoint, mode, status: String(status) })
   metrics.add('toolshelf_request_seconds_total', { endpoint, mode }, milliseconds / 1000)
-  if (!deed) return
-  metrics.add('toolshelf_searches_total', { mode }, deed.searches)
-  metrics.add('toolshelf_rounds_total', { mode }, deed.rounds)
-  metrics.add('toolshelf_tools_offered_total', { mode }, deed.toolsGiven)
-  metrics.add('toolshelf_tools_visible_total', { mode }, deed.toolsVisible)
-  recordFigures(metrics, mode, deed.figures())
+  if (!outcome) return
+  metrics.add('toolshelf_searches_total', { mode }, outcome.searches)
+  metrics.add('toolshelf_rounds_total', { mode }, outcome.rounds)
+  metrics.add('toolshelf_tools_offered_total', { mode }, outcome.toolsGiven)
+  metrics.add('toolshelf_tools_visible_total', { mode }, outcome.toolsVisible)
+  recordFigures(metrics, mode, outcome.figures())
 }
 
 function recordFigures(metrics: Metrics, mode: string, figures: Figures | undefined): void {

@@ -13,10 +13,14 @@ import { maskedHeaders, maskingStream, passedOn, UpstreamError, written } from '
 export function sendAnswer(
   outgoing: ServerResponse,
   { status, headers, body }: Answer,
-  ours: Headers = {},
+  extraHeaders: Headers = {},
 ): void {
   if (outgoing.destroyed) return
-  outgoing.writeHead(status, { ...headers, ...ours, 'content-length': String(Buffer.byteLength(body)) })
+  outgoing.writeHead(status, {
+    ...headers,
+    ...extraHeaders,
+    'content-length': String(Buffer.byteLength(body)),
+  })
   const { req: incoming } = outgoing
   if (incoming.complete) {
     outgoing.end(body)
@@ -31,14 +35,14 @@ export function sendAnswer(
 export function sendOn(
   outgoing: ServerResponse,
   incoming: IncomingMessage,
-  ours: Headers,
+  extraHeaders: Headers,
   secrets: readonly string[] = [],
 ): Promise<void> {
   const { headers, body } = secrets.length === 0 ? asItIs(incoming) : withMask(incoming, secrets)
   return new Promise((resolve) => {
     outgoing.once('close', resolve)
     if (outgoing.destroyed) return resolve()
-    outgoing.writeHead(incoming.statusCode ?? 502, { ...headers, ...ours })
+    outgoing.writeHead(incoming.statusCode ?? 502, { ...headers, ...extraHeaders })
     // Bytes that come with the head go out with it; a model that thinks first shows at least the head.
     const head = setImmediate(() => outgoing.flushHeaders())
     for (const begun of ['data', 'end', 'close']) incoming.once(begun, () => clearImmediate(head))
@@ -94,9 +98,9 @@ export async function sendMessage(
 }
 
 /** What went wrong, as an answer, or as the last event of a stream that has begun. */
-export function sendFailure(outgoing: ServerResponse, error: unknown, ours: Headers = {}): Answer {
+export function sendFailure(outgoing: ServerResponse, error: unknown, extraHeaders: Headers = {}): Answer {
   const answer = answerFor(error)
-  if (!outgoing.headersSent) sendAnswer(outgoing, answer, ours)
+  if (!outgoing.headersSent) sendAnswer(outgoing, answer, extraHeaders)
   else if (!outgoing.writableEnded) outgoing.end(written(asEvent(answer)))
   return answer
 }

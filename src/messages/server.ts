@@ -9,7 +9,7 @@ import { createGuard, type Key } from './guard.ts'
 import { createBodyMemory } from './held-bytes.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { AUTO, type Setting } from './plan.ts'
-import { ours, type RequestContext, record } from './request-context.ts'
+import { outcomeHeaders, type RequestContext, record } from './request-context.ts'
 import { sendFailure } from './respond.ts'
 
 export type ServeOptions = {
@@ -48,7 +48,7 @@ export type Done = {
   readonly status: number
   readonly milliseconds: number
   readonly model: string | undefined
-  readonly deed: RequestOutcome | undefined
+  readonly outcome: RequestOutcome | undefined
   /** Why it failed, in the words that the client was told. */
   readonly error: string | undefined
 }
@@ -92,21 +92,21 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const often = { connectionsCheckingInterval: Math.min(patience, 30_000) }
   const server = createServer(
     { ...limits, ...often },
-    (incoming, outgoing) => void visited(incoming, outgoing),
+    (incoming, outgoing) => void handleRequest(incoming, outgoing),
   )
-  async function visited(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const started = performance.now()
     const address = addressOf(incoming)
     const path = address?.pathname ?? ''
     const gone = new AbortController()
-    const visit: RequestContext = {
+    const context: RequestContext = {
       incoming,
       outgoing,
       address,
       path,
       gone: gone.signal,
       model: undefined,
-      deed: undefined,
+      outcome: undefined,
       error: undefined,
     }
     const over = metrics.begin()
@@ -119,15 +119,17 @@ export async function serve(options: ServeOptions): Promise<Served> {
       over()
       const milliseconds = performance.now() - started
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
-      const { model, deed, error } = visit
-      record(metrics, visit, status, milliseconds)
-      onDone({ method: incoming.method ?? '', path, status, milliseconds, model, deed, error })
+      const { model, outcome, error } = context
+      record(metrics, context, status, milliseconds)
+      onDone({ method: incoming.method ?? '', path, status, milliseconds, model, outcome, error })
     })
     try {
-      await answer(visit)
+      await answer(context)
     } catch (error) {
       if (gone.signal.aborted) return
-      visit.error = reasonIn(sendFailure(outgoing, error, visit.deed ? ours(visit.deed) : {}).body)
+      context.error = reasonIn(
+        sendFailure(outgoing, error, context.outcome ? outcomeHeaders(context.outcome) : {}).body,
+      )
     }
   }
 

@@ -39,14 +39,20 @@ export async function served(
 
 /** The model's own words over HTTP, with nothing of a gateway between: the oracle sees every request. */
 function bare(upstream: Upstream): MessagesGateway {
-  const deed = (): RequestOutcome => ({
+  const outcome = (): RequestOutcome => ({
     ...{ mode: 'pass', wire: undefined, why: 'bare', loaded: [] },
     ...{ toolsGiven: 0, toolsVisible: 0, searches: 0, rounds: 0, figures: () => undefined },
   })
   return {
     upstream,
-    reply: async (request, { call }) => ({ deed: deed(), sampled: await upstream.sample(request, call) }),
-    count: async (request, { call }) => ({ deed: deed(), answer: await upstream.countTokens(request, call) }),
+    reply: async (request, { call }) => ({
+      outcome: outcome(),
+      sampled: await upstream.sample(request, call),
+    }),
+    count: async (request, { call }) => ({
+      outcome: outcome(),
+      answer: await upstream.countTokens(request, call),
+    }),
   }
 }
 

@@ -127,8 +127,8 @@ function expected(bills: readonly Bill[], asked: Fields, at: number): Partial<Fi
 function check(done: readonly Done[], bills: readonly Bill[], asked: readonly Fields[], at: number): void {
   let from = 0
   expect(done).toHaveLength(asked.length)
-  for (const [index, { deed }] of done.entries()) {
-    const figures = deed?.figures()
+  for (const [index, { outcome }] of done.entries()) {
+    const figures = outcome?.figures()
     const own = bills.slice(from, from + (figures?.rounds ?? 0))
     from += own.length
     expect(figures).toEqual(
@@ -163,7 +163,7 @@ async function playAll(wire: Kind, talks: readonly Talk[]): Promise<void> {
     ),
   )
   const counted = done.filter(({ path }) => path.endsWith('count_tokens'))
-  expect(counted.every(({ deed }) => deed?.figures() === undefined)).toBe(true)
+  expect(counted.every(({ outcome }) => outcome?.figures() === undefined)).toBe(true)
   for (const [at] of talks.entries())
     check(
       replies(at),
@@ -172,7 +172,7 @@ async function playAll(wire: Kind, talks: readonly Talk[]): Promise<void> {
       at,
     )
   const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
-  const figures = done.flatMap(({ deed }) => deed?.figures() ?? [])
+  const figures = done.flatMap(({ outcome }) => outcome?.figures() ?? [])
   const sum = (field: 'tokensWithout' | 'tokensSaved' | 'dollarsSaved') =>
     total(figures.map((one) => one[field] ?? 0))
   expect(valueIn(metrics, 'tokens_with_total')).toBe(total(bills.map(({ tokens }) => tokens)))

@@ -65,7 +65,7 @@ describe.each(kinds)('on %s, over random conversations', (wire) => {
       const off = await start(plain.upstream, { mode: 'off' })
       const prompts = uses.map((use) => `use mcp__g__make_${use % count}`)
       await converse(gateway, tools(count), prompts, async (body) => void (await reply(off, body)))
-      const figures = done.map(({ deed }) => deed?.figures())
+      const figures = done.map(({ outcome }) => outcome?.figures())
       expect(figures.every((one) => one && !one.isEstimated)).toBe(true)
       expect(sum(figures, 'tokensWith')).toBe(inputOf(shelving.usages))
       expect(sum(figures, 'tokensWithout')).toBe(inputOf(plain.usages))
@@ -87,7 +87,7 @@ describe.each(kinds)('on %s, over random conversations', (wire) => {
     const deferred = tools(8).map((one) => ({ ...one, defer_loading: true }))
     await converse(gateway, [hosted('bm25'), ...deferred], prompts)
     await converse(off, tools(8), prompts)
-    const figures = done.map(({ deed }) => deed?.figures())
+    const figures = done.map(({ outcome }) => outcome?.figures())
     expect(sum(figures, 'tokensWith')).toBe(inputOf(emulating.usages))
     expect(sum(figures, 'tokensWithout')).toBe(inputOf(plain.usages))
   })
@@ -100,7 +100,7 @@ describe('what is counted', () => {
     const done: Done[] = []
     const { upstream } = counting(script, 'append', count)
     await reply(await start(upstream, { mode: 'shelve', onDone: (each) => done.push(each) }), body)
-    return done[0]?.deed?.figures()
+    return done[0]?.outcome?.figures()
   }
 
   it('a search is an extra round trip, and its output stands beside', async () => {
@@ -119,7 +119,7 @@ describe('what is counted', () => {
     const { status } = await post(gateway, body, { path: COUNT })
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
     expect(status).toBe(200)
-    expect(done[0]?.deed?.figures()).toBeUndefined()
+    expect(done[0]?.outcome?.figures()).toBeUndefined()
     expect(metrics).not.toMatch(/^toolshelf_tokens_\w+\{/m)
   })
 
@@ -156,7 +156,7 @@ describe('what is counted', () => {
     const done: Done[] = []
     const upstream = createChatUpstream({ url })
     await reply(await start(upstream, { mode: 'shelve', onDone: (each) => done.push(each) }), one)
-    expect(done[0]?.deed?.figures()).toMatchObject({ tokensWith: 100, isEstimated: false })
+    expect(done[0]?.outcome?.figures()).toMatchObject({ tokensWith: 100, isEstimated: false })
   })
 
   it('headers, metrics and the log hold the same figures', async () => {
@@ -165,7 +165,7 @@ describe('what is counted', () => {
     const gateway = await start(upstream, { mode: 'shelve', onDone: (each) => done.push(each) })
     const { headers } = await post(gateway, { ...one, model: 'claude-sonnet-5-5' })
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
-    const figures = done[0]?.deed?.figures()
+    const figures = done[0]?.outcome?.figures()
     expect(figures?.tokensWith).toBe(inputOf(usages))
     expect(headers.get('x-toolshelf-tokens-saved')).toBe(String(figures?.tokensSaved))
     expect(headers.get('x-toolshelf-tokens-with')).toBe(String(figures?.tokensWith))
@@ -193,7 +193,7 @@ describe('money', () => {
     const done: Done[] = []
     const { upstream } = counting(script, 'append', count)
     await reply(await start(upstream, { mode: 'shelve', onDone: (each) => done.push(each) }), body)
-    return done[0]?.deed?.figures() as Figures
+    return done[0]?.outcome?.figures() as Figures
   }
   /** Input of Sonnet 5.5 costs 2 dollars a million, a cache write 2.5, a cache read 0.1, and output 10. */
   const paid = (tokens: number, price: number) => (tokens * price) / 1_000_000

@@ -69,7 +69,7 @@ test.each(['/v1/messages', '/v1/messages/count_tokens'])(
       path,
       status: 200,
       model: 'some-model',
-      deed: { mode: 'pass', toolsGiven: 2 },
+      outcome: { mode: 'pass', toolsGiven: 2 },
     })
   },
 )
@@ -77,7 +77,7 @@ test.each(['/v1/messages', '/v1/messages/count_tokens'])(
 test('what cannot be read is the upstream’s to judge', async () => {
   const { answer, seen, done } = await post('/v1/messages', '{"model": ')
   expect({ answer, seen }).toEqual({ answer: '{"from":"upstream"}', seen: '{"model": ' })
-  expect(done).toMatchObject({ status: 200, model: undefined, deed: { mode: 'pass', toolsGiven: 0 } })
+  expect(done).toMatchObject({ status: 200, model: undefined, outcome: { mode: 'pass', toolsGiven: 0 } })
 })
 
 test('a compressed body is passed on as it is', async () => {

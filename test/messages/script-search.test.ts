@@ -173,7 +173,7 @@ describe('the bridge', () => {
       [`CallTool {"name":"${ISSUE}","arguments":{"title":"x"}}`],
       [`Filed.\n${OFFLINE_NOTE}`],
     ])
-    expect(seen.map(({ deed }) => deed)).toEqual([
+    expect(seen.map(({ action }) => action)).toEqual([
       'calls ToolSearch',
       'calls CallTool',
       'says its piece (end_turn)',

@@ -33,7 +33,7 @@ export type Seen = {
   readonly segments: readonly Segment[]
   readonly tokens: number
   /** In a few words. */
-  readonly deed: string
+  readonly action: string
   /** Why the API would not have taken the request. */
   readonly refused?: string
 }
@@ -41,13 +41,13 @@ export type Seen = {
 export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
   const { script, name = 'script', wire, onRequest } = options
   const failed = createRecent<number>(MOST_FAILURES)
-  const observe = (request: MessagesRequest, deed: string, refused?: string) =>
+  const observe = (request: MessagesRequest, action: string, refused?: string) =>
     onRequest?.({
       request,
       visible: visibleTools(request),
       segments: render(request),
       tokens: countTokens(request),
-      deed,
+      action,
       ...(refused === undefined ? {} : { refused }),
     })
 
@@ -127,8 +127,8 @@ function modelList(models: readonly string[]): Fields {
 function deedOf(reply: Reply): string {
   if ('failure' in reply) return `fails with ${reply.failure.status}`
   const calls = reply.content.filter(({ type }) => type === 'tool_use').map(({ name }) => textOf(name))
-  const deed = calls.length > 0 ? `calls ${calls.join(', ')}` : `says its piece (${reply.stop})`
-  return reply.isCut ? `${deed}, cut off` : deed
+  const action = calls.length > 0 ? `calls ${calls.join(', ')}` : `says its piece (${reply.stop})`
+  return reply.isCut ? `${action}, cut off` : action
 }
 
 function messageOf(

@@ -60,15 +60,15 @@ async function listen(gateway: MessagesGateway, { mode = 'auto', ...options }: O
 
 /** An upstream's own words over HTTP, with nothing of a gateway between. */
 export function expose(upstream: Upstream): Promise<Started> {
-  const deed: RequestOutcome = {
+  const outcome: RequestOutcome = {
     ...{ mode: 'pass' as const, wire: undefined, why: 'nothing is done', loaded: [] },
     ...{ toolsGiven: 0, toolsVisible: 0, searches: 0, rounds: 0, figures: () => undefined },
   }
   return listen(
     {
       upstream,
-      reply: async (request, { call }) => ({ deed, sampled: await upstream.sample(request, call) }),
-      count: async (request, { call }) => ({ deed, answer: await upstream.countTokens(request, call) }),
+      reply: async (request, { call }) => ({ outcome, sampled: await upstream.sample(request, call) }),
+      count: async (request, { call }) => ({ outcome, answer: await upstream.countTokens(request, call) }),
     },
     {},
   )
