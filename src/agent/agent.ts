@@ -9,13 +9,20 @@ import {
   type ToolUse,
 } from '../core/index.ts'
 import { type Fields, textOf } from '../lib/index.ts'
-import { type Asked, ask, faultOf } from './ask.ts'
+import { callModel, faultOf, type ModelOutcome } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
-import { asMessages, loadedBy, messageOf, runCalls, unanswered, whenAborted } from './run-calls.ts'
-import { isSomething, sendable, withoutOpenSearches, withoutRefused } from './sendable.ts'
+import {
+  asMessages,
+  errorMessage,
+  loadedBy,
+  resultsForOpenCalls,
+  runCalls,
+  whenAborted,
+} from './run-calls.ts'
+import { isSomething, toSendable, withoutOpenSearches, withoutRefused } from './sendable.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason } from './types.ts'
-import { usageOf } from './usage.ts'
+import { replyUsage } from './usage.ts'
 
 const MAX_TOKENS = 8192
 const MAX_STEPS = 200
@@ -60,9 +67,9 @@ export function createAgent(options: AgentOptions): Agent {
     onHistory({ type: 'replace', messages })
   }
 
-  async function* askModel(signal: AbortSignal): AsyncGenerator<AgentEvent, Asked> {
+  async function* askModel(signal: AbortSignal): AsyncGenerator<AgentEvent, ModelOutcome> {
     const request = { model, max_tokens: maxTokens, ...(system ? { system } : {}), messages }
-    return yield* ask(request as never, { client, shelf, retries, wait, cacheMarks }, signal)
+    return yield* callModel(request as never, { client, shelf, retries, wait, cacheMarks }, signal)
   }
 
   async function* compact(
@@ -100,7 +107,7 @@ export function createAgent(options: AgentOptions): Agent {
       return await Promise.race([help(), stop.happened])
     } catch (error) {
       if (!signal.aborted)
-        yield { type: 'notice', text: `The message goes out as it is: ${messageOf(error)}` }
+        yield { type: 'notice', text: `The message goes out as it is: ${errorMessage(error)}` }
       return []
     } finally {
       stop.forget()
@@ -144,8 +151,8 @@ export function createAgent(options: AgentOptions): Agent {
       }
       const { reply, isReadable } = asked
       adopt(asked.messages as readonly Message[])
-      const content = sendable(reply.content, messages)
-      const usage = usageOf(reply)
+      const content = toSendable(reply.content, messages)
+      const usage = replyUsage(reply)
       used = usage.input + usage.cached + usage.output
       const stopReason = textOf(reply.stop_reason)
       if (content.length > 0) append({ role: 'assistant', content })
@@ -177,7 +184,7 @@ export function createAgent(options: AgentOptions): Agent {
       }
       try {
         adopt(withoutOpenSearches(messages))
-        append(...unanswered(messages.at(-1)))
+        append(...resultsForOpenCalls(messages.at(-1)))
         const added = yield* helped(async () => (await enrich?.(text, { messages })) ?? [], signal)
         const texts = [...added, text].map((one) => ({ type: 'text', text: one.toWellFormed() }))
         const blocks = texts.filter(isSomething)
@@ -186,7 +193,7 @@ export function createAgent(options: AgentOptions): Agent {
         yield* load(yield* helped(() => preload(text), signal))
         yield { type: 'end', ...(yield* steps(signal)) }
       } catch (error) {
-        yield { type: 'end', reason: 'failed', error: messageOf(error) }
+        yield { type: 'end', reason: 'failed', error: errorMessage(error) }
       } finally {
         task = undefined
       }

@@ -6,7 +6,7 @@ import { cut, type Fields, fieldsOf, textOf } from '../lib/index.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import type { AgentEvent, Client } from './types.ts'
 import { unreachable } from './unreachable.ts'
-import { usageOf } from './usage.ts'
+import { replyUsage } from './usage.ts'
 
 export type Asking = {
   readonly client: Client
@@ -18,7 +18,7 @@ export type Asking = {
 }
 
 /** What came of it. Of a reply that is not readable, some call's input is lost. `messages` is the history as it was sent, with the shelf's notes. */
-export type Asked =
+export type ModelOutcome =
   | { readonly reply: Fields; readonly isReadable: boolean; readonly messages: Prepared['messages'] }
   | { readonly error: ModelError; readonly said: string }
 
@@ -26,11 +26,11 @@ export type ModelError = { readonly kind: Kind; readonly message: string }
 
 type Kind = 'stopped' | 'too-long' | 'image' | 'thinking' | 'cache-marks' | 'failed'
 
-export async function* ask(
+export async function* callModel(
   request: RequestLike,
   { client, shelf, retries, wait, cacheMarks }: Asking,
   signal: AbortSignal,
-): AsyncGenerator<AgentEvent, Asked> {
+): AsyncGenerator<AgentEvent, ModelOutcome> {
   let prepared = await shelf.prepare(request)
   const address = textOf(fieldsOf(client).baseURL)
   let isRecovered = false
@@ -53,8 +53,8 @@ export async function* ask(
       throw new Error(brokenOff(reply, address))
     } catch (error) {
       const broken = collector.message()
-      const said = spoken(broken)
-      if (broken.type !== undefined) yield { type: 'broken-off', usage: usageOf(broken) }
+      const said = textOfReply(broken)
+      if (broken.type !== undefined) yield { type: 'broken-off', usage: replyUsage(broken) }
       if (signal.aborted) return { error: { kind: 'stopped', message: 'stopped' }, said }
       const fault = faultOf(error, address)
       if (fault.kind === 'cache-marks' && !cacheMarks.isRefused) {
@@ -99,7 +99,7 @@ function pieceOf({ type, delta }: StreamEvent): AgentEvent | undefined {
 }
 
 /** What a reply says, without what it thinks and calls. */
-export function spoken({ content }: Fields): string {
+export function textOfReply({ content }: Fields): string {
   const blocks = Array.isArray(content) ? content.map(fieldsOf) : []
   return blocks.map(({ text }) => textOf(text)).join('')
 }

@@ -3,7 +3,7 @@ import type { Message, Shelf } from '../core/index.ts'
 import { createCollector, FEWEST_CHARACTERS_PER_TOKEN } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { type Fields, textOf, toJson } from '../lib/index.ts'
-import { eventsFrom, faultOf, spoken } from './ask.ts'
+import { eventsFrom, faultOf, textOfReply } from './ask.ts'
 import type { Client } from './types.ts'
 
 export type Compacting = {
@@ -102,5 +102,5 @@ async function textFrom(answer: unknown): Promise<string> {
   const stopReason = textOf(reply.stop_reason)
   if (stopReason === '') throw new Error('the summary broke off')
   if (stopReason === 'refusal') throw new Error('the model refused to write a summary')
-  return spoken(reply)
+  return textOfReply(reply)
 }

@@ -20,13 +20,13 @@ export * from './skills/index.ts'
 export { agentTool, type Shared } from './sub-agent.ts'
 export { builtInTools, kinds } from './tools/index.ts'
 export {
-  type Entry,
   mendTranscript,
   openTranscript,
-  readEntries,
   readTranscript,
+  readTranscriptEntries,
   type Saved,
   type Transcript,
+  type TranscriptEntry,
 } from './transcript.ts'
 export type {
   Agent,
@@ -36,14 +36,14 @@ export type {
   Client,
   EndReason,
   HistoryChange,
-  Input,
   Permission,
   PermissionRequest,
+  PermissionVerdict,
   Runner,
-  Sent,
+  SentRequest,
+  TokenUsage,
   ToolContext,
-  Usage,
-  Verdict,
+  ToolInput,
 } from './types.ts'
 export { addUsage, noUsage } from './usage.ts'
 export { createUsing, type Using, type UsingOptions } from './using/index.ts'

@@ -15,7 +15,7 @@ import {
 import { type Message, SEARCH_TOOL, type Shelf } from '../core/index.ts'
 import { hasCacheMarks, readingOf } from '../core/oracle/index.ts'
 import { listOf } from '../lib/index.ts'
-import type { AgentEvent, Sent, Usage } from './types.ts'
+import type { AgentEvent, SentRequest, TokenUsage } from './types.ts'
 import { billedBy } from './usage.ts'
 
 export type AgentMeter = {
@@ -33,7 +33,7 @@ export type AgentMeterOptions = {
   /** A model whose price counts, in place of the one that was asked. */
   readonly pricedAs?: string
   /** How a sampling was billed, in place of what its usage says. */
-  readonly bill?: (request: object, usage: Usage) => Sampling['billed']
+  readonly bill?: (request: object, usage: TokenUsage) => Sampling['billed']
 }
 
 /** A request that the agent would have made without tool search, as far as it has come. */
@@ -57,7 +57,7 @@ export function createAgentMeter(options: AgentMeterOptions): AgentMeter {
   const main = newLane()
   let total = noFigures
 
-  function begin(lane: Lane, { request }: Sent): void {
+  function begin(lane: Lane, { request }: SentRequest): void {
     lane.sent = request
     if (lane.going) return
     const definitions = shelf.tools().pool.tools.map(({ definition }) => definition)

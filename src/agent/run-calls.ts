@@ -14,7 +14,7 @@ import { fieldsOf, textOf } from '../lib/index.ts'
 import type { Access } from './accesses.ts'
 import { createChannel } from './channel.ts'
 import type { FileChange } from './diff.ts'
-import type { AgentEvent, AgentTool, Permission, Runner, Verdict } from './types.ts'
+import type { AgentEvent, AgentTool, Permission, PermissionVerdict, Runner } from './types.ts'
 
 export type Running = {
   readonly shelf: Shelf
@@ -85,7 +85,7 @@ async function resultOf(
     return await Promise.race([work, stop.happened])
   } catch (error) {
     if (signal.aborted) return refuse(isStarted ? STOPPED : NEVER_RUN)
-    return refuse(`The tool failed: ${messageOf(error)}`)
+    return refuse(`The tool failed: ${errorMessage(error)}`)
   } finally {
     stop.forget()
   }
@@ -133,7 +133,7 @@ async function execute(
 }
 
 /** Anything but a clear yes is a no, whatever a host's function returns. */
-function refusalIn(verdict: Verdict): string | undefined {
+function refusalIn(verdict: PermissionVerdict): string | undefined {
   if (verdict === true || typeof fieldsOf(verdict).isHidden === 'function') return undefined
   return textOf(verdict) || 'The user refused this call.'
 }
@@ -157,7 +157,7 @@ export function whenAborted(signal: AbortSignal): { happened: Promise<never>; fo
 }
 
 /** The results of calls that a session ended in the middle of, as a message; none where nothing is open. */
-export function unanswered(
+export function resultsForOpenCalls(
   message: Message | undefined,
   answered: (id: unknown) => boolean = () => false,
 ): Message[] {
@@ -187,6 +187,6 @@ export function asMessages(call: ToolUse, result: ToolResult): [Message, Message
 }
 
 /** Anything may be thrown, not only errors. */
-export function messageOf(error: unknown): string {
+export function errorMessage(error: unknown): string {
   return textOf(fieldsOf(error).message) || String(error)
 }

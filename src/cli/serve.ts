@@ -3,11 +3,11 @@
 import type { Figures } from '../core/figures/index.ts'
 import { dollars } from '../core/figures/index.ts'
 import { oneLine } from '../lib/index.ts'
-import type { Key } from '../messages/index.ts'
+import type { ClientKey } from '../messages/index.ts'
 import {
   createMessagesGateway,
   createMetrics,
-  type Done,
+  type RequestRecord,
   readSetting,
   type Setting,
   serve as serveMessages,
@@ -174,7 +174,7 @@ function welcome(url: string, upstream: Upstream, setting: Setting): string {
 }
 
 /** One line a request: what came, what was done, what it saved. */
-function line({ method, path, status, milliseconds, model, outcome, error }: Done): string {
+function line({ method, path, status, milliseconds, model, outcome, error }: RequestRecord): string {
   const time = `${Math.round(milliseconds)} ms`
   const failed = error === undefined ? '' : ` failed: ${oneLine(error, LONGEST_REASON)}`
   if (!outcome) return `${status} ${method} ${path} ${time}${failed}`
@@ -201,7 +201,7 @@ const LONGEST_LINE = 2000
 const LONGEST_NAME = 200
 const LONGEST_REASON = 300
 
-function inJson({ outcome, milliseconds, model, ...rest }: Done): string {
+function inJson({ outcome, milliseconds, model, ...rest }: RequestRecord): string {
   const time = new Date().toISOString()
   const words = {
     time,
@@ -260,7 +260,7 @@ function readWire(input: Input): UpstreamWire | undefined {
 }
 
 /** Keys that clients must have: `secret`, `secret=mode` or `secret=mode+header`, with commas between them. */
-function readKeys(input: Input, environment: NodeJS.ProcessEnv): Key[] {
+function readKeys(input: Input, environment: NodeJS.ProcessEnv): ClientKey[] {
   const given = input.text('key') ?? environment.TOOLSHELF_KEY ?? ''
   return given
     .split(',')

@@ -1,12 +1,12 @@
 // What each endpoint does with a request: read it, let the gateway answer or forward it, and write what comes.
 import { createHash } from 'node:crypto'
 import { isFields } from '../lib/index.ts'
-import { type BodyLimits, flowOf, readBody } from './body.ts'
-import { newRequestId, Refusal, reasonIn, refuse } from './errors.ts'
+import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
+import { newRequestId, RefusedRequest, reasonIn, refuseRequest } from './errors.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
 import type { Forwarding } from './forwarding.ts'
 import { type MessagesGateway, newOutcome, type ReplyOptions, type RequestOutcome } from './gateway.ts'
-import type { AuthenticatedClient, Guard } from './guard.ts'
+import type { AuthenticatedClient, RequestGuard } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
 import type { Metrics } from './metrics.ts'
 import { readSetting, type Setting } from './plan.ts'
@@ -14,14 +14,22 @@ import { createRequestReader } from './read-request.ts'
 import { outcomeHeaders, peekRequest, type RequestContext } from './request-context.ts'
 import { sendAnswer, sendMessage, sendOn } from './respond.ts'
 import { createScheduler } from './scheduler.ts'
-import type { Answer, Call, Fields, Headers, MessagesRequest, Origin, StreamEvent } from './types.ts'
+import type {
+  Fields,
+  Headers,
+  HttpAnswer,
+  MessagesRequest,
+  StreamEvent,
+  UpstreamCall,
+  UpstreamOrigin,
+} from './types.ts'
 import { below, type Flow, open, withoutSearchBetas } from './upstream/index.ts'
 
 export type EndpointOptions = {
   readonly gateway: MessagesGateway
   readonly setting: Setting
   readonly metrics: Metrics
-  readonly guard: Guard
+  readonly guard: RequestGuard
   /** Requests that are forwarded beside those that are answered here. */
   readonly forwarding: Forwarding
   readonly mostBody: number
@@ -40,13 +48,13 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
 
   async function answer(context: RequestContext): Promise<void> {
     const { incoming, path } = context
-    if (!context.address) throw refuse(400, 'invalid_request_error', 'this is no address')
+    if (!context.address) throw refuseRequest(400, 'invalid_request_error', 'this is no address')
     const client = path === '/health' || path === '/api/hello' ? undefined : guard(incoming)
     const endpoint = endpoints[`${incoming.method} ${path}`]
     if (endpoint) return endpoint(context, client ?? NOBODY)
     const isForwarded = forwarding(incoming.method ?? '', path)
     if (client && upstream.origin && isForwarded) return passThrough(context, client, upstream.origin)
-    throw refuse(404, 'not_found_error', `there is nothing at ${incoming.method} ${path}`)
+    throw refuseRequest(404, 'not_found_error', `there is nothing at ${incoming.method} ${path}`)
   }
 
   const endpoints: {
@@ -85,7 +93,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
       const { outcome, sampled } = await gateway.reply(request, { ...replyOptions, onDecided })
       context.outcome = outcome
       if (!sampled) return await forward(context, originOf(), passedCall(request, replyOptions), body)
-      if ('refused' in sampled) throw new Refusal(sampled.refused)
+      if ('refused' in sampled) throw new RefusedRequest(sampled.refused)
       onDecided(outcome)
       const id = newRequestId()
       const headers = () => ({ 'request-id': id, ...sampled.headers, ...outcomeHeaders(outcome) })
@@ -108,7 +116,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
   }
 
   /** Betas of tool search stay here, unless the upstream knows it or is to be asked as it is. */
-  function passedCall({ model }: MessagesRequest, { setting, call }: ReplyOptions): Call {
+  function passedCall({ model }: MessagesRequest, { setting, call }: ReplyOptions): UpstreamCall {
     const takesAll = setting.mode === 'pass' || upstream.wireFor(model).wire === 'native'
     return takesAll ? call : { ...call, headers: withoutSearchBetas(call.headers) }
   }
@@ -132,7 +140,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
   }
 
   /** A body's bytes count until its request is over. */
-  function limitsFor({ gone }: RequestContext, owner: string): BodyLimits {
+  function limitsFor({ gone }: RequestContext, owner: string): RequestBodyLimits {
     const held = bodyMemory.hold(owner)
     gone.addEventListener('abort', held.release, { once: true })
     return { maxBytes: mostBody, held }
@@ -144,13 +152,13 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     if (given === undefined) return key?.setting ?? setting
     const requested = readSetting(String(given))
     if (key?.setting && !key.mayChoose && !isSame(requested, key.setting))
-      throw refuse(
+      throw refuseRequest(
         403,
         'permission_error',
         `this key is fixed to the mode "${key.setting.mode}"; leave out the header x-toolshelf-mode`,
       )
     if (!requested || (requested.mode === 'pass' && !upstream.origin))
-      throw refuse(
+      throw refuseRequest(
         400,
         'invalid_request_error',
         `x-toolshelf-mode is "${String(given).slice(0, 40)}"; use auto, auto:N, emulate, shelve, off${upstream.origin ? ' or pass' : ''}`,
@@ -158,7 +166,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     return requested
   }
 
-  function originOf(): Origin {
+  function originOf(): UpstreamOrigin {
     if (!upstream.origin) throw new Error('this upstream takes no requests as they are')
     return upstream.origin
   }
@@ -170,7 +178,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     body: Buffer,
   ): Promise<void> {
     if (upstream.origin) return forward(context, upstream.origin, callFor(context, client), body)
-    throw refuse(
+    throw refuseRequest(
       400,
       'invalid_request_error',
       'a request needs "model", a string, and "messages", a list of objects; "tools" is one, too',
@@ -193,7 +201,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
   async function passThrough(
     context: RequestContext,
     client: AuthenticatedClient,
-    origin: Origin,
+    origin: UpstreamOrigin,
   ): Promise<void> {
     const hasBody = context.incoming.method !== 'GET' && context.incoming.method !== 'HEAD'
     const limits = hasBody ? limitsFor(context, ownerOf(client)) : undefined
@@ -218,8 +226,8 @@ const NOBODY: AuthenticatedClient = { headers: {}, key: undefined }
 
 async function forward(
   context: RequestContext,
-  { url, credentials, secrets = [] }: Origin,
-  call: Call,
+  { url, credentials, secrets = [] }: UpstreamOrigin,
+  call: UpstreamCall,
   body: Buffer | Flow | undefined,
 ): Promise<void> {
   const { incoming, outgoing, address, path, outcome } = context
@@ -248,7 +256,7 @@ async function* watched(
   }
 }
 
-function callFor({ gone }: RequestContext, { headers }: AuthenticatedClient): Call {
+function callFor({ gone }: RequestContext, { headers }: AuthenticatedClient): UpstreamCall {
   return { headers, signal: gone }
 }
 
@@ -264,7 +272,7 @@ function refuseTooMany({ messages }: Fields): void {
   const count = Array.isArray(messages) ? messages.length : 0
   if (count <= MOST_MESSAGES) return
   const message = `messages: at most ${MOST_MESSAGES} are taken, but there are ${count}`
-  throw refuse(400, 'invalid_request_error', message)
+  throw refuseRequest(400, 'invalid_request_error', message)
 }
 
 function areFields(value: unknown): boolean {
@@ -277,7 +285,7 @@ function ownerOf({ headers, key }: AuthenticatedClient): string {
   return createHash('sha256').update(JSON.stringify(credentials)).digest('base64')
 }
 
-function document(value: unknown): Answer {
+function document(value: unknown): HttpAnswer {
   const body = value === '' ? '' : JSON.stringify(value)
   return { status: 200, headers: { 'content-type': 'application/json' }, body }
 }

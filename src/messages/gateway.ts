@@ -8,30 +8,30 @@ import { parseBetas } from '../lib/index.ts'
 import { startTimer } from '../node/index.ts'
 import { rankers as rankersByName } from '../rankers/index.ts'
 import { usesDeferral } from './contract.ts'
-import { refuse } from './errors.ts'
+import { refuseRequest } from './errors.ts'
 import { createHiddenThoughts } from './hidden-thoughts.ts'
 import type { HostedRankers } from './hosted/index.ts'
 import { startHosted } from './hosted/index.ts'
 import { createMeter } from './meter.ts'
 import {
   asksForShelving,
-  decide,
-  type Facts,
   type GatewayMode,
-  type Plan,
+  type PlanFacts,
+  planRequest,
+  type RequestPlan,
   type Setting,
   type ShelvingFacts,
   whyNotShelved,
   wireFor,
 } from './plan.ts'
 import { converse, type Job } from './rounds.ts'
-import { count as countBy, type Target, type Wait } from './sampling.ts'
+import { countUpstream, type Target, type Wait } from './sampling.ts'
 import { rest, type Slice } from './scheduler.ts'
 import type { Searching } from './search-strategy.ts'
 import {
   createClientShelves,
   createConversations,
-  createMemory,
+  createSearchMemory,
   hasTraces,
   isBound,
   isRestored,
@@ -44,7 +44,7 @@ import {
   withDroppedThinking,
   withoutCarriedIds,
 } from './shelve/index.ts'
-import type { Answer, Call, MessagesRequest, Sampled, Upstream, UpstreamWire } from './types.ts'
+import type { HttpAnswer, MessagesRequest, Sampled, Upstream, UpstreamCall, UpstreamWire } from './types.ts'
 import { asksForThinking, withoutSearchBetas } from './upstream/index.ts'
 import { withEverythingLoaded } from './wire/index.ts'
 
@@ -80,7 +80,7 @@ export type RequestOutcome = {
 
 export type ReplyOptions = {
   readonly setting: Setting
-  readonly call: Call
+  readonly call: UpstreamCall
   readonly owner: string
   /** Called before the first sampling, unless the request is to be forwarded as it came. */
   readonly onDecided?: (outcome: RequestOutcome) => void
@@ -89,11 +89,11 @@ export type ReplyOptions = {
 }
 
 /** A reply, or undefined where the request is to be forwarded as it came. */
-export type Reply = { readonly outcome: RequestOutcome; readonly sampled: Sampled | undefined }
+export type GatewayReply = { readonly outcome: RequestOutcome; readonly sampled: Sampled | undefined }
 
 /** A request that was decided on, as it is worked with. */
 type Started = {
-  readonly plan: Plan
+  readonly plan: RequestPlan
   readonly outcome: RequestOutcome
   /** The client's, with what its client never saw of the model's thoughts. */
   readonly request: MessagesRequest
@@ -103,17 +103,17 @@ type Started = {
 
 export type MessagesGateway = {
   readonly upstream: Upstream
-  readonly reply: (request: MessagesRequest, options: ReplyOptions) => Promise<Reply>
+  readonly reply: (request: MessagesRequest, options: ReplyOptions) => Promise<GatewayReply>
   readonly count: (
     request: MessagesRequest,
     options: ReplyOptions,
-  ) => Promise<{ outcome: RequestOutcome; answer: Answer | undefined }>
+  ) => Promise<{ outcome: RequestOutcome; answer: HttpAnswer | undefined }>
 }
 
 export function createMessagesGateway(options: MessagesGatewayOptions): MessagesGateway {
   const { upstream, rankers = bestRankers, keep = [], contextWindow, notify = () => {} } = options
   const prices = options.prices && readPrices(options.prices)
-  const memory = createMemory()
+  const memory = createSearchMemory()
   const thoughts = createHiddenThoughts()
   const conversations = createConversations()
   const shelves = createClientShelves({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow })
@@ -122,7 +122,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
   async function gatherFacts(
     request: MessagesRequest,
     replyOptions: ReplyOptions,
-  ): Promise<{ facts: Facts; liftable?: Liftable }> {
+  ): Promise<{ facts: PlanFacts; liftable?: Liftable }> {
     const { setting, owner, slice } = replyOptions
     const isDeferring = usesDeferral(request)
     const wire = wireFor(request, upstream.wireFor(request.model))
@@ -144,7 +144,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
   async function start(given: MessagesRequest, replyOptions: ReplyOptions): Promise<Started> {
     // 1. Pass, emulate, shelve or off, and why
     const { facts, liftable } = await gatherFacts(given, replyOptions)
-    const plan = decide(facts)
+    const plan = planRequest(facts)
     await rest(replyOptions.slice)
     const outcome = newOutcome(plan, given)
     if (!leavesThreadsToUpstream(plan, given, replyOptions.setting)) refuseThreads(given)
@@ -171,17 +171,21 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
   }
 
   /** Threads are the upstream's business where it is asked as it is, or known to speak today's API. */
-  function leavesThreadsToUpstream({ mode }: Plan, { model }: MessagesRequest, setting: Setting): boolean {
+  function leavesThreadsToUpstream(
+    { mode }: RequestPlan,
+    { model }: MessagesRequest,
+    setting: Setting,
+  ): boolean {
     return mode === 'pass' && (setting.mode === 'pass' || upstream.wireFor(model).wire === 'native')
   }
 
-  function targetFor(plan: Plan, request: MessagesRequest, { call, owner }: ReplyOptions): Target {
+  function targetFor(plan: RequestPlan, request: MessagesRequest, { call, owner }: ReplyOptions): Target {
     const { wire = 'append', mostTools } = plan
     return { upstream, wire, mostTools, owner, call: callFor(plan, request, call), wait: options.wait }
   }
 
   /** Betas of tool search stay here, unless the upstream knows it. */
-  function callFor({ mode }: Plan, request: MessagesRequest, call: Call): Call {
+  function callFor({ mode }: RequestPlan, request: MessagesRequest, call: UpstreamCall): UpstreamCall {
     const isNative = upstream.wireFor(request.model).wire === 'native'
     if (!isNative) return { ...call, headers: withoutSearchBetas(call.headers) }
     const isLoose = mode === 'shelve' && isBound(request)
@@ -221,7 +225,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
       const searching = await searchingFor(started, replyOptions.owner)
       const whole = await searching.request()
       outcome.toolsVisible = readingOf(whole).visibleTools
-      const answer = await countBy(whole, targetFor(plan, request, replyOptions))
+      const answer = await countUpstream(whole, targetFor(plan, request, replyOptions))
       return { outcome, answer: answer ?? estimated(whole) }
     },
   }
@@ -229,7 +233,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
 
 function shelvingFacts(
   { model, messages, tools = [] }: MessagesRequest,
-  { setting: { mode, share }, wire: { mostTools } }: Pick<Facts, 'setting' | 'wire'>,
+  { setting: { mode, share }, wire: { mostTools } }: Pick<PlanFacts, 'setting' | 'wire'>,
   { shelf, restoring }: Liftable,
 ): ShelvingFacts {
   const isAuto = mode === 'auto'
@@ -249,7 +253,7 @@ function forWire(request: MessagesRequest, wire: UpstreamWire | undefined): Mess
 const bestRankers = { own: rankersByName.model, bm25: rankersByName.hybrid, regex: rankersByName.regex }
 
 export function newOutcome(
-  { mode, wire, why }: Plan,
+  { mode, wire, why }: RequestPlan,
   { tools = [] }: Pick<MessagesRequest, 'tools'>,
 ): RequestOutcome {
   const nothing = { toolsVisible: tools.length, searches: 0, rounds: 0, figures: () => undefined }
@@ -257,7 +261,7 @@ export function newOutcome(
 }
 
 /** Says that it is an estimate, and how it was made. */
-function estimated(request: MessagesRequest): Answer {
+function estimated(request: MessagesRequest): HttpAnswer {
   return {
     status: 200,
     headers: {
@@ -271,13 +275,13 @@ function estimated(request: MessagesRequest): Answer {
 function refuseThreads({ thread }: MessagesRequest): void {
   if (thread === undefined || thread === null) return
   const message = 'thread: this gateway keeps no threads. Send the whole conversation.'
-  throw refuse(400, 'invalid_request_error', message, 'thread_unsupported_request')
+  throw refuseRequest(400, 'invalid_request_error', message, 'thread_unsupported_request')
 }
 
-function refuseInvalid(request: MessagesRequest, { headers }: Call): void {
+function refuseInvalid(request: MessagesRequest, { headers }: UpstreamCall): void {
   const betas = parseBetas(headers['anthropic-beta'])
   const error = validateRequest(withoutUnknown(request), { betas, lenient: true })
   if (!error) return
   const { message, details } = error.body.error
-  throw refuse(error.status, 'invalid_request_error', message, details?.error_code)
+  throw refuseRequest(error.status, 'invalid_request_error', message, details?.error_code)
 }

@@ -1,14 +1,14 @@
 // Who may speak to the gateway: loopback, known host names, and whoever has the key.
 import type { IncomingMessage } from 'node:http'
 import { createWrongKeys, isSecret, LOOPBACK, networkOf } from '../node/index.ts'
-import { refuse, refuseForNow } from './errors.ts'
+import { refuseForNow, refuseRequest } from './errors.ts'
 import type { Setting } from './plan.ts'
 import { createRecent } from './recent.ts'
 import type { Headers } from './types.ts'
 import { ofConnection } from './upstream/index.ts'
 
 /** A key that clients must have. */
-export type Key = {
+export type ClientKey = {
   readonly secret: string
   /** What is done with requests of this key. */
   readonly setting?: Setting | undefined
@@ -16,9 +16,9 @@ export type Key = {
   readonly mayChoose?: boolean | undefined
 }
 
-export type GuardOptions = {
+export type RequestGuardOptions = {
   readonly address: string
-  readonly keys: readonly Key[]
+  readonly keys: readonly ClientKey[]
   /** Further host names under which clients may reach the gateway. */
   readonly hosts: readonly string[]
   readonly notify?: ((message: string) => void) | undefined
@@ -27,27 +27,27 @@ export type GuardOptions = {
 export type AuthenticatedClient = {
   /** The client's headers without what was meant for the gateway alone. */
   readonly headers: Headers
-  readonly key: Key | undefined
+  readonly key: ClientKey | undefined
 }
 
 /** Lets a request in, or throws a refusal. */
-export type Guard = (incoming: IncomingMessage) => AuthenticatedClient
+export type RequestGuard = (incoming: IncomingMessage) => AuthenticatedClient
 
-export function createGuard({ address, keys, hosts, notify }: GuardOptions): Guard {
+export function createRequestGuard({ address, keys, hosts, notify }: RequestGuardOptions): RequestGuard {
   const isAnyHost = !LOOPBACK.has(address) && hosts.length === 0
   const names = new Set([...LOOPBACK, address, ...hosts].map((name) => name.toLowerCase()))
   const checkKey = createKeyCheck(notify)
   return (incoming) => {
     const host = hostName(incoming.headers.host ?? '')
     if (!isAnyHost && !names.has(host))
-      throw refuse(
+      throw refuseRequest(
         403,
         'permission_error',
         `this gateway is not reached as "${host.slice(0, 100)}"; --allow names further hosts`,
       )
     const { origin } = incoming.headers
     if (origin !== undefined && !names.has(hostName(origin.replace(/^[a-z-]+:\/\//i, ''))))
-      throw refuse(403, 'permission_error', 'pages of other origins may not use this gateway')
+      throw refuseRequest(403, 'permission_error', 'pages of other origins may not use this gateway')
     const headers = headersOf(incoming)
     const client = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
     if (keys.length > 0) checkKey(networkOf(incoming), client.key, presentedIn(headers))
@@ -61,10 +61,10 @@ const MOST_KNOWN = 1000
  * Slows down whoever guesses keys: after a few wrong ones, keys that were not used from that address before are refused,
  * right or wrong. Clients at the same address whose key is known go on.
  */
-function createKeyCheck(notify: GuardOptions['notify']) {
+function createKeyCheck(notify: RequestGuardOptions['notify']) {
   const wrongKeys = createWrongKeys({ notify })
   const known = createRecent<true>(MOST_KNOWN)
-  return (network: string, key: Key | undefined, hasPresented: boolean): void => {
+  return (network: string, key: ClientKey | undefined, hasPresented: boolean): void => {
     const client = `${network} ${key?.secret}`
     if (key && known.get(client)) return
     const seconds = hasPresented ? wrongKeys.waitSeconds(network) : 0
@@ -77,7 +77,7 @@ function createKeyCheck(notify: GuardOptions['notify']) {
       return
     }
     if (hasPresented) wrongKeys.add(network)
-    throw refuse(
+    throw refuseRequest(
       401,
       'authentication_error',
       'this gateway needs its key, as x-api-key, as a bearer token or as x-toolshelf-key',
@@ -90,7 +90,7 @@ function presentedIn(headers: Headers): boolean {
 }
 
 /** The holder of the key, if there is one, and the headers without it. */
-function unlock(headers: Headers, keys: readonly Key[]): AuthenticatedClient {
+function unlock(headers: Headers, keys: readonly ClientKey[]): AuthenticatedClient {
   const { 'x-toolshelf-key': own, 'x-api-key': api, authorization, ...others } = headers
   const bearer = authorization?.replace(/^Bearer /i, '')
   const holder = [own, api, bearer].map((secret) => keys.find((key) => isSecret(secret, key.secret)))

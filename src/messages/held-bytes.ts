@@ -1,5 +1,5 @@
 // Bounds how many bytes of request bodies the gateway holds at one time: in all, and for one client.
-import { type Refusal, refuseForNow } from './errors.ts'
+import { type RefusedRequest, refuseForNow } from './errors.ts'
 
 /** The bytes of one body, from its first one until its request is over. */
 export type HeldBytes = {
@@ -56,7 +56,7 @@ export function createBodyMemory(maxBytes: number): BodyMemory {
   }
 }
 
-function full(maxBytes: number, whose: string): Refusal {
+function full(maxBytes: number, whose: string): RefusedRequest {
   const megabytes = Math.floor(maxBytes / 1_000_000)
   const message = `the bodies of ${whose} that are being answered take ${megabytes} MB, which is the most this gateway holds; try again in ${RETRY_AFTER} seconds`
   return refuseForNow(message, RETRY_AFTER)

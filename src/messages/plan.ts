@@ -24,7 +24,7 @@ export function readSetting(text: string): Setting | undefined {
   return mode && { mode, share: SHARE }
 }
 
-export type Plan = {
+export type RequestPlan = {
   readonly mode: GatewayMode
   /** How tools reach the model; none where nothing is deferred. */
   readonly wire: UpstreamWire | undefined
@@ -34,7 +34,7 @@ export type Plan = {
 }
 
 /** What a decision depends on. */
-export type Facts = {
+export type PlanFacts = {
   readonly setting: Setting
   readonly wire: ChosenWire
   /** The upstream speaks the Messages API, and could read the request as it came. */
@@ -56,11 +56,11 @@ export type ShelvingFacts = {
   readonly exceeded: number | undefined
 }
 
-export function decide(facts: Facts): Plan {
+export function planRequest(facts: PlanFacts): RequestPlan {
   return { ...choose(facts), mostTools: facts.wire.mostTools }
 }
 
-function choose({ setting, wire: { wire, why }, isPassable, isDeferring, shelving }: Facts): Plan {
+function choose({ setting, wire: { wire, why }, isPassable, isDeferring, shelving }: PlanFacts): RequestPlan {
   if (setting.mode === 'pass') return { mode: 'pass', wire: undefined, why: 'asked for' }
   if (setting.mode === 'off') return { mode: 'off', wire: undefined, why: 'switched off' }
   if (isDeferring) {
@@ -77,7 +77,10 @@ export function asksForShelving({ mode }: Setting, isDeferring: boolean): boolea
   return (mode === 'auto' || mode === 'shelve') && !isDeferring
 }
 
-function shelves({ mode, share }: Setting, shelving: Facts['shelving']): { isShelved: boolean; why: string } {
+function shelves(
+  { mode, share }: Setting,
+  shelving: PlanFacts['shelving'],
+): { isShelved: boolean; why: string } {
   if (shelving === undefined) return { isShelved: false, why: 'the client defers nothing' }
   if (typeof shelving === 'string') return { isShelved: false, why: shelving }
   const isNever = mode === 'auto' && share === 100

@@ -2,16 +2,16 @@
 // bytes and not parsed again; what nobody changes is written to the upstream as the bytes that came (json/text.ts).
 import { isUtf8 } from 'node:buffer'
 import { isFields } from '../lib/index.ts'
-import { refuse } from './errors.ts'
+import { refuseRequest } from './errors.ts'
 import {
   createListCache,
   DEEPEST,
   DepthError,
   endOfValue,
-  type Item,
   isListAt,
   isObjectAt,
   type ListCache,
+  type ListItem,
   memberAt,
   nextItem,
   readValue,
@@ -69,7 +69,7 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
 
   return {
     async read(body, owner, slice) {
-      if (!isUtf8(body)) throw refuse(400, 'invalid_request_error', 'the body is not valid UTF-8')
+      if (!isUtf8(body)) throw refuseRequest(400, 'invalid_request_error', 'the body is not valid UTF-8')
       const json = BYTE_ORDER_MARK.equals(body.subarray(0, 3)) ? body.subarray(3) : body
       try {
         return await scanned(json, owner, slice)
@@ -119,11 +119,11 @@ async function readList(
 }
 
 /** Items that outlive the request keep bytes of their own, not the whole body. */
-async function readItems(body: Buffer, spans: readonly Span[], slice: Slice): Promise<Item[]> {
+async function readItems(body: Buffer, spans: readonly Span[], slice: Slice): Promise<ListItem[]> {
   const [first, last] = [spans[0], spans.at(-1)]
   if (!first || !last) return []
   const copy = Buffer.from(body.subarray(first.start, last.end))
-  const items: Item[] = []
+  const items: ListItem[] = []
   for (const { start, end } of spans) {
     const bytes = copy.subarray(start - first.start, end - first.start)
     items.push({ bytes, value: Object.freeze(readValue(bytes, 0, bytes.length) as object) })
@@ -135,14 +135,18 @@ async function readItems(body: Buffer, spans: readonly Span[], slice: Slice): Pr
 /** For bodies that are not JSON, or not as requests are: the error says where. */
 function parseWhole(body: Buffer): Fields {
   if (isDeep(body))
-    throw refuse(400, 'invalid_request_error', `the body is nested more than ${DEEPEST} levels deep`)
+    throw refuseRequest(400, 'invalid_request_error', `the body is nested more than ${DEEPEST} levels deep`)
   try {
     const value: unknown = JSON.parse(body.toString('utf8'))
     if (isFields(value)) return value
   } catch (error) {
-    throw refuse(400, 'invalid_request_error', `the body is not valid JSON: ${(error as Error).message}`)
+    throw refuseRequest(
+      400,
+      'invalid_request_error',
+      `the body is not valid JSON: ${(error as Error).message}`,
+    )
   }
-  throw refuse(400, 'invalid_request_error', 'the body is not a JSON object')
+  throw refuseRequest(400, 'invalid_request_error', 'the body is not a JSON object')
 }
 
 function isDeep(body: Buffer): boolean {

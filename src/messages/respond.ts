@@ -4,15 +4,15 @@ import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { createCollector } from '../core/index.ts'
 import { fieldsOf, isFields } from '../lib/index.ts'
-import { errorAnswer, Refusal } from './errors.ts'
+import { errorAnswer, RefusedRequest } from './errors.ts'
 import { exactJson, stringifyExact } from './json/index.ts'
 import { RefusedMidway } from './rounds.ts'
-import type { Answer, Headers, StreamEvent } from './types.ts'
+import type { Headers, HttpAnswer, StreamEvent } from './types.ts'
 import { maskedHeaders, maskingStream, passedOn, UpstreamError, written } from './upstream/index.ts'
 
 export function sendAnswer(
   outgoing: ServerResponse,
-  { status, headers, body }: Answer,
+  { status, headers, body }: HttpAnswer,
   extraHeaders: Headers = {},
 ): void {
   if (outgoing.destroyed) return
@@ -98,22 +98,26 @@ export async function sendMessage(
 }
 
 /** What went wrong, as an answer, or as the last event of a stream that has begun. */
-export function sendFailure(outgoing: ServerResponse, error: unknown, extraHeaders: Headers = {}): Answer {
+export function sendFailure(
+  outgoing: ServerResponse,
+  error: unknown,
+  extraHeaders: Headers = {},
+): HttpAnswer {
   const answer = answerFor(error)
   if (!outgoing.headersSent) sendAnswer(outgoing, answer, extraHeaders)
   else if (!outgoing.writableEnded) outgoing.end(written(asEvent(answer)))
   return answer
 }
 
-function answerFor(error: unknown): Answer {
-  if (error instanceof Refusal || error instanceof RefusedMidway) return error.answer
+function answerFor(error: unknown): HttpAnswer {
+  if (error instanceof RefusedRequest || error instanceof RefusedMidway) return error.answer
   if (error instanceof UpstreamError) return errorAnswer(502, 'api_error', error.message)
   const isOurs = error instanceof Error && !('code' in error)
   const what = isOurs ? error.message : String((error as { code?: unknown })?.code ?? error)
   return errorAnswer(isOurs ? 500 : 502, 'api_error', `the gateway could not answer: ${what}`)
 }
 
-function asEvent({ body }: Answer): StreamEvent {
+function asEvent({ body }: HttpAnswer): StreamEvent {
   try {
     const value: unknown = JSON.parse(body)
     if (isFields(value) && value.type === 'error') return value as StreamEvent

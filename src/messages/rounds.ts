@@ -5,7 +5,7 @@ import { type Fields, fieldsOf, textOf, without } from '../lib/index.ts'
 import { exactJson } from './json/index.ts'
 import { sample, samplePatiently, type Target } from './sampling.ts'
 import type { Searching } from './search-strategy.ts'
-import type { Answer, MessagesRequest, Sampled, StreamEvent } from './types.ts'
+import type { HttpAnswer, MessagesRequest, Sampled, StreamEvent } from './types.ts'
 import { UpstreamError } from './upstream/index.ts'
 import { laterUsage, sumUsage } from './usage.ts'
 import { CALL_TOOL, fromCallTool } from './wire/index.ts'
@@ -38,8 +38,8 @@ type Reply = { readonly shown: Fields[]; readonly usages: Fields[] }
 
 /** The upstream refused a later sampling of a reply: what it answered. */
 export class RefusedMidway extends Error {
-  readonly answer: Answer
-  constructor(answer: Answer) {
+  readonly answer: HttpAnswer
+  constructor(answer: HttpAnswer) {
     super(`the upstream refused to go on with the reply (status ${answer.status})`)
     this.answer = answer
   }

@@ -5,7 +5,7 @@ import { createEndpoints } from './endpoints.ts'
 import { reasonIn } from './errors.ts'
 import { createForwarding } from './forwarding.ts'
 import type { MessagesGateway, RequestOutcome } from './gateway.ts'
-import { createGuard, type Key } from './guard.ts'
+import { type ClientKey, createRequestGuard } from './guard.ts'
 import { createBodyMemory } from './held-bytes.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { AUTO, type Setting } from './plan.ts'
@@ -20,7 +20,7 @@ export type ServeOptions = {
   readonly port: number
   /** Loopback unless given. */
   readonly address?: string
-  readonly keys?: readonly Key[]
+  readonly keys?: readonly ClientKey[]
   readonly hosts?: readonly string[]
   /** Requests to forward beside the usual ones: a method and a path, `*` for one segment, as in `GET /v1/files/*`. */
   readonly forward?: readonly string[]
@@ -39,10 +39,10 @@ export type ServeOptions = {
   /** Told of wrong keys, at most once a minute. */
   readonly notify?: (message: string) => void
   /** Told of each request when it is over. */
-  readonly onDone?: (done: Done) => void
+  readonly onDone?: (done: RequestRecord) => void
 }
 
-export type Done = {
+export type RequestRecord = {
   readonly method: string
   readonly path: string
   readonly status: number
@@ -53,7 +53,7 @@ export type Done = {
   readonly error: string | undefined
 }
 
-export type Served = {
+export type RunningServer = {
   readonly url: string
   /** How many requests are being answered. */
   active(): number
@@ -71,7 +71,7 @@ const HEAD_WAIT_MS = 5000
 /** The status of a request whose client went away before it was answered. */
 const UNANSWERED = 499
 
-export async function serve(options: ServeOptions): Promise<Served> {
+export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { gateway, setting = AUTO, metrics = createMetrics(), port } = options
   const { address = '127.0.0.1', keys = [], hosts = [] } = options
   const { mostBody = MOST_BODY, silence = SILENCE, isOpen = false, onDone = () => {} } = options
@@ -80,7 +80,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     throw new Error(
       `listening on ${address} needs a key: set TOOLSHELF_KEY, listen on 127.0.0.1, or say --open if anyone may use it`,
     )
-  const guard = createGuard({ address, keys, hosts, notify: options.notify })
+  const guard = createRequestGuard({ address, keys, hosts, notify: options.notify })
   const forwarding = createForwarding(options.forward ?? [])
   const bodyMemory = createBodyMemory(maxHeldBytes)
   const limited = { mostBody, bodyMemory, silence, headWaitMs }

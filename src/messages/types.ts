@@ -16,7 +16,7 @@ export type MessagesRequest = {
 }
 
 /** What comes with a request to an upstream. */
-export type Call = {
+export type UpstreamCall = {
   /** The client's headers, as far as they are the upstream's business; names in lower case. */
   readonly headers: Headers
   /** The client went away, or the gateway ends. */
@@ -26,12 +26,12 @@ export type Call = {
 export type Headers = { readonly [name: string]: string }
 
 /** A whole answer: an upstream's error, relayed as it is, or a document. */
-export type Answer = { readonly status: number; readonly headers: Headers; readonly body: string }
+export type HttpAnswer = { readonly status: number; readonly headers: Headers; readonly body: string }
 
 /** What a sampling gives: the events of one reply, or the upstream's refusal. */
 export type Sampled =
   | { readonly events: AsyncIterable<StreamEvent>; readonly headers: Headers }
-  | { readonly refused: Answer }
+  | { readonly refused: HttpAnswer }
 
 /** How an upstream is told of tools that join: by reference, at the end of the tools, or as text behind one call. */
 export const wires = ['native', 'append', 'bridge'] as const
@@ -54,17 +54,17 @@ export type Upstream = {
    * One reply to one request, which holds only what the wire allows: on `native` the whole contract of deferral, else
    * plain tools and messages. Where the upstream does not run hosted searches itself, a call of one is a `tool_use`.
    */
-  sample(request: MessagesRequest, call: Call): Promise<Sampled>
+  sample(request: MessagesRequest, call: UpstreamCall): Promise<Sampled>
   /** The upstream's own count; undefined where it has none. */
-  countTokens(request: MessagesRequest, call: Call): Promise<Answer | undefined>
+  countTokens(request: MessagesRequest, call: UpstreamCall): Promise<HttpAnswer | undefined>
   /** As `GET /v1/models` answers. */
-  models(call: Call): Promise<Answer>
+  models(call: UpstreamCall): Promise<HttpAnswer>
   /** Where requests can be forwarded byte for byte; missing where the upstream speaks another language. */
-  readonly origin?: Origin
+  readonly origin?: UpstreamOrigin
 }
 
 /** An address that speaks the Messages API. */
-export type Origin = {
+export type UpstreamOrigin = {
   readonly url: URL
   /** The client's headers with the credentials for this upstream. */
   readonly credentials: (headers: Headers) => Headers

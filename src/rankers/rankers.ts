@@ -14,7 +14,7 @@ import {
   explainFusion,
   type LexicalIndex,
   lexical,
-  type Part,
+  type ScorePart,
   type Vectors,
 } from '../search/index.ts'
 import { createModelScores, type ModelScores } from './model-scores.ts'
@@ -59,7 +59,7 @@ export function explainHybrid(
   index: LexicalIndex,
   query: string,
   of: readonly PoolTool[],
-): Map<PoolTool, Part[]> {
+): Map<PoolTool, ScorePart[]> {
   return explainFusion(index, vectors(), query, of)
 }
 

@@ -2,7 +2,7 @@
 // hosted search tool has it (wire 1.10). Linear time whatever the pattern: the engine is RE2's, not the runtime's.
 import { RE2JS } from 're2js'
 import type { PoolTool, Rank } from '../core/index.ts'
-import { fieldsOf, SearchInputError } from '../search/index.ts'
+import { SearchInputError, searchFields } from '../search/index.ts'
 
 const LONGEST_PATTERN = 200
 
@@ -80,7 +80,7 @@ const remembered = new WeakMap<PoolTool, string[][]>()
 function textsOf(tool: PoolTool): string[][] {
   let texts = remembered.get(tool)
   if (!texts) {
-    const [, , , description = [], names = [], descriptions = []] = fieldsOf(tool)
+    const [, , , description = [], names = [], descriptions = []] = searchFields(tool)
     texts = [[tool.name], description.filter((text) => text !== ''), names, descriptions]
     remembered.set(tool, texts)
   }

@@ -2,13 +2,13 @@
 import { RE2JS } from 're2js'
 
 /** A pattern ready to test texts; `size` times the text's length bounds the work of one test. */
-export type Pattern = { readonly size: number; readonly test: (text: string) => boolean }
+export type CompiledPattern = { readonly size: number; readonly test: (text: string) => boolean }
 
 const LONGEST_PATTERN = 2_000
 const MOST_INSTRUCTIONS = 5_000
 
 /** Undefined: not a JavaScript pattern, too large, or one with look-around or back-references. */
-export function compilePattern(source: string): Pattern | undefined {
+export function compilePattern(source: string): CompiledPattern | undefined {
   if (source.length > LONGEST_PATTERN) return undefined
   try {
     new RegExp(source, 'u')

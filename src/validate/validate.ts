@@ -5,7 +5,7 @@ import { Format } from 'typebox/format'
 import { Check, Errors } from 'typebox/schema'
 import { Settings } from 'typebox/system'
 import type { Validate } from '../core/index.ts'
-import { compilePattern, isPlainPattern, type Pattern } from './pattern.ts'
+import { type CompiledPattern, compilePattern, isPlainPattern } from './pattern.ts'
 import { explain, pointerNames } from './problems.ts'
 
 /** Finds nothing wrong when the schema is broken or too much work: then the server is left to judge. */
@@ -204,7 +204,7 @@ function makeChecks({ format, pattern, uniqueItems }: Fields): Guard[] {
     checks.push(stringCheck(() => compiled, `must be in ${format} format`))
   }
   if (typeof pattern === 'string') {
-    let compiled: Pattern | undefined
+    let compiled: CompiledPattern | undefined
     const compile = () => {
       compiled ??= compilePattern(pattern) ?? { size: 0, test: () => true }
       return compiled
@@ -225,7 +225,7 @@ const COST_OF_UNIQUE = 20
 
 type Guard = { readonly check: (value: unknown) => boolean; readonly error: () => string }
 
-function stringCheck(compile: () => Pattern, message: string): Guard {
+function stringCheck(compile: () => CompiledPattern, message: string): Guard {
   const check = (value: unknown) => {
     if (typeof value !== 'string') return true
     const { size, test } = compile()

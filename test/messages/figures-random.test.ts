@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { Figures } from '../../src/core/figures/figures.ts'
 import type { PriceTable } from '../../src/core/figures/prices.ts'
 import { readingOf } from '../../src/core/oracle/size.ts'
-import type { Done } from '../../src/messages/index.ts'
+import type { RequestRecord } from '../../src/messages/index.ts'
 import { withoutCarriedIds } from '../../src/messages/shelve/traces.ts'
 import type { Fields, MessagesRequest } from '../../src/messages/types.ts'
 import { type Bill, type Fate, fates, unreliable, WHOLE } from '../support/unreliable-upstream.ts'
@@ -124,7 +124,12 @@ function expected(bills: readonly Bill[], asked: Fields, at: number): Partial<Fi
 }
 
 /** Each request takes the bills that follow those of the request before it. */
-function check(done: readonly Done[], bills: readonly Bill[], asked: readonly Fields[], at: number): void {
+function check(
+  done: readonly RequestRecord[],
+  bills: readonly Bill[],
+  asked: readonly Fields[],
+  at: number,
+): void {
   let from = 0
   expect(done).toHaveLength(asked.length)
   for (const [index, { outcome }] of done.entries()) {
@@ -143,7 +148,7 @@ function valueIn(metrics: string, name: string): number {
 }
 
 async function playAll(wire: Kind, talks: readonly Talk[]): Promise<void> {
-  const done: Done[] = []
+  const done: RequestRecord[] = []
   const bills: Bill[] = []
   const left = talks.map((one) => [...one.fates])
   const nextFate = (model: string) => left[Number(model.slice(1))]?.shift() ?? WHOLE

@@ -1,6 +1,6 @@
 // What a newcomer stumbled over, each in a test.
 import { expect, test } from 'vitest'
-import type { Done } from '../../src/messages/index.ts'
+import type { RequestRecord } from '../../src/messages/index.ts'
 import {
   createMessagesGateway,
   createMessagesUpstream,
@@ -16,7 +16,7 @@ const tool = (name: string) => ({
 })
 
 async function start(script: object, options: object = {}) {
-  const done: Done[] = []
+  const done: RequestRecord[] = []
   const gateway = createMessagesGateway({
     upstream: createScriptUpstream({ script: readScript(script) }),
     ...options,

@@ -7,7 +7,7 @@ import { afterEach, expect, test } from 'vitest'
 import { createMessagesGateway } from '../../src/messages/gateway.ts'
 import { createMetrics } from '../../src/messages/metrics.ts'
 import { readSetting } from '../../src/messages/plan.ts'
-import { type Done, serve } from '../../src/messages/server.ts'
+import { type RequestRecord, serve } from '../../src/messages/server.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
 import { rankers } from '../../src/rankers/rankers.ts'
 
@@ -36,8 +36,8 @@ async function post(path: string, body: string) {
     keep: [],
     notify: () => {},
   })
-  let onDone: (done: Done) => void = () => {}
-  const record = new Promise<Done>((resolve) => {
+  let onDone: (done: RequestRecord) => void = () => {}
+  const record = new Promise<RequestRecord>((resolve) => {
     onDone = resolve
   })
   const setting = readSetting('pass')!

@@ -22,7 +22,7 @@ export async function startHosted(
     return { type: 'tool_search_tool_result', tool_use_id: id, content: found }
   }
 
-  const opening = await Promise.all(unanswered(request.messages).map(run))
+  const opening = await Promise.all(unansweredSearches(request.messages).map(run))
   content.push(...opening)
   return {
     opening,
@@ -58,7 +58,7 @@ export async function startHosted(
 const SERVER = 'srvtoolu_'
 
 /** Searches that ran beside the client's calls: their results start the reply that comes after the client's (wire 28). */
-export function unanswered(messages: readonly Fields[]): SearchCall[] {
+export function unansweredSearches(messages: readonly Fields[]): SearchCall[] {
   const last = messages.findLastIndex(({ role }) => role === 'assistant')
   const blocks = blocksOf(messages[last]?.content)
   const answered = new Set(blocks.map(({ tool_use_id: id }) => id))

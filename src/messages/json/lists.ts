@@ -4,11 +4,11 @@ import { hash } from 'node:crypto'
 import { endOfValue, isObjectAt, nextItem } from './scan.ts'
 
 /** An object of a list and the bytes it was read from, which are a copy of its own. */
-export type Item = { readonly value: object; readonly bytes: Buffer }
+export type ListItem = { readonly value: object; readonly bytes: Buffer }
 
 type Entry = {
   readonly key: string
-  readonly items: readonly Item[]
+  readonly items: readonly ListItem[]
   /** The values as one list: the same object whenever the whole list is the same. */
   readonly values: readonly object[]
   readonly size: number
@@ -16,7 +16,7 @@ type Entry = {
 
 /** A list that is known from its start on. */
 export type Known = {
-  readonly items: readonly Item[]
+  readonly items: readonly ListItem[]
   /** The offset behind the last known item. */
   readonly end: number
   /** The list as it was read before, where all of it is known. */
@@ -27,7 +27,7 @@ export type ListCache = {
   /** What is known of the list whose first item is at `first`. */
   find(owner: string, bytes: Buffer, first: number): Known | undefined
   /** Remembers a list; returns its values, as one object that stands for the list from now on. */
-  add(owner: string, items: readonly Item[]): readonly object[]
+  add(owner: string, items: readonly ListItem[]): readonly object[]
   readonly maxItemBytes: number
   /** Bytes of all lists together. */
   readonly size: number
@@ -116,7 +116,7 @@ function matchOf(entry: Entry, bytes: Buffer, first: number, other: Match): Matc
   let { count, end } = isAlike && other.entry ? other : { count: 0, end: first }
   let start = count === 0 ? first : nextItem(bytes, end, false, ']')
   for (; start !== undefined && count < entry.items.length; count++) {
-    const { bytes: known } = entry.items[count] as Item
+    const { bytes: known } = entry.items[count] as ListItem
     if (!startsWith(bytes, start, known)) break
     end = start + known.length
     start = nextItem(bytes, end, false, ']')
@@ -130,7 +130,7 @@ function startsWith(bytes: Buffer, at: number, known: Buffer): boolean {
 }
 
 /** A conversation that went on, perhaps with another mark on its last messages: the shorter one is of no use any more. */
-function isContinued({ items: old }: Entry, items: readonly Item[], replaced: number): boolean {
+function isContinued({ items: old }: Entry, items: readonly ListItem[], replaced: number): boolean {
   const least = old.length - replaced
   if (replaced === 0 || least < 1 || items.length < old.length) return false
   for (let index = 0; index < least; index++) if (old[index] !== items[index]) return false
@@ -138,6 +138,6 @@ function isContinued({ items: old }: Entry, items: readonly Item[], replaced: nu
 }
 
 /** What an entry costs: its bytes, and about as much again for each object. */
-function sizeOf(items: readonly Item[]): number {
+function sizeOf(items: readonly ListItem[]): number {
   return items.reduce((sum, { bytes }) => sum + bytes.length * 3 + 200, 0)
 }

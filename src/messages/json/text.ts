@@ -21,7 +21,7 @@ export function keepUnchanged(value: object): void {
 }
 
 /** The bytes that an object was read from. */
-export function textOf(value: object): Buffer | undefined {
+export function sourceBytesOf(value: object): Buffer | undefined {
   return texts.get(value)
 }
 

@@ -3,13 +3,13 @@
 import { hash } from '../../lib/index.ts'
 
 /** A search that the client never saw: before which block of the reply it ran, what it loaded, how many it left out. */
-export type Search = { readonly at: number; readonly names: readonly string[]; readonly left: number }
+export type HiddenSearch = { readonly at: number; readonly names: readonly string[]; readonly left: number }
 
 const MARK = '__shelf_'
 const CODES = /^(?:[0-9a-z]+_[0-9a-z]+(?:_[0-9a-z]{7})*(?:-(?!$)|$))*$/
 
 /** The id of a call that follows these searches; one that holds our mark by chance gets another, to be read back. */
-export function carry(id: string, searches: readonly Search[]): string {
+export function carry(id: string, searches: readonly HiddenSearch[]): string {
   if (searches.length === 0 && !id.includes(MARK)) return id
   const codes = searches.map(({ at, left, names }) =>
     [at.toString(36), left.toString(36), ...names.map(codeOf)].join('_'),
@@ -23,7 +23,7 @@ export function withoutCarried(id: string): string {
 }
 
 /** The searches that an id carries; tools that are gone are left out. */
-export function carriedBy(id: string, names: CodedNames): Search[] {
+export function carriedBy(id: string, names: CodedNames): HiddenSearch[] {
   return divided(id).codes.map((code) => {
     const [at = '', left = '', ...codes] = code.split('_')
     const known = codes.flatMap((one) => names.get(one) ?? [])

@@ -12,7 +12,7 @@ type Conversation = {
   readonly messages: readonly Fields[]
 }
 
-export type Place = {
+export type ConversationInput = {
   /** The shelf with the client's tools. */
   readonly tools: Shelf
   readonly model: string
@@ -24,9 +24,9 @@ export type Place = {
 
 export type Conversations = {
   /** A fork that has read these messages up to some place, or a new one. */
-  readonly forkFor: (place: Place) => Shelf
+  readonly forkFor: (place: ConversationInput) => Shelf
   /** Remembers that the fork has prepared these messages and nothing else. */
-  readonly keep: (fork: Shelf, place: Place) => void
+  readonly keep: (fork: Shelf, place: ConversationInput) => void
 }
 
 /** How many messages a request may add to the one before it. */
@@ -36,7 +36,7 @@ export function createConversations(): Conversations {
   const byLastMessage = new WeakMap<Fields, Conversation>()
   const lastMessages = new WeakMap<Shelf, Fields>()
 
-  const find = ({ tools, model, given, messages }: Place): Conversation | undefined => {
+  const find = ({ tools, model, given, messages }: ConversationInput): Conversation | undefined => {
     for (const last of given.slice(-LOOK_BACK).reverse()) {
       const known = byLastMessage.get(last)
       if (known?.tools === tools && known.model === model && startsWith(messages, known.messages))

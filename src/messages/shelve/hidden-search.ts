@@ -6,7 +6,7 @@ import { blocksOf, nameOf } from '../../core/oracle/index.ts'
 import { oneLine, textOf, without } from '../../lib/index.ts'
 import type { SearchCall, Searching } from '../search-strategy.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
-import { carry, type Search } from './carry.ts'
+import { carry, type HiddenSearch } from './carry.ts'
 import type { Shelved } from './lift.ts'
 import { alreadyLoaded, type RestoredSearch, searchId, searchTurn } from './restore.ts'
 
@@ -14,7 +14,7 @@ export function startHidden(
   request: MessagesRequest,
   shelved: Shelved,
   onSearch: (names: readonly string[]) => void,
-  remember: (messages: readonly Fields[], searches: readonly Search[]) => void,
+  remember: (messages: readonly Fields[], searches: readonly HiddenSearch[]) => void,
 ): Searching {
   const turns: Fields[] = []
   let part: Fields[] = []
@@ -22,7 +22,7 @@ export function startHidden(
   /** Of this sampling: searches that found tools of the shelf and wait for their place, and those that did not. */
   let found: Omit<RestoredSearch, 'at'>[] = []
   let vain: Vain[] = []
-  let waiting: Search[] = []
+  let waiting: HiddenSearch[] = []
   let firstCall: number | undefined
   let number = 0
   const queries: string[] = []

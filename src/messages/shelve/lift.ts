@@ -5,7 +5,7 @@ import { fieldsOf } from '../../lib/index.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import type { ClientShelf } from './client-shelf.ts'
 import type { Conversations } from './conversations.ts'
-import type { Memory } from './memory.ts'
+import type { SearchMemory } from './memory.ts'
 import { type Restoring, restore } from './restore.ts'
 
 /** A conversation whose tools are on the shelf, for one request of its client. */
@@ -26,7 +26,7 @@ export type Liftable = { readonly shelf: ClientShelf; readonly restoring: Restor
 export function restoringFor(
   { deferred, names }: ClientShelf,
   { messages, thinking }: MessagesRequest,
-  memory: Memory,
+  memory: SearchMemory,
   owner: string,
 ): Restoring {
   const remembered = memory.recall(owner, messages)

@@ -4,19 +4,22 @@ import { hash } from 'node:crypto'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
 import { createRecent } from '../recent.ts'
-import type { Search } from './carry.ts'
+import type { HiddenSearch } from './carry.ts'
 
-export type Memory = {
+export type SearchMemory = {
   /** The searches of a reply, which is the last of these messages. */
-  readonly remember: (owner: string, messages: readonly Fields[], searches: readonly Search[]) => void
+  readonly remember: (owner: string, messages: readonly Fields[], searches: readonly HiddenSearch[]) => void
   /** What is remembered of a conversation, by the place of the reply. */
-  readonly recall: (owner: string, messages: readonly Fields[]) => (message: number) => readonly Search[]
+  readonly recall: (
+    owner: string,
+    messages: readonly Fields[],
+  ) => (message: number) => readonly HiddenSearch[]
 }
 
 const MOST_REPLIES = 10_000
 
-export function createMemory(): Memory {
-  const known = createRecent<readonly Search[]>(MOST_REPLIES)
+export function createSearchMemory(): SearchMemory {
+  const known = createRecent<readonly HiddenSearch[]>(MOST_REPLIES)
   let isEmpty = true
   return {
     remember(owner, messages, searches) {

@@ -4,7 +4,7 @@
 import { searchNote, withRemark } from '../../core/history/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
-import { type CodedNames, carriedBy, carriesSearches, type Search } from './carry.ts'
+import { type CodedNames, carriedBy, carriesSearches, type HiddenSearch } from './carry.ts'
 import { withPlainIds } from './traces.ts'
 
 export type Restoring = {
@@ -13,7 +13,7 @@ export type Restoring = {
   readonly deferred: ReadonlySet<string>
   readonly searchTool: string
   /** Searches of the reply at this place that its ids do not carry. */
-  readonly remembered: (message: number) => readonly Search[]
+  readonly remembered: (message: number) => readonly HiddenSearch[]
   /** Thinking is switched on by hand: the API refuses a turn of calls that does not start with the model's thought. */
   readonly thinksByHand: boolean
 }
@@ -47,7 +47,7 @@ export function restore(messages: readonly Fields[], restoring: Restoring): Fiel
       continue
     }
     const isAnswered = hasResults(next)
-    const isBeside = ({ at }: Search) => restoring.thinksByHand && isAnswered && losesThought(plain, at)
+    const isBeside = ({ at }: HiddenSearch) => restoring.thinksByHand && isAnswered && losesThought(plain, at)
     const split = splitOnce(plain, index, searches, isBeside, restoring)
     results = split.results
     restored.push(...split.turns)
@@ -85,7 +85,7 @@ function losesThought({ content }: Fields, at: number): boolean {
 }
 
 /** A search as it is restored; `isRepeat` where earlier searches had loaded all that it found. */
-export type RestoredSearch = Search & { readonly isRepeat: boolean }
+export type RestoredSearch = HiddenSearch & { readonly isRepeat: boolean }
 
 /** Returns a search in its one form, and its result. */
 export function searchTurn(
@@ -202,7 +202,7 @@ function split(
   message: Fields,
   index: number,
   searches: readonly RestoredSearch[],
-  isBeside: (search: Search) => boolean,
+  isBeside: (search: HiddenSearch) => boolean,
   { searchTool, thinksByHand }: Restoring,
 ): Split {
   const blocks = blocksOf(message.content)

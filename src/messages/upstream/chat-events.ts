@@ -7,11 +7,11 @@ import type { MessagesRequest, StreamEvent } from '../types.ts'
 import { usageApart } from '../usage.ts'
 import type { Dialect } from './dialects.ts'
 import { UpstreamError } from './http.ts'
-import { messageOf, namesOf } from './openai.ts'
+import { errorTextOf, namesOf } from './openai.ts'
 import { asksForThinking, type Thoughts } from './thoughts.ts'
 
 /** A reply in the making. */
-export type Reply = {
+export type ChatReply = {
   /** The events that a chunk brings; a whole completion is a single chunk. */
   add(chunk: unknown): Generator<StreamEvent>
   /** The events at the end; `told` where the server said that it is one. */
@@ -32,7 +32,7 @@ type ToolCall = {
 }
 type Block = Text | Thinking | ToolCall
 
-export function createReply(request: MessagesRequest, dialect: Dialect, thoughts: Thoughts): Reply {
+export function createReply(request: MessagesRequest, dialect: Dialect, thoughts: Thoughts): ChatReply {
   const { wantsReasoning, wantsExtraContent } = dialect
   const names = namesOf(request.tools)
   const newId = idsFor(request, wantsReasoning || wantsExtraContent)
@@ -175,7 +175,7 @@ function throwError(chunk: Fields, choice: Fields): void {
   const error = chunk.error ?? choice.error ?? (choice.finish_reason === 'error' ? {} : undefined)
   if (error === undefined || error === null) return
   throw new UpstreamError(
-    messageOf(error) || 'the upstream ended its reply with an error and no reason. Try again.',
+    errorTextOf(error) || 'the upstream ended its reply with an error and no reason. Try again.',
   )
 }
 

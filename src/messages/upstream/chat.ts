@@ -3,23 +3,23 @@ import type { IncomingMessage } from 'node:http'
 import { type Fields, fieldsOf, listOf } from '../../lib/index.ts'
 import { jsonBytes } from '../json/index.ts'
 import type {
-  Answer,
-  Call,
   ChosenWire,
   Headers,
+  HttpAnswer,
   MessagesRequest,
   Sampled,
   StreamEvent,
   Upstream,
+  UpstreamCall,
   UpstreamWire,
 } from '../types.ts'
-import { createReply, type Reply } from './chat-events.ts'
+import { type ChatReply, createReply } from './chat-events.ts'
 import { hostedToolFault, toChatRequest } from './chat-request.ts'
 import { dialectOf } from './dialects.ts'
-import { ask, open, readWhole, relayed, UpstreamError } from './http.ts'
+import { fetchWhole, open, readWhole, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { offer } from './offer.ts'
-import { addressOf, bearer, errorAnswer, jsonOf, toApiError, toModels } from './openai.ts'
+import { addressOf, bearer, jsonOf, messagesErrorAnswer, toMessagesError, toModels } from './openai.ts'
 import { readEvents, type ServerSentEvent } from './sse.ts'
 import { thoughtsOf } from './thoughts.ts'
 
@@ -36,7 +36,7 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
       'Chat Completions cannot speak the native wire. Use append or bridge, or leave the choice to us.',
     )
 
-  const post = (body: Fields, { headers, signal }: Call) =>
+  const post = (body: Fields, { headers, signal }: UpstreamCall) =>
     open(addressOf(url, 'chat/completions'), {
       method: 'POST',
       headers: { ...bearer(headers, key), 'content-type': 'application/json' },
@@ -56,7 +56,7 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
     },
     async sample(request, call) {
       const fault = hostedToolFault(request)
-      if (fault !== undefined) return { refused: errorAnswer(400, fault) }
+      if (fault !== undefined) return { refused: messagesErrorAnswer(400, fault) }
       const dialect = dialectOf(url, request.model)
       const thoughts = thoughtsOf(name, request.model)
       const body = toChatRequest(request, dialect, thoughts)
@@ -67,7 +67,9 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
     },
     countTokens: async () => undefined,
     models: async ({ headers, signal }) =>
-      toModels(await ask(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal })),
+      toModels(
+        await fetchWhole(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal }),
+      ),
   }
   return withMaskedSecrets(upstream, maskable(key))
 }
@@ -81,7 +83,7 @@ const SPARE = [
 async function sampled(
   incoming: IncomingMessage,
   request: MessagesRequest,
-  reply: Reply,
+  reply: ChatReply,
   signal: AbortSignal,
 ): Promise<Sampled> {
   const headers = relayed(incoming)
@@ -92,7 +94,7 @@ async function sampled(
   if (listOf(completion.choices).length > 0) return { events: whole(completion, reply), headers }
   return {
     refused: completion.error
-      ? toApiError({ ...answer, status: statusOf(completion) })
+      ? toMessagesError({ ...answer, status: statusOf(completion) })
       : noCompletion(headers),
   }
 }
@@ -104,20 +106,20 @@ function statusOf({ error }: Fields): number {
   return status >= 400 && status < 600 ? status : 502
 }
 
-function noCompletion(headers: Headers): Answer {
+function noCompletion(headers: Headers): HttpAnswer {
   const message =
     'the upstream answered with no completion. Does its address end as it should, mostly in /v1?'
-  return errorAnswer(502, message, headers)
+  return messagesErrorAnswer(502, message, headers)
 }
 
-async function* whole(completion: Fields, reply: Reply): AsyncGenerator<StreamEvent> {
+async function* whole(completion: Fields, reply: ChatReply): AsyncGenerator<StreamEvent> {
   yield* reply.add(completion)
   yield* reply.end(true)
 }
 
 async function* streamed(
   incoming: IncomingMessage,
-  reply: Reply,
+  reply: ChatReply,
   signal: AbortSignal,
 ): AsyncGenerator<StreamEvent> {
   const events = readEvents(incoming.iterator({ destroyOnReturn: false }))

@@ -2,7 +2,7 @@
 import { type IncomingMessage, Agent as PlainAgent, request as plain, type RequestOptions } from 'node:http'
 import { Agent as SecureAgent, request as secure } from 'node:https'
 import type { Writable } from 'node:stream'
-import type { Answer, Headers } from '../types.ts'
+import type { Headers, HttpAnswer } from '../types.ts'
 
 export type Outgoing = {
   readonly method: string
@@ -90,11 +90,11 @@ function sizeOf(body: Outgoing['body']): number | undefined {
 const CLOSED = new Set(['ECONNRESET', 'EPIPE'])
 
 /** The whole answer. */
-export async function ask(url: URL, outgoing: Outgoing): Promise<Answer> {
+export async function fetchWhole(url: URL, outgoing: Outgoing): Promise<HttpAnswer> {
   return readWhole(await open(url, outgoing))
 }
 
-export async function readWhole(incoming: IncomingMessage): Promise<Answer> {
+export async function readWhole(incoming: IncomingMessage): Promise<HttpAnswer> {
   return {
     status: incoming.statusCode ?? 502,
     headers: { ...relayed(incoming), 'content-type': incoming.headers['content-type'] ?? 'application/json' },

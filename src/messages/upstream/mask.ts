@@ -1,6 +1,6 @@
 // Hides the operator's keys in what an upstream answers: some echo the credentials that they refuse.
 import { Transform } from 'node:stream'
-import type { Answer, Headers, Sampled, StreamEvent, Upstream } from '../types.ts'
+import type { Headers, HttpAnswer, Sampled, StreamEvent, Upstream } from '../types.ts'
 import { UpstreamError } from './http.ts'
 
 /** As long as the secret, so that lengths which were told already stay true. */
@@ -18,7 +18,7 @@ export function maskable(...secrets: readonly (string | undefined)[]): string[] 
 /** The upstream with every secret masked in its errors, headers and documents. */
 export function withMaskedSecrets(upstream: Upstream, secrets: readonly string[]): Upstream {
   if (secrets.length === 0) return upstream
-  const hide = (answer: Answer): Answer => ({
+  const hide = (answer: HttpAnswer): HttpAnswer => ({
     ...answer,
     headers: maskedHeaders(answer.headers, secrets),
     body: masked(answer.body, secrets),

@@ -5,16 +5,16 @@ import { capabilities, capabilityOf, eventsOf } from '../../core/index.ts'
 import { fieldsOf, isFields, parseBetas } from '../../lib/index.ts'
 import { exactJson, jsonBytes, parseExact } from '../json/index.ts'
 import type {
-  Answer,
-  Call,
   Headers,
+  HttpAnswer,
   MessagesRequest,
   Sampled,
   StreamEvent,
   Upstream,
+  UpstreamCall,
   UpstreamWire,
 } from '../types.ts'
-import { ask, brokenOff, open, readWhole, relayed, UpstreamError } from './http.ts'
+import { brokenOff, fetchWhole, open, readWhole, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { createEventReader } from './sse.ts'
 
@@ -38,14 +38,14 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
     const used = key ?? (isOwn ? undefined : keyOtherwise)
     return used === undefined ? headers : withKey(headers, used, url)
   }
-  const headersFor = ({ headers }: Call): Headers => ({
+  const headersFor = ({ headers }: UpstreamCall): Headers => ({
     ...credentials(headers),
     'content-type': 'application/json',
     'accept-encoding': 'identity',
   })
   const wireFor: Upstream['wireFor'] = (model) => (wire ? { wire, why: 'forced' } : wireOf(model, url))
 
-  const post = (path: string, request: MessagesRequest, call: Call) => ({
+  const post = (path: string, request: MessagesRequest, call: UpstreamCall) => ({
     address: below(url, path),
     outgoing: {
       method: 'POST',
@@ -69,13 +69,13 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
         events: isStream ? streamed(incoming) : whole(await readWhole(incoming)),
       }
     },
-    async countTokens(request, call): Promise<Answer | undefined> {
+    async countTokens(request, call): Promise<HttpAnswer | undefined> {
       const { address, outgoing } = post('/v1/messages/count_tokens', request, call)
-      const answer = await ask(address, outgoing)
+      const answer = await fetchWhole(address, outgoing)
       return answer.status === 404 || answer.status === 405 ? undefined : answer
     },
     models: (call) =>
-      ask(below(url, '/v1/models'), { method: 'GET', headers: headersFor(call), signal: call.signal }),
+      fetchWhole(below(url, '/v1/models'), { method: 'GET', headers: headersFor(call), signal: call.signal }),
   }
   return withMaskedSecrets(upstream, maskable(key, keyOtherwise))
 }
@@ -140,7 +140,7 @@ async function* streamed(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Stre
   }
 }
 
-async function* whole({ body }: Answer): AsyncGenerator<StreamEvent> {
+async function* whole({ body }: HttpAnswer): AsyncGenerator<StreamEvent> {
   const message = parsed(body)
   if (!Array.isArray(message.content))
     throw new UpstreamError('the upstream answered with a document that is no message.')

@@ -1,6 +1,6 @@
 // What OpenAI's two APIs share, told in the words of the Messages API: errors, models, credentials and names.
 import { type Fields, fieldsOf, hash, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
-import type { Answer, Headers } from '../types.ts'
+import type { Headers, HttpAnswer } from '../types.ts'
 
 /** Anthropic's names for what a status means. */
 const ERROR_TYPES: Readonly<Record<number, string>> = {
@@ -19,18 +19,18 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
 }
 
 /** An OpenAI error as the Messages API spells it, with the same status. */
-export function toApiError(answer: Answer): Answer {
+export function toMessagesError(answer: HttpAnswer): HttpAnswer {
   // A redirect is not followed, so it is an error, too.
   const status = answer.status >= 400 ? answer.status : 502
   const message =
-    messageOf(jsonOf(answer.body)) ||
+    errorTextOf(jsonOf(answer.body)) ||
     plainText(answer) ||
     `the upstream answered ${answer.status} and no reason`
-  return errorAnswer(status, message, answer.headers)
+  return messagesErrorAnswer(status, message, answer.headers)
 }
 
 /** An error of the Messages API. */
-export function errorAnswer(status: number, message: string, headers: Headers = {}): Answer {
+export function messagesErrorAnswer(status: number, message: string, headers: Headers = {}): HttpAnswer {
   const type = ERROR_TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error')
   const requestId = headers['x-request-id'] ?? headers['request-id']
   const document = {
@@ -43,20 +43,20 @@ export function errorAnswer(status: number, message: string, headers: Headers = 
 }
 
 /** What an error says, in any of the shapes that servers give it; empty where it says nothing. */
-export function messageOf(value: unknown): string {
-  if (!isFields(value)) return textOf(value) || (Array.isArray(value) ? messageOf(value[0]) : '')
+export function errorTextOf(value: unknown): string {
+  if (!isFields(value)) return textOf(value) || (Array.isArray(value) ? errorTextOf(value[0]) : '')
   const said = value.error ?? value.message ?? value.detail
-  return isFields(said) ? messageOf(said) || toJson(said) : textOf(said) || (said ? toJson(said) : '')
+  return isFields(said) ? errorTextOf(said) || toJson(said) : textOf(said) || (said ? toJson(said) : '')
 }
 
 /** A listing of models, as the Messages API gives it. */
-export function toModels(answer: Answer): Answer {
-  if (answer.status !== 200) return toApiError(answer)
+export function toModels(answer: HttpAnswer): HttpAnswer {
+  if (answer.status !== 200) return toMessagesError(answer)
   const listing = jsonOf(answer.body)
   const entries = Array.isArray(listing) ? listing : fieldsOf(listing).data
   if (!Array.isArray(entries)) {
     const message = 'the upstream gave no list of models. Does its address end as it should, mostly in /v1?'
-    return errorAnswer(502, message, answer.headers)
+    return messagesErrorAnswer(502, message, answer.headers)
   }
   const data = entries
     .map(fieldsOf)
@@ -138,6 +138,6 @@ export function jsonOf(text: string): unknown {
 }
 
 /** Kept short: a proxy in between may answer with a whole page. */
-function plainText({ body }: Answer): string {
+function plainText({ body }: HttpAnswer): string {
   return isFields(jsonOf(body)) ? '' : body.trim().slice(0, 500)
 }

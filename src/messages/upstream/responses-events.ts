@@ -3,11 +3,11 @@ import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../lib/index.t
 import type { StreamEvent } from '../types.ts'
 import { usageApart } from '../usage.ts'
 import { UpstreamError } from './http.ts'
-import { messageOf, type Names } from './openai.ts'
+import { errorTextOf, type Names } from './openai.ts'
 import { thoughtOf } from './responses-reasoning.ts'
 import type { Thoughts } from './thoughts.ts'
 
-export type Asked = {
+export type ReplyContext = {
   readonly model: string
   readonly names: Names
   readonly searchName: string | undefined
@@ -16,7 +16,7 @@ export type Asked = {
 
 export async function* toMessageEvents(
   events: AsyncIterable<Fields>,
-  asked: Asked,
+  asked: ReplyContext,
 ): AsyncGenerator<StreamEvent> {
   const reply = createReply(asked)
   for await (const event of events) if (!reply.isOver()) yield* reply.read(event)
@@ -35,7 +35,7 @@ type Piece = {
 
 type Reply = { readonly read: (event: Fields) => StreamEvent[]; readonly isOver: () => boolean }
 
-function createReply(asked: Asked): Reply {
+function createReply(asked: ReplyContext): Reply {
   const blocks = createBlocks()
   let isStarted = false
   let isOver = false
@@ -182,7 +182,7 @@ function deltaEvent(index: number, { start }: Piece, text: string): StreamEvent 
 }
 
 /** The blocks that a whole item is. Items of OpenAI's own tools are none. */
-function piecesOf(item: Fields, index: unknown, asked: Asked): Piece[] {
+function piecesOf(item: Fields, index: unknown, asked: ReplyContext): Piece[] {
   if (item.type === 'reasoning') return reasoningPieces(item, index, asked)
   if (item.type === 'message')
     return listOf(item.content).flatMap((part, place) => partPieces(fieldsOf(part), index, place))
@@ -191,7 +191,7 @@ function piecesOf(item: Fields, index: unknown, asked: Asked): Piece[] {
   return calls
 }
 
-function reasoningPieces(item: Fields, index: unknown, { thoughts }: Asked): Piece[] {
+function reasoningPieces(item: Fields, index: unknown, { thoughts }: ReplyContext): Piece[] {
   const thought = thoughtOf(item, thoughts)
   const start = { type: 'thinking', thinking: '', signature: '' }
   return thought ? [{ key: `${index}.reasoning`, start, ...thought }] : []
@@ -207,7 +207,7 @@ function textPiece(index: unknown, place: unknown, text: string): Piece {
 }
 
 /** Only the finished item of a search has the id and the arguments that count. */
-function callPieces(item: Fields, index: unknown, { names, searchName }: Asked): Piece[] {
+function callPieces(item: Fields, index: unknown, { names, searchName }: ReplyContext): Piece[] {
   const { type, status, arguments: input } = item
   const id = textOf(item.call_id) || textOf(item.id)
   if (type === 'function_call') {
@@ -266,6 +266,6 @@ function usageOf(usage: Fields): Fields {
 }
 
 function failureIn(event: Fields): string {
-  const said = messageOf(event.response) || messageOf(event)
+  const said = errorTextOf(event.response) || errorTextOf(event)
   return `the upstream ended its reply with an error${said === '' ? '' : `: ${said}`}`
 }

@@ -3,12 +3,12 @@ import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
 import { jsonBytes } from '../json/index.ts'
-import type { Call, ChosenWire, MessagesRequest, Sampled, Upstream, UpstreamWire } from '../types.ts'
+import type { ChosenWire, MessagesRequest, Sampled, Upstream, UpstreamCall, UpstreamWire } from '../types.ts'
 import { dialectOf } from './dialects.ts'
-import { ask, open, relayed, UpstreamError } from './http.ts'
+import { fetchWhole, open, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { offer } from './offer.ts'
-import { addressOf, bearer, errorAnswer, jsonOf, toModels } from './openai.ts'
+import { addressOf, bearer, jsonOf, messagesErrorAnswer, toModels } from './openai.ts'
 import { toMessageEvents } from './responses-events.ts'
 import { toResponses } from './responses-request.ts'
 import { readEvents } from './sse.ts'
@@ -29,7 +29,7 @@ export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): U
     countTokens: async () => undefined,
     async models({ headers, signal }) {
       return toModels(
-        await ask(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal }),
+        await fetchWhole(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal }),
       )
     },
   }
@@ -51,11 +51,11 @@ async function sample(
   url: URL,
   key: string | undefined,
   request: MessagesRequest,
-  { headers, signal }: Call,
+  { headers, signal }: UpstreamCall,
   thoughts: Thoughts,
 ): Promise<Sampled> {
   const translated = toResponses(request, dialectOf(url, request.model), thoughts)
-  if ('fault' in translated) return { refused: errorAnswer(400, translated.fault) }
+  if ('fault' in translated) return { refused: messagesErrorAnswer(400, translated.fault) }
   const { body, names, searchName } = translated
   const post = (offered: Fields) =>
     open(addressOf(url, 'responses'), {

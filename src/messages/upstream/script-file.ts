@@ -15,9 +15,9 @@ export type Script = {
   readonly otherwise: string
 }
 
-export type Rule = { readonly when?: RegExp; readonly steps: readonly Step[] }
+export type Rule = { readonly when?: RegExp; readonly steps: readonly ScriptStep[] }
 
-export type Step =
+export type ScriptStep =
   | { readonly kind: 'say'; readonly text: string }
   | { readonly kind: 'think'; readonly text: string }
   /** Calls and searches in one reply. */
@@ -105,7 +105,7 @@ function readRule(value: unknown, place: string): Rule {
   }
 }
 
-type ReadStep = (value: unknown, place: string, groups: number) => Step
+type ReadStep = (value: unknown, place: string, groups: number) => ScriptStep
 
 /** A step is an object with one of these keys; a call has further ones beside it. */
 const STEPS: { readonly [key: string]: ReadStep } = {
@@ -123,7 +123,7 @@ const STEPS: { readonly [key: string]: ReadStep } = {
 const ACT_KEYS = ['call', 'input', 'search']
 const STEP_KEYS = [...Object.keys(STEPS), ...ACT_KEYS]
 
-function readStep(value: unknown, place: string, groups: number): Step {
+function readStep(value: unknown, place: string, groups: number): ScriptStep {
   const fields = objectAt(value, place, STEP_KEYS)
   const keys = Object.keys(fields)
   const key = keys.find((name) => Object.hasOwn(STEPS, name))

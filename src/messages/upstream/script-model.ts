@@ -6,10 +6,17 @@ import { type Fields, hash, isFields, textOf, toJson } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { CALL_TOOL, throughCallTool } from '../wire/index.ts'
 import type { Act, Failure, Rule, Script } from './script-file.ts'
-import { fill, fillFields, type Meaning, type NamePattern, patternOf, wordsOf } from './script-text.ts'
-import { describedTools, type MadeCall, type Round, searchTools, turnOf } from './script-turn.ts'
+import {
+  fill,
+  fillFields,
+  type NamePattern,
+  nameWords,
+  patternOf,
+  type ResolveTemplate,
+} from './script-text.ts'
+import { type CallRound, describedTools, type MadeCall, searchTools, turnOf } from './script-turn.ts'
 
-export type Reply =
+export type ScriptReply =
   | {
       readonly content: readonly Fields[]
       readonly stop: string
@@ -22,7 +29,7 @@ export type Reply =
 export const OFFLINE_NOTE = "(Toolshelf's offline script, not a model)"
 
 /** `failed` is how often this very request has been answered with a failure before. */
-export function replyTo(request: MessagesRequest, script: Script, failed = 0): Reply {
+export function replyTo(request: MessagesRequest, script: Script, failed = 0): ScriptReply {
   const turn = turnOf(request)
   const { steps, groups } = ruleFor(script, turn.user)
   const sight = sightOf(request)
@@ -31,9 +38,9 @@ export function replyTo(request: MessagesRequest, script: Script, failed = 0): R
   let result = turn.earlier
   let isCut = false
   let failures = failed
-  const meaning: Meaning = (name) =>
+  const meaning: ResolveTemplate = (name) =>
     name === 'user' ? turn.user : name === 'result' ? result : (groups[Number(name)] ?? '')
-  const ended = (stop: string): Reply => ({ content: finished(blocks, request, script), stop, isCut })
+  const ended = (stop: string): ScriptReply => ({ content: finished(blocks, request, script), stop, isCut })
 
   const lastAct = steps.findLastIndex(({ kind }) => kind === 'act')
   for (const [index, step] of steps.entries()) {
@@ -89,11 +96,11 @@ type Wanted =
 /** Words, and how they are joined to a pattern: all in this order, or any. */
 type Search = { readonly query: string; readonly joint: '.*' | '|' }
 
-function wantedOf(act: Act, meaning: Meaning): Wanted {
+function wantedOf(act: Act, meaning: ResolveTemplate): Wanted {
   if (act.kind === 'search')
     return { kind: 'search', search: { query: fill(act.query, meaning), joint: '|' } }
   const name = patternOf(act.name, meaning)
-  const byWords = (text: string): Search => ({ query: wordsOf(text).join(' '), joint: '.*' })
+  const byWords = (text: string): Search => ({ query: nameWords(text).join(' '), joint: '.*' })
   const first =
     act.search === undefined
       ? byWords(name.said)
@@ -102,7 +109,7 @@ function wantedOf(act: Act, meaning: Meaning): Wanted {
   return { kind: 'call', name, input: inputOf(act.input, meaning), searches }
 }
 
-function inputOf(input: Fields | string, meaning: Meaning): Fields | undefined {
+function inputOf(input: Fields | string, meaning: ResolveTemplate): Fields | undefined {
   if (typeof input !== 'string') return fillFields(input, meaning)
   try {
     const value: unknown = JSON.parse(fill(input, meaning))
@@ -123,7 +130,7 @@ type Progress = {
 const MOST_SEARCHES = 2
 
 /** How far a step has come. A round that is not its own means that the step found nothing to call and was left. */
-function progressOf(wanted: readonly Wanted[], rounds: readonly Round[]): Progress {
+function progressOf(wanted: readonly Wanted[], rounds: readonly CallRound[]): Progress {
   const calls = wanted.filter((want) => want.kind === 'call')
   const isSearching = calls.length < wanted.length
   const isCalled = ({ names }: MadeCall) => names.some((name) => calls.some((call) => call.name.fits(name)))

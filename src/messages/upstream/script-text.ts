@@ -5,24 +5,24 @@ import { type Fields, isFields, splitName } from '../../lib/index.ts'
 const TEMPLATE = /\{\{\s*([^{}]*?)\s*\}\}/g
 
 /** What a template stands for at this point of the conversation. */
-export type Meaning = (template: string) => string
+export type ResolveTemplate = (template: string) => string
 
 export function templatesIn(text: string): string[] {
   return [...text.matchAll(TEMPLATE)].map(([, name]) => name ?? '')
 }
 
-export function fill(text: string, meaning: Meaning): string {
+export function fill(text: string, meaning: ResolveTemplate): string {
   return text.replace(TEMPLATE, (_, name: string) => meaning(name))
 }
 
 /** A value with the templates of all its texts filled; keys stay. */
-export function fillAll(value: unknown, meaning: Meaning): unknown {
+export function fillAll(value: unknown, meaning: ResolveTemplate): unknown {
   if (typeof value === 'string') return fill(value, meaning)
   if (Array.isArray(value)) return value.map((item) => fillAll(item, meaning))
   return isFields(value) ? fillFields(value, meaning) : value
 }
 
-export function fillFields(fields: Fields, meaning: Meaning): Fields {
+export function fillFields(fields: Fields, meaning: ResolveTemplate): Fields {
   return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, fillAll(value, meaning)]))
 }
 
@@ -39,7 +39,7 @@ export type NamePattern = {
 }
 
 /** Throws where the pattern is no regular expression. */
-export function patternOf(name: string, meaning: Meaning): NamePattern {
+export function patternOf(name: string, meaning: ResolveTemplate): NamePattern {
   const source = /^\/(.+)\/$/.exec(name)?.[1]
   if (source === undefined) {
     const whole = fill(name, meaning)
@@ -50,7 +50,7 @@ export function patternOf(name: string, meaning: Meaning): NamePattern {
 }
 
 /** The words of a name or a pattern, as one would search for them. */
-export function wordsOf(name: string): string[] {
+export function nameWords(name: string): string[] {
   return splitName(name.replace(/\W+/g, '_').replace(/^_+/, ''))
 }
 

@@ -11,15 +11,15 @@ import { CALL_TOOL, fromCallTool } from '../wire/index.ts'
 export const searchTools = [SEARCH_TOOL, 'tool_search_tool_bm25', 'tool_search_tool_regex']
 
 /** Everything from the newest words of the user on. */
-export type Turn = {
+export type ScriptTurn = {
   readonly user: string
   /** The newest result from before these words. */
   readonly earlier: string
-  readonly rounds: readonly Round[]
+  readonly rounds: readonly CallRound[]
 }
 
 /** Calls that were made without seeing each other's results. */
-export type Round = readonly MadeCall[]
+export type CallRound = readonly MadeCall[]
 
 export type MadeCall = {
   /** The name that was called, and behind CallTool the one that was meant. */
@@ -28,7 +28,7 @@ export type MadeCall = {
   readonly result: string
 }
 
-export function turnOf({ messages }: MessagesRequest): Turn {
+export function turnOf({ messages }: MessagesRequest): ScriptTurn {
   const start = messages.findLastIndex((message) => userText(message) !== '')
   const earlier = messages.slice(0, start + 1).flatMap(({ content }) => blocksOf(content))
   return {
@@ -70,7 +70,7 @@ function userText({ role, content }: Fields): string {
     .join('\n')
 }
 
-function roundsOf(blocks: readonly Fields[]): Round[] {
+function roundsOf(blocks: readonly Fields[]): CallRound[] {
   const results = new Map(blocks.filter(isResult).map((block) => [block.tool_use_id, resultText(block)]))
   const rounds: MadeCall[][] = []
   let isOpen = false

@@ -6,28 +6,28 @@ import { countTokens, render, type Segment, validateRequest, visibleTools } from
 import { type Fields, fieldsOf, hash, parseBetas, textOf, toJson } from '../../lib/index.ts'
 import { createRecent } from '../recent.ts'
 import type {
-  Answer,
-  Call,
   ChosenWire,
+  HttpAnswer,
   MessagesRequest,
   StreamEvent,
   Upstream,
+  UpstreamCall,
   UpstreamWire,
 } from '../types.ts'
 import { UpstreamError } from './http.ts'
 import type { Script } from './script-file.ts'
-import { type Reply, replyTo } from './script-model.ts'
+import { replyTo, type ScriptReply } from './script-model.ts'
 
 export type ScriptUpstreamOptions = {
   readonly script: Script
   readonly name?: string
   /** Used in place of the wire that fits the script's API. */
   readonly wire?: UpstreamWire
-  readonly onRequest?: (seen: Seen) => void
+  readonly onRequest?: (seen: ObservedRequest) => void
 }
 
 /** A request as the offline model saw it, and what it did. */
-export type Seen = {
+export type ObservedRequest = {
   readonly request: MessagesRequest
   readonly visible: readonly string[]
   readonly segments: readonly Segment[]
@@ -99,7 +99,7 @@ function chosenWire({ api }: Script, forced: UpstreamWire | undefined): ChosenWi
 function refusal(
   request: MessagesRequest,
   { api, boundThinking }: Script,
-  { headers }: Call,
+  { headers }: UpstreamCall,
   requestId?: string,
 ) {
   return validateRequest(request, {
@@ -110,7 +110,7 @@ function refusal(
   })
 }
 
-function answer(status: number, body: unknown, headers: Answer['headers'] = {}): Answer {
+function answer(status: number, body: unknown, headers: HttpAnswer['headers'] = {}): HttpAnswer {
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
 }
 
@@ -124,7 +124,7 @@ function modelList(models: readonly string[]): Fields {
   return { data, has_more: false, first_id: models[0], last_id: models.at(-1) }
 }
 
-function deedOf(reply: Reply): string {
+function deedOf(reply: ScriptReply): string {
   if ('failure' in reply) return `fails with ${reply.failure.status}`
   const calls = reply.content.filter(({ type }) => type === 'tool_use').map(({ name }) => textOf(name))
   const action = calls.length > 0 ? `calls ${calls.join(', ')}` : `says its piece (${reply.stop})`
@@ -133,7 +133,7 @@ function deedOf(reply: Reply): string {
 
 function messageOf(
   request: MessagesRequest,
-  reply: Exclude<Reply, { failure: unknown }>,
+  reply: Exclude<ScriptReply, { failure: unknown }>,
   seed: string,
 ): Fields {
   const { content, stop } = reply

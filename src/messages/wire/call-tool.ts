@@ -4,7 +4,7 @@ import { parseExact } from '../json/index.ts'
 
 export const CALL_TOOL = 'CallTool'
 
-export const callTool: Fields = {
+export const callToolDefinition: Fields = {
   name: CALL_TOOL,
   description:
     'Calls a tool whose definition an earlier result has shown and that is not in your list of tools.',

@@ -12,7 +12,7 @@ import {
 } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'
 import { throughCallTool } from './call-tool.ts'
-import { failedText, loadedText, NO_MATCH, reminder, removedText } from './notes.ts'
+import { failedText, loadedText, NO_MATCH, removedText, systemReminder } from './notes.ts'
 
 /** Names of the tools that are called through CallTool; all others are called by their names. */
 type Bridged = ReadonlySet<string>
@@ -28,7 +28,7 @@ export function lowerMessages({ steps }: Walk, messages: readonly Fields[], brid
   const lowered: Fields[] = []
   for (const [index, message] of messages.entries()) {
     const own = stepsOf.get(index) ?? []
-    if (isPlain(message)) {
+    if (isPlainMessage(message)) {
       lowered.push(bridged.size === 0 ? message : withCalls(message, bridged))
       continue
     }
@@ -41,7 +41,7 @@ export function lowerMessages({ steps }: Walk, messages: readonly Fields[], brid
 }
 
 /** A message that neither shows nor hides a tool, and that only a bridge for its calls could change. */
-export const isPlain = oncePerFrozen(({ role, content }: Fields): boolean => {
+export const isPlainMessage = oncePerFrozen(({ role, content }: Fields): boolean => {
   if (role !== 'user' && role !== 'assistant') return false
   return blocksOf(content).every(
     (block) => !mayChangeView(block) && block.type !== 'server_tool_use' && !('caller' in block),
@@ -211,7 +211,7 @@ function fromSystem(steps: readonly Step[], bridged: Bridged): Fields[] {
     return isCleared ? [] : [textOf(step.block.text)]
   })
   if (texts.length === 0) return []
-  return [{ role: 'user', content: texts.map((text) => ({ type: 'text', text: reminder(text) })) }]
+  return [{ role: 'user', content: texts.map((text) => ({ type: 'text', text: systemReminder(text) })) }]
 }
 
 function changesText({ revealed, removed }: Pick<Step, 'revealed' | 'removed'>, bridged: Bridged): string[] {

@@ -6,8 +6,8 @@ import { bare, type Fields, fieldsOf, oncePerFrozen, textOf, without } from '../
 import { plainSearchTool, variantOf } from '../hosted/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../types.ts'
-import { CALL_TOOL, callTool } from './call-tool.ts'
-import { isPlain, lowerMessages } from './lower-messages.ts'
+import { CALL_TOOL, callToolDefinition } from './call-tool.ts'
+import { isPlainMessage, lowerMessages } from './lower-messages.ts'
 import { plainTool } from './plain-tool.ts'
 import { withRemarksInside } from './remarks.ts'
 
@@ -21,7 +21,7 @@ export type Lowering = {
 export function lower(given: MessagesRequest, wire: UpstreamWire, lowering: Lowering = {}): MessagesRequest {
   if (wire === 'native') return given
   const request = withRemarksInside(given)
-  const walked = walk(request, isPlain)
+  const walked = walk(request, isPlainMessage)
   const bridged = bridgedTools(request, walked, wire, lowering)
   const { tools: all, messages, ...rest } = request
   const tools = lowerTools(request, walked, bridged, lowering)
@@ -103,7 +103,7 @@ function lowerTools(
     ...(missing ? [plain(missing, missing, lowering)] : []),
   ]
   if (bridged.size === 0) return listed
-  return lowering.mostTools === undefined ? [callTool, ...listed] : [...listed, callTool]
+  return lowering.mostTools === undefined ? [callToolDefinition, ...listed] : [...listed, callToolDefinition]
 }
 
 type PlainTool = { readonly json: string; readonly keepsFields: boolean; readonly tool: Fields }

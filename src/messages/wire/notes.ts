@@ -38,6 +38,6 @@ export function failedText(code: string, message: string): string {
 }
 
 /** Words of the host amid the conversation. */
-export function reminder(text: string): string {
+export function systemReminder(text: string): string {
   return `<system-reminder>\n${text}\n</system-reminder>`
 }
