@@ -1,4 +1,4 @@
-// The bytes of a request's body, bounded: as a whole for those who read it, as a flow for those who pass it on.
+// Reads a request body under a size limit, either as one buffer or as a stream to forward.
 import type { IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
 import { refuseRequest } from './errors.ts'
@@ -6,13 +6,13 @@ import type { HeldBytes } from './held-bytes.ts'
 import type { Flow } from './upstream/index.ts'
 
 export type RequestBodyLimits = {
-  /** Bytes that one body may have. */
+  /** Maximum size of one body in bytes. */
   readonly maxBytes: number
-  /** Room for the bytes, among those of all other bodies. */
+  /** Accounts for the bytes against the limit shared by all bodies. */
   readonly held: HeldBytes
 }
 
-/** The whole body, which is to be read. */
+/** Reads the whole body into one buffer. */
 export async function readBody(incoming: IncomingMessage, limits: RequestBodyLimits): Promise<Buffer> {
   const encoding = incoming.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity')
@@ -22,7 +22,7 @@ export async function readBody(incoming: IncomingMessage, limits: RequestBodyLim
       `a body in "${encoding}" is not read; send it uncompressed`,
     )
   const length = lengthOf(incoming, limits)
-  // Where the length is known, the bytes are written where they stay, and are never there twice.
+  // With a known length, chunks are copied straight into the final buffer, so the body is never in memory twice.
   const whole = length === undefined || length === 0 ? undefined : Buffer.allocUnsafeSlow(length)
   const chunks: Buffer[] = []
   let size = 0
@@ -34,7 +34,7 @@ export async function readBody(incoming: IncomingMessage, limits: RequestBodyLim
   return whole ?? Buffer.concat(chunks)
 }
 
-/** The body as it comes, for whoever passes it on. */
+/** Streams the body as it arrives, for forwarding. */
 export function flowOf(incoming: IncomingMessage, limits: RequestBodyLimits): Flow {
   const size = lengthOf(incoming, limits)
   let chunks: Buffer[] = []
@@ -64,7 +64,7 @@ export function flowOf(incoming: IncomingMessage, limits: RequestBodyLimits): Fl
   }
 }
 
-/** Resolves when the body has come; rejects, and keeps nothing more of it, when it is too large. */
+/** Resolves when the body has arrived; rejects when it is too large, and discards the rest. */
 function receive(
   incoming: IncomingMessage,
   { maxBytes, held }: RequestBodyLimits,

@@ -1,4 +1,4 @@
-// What each endpoint does with a request: read it, let the gateway answer or forward it, and write what comes.
+// The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
 import { createHash } from 'node:crypto'
 import { isFields } from '../lib/index.ts'
 import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
@@ -30,7 +30,7 @@ export type EndpointOptions = {
   readonly setting: Setting
   readonly metrics: Metrics
   readonly guard: RequestGuard
-  /** Requests that are forwarded beside those that are answered here. */
+  /** Which other requests are forwarded to the upstream. */
   readonly forwarding: Forwarding
   readonly mostBody: number
   readonly bodyMemory: BodyMemory
@@ -38,7 +38,7 @@ export type EndpointOptions = {
   readonly headWaitMs: number
 }
 
-/** Answers a context, or throws what to answer. */
+/** Returns the request handler, which throws the error response to send. */
 export function createEndpoints(options: EndpointOptions): (context: RequestContext) => Promise<void> {
   const { gateway, setting, metrics, guard, forwarding, mostBody, bodyMemory } = options
   const { silence, headWaitMs } = options
@@ -115,7 +115,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     return forward(context, originOf(), passedCall(request, replyOptions), body)
   }
 
-  /** Betas of tool search stay here, unless the upstream knows it or is to be asked as it is. */
+  /** Removes the tool-search betas, unless the upstream supports tool search or the mode is `pass`. */
   function passedCall({ model }: MessagesRequest, { setting, call }: ReplyOptions): UpstreamCall {
     const takesAll = setting.mode === 'pass' || upstream.wireFor(model).wire === 'native'
     return takesAll ? call : { ...call, headers: withoutSearchBetas(call.headers) }
@@ -139,14 +139,14 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     return { body, request, replyOptions: { setting: settingFor(context, client), call, owner, slice } }
   }
 
-  /** A body's bytes count until its request is over. */
+  /** Counts the body's bytes as held until the request ends. */
   function limitsFor({ gone }: RequestContext, owner: string): RequestBodyLimits {
     const held = bodyMemory.hold(owner)
     gone.addEventListener('abort', held.release, { once: true })
     return { maxBytes: mostBody, held }
   }
 
-  /** What the request asks for, where its key lets it; else what its key or everyone gets. */
+  /** The setting from the request's header if its key allows that, else the key's, else the server's default. */
   function settingFor({ incoming }: RequestContext, { key }: AuthenticatedClient): Setting {
     const given = incoming.headers['x-toolshelf-mode']
     if (given === undefined) return key?.setting ?? setting
@@ -171,7 +171,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     return upstream.origin
   }
 
-  /** What is no request at all is the upstream's to refuse, where it speaks the same language. */
+  /** Forwards a malformed request so that a Messages upstream refuses it itself; other upstreams get a 400 from here. */
   async function passMistake(
     context: RequestContext,
     client: AuthenticatedClient,
@@ -185,7 +185,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     )
   }
 
-  /** ReplyOptions to pass on whatever comes, as it comes. */
+  /** Forwards the request without parsing it (mode `pass`). */
   async function passUnread(context: RequestContext, client: AuthenticatedClient): Promise<void> {
     const flow = flowOf(context.incoming, limitsFor(context, ownerOf(client)))
     const outcome = newOutcome({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
@@ -216,7 +216,7 @@ function isSame(one: Setting | undefined, other: Setting): boolean {
   return one?.mode === other.mode && one.share === other.share
 }
 
-/** What is known of a reply before the upstream has answered. */
+/** Headers for a stream that starts before the upstream has answered. */
 function early(outcome: RequestOutcome): () => Headers {
   const { 'x-toolshelf-tools': _, ...known } = outcomeHeaders(outcome)
   return () => ({ 'request-id': newRequestId(), ...known })
@@ -240,12 +240,12 @@ async function forward(
     ...(body === undefined ? {} : { body }),
     signal: call.signal,
   })
-  // Nothing is sent again once there is an answer.
+  // No retry follows a response, so the buffered body can go.
   if (body && 'drop' in body) void body.whole.then(body.drop, () => {})
   await sendOn(outgoing, answer, outcome ? outcomeHeaders(outcome) : {}, secrets)
 }
 
-/** An upstream may say in its stream that it failed. */
+/** Records an error that the upstream reports inside its stream. */
 async function* watched(
   events: AsyncIterable<StreamEvent>,
   context: RequestContext,
@@ -265,7 +265,7 @@ function isMessages(request: Fields): request is MessagesRequest {
   return typeof model === 'string' && areFields(messages) && (tools === undefined || areFields(tools))
 }
 
-/** As many as the API takes. */
+/** The API's own limit. */
 const MOST_MESSAGES = 100_000
 
 function refuseTooMany({ messages }: Fields): void {
@@ -279,7 +279,7 @@ function areFields(value: unknown): boolean {
   return Array.isArray(value) && value.every(isFields)
 }
 
-/** Conversations of different clients are kept apart, whatever they say. */
+/** Identifies a client by its credentials, so that no client can reach another's conversations. */
 function ownerOf({ headers, key }: AuthenticatedClient): string {
   const credentials = [key?.secret, headers['x-api-key'], headers.authorization]
   return createHash('sha256').update(JSON.stringify(credentials)).digest('base64')

@@ -1,9 +1,9 @@
-// Errors in the API's own envelope.
+// Error responses in the Messages API's envelope.
 import { randomUUID } from 'node:crypto'
 import { fieldsOf, textOf } from '../lib/index.ts'
 import type { HttpAnswer } from './types.ts'
 
-/** A request that ends here, with the answer that says why. */
+/** Thrown to end a request with an error response. */
 export class RefusedRequest extends Error {
   readonly answer: HttpAnswer
   constructor(answer: HttpAnswer) {
@@ -32,7 +32,7 @@ export function refuseRequest(
   return new RefusedRequest(errorAnswer(status, type, message, code))
 }
 
-/** Refuses for now: the same request will do after so many seconds. */
+/** A refusal that the client may retry after `retryAfterSeconds`. */
 export function refuseForNow(
   message: string,
   retryAfterSeconds: number,
@@ -54,7 +54,7 @@ export function errorAnswer(status: number, type: ErrorType, message: string, co
   }
 }
 
-/** The message of an error's body, in whichever envelope. */
+/** Extracts the message from an error body in any known envelope. */
 export function reasonIn(body: string): string {
   try {
     const { error } = fieldsOf(JSON.parse(body))

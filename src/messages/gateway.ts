@@ -1,4 +1,4 @@
-// THE MAIN PATH of the Messages gateway: a client's request in, a reply out; one step a line.
+// THE MAIN PATH of the Messages gateway, one step per line: takes a client's request and returns a reply.
 
 import type { Figures } from '../core/figures/index.ts'
 import { type PriceTable, readPrices } from '../core/figures/index.ts'
@@ -50,20 +50,20 @@ import { withEverythingLoaded } from './wire/index.ts'
 
 export type MessagesGatewayOptions = {
   readonly upstream: Upstream
-  /** For the API's two searches and for our own; the library's best if left out. */
+  /** Rankers for the API's two hosted searches and for ToolSearch; defaults to the library's best. */
   readonly rankers?: HostedRankers & { readonly own: Rank }
-  /** Patterns of tools that are never shelved. */
+  /** Name patterns of tools that are never deferred. */
   readonly keep?: readonly string[]
-  /** Tokens of the models' window, where the upstream's models are not known. */
+  /** Context window in tokens, for models that the capability table does not know. */
   readonly contextWindow?: number | undefined
-  /** Prices in place of the table that comes with Toolshelf. */
+  /** Replaces the built-in price table. */
   readonly prices?: PriceTable | undefined
   readonly notify?: (message: string) => void
-  /** Waits before a sampling is tried again; a clock unless given. */
+  /** Waits before a retry; defaults to a real timer. */
   readonly wait?: Wait
 }
 
-/** What was done with a request, for the log and the metrics. */
+/** What the gateway did with a request, for the log and the metrics. */
 export type RequestOutcome = {
   mode: GatewayMode
   wire: UpstreamWire | undefined
@@ -74,28 +74,29 @@ export type RequestOutcome = {
   searches: number
   /** Samplings that the upstream accepted. */
   rounds: number
-  /** What was saved so far; undefined where nothing is deferred, and until the upstream has accepted a sampling. */
+  /** Savings so far; undefined if nothing is deferred or the upstream has not accepted a sampling yet. */
   figures: () => Figures | undefined
 }
 
+/** What the gateway needs to know about a request besides its body. */
 export type ReplyOptions = {
   readonly setting: Setting
   readonly call: UpstreamCall
   readonly owner: string
-  /** Called before the first sampling, unless the request is to be forwarded as it came. */
+  /** Called before the first sampling, unless the request is forwarded unchanged. */
   readonly onDecided?: (outcome: RequestOutcome) => void
-  /** Shares the event loop with other requests, between steps that take long for very many tools. */
+  /** Yields to other requests between steps that are slow for very large tool lists. */
   readonly slice?: Slice | undefined
 }
 
-/** A reply, or undefined where the request is to be forwarded as it came. */
+/** `sampled` is undefined if the caller must forward the request unchanged. */
 export type GatewayReply = { readonly outcome: RequestOutcome; readonly sampled: Sampled | undefined }
 
-/** A request that was decided on, as it is worked with. */
+/** A planned request with everything needed to sample it. */
 type Started = {
   readonly plan: RequestPlan
   readonly outcome: RequestOutcome
-  /** The client's, with what its client never saw of the model's thoughts. */
+  /** The client's request, with the thinking blocks that the gateway hid from the client. */
   readonly request: MessagesRequest
   readonly contract: MessagesRequest
   readonly shelved: Shelved | undefined
@@ -118,7 +119,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
   const conversations = createConversations()
   const shelves = createClientShelves({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow })
 
-  /** What the decision depends on; with it the shelf, where one would be used. */
+  /** Collects the facts for the plan and, if shelving is possible, the shelf to use. */
   async function gatherFacts(
     request: MessagesRequest,
     replyOptions: ReplyOptions,
@@ -135,23 +136,23 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
     return { facts: { ...facts, shelving: shelvingFacts(request, facts, liftable) }, liftable }
   }
 
-  /** Where the upstream speaks another language, its models may think although nobody asked to see it. */
+  /** OpenAI-style models may think although the client did not ask to see it. */
   function hidesThoughts(request: MessagesRequest): boolean {
     return upstream.origin === undefined && !asksForThinking(request)
   }
 
-  /** Decides, and makes the request of the contract: the client's own, or one made for it. */
+  /** Plans the request and builds its contract form: the client's own or a shelved one. */
   async function start(given: MessagesRequest, replyOptions: ReplyOptions): Promise<Started> {
-    // 1. Pass, emulate, shelve or off, and why
+    // 1. Choose pass, emulate, shelve or off
     const { facts, liftable } = await gatherFacts(given, replyOptions)
     const plan = planRequest(facts)
     await rest(replyOptions.slice)
     const outcome = newOutcome(plan, given)
     if (!leavesThreadsToUpstream(plan, given, replyOptions.setting)) refuseThreads(given)
-    // 2. What the API itself would refuse
+    // 2. Refuse what the API itself would refuse
     if (plan.mode === 'emulate') refuseInvalid(given, replyOptions.call)
     const request = hidesThoughts(given) ? thoughts.restore(given, replyOptions.owner) : given
-    // 3. The client's tools on the shelf, once
+    // 3. Put the client's tools on the shelf, once
     const isShelved = plan.mode === 'shelve' && liftable !== undefined
     const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable, conversations) : undefined
     await rest(replyOptions.slice)
@@ -170,7 +171,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
     return startHidden(contract, shelved, onSearch, remember)
   }
 
-  /** Threads are the upstream's business where it is asked as it is, or known to speak today's API. */
+  /** The upstream handles threads itself in mode `pass`, or if it supports the current API. */
   function leavesThreadsToUpstream(
     { mode }: RequestPlan,
     { model }: MessagesRequest,
@@ -184,7 +185,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
     return { upstream, wire, mostTools, owner, call: callFor(plan, request, call), wait: options.wait }
   }
 
-  /** Betas of tool search stay here, unless the upstream knows it. */
+  /** Removes the tool-search betas for upstreams without tool search. */
   function callFor({ mode }: RequestPlan, request: MessagesRequest, call: UpstreamCall): UpstreamCall {
     const isNative = upstream.wireFor(request.model).wire === 'native'
     if (!isNative) return { ...call, headers: withoutSearchBetas(call.headers) }
@@ -199,9 +200,9 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
       const { plan, outcome } = started
       if (plan.mode === 'pass') return { outcome, sampled: undefined }
       replyOptions.onDecided?.(outcome)
-      // 4. The searches of this reply, shown or hidden
+      // 4. Set up this reply's searches, hosted or hidden
       const searching: Searching = await searchingFor(started, replyOptions.owner)
-      // 5. Samplings until the model has what it needs
+      // 5. Sample until the model has found the tools it needs
       const measured = withoutCarriedIds(started.request)
       const meter = plan.mode === 'off' ? undefined : createMeter(measured, prices)
       if (meter) outcome.figures = meter.figures
@@ -245,7 +246,7 @@ function shelvingFacts(
   }
 }
 
-/** Where the API binds thinking to what came before it, it is asked to drop what searches have changed. */
+/** Asks an API that binds thinking to its prefix to drop thinking that restored searches invalidate. */
 function forWire(request: MessagesRequest, wire: UpstreamWire | undefined): MessagesRequest {
   return wire === 'native' && isBound(request) ? withDroppedThinking(request) : request
 }
@@ -260,7 +261,7 @@ export function newOutcome(
   return { mode, wire, why, toolsGiven: tools.length, ...nothing, loaded: [] }
 }
 
-/** Says that it is an estimate, and how it was made. */
+/** Returns a token estimate, marked as one by a header. */
 function estimated(request: MessagesRequest): HttpAnswer {
   return {
     status: 200,

@@ -1,4 +1,4 @@
-// Who may speak to the gateway: loopback, known host names, and whoever has the key.
+// Decides who may use the gateway: checks the host name and the client's key.
 import type { IncomingMessage } from 'node:http'
 import { createWrongKeys, isSecret, LOOPBACK, networkOf } from '../node/index.ts'
 import { refuseForNow, refuseRequest } from './errors.ts'
@@ -7,30 +7,30 @@ import { createRecent } from './recent.ts'
 import type { Headers } from './types.ts'
 import { ofConnection } from './upstream/index.ts'
 
-/** A key that clients must have. */
+/** A key that clients authenticate with. */
 export type ClientKey = {
   readonly secret: string
-  /** What is done with requests of this key. */
+  /** The mode for requests with this key. */
   readonly setting?: Setting | undefined
-  /** Requests may choose with `x-toolshelf-mode` although the key has a setting. */
+  /** Whether requests may override the key's setting with `x-toolshelf-mode`. */
   readonly mayChoose?: boolean | undefined
 }
 
 export type RequestGuardOptions = {
   readonly address: string
   readonly keys: readonly ClientKey[]
-  /** Further host names under which clients may reach the gateway. */
+  /** Additional host names that clients may use. */
   readonly hosts: readonly string[]
   readonly notify?: ((message: string) => void) | undefined
 }
 
 export type AuthenticatedClient = {
-  /** The client's headers without what was meant for the gateway alone. */
+  /** The client's headers without those meant only for the gateway. */
   readonly headers: Headers
   readonly key: ClientKey | undefined
 }
 
-/** Lets a request in, or throws a refusal. */
+/** Authenticates a request or throws a `RefusedRequest`. */
 export type RequestGuard = (incoming: IncomingMessage) => AuthenticatedClient
 
 export function createRequestGuard({ address, keys, hosts, notify }: RequestGuardOptions): RequestGuard {
@@ -58,8 +58,8 @@ export function createRequestGuard({ address, keys, hosts, notify }: RequestGuar
 const MOST_KNOWN = 1000
 
 /**
- * Slows down whoever guesses keys: after a few wrong ones, keys that were not used from that address before are refused,
- * right or wrong. Clients at the same address whose key is known go on.
+ * Slows down key guessing: after several wrong keys from an address, refuses every key not used from there before,
+ * right or wrong. Clients at the same address with a known key continue to work.
  */
 function createKeyCheck(notify: RequestGuardOptions['notify']) {
   const wrongKeys = createWrongKeys({ notify })
@@ -89,7 +89,7 @@ function presentedIn(headers: Headers): boolean {
   return ['x-toolshelf-key', 'x-api-key', 'authorization'].some((name) => headers[name] !== undefined)
 }
 
-/** The holder of the key, if there is one, and the headers without it. */
+/** Finds the client's key and removes it from the headers. */
 function unlock(headers: Headers, keys: readonly ClientKey[]): AuthenticatedClient {
   const { 'x-toolshelf-key': own, 'x-api-key': api, authorization, ...others } = headers
   const bearer = authorization?.replace(/^Bearer /i, '')
@@ -108,7 +108,7 @@ function hostName(host: string): string {
     .toLowerCase()
 }
 
-/** What is not the upstream's business, and what some servers take for another method or path than the allowed one. */
+/** Headers that do not concern the upstream, and headers that some servers use to override the method or path. */
 const NOT_FORWARDED = new Set([
   ...['host', 'content-length', 'expect', 'cookie', 'origin', 'x-toolshelf-mode', 'x-toolshelf-key'],
   ...['x-http-method', 'x-http-method-override', 'x-method-override'],

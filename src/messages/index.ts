@@ -1,4 +1,4 @@
-// The door of messages: what other folders use of it. Users have src/entries/messages.ts.
+// Exports of the Messages gateway for other folders. The public entry point is src/entries/messages.ts.
 export type { Figures, Price, PriceTable } from '../core/figures/index.ts'
 export { createMessagesGateway, type MessagesGateway, type MessagesGatewayOptions } from './gateway.ts'
 export type { ClientKey } from './guard.ts'

@@ -1,4 +1,4 @@
-// One request on its way through the server: what is known of it, and what is told of it at the end.
+// The state of one HTTP request while the server handles it, and the headers and metrics that report its outcome.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Figures } from '../core/figures/index.ts'
 import { cut } from '../lib/index.ts'
@@ -6,21 +6,21 @@ import type { RequestOutcome } from './gateway.ts'
 import type { Metrics } from './metrics.ts'
 import type { Headers } from './types.ts'
 
-/** One request on its way. */
+/** The state of one HTTP request. */
 export type RequestContext = {
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
-  /** Undefined where the client names none. */
+  /** Undefined if the request's URL is invalid. */
   readonly address: URL | undefined
   readonly path: string
   readonly gone: AbortSignal
   model: string | undefined
   outcome: RequestOutcome | undefined
-  /** Why it failed, in the words that the client was told. */
+  /** The error message sent to the client, if the request failed. */
   error: string | undefined
 }
 
-/** The model and the number of tools of a request that is passed on, at a peekRequest: reading it would cost more than it does. */
+/** Finds the model and the number of tools of a forwarded body without parsing it. */
 export function peekRequest(chunks: readonly Buffer[]): { model: string | undefined; tools: number } {
   const start = Buffer.concat(startOf(chunks)).toString('latin1', 0, PEEK_BYTES)
   const last = Buffer.concat(startOf([...chunks].reverse()).reverse())
@@ -28,7 +28,7 @@ export function peekRequest(chunks: readonly Buffer[]): { model: string | undefi
   let tools = 0
   let rest: Buffer = Buffer.alloc(0)
   for (const chunk of chunks) {
-    // A key may be cut in two by the end of a chunk.
+    // A key may straddle two chunks.
     const seam = Buffer.concat([rest, chunk.subarray(0, SCHEMA.length - 1)])
     tools += countIn(seam) + countIn(chunk)
     rest = Buffer.concat([rest, chunk.subarray(-SCHEMA.length + 1)]).subarray(-SCHEMA.length + 1)
@@ -36,7 +36,7 @@ export function peekRequest(chunks: readonly Buffer[]): { model: string | undefi
   return { model, tools }
 }
 
-/** As many chunks as a peekRequest needs. */
+/** The leading chunks that contain the first `PEEK_BYTES` bytes. */
 function startOf(chunks: readonly Buffer[]): Buffer[] {
   let size = 0
   const end = chunks.findIndex(({ length }) => {
@@ -56,7 +56,7 @@ const PEEK_BYTES = 4096
 const MODEL = /(?<!\\)"model"\s*:\s*"([\w.:@/[\]-]{1,200})"/
 const SCHEMA = Buffer.from('"input_schema"')
 
-/** What was done, for the headers of the answer. Figures are known only once a reply is over, so streams have none. */
+/** Response headers that describe the outcome. Streams have no figures, which are known only at the end. */
 export function outcomeHeaders({
   mode,
   wire,

@@ -1,4 +1,4 @@
-// Answers as they are written to a client: whole, or the upstream's own bytes.
+// Writes responses to a client: a complete body, or the upstream's bytes as they arrive.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
@@ -26,12 +26,12 @@ export function sendAnswer(
     outgoing.end(body)
     return
   }
-  // A connection that is closed before all was read takes the answer with it.
+  // Closing the connection before the request is fully read would lose the response.
   outgoing.write(body)
   incoming.once('end', () => outgoing.end()).resume()
 }
 
-/** The upstream's bytes as they come, secrets masked; one that breaks off breaks the client's connection off, too. */
+/** Forwards the upstream's bytes with secrets masked. If the upstream breaks off, so does the client's connection. */
 export function sendOn(
   outgoing: ServerResponse,
   incoming: IncomingMessage,
@@ -43,7 +43,7 @@ export function sendOn(
     outgoing.once('close', resolve)
     if (outgoing.destroyed) return resolve()
     outgoing.writeHead(incoming.statusCode ?? 502, { ...headers, ...extraHeaders })
-    // Bytes that come with the head go out with it; a model that thinks first shows at least the head.
+    // Sends headers together with the first bytes, or alone if no bytes follow at once.
     const head = setImmediate(() => outgoing.flushHeaders())
     for (const begun of ['data', 'end', 'close']) incoming.once(begun, () => clearImmediate(head))
     for (const broken of ['error', 'aborted']) incoming.once(broken, () => outgoing.destroy())
@@ -64,7 +64,7 @@ const DECODERS: { readonly [encoding: string]: () => Transform } = {
   br: createBrotliDecompress,
 }
 
-/** Bytes that are compressed, although they were not to be, are read first: a secret may be in them. */
+/** Decompresses bodies that are compressed despite `accept-encoding: identity`, to find secrets in them. */
 function withMask(incoming: IncomingMessage, secrets: readonly string[]): Passed {
   const headers = maskedHeaders(passedOn(incoming), secrets)
   const { 'content-encoding': encoding = 'identity', 'content-length': _, ...rest } = headers
@@ -75,7 +75,7 @@ function withMask(incoming: IncomingMessage, secrets: readonly string[]): Passed
   return { headers: rest, body: incoming.pipe(decoder).pipe(maskingStream(secrets)) }
 }
 
-/** The whole reply as one message; its headers are asked for once the reply is over. */
+/** Sends the whole reply as one message; calls `headers` after the reply has ended. */
 export async function sendMessage(
   outgoing: ServerResponse,
   events: AsyncIterable<StreamEvent>,
@@ -97,7 +97,7 @@ export async function sendMessage(
   sendAnswer(outgoing, { status: 200, headers: { 'content-type': 'application/json' }, body }, headers())
 }
 
-/** What went wrong, as an answer, or as the last event of a stream that has begun. */
+/** Sends an error as a response, or as the last event of a stream that has begun. */
 export function sendFailure(
   outgoing: ServerResponse,
   error: unknown,
@@ -122,7 +122,7 @@ function asEvent({ body }: HttpAnswer): StreamEvent {
     const value: unknown = JSON.parse(body)
     if (isFields(value) && value.type === 'error') return value as StreamEvent
   } catch {
-    // An upstream may refuse in any words; they are passed on as such.
+    // Not JSON: the text is passed on below.
   }
   return { type: 'error', error: { type: 'api_error', message: body.slice(0, 2000) } }
 }

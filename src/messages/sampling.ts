@@ -1,4 +1,4 @@
-// One sampling of the upstream: the contract's request in the upstream's words, sent again where it says how.
+// Runs one sampling: translates the contract request for the upstream, sends it, and retries when the response allows.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fieldsOf, listOf } from '../lib/index.ts'
 import { createRecent, type Recent } from './recent.ts'
@@ -9,17 +9,17 @@ export type Target = {
   readonly upstream: Upstream
   readonly wire: UpstreamWire
   readonly call: UpstreamCall
-  /** Whose request it is. */
+  /** Identifies the client. */
   readonly owner: string
-  /** How many tools the upstream takes in one request. */
+  /** The upstream's limit on tools per request. */
   readonly mostTools?: number | undefined
-  /** Waits before a retry; a clock unless given. */
+  /** Waits before a retry; defaults to a real timer. */
   readonly wait?: Wait | undefined
 }
 
 export type Wait = (milliseconds: number, signal: AbortSignal) => Promise<void>
 
-/** A sampling, what was sent for it, and whether calls of CallTool in it are ours to undo. */
+/** The upstream's reply, the request as sent, and whether the gateway added CallTool to it. */
 export type SamplingResult = {
   readonly sampled: Sampled
   readonly sent: MessagesRequest
@@ -35,7 +35,7 @@ export async function sample(contract: MessagesRequest, target: Target): Promise
   return { sampled, sent, hasCallTool: listOf(sent.tools).includes(callToolDefinition) }
 }
 
-/** The upstream's own count for a request of the contract; undefined where it has none. */
+/** The upstream's token count for a contract request; undefined if it has no counting endpoint. */
 export async function countUpstream(
   contract: MessagesRequest,
   target: Target,
@@ -46,11 +46,11 @@ export async function countUpstream(
   return (await sendLowered(counted as MessagesRequest, target, send, (given) => given)).answer
 }
 
-/** Models that refused a newer field of a client's tool, by upstream: its later requests leave those fields out at once. */
+/** Per upstream, the models that refused newer tool fields: later requests omit those fields from the start. */
 const plainModels = new WeakMap<Upstream, Recent<true>>()
 const MOST_MODELS = 1000
 
-/** Sends with every field the client gave its tools, and once more without the newer ones if the upstream refuses them. */
+/** Sends all tool fields; if the upstream refuses the newer ones, sends once more without them. */
 async function sendLowered<Given>(
   contract: MessagesRequest,
   { upstream, wire, mostTools, owner }: Target,
@@ -58,7 +58,7 @@ async function sendLowered<Given>(
   refusalIn: (given: Given) => HttpAnswer | undefined,
 ): Promise<{ readonly answer: Given; readonly request: MessagesRequest }> {
   const plain = plainModels.get(upstream) ?? createRecent(MOST_MODELS)
-  // One client's odd tools must not cost another client its fields.
+  // Keyed by client, so that one client's invalid tools do not strip the fields of another's.
   const key = `${owner} ${contract.model}`
   const keepsFields = !plain.get(key)
   const request = lower(contract, wire, { mostTools, keepsFields })
@@ -83,7 +83,7 @@ const MOST_RETRIES = 3
 const LONGEST_WAIT_MS = 30_000
 const REFUSED_FOR_NOW = new Set([429, 503, 529])
 
-/** Samples on the way through a reply: a refusal for now is waited out as it says, because the client cannot repeat it. */
+/** Samples in the middle of a reply, where the client cannot retry: waits out rate limits as the response says. */
 export async function samplePatiently(contract: MessagesRequest, target: Target): Promise<SamplingResult> {
   const { call, wait = sleepUntil } = target
   for (let retry = 0; ; retry++) {
@@ -95,7 +95,7 @@ export async function samplePatiently(contract: MessagesRequest, target: Target)
   }
 }
 
-/** How long to wait before the next try; undefined where another try is of no use. */
+/** Milliseconds to wait before the next attempt; undefined if a retry would not help. */
 function waitFor({ status, headers }: HttpAnswer, retry: number): number | undefined {
   if (!REFUSED_FOR_NOW.has(status) || headers['x-should-retry'] === 'false') return undefined
   const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)

@@ -1,4 +1,4 @@
-// The gateway over HTTP: where it listens, its limits, and one record per request.
+// The gateway's HTTP server: listens, applies limits, and reports one record per request.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { close, LOOPBACK, listen } from '../node/index.ts'
 import { createEndpoints } from './endpoints.ts'
@@ -14,34 +14,35 @@ import { sendFailure } from './respond.ts'
 
 export type ServeOptions = {
   readonly gateway: MessagesGateway
-  /** What is done with requests that do not say; `auto` if left out. */
+  /** The mode for requests that do not choose one. Default: `auto`. */
   readonly setting?: Setting
   readonly metrics?: Metrics
   readonly port: number
-  /** Loopback unless given. */
+  /** Address to listen on. Default: 127.0.0.1. */
   readonly address?: string
   readonly keys?: readonly ClientKey[]
   readonly hosts?: readonly string[]
-  /** Requests to forward beside the usual ones: a method and a path, `*` for one segment, as in `GET /v1/files/*`. */
+  /** Additional requests to forward: a method and a path; `*` matches one segment, as in `GET /v1/files/*`. */
   readonly forward?: readonly string[]
-  /** Whoever can reach it may use it, although it listens beyond loopback without a key. */
+  /** Allows listening beyond loopback without a key: anyone who can reach the gateway may use it. */
   readonly isOpen?: boolean
-  /** Bytes that a body may have. */
+  /** Maximum size of a request body in bytes. */
   readonly mostBody?: number
-  /** Bytes of bodies that are held at one time, of which one client may use three quarters. */
+  /** Maximum bytes of request bodies held at once; one client may use three quarters of it. */
   readonly maxHeldBytes?: number
-  /** Milliseconds without an event after which a stream gets a ping. */
+  /** Milliseconds without an event before a stream gets a ping. */
   readonly silence?: number
-  /** Milliseconds after which a stream begins although the upstream has not answered; its errors are events from then on. */
+  /** Milliseconds after which a stream starts without waiting for the upstream; later errors become events. */
   readonly headWaitMs?: number
-  /** Milliseconds within which a request must have come whole; its headers within a minute. */
+  /** Milliseconds for receiving a whole request; its headers must arrive within a minute. */
   readonly patience?: number
-  /** Told of wrong keys, at most once a minute. */
+  /** Called about wrong keys, at most once a minute. */
   readonly notify?: (message: string) => void
-  /** Told of each request when it is over. */
+  /** Called once per request, when it has ended. */
   readonly onDone?: (done: RequestRecord) => void
 }
 
+/** What the server reports about a finished request. */
 export type RequestRecord = {
   readonly method: string
   readonly path: string
@@ -49,17 +50,18 @@ export type RequestRecord = {
   readonly milliseconds: number
   readonly model: string | undefined
   readonly outcome: RequestOutcome | undefined
-  /** Why it failed, in the words that the client was told. */
+  /** The error message sent to the client, if the request failed. */
   readonly error: string | undefined
 }
 
+/** A listening gateway. */
 export type RunningServer = {
   readonly url: string
-  /** How many requests are being answered. */
+  /** The number of requests in progress. */
   active(): number
-  /** Accepts no new request, and resolves when those under way are over; after `timeoutMs` they are cut off. */
+  /** Stops accepting requests and resolves when those in progress end; aborts them after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void>
-  /** Ends at once: requests under way are cut off. */
+  /** Closes immediately and aborts requests in progress. */
   close(): Promise<void>
 }
 
@@ -68,7 +70,7 @@ const MAX_HELD_BYTES = 512_000_000
 const SILENCE = 15_000
 const PATIENCE = 300_000
 const HEAD_WAIT_MS = 5000
-/** The status of a request whose client went away before it was answered. */
+/** The status recorded when the client disconnects before the response. */
 const UNANSWERED = 499
 
 export async function serve(options: ServeOptions): Promise<RunningServer> {
