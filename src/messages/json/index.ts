@@ -1,4 +1,4 @@
-// The door of messages/json: what other folders use of it.
+// Exports of messages/json for other folders.
 
 export { exactJson, parseExact, stringifyExact } from './exact.ts'
 export { createListCache, type ListCache, type ListItem } from './lists.ts'

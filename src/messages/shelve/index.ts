@@ -1,4 +1,4 @@
-// The door of messages/shelve: what other folders use of it.
+// Exports of messages/shelve for other folders.
 
 export { withoutCarried } from './carry.ts'
 export { createClientShelves } from './client-shelf.ts'

@@ -1,4 +1,4 @@
-// The constant door of the bridge: every tool that joined is called through it.
+// CallTool, the tool of the `bridge` wire: the model calls every tool found by a search through it.
 import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
 import { parseExact } from '../json/index.ts'
 
@@ -18,19 +18,19 @@ export const callToolDefinition: Fields = {
   },
 }
 
-/** A call as the upstream sees it. */
+/** Rewrites a call as a call of CallTool. */
 export function throughCallTool(block: Fields): Fields {
   return { ...block, name: CALL_TOOL, input: { name: block.name, arguments: block.input ?? {} } }
 }
 
-/** The call that a call of CallTool means; one that names no tool stays what it is. */
+/** Unwraps a call of CallTool; a call that names no tool stays unchanged. */
 export function fromCallTool(block: Fields): Fields {
   const { name, arguments: input } = fieldsOf(block.input)
   if (textOf(name) === '') return block
   return { ...block, name, input: typeof input === 'string' ? parsed(input) : fieldsOf(input) }
 }
 
-/** Some models write the arguments as JSON in a string. */
+/** Parses arguments that some models write as a JSON string. */
 function parsed(text: string): Fields {
   try {
     return fieldsOf(parseExact(text))

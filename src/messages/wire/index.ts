@@ -1,4 +1,4 @@
-// The door of messages/wire: what other folders use of it.
+// Exports of messages/wire for other folders.
 
 export { CALL_TOOL, callToolDefinition, fromCallTool, throughCallTool } from './call-tool.ts'
 export { lower, withEverythingLoaded } from './lower.ts'
