@@ -1,4 +1,4 @@
-// The door of agent: what other folders use of it. Users have src/entries/agent.ts.
+// Exports of the agent for other folders. The public entry point is src/entries/agent.ts.
 export type { Access } from './accesses.ts'
 export { isWithin } from './accesses.ts'
 export { createAgent } from './agent.ts'

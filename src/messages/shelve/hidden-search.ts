@@ -1,4 +1,4 @@
-// Runs hidden searches within a reply. The model sees them in a canonical form that can be restored later; the client
+// Runs searches that the client never sees. The model sees them in a canonical form that can be restored later.
 
 import { searchNote } from '../../core/history/index.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'

@@ -1,4 +1,4 @@
-// An upstream that speaks OpenAI's Chat Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, OpenAI and others.
+// An upstream for OpenAI's Chat Completions API: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, OpenAI and others.
 import type { IncomingMessage } from 'node:http'
 import { type Fields, fieldsOf, listOf } from '../../lib/index.ts'
 import { jsonBytes } from '../json/index.ts'
@@ -24,7 +24,7 @@ import { readEvents, type ServerSentEvent } from './sse.ts'
 import { thoughtsOf } from './thoughts.ts'
 
 export type ChatOptions = {
-  /** The base, such as `http://127.0.0.1:11434/v1`. */
+  /** The base URL, such as `http://127.0.0.1:11434/v1`. */
   readonly url: URL
   readonly key?: string
   readonly wire?: UpstreamWire
@@ -74,7 +74,7 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
   return withMaskedSecrets(upstream, maskable(key))
 }
 
-/** What a reply can do without. */
+/** Optional fields that are dropped if the server refuses them. */
 const SPARE = [
   ...['stream_options', 'user', 'parallel_tool_calls', 'reasoning_effort', 'thinking', 'temperature'],
   ...['top_p', 'max_tokens', 'max_completion_tokens'],
@@ -99,7 +99,7 @@ async function sampled(
   }
 }
 
-/** Gateways tell an error of the model behind them with a status of 200, and the true one inside. */
+/** Some gateways report an error with status 200 and the real status in the body. */
 function statusOf({ error }: Fields): number {
   const { code } = fieldsOf(error)
   const status = typeof code === 'object' ? 502 : Number(code)
@@ -133,7 +133,7 @@ async function* streamed(
     }
     yield* reply.end(isDone)
   } finally {
-    // The connection can serve again when its answer is read to the end.
+    // The connection can be reused once the response is read to the end.
     if (isDone) incoming.resume()
     else incoming.destroy()
   }
@@ -146,7 +146,7 @@ function chunkOf({ event, data }: ServerSentEvent): unknown {
   return event === 'error' ? { error: chunk } : chunk
 }
 
-/** A connection that fails in the middle of an answer, told as such. */
+/** Turns a connection failure in the middle of a response into an UpstreamError. */
 async function explained<Value>(read: () => Promise<Value>, signal: AbortSignal): Promise<Value> {
   try {
     return await read()

@@ -1,11 +1,11 @@
-// Offers a request of OpenAI's languages again without what a server refuses: no two of them take the same fields.
+// Sends an OpenAI request and retries it without the fields that the server refuses: servers accept different ones.
 import type { IncomingMessage } from 'node:http'
 import { type Fields, without } from '../../lib/index.ts'
 import type { HttpAnswer } from '../types.ts'
 import { readWhole } from './http.ts'
 import { toMessagesError } from './openai.ts'
 
-/** Sends the request until the server takes it or names nothing more of `spare`, the fields it can do without. */
+/** Retries until the server accepts the request or its error names none of the optional fields in `spare`. */
 export async function offer(
   request: Fields,
   spare: readonly string[],

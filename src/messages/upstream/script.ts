@@ -1,5 +1,5 @@
-// The offline model as an upstream: checks each request as the API would, answers from a script, and streams the
-// answer as recorded traffic does (wire 1.5). Everything happens in this process.
+// The offline model as an upstream: validates each request as the API would, answers from a script, and streams the
+// reply like recorded API traffic (wire 1.5). Runs entirely in this process.
 import { setTimeout as wait } from 'node:timers/promises'
 import { estimateTokens, eventsOf } from '../../core/index.ts'
 import { countTokens, render, type Segment, validateRequest, visibleTools } from '../../core/oracle/index.ts'
@@ -21,20 +21,20 @@ import { replyTo, type ScriptReply } from './script-model.ts'
 export type ScriptUpstreamOptions = {
   readonly script: Script
   readonly name?: string
-  /** Used in place of the wire that fits the script's API. */
+  /** Overrides the wire that matches the script's API. */
   readonly wire?: UpstreamWire
   readonly onRequest?: (seen: ObservedRequest) => void
 }
 
-/** A request as the offline model saw it, and what it did. */
+/** A request that the offline model received, and what it did with it. */
 export type ObservedRequest = {
   readonly request: MessagesRequest
   readonly visible: readonly string[]
   readonly segments: readonly Segment[]
   readonly tokens: number
-  /** In a few words. */
+  /** A short description, such as `calls ToolSearch`. */
   readonly action: string
-  /** Why the API would not have taken the request. */
+  /** The error with which the API would refuse the request. */
   readonly refused?: string
 }
 
@@ -86,7 +86,7 @@ export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
   }
 }
 
-/** Requests whose failures are counted for the `times` of a step: the one thing that no conversation tells. */
+/** Maximum requests whose failures are counted for a step's `times`, the only state not in the conversation. */
 const MOST_FAILURES = 1000
 
 function chosenWire({ api }: Script, forced: UpstreamWire | undefined): ChosenWire {
@@ -154,7 +154,7 @@ function messageOf(
   }
 }
 
-/** The events of a message as a model sends them: bit by bit, with a sign of life at the start. */
+/** Streams a message like a model: in small deltas, with a ping at the start. */
 function* streamed(message: Fields): Generator<StreamEvent> {
   for (const event of eventsOf(message)) {
     if (event.type === 'message_start') {
@@ -177,7 +177,7 @@ function* fragments(event: StreamEvent): Generator<StreamEvent> {
 
 const MOST_PIECES = 64
 
-/** About a word each, but not very many. */
+/** Splits text into pieces of about a word, up to a maximum count. */
 function piecesOf(text: string): string[] {
   const words = text.split(/(?<=[\s,:])(?=[^\s,:])/)
   const size = Math.ceil(words.length / MOST_PIECES)
