@@ -1,4 +1,4 @@
-// The door of node: what other folders use of it.
+// Exports of the Node helpers for other folders.
 export { readBoundedFile } from './bounded-file.ts'
 export { capabilitiesFromFile, capabilitiesFromUrl, keepFresh } from './capability-source.ts'
 export { lockFile } from './file-lock.ts'
