@@ -5,7 +5,7 @@ import { createCollector } from '../src/core/reply.ts'
 import { createMessagesGateway } from '../src/messages/gateway.ts'
 import { readSetting } from '../src/messages/plan.ts'
 import type { Fields, MessagesRequest, UpstreamWire } from '../src/messages/types.ts'
-import { createScriptUpstream, type Seen } from '../src/messages/upstream/script.ts'
+import { createScriptUpstream, type ObservedRequest } from '../src/messages/upstream/script.ts'
 import { readScript } from '../src/messages/upstream/script-file.ts'
 import { rankers } from '../src/rankers/rankers.ts'
 import { table } from './report.ts'
@@ -75,7 +75,7 @@ function paid({ tokens, kept }: Cost): number {
 }
 
 async function converse(tools: readonly Fields[], mode: 'off' | 'shelve', wire: UpstreamWire): Promise<Cost> {
-  const seen: Seen[] = []
+  const seen: ObservedRequest[] = []
   const upstream = createScriptUpstream({
     script: script(wire === 'native' ? 'current' : 'old'),
     wire,
@@ -131,7 +131,7 @@ function speaker(upstream: ReturnType<typeof createScriptUpstream>, mode: string
 }
 
 /** What of each request stood at the start of the one before it. */
-function cached(seen: readonly Seen[]): Omit<Cost, 'calls'> {
+function cached(seen: readonly ObservedRequest[]): Omit<Cost, 'calls'> {
   let kept = 0
   let extended = 0
   for (const [index, { segments }] of seen.entries()) {

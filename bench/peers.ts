@@ -4,7 +4,7 @@ import FlexSearch from 'flexsearch'
 import { initSqlJs } from 'fts5-sql-bundle'
 import MiniSearch from 'minisearch'
 import type { PoolTool, Rank } from '../src/index.ts'
-import { fieldsOf } from '../src/search/fields.ts'
+import { searchFields } from '../src/search/fields.ts'
 
 type Text = {
   readonly id: number
@@ -22,7 +22,7 @@ const split = (text: string) =>
 
 function textsOf(tools: readonly PoolTool[]): Text[] {
   return tools.map((tool, id) => {
-    const [, , , description, names, descriptions] = fieldsOf(tool)
+    const [, , , description, names, descriptions] = searchFields(tool)
     const name = split(tool.name).join(' ')
     return { id, name, description: description?.[0] ?? '', params: [names, descriptions].flat().join(' ') }
   })

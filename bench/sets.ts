@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PoolTool, Tool } from '../src/index.ts'
 import { catalogueEntries, type EvaluationQuery } from '../src/search/evaluate.ts'
-import { fieldsOf } from '../src/search/fields.ts'
+import { searchFields } from '../src/search/fields.ts'
 import { FILLER_WORDS, STOP_WORDS } from '../src/search/filler.ts'
-import { wordsOf } from '../src/search/words.ts'
+import { splitWords } from '../src/search/words.ts'
 
 export type QuerySet = {
   readonly name: string
@@ -40,11 +40,11 @@ function readLines<Item>(path: string): Item[] {
 function shorten(queries: readonly EvaluationQuery[], tools: readonly PoolTool[]): EvaluationQuery[] {
   const counts = new Map<string, number>()
   for (const tool of tools)
-    for (const word of new Set(fieldsOf(tool).flat().flatMap(wordsOf)))
+    for (const word of new Set(searchFields(tool).flat().flatMap(splitWords)))
       counts.set(word, (counts.get(word) ?? 0) + 1)
   const isTelling = (word: string) => counts.has(word) && !STOP_WORDS.has(word) && !FILLER_WORDS.has(word)
   return queries.map((query) => {
-    const words = [...new Set(wordsOf(query.query))].filter(isTelling)
+    const words = [...new Set(splitWords(query.query))].filter(isTelling)
     const kept = Math.min(4, Math.max(2, Math.round(words.length / 3)))
     const rarest = new Set([...words].sort((a, b) => counts.get(a)! - counts.get(b)!).slice(0, kept))
     const text = words.filter((word) => rarest.has(word)).join(' ')

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import MiniSearch from 'minisearch'
 import { type PoolTool, rankers } from '../src/index.ts'
-import { fieldsOf } from '../src/search/fields.ts'
+import { searchFields } from '../src/search/fields.ts'
 import { createLexicalIndex } from '../src/search/lexical.ts'
 import { median, report, table } from './report.ts'
 import { synthetic } from './synthetic.ts'
@@ -28,7 +28,7 @@ function miniSearch(tools: readonly PoolTool[]): (query: string) => unknown {
   })
   index.addAll(
     tools.map((tool, id) => {
-      const [, , , description, names, descriptions] = fieldsOf(tool)
+      const [, , , description, names, descriptions] = searchFields(tool)
       return {
         id,
         name: tool.name,

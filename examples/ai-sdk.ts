@@ -67,7 +67,7 @@ function loadedIn(messages: readonly ModelMessage[]): string[] {
 
 assert.match(text, /Done: both issues are filed/)
 assert.deepEqual(
-  model.seen.map(({ deed }) => deed),
+  model.seen.map(({ action }) => action),
   expectedDeeds,
 )
 assert.deepEqual(ran, ['github/create_issue', 'github/create_issue', 'slack/create_message'])

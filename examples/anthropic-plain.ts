@@ -18,7 +18,7 @@ await runTask(client, shelf, 'claude-opus-4-6', task, async ({ server, original 
 await model.close()
 
 assert.deepEqual(
-  model.seen.map(({ deed }) => deed),
+  model.seen.map(({ action }) => action),
   expectedDeeds,
 )
 assert.deepEqual(ran, ['github/create_issue', 'github/create_issue', 'slack/create_message'])

@@ -43,7 +43,7 @@ await model.close()
 
 assert.equal(answer.stop_reason, 'end_turn')
 assert.deepEqual(
-  model.seen.map(({ deed }) => deed),
+  model.seen.map(({ action }) => action),
   expectedDeeds,
 )
 assert.deepEqual(ran, ['github/create_issue', 'github/create_issue', 'slack/create_message'])

@@ -9,12 +9,12 @@ import {
   readScript,
   serve,
 } from '../src/messages/index.ts'
-import type { Seen } from '../src/messages/upstream/script.ts'
+import type { ObservedRequest } from '../src/messages/upstream/script.ts'
 
 export type OfflineModel = {
   readonly url: string
   /** The requests as they came, and what was done with each. */
-  readonly seen: readonly Seen[]
+  readonly seen: readonly ObservedRequest[]
   /** What the tools of this shelf cost in these requests, and what they would have cost without it. */
   saved(shelf: Shelf): string
   close(): Promise<void>
@@ -50,7 +50,7 @@ export const expectedDeeds = [
 ]
 
 export async function startOfflineModel(script: object = { rules: [{ do: steps }] }): Promise<OfflineModel> {
-  const seen: Seen[] = []
+  const seen: ObservedRequest[] = []
   const gateway = createMessagesGateway({
     upstream: createScriptUpstream({
       script: readScript(script),
@@ -66,10 +66,10 @@ export async function startOfflineModel(script: object = { rules: [{ do: steps }
   return { url, seen, saved: (shelf) => saved(seen, shelf), close }
 }
 
-function saved(seen: readonly Seen[], shelf: Shelf): string {
+function saved(seen: readonly ObservedRequest[], shelf: Shelf): string {
   const meter = createAgentMeter({ shelf })
-  for (const { request, tokens, deed } of seen) {
-    const content = deed === 'calls ToolSearch' ? [{ type: 'tool_use', name: 'ToolSearch' }] : []
+  for (const { request, tokens, action } of seen) {
+    const content = action === 'calls ToolSearch' ? [{ type: 'tool_use', name: 'ToolSearch' }] : []
     const usage = { input: tokens, cached: 0, output: 0 }
     meter.follow({ type: 'request', sent: { request, decision: undefined as never, loaded: [] } })
     meter.follow({ type: 'reply', content, usage, stopReason: '' })

@@ -15,19 +15,19 @@ export type OfflineResponses = {
   readonly url: string
   readonly bodies: readonly Body[]
   /** What was done with each request. */
-  readonly deeds: readonly string[]
+  readonly actions: readonly string[]
   saved(shelf: Shelf): string
   close(): Promise<void>
 }
 
 export async function startOfflineResponses(): Promise<OfflineResponses> {
   const bodies: Body[] = []
-  const deeds: string[] = []
+  const actions: string[] = []
   const server = createServer(async (incoming, outgoing) => {
     const body = JSON.parse(await text(incoming)) as Body
     const fault = faultIn(body)
     const item = nextItem(body, bodies.push(body))
-    deeds.push(fault ?? deedOf(item))
+    actions.push(fault ?? deedOf(item))
     const response = { id: `resp_${bodies.length}`, object: 'response', status: 'completed', output: [item] }
     outgoing.writeHead(fault ? 400 : 200, { 'content-type': 'application/json' })
     outgoing.end(JSON.stringify(fault ? { error: { message: fault } } : response))
@@ -37,8 +37,8 @@ export async function startOfflineResponses(): Promise<OfflineResponses> {
   return {
     url: `http://127.0.0.1:${port}/v1`,
     bodies,
-    deeds,
-    saved: (shelf) => saved(bodies, deeds, shelf),
+    actions,
+    saved: (shelf) => saved(bodies, actions, shelf),
     close: () => {
       server.closeAllConnections()
       return new Promise((resolve) => void server.close(() => resolve()))
@@ -100,17 +100,17 @@ function deedOf({ type, name }: Item): string {
   return `calls ${type === 'tool_search_call' ? 'ToolSearch' : name}`
 }
 
-function saved(bodies: readonly Body[], deeds: readonly string[], shelf: Shelf): string {
+function saved(bodies: readonly Body[], actions: readonly string[], shelf: Shelf): string {
   const all = estimateTokens(
     shelf
       .shelving()
       .pool.tools.map(({ json }) => json)
       .join(''),
   )
-  const searches = deeds.filter((deed) => deed === 'calls ToolSearch').length
+  const searches = actions.filter((action) => action === 'calls ToolSearch').length
   const isSearch = ({ type }: Item) => type?.startsWith('tool_search') === true
   const plain = ({ input }: Body) => estimateTokens(JSON.stringify(input.filter((item) => !isSearch(item))))
-  const without = bodies.filter((_, index) => deeds[index] !== 'calls ToolSearch')
+  const without = bodies.filter((_, index) => actions[index] !== 'calls ToolSearch')
   return savedLine({
     tools: shelf.tools().length,
     rounds: bodies.length,

@@ -87,7 +87,7 @@ function textOf({ content }: ToolResult): string {
   return content.map((block) => (block.type === 'text' ? block.text : '')).join('\n')
 }
 
-assert.deepEqual(model.deeds, expectedDeeds)
+assert.deepEqual(model.actions, expectedDeeds)
 assert.deepEqual(ran, ['github/create_issue', 'github/create_issue', 'slack/create_message'])
 for (const [index, body] of model.bodies.entries()) {
   const before = model.bodies[index - 1] ?? { tools: body.tools, input: [] }

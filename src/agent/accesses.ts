@@ -1,4 +1,4 @@
-// Which files a call would read or change, by their real paths: links, `..` and `~` are resolved before anybody decides.
+// Determines which files a call would read or change, by real path: links, `..` and `~` are resolved before permission checks.
 import { lstat, readlink, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
@@ -6,25 +6,25 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'nod
 /** A file or folder that a call would read or change. */
 export type Access = {
   readonly kind: 'read' | 'write'
-  /** The real path: links are followed, also those on the way. */
+  /** The real path, with all symbolic links resolved. */
   readonly path: string
-  /** The absolute path as it was asked for. */
+  /** The absolute path as requested, links unresolved. */
   readonly asked: string
-  /** All that is below it, too. */
+  /** Includes everything below it. */
   readonly isRecursive: boolean
-  /** It is in the working folder. */
+  /** It is inside the working folder. */
   readonly isInside: boolean
-  /** A link on the way leads elsewhere than the path says; links to the working folder itself do not count. */
+  /** A symbolic link on the path leads elsewhere; links to the working folder itself do not count. */
   readonly isLinked: boolean
 }
 
 export type AccessOptions = {
   readonly isRecursive?: boolean
-  /** The entry itself is meant, not what it links to: it is moved or deleted. */
+  /** Refers to the directory entry itself, not its link target, because it is moved or deleted. */
   readonly isEntry?: boolean
 }
 
-/** The access to a path as a tool would resolve it. */
+/** Resolves a path as a tool would. */
 export async function accessTo(
   directory: string,
   path: string,
@@ -39,7 +39,7 @@ export async function accessTo(
   return { kind, path: real, asked, isRecursive, isInside: isWithin(real, folder), isLinked: real !== plain }
 }
 
-/** Relative paths begin in the folder; `~` is the user's home. */
+/** Resolves a path against the folder; `~` is the user's home. */
 export function resolvePath(directory: string, path: string, home = homedir()): string {
   if (path === '~') return home
   return /^~[\\/]/.test(path) ? join(home, path.slice(2)) : resolve(directory, path)
@@ -47,7 +47,7 @@ export function resolvePath(directory: string, path: string, home = homedir()): 
 
 const MOST_LINKS = 40
 
-/** The real path of what exists, or would be created, there. */
+/** The real path of an existing file or of one that would be created. */
 export async function realPathOf(path: string, links = 0): Promise<string> {
   try {
     return await realpath(path)
@@ -59,13 +59,13 @@ export async function realPathOf(path: string, links = 0): Promise<string> {
   }
 }
 
-/** Whether a path is this folder or one below it; a name may begin with two dots. */
+/** Whether a path is this folder or inside it; handles names that begin with two dots. */
 export function isWithin(path: string, folder: string): boolean {
   const way = relative(folder, path)
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
-/** Where a link leads; undefined for what is no link. */
+/** The target of a link; undefined if the path is not a link. */
 export async function linkTarget(path: string): Promise<string | undefined> {
   const found = await lstat(path).catch(() => undefined)
   return found?.isSymbolicLink() ? realPathOf(path) : undefined

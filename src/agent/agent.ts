@@ -1,4 +1,4 @@
-// The agent: asks the model, runs what it calls, asks again. One loop, told as events.
+// The agent loop: calls the model, runs the tools it calls, and repeats. Reports everything as events.
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   foldHistory,
@@ -9,19 +9,19 @@ import {
   type ToolUse,
 } from '../core/index.ts'
 import { errorMessage, type Fields, textOf } from '../lib/index.ts'
-import { type Asked, ask, faultOf } from './ask.ts'
+import { callModel, faultOf, type ModelOutcome } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
-import { asMessages, loadedBy, runCalls, unanswered, whenAborted } from './run-calls.ts'
-import { isSomething, sendable, withoutOpenSearches, withoutRefused } from './sendable.ts'
+import { asMessages, loadedBy, resultsForOpenCalls, runCalls, whenAborted } from './run-calls.ts'
+import { isSomething, toSendable, withoutOpenSearches, withoutRefused } from './sendable.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason } from './types.ts'
-import { usageOf } from './usage.ts'
+import { replyUsage } from './usage.ts'
 
 const MAX_TOKENS = 8192
 const MAX_STEPS = 200
 const RETRIES = 4
 const COMPACT_AT = 0.8
-/** The newest messages that a compaction leaves as they are; fewer where that is still too much. */
+/** How many of the newest messages a compaction keeps; fewer if they are too long. */
 const KEPT = 4
 const CONTEXT_WINDOW = 200_000
 
@@ -36,10 +36,10 @@ export function createAgent(options: AgentOptions): Agent {
   let { model } = options
   let messages: Message[] = [...(options.messages ?? [])]
   let used = 0
-  /** How many messages the last compaction left, or could not summarise. */
+  /** The number of messages after the last compaction, successful or not. */
   let compactedTo = Number.NEGATIVE_INFINITY
   const cacheMarks = { isRefused: false }
-  /** The user's message that is being worked on. */
+  /** The user message being worked on. */
   let task: Message | undefined
 
   const append = (...added: Message[]) => {
@@ -47,7 +47,7 @@ export function createAgent(options: AgentOptions): Agent {
     messages = [...messages, ...added]
     onHistory({ type: 'append', messages: added })
   }
-  /** The shelf's notes join the history where it put them. */
+  /** Takes over the notes that the shelf added to the history. */
   const adopt = (noted: readonly Message[]) => {
     const isLonger =
       noted.length > messages.length && messages.every((message, index) => message === noted[index])
@@ -60,9 +60,9 @@ export function createAgent(options: AgentOptions): Agent {
     onHistory({ type: 'replace', messages })
   }
 
-  async function* askModel(signal: AbortSignal): AsyncGenerator<AgentEvent, Asked> {
+  async function* askModel(signal: AbortSignal): AsyncGenerator<AgentEvent, ModelOutcome> {
     const request = { model, max_tokens: maxTokens, ...(system ? { system } : {}), messages }
-    return yield* ask(request as never, { client, shelf, retries, wait, cacheMarks }, signal)
+    return yield* callModel(request as never, { client, shelf, retries, wait, cacheMarks }, signal)
   }
 
   async function* compact(
@@ -89,7 +89,7 @@ export function createAgent(options: AgentOptions): Agent {
     return true
   }
 
-  /** What would be good to have, but is no reason to lose the message. */
+  /** Runs an optional step; its failure is a notice and does not lose the user's message. */
   async function* helped<Help>(
     help: () => readonly Help[] | Promise<readonly Help[]>,
     signal: AbortSignal,
@@ -107,7 +107,7 @@ export function createAgent(options: AgentOptions): Agent {
     }
   }
 
-  /** Loads tools as if the model had searched for them. */
+  /** Loads tools by writing a search call and its result into the history. */
   async function* load(wanted: readonly string[]): AsyncGenerator<AgentEvent> {
     const { deferredNames } = shelf.shelving()
     const { loaded } = foldHistory(messages, SEARCH_TOOL)
@@ -124,7 +124,7 @@ export function createAgent(options: AgentOptions): Agent {
   async function* steps(signal: AbortSignal): AsyncGenerator<AgentEvent, End> {
     const keeps = [KEPT, 1, 0]
     for (let step = 1; step <= maxSteps; step++) {
-      // What a compaction left may still be much, and one that failed may fail again: not another one at once.
+      // Do not compact again right away: the rest may still be long, and a failed compaction may fail again.
       const isGrown = messages.length >= compactedTo + 2 * KEPT
       if (isGrown && used > contextWindow * compactAt) yield* compact('auto', signal)
       const asked = yield* askModel(signal)
@@ -144,8 +144,8 @@ export function createAgent(options: AgentOptions): Agent {
       }
       const { reply, isReadable } = asked
       adopt(asked.history as readonly Message[])
-      const content = sendable(reply.content, messages)
-      const usage = usageOf(reply)
+      const content = toSendable(reply.content, messages)
+      const usage = replyUsage(reply)
       used = usage.input + usage.cached + usage.output
       const stopReason = textOf(reply.stop_reason)
       if (content.length > 0) append({ role: 'assistant', content })
@@ -177,7 +177,7 @@ export function createAgent(options: AgentOptions): Agent {
       }
       try {
         adopt(withoutOpenSearches(messages))
-        append(...unanswered(messages.at(-1)))
+        append(...resultsForOpenCalls(messages.at(-1)))
         const added = yield* helped(async () => (await enrich?.(text, { messages })) ?? [], signal)
         const texts = [...added, text].map((one) => ({ type: 'text', text: one.toWellFormed() }))
         const blocks = texts.filter(isSomething)
@@ -212,7 +212,7 @@ export function createAgent(options: AgentOptions): Agent {
   }
 }
 
-/** Replies that end in the middle: of their last call nobody knows whether it is whole. */
+/** Stop reasons of replies that were cut off, whose last call may be incomplete. */
 const CUT_SHORT = new Set(['max_tokens', 'model_context_window_exceeded', 'refusal'])
 const NOT_RUN = 'This call was not run, because the reply it stands in was cut short. Make shorter calls.'
 const LEFT_OUT: { readonly [kind: string]: string } = {
@@ -237,7 +237,7 @@ function toCall({ id, name, input }: Fields): ToolUse {
 
 const shelved = new WeakMap<AgentTool, Tool>()
 
-/** A tool without what is only for the agent: a definition holds whatever its tool does. */
+/** Removes the agent's own fields from a tool, because a definition copies all fields of its tool. */
 function onShelf(tool: AgentTool): Tool {
   const { run: _, isReadOnly: __, accesses: ___, change: ____, ...plain } = tool
   const known = shelved.get(tool) ?? plain

@@ -1,4 +1,4 @@
-// One call of the model: prepared by the shelf, sent, read as a stream or whole, and made again where that may help.
+// Makes one model call: prepares it with the shelf, sends it, reads the reply (streamed or whole), and retries if useful.
 
 import type { Prepared, RequestLike, Shelf } from '../core/index.ts'
 import { createCollector, eventsOf, type StreamEvent } from '../core/index.ts'
@@ -6,19 +6,19 @@ import { cut, type Fields, fieldsOf, textOf } from '../lib/index.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import type { AgentEvent, Client } from './types.ts'
 import { unreachable } from './unreachable.ts'
-import { usageOf } from './usage.ts'
+import { replyUsage } from './usage.ts'
 
 export type Asking = {
   readonly client: Client
   readonly shelf: Shelf
   readonly retries: number
   readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<void>
-  /** Set once the API refuses marks for its prompt cache; from then on requests have none. */
+  /** Set once the API refuses cache breakpoints; later requests have none. */
   readonly cacheMarks: { isRefused: boolean }
 }
 
-/** What came of it. Of a reply that is not readable, some call's input is lost. `history` is the conversation as it was sent, with the shelf's notes. */
-export type Asked =
+/** The reply or an error. If `isReadable` is false, some call's input is lost. `history` is the conversation as sent, with the shelf's notes. */
+export type ModelOutcome =
   | { readonly reply: Fields; readonly isReadable: boolean; readonly history: Prepared['history'] }
   | { readonly error: ModelError; readonly said: string }
 
@@ -26,11 +26,11 @@ export type ModelError = { readonly kind: Kind; readonly message: string }
 
 type Kind = 'stopped' | 'too-long' | 'image' | 'thinking' | 'cache-marks' | 'failed'
 
-export async function* ask(
+export async function* callModel(
   request: RequestLike,
   { client, shelf, retries, wait, cacheMarks }: Asking,
   signal: AbortSignal,
-): AsyncGenerator<AgentEvent, Asked> {
+): AsyncGenerator<AgentEvent, ModelOutcome> {
   let prepared = await shelf.prepare(request)
   const address = textOf(fieldsOf(client).baseURL)
   let isRecovered = false
@@ -53,8 +53,8 @@ export async function* ask(
       throw new Error(brokenOff(reply, address))
     } catch (error) {
       const broken = collector.message()
-      const said = spoken(broken)
-      if (broken.type !== undefined) yield { type: 'broken-off', usage: usageOf(broken) }
+      const said = textOfReply(broken)
+      if (broken.type !== undefined) yield { type: 'broken-off', usage: replyUsage(broken) }
       if (signal.aborted) return { error: { kind: 'stopped', message: 'stopped' }, said }
       const fault = faultOf(error, address)
       if (fault.kind === 'cache-marks' && !cacheMarks.isRefused) {
@@ -76,7 +76,7 @@ export async function* ask(
   }
 }
 
-/** A stream of events, or a whole message. */
+/** Reads events from a stream, or from a complete message. */
 export async function* eventsFrom(answer: unknown): AsyncGenerator<StreamEvent> {
   if (isStream(answer)) {
     for await (const event of answer) {
@@ -98,13 +98,13 @@ function pieceOf({ type, delta }: StreamEvent): AgentEvent | undefined {
   return kind === 'thinking_delta' ? { type: 'thinking', text: textOf(thinking) } : undefined
 }
 
-/** What a reply says, without what it thinks and calls. */
-export function spoken({ content }: Fields): string {
+/** The text of a reply, without thinking and calls. */
+export function textOfReply({ content }: Fields): string {
   const blocks = Array.isArray(content) ? content.map(fieldsOf) : []
   return blocks.map(({ text }) => textOf(text)).join('')
 }
 
-/** Values within values, more than any tool takes: a history with deeper ones could be written nowhere. */
+/** Maximum nesting of a call's input: deeper values could not be serialised. */
 const DEEPEST = 200
 
 function isShallow(value: unknown, left = DEEPEST): boolean {
@@ -114,11 +114,11 @@ function isShallow(value: unknown, left = DEEPEST): boolean {
 
 const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 529])
 
-/** As the API and those that are like it say it. */
+/** Matches the context-length errors of Anthropic's API and compatible ones. */
 const TOO_LONG =
   /too long|too large|context (length|window|limit|size)|maximum context|maximum number of tokens/i
 
-/** Whatever answers there may be something else altogether. */
+/** The error for a response that is not a Messages API reply. */
 function brokenOff({ type }: Fields, address: string): string {
   if (type !== undefined) return 'the reply broke off'
   return `${address || 'what was asked'} does not answer as the Messages API does`
@@ -132,16 +132,16 @@ const REMEDIES: { readonly [status: number]: (address: string) => string } = {
 }
 
 type Fault = ModelError & {
-  /** The message without what to do. */
+  /** The message without the remedy. */
   readonly reason: string
   readonly isPassing: boolean
   readonly retryAfter: number | undefined
 }
 
-/** Characters of what an API says; in between there may be one that answers with a whole page. */
+/** Maximum characters of an API's error text; a proxy may answer with a whole page. */
 const LONGEST = 1000
 
-/** What an SDK's error says. One without a status never reached the model. */
+/** Describes an SDK error. An error without a status never reached the model. */
 export function faultOf(error: unknown, address = ''): Fault {
   const { status, headers, message, error: body } = fieldsOf(error)
   const lost = status === undefined ? unreachable(error, address) : undefined
@@ -173,8 +173,8 @@ function kindOf(code: number | undefined, text: string): Kind {
 }
 
 /**
- * A mistake on this side, which no waiting mends: a wrong call of the client, or a client without a key. `fetch` throws
- * a TypeError for a lost connection too, but with its cause.
+ * Whether the error is a local mistake that a retry cannot fix: a wrong call of the client, or a missing key. `fetch`
+ * also throws a TypeError for a lost connection, but with a cause.
  */
 function isOurs(error: unknown, text: string): boolean {
   const isWrongCall = error instanceof TypeError && error.cause === undefined

@@ -1,16 +1,16 @@
-// Marks a request for the prompt cache of the Messages API, so that a conversation pays for its prefix once.
+// Adds cache breakpoints to a request, so that a conversation pays for its prefix only once.
 
 import { hasCacheMarks } from '../core/oracle/index.ts'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../lib/index.ts'
 
 const MARK = { type: 'ephemeral' } as const
-/** How many user messages are marked, the newest first: the API looks back 20 blocks at most, and one turn may have more. */
+/** How many of the newest user messages get a breakpoint: the API looks back 20 blocks, and one turn may have more. */
 const MARKED_MESSAGES = 2
 const MARKABLE = new Set(['text', 'image', 'document', 'search_result', 'tool_result'])
 
 /**
- * The request with marks on its last tool, its system prompt and its newest two user messages, four at most. Texts become
- * blocks wherever they are, so that the next request differs in its marks only. A request that has marks keeps its own.
+ * Adds breakpoints to the last tool, the system prompt and the newest two user messages, at most four. Strings become
+ * blocks everywhere, so that the next request differs only in breakpoints. A request with its own breakpoints keeps them.
  */
 export function withCacheMarks<Request extends object>(request: Request): Request {
   if (hasCacheMarks(request)) return request
@@ -33,12 +33,12 @@ function markedMessages(messages: readonly Fields[]): Fields[] {
   })
 }
 
-/** An empty text stays what it is: as a block it would be refused. */
+/** Turns text into a block, except empty text, which the API would refuse as a block. */
 function asBlocks(content: unknown): unknown {
   return textOf(content).trim() === '' ? content : [{ type: 'text', text: content }]
 }
 
-/** Marks the last entry that can be marked. */
+/** Adds a breakpoint to the last entry that can have one. */
 function withMark(entries: unknown, canBeMarked: (entry: Fields) => boolean): unknown {
   if (!Array.isArray(entries)) return entries
   const last = entries.findLastIndex((entry) => isFields(entry) && canBeMarked(entry))

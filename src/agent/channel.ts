@@ -1,4 +1,4 @@
-// Events of many who speak at once, in the order in which they are said, for one who listens.
+// Merges events from concurrent producers into one ordered async iterator.
 
 export type Channel<Item> = AsyncIterable<Item> & {
   readonly push: (item: Item) => void

@@ -1,9 +1,9 @@
-// The history made shorter: its oldest part becomes a summary that the model writes; what was loaded stays loaded.
+// Compacts the history: the model summarises the oldest part, and loaded tools stay loaded.
 import type { Message, Shelf } from '../core/index.ts'
-import { createCollector } from '../core/index.ts'
+import { createCollector, FEWEST_CHARACTERS_PER_TOKEN } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { type Fields, textOf, toJson } from '../lib/index.ts'
-import { eventsFrom, faultOf, spoken } from './ask.ts'
+import { eventsFrom, faultOf, textOfReply } from './ask.ts'
 import type { Client } from './types.ts'
 
 export type Compacting = {
@@ -13,9 +13,9 @@ export type Compacting = {
   readonly maxTokens: number
   readonly contextWindow: number
   readonly trigger: 'auto' | 'manual'
-  /** How many of the newest messages stay as they are, at most. */
+  /** Maximum number of newest messages to keep unchanged. */
   readonly keep: number
-  /** The user's message that is being worked on: its words are kept. */
+  /** The user message being worked on, whose text is kept. */
   readonly task: Message | undefined
 }
 
@@ -47,21 +47,19 @@ function wordsOf({ content }: Message): string {
   return blocksOf(content).map(partOf).join('\n')
 }
 
-/** A token has about so many characters, at the least. */
-const CHARACTERS_PER_TOKEN = 2.5
 const FEWEST_CHARACTERS = 4000
 
-/** A conversation may be too long even to be summarised: then its middle is left out, more each time. */
+/** Summarises the conversation; if it is too long even for that, omits its middle, more with each attempt. */
 async function summaryOf(
   conversation: string,
   { client, model, maxTokens, contextWindow }: Compacting,
   signal: AbortSignal,
 ): Promise<string> {
-  const room = Math.floor(Math.max(0, contextWindow - maxTokens) * CHARACTERS_PER_TOKEN)
+  const room = Math.floor(Math.max(0, contextWindow - maxTokens) * FEWEST_CHARACTERS_PER_TOKEN)
   for (let most = Math.max(FEWEST_CHARACTERS, room); ; most = Math.floor(most / 2)) {
     const heading = 'A conversation between a user and you:'
     const told = [
-      // A cut may part a pair, and half of one is refused.
+      // A cut may split a surrogate pair, and the API refuses half of one.
       { role: 'user', content: `${heading}\n\n${cut(conversation, most)}`.toWellFormed() },
       { role: 'assistant', content: 'I have read it.' },
       { role: 'user', content: INSTRUCTION },
@@ -77,7 +75,7 @@ async function summaryOf(
 
 const LONGEST_PART = 4000
 
-/** A message as text: calls and results need no tools then, and any back-end takes it. */
+/** A message as text, so that calls and results need no tool definitions and any back-end accepts it. */
 function written({ role, content }: Message): string {
   const parts = blocksOf(content).map((block) => cut(partOf(block), LONGEST_PART))
   return `${String(role)}:\n${parts.filter((part) => part !== '').join('\n')}`
@@ -96,7 +94,7 @@ function cut(text: string, most: number): string {
   return `${text.slice(0, half)}\n… (${text.length - 2 * half} characters left out) …\n${text.slice(-half)}`
 }
 
-/** Half a summary, or the words of a refusal, must not take the place of a history. */
+/** Reads the summary; throws if it is incomplete or a refusal, which must not replace a history. */
 async function textFrom(answer: unknown): Promise<string> {
   const collector = createCollector()
   for await (const event of eventsFrom(answer)) collector.add(event)
@@ -104,5 +102,5 @@ async function textFrom(answer: unknown): Promise<string> {
   const stopReason = textOf(reply.stop_reason)
   if (stopReason === '') throw new Error('the summary broke off')
   if (stopReason === 'refusal') throw new Error('the model refused to write a summary')
-  return spoken(reply)
+  return textOfReply(reply)
 }

@@ -1,32 +1,32 @@
-// Compares two texts line by line, for people who decide about a change or look at one. Pure, and bounded for any size.
+// Compares two texts line by line, for showing file changes to people. Pure; run time is bounded for any size.
 
 export type DiffLine = {
-  /** `gap`: lines between two changes that are left out. */
+  /** `gap` stands for omitted lines between two changes. */
   readonly kind: 'same' | 'added' | 'removed' | 'gap'
   readonly text: string
-  /** Its number in the new text; of a removed line, in the old one. */
+  /** The line number in the new text; for a removed line, in the old one. */
   readonly line: number
 }
 
-/** What happens, or happened, to a file. */
+/** A proposed or completed change of a file. */
 export type FileChange = {
-  /** As people read it. */
+  /** The path as shown to people. */
   readonly path: string
   readonly isNew: boolean
   readonly added: number
   readonly removed: number
   readonly lines: readonly DiffLine[]
-  /** Lines of the comparison that are left out at its end. */
+  /** Number of diff lines omitted at the end. */
   readonly left: number
 }
 
 const CONTEXT = 3
 const MOST_SHOWN = 400
-/** Beyond so many differences, or lines, the whole middle counts as replaced. */
+/** With more differences or lines than this, the whole middle counts as replaced. */
 const MOST_EDITS = 400
 const MOST_COMPARED = 20_000
 
-/** The change from one text of a file to another; `before` is undefined for a file that is new. */
+/** Compares two versions of a file; `before` is undefined for a new file. */
 export function fileChange(path: string, before: string | undefined, after: string): FileChange {
   const whole = compareLines(linesOf(before ?? ''), linesOf(after))
   const shown = withContext(whole)
@@ -77,7 +77,7 @@ function replaced(before: readonly string[], after: readonly string[]): DiffLine
   ]
 }
 
-/** Myers' algorithm: the fewest lines removed and added; undefined where those are too many. */
+/** Myers' diff algorithm; returns undefined if there are too many differences. */
 function shortestEdit(before: readonly string[], after: readonly string[]): DiffLine[] | undefined {
   const most = Math.min(before.length + after.length, MOST_EDITS)
   const furthest = new Map<number, number>([[1, 0]])
@@ -126,7 +126,7 @@ function pathBack(
   return lines
 }
 
-/** Changes with a few lines around them; what is between is a gap. */
+/** Keeps a few lines of context around changes and replaces the rest with gaps. */
 function withContext(lines: readonly DiffLine[]): DiffLine[] {
   const isNear = new Array<boolean>(lines.length).fill(false)
   for (const [index, { kind }] of lines.entries())

@@ -1,4 +1,4 @@
-// The door of agent: what other folders use of it. Users have src/entries/agent.ts.
+// Exports of the agent for other folders. The public entry point is src/entries/agent.ts.
 export type { Access } from './accesses.ts'
 export { isWithin } from './accesses.ts'
 export { createAgent } from './agent.ts'
@@ -20,13 +20,13 @@ export * from './skills/index.ts'
 export { agentTool, type Shared } from './sub-agent.ts'
 export { builtInTools, kinds } from './tools/index.ts'
 export {
-  type Entry,
   mendTranscript,
   openTranscript,
-  readEntries,
   readTranscript,
+  readTranscriptEntries,
   type Saved,
   type Transcript,
+  type TranscriptEntry,
 } from './transcript.ts'
 export type {
   Agent,
@@ -36,14 +36,14 @@ export type {
   Client,
   EndReason,
   HistoryChange,
-  Input,
   Permission,
   PermissionRequest,
+  PermissionVerdict,
   Runner,
-  Sent,
+  SentRequest,
+  TokenUsage,
   ToolContext,
-  Usage,
-  Verdict,
+  ToolInput,
 } from './types.ts'
 export { addUsage, noUsage } from './usage.ts'
 export { createUsing, type Using, type UsingOptions } from './using/index.ts'

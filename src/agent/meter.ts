@@ -15,31 +15,31 @@ import {
 import { type Message, SEARCH_TOOL, type Shelf } from '../core/index.ts'
 import { hasCacheMarks, readingOf } from '../core/oracle/index.ts'
 import { listOf } from '../lib/index.ts'
-import type { AgentEvent, Sent, Usage } from './types.ts'
+import type { AgentEvent, SentRequest, TokenUsage } from './types.ts'
 import { billedBy } from './usage.ts'
 
 export type AgentMeter = {
-  /** Takes every event of the agent, those of its sub-agents included. */
+  /** Records an event of the agent; pass all of them, including those of sub-agents. */
   readonly follow: (event: AgentEvent) => void
-  /** Of all requests that are over, and of the one that is going on. */
+  /** Figures for all finished requests and the current one. */
   readonly figures: () => Figures
 }
 
 export type AgentMeterOptions = {
-  /** Whose definitions a request without tool search would hold. */
+  /** The shelf whose definitions a request without tool search would contain. */
   readonly shelf: Shelf
-  /** Prices in place of the table that comes with Toolshelf. */
+  /** Replaces the built-in price table. */
   readonly prices?: PriceTable
-  /** A model whose price counts, in place of the one that was asked. */
+  /** The model whose prices to use instead of the actual one's. */
   readonly pricedAs?: string
-  /** How a sampling was billed, in place of what its usage says. */
-  readonly bill?: (request: object, usage: Usage) => Sampling['billed']
+  /** Overrides how a sampling was billed. */
+  readonly bill?: (request: object, usage: TokenUsage) => Sampling['billed']
 }
 
-/** A request that the agent would have made without tool search, as far as it has come. */
+/** A request that the agent would have made without tool search, in progress. */
 type Going = Omit<MeasuredRequest, 'samplings'> & { readonly samplings: Sampling[] }
 
-/** One agent; its sub-agents are others. */
+/** The state of one agent; each sub-agent has its own. */
 type Lane = { sent: object | undefined; going: Going | undefined; readonly inner: Map<string, Lane> }
 
 /**
@@ -57,7 +57,7 @@ export function createAgentMeter(options: AgentMeterOptions): AgentMeter {
   const main = newLane()
   let total = noFigures
 
-  function begin(lane: Lane, { request }: Sent): void {
+  function begin(lane: Lane, { request }: SentRequest): void {
     lane.sent = request
     if (lane.going) return
     const definitions = shelf.tools().map(({ definition }) => definition)
@@ -109,7 +109,7 @@ function goingIn({ going, inner }: Lane): Figures[] {
   return [...(figures ? [figures] : []), ...[...inner.values()].flatMap(goingIn)]
 }
 
-/** Nothing but searches was called, so the model is asked again for the same request. */
+/** Whether a reply only searches, so that the same request continues with another sampling. */
 function isSearch(content: readonly Message[]): boolean {
   const calls = content.filter(({ type }) => type === 'tool_use')
   return calls.length > 0 && calls.every(({ name }) => name === SEARCH_TOOL)

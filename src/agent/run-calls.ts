@@ -14,7 +14,7 @@ import { errorMessage, fieldsOf, textOf } from '../lib/index.ts'
 import type { Access } from './accesses.ts'
 import { createChannel } from './channel.ts'
 import type { FileChange } from './diff.ts'
-import type { AgentEvent, AgentTool, Permission, Runner, Verdict } from './types.ts'
+import type { AgentEvent, AgentTool, Permission, PermissionVerdict, Runner } from './types.ts'
 
 export type Running = {
   readonly shelf: Shelf
@@ -133,7 +133,7 @@ async function execute(
 }
 
 /** Anything but a clear yes is a no, whatever a host's function returns. */
-function refusalIn(verdict: Verdict): string | undefined {
+function refusalIn(verdict: PermissionVerdict): string | undefined {
   if (verdict === true || typeof fieldsOf(verdict).isHidden === 'function') return undefined
   return textOf(verdict) || 'The user refused this call.'
 }
@@ -157,7 +157,7 @@ export function whenAborted(signal: AbortSignal): { happened: Promise<never>; fo
 }
 
 /** The results of calls that a session ended in the middle of, as a message; none where nothing is open. */
-export function unanswered(
+export function resultsForOpenCalls(
   message: Message | undefined,
   answered: (id: unknown) => boolean = () => false,
 ): Message[] {

@@ -9,7 +9,7 @@ const ID = /^[\w-]+$/
 const LONGEST_NAME = 128
 
 /** Calls get ids of their own and names that can be sent; nothing is left of a reply that only thought. */
-export function sendable(reply: unknown, messages: readonly Message[]): Fields[] {
+export function toSendable(reply: unknown, messages: readonly Message[]): Fields[] {
   const taken = new Set(messages.flatMap(({ content }) => blocksOf(content).map(({ id }) => id)))
   const blocks = blocksOf(reply).filter(isSomething)
   return blocks.every(isThinking)

@@ -4,19 +4,19 @@ import { dirname } from 'node:path'
 import type { Message, State } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { type Fields, fieldsOf, isFields, textOf, toJson } from '../lib/index.ts'
-import { unanswered } from './run-calls.ts'
+import { resultsForOpenCalls } from './run-calls.ts'
 import { isSomething } from './sendable.ts'
 import type { HistoryChange } from './types.ts'
 
 /** What a line says: a change of the history with the shelf's state behind it, or the state alone. */
-export type Entry =
+export type TranscriptEntry =
   | (HistoryChange & { readonly state?: State })
   | { readonly type: 'state'; readonly state: State }
 
 export type Transcript = {
   readonly file: string
   /** A state is left out where it is the one written last. */
-  readonly write: (entry: Entry) => void
+  readonly write: (entry: TranscriptEntry) => void
 }
 
 export type Saved = {
@@ -66,7 +66,7 @@ export function readTranscript(file: string): Saved {
   let messages: Message[] = []
   let state: State | undefined
   let lost = 0
-  for (const entry of readEntries(file)) {
+  for (const entry of readTranscriptEntries(file)) {
     if (entry === undefined) lost++
     else state = entry.state ?? state
     if (entry?.type === 'append') messages.push(...entry.messages)
@@ -76,7 +76,7 @@ export function readTranscript(file: string): Saved {
 }
 
 /** Line by line; undefined for one that is lost. */
-export function* readEntries(file: string): Generator<Entry | undefined> {
+export function* readTranscriptEntries(file: string): Generator<TranscriptEntry | undefined> {
   const lines = readFileSync(file, 'utf8').split('\n')
   if (lines.at(-1) === '') lines.pop()
   for (const line of lines) yield parsed(line)
@@ -88,10 +88,10 @@ export function mendTranscript(file: string): void {
   if (text !== '' && !text.endsWith('\n')) appendFileSync(file, '\n')
 }
 
-function parsed(line: string): Entry | undefined {
+function parsed(line: string): TranscriptEntry | undefined {
   try {
     const value: unknown = JSON.parse(line)
-    return isFields(value) && isEntry(value) ? (value as Entry) : undefined
+    return isFields(value) && isEntry(value) ? (value as TranscriptEntry) : undefined
   } catch {
     return undefined
   }
@@ -115,14 +115,14 @@ function mended(messages: readonly Message[]): Message[] {
     const isCalled = ({ type, tool_use_id }: Fields) =>
       type !== 'tool_result' || blocksOf(reply?.content).some(({ id }) => id === tool_use_id)
     const isAnswered = (called: unknown) => blocks.some(({ tool_use_id }) => tool_use_id === called)
-    whole.push(...unanswered(reply, isAnswered))
+    whole.push(...resultsForOpenCalls(reply, isAnswered))
     if (whole.length === 0 && message.role !== 'user') whole.push({ role: 'user', content: LOST })
     const kept = blocks.filter(isCalled)
     if (kept.length === blocks.length) whole.push(message)
     else if (kept.length > 0) whole.push({ ...message, content: kept })
     reply = message.role === 'assistant' ? message : undefined
   }
-  return [...whole, ...unanswered(reply)]
+  return [...whole, ...resultsForOpenCalls(reply)]
 }
 
 function isMessage(message: Message): boolean {

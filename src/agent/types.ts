@@ -16,16 +16,16 @@ export type Client = {
 /** A tool that the agent runs itself. */
 export type AgentTool = Tool & {
   /** What it throws, the model reads as an error. */
-  readonly run: (input: Input, context: ToolContext) => Content | Promise<Content>
+  readonly run: (input: ToolInput, context: ToolContext) => Content | Promise<Content>
   /** Changes nothing. Nobody need be asked while it reads inside the working folder only. */
   readonly isReadOnly?: boolean
   /** Files that it would read or change with this input, by their real paths. */
-  readonly accesses?: (input: Input) => Promise<readonly Access[]>
+  readonly accesses?: (input: ToolInput) => Promise<readonly Access[]>
   /** What it would do to a file with this input; undefined where it would fail. */
-  readonly change?: (input: Input) => Promise<FileChange | undefined>
+  readonly change?: (input: ToolInput) => Promise<FileChange | undefined>
 }
 
-export type Input = { readonly [name: string]: unknown }
+export type ToolInput = { readonly [name: string]: unknown }
 
 export type ToolContext = {
   readonly call: ToolUse
@@ -62,21 +62,21 @@ export type PermissionRequest = {
 }
 
 /** The call may run, without the files that are hidden from it; a text is a refusal, with its reason for the model. */
-export type Verdict = true | { readonly isHidden: (path: string) => boolean } | string
+export type PermissionVerdict = true | { readonly isHidden: (path: string) => boolean } | string
 
 /** Decides about every call of a tool but ToolSearch. `createPermissions` makes one from rules. */
-export type Permission = (request: PermissionRequest) => Promise<Verdict> | Verdict
+export type Permission = (request: PermissionRequest) => Promise<PermissionVerdict> | PermissionVerdict
 
 export type AgentEvent =
   /** A piece of what the model says or thinks. */
   | { readonly type: 'text' | 'thinking'; readonly text: string }
   /** What was sent, before the reply comes. */
-  | { readonly type: 'request'; readonly sent: Sent }
+  | { readonly type: 'request'; readonly sent: SentRequest }
   /** The whole reply. */
   | {
       readonly type: 'reply'
       readonly content: readonly Message[]
-      readonly usage: Usage
+      readonly usage: TokenUsage
       readonly stopReason: string
     }
   /** A call is about to run. */
@@ -93,7 +93,7 @@ export type AgentEvent =
       readonly outside?: readonly string[]
     }
   /** A reply broke off, or was stopped, after it had begun: it is billed all the same. */
-  | { readonly type: 'broken-off'; readonly usage: Usage }
+  | { readonly type: 'broken-off'; readonly usage: TokenUsage }
   /** The model could not be asked; it will be again, and what it had said so far is void. */
   | {
       readonly type: 'retry'
@@ -113,7 +113,7 @@ export type AgentEvent =
 export type EndReason = 'done' | 'stopped' | 'failed' | 'limit' | 'refused'
 
 /** Tokens of one reply, or of many. */
-export type Usage = {
+export type TokenUsage = {
   /** Not read from the prompt cache. */
   readonly input: number
   /** Read from the prompt cache. */
@@ -126,7 +126,7 @@ export type Usage = {
 }
 
 /** A request as it went out, for whoever keeps a ledger. */
-export type Sent = {
+export type SentRequest = {
   readonly request: { readonly model: string; readonly [field: string]: unknown }
   readonly decision: Decision
   readonly loaded: readonly string[]

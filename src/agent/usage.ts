@@ -1,12 +1,12 @@
 // What an API says that a reply took, as the agent counts it, and back as it is billed.
 import { type BilledTokens, countedTokens } from '../core/figures/index.ts'
 import { type Fields, fieldsOf } from '../lib/index.ts'
-import type { Usage } from './types.ts'
+import type { TokenUsage } from './types.ts'
 
-export const noUsage: Usage = { input: 0, cached: 0, output: 0 }
+export const noUsage: TokenUsage = { input: 0, cached: 0, output: 0 }
 
 /** The usage of a reply; nothing where the API reported none that can be believed. */
-export function usageOf({ usage }: Fields): Usage {
+export function replyUsage({ usage }: Fields): TokenUsage {
   const counted = countedTokens(fieldsOf(usage))
   if (!counted) return noUsage
   const { input, cacheRead, cacheWrite, cacheWrite1h, output } = counted
@@ -18,7 +18,7 @@ export function usageOf({ usage }: Fields): Usage {
 }
 
 /** How a reply was billed; undefined where the API reported no input. */
-export function billedBy(usage: Usage): BilledTokens | undefined {
+export function billedBy(usage: TokenUsage): BilledTokens | undefined {
   const { input, cached, cacheWritten = 0, cacheWritten1h = 0, output } = usage
   if (input + cached <= 0) return undefined
   return {
@@ -28,7 +28,7 @@ export function billedBy(usage: Usage): BilledTokens | undefined {
 }
 
 /** Of several replies together. */
-export function addUsage(one: Usage, other: Usage): Usage {
+export function addUsage(one: TokenUsage, other: TokenUsage): TokenUsage {
   return {
     input: one.input + other.input,
     cached: one.cached + other.cached,

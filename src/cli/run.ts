@@ -1,6 +1,6 @@
 // `toolshelf run`: one prompt to the agent, without a terminal session; for scripts and pipes.
 
-import type { AgentEvent, EndReason, Usage } from '../agent/index.ts'
+import type { AgentEvent, EndReason, TokenUsage } from '../agent/index.ts'
 import { addUsage, createAgentMeter, noUsage } from '../agent/index.ts'
 import type { PriceTable } from '../core/figures/index.ts'
 import { SEARCH_TOOL } from '../core/index.ts'
@@ -212,7 +212,7 @@ type Ledger = {
     readonly outside?: readonly string[]
   }[]
   readonly loaded: string[]
-  usage: Usage
+  usage: TokenUsage
 }
 
 function note(event: AgentEvent, ledger: Ledger): void {

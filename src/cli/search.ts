@@ -3,7 +3,7 @@ import { find } from '../core/calls/index.ts'
 import type { PoolTool, Rank } from '../core/index.ts'
 import { explainHybrid, warmUpEntries } from '../rankers/index.ts'
 import type { WordMatch } from '../search/index.ts'
-import { catalogueEntries, createLexicalIndex, type Part } from '../search/index.ts'
+import { catalogueEntries, createLexicalIndex, type ScorePart } from '../search/index.ts'
 import { printable, table } from '../terminal/index.ts'
 import { readTools } from './catalogue.ts'
 import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
@@ -107,7 +107,7 @@ async function findWith(
   return { hits: found.tools.map((tool) => ({ tool, score: scores.get(tool) ?? 0 })), matched: found.matched }
 }
 
-type Why = { readonly words: readonly WordMatch[]; readonly parts: readonly Part[] }
+type Why = { readonly words: readonly WordMatch[]; readonly parts: readonly ScorePart[] }
 
 /** The words of each hit and, where meaning counts too, the parts of its score without the encoder. */
 function explain(
@@ -117,7 +117,7 @@ function explain(
   name: string,
 ): Map<PoolTool, Why> {
   const index = createLexicalIndex(tools)
-  const parts = name === 'lexical' ? new Map<PoolTool, Part[]>() : explainHybrid(index, query, hits)
+  const parts = name === 'lexical' ? new Map<PoolTool, ScorePart[]>() : explainHybrid(index, query, hits)
   const whyOf = (tool: PoolTool) => ({
     words: index.explain(tool, query)?.words ?? [],
     parts: parts.get(tool) ?? [],
@@ -165,7 +165,7 @@ function explained(why: Why | undefined): string {
 }
 
 /** What the parts of a score stand for. */
-const LABELS: { readonly [part in Part['name']]?: string } = {
+const LABELS: { readonly [part in ScorePart['name']]?: string } = {
   wordsLead: 'its words',
   meaning: 'its meaning',
   meaningLead: 'nearest in meaning',

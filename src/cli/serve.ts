@@ -3,11 +3,11 @@
 import type { Figures } from '../core/figures/index.ts'
 import { dollars } from '../core/figures/index.ts'
 import { oneLine } from '../lib/index.ts'
-import type { Key } from '../messages/index.ts'
+import type { ClientKey } from '../messages/index.ts'
 import {
   createMessagesGateway,
   createMetrics,
-  type Done,
+  type RequestRecord,
   readSetting,
   type Setting,
   serve as serveMessages,
@@ -174,17 +174,17 @@ function welcome(url: string, upstream: Upstream, setting: Setting): string {
 }
 
 /** One line a request: what came, what was done, what it saved. */
-function line({ method, path, status, milliseconds, model, deed, error }: Done): string {
+function line({ method, path, status, milliseconds, model, outcome, error }: RequestRecord): string {
   const time = `${Math.round(milliseconds)} ms`
   const failed = error === undefined ? '' : ` failed: ${oneLine(error, LONGEST_REASON)}`
-  if (!deed) return `${status} ${method} ${path} ${time}${failed}`
-  const tools = deed.toolsGiven > 0 ? ` tools ${deed.toolsVisible}/${deed.toolsGiven}` : ''
-  const searches = deed.searches > 0 ? ` searches ${deed.searches}` : ''
-  const loaded = deed.loaded.length > 0 ? ` loaded ${deed.loaded.join(',')}` : ''
-  const saved = savedText(deed.figures())
-  const how = deed.wire ? `${deed.mode}/${deed.wire}` : deed.mode
+  if (!outcome) return `${status} ${method} ${path} ${time}${failed}`
+  const tools = outcome.toolsGiven > 0 ? ` tools ${outcome.toolsVisible}/${outcome.toolsGiven}` : ''
+  const searches = outcome.searches > 0 ? ` searches ${outcome.searches}` : ''
+  const loaded = outcome.loaded.length > 0 ? ` loaded ${outcome.loaded.join(',')}` : ''
+  const saved = savedText(outcome.figures())
+  const how = outcome.wire ? `${outcome.mode}/${outcome.wire}` : outcome.mode
   const count = path.endsWith('count_tokens') ? ' count' : ''
-  return `${status} ${oneLine(model, LONGEST_NAME)}${count} ${how}${tools}${searches}${loaded}${saved} ${time} (${deed.why})${failed}`
+  return `${status} ${oneLine(model, LONGEST_NAME)}${count} ${how}${tools}${searches}${loaded}${saved} ${time} (${outcome.why})${failed}`
 }
 
 function savedText(figures: Figures | undefined): string {
@@ -201,14 +201,14 @@ const LONGEST_LINE = 2000
 const LONGEST_NAME = 200
 const LONGEST_REASON = 300
 
-function inJson({ deed, milliseconds, model, ...rest }: Done): string {
+function inJson({ outcome, milliseconds, model, ...rest }: RequestRecord): string {
   const time = new Date().toISOString()
   const words = {
     time,
     ...rest,
     milliseconds: Math.round(milliseconds * 10) / 10,
-    ...deed,
-    ...deed?.figures(),
+    ...outcome,
+    ...outcome?.figures(),
   }
   const named = model === undefined ? words : { model: model.slice(0, LONGEST_NAME), ...words }
   return JSON.stringify(named).replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Cf}]/gu, escaped)
@@ -260,7 +260,7 @@ function readWire(input: Input): UpstreamWire | undefined {
 }
 
 /** Keys that clients must have: `secret`, `secret=mode` or `secret=mode+header`, with commas between them. */
-function readKeys(input: Input, environment: NodeJS.ProcessEnv): Key[] {
+function readKeys(input: Input, environment: NodeJS.ProcessEnv): ClientKey[] {
   const given = input.text('key') ?? environment.TOOLSHELF_KEY ?? ''
   return given
     .split(',')

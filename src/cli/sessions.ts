@@ -1,6 +1,6 @@
 // `toolshelf sessions`: the conversations of a folder that can be gone on with.
 import { existsSync } from 'node:fs'
-import { type Entry, readEntries } from '../agent/index.ts'
+import { readTranscriptEntries, type TranscriptEntry } from '../agent/index.ts'
 import type { Message } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { cut, textOf } from '../lib/index.ts'
@@ -65,7 +65,7 @@ function contentOf(file: string): Pick<SessionEntry, 'messages' | 'words' | 'isB
   let words = ''
   const lines = { read: 0, lost: 0 }
   try {
-    for (const entry of readEntries(file)) {
+    for (const entry of readTranscriptEntries(file)) {
       lines[entry ? 'read' : 'lost']++
       const said = messagesOf(entry)
       messages = (entry?.type === 'replace' ? 0 : messages) + said.length
@@ -77,7 +77,7 @@ function contentOf(file: string): Pick<SessionEntry, 'messages' | 'words' | 'isB
   return { messages, words, isBroken: lines.read === 0 && lines.lost > 0 }
 }
 
-function messagesOf(entry: Entry | undefined): readonly Message[] {
+function messagesOf(entry: TranscriptEntry | undefined): readonly Message[] {
   return entry === undefined || entry.type === 'state' ? [] : entry.messages
 }
 

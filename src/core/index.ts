@@ -41,7 +41,7 @@ export {
 } from './reply.ts'
 export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
 export { type Conversation, type Host, newConversation, type State } from './state.ts'
-export { estimateTokens } from './tokens.ts'
+export { CHARACTERS_PER_TOKEN, estimateTokens, FEWEST_CHARACTERS_PER_TOKEN } from './tokens.ts'
 export { codingHost, markByTable, mcpName, type PolicyTable } from './tools/index.ts'
 export type { Trace } from './trace.ts'
 export type {

@@ -1,6 +1,10 @@
-// Estimates, where exact counts are not worth a round trip. Measured on real definitions of current models.
+// Estimates token counts from text length, where an exact count is not worth a round trip.
 
+/** The average, measured on real tool definitions with current models. */
 export const CHARACTERS_PER_TOKEN = 2.9
+
+/** The lower bound, for limits that an estimate must not exceed. */
+export const FEWEST_CHARACTERS_PER_TOKEN = 2.5
 
 export function estimateTokens(text: string): number {
   return tokensFor(text.length)

@@ -1,25 +1,25 @@
-// Makes the vectors that are missing, a few at a time, with rests: nothing ever waits for it that did not ask to.
+// Computes missing vectors in the background, in small batches with pauses, so that nothing else is delayed.
 import { setImmediate } from 'node:timers/promises'
 import type { VectorStore } from './store.ts'
 import type { Tier } from './tier.ts'
 import { createWaiting, type Waiting } from './waiting.ts'
 
 export interface Background {
-  /** Undefined when there is nothing to do. */
+  /** Undefined when idle. */
   readonly progress: { readonly done: number; readonly total: number } | undefined
-  /** How often vectors were added. */
+  /** How many batches have added vectors. */
   readonly rounds: number
-  /** Texts for which there is no room are left out: whoever needs them asks again. */
+  /** Queues texts. Drops those that do not fit; callers that still need them call again. */
   prepare(texts: readonly string[]): void
-  /** Until there is nothing to do. */
+  /** Resolves when the queue is empty. */
   finished(): Promise<void>
 }
 
-/** Texts per message to the worker. A query waits for one of them at most: the engine takes them one by one. */
+/** Texts per message to the worker. A query waits for at most one text, because the engine handles them one by one. */
 const BATCH = 8
-/** Milliseconds of rest after each batch, unless someone waits. */
+/** Milliseconds of pause after each batch, unless a caller waits. */
 const PAUSE = 25
-/** How many texts are looked up before the event loop has a turn. */
+/** How many texts are looked up before yielding to the event loop. */
 const LOOKUPS = 256
 
 export function createBackground(tier: Tier): Background {
@@ -45,7 +45,7 @@ export function createBackground(tier: Tier): Background {
     }
     if (tier.failure !== undefined) waiting.clear()
   }
-  /** More may have come in after the last look. */
+  /** Repeats until no texts were added in the meantime. */
   const runAll = async (): Promise<void> => {
     while (waiting.size > 0) await run()
     work = undefined
@@ -70,7 +70,7 @@ export function createBackground(tier: Tier): Background {
   }
 }
 
-/** Up to a batch of texts that have no vector yet; those that have one are dropped. */
+/** Takes up to one batch of texts without a vector; removes those that have one. */
 async function nextBatch(
   waiting: Waiting,
   store: VectorStore,

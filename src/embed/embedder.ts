@@ -1,5 +1,5 @@
-// The quality tier: meanings of texts by a real sentence encoder, made in the background and kept on disk. Whatever is
-// missing or fails, it answers "not there" and says so once; search goes on without.
+// Embeds texts with a sentence encoder in the background and caches the vectors on disk. If the encoder is missing or
+// fails, it warns once and returns no vectors; search works without them.
 import { createBackground } from './background.ts'
 import { type Engine, loadEngine } from './engine.ts'
 import type { Vector } from './records.ts'
@@ -9,43 +9,43 @@ export type { Engine } from './engine.ts'
 export { floatsOf, type Vector } from './records.ts'
 
 export interface EmbedderOptions {
-  /** Where vectors are kept: `$XDG_CACHE_HOME/toolshelf` or `~/.cache/toolshelf`. */
+  /** Folder of the vector cache. Default: `$XDG_CACHE_HOME/toolshelf` or `~/.cache/toolshelf`. */
   readonly cacheFolder?: string
-  /** Hears, once each, that the tier cannot be used and that vectors cannot be kept. */
+  /** Called once if the encoder is unavailable, and once if vectors cannot be written. */
   readonly notify?: (message: string) => void
-  /** Gives the engine, at the first use; rejects if it is not installed. */
+  /** Loads the engine on first use; rejects if it is not installed. */
   readonly load?: () => Promise<Engine>
 }
 
 export type EmbedderState =
-  /** Not installed, failed or closed: no vector will come. */
+  /** Not installed, failed or closed. */
   | { readonly status: 'unavailable'; readonly reason: string }
-  /** Nothing was asked of it yet. */
+  /** Not used yet. */
   | { readonly status: 'idle' }
   | { readonly status: 'working'; readonly done: number; readonly total: number }
-  /** Every text that was given was handled. */
+  /** All texts have been processed. */
   | { readonly status: 'ready' }
 
 export interface Embedder {
   readonly state: EmbedderState
-  /** Grows whenever there are new vectors: time to ask for those that were missing. */
+  /** Increases whenever new vectors are available. */
   readonly version: number
   /**
-   * A unit vector; undefined when the tier cannot be used or too many queries wait already. The first one waits for the
-   * model to load.
+   * Returns a unit vector; undefined if the encoder is unavailable or too many queries are waiting. The first call waits
+   * for the model to load.
    */
   embedQuery(text: string): Promise<Float32Array | undefined>
-  /** What is ready, in the order of the texts: `scale × codes` is a unit vector, as near as signed bytes come. */
+  /** The available vectors, in the order of the texts: `scale × codes` is a unit vector, quantised to signed bytes. */
   vectors(texts: readonly string[]): readonly (Vector | undefined)[]
-  /** Makes what is missing, in the background; it never keeps the process alive. */
+  /** Computes missing vectors in the background; does not keep the process alive. */
   prepare(texts: readonly string[]): void
-  /** Until everything given to `prepare` was handled and is on disk; keeps the process alive meanwhile. */
+  /** Resolves when everything given to `prepare` is processed and on disk; keeps the process alive until then. */
   ready(): Promise<void>
-  /** Ends the worker. What was made stays on disk. */
+  /** Ends the worker; vectors stay on disk. */
   close(): Promise<void>
 }
 
-/** Queries at one time: a search that comes with more of them does without the model. */
+/** Maximum concurrent queries; searches beyond that run without the encoder. */
 const MAX_QUERIES = 32
 
 export function createEmbedder(options: EmbedderOptions = {}): Embedder {

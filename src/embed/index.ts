@@ -1,2 +1,2 @@
-// The door of embed: what other folders use of it.
+// Exports of embed for other folders.
 export { createEmbedder, type Embedder, floatsOf } from './embedder.ts'

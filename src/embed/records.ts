@@ -1,21 +1,21 @@
-// Vectors as signed bytes, and as records of a file: mark, key, scale, codes, checksum. A record proves itself, so a
-// reader finds the next whole one behind anything torn.
+// Quantises vectors to signed bytes and stores them as file records: mark, key, scale, codes, checksum. The checksum
+// lets a reader skip damaged data and find the next intact record.
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 
-/** A vector is `scale` × `codes`; the scale is the vector's own: its largest number is ±127 steps. */
+/** A quantised vector, `scale` × `codes`, scaled so that its largest component is ±127. */
 export interface Vector {
   readonly codes: Int8Array
   readonly scale: number
 }
 
-/** What a text is known by: the first 16 bytes of its SHA-256, a character a byte. */
+/** The key of a text: the first 16 bytes of its SHA-256, one character per byte. */
 export function keyOf(text: string): string {
   return createHash('sha256').update(text).digest().toString('latin1', 0, KEY_BYTES)
 }
 
-/** Undefined if it is no direction: a number is missing or not finite, or all are zero. */
+/** Quantises a vector; returns undefined if a component is missing or not finite, or all are zero. */
 export function quantize(vector: ArrayLike<number>, dimensions: number): Vector | undefined {
   if (vector.length !== dimensions) return undefined
   let largest = 0
@@ -31,7 +31,7 @@ export function quantize(vector: ArrayLike<number>, dimensions: number): Vector 
   return { codes, scale }
 }
 
-/** The vector in numbers again, each within half a step of what it was. */
+/** Converts back to floats, each within half a step of the original. */
 export function floatsOf({ codes, scale }: Vector): Float32Array {
   return Float32Array.from(codes, (code) => code * scale)
 }
@@ -43,7 +43,7 @@ const KEY_AT = MARK.length
 const SCALE_AT = KEY_AT + KEY_BYTES
 const CODES_AT = SCALE_AT + 4
 const CHECKSUM_BYTES = 4
-/** How much of a file is read and checked at a time: the event loop has a turn after each. */
+/** Bytes of a file that are read and checked before yielding to the event loop. */
 const CHUNK = 1 << 18
 
 export function recordSize(dimensions: number): number {
@@ -73,7 +73,7 @@ export function keyIn(record: Buffer): string {
   return record.toString('latin1', KEY_AT, SCALE_AT)
 }
 
-/** The whole records of a file from a place on, a list per chunk; what is torn between them is passed over. */
+/** Yields the intact records of a file from an offset on, one list per chunk; skips damaged data. */
 export async function* recordsIn(file: FileHandle, size: number, from = 0): AsyncGenerator<Buffer[]> {
   let rest: Buffer = Buffer.alloc(0)
   let at = from
@@ -89,7 +89,7 @@ export async function* recordsIn(file: FileHandle, size: number, from = 0): Asyn
   }
 }
 
-/** All whole records in the bytes, and from where on more bytes may tell. */
+/** The intact records in the bytes, and the offset of a possibly incomplete one at the end. */
 function scan(bytes: Buffer, size: number): { records: Buffer[]; end: number } {
   const records: Buffer[] = []
   let at = 0

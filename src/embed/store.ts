@@ -1,5 +1,5 @@
-// Vectors by the text they are of: in memory, and on disk so that a tool is embedded once in its life. One file per
-// model, only ever appended to: any number of processes may write, and the worst they do is to write a record twice.
+// Stores vectors by text, in memory and on disk, so that each tool is embedded only once. One append-only file per model:
+// any number of processes may write to it, at worst duplicating a record.
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -7,32 +7,32 @@ import { isAbsolute, join } from 'node:path'
 import { decode, encode, keyIn, keyOf, quantize, recordSize, recordsIn, type Vector } from './records.ts'
 
 export interface VectorStore {
-  /** How many texts have a vector. */
+  /** The number of stored vectors. */
   readonly count: number
   has(text: string): boolean
   get(text: string): Vector | undefined
-  /** In memory at once, on disk soon. A vector that is no direction is left out. */
+  /** Adds vectors to memory at once and to disk soon. Skips zero and non-finite vectors. */
   add(texts: readonly string[], vectors: readonly ArrayLike<number>[]): void
-  /** Everything added so far is on disk, if it can be. */
+  /** Resolves when everything added so far is on disk, or writing has failed. */
   flush(): Promise<void>
 }
 
 export interface StoreOptions {
-  /** Undefined: in memory only. */
+  /** Undefined keeps vectors in memory only. */
   readonly folder: string | undefined
-  /** Vectors of one model never meet those of another. */
+  /** Each model has its own file. */
   readonly model: string
   readonly dimensions: number
   readonly notify: (message: string) => void
-  /** A longer file is rewritten with the newest half. */
+  /** Maximum file size; a larger file is rewritten with its newest half. */
   readonly mostBytes?: number
 }
 
-/** About 160,000 tools. A file is read as a whole; with what is added afterwards, memory holds twice as much at most. */
+/** About 160,000 tools. The file is loaded whole; with later additions, memory holds at most twice as much. */
 const MOST_BYTES = 64_000_000
-/** Texts whose keys are remembered: hashing 20,000 of them takes longer than a search may. */
+/** Maximum cached keys: hashing 20,000 texts would take longer than a search may. */
 const MOST_KEYS = 50_000
-/** Characters of all of them together. */
+/** Maximum characters of all cached texts. */
 const MOST_CHARACTERS = 30_000_000
 
 /** `$XDG_CACHE_HOME/toolshelf`, else `~/.cache/toolshelf`; undefined for a user without a home. */
@@ -46,7 +46,7 @@ export function defaultFolder(environment: NodeJS.ProcessEnv = process.env): str
   }
 }
 
-/** Reads what is on disk. Never rejects: with a folder that cannot be used it keeps its vectors in memory. */
+/** Opens the store and reads its file. Never rejects: if the folder is unusable, it keeps vectors in memory. */
 export async function openStore(options: StoreOptions): Promise<VectorStore> {
   const { dimensions } = options
   const records = new Map<string, Buffer>()
@@ -106,7 +106,7 @@ interface Disk {
   flush(): Promise<void>
 }
 
-/** The file. The first thing that fails is told and ends its use. */
+/** The file on disk; after the first failure it warns and is no longer used. */
 function createDisk({ folder, model, dimensions, notify, mostBytes = MOST_BYTES }: StoreOptions): Disk {
   const name = `${model.replace(/[^\w.-]+/g, '-')}-${dimensions}.vectors`
   let path = folder === undefined ? undefined : join(folder, name)
@@ -140,7 +140,7 @@ function createDisk({ folder, model, dimensions, notify, mostBytes = MOST_BYTES 
 }
 
 async function readRecords(path: string, size: number, take: (record: Buffer) => void): Promise<void> {
-  // 'a+' makes the file if there is none, and shows now, not after the first minute's work, that it can be written.
+  // 'a+' creates the file if needed and fails right away if it is not writable.
   const file = await open(path, 'a+', 0o600)
   try {
     for await (const records of recordsIn(file, size)) for (const record of records) take(record)
@@ -149,7 +149,7 @@ async function readRecords(path: string, size: number, take: (record: Buffer) =>
   }
 }
 
-/** Whole records in one write: what others append comes before or behind them. Answers the file's size. */
+/** Appends whole records in one write, so that other writers cannot interleave. Returns the file's size. */
 async function appendTo(path: string, bytes: Buffer): Promise<number> {
   const file = await open(path, 'a', 0o600)
   try {
@@ -161,7 +161,7 @@ async function appendTo(path: string, bytes: Buffer): Promise<number> {
   }
 }
 
-/** Puts a file with the records from a place on in this one's stead. What others append meanwhile may be lost. */
+/** Replaces the file with its records from an offset on. Concurrent appends may be lost. */
 async function keepNewest(path: string, size: number, from: number): Promise<void> {
   const temporary = `${path}.${randomUUID()}`
   const old = await open(path, 'r')

@@ -1,31 +1,31 @@
-// The engine with its store, had at the first use. It is there, or it is not and said so once.
+// Opens the encoder and its vector store lazily; warns once if they are unavailable.
 import { type Engine, packages } from './engine.ts'
 import { defaultFolder, openStore, type VectorStore } from './store.ts'
 
 export interface TierOptions {
   readonly cacheFolder: string | undefined
   readonly notify: (message: string) => void
-  /** Gives the engine. Rejects if it is not installed. */
+  /** Loads the engine; rejects if it is not installed. */
   readonly load: () => Promise<Engine>
 }
 
 export interface Tier {
-  /** Why it cannot be used. */
+  /** The reason why the encoder is unavailable. */
   readonly failure: string | undefined
   readonly isOpened: boolean
-  /** Whether someone waits for an answer. */
+  /** Whether a caller waits for a result. */
   readonly isAwaited: boolean
-  /** What is known, once it was read. */
+  /** The vector store, once it is open. */
   readonly store: VectorStore | undefined
   open(): Promise<VectorStore | undefined>
-  /** A vector per text; undefined when it cannot be used. */
+  /** Returns a vector per text; undefined if the encoder is unavailable. */
   embed(texts: readonly string[]): Promise<readonly ArrayLike<number>[] | undefined>
-  /** Does something that a caller waits for: only meanwhile may the worker keep the process alive. */
+  /** Runs work that a caller waits for; only then may the worker keep the process alive. */
   awaited<Result>(run: () => Promise<Result>): Promise<Result>
   close(): Promise<void>
 }
 
-/** The model reads 256 word pieces; the rest of a long text would only cost time. */
+/** Longer texts are cut, because the model reads only 256 word pieces. */
 const LONGEST_TEXT = 4_000
 
 interface Situation {

@@ -1,13 +1,13 @@
-// The texts that wait for their vectors: bounded, and those that were asked for last come first. Somebody who asks for
-// ever new texts can neither fill the memory nor keep others waiting for long.
+// A bounded queue of texts to embed, newest requests first. A caller that keeps adding new texts can neither fill the
+// memory nor delay others for long.
 
 export interface Waiting {
   readonly size: number
-  /** Puts texts in front of all others; where there is no room, those that were asked for first are dropped. */
+  /** Adds texts in front of all others; drops the oldest ones if the queue is full. */
   add(texts: readonly string[]): void
   delete(text: string): void
   clear(): void
-  /** In the order in which they should be worked on. Texts that are added meanwhile are not among them. */
+  /** The texts in processing order, without those added during iteration. */
   texts(): Iterable<string>
 }
 
@@ -18,12 +18,12 @@ export interface WaitingLimits {
 
 const MAX_TEXTS = 20_000
 const MAX_CHARACTERS = 16_000_000
-/** Lists that are kept apart; with more, the one that was asked for first is dropped. */
+/** Maximum number of lists; beyond it the oldest one is dropped. */
 const MAX_LISTS = 64
 
 export function createWaiting(limits: WaitingLimits = {}): Waiting {
   const { maxTexts = MAX_TEXTS, maxCharacters = MAX_CHARACTERS } = limits
-  /** Each text is in one of them; the list that was asked for last is at the end. */
+  /** Each text is in exactly one list; the newest list is last. */
   let lists: Set<string>[] = []
   let size = 0
   let characters = 0
@@ -34,7 +34,7 @@ export function createWaiting(limits: WaitingLimits = {}): Waiting {
     characters -= text.length
   }
   const isFull = (): boolean => size > maxTexts || characters > maxCharacters
-  /** From the lists that were asked for first, the last texts first. */
+  /** Drops texts from the oldest lists, last text first. */
   const makeRoom = (): void => {
     while (lists.length > MAX_LISTS || (lists.length > 1 && isFull())) {
       const oldest = lists.shift()

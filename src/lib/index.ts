@@ -1,5 +1,6 @@
 // The door of lib: what other folders use of it.
 
+export { parseBetas } from './betas.ts'
 export { cleanText, cleanValue, SEQUENCES, UNSEEN, unsafeKinds } from './clean-text.ts'
 export { hash } from './hash.ts'
 export { bare, type Fields, fieldsOf, isFields, listOf, textOf, toJson, without } from './json.ts'

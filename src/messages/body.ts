@@ -1,24 +1,28 @@
-// The bytes of a request's body, bounded: as a whole for those who read it, as a flow for those who pass it on.
+// Reads a request body under a size limit, either as one buffer or as a stream to forward.
 import type { IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
-import { refuse } from './errors.ts'
+import { refuseRequest } from './errors.ts'
 import type { HeldBytes } from './held-bytes.ts'
 import type { Flow } from './upstream/index.ts'
 
-export type BodyLimits = {
-  /** Bytes that one body may have. */
+export type RequestBodyLimits = {
+  /** Maximum size of one body in bytes. */
   readonly maxBytes: number
-  /** Room for the bytes, among those of all other bodies. */
+  /** Accounts for the bytes against the limit shared by all bodies. */
   readonly held: HeldBytes
 }
 
-/** The whole body, which is to be read. */
-export async function readBody(incoming: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+/** Reads the whole body into one buffer. */
+export async function readBody(incoming: IncomingMessage, limits: RequestBodyLimits): Promise<Buffer> {
   const encoding = incoming.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity')
-    throw refuse(415, 'invalid_request_error', `a body in "${encoding}" is not read; send it uncompressed`)
+    throw refuseRequest(
+      415,
+      'invalid_request_error',
+      `a body in "${encoding}" is not read; send it uncompressed`,
+    )
   const length = lengthOf(incoming, limits)
-  // Where the length is known, the bytes are written where they stay, and are never there twice.
+  // With a known length, chunks are copied straight into the final buffer, so the body is never in memory twice.
   const whole = length === undefined || length === 0 ? undefined : Buffer.allocUnsafeSlow(length)
   const chunks: Buffer[] = []
   let size = 0
@@ -30,8 +34,8 @@ export async function readBody(incoming: IncomingMessage, limits: BodyLimits): P
   return whole ?? Buffer.concat(chunks)
 }
 
-/** The body as it comes, for whoever passes it on. */
-export function flowOf(incoming: IncomingMessage, limits: BodyLimits): Flow {
+/** Streams the body as it arrives, for forwarding. */
+export function flowOf(incoming: IncomingMessage, limits: RequestBodyLimits): Flow {
   const size = lengthOf(incoming, limits)
   let chunks: Buffer[] = []
   let target: Writable | undefined
@@ -60,10 +64,10 @@ export function flowOf(incoming: IncomingMessage, limits: BodyLimits): Flow {
   }
 }
 
-/** Resolves when the body has come; rejects, and keeps nothing more of it, when it is too large. */
+/** Resolves when the body has arrived; rejects when it is too large, and discards the rest. */
 function receive(
   incoming: IncomingMessage,
-  { maxBytes, held }: BodyLimits,
+  { maxBytes, held }: RequestBodyLimits,
   onChunk: (chunk: Buffer) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -86,7 +90,7 @@ function receive(
   })
 }
 
-function lengthOf({ headers }: IncomingMessage, { maxBytes }: BodyLimits): number | undefined {
+function lengthOf({ headers }: IncomingMessage, { maxBytes }: RequestBodyLimits): number | undefined {
   const given = headers['content-length']
   if (Number(given ?? 0) > maxBytes) throw tooLarge(maxBytes)
   return given === undefined ? undefined : Number(given)
@@ -94,5 +98,5 @@ function lengthOf({ headers }: IncomingMessage, { maxBytes }: BodyLimits): numbe
 
 function tooLarge(maxBytes: number) {
   const message = `the request is larger than ${Math.floor(maxBytes / 1_000_000)} MB, which is the most this gateway takes`
-  return refuse(413, 'request_too_large', message)
+  return refuseRequest(413, 'request_too_large', message)
 }

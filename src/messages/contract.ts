@@ -1,4 +1,4 @@
-// Does a request use deferral, in any of the ways that the API has for it?
+// Tells whether a request uses deferred tools, in any of the API's forms.
 
 import { blocksOf, isChange, referencesIn } from '../core/oracle/index.ts'
 import { type Fields, fieldsOf, listOf, oncePerFrozen, textOf } from '../lib/index.ts'

@@ -1,12 +1,12 @@
-// Errors in the API's own envelope.
+// Error responses in the Messages API's envelope.
 import { randomUUID } from 'node:crypto'
 import { fieldsOf, textOf } from '../lib/index.ts'
-import type { Answer } from './types.ts'
+import type { HttpAnswer } from './types.ts'
 
-/** A request that ends here, with the answer that says why. */
-export class Refusal extends Error {
-  readonly answer: Answer
-  constructor(answer: Answer) {
+/** Thrown to end a request with an error response. */
+export class RefusedRequest extends Error {
+  readonly answer: HttpAnswer
+  constructor(answer: HttpAnswer) {
     super(`answered with status ${answer.status}`)
     this.answer = answer
   }
@@ -23,18 +23,27 @@ export type ErrorType =
   | 'api_error'
   | 'overloaded_error'
 
-export function refuse(status: number, type: ErrorType, message: string, code?: string): Refusal {
-  return new Refusal(errorAnswer(status, type, message, code))
+export function refuseRequest(
+  status: number,
+  type: ErrorType,
+  message: string,
+  code?: string,
+): RefusedRequest {
+  return new RefusedRequest(errorAnswer(status, type, message, code))
 }
 
-/** Refuses for now: the same request will do after so many seconds. */
-export function refuseForNow(message: string, retryAfterSeconds: number, status: 429 | 503 = 503): Refusal {
+/** A refusal that the client may retry after `retryAfterSeconds`. */
+export function refuseForNow(
+  message: string,
+  retryAfterSeconds: number,
+  status: 429 | 503 = 503,
+): RefusedRequest {
   const type = status === 429 ? 'rate_limit_error' : 'overloaded_error'
   const { headers, ...answer } = errorAnswer(status, type, message)
-  return new Refusal({ ...answer, headers: { ...headers, 'retry-after': String(retryAfterSeconds) } })
+  return new RefusedRequest({ ...answer, headers: { ...headers, 'retry-after': String(retryAfterSeconds) } })
 }
 
-export function errorAnswer(status: number, type: ErrorType, message: string, code?: string): Answer {
+export function errorAnswer(status: number, type: ErrorType, message: string, code?: string): HttpAnswer {
   const id = newRequestId()
   const details = code === undefined ? {} : { details: { error_code: code } }
   const body = { type: 'error', error: { type, message, ...details }, request_id: id }
@@ -45,7 +54,7 @@ export function errorAnswer(status: number, type: ErrorType, message: string, co
   }
 }
 
-/** The message of an error's body, in whichever envelope. */
+/** Extracts the message from an error body in any known envelope. */
 export function reasonIn(body: string): string {
   try {
     const { error } = fieldsOf(JSON.parse(body))

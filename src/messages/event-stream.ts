@@ -1,23 +1,23 @@
-// Writes a reply as server-sent events. The head goes out early where the upstream takes its time, and pings follow
-// where nothing comes for long: clients and proxies give up on connections that stay silent.
+// Writes a reply as server-sent events. Sends the headers early when the upstream is slow, and pings while no event
+// arrives, because clients and proxies drop silent connections.
 import type { ServerResponse } from 'node:http'
-import { drained } from './respond.ts'
+import { waitForDrain } from '../node/index.ts'
 import type { Headers, StreamEvent } from './types.ts'
 import { written } from './upstream/index.ts'
 
 export type EventStreamOptions = {
-  /** Milliseconds until the head goes out although the upstream has not answered; errors are events from then on. */
+  /** Milliseconds after which headers are sent without waiting for the upstream; later errors become events. */
   readonly headWaitMs: number
-  /** Milliseconds without an event after which a ping is sent. */
+  /** Milliseconds without an event before a ping is sent. */
   readonly silence: number
-  /** Headers of a head that goes out early. */
+  /** Headers to use when they are sent early. */
   readonly headers: () => Headers
 }
 
 export type EventStream = {
-  /** Writes the whole reply; these headers are used if the head has not gone out. */
+  /** Writes the whole reply; `headers` apply unless they were already sent. */
   readonly send: (events: AsyncIterable<StreamEvent>, headers: Headers) => Promise<void>
-  /** Stops the pings. Whatever is to be written after it is somebody else's business. */
+  /** Stops the pings and leaves the response open. */
   readonly close: () => void
 }
 
@@ -50,7 +50,7 @@ export function openEventStream(outgoing: ServerResponse, options: EventStreamOp
         clearTimeout(waiting)
         begin()
         isSilent = false
-        if (!outgoing.write(written(event))) await drained(outgoing)
+        if (!outgoing.write(written(event))) await waitForDrain(outgoing)
         if (outgoing.destroyed) return
       }
       begin()

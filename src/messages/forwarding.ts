@@ -1,13 +1,12 @@
-// Which requests are forwarded to the upstream beside those that the gateway answers itself: an allow-list, because
-// they go there with the operator's key.
+// The allow-list of requests that are forwarded to the upstream unread. It exists because they carry the operator's key.
 
-/** `true` where a request with this method and path is forwarded. */
+/** Returns whether a request with this method and path is forwarded. */
 export type Forwarding = (method: string, path: string) => boolean
 
 const ALWAYS = ['GET /v1/models/*']
 const RULE = /^[A-Z]+ \/v1(?:\/(?:[\w.:@~-]+|\*))+$/
 
-/** Rules are a method and a path; `*` stands for one segment, as in `GET /v1/files/*`. */
+/** Each rule is a method and a path; `*` matches one segment, as in `GET /v1/files/*`. */
 export function createForwarding(rules: readonly string[]): Forwarding {
   const wrong = rules.find((rule) => !RULE.test(rule))
   if (wrong !== undefined)
@@ -19,7 +18,7 @@ export function createForwarding(rules: readonly string[]): Forwarding {
   }
 }
 
-/** Escapes, dots and empty segments fit no `*`: what an upstream would read from them is not what was allowed. */
+/** `*` matches no escapes, dots or empty segments: an upstream could resolve them to a path outside the rule. */
 function fits(parts: readonly string[]): (segment: string, index: number) => boolean {
   return (segment, index) => {
     const given = parts[index] ?? ''

@@ -1,36 +1,37 @@
-// THE MAIN PATH of the Messages gateway: a client's request in, a reply out; one step a line.
+// THE MAIN PATH of the Messages gateway, one step per line: takes a client's request and returns a reply.
 
 import type { Figures } from '../core/figures/index.ts'
 import { type PriceTable, readPrices } from '../core/figures/index.ts'
-import type { Rank } from '../core/index.ts'
+import { CHARACTERS_PER_TOKEN, type Rank } from '../core/index.ts'
 import { countTokens, readingOf, validateRequest, withoutUnknown } from '../core/oracle/index.ts'
+import { parseBetas } from '../lib/index.ts'
 import { startTimer } from '../node/index.ts'
 import { rankers as rankersByName } from '../rankers/index.ts'
 import { usesDeferral } from './contract.ts'
-import { refuse } from './errors.ts'
+import { refuseRequest } from './errors.ts'
 import { createHiddenThoughts } from './hidden-thoughts.ts'
 import type { HostedRankers } from './hosted/index.ts'
 import { startHosted } from './hosted/index.ts'
 import { createMeter } from './meter.ts'
 import {
   asksForShelving,
-  decide,
-  type Facts,
   type GatewayMode,
-  type Plan,
+  type PlanFacts,
+  planRequest,
+  type RequestPlan,
   type Setting,
   type ShelvingFacts,
   whyNotShelved,
   wireFor,
 } from './plan.ts'
 import { converse, type Job } from './rounds.ts'
-import { count as countBy, type Target, type Wait } from './sampling.ts'
+import { countUpstream, type Target, type Wait } from './sampling.ts'
 import { rest, type Slice } from './scheduler.ts'
 import type { Searching } from './search-strategy.ts'
 import {
   createClientShelves,
   createConversations,
-  createMemory,
+  createSearchMemory,
   hasTraces,
   isBound,
   isRestored,
@@ -43,26 +44,26 @@ import {
   withDroppedThinking,
   withoutCarriedIds,
 } from './shelve/index.ts'
-import type { Answer, Call, MessagesRequest, Sampled, Upstream, UpstreamWire } from './types.ts'
+import type { HttpAnswer, MessagesRequest, Sampled, Upstream, UpstreamCall, UpstreamWire } from './types.ts'
 import { asksForThinking, withoutSearchBetas } from './upstream/index.ts'
 import { withEverythingLoaded } from './wire/index.ts'
 
 export type MessagesGatewayOptions = {
   readonly upstream: Upstream
-  /** For the API's two searches and for our own; the library's best if left out. */
+  /** Rankers for the API's two hosted searches and for ToolSearch; defaults to the library's best. */
   readonly rankers?: HostedRankers & { readonly own: Rank }
-  /** Patterns of tools that are never shelved. */
+  /** Name patterns of tools that are never deferred. */
   readonly keep?: readonly string[]
-  /** Tokens of the models' window, where the upstream's models are not known. */
+  /** Context window in tokens, for models that the capability table does not know. */
   readonly contextWindow?: number | undefined
-  /** Prices in place of the table that comes with Toolshelf. */
+  /** Replaces the built-in price table. */
   readonly prices?: PriceTable | undefined
   readonly notify?: (message: string) => void
-  /** Waits before a sampling is tried again; a clock unless given. */
+  /** Waits before a retry; defaults to a real timer. */
   readonly wait?: Wait
 }
 
-/** What was done with a request, for the log and the metrics. */
+/** What the gateway did with a request, for the log and the metrics. */
 export type RequestOutcome = {
   mode: GatewayMode
   wire: UpstreamWire | undefined
@@ -73,28 +74,29 @@ export type RequestOutcome = {
   searches: number
   /** Samplings that the upstream accepted. */
   rounds: number
-  /** What was saved so far; undefined where nothing is deferred, and until the upstream has accepted a sampling. */
+  /** Savings so far; undefined if nothing is deferred or the upstream has not accepted a sampling yet. */
   figures: () => Figures | undefined
 }
 
-export type Asked = {
+/** What the gateway needs to know about a request besides its body. */
+export type ReplyOptions = {
   readonly setting: Setting
-  readonly call: Call
+  readonly call: UpstreamCall
   readonly owner: string
-  /** Called before the first sampling, unless the request is to be forwarded as it came. */
-  readonly onDecided?: (deed: RequestOutcome) => void
-  /** Shares the event loop with other requests, between steps that take long for very many tools. */
+  /** Called before the first sampling, unless the request is forwarded unchanged. */
+  readonly onDecided?: (outcome: RequestOutcome) => void
+  /** Yields to other requests between steps that are slow for very large tool lists. */
   readonly slice?: Slice | undefined
 }
 
-/** A reply, or undefined where the request is to be forwarded as it came. */
-export type Reply = { readonly deed: RequestOutcome; readonly sampled: Sampled | undefined }
+/** `sampled` is undefined if the caller must forward the request unchanged. */
+export type GatewayReply = { readonly outcome: RequestOutcome; readonly sampled: Sampled | undefined }
 
-/** A request that was decided on, as it is worked with. */
+/** A planned request with everything needed to sample it. */
 type Started = {
-  readonly plan: Plan
-  readonly deed: RequestOutcome
-  /** The client's, with what its client never saw of the model's thoughts. */
+  readonly plan: RequestPlan
+  readonly outcome: RequestOutcome
+  /** The client's request, with the thinking blocks that the gateway hid from the client. */
   readonly request: MessagesRequest
   readonly contract: MessagesRequest
   readonly shelved: Shelved | undefined
@@ -102,27 +104,27 @@ type Started = {
 
 export type MessagesGateway = {
   readonly upstream: Upstream
-  readonly reply: (request: MessagesRequest, asked: Asked) => Promise<Reply>
+  readonly reply: (request: MessagesRequest, options: ReplyOptions) => Promise<GatewayReply>
   readonly count: (
     request: MessagesRequest,
-    asked: Asked,
-  ) => Promise<{ deed: RequestOutcome; answer: Answer | undefined }>
+    options: ReplyOptions,
+  ) => Promise<{ outcome: RequestOutcome; answer: HttpAnswer | undefined }>
 }
 
 export function createMessagesGateway(options: MessagesGatewayOptions): MessagesGateway {
   const { upstream, rankers = bestRankers, keep = [], contextWindow, notify = () => {} } = options
   const prices = options.prices && readPrices(options.prices)
-  const memory = createMemory()
+  const memory = createSearchMemory()
   const thoughts = createHiddenThoughts()
   const conversations = createConversations()
   const shelves = createClientShelves({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow })
 
-  /** What the decision depends on; with it the shelf, where one would be used. */
-  async function look(
+  /** Collects the facts for the plan and, if shelving is possible, the shelf to use. */
+  async function gatherFacts(
     request: MessagesRequest,
-    asked: Asked,
-  ): Promise<{ facts: Facts; liftable?: Liftable }> {
-    const { setting, owner, slice } = asked
+    replyOptions: ReplyOptions,
+  ): Promise<{ facts: PlanFacts; liftable?: Liftable }> {
+    const { setting, owner, slice } = replyOptions
     const isDeferring = usesDeferral(request)
     const wire = wireFor(request, upstream.wireFor(request.model))
     const isReadable = wire.wire === 'native' || !hasTraces(request)
@@ -134,34 +136,34 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
     return { facts: { ...facts, shelving: shelvingFacts(request, facts, liftable) }, liftable }
   }
 
-  /** Where the upstream speaks another language, its models may think although nobody asked to see it. */
+  /** OpenAI-style models may think although the client did not ask to see it. */
   function hidesThoughts(request: MessagesRequest): boolean {
     return upstream.origin === undefined && !asksForThinking(request)
   }
 
-  /** Decides, and makes the request of the contract: the client's own, or one made for it. */
-  async function start(given: MessagesRequest, asked: Asked): Promise<Started> {
-    // 1. Pass, emulate, shelve or off, and why
-    const { facts, liftable } = await look(given, asked)
-    const plan = decide(facts)
-    await rest(asked.slice)
-    const deed = newOutcome(plan, given)
-    if (!isTheirs(plan, given, asked.setting)) refuseThreads(given)
-    // 2. What the API itself would refuse
-    if (plan.mode === 'emulate') refuseInvalid(given, asked.call)
-    const request = hidesThoughts(given) ? thoughts.restore(given, asked.owner) : given
-    // 3. The client's tools on the shelf, once
+  /** Plans the request and builds its contract form: the client's own or a shelved one. */
+  async function start(given: MessagesRequest, replyOptions: ReplyOptions): Promise<Started> {
+    // 1. Choose pass, emulate, shelve or off
+    const { facts, liftable } = await gatherFacts(given, replyOptions)
+    const plan = planRequest(facts)
+    await rest(replyOptions.slice)
+    const outcome = newOutcome(plan, given)
+    if (!leavesThreadsToUpstream(plan, given, replyOptions.setting)) refuseThreads(given)
+    // 2. Refuse what the API itself would refuse
+    if (plan.mode === 'emulate') refuseInvalid(given, replyOptions.call)
+    const request = hidesThoughts(given) ? thoughts.restore(given, replyOptions.owner) : given
+    // 3. Put the client's tools on the shelf, once
     const isShelved = plan.mode === 'shelve' && liftable !== undefined
     const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable, conversations) : undefined
-    await rest(asked.slice)
+    await rest(replyOptions.slice)
     const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
-    return { plan, deed, request, contract, shelved }
+    return { plan, outcome, request, contract, shelved }
   }
 
-  function searchingFor({ contract, deed, shelved }: Started, owner: string) {
+  function searchingFor({ contract, outcome, shelved }: Started, owner: string) {
     const onSearch = (names: readonly string[]) => {
-      deed.searches++
-      deed.loaded.push(...names)
+      outcome.searches++
+      outcome.loaded.push(...names)
     }
     if (!shelved) return startHosted(contract, rankers, onSearch)
     const remember: Parameters<typeof startHidden>[3] = (messages, searches) =>
@@ -169,18 +171,22 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
     return startHidden(contract, shelved, onSearch, remember)
   }
 
-  /** Threads are the upstream's business where it is asked as it is, or known to speak today's API. */
-  function isTheirs({ mode }: Plan, { model }: MessagesRequest, setting: Setting): boolean {
+  /** The upstream handles threads itself in mode `pass`, or if it supports the current API. */
+  function leavesThreadsToUpstream(
+    { mode }: RequestPlan,
+    { model }: MessagesRequest,
+    setting: Setting,
+  ): boolean {
     return mode === 'pass' && (setting.mode === 'pass' || upstream.wireFor(model).wire === 'native')
   }
 
-  function targetFor(plan: Plan, request: MessagesRequest, { call, owner }: Asked): Target {
+  function targetFor(plan: RequestPlan, request: MessagesRequest, { call, owner }: ReplyOptions): Target {
     const { wire = 'append', mostTools } = plan
     return { upstream, wire, mostTools, owner, call: callFor(plan, request, call), wait: options.wait }
   }
 
-  /** Betas of tool search stay here, unless the upstream knows it. */
-  function callFor({ mode }: Plan, request: MessagesRequest, call: Call): Call {
+  /** Removes the tool-search betas for upstreams without tool search. */
+  function callFor({ mode }: RequestPlan, request: MessagesRequest, call: UpstreamCall): UpstreamCall {
     const isNative = upstream.wireFor(request.model).wire === 'native'
     if (!isNative) return { ...call, headers: withoutSearchBetas(call.headers) }
     const isLoose = mode === 'shelve' && isBound(request)
@@ -189,46 +195,46 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
 
   return {
     upstream,
-    async reply(request, asked) {
-      const started = await start(request, asked)
-      const { plan, deed } = started
-      if (plan.mode === 'pass') return { deed, sampled: undefined }
-      asked.onDecided?.(deed)
-      // 4. The searches of this reply, shown or hidden
-      const searching: Searching = await searchingFor(started, asked.owner)
-      // 5. Samplings until the model has what it needs
+    async reply(request, replyOptions) {
+      const started = await start(request, replyOptions)
+      const { plan, outcome } = started
+      if (plan.mode === 'pass') return { outcome, sampled: undefined }
+      replyOptions.onDecided?.(outcome)
+      // 4. Set up this reply's searches, hosted or hidden
+      const searching: Searching = await searchingFor(started, replyOptions.owner)
+      // 5. Sample until the model has found the tools it needs
       const measured = withoutCarriedIds(started.request)
       const meter = plan.mode === 'off' ? undefined : createMeter(measured, prices)
-      if (meter) deed.figures = meter.figures
-      await rest(asked.slice)
+      if (meter) outcome.figures = meter.figures
+      await rest(replyOptions.slice)
       const onRound: Job['onRound'] = (round, sent, isAccepted) => {
-        if (deed.rounds === 0) deed.toolsVisible = readingOf(round).visibleTools
+        if (outcome.rounds === 0) outcome.toolsVisible = readingOf(round).visibleTools
         if (!isAccepted) return
-        deed.rounds++
+        outcome.rounds++
         meter?.sent(sent)
       }
-      const target = targetFor(plan, request, asked)
+      const target = targetFor(plan, request, replyOptions)
       const sampled = await converse({ ...target, searching, onRound, onUsage: meter?.reported })
-      if ('refused' in sampled || !hidesThoughts(request)) return { deed, sampled }
-      return { deed, sampled: { ...sampled, events: thoughts.hide(sampled.events, asked.owner) } }
+      if ('refused' in sampled || !hidesThoughts(request)) return { outcome, sampled }
+      return { outcome, sampled: { ...sampled, events: thoughts.hide(sampled.events, replyOptions.owner) } }
     },
 
-    async count(request, asked) {
-      const started = await start(request, asked)
-      const { plan, deed } = started
-      if (plan.mode === 'pass') return { deed, answer: undefined }
-      const searching = await searchingFor(started, asked.owner)
+    async count(request, replyOptions) {
+      const started = await start(request, replyOptions)
+      const { plan, outcome } = started
+      if (plan.mode === 'pass') return { outcome, answer: undefined }
+      const searching = await searchingFor(started, replyOptions.owner)
       const whole = await searching.request()
-      deed.toolsVisible = readingOf(whole).visibleTools
-      const answer = await countBy(whole, targetFor(plan, request, asked))
-      return { deed, answer: answer ?? estimated(whole) }
+      outcome.toolsVisible = readingOf(whole).visibleTools
+      const answer = await countUpstream(whole, targetFor(plan, request, replyOptions))
+      return { outcome, answer: answer ?? estimated(whole) }
     },
   }
 }
 
 function shelvingFacts(
   { model, messages, tools = [] }: MessagesRequest,
-  { setting: { mode, share }, wire: { mostTools } }: Pick<Facts, 'setting' | 'wire'>,
+  { setting: { mode, share }, wire: { mostTools } }: Pick<PlanFacts, 'setting' | 'wire'>,
   { shelf, restoring }: Liftable,
 ): ShelvingFacts {
   const isAuto = mode === 'auto'
@@ -240,7 +246,7 @@ function shelvingFacts(
   }
 }
 
-/** Where the API binds thinking to what came before it, it is asked to drop what searches have changed. */
+/** Asks an API that binds thinking to its prefix to drop thinking that restored searches invalidate. */
 function forWire(request: MessagesRequest, wire: UpstreamWire | undefined): MessagesRequest {
   return wire === 'native' && isBound(request) ? withDroppedThinking(request) : request
 }
@@ -248,18 +254,21 @@ function forWire(request: MessagesRequest, wire: UpstreamWire | undefined): Mess
 const bestRankers = { own: rankersByName.model, bm25: rankersByName.hybrid, regex: rankersByName.regex }
 
 export function newOutcome(
-  { mode, wire, why }: Plan,
+  { mode, wire, why }: RequestPlan,
   { tools = [] }: Pick<MessagesRequest, 'tools'>,
 ): RequestOutcome {
   const nothing = { toolsVisible: tools.length, searches: 0, rounds: 0, figures: () => undefined }
   return { mode, wire, why, toolsGiven: tools.length, ...nothing, loaded: [] }
 }
 
-/** Says that it is an estimate, and how it was made. */
-function estimated(request: MessagesRequest): Answer {
+/** Returns a token estimate, marked as one by a header. */
+function estimated(request: MessagesRequest): HttpAnswer {
   return {
     status: 200,
-    headers: { 'content-type': 'application/json', 'x-toolshelf-estimate': 'characters / 2.9' },
+    headers: {
+      'content-type': 'application/json',
+      'x-toolshelf-estimate': `characters / ${CHARACTERS_PER_TOKEN}`,
+    },
     body: JSON.stringify({ input_tokens: countTokens(request) }),
   }
 }
@@ -267,14 +276,13 @@ function estimated(request: MessagesRequest): Answer {
 function refuseThreads({ thread }: MessagesRequest): void {
   if (thread === undefined || thread === null) return
   const message = 'thread: this gateway keeps no threads. Send the whole conversation.'
-  throw refuse(400, 'invalid_request_error', message, 'thread_unsupported_request')
+  throw refuseRequest(400, 'invalid_request_error', message, 'thread_unsupported_request')
 }
 
-function refuseInvalid(request: MessagesRequest, { headers }: Call): void {
-  const betas = (headers['anthropic-beta'] ?? '').split(',').map((beta) => beta.trim())
-  const known = betas.filter((beta) => beta !== '')
-  const error = validateRequest(withoutUnknown(request), { betas: known, lenient: true })
+function refuseInvalid(request: MessagesRequest, { headers }: UpstreamCall): void {
+  const betas = parseBetas(headers['anthropic-beta'])
+  const error = validateRequest(withoutUnknown(request), { betas, lenient: true })
   if (!error) return
   const { message, details } = error.body.error
-  throw refuse(error.status, 'invalid_request_error', message, details?.error_code)
+  throw refuseRequest(error.status, 'invalid_request_error', message, details?.error_code)
 }

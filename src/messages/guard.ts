@@ -1,70 +1,70 @@
-// Who may speak to the gateway: loopback, known host names, and whoever has the key.
+// Decides who may use the gateway: checks the host name and the client's key.
 import type { IncomingMessage } from 'node:http'
 import { createWrongKeys, isSecret, LOOPBACK, networkOf } from '../node/index.ts'
-import { refuse, refuseForNow } from './errors.ts'
+import { refuseForNow, refuseRequest } from './errors.ts'
 import type { Setting } from './plan.ts'
 import { createRecent } from './recent.ts'
 import type { Headers } from './types.ts'
 import { ofConnection } from './upstream/index.ts'
 
-/** A key that clients must have. */
-export type Key = {
+/** A key that clients authenticate with. */
+export type ClientKey = {
   readonly secret: string
-  /** What is done with requests of this key. */
+  /** The mode for requests with this key. */
   readonly setting?: Setting | undefined
-  /** Requests may choose with `x-toolshelf-mode` although the key has a setting. */
+  /** Whether requests may override the key's setting with `x-toolshelf-mode`. */
   readonly mayChoose?: boolean | undefined
 }
 
-export type GuardOptions = {
+export type RequestGuardOptions = {
   readonly address: string
-  readonly keys: readonly Key[]
-  /** Further host names under which clients may reach the gateway. */
+  readonly keys: readonly ClientKey[]
+  /** Additional host names that clients may use. */
   readonly hosts: readonly string[]
   readonly notify?: ((message: string) => void) | undefined
 }
 
 export type AuthenticatedClient = {
-  /** The client's headers without what was meant for the gateway alone. */
+  /** The client's headers without those meant only for the gateway. */
   readonly headers: Headers
-  readonly key: Key | undefined
+  readonly key: ClientKey | undefined
 }
 
-/** Lets a request in, or throws a refusal. */
-export type Guard = (incoming: IncomingMessage) => AuthenticatedClient
+/** Authenticates a request or throws a `RefusedRequest`. */
+export type RequestGuard = (incoming: IncomingMessage) => AuthenticatedClient
 
-export function createGuard({ address, keys, hosts, notify }: GuardOptions): Guard {
+export function createRequestGuard({ address, keys, hosts, notify }: RequestGuardOptions): RequestGuard {
   const isAnyHost = !LOOPBACK.has(address) && hosts.length === 0
   const names = new Set([...LOOPBACK, address, ...hosts].map((name) => name.toLowerCase()))
   const checkKey = createKeyCheck(notify)
   return (incoming) => {
     const host = hostName(incoming.headers.host ?? '')
     if (!isAnyHost && !names.has(host))
-      throw refuse(
+      throw refuseRequest(
         403,
         'permission_error',
         `this gateway is not reached as "${host.slice(0, 100)}"; --allow names further hosts`,
       )
     const { origin } = incoming.headers
     if (origin !== undefined && !names.has(hostName(origin.replace(/^[a-z-]+:\/\//i, ''))))
-      throw refuse(403, 'permission_error', 'pages of other origins may not use this gateway')
+      throw refuseRequest(403, 'permission_error', 'pages of other origins may not use this gateway')
     const headers = headersOf(incoming)
-    const guest = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
-    if (keys.length > 0) checkKey(networkOf(incoming), guest.key, presentedIn(headers))
-    return { ...guest, headers: forwarded(guest.headers, incoming) }
+    const client = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
+    if (keys.length > 0) checkKey(networkOf(incoming), client.key, presentedIn(headers))
+    return { ...client, headers: forwarded(client.headers, incoming) }
   }
 }
 
 const MOST_KNOWN = 1000
 
 /**
- * Slows down whoever guesses keys: after a few wrong ones, keys that were not used from that address before are refused,
- * right or wrong. Clients at the same address whose key is known go on.
+ * Slows down key guessing: after several wrong keys from an address, refuses every key not used from there before,
+ * right or wrong. Clients at the same address with a known key continue to work.
  */
-function createKeyCheck(notify: GuardOptions['notify']) {
+function createKeyCheck(notify: RequestGuardOptions['notify']) {
   const wrongKeys = createWrongKeys({ notify })
   const known = createRecent<true>(MOST_KNOWN)
-  return (network: string, key: Key | undefined, hasPresented: boolean): void => {
+  return (network: string, key: ClientKey | undefined, hasPresented: boolean): void => {
     const client = `${network} ${key?.secret}`
     if (key && known.get(client)) return
     const seconds = hasPresented ? wrongKeys.waitSeconds(network) : 0
@@ -77,7 +77,7 @@ function createKeyCheck(notify: GuardOptions['notify']) {
       return
     }
     if (hasPresented) wrongKeys.add(network)
-    throw refuse(
+    throw refuseRequest(
       401,
       'authentication_error',
       'this gateway needs its key, as x-api-key, as a bearer token or as x-toolshelf-key',
@@ -89,8 +89,8 @@ function presentedIn(headers: Headers): boolean {
   return ['x-toolshelf-key', 'x-api-key', 'authorization'].some((name) => headers[name] !== undefined)
 }
 
-/** The holder of the key, if there is one, and the headers without it. */
-function unlock(headers: Headers, keys: readonly Key[]): AuthenticatedClient {
+/** Finds the client's key and removes it from the headers. */
+function unlock(headers: Headers, keys: readonly ClientKey[]): AuthenticatedClient {
   const { 'x-toolshelf-key': own, 'x-api-key': api, authorization, ...others } = headers
   const bearer = authorization?.replace(/^Bearer /i, '')
   const holder = [own, api, bearer].map((secret) => keys.find((key) => isSecret(secret, key.secret)))
@@ -108,7 +108,7 @@ function hostName(host: string): string {
     .toLowerCase()
 }
 
-/** What is not the upstream's business, and what some servers take for another method or path than the allowed one. */
+/** Headers that do not concern the upstream, and headers that some servers use to override the method or path. */
 const NOT_FORWARDED = new Set([
   ...['host', 'content-length', 'expect', 'cookie', 'origin', 'x-toolshelf-mode', 'x-toolshelf-key'],
   ...['x-http-method', 'x-http-method-override', 'x-method-override'],

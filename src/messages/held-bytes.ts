@@ -1,24 +1,24 @@
-// Bounds how many bytes of request bodies the gateway holds at one time: in all, and for one client.
-import { type Refusal, refuseForNow } from './errors.ts'
+// Limits how many bytes of request bodies the gateway holds at once, in total and per client.
+import { type RefusedRequest, refuseForNow } from './errors.ts'
 
-/** The bytes of one body, from its first one until its request is over. */
+/** Accounts for one body from its first byte until its request ends. */
 export type HeldBytes = {
-  /** Throws a refusal with status 503 where they are too many. */
+  /** Throws a refusal with status 503 if a limit is exceeded. */
   readonly add: (bytes: number) => void
-  /** Gives all of them back; may be called more than once. */
+  /** Releases all bytes of this body; safe to call more than once. */
   readonly release: () => void
 }
 
 export type BodyMemory = {
   readonly hold: (owner: string) => HeldBytes
-  /** Held now. */
+  /** Bytes held now. */
   readonly bytes: number
 }
 
-/** One client cannot take the room of all others. */
+/** The share of the limit that one client may use. */
 const SHARE_OF_ONE = 0.75
 
-/** Seconds after which a refused client may come again. */
+/** Seconds until a refused client may retry. */
 const RETRY_AFTER = 5
 
 export function createBodyMemory(maxBytes: number): BodyMemory {
@@ -56,7 +56,7 @@ export function createBodyMemory(maxBytes: number): BodyMemory {
   }
 }
 
-function full(maxBytes: number, whose: string): Refusal {
+function full(maxBytes: number, whose: string): RefusedRequest {
   const megabytes = Math.floor(maxBytes / 1_000_000)
   const message = `the bodies of ${whose} that are being answered take ${megabytes} MB, which is the most this gateway holds; try again in ${RETRY_AFTER} seconds`
   return refuseForNow(message, RETRY_AFTER)

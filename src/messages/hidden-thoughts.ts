@@ -1,5 +1,5 @@
-// Keeps what a model thought from clients that did not ask to see it, and gives it back to the model: many refuse the
-// next turn of a conversation whose calls have lost their reasoning. What is lost here, the upstream makes up for.
+// Hides thinking from clients that did not ask for it and restores it in their next request: many models refuse a
+// history whose calls have lost their reasoning. If a block is no longer remembered, the upstream adapter substitutes it.
 
 import { type BlockInMaking, finished, grow } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
@@ -7,17 +7,17 @@ import { type Fields, fieldsOf, textOf } from '../lib/index.ts'
 import type { MessagesRequest, StreamEvent } from './types.ts'
 import { isKeptThought } from './upstream/index.ts'
 
-/** A thinking block and its place in the reply that it was taken from. */
+/** A thinking block and its index in the original reply. */
 type Hidden = { readonly at: number; readonly block: Fields }
 
 export type HiddenThoughts = {
-  /** The request with the thoughts that its client never saw. */
+  /** Puts hidden thinking blocks back into the request. */
   readonly restore: (request: MessagesRequest, owner: string) => MessagesRequest
-  /** A reply without its thoughts, which are remembered. */
+  /** Removes thinking from a reply and remembers it. */
   readonly hide: (events: AsyncIterable<StreamEvent>, owner: string) => AsyncIterable<StreamEvent>
 }
 
-/** Characters of thoughts that are remembered: in all, and of one reply. */
+/** Limits in characters on remembered thinking: in total, and per reply. */
 const MOST_CHARACTERS = 64_000_000
 const MOST_OF_ONE = 2_000_000
 
@@ -46,7 +46,7 @@ export function createHiddenThoughts(mostCharacters = MOST_CHARACTERS): HiddenTh
   }
 }
 
-/** Ids of calls are unique where thoughts are kept, so the first one of a reply names it. */
+/** Call ids are unique where thinking is kept, so a reply's first call id identifies the reply. */
 function keyOf(owner: string, { id }: Fields): string {
   return `${owner} ${textOf(id)}`
 }
@@ -57,7 +57,7 @@ type Memory = {
   readonly set: (key: string, hidden: readonly Hidden[]) => void
 }
 
-/** Forgets what was used longest ago when there is too much. */
+/** A least-recently-used cache bounded by characters. */
 function createMemory(mostCharacters: number): Memory {
   const known = new Map<string, { readonly hidden: readonly Hidden[]; readonly size: number }>()
   let total = 0
@@ -91,7 +91,7 @@ function createMemory(mostCharacters: number): Memory {
 
 type Kept = (call: Fields, hidden: readonly Hidden[]) => void
 
-/** A thinking block is held until it is whole: only then is it known to be one that upstreams want back. */
+/** Buffers each thinking block until it is complete: only then is it known whether upstreams need it back. */
 async function* withoutThoughts(
   events: AsyncIterable<StreamEvent>,
   onHidden: Kept,

@@ -1,11 +1,19 @@
-// The door of messages: what other folders use of it. Users have src/entries/messages.ts.
+// Exports of the Messages gateway for other folders. The public entry point is src/entries/messages.ts.
 export type { Figures, Price, PriceTable } from '../core/figures/index.ts'
 export { createMessagesGateway, type MessagesGateway, type MessagesGatewayOptions } from './gateway.ts'
-export type { Key } from './guard.ts'
+export type { ClientKey } from './guard.ts'
 export { createMetrics, type Metrics } from './metrics.ts'
 export { type GatewayMode, readSetting, type Setting } from './plan.ts'
-export { type Done, type Served, type ServeOptions, serve } from './server.ts'
-export type { Answer, Call, MessagesRequest, Sampled, StreamEvent, Upstream, UpstreamWire } from './types.ts'
+export { type RequestRecord, type RunningServer, type ServeOptions, serve } from './server.ts'
+export type {
+  HttpAnswer,
+  MessagesRequest,
+  Sampled,
+  StreamEvent,
+  Upstream,
+  UpstreamCall,
+  UpstreamWire,
+} from './types.ts'
 export { wires } from './types.ts'
 export {
   createChatUpstream,

@@ -1,4 +1,4 @@
-// Measures one request of a client: what was sent for it, what the upstream reported, and what Toolshelf saved by it.
+// Measures one client request: what was sent for it, the usage the upstream reported, and what tool search saved.
 import {
   billedTokens,
   type Figures,
@@ -13,15 +13,15 @@ import type { Fields, MessagesRequest } from './types.ts'
 import { withEverythingLoaded } from './wire/index.ts'
 
 export type Meter = {
-  /** A request that goes to the upstream. */
+  /** Records a request sent to the upstream. */
   readonly sent: (request: MessagesRequest) => void
-  /** The usage of its reply, as far as the upstream has reported it. A request that was refused reports none. */
+  /** Records the usage that the upstream has reported for the reply; refused requests report none. */
   readonly reported: (usage: Fields) => void
   /** Undefined until the upstream has accepted a request. */
   readonly figures: () => Figures | undefined
 }
 
-/** Counts at once, so that no request is kept until its reply is over. */
+/** Counts immediately, so that no request stays in memory until its reply ends. */
 export function createMeter(request: MessagesRequest, prices: PriceTable | undefined): Meter {
   const { tools: definitions = [] } = withEverythingLoaded(request)
   const charactersWithout = readingOf(withoutToolSearch(request, { definitions })).characters
@@ -53,7 +53,7 @@ export function createMeter(request: MessagesRequest, prices: PriceTable | undef
   }
 }
 
-/** An upstream may repeat a count as null in a later event. */
+/** Drops null counts, which some upstreams send in later events. */
 function counted(usage: Fields): Fields {
   return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null))
 }

@@ -1,8 +1,8 @@
-// Counts of what the gateway did, as Prometheus reads them. Labels are few and never a client's words.
+// Gateway metrics in Prometheus format. Labels come from a fixed set, never from client input.
 
 export type Metrics = {
   readonly add: (name: CounterName, labels: Labels, amount?: number) => void
-  /** Something that goes on: until the returned function is called. */
+  /** Counts a request as active until the returned function is called. */
   readonly begin: () => () => void
   readonly text: () => string
 }
@@ -11,7 +11,7 @@ export type Labels = { readonly [name: string]: string }
 
 type Kind = 'counter' | 'gauge'
 
-/** Counters only ever grow. What was saved can shrink, by a request whose searches cost more than they spared. */
+/** Counters only grow. Savings are gauges: a request whose searches cost more than they save lowers them. */
 const series = {
   toolshelf_requests_total: ['counter', 'Requests answered, by endpoint, mode and status.'],
   toolshelf_request_seconds_total: ['counter', 'Time from a request to the end of its answer.'],
@@ -32,7 +32,7 @@ const series = {
   toolshelf_dollars_saved: ['gauge', 'List price without tool search minus that with it.'],
 } as const satisfies { readonly [name: string]: readonly [Kind, string] }
 
-/** The name of a counter or gauge of the gateway. */
+/** The name of a gateway counter or gauge. */
 export type CounterName = keyof typeof series
 
 export function createMetrics(): Metrics {

@@ -1,5 +1,5 @@
-// Decides what is done with a request: passed on, emulated, shelved, or sent with everything loaded. Pure: the decision
-// depends on the facts alone.
+// Plans a request: pass it on, emulate tool search, shelve its tools, or send it with everything loaded. Pure: the plan
+// depends only on the facts given.
 import { SEARCH_TOOL } from '../core/index.ts'
 import type { ChosenWire, MessagesRequest, UpstreamWire } from './types.ts'
 import { CALL_TOOL } from './wire/index.ts'
@@ -7,15 +7,15 @@ import { CALL_TOOL } from './wire/index.ts'
 export const modes = ['pass', 'emulate', 'shelve', 'off'] as const
 export type GatewayMode = (typeof modes)[number]
 
-/** What was asked for: a mode, or the one that fits, with the share of the window from which tools are shelved. */
+/** The requested mode. `auto` shelves tools that take at least `share` per cent of the context window. */
 export type Setting = { readonly mode: GatewayMode | 'auto'; readonly share: number }
 
 const SHARE = 10
 
-/** The mode that fits each request. */
+/** Chooses the mode per request. */
 export const AUTO: Setting = { mode: 'auto', share: SHARE }
 
-/** Reads `auto`, `auto:N` or a mode; undefined for anything else. */
+/** Parses `auto`, `auto:N` or a mode; returns undefined for anything else. */
 export function readSetting(text: string): Setting | undefined {
   const share = /^auto(?::(\d{1,3}))?$/.exec(text)
   if (share)
@@ -24,43 +24,43 @@ export function readSetting(text: string): Setting | undefined {
   return mode && { mode, share: SHARE }
 }
 
-export type Plan = {
+export type RequestPlan = {
   readonly mode: GatewayMode
-  /** How tools reach the model; none where nothing is deferred. */
+  /** How found tools reach the model; undefined if nothing is deferred. */
   readonly wire: UpstreamWire | undefined
   readonly why: string
-  /** How many tools the upstream takes in one request. */
+  /** The upstream's limit on tools per request. */
   readonly mostTools?: number | undefined
 }
 
-/** What a decision depends on. */
-export type Facts = {
+/** Everything the plan depends on. */
+export type PlanFacts = {
   readonly setting: Setting
   readonly wire: ChosenWire
-  /** The upstream speaks the Messages API, and could read the request as it came. */
+  /** The upstream speaks the Messages API and can take the request unchanged. */
   readonly isPassable: boolean
-  /** The client defers tools itself. */
+  /** The client itself defers tools. */
   readonly isDeferring: boolean
-  /** What shelving would mean, or why the tools cannot be shelved; undefined where nobody asks for it. */
+  /** Facts about shelving, or the reason why the tools cannot be shelved; undefined if the setting rules it out. */
   readonly shelving: ShelvingFacts | string | undefined
 }
 
 export type ShelvingFacts = {
-  /** Tools that can be deferred. */
+  /** Number of tools that can be deferred. */
   readonly deferrable: number
-  /** They take the share of the window that the setting names, or more. */
+  /** They take at least the setting's share of the context window. */
   readonly reachesShare: boolean
-  /** The conversation had them on the shelf before. */
+  /** Earlier turns of this conversation were shelved. */
   readonly isRestored: boolean
-  /** How many tools the upstream takes in one request, where the client sends more. */
+  /** The upstream's limit on tools per request, if the client sends more. */
   readonly exceeded: number | undefined
 }
 
-export function decide(facts: Facts): Plan {
+export function planRequest(facts: PlanFacts): RequestPlan {
   return { ...choose(facts), mostTools: facts.wire.mostTools }
 }
 
-function choose({ setting, wire: { wire, why }, isPassable, isDeferring, shelving }: Facts): Plan {
+function choose({ setting, wire: { wire, why }, isPassable, isDeferring, shelving }: PlanFacts): RequestPlan {
   if (setting.mode === 'pass') return { mode: 'pass', wire: undefined, why: 'asked for' }
   if (setting.mode === 'off') return { mode: 'off', wire: undefined, why: 'switched off' }
   if (isDeferring) {
@@ -72,12 +72,15 @@ function choose({ setting, wire: { wire, why }, isPassable, isDeferring, shelvin
   return { mode: isPassable ? 'pass' : 'off', wire: undefined, why: answer.why }
 }
 
-/** Whether the facts about shelving matter at all. */
+/** Whether the plan depends on the facts about shelving. */
 export function asksForShelving({ mode }: Setting, isDeferring: boolean): boolean {
   return (mode === 'auto' || mode === 'shelve') && !isDeferring
 }
 
-function shelves({ mode, share }: Setting, shelving: Facts['shelving']): { isShelved: boolean; why: string } {
+function shelves(
+  { mode, share }: Setting,
+  shelving: PlanFacts['shelving'],
+): { isShelved: boolean; why: string } {
   if (shelving === undefined) return { isShelved: false, why: 'the client defers nothing' }
   if (typeof shelving === 'string') return { isShelved: false, why: shelving }
   const isNever = mode === 'auto' && share === 100
@@ -91,13 +94,13 @@ function shelves({ mode, share }: Setting, shelving: Facts['shelving']): { isShe
   return { isShelved: false, why: 'the tools are few' }
 }
 
-/** The bridge needs a name that is not the client's. */
+/** Falls back from `bridge` to `append` if the client has a tool named like the bridge's. */
 export function wireFor({ tools = [] }: MessagesRequest, chosen: ChosenWire): ChosenWire {
   if (chosen.wire !== 'bridge' || !tools.some(({ name }) => name === CALL_TOOL)) return chosen
   return { ...chosen, wire: 'append', why: `the client has its own ${CALL_TOOL}` }
 }
 
-/** Why a request's tools cannot be shelved, whatever they are. */
+/** The reason why a request cannot be shelved, regardless of its tools' definitions. */
 export function whyNotShelved({ tools = [] }: MessagesRequest): string | undefined {
   if (tools.length === 0) return 'there are no tools'
   return tools.some(({ name }) => name === SEARCH_TOOL) ? `the client has its own ${SEARCH_TOOL}` : undefined

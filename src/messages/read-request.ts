@@ -1,17 +1,17 @@
-// The body of a request → the request. Tools and messages that the same client has sent before are recognised by their
-// bytes and not parsed again; what nobody changes is written to the upstream as the bytes that came (json/text.ts).
+// Parses a request body. Recognises tools and messages that the same client has sent before by their bytes and does not
+// parse them again; unchanged parts are later written to the upstream as the same bytes (json/text.ts).
 import { isUtf8 } from 'node:buffer'
 import { isFields } from '../lib/index.ts'
-import { refuse } from './errors.ts'
+import { refuseRequest } from './errors.ts'
 import {
   createListCache,
   DEEPEST,
   DepthError,
   endOfValue,
-  type Item,
   isListAt,
   isObjectAt,
   type ListCache,
+  type ListItem,
   memberAt,
   nextItem,
   readValue,
@@ -22,12 +22,12 @@ import type { Slice } from './scheduler.ts'
 import type { Fields } from './types.ts'
 
 export type RequestReader = {
-  /** Throws a refusal where the body is not a JSON object. `owner` separates what different clients have sent. */
+  /** Throws a refusal if the body is not a JSON object. `owner` keeps the caches of different clients apart. */
   readonly read: (body: Buffer, owner: string, slice: Slice) => Promise<Fields>
 }
 
 export type ReaderOptions = {
-  /** Bytes of memory for tools, and as much for messages, that may come again. */
+  /** Cache size in bytes for tools, and the same again for messages. */
   readonly maxCacheBytes?: number
 }
 
@@ -36,7 +36,7 @@ const MAX_CACHE_BYTES = 64_000_000
 const MAX_TOOL_BYTES = 4_000_000
 const MAX_MESSAGE_BYTES = 262_144
 
-/** Clients move cache marks along the last messages: those lists differ only there. */
+/** Clients move cache breakpoints along the last messages, so successive lists differ only there. */
 const MOVED_MARKS = 4
 
 export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderOptions = {}): RequestReader {
@@ -69,7 +69,7 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
 
   return {
     async read(body, owner, slice) {
-      if (!isUtf8(body)) throw refuse(400, 'invalid_request_error', 'the body is not valid UTF-8')
+      if (!isUtf8(body)) throw refuseRequest(400, 'invalid_request_error', 'the body is not valid UTF-8')
       const json = BYTE_ORDER_MARK.equals(body.subarray(0, 3)) ? body.subarray(3) : body
       try {
         return await scanned(json, owner, slice)
@@ -118,12 +118,12 @@ async function readList(
   return { values: rest.length > 0 ? [...values, ...rest] : values, end: skipSpace(body, end) + 1 }
 }
 
-/** Items that outlive the request keep bytes of their own, not the whole body. */
-async function readItems(body: Buffer, spans: readonly Span[], slice: Slice): Promise<Item[]> {
+/** Copies the bytes of cached items, so that they do not keep the whole body in memory. */
+async function readItems(body: Buffer, spans: readonly Span[], slice: Slice): Promise<ListItem[]> {
   const [first, last] = [spans[0], spans.at(-1)]
   if (!first || !last) return []
   const copy = Buffer.from(body.subarray(first.start, last.end))
-  const items: Item[] = []
+  const items: ListItem[] = []
   for (const { start, end } of spans) {
     const bytes = copy.subarray(start - first.start, end - first.start)
     items.push({ bytes, value: Object.freeze(readValue(bytes, 0, bytes.length) as object) })
@@ -132,17 +132,21 @@ async function readItems(body: Buffer, spans: readonly Span[], slice: Slice): Pr
   return items
 }
 
-/** For bodies that are not JSON, or not as requests are: the error says where. */
+/** Parses bodies that the scanner cannot handle; throws an error that says where the JSON is invalid. */
 function parseWhole(body: Buffer): Fields {
   if (isDeep(body))
-    throw refuse(400, 'invalid_request_error', `the body is nested more than ${DEEPEST} levels deep`)
+    throw refuseRequest(400, 'invalid_request_error', `the body is nested more than ${DEEPEST} levels deep`)
   try {
     const value: unknown = JSON.parse(body.toString('utf8'))
     if (isFields(value)) return value
   } catch (error) {
-    throw refuse(400, 'invalid_request_error', `the body is not valid JSON: ${(error as Error).message}`)
+    throw refuseRequest(
+      400,
+      'invalid_request_error',
+      `the body is not valid JSON: ${(error as Error).message}`,
+    )
   }
-  throw refuse(400, 'invalid_request_error', 'the body is not a JSON object')
+  throw refuseRequest(400, 'invalid_request_error', 'the body is not a JSON object')
 }
 
 function isDeep(body: Buffer): boolean {

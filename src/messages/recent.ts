@@ -1,4 +1,4 @@
-// A map that keeps what was used last, and forgets the rest.
+// A small least-recently-used cache.
 
 export type Recent<Value> = {
   readonly get: (key: string) => Value | undefined

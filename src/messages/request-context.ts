@@ -1,4 +1,4 @@
-// One request on its way through the server: what is known of it, and what is told of it at the end.
+// The state of one HTTP request while the server handles it, and the headers and metrics that report its outcome.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Figures } from '../core/figures/index.ts'
 import { cut } from '../lib/index.ts'
@@ -6,29 +6,29 @@ import type { RequestOutcome } from './gateway.ts'
 import type { Metrics } from './metrics.ts'
 import type { Headers } from './types.ts'
 
-/** One request on its way. */
+/** The state of one HTTP request. */
 export type RequestContext = {
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
-  /** Undefined where the client names none. */
+  /** Undefined if the request's URL is invalid. */
   readonly address: URL | undefined
   readonly path: string
   readonly gone: AbortSignal
   model: string | undefined
-  deed: RequestOutcome | undefined
-  /** Why it failed, in the words that the client was told. */
+  outcome: RequestOutcome | undefined
+  /** The error message sent to the client, if the request failed. */
   error: string | undefined
 }
 
-/** The model and the number of tools of a request that is passed on, at a glance: reading it would cost more than it does. */
-export function glance(chunks: readonly Buffer[]): { model: string | undefined; tools: number } {
-  const start = Buffer.concat(startOf(chunks)).toString('latin1', 0, GLANCE)
+/** Finds the model and the number of tools of a forwarded body without parsing it. */
+export function peekRequest(chunks: readonly Buffer[]): { model: string | undefined; tools: number } {
+  const start = Buffer.concat(startOf(chunks)).toString('latin1', 0, PEEK_BYTES)
   const last = Buffer.concat(startOf([...chunks].reverse()).reverse())
-  const model = MODEL.exec(start)?.[1] ?? MODEL.exec(last.toString('latin1', last.length - GLANCE))?.[1]
+  const model = MODEL.exec(start)?.[1] ?? MODEL.exec(last.toString('latin1', last.length - PEEK_BYTES))?.[1]
   let tools = 0
   let rest: Buffer = Buffer.alloc(0)
   for (const chunk of chunks) {
-    // A key may be cut in two by the end of a chunk.
+    // A key may straddle two chunks.
     const seam = Buffer.concat([rest, chunk.subarray(0, SCHEMA.length - 1)])
     tools += countIn(seam) + countIn(chunk)
     rest = Buffer.concat([rest, chunk.subarray(-SCHEMA.length + 1)]).subarray(-SCHEMA.length + 1)
@@ -36,12 +36,12 @@ export function glance(chunks: readonly Buffer[]): { model: string | undefined; 
   return { model, tools }
 }
 
-/** As many chunks as a glance needs. */
+/** The leading chunks that contain the first `PEEK_BYTES` bytes. */
 function startOf(chunks: readonly Buffer[]): Buffer[] {
   let size = 0
   const end = chunks.findIndex(({ length }) => {
     size += length
-    return size >= GLANCE
+    return size >= PEEK_BYTES
   })
   return chunks.slice(0, end < 0 ? chunks.length : end + 1)
 }
@@ -52,12 +52,19 @@ function countIn(bytes: Buffer): number {
   return count
 }
 
-const GLANCE = 4096
+const PEEK_BYTES = 4096
 const MODEL = /(?<!\\)"model"\s*:\s*"([\w.:@/[\]-]{1,200})"/
 const SCHEMA = Buffer.from('"input_schema"')
 
-/** What was done, for the headers of the answer. Figures are known only once a reply is over, so streams have none. */
-export function ours({ mode, wire, why, toolsGiven, toolsVisible, figures }: RequestOutcome): Headers {
+/** Response headers that describe the outcome. Streams have no figures, which are known only at the end. */
+export function outcomeHeaders({
+  mode,
+  wire,
+  why,
+  toolsGiven,
+  toolsVisible,
+  figures,
+}: RequestOutcome): Headers {
   return {
     'x-toolshelf-mode': mode,
     'x-toolshelf-why': cut(why.replace(/[^\x20-\x7e]/g, '?'), 300).replace('…', '...'),
@@ -80,20 +87,20 @@ function figureHeaders(figures: Figures | undefined): Headers {
 
 export function record(
   metrics: Metrics,
-  { path, deed }: RequestContext,
+  { path, outcome }: RequestContext,
   status: number,
   milliseconds: number,
 ): void {
-  const mode = deed?.mode ?? 'none'
+  const mode = outcome?.mode ?? 'none'
   const endpoint = ['/v1/messages', '/v1/messages/count_tokens', '/v1/models'].includes(path) ? path : 'other'
   metrics.add('toolshelf_requests_total', { endpoint, mode, status: String(status) })
   metrics.add('toolshelf_request_seconds_total', { endpoint, mode }, milliseconds / 1000)
-  if (!deed) return
-  metrics.add('toolshelf_searches_total', { mode }, deed.searches)
-  metrics.add('toolshelf_rounds_total', { mode }, deed.rounds)
-  metrics.add('toolshelf_tools_offered_total', { mode }, deed.toolsGiven)
-  metrics.add('toolshelf_tools_visible_total', { mode }, deed.toolsVisible)
-  recordFigures(metrics, mode, deed.figures())
+  if (!outcome) return
+  metrics.add('toolshelf_searches_total', { mode }, outcome.searches)
+  metrics.add('toolshelf_rounds_total', { mode }, outcome.rounds)
+  metrics.add('toolshelf_tools_offered_total', { mode }, outcome.toolsGiven)
+  metrics.add('toolshelf_tools_visible_total', { mode }, outcome.toolsVisible)
+  recordFigures(metrics, mode, outcome.figures())
 }
 
 function recordFigures(metrics: Metrics, mode: string, figures: Figures | undefined): void {

@@ -1,45 +1,49 @@
-// Answers as they are written to a client: whole, or the upstream's own bytes.
+// Writes responses to a client: a complete body, or the upstream's bytes as they arrive.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { createCollector } from '../core/index.ts'
 import { fieldsOf, isFields } from '../lib/index.ts'
-import { errorAnswer, Refusal } from './errors.ts'
+import { errorAnswer, RefusedRequest } from './errors.ts'
 import { exactJson, stringifyExact } from './json/index.ts'
 import { RefusedMidway } from './rounds.ts'
-import type { Answer, Headers, StreamEvent } from './types.ts'
+import type { Headers, HttpAnswer, StreamEvent } from './types.ts'
 import { maskedHeaders, maskingStream, passedOn, UpstreamError, written } from './upstream/index.ts'
 
 export function sendAnswer(
   outgoing: ServerResponse,
-  { status, headers, body }: Answer,
-  ours: Headers = {},
+  { status, headers, body }: HttpAnswer,
+  extraHeaders: Headers = {},
 ): void {
   if (outgoing.destroyed) return
-  outgoing.writeHead(status, { ...headers, ...ours, 'content-length': String(Buffer.byteLength(body)) })
+  outgoing.writeHead(status, {
+    ...headers,
+    ...extraHeaders,
+    'content-length': String(Buffer.byteLength(body)),
+  })
   const { req: incoming } = outgoing
   if (incoming.complete) {
     outgoing.end(body)
     return
   }
-  // A connection that is closed before all was read takes the answer with it.
+  // Closing the connection before the request is fully read would lose the response.
   outgoing.write(body)
   incoming.once('end', () => outgoing.end()).resume()
 }
 
-/** The upstream's bytes as they come, secrets masked; one that breaks off breaks the client's connection off, too. */
+/** Forwards the upstream's bytes with secrets masked. If the upstream breaks off, so does the client's connection. */
 export function sendOn(
   outgoing: ServerResponse,
   incoming: IncomingMessage,
-  ours: Headers,
+  extraHeaders: Headers,
   secrets: readonly string[] = [],
 ): Promise<void> {
   const { headers, body } = secrets.length === 0 ? asItIs(incoming) : withMask(incoming, secrets)
   return new Promise((resolve) => {
     outgoing.once('close', resolve)
     if (outgoing.destroyed) return resolve()
-    outgoing.writeHead(incoming.statusCode ?? 502, { ...headers, ...ours })
-    // Bytes that come with the head go out with it; a model that thinks first shows at least the head.
+    outgoing.writeHead(incoming.statusCode ?? 502, { ...headers, ...extraHeaders })
+    // Sends headers together with the first bytes, or alone if no bytes follow at once.
     const head = setImmediate(() => outgoing.flushHeaders())
     for (const begun of ['data', 'end', 'close']) incoming.once(begun, () => clearImmediate(head))
     for (const broken of ['error', 'aborted']) incoming.once(broken, () => outgoing.destroy())
@@ -60,7 +64,7 @@ const DECODERS: { readonly [encoding: string]: () => Transform } = {
   br: createBrotliDecompress,
 }
 
-/** Bytes that are compressed, although they were not to be, are read first: a secret may be in them. */
+/** Decompresses bodies that are compressed despite `accept-encoding: identity`, to find secrets in them. */
 function withMask(incoming: IncomingMessage, secrets: readonly string[]): Passed {
   const headers = maskedHeaders(passedOn(incoming), secrets)
   const { 'content-encoding': encoding = 'identity', 'content-length': _, ...rest } = headers
@@ -71,7 +75,7 @@ function withMask(incoming: IncomingMessage, secrets: readonly string[]): Passed
   return { headers: rest, body: incoming.pipe(decoder).pipe(maskingStream(secrets)) }
 }
 
-/** The whole reply as one message; its headers are asked for once the reply is over. */
+/** Sends the whole reply as one message; calls `headers` after the reply has ended. */
 export async function sendMessage(
   outgoing: ServerResponse,
   events: AsyncIterable<StreamEvent>,
@@ -93,28 +97,32 @@ export async function sendMessage(
   sendAnswer(outgoing, { status: 200, headers: { 'content-type': 'application/json' }, body }, headers())
 }
 
-/** What went wrong, as an answer, or as the last event of a stream that has begun. */
-export function sendFailure(outgoing: ServerResponse, error: unknown, ours: Headers = {}): Answer {
+/** Sends an error as a response, or as the last event of a stream that has begun. */
+export function sendFailure(
+  outgoing: ServerResponse,
+  error: unknown,
+  extraHeaders: Headers = {},
+): HttpAnswer {
   const answer = answerFor(error)
-  if (!outgoing.headersSent) sendAnswer(outgoing, answer, ours)
+  if (!outgoing.headersSent) sendAnswer(outgoing, answer, extraHeaders)
   else if (!outgoing.writableEnded) outgoing.end(written(asEvent(answer)))
   return answer
 }
 
-function answerFor(error: unknown): Answer {
-  if (error instanceof Refusal || error instanceof RefusedMidway) return error.answer
+function answerFor(error: unknown): HttpAnswer {
+  if (error instanceof RefusedRequest || error instanceof RefusedMidway) return error.answer
   if (error instanceof UpstreamError) return errorAnswer(502, 'api_error', error.message)
   const isOurs = error instanceof Error && !('code' in error)
   const what = isOurs ? error.message : String((error as { code?: unknown })?.code ?? error)
   return errorAnswer(isOurs ? 500 : 502, 'api_error', `the gateway could not answer: ${what}`)
 }
 
-function asEvent({ body }: Answer): StreamEvent {
+function asEvent({ body }: HttpAnswer): StreamEvent {
   try {
     const value: unknown = JSON.parse(body)
     if (isFields(value) && value.type === 'error') return value as StreamEvent
   } catch {
-    // An upstream may refuse in any words; they are passed on as such.
+    // Not JSON: the text is passed on below.
   }
   return { type: 'error', error: { type: 'api_error', message: body.slice(0, 2000) } }
 }
@@ -130,18 +138,4 @@ const STATUS: ReadonlyMap<unknown, number> = new Map([
 
 function statusOf(event: StreamEvent): number {
   return STATUS.get(fieldsOf(event.error).type) ?? 502
-}
-
-/** Resolves when more can be written, or nobody reads any more. */
-export function drained(outgoing: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    if (outgoing.destroyed) return resolve()
-    const done = () => {
-      outgoing.off('drain', done)
-      outgoing.off('close', done)
-      resolve()
-    }
-    outgoing.once('drain', done)
-    outgoing.once('close', done)
-  })
 }

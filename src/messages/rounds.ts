@@ -1,24 +1,24 @@
-// One reply of the gateway: as many samplings of the upstream as the model's searches need, joined into one stream.
+// Produces one reply: samples the upstream until the model stops searching, and joins the samplings into one stream.
 
 import { type BlockInMaking, blockEvents, finished, grow, inputOf } from '../core/index.ts'
 import { type Fields, fieldsOf, textOf, without } from '../lib/index.ts'
 import { exactJson } from './json/index.ts'
 import { sample, samplePatiently, type Target } from './sampling.ts'
 import type { Searching } from './search-strategy.ts'
-import type { Answer, MessagesRequest, Sampled, StreamEvent } from './types.ts'
+import type { HttpAnswer, MessagesRequest, Sampled, StreamEvent } from './types.ts'
 import { UpstreamError } from './upstream/index.ts'
 import { laterUsage, sumUsage } from './usage.ts'
 import { CALL_TOOL, fromCallTool } from './wire/index.ts'
 
 export type Job = Target & {
   readonly searching: Searching
-  /** Called with the request of the contract for each sampling, what of it was sent, and whether the upstream took it. */
+  /** Called for each sampling with the contract request, the request as sent, and whether the upstream accepted it. */
   readonly onRound: (contract: MessagesRequest, sent: MessagesRequest, isAccepted: boolean) => void
-  /** Called with the usage of the sampling whenever the upstream reports some. */
+  /** Called whenever the upstream reports usage. */
   readonly onUsage?: ((usage: Fields) => void) | undefined
 }
 
-/** Samplings of one reply at most. The last one cannot search, or the client may let the model go on. */
+/** Maximum samplings per reply. The last one cannot search, or the reply ends so that the client can continue it. */
 const MOST_ROUNDS = 10
 
 export async function converse(job: Job): Promise<Sampled> {
@@ -33,13 +33,13 @@ export async function converse(job: Job): Promise<Sampled> {
 /** The events of a sampling that the upstream accepted. */
 type Begun = { readonly events: AsyncIterable<StreamEvent>; readonly hasCallTool: boolean }
 
-/** What the reply has come to, across its samplings. */
+/** The reply so far, across its samplings. */
 type Reply = { readonly shown: Fields[]; readonly usages: Fields[] }
 
-/** The upstream refused a later sampling of a reply: what it answered. */
+/** Thrown when the upstream refuses a later sampling of a reply; holds its response. */
 export class RefusedMidway extends Error {
-  readonly answer: Answer
-  constructor(answer: Answer) {
+  readonly answer: HttpAnswer
+  constructor(answer: HttpAnswer) {
     super(`the upstream refused to go on with the reply (status ${answer.status})`)
     this.answer = answer
   }
@@ -53,7 +53,7 @@ async function* rounds(job: Job, first: Begun): AsyncGenerator<StreamEvent> {
     const sampling = newSampling(begun.hasCallTool)
     for await (const event of begun.events) {
       const shown = seen(event, sampling, reply, job)
-      // Most events are shown at once: waiting for nothing would cost more than the rest of it.
+      // Most events need no waiting, and an `await` on each would cost more than all other work here.
       for (const one of shown instanceof Promise ? await shown : shown) yield one
       if (sampling.isBroken) return
     }
@@ -77,21 +77,21 @@ async function goOn(job: Job, isLast: boolean): Promise<Begun> {
   return { events: sampled.events, hasCallTool }
 }
 
-/** One sampling as far as it has come. */
+/** The state of one sampling. */
 type Sampling = {
-  /** Calls of CallTool are ours to undo. */
+  /** The gateway added CallTool and must translate its calls back. */
   readonly hasCallTool: boolean
   readonly making: Map<unknown, Making>
-  /** Searches whose input is no JSON. */
+  /** Searches whose input is not valid JSON. */
   readonly unread: Fields[]
   end: StreamEvent | undefined
   searches: number
   calls: number
-  /** The upstream has said in its stream that it failed. */
+  /** The upstream has reported an error inside its stream. */
   isBroken: boolean
 }
 
-/** A block that is being written; one that is held back has no place in the reply yet. */
+/** A block being streamed; `at` is undefined while it is held back. */
 type Making = BlockInMaking & { readonly at: number | undefined }
 
 function newSampling(hasCallTool: boolean): Sampling {
@@ -99,7 +99,7 @@ function newSampling(hasCallTool: boolean): Sampling {
   return { hasCallTool, making: new Map(), unread: [], ...nothing }
 }
 
-/** An event as the client is to see it. */
+/** Translates an upstream event into the events that the client sees. */
 function seen(
   event: StreamEvent,
   sampling: Sampling,
@@ -141,7 +141,7 @@ function seen(
   }
 }
 
-/** Searches, and calls through the bridge, are held back until they are whole. */
+/** Holds back searches and calls of CallTool until they are complete. */
 function startBlock(event: StreamEvent, sampling: Sampling, reply: Reply, { searching }: Job) {
   const block = fieldsOf(event.content_block)
   const name = block.type === 'tool_use' ? textOf(block.name) : ''
@@ -187,7 +187,7 @@ async function showSearch(block: Fields, sampling: Sampling, reply: Reply, { sea
   return show(shown, reply)
 }
 
-/** Searches whose input cannot be read, in a sampling that was not cut off: the model is told, and may try again. */
+/** Reports searches with unreadable input to the model, which may retry; not for samplings that were cut off. */
 async function showUnread(sampling: Sampling, reply: Reply, job: Job) {
   const events: StreamEvent[] = []
   for (const block of sampling.unread) events.push(...(await showSearch(block, sampling, reply, job)))
@@ -200,7 +200,7 @@ function show(block: Fields, reply: Reply): StreamEvent[] {
   return events
 }
 
-/** A call under the id that the client is to use, and said to come from the model itself (wire 25). */
+/** A call with the id that the client sees, and with the model as its `caller` (wire 25). */
 function asShown(block: Fields, at: number, { callId }: Searching): Fields {
   if (block.type !== 'tool_use') return block
   return { ...block, id: callId(textOf(block.id), at), caller: block.caller ?? { type: 'direct' } }

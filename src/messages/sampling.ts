@@ -1,61 +1,64 @@
-// One sampling of the upstream: the contract's request in the upstream's words, sent again where it says how.
+// Runs one sampling: translates the contract request for the upstream, sends it, and retries when the response allows.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fieldsOf, listOf } from '../lib/index.ts'
 import { createRecent, type Recent } from './recent.ts'
-import type { Answer, Call, MessagesRequest, Sampled, Upstream, UpstreamWire } from './types.ts'
-import { callTool, lower, newerFields } from './wire/index.ts'
+import type { HttpAnswer, MessagesRequest, Sampled, Upstream, UpstreamCall, UpstreamWire } from './types.ts'
+import { callToolDefinition, lower, newerFields } from './wire/index.ts'
 
 export type Target = {
   readonly upstream: Upstream
   readonly wire: UpstreamWire
-  readonly call: Call
-  /** Whose request it is. */
+  readonly call: UpstreamCall
+  /** Identifies the client. */
   readonly owner: string
-  /** How many tools the upstream takes in one request. */
+  /** The upstream's limit on tools per request. */
   readonly mostTools?: number | undefined
-  /** Waits before a retry; a clock unless given. */
+  /** Waits before a retry; defaults to a real timer. */
   readonly wait?: Wait | undefined
 }
 
 export type Wait = (milliseconds: number, signal: AbortSignal) => Promise<void>
 
-/** A sampling, what was sent for it, and whether calls of CallTool in it are ours to undo. */
-export type Sampling = {
+/** The upstream's reply, the request as sent, and whether the gateway added CallTool to it. */
+export type SamplingResult = {
   readonly sampled: Sampled
   readonly sent: MessagesRequest
   readonly hasCallTool: boolean
 }
 
-export async function sample(contract: MessagesRequest, target: Target): Promise<Sampling> {
+export async function sample(contract: MessagesRequest, target: Target): Promise<SamplingResult> {
   const { upstream, call } = target
   const send = (request: MessagesRequest) => upstream.sample(request, call)
   const { answer: sampled, request: sent } = await sendLowered(contract, target, send, (given) =>
     'refused' in given ? given.refused : undefined,
   )
-  return { sampled, sent, hasCallTool: listOf(sent.tools).includes(callTool) }
+  return { sampled, sent, hasCallTool: listOf(sent.tools).includes(callToolDefinition) }
 }
 
-/** The upstream's own count for a request of the contract; undefined where it has none. */
-export async function count(contract: MessagesRequest, target: Target): Promise<Answer | undefined> {
+/** The upstream's token count for a contract request; undefined if it has no counting endpoint. */
+export async function countUpstream(
+  contract: MessagesRequest,
+  target: Target,
+): Promise<HttpAnswer | undefined> {
   const { upstream, call } = target
   const { stream: _, max_tokens: __, ...counted } = contract
   const send = (request: MessagesRequest) => upstream.countTokens(request, call)
   return (await sendLowered(counted as MessagesRequest, target, send, (given) => given)).answer
 }
 
-/** Models that refused a newer field of a client's tool, by upstream: its later requests leave those fields out at once. */
+/** Per upstream, the models that refused newer tool fields: later requests omit those fields from the start. */
 const plainModels = new WeakMap<Upstream, Recent<true>>()
 const MOST_MODELS = 1000
 
-/** Sends with every field the client gave its tools, and once more without the newer ones if the upstream refuses them. */
+/** Sends all tool fields; if the upstream refuses the newer ones, sends once more without them. */
 async function sendLowered<Given>(
   contract: MessagesRequest,
   { upstream, wire, mostTools, owner }: Target,
   send: (request: MessagesRequest) => Promise<Given>,
-  refusalIn: (given: Given) => Answer | undefined,
+  refusalIn: (given: Given) => HttpAnswer | undefined,
 ): Promise<{ readonly answer: Given; readonly request: MessagesRequest }> {
   const plain = plainModels.get(upstream) ?? createRecent(MOST_MODELS)
-  // One client's odd tools must not cost another client its fields.
+  // Keyed by client, so that one client's invalid tools do not strip the fields of another's.
   const key = `${owner} ${contract.model}`
   const keepsFields = !plain.get(key)
   const request = lower(contract, wire, { mostTools, keepsFields })
@@ -70,7 +73,7 @@ async function sendLowered<Given>(
 
 const UNKNOWN = /extra|unknown|unexpected|unrecogni[sz]ed|unsupported|not (?:permitted|allowed|supported)/i
 
-function refusesField({ status, body }: Answer, { tools }: MessagesRequest): boolean {
+function refusesField({ status, body }: HttpAnswer, { tools }: MessagesRequest): boolean {
   if ((status !== 400 && status !== 422) || !UNKNOWN.test(body)) return false
   const words = new Set(body.match(/\w+/g))
   return listOf(tools).some((tool) => newerFields(fieldsOf(tool)).some((field) => words.has(field)))
@@ -80,8 +83,8 @@ const MOST_RETRIES = 3
 const LONGEST_WAIT_MS = 30_000
 const REFUSED_FOR_NOW = new Set([429, 503, 529])
 
-/** Samples on the way through a reply: a refusal for now is waited out as it says, because the client cannot repeat it. */
-export async function samplePatiently(contract: MessagesRequest, target: Target): Promise<Sampling> {
+/** Samples in the middle of a reply, where the client cannot retry: waits out rate limits as the response says. */
+export async function samplePatiently(contract: MessagesRequest, target: Target): Promise<SamplingResult> {
   const { call, wait = sleepUntil } = target
   for (let retry = 0; ; retry++) {
     const sampling = await sample(contract, target)
@@ -92,8 +95,8 @@ export async function samplePatiently(contract: MessagesRequest, target: Target)
   }
 }
 
-/** How long to wait before the next try; undefined where another try is of no use. */
-function waitFor({ status, headers }: Answer, retry: number): number | undefined {
+/** Milliseconds to wait before the next attempt; undefined if a retry would not help. */
+function waitFor({ status, headers }: HttpAnswer, retry: number): number | undefined {
   if (!REFUSED_FOR_NOW.has(status) || headers['x-should-retry'] === 'false') return undefined
   const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)
   if (Number.isFinite(milliseconds)) return Math.max(0, milliseconds)

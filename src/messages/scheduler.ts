@@ -1,36 +1,36 @@
-// Shares the event loop among requests: work that takes milliseconds waits for its turn, so that many requests at once,
-// or a very large one, never keep streams, new connections and /health waiting for longer than a slice.
+// Shares the event loop among requests: CPU-heavy work runs in turns, so that many requests or a very large one never
+// delay streams, new connections or /health by more than one time slice.
 
 export type Slice = {
-  /** True when the work should let others go first. */
+  /** Whether the slice is used up and the caller should yield. */
   readonly isOver: () => boolean
   /** Waits for the next turn. */
   readonly next: () => Promise<void>
 }
 
 export type Scheduler = {
-  /** Waits until it is the caller's turn to work. */
+  /** Waits for the caller's turn. */
   readonly turn: () => Promise<Slice>
 }
 
 export type SchedulerOptions = {
-  /** Milliseconds of work between two looks at sockets and timers. */
+  /** Milliseconds of work before the event loop handles sockets and timers. */
   readonly sliceMs?: number
   readonly now?: () => number
-  /** Calls back in the next pass of the event loop. */
+  /** Runs the callback in the next iteration of the event loop. */
   readonly defer?: (callback: () => void) => void
-  /** Calls back as soon as all that can go on now has done so. */
+  /** Runs the callback after all pending microtasks. */
   readonly soon?: (callback: () => void) => void
 }
 
 const SLICE_MS = 10
 
-/** Turns are taken in order of arrival. As long as a slice has time left, the next in line follows at once. */
+/** Serves turns first come, first served. While the slice has time left, the next in line starts at once. */
 export function createScheduler(options: SchedulerOptions = {}): Scheduler {
   const { sliceMs = SLICE_MS, now = () => performance.now() } = options
   const { defer = (callback) => void setImmediate(callback), soon = afterMicrotasks } = options
   const waiting: (() => void)[] = []
-  /** When the work of this pass of the event loop began; undefined before it did. */
+  /** When work began in this iteration of the event loop; undefined if it has not. */
   let started: number | undefined
   let isDeferred = false
 
@@ -69,12 +69,12 @@ export function createScheduler(options: SchedulerOptions = {}): Scheduler {
   }
 }
 
-/** Lets others go first where a slice is over. */
+/** Yields if the slice is used up. */
 export async function rest(slice: Slice | undefined): Promise<void> {
   if (slice?.isOver()) await slice.next()
 }
 
-/** Ticks run when no microtask is left: whoever was woken has then worked as far as it can. */
+/** `nextTick` after a microtask runs once the microtask queue is empty, so the woken task has run as far as it can. */
 function afterMicrotasks(callback: () => void): void {
   queueMicrotask(() => process.nextTick(callback))
 }

@@ -1,28 +1,28 @@
-// How searches take place within one reply: hosted ones are shown to the client, hidden ones are not. The rounds
-// around them are the same.
+// The interface that rounds.ts uses to run searches within a reply. Hosted searches are shown to the client, hidden ones
+// are not.
 import type { Fields, MessagesRequest } from './types.ts'
 
-/** A call of a search tool, whole. */
+/** A complete call of a search tool. */
 export type SearchCall = { readonly id: string; readonly name: string; readonly input: Fields }
 
 export type Searching = {
-  /** The request of the contract for the next sampling. */
+  /** The contract request for the next sampling. */
   readonly request: () => Promise<MessagesRequest>
-  /** The request for a last sampling that cannot search; left out where the reply may end with a search. */
+  /** The request for a last sampling that cannot search; omitted if the reply may end with a search. */
   readonly lastRequest?: () => Promise<MessagesRequest>
   /** Blocks that the reply starts with. */
   readonly opening: readonly Fields[]
   readonly isSearch: (name: string) => boolean
-  /** How a search is seen by the client; undefined if it is not. */
+  /** The block that shows a search to the client; undefined if the search is hidden. */
   readonly shown: (call: SearchCall) => Promise<Fields | undefined>
-  /** The id under which the client sees a call that it is to run, which is its block at this place. */
+  /** The id under which the client sees its call, which is the reply's block at index `at`. */
   readonly callId: (id: string, at: number) => string
-  /** What a sampling said, searches as they are shown, in the order of its blocks. */
+  /** Records a block of the sampling, in order; searches in the form shown to the client. */
   readonly said: (block: Fields) => void
-  /** A sampling ended in searches alone: runs what has not run; the blocks that show the results. */
+  /** Called when a sampling ended with searches only: runs the pending ones and returns the blocks that show results. */
   readonly answer: (shownBlocks: number) => Promise<readonly Fields[]>
-  /** Why the reply ends when the model has searched too often. */
+  /** The stop reason of a reply that reached the limit of samplings. */
   readonly stopReason: string
-  /** The reply is over: this is what the client saw. */
+  /** Called at the end of the reply with the content that the client saw. */
   readonly close: (content: readonly Fields[]) => void
 }

@@ -1,65 +1,67 @@
-// The gateway over HTTP: where it listens, its limits, and one record per request.
+// The gateway's HTTP server: listens, applies limits, and reports one record per request.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { close, LOOPBACK, listen } from '../node/index.ts'
 import { createEndpoints } from './endpoints.ts'
 import { reasonIn } from './errors.ts'
 import { createForwarding } from './forwarding.ts'
 import type { MessagesGateway, RequestOutcome } from './gateway.ts'
-import { createGuard, type Key } from './guard.ts'
+import { type ClientKey, createRequestGuard } from './guard.ts'
 import { createBodyMemory } from './held-bytes.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { AUTO, type Setting } from './plan.ts'
-import { ours, type RequestContext, record } from './request-context.ts'
+import { outcomeHeaders, type RequestContext, record } from './request-context.ts'
 import { sendFailure } from './respond.ts'
 
 export type ServeOptions = {
   readonly gateway: MessagesGateway
-  /** What is done with requests that do not say; `auto` if left out. */
+  /** The mode for requests that do not choose one. Default: `auto`. */
   readonly setting?: Setting
   readonly metrics?: Metrics
   readonly port: number
-  /** Loopback unless given. */
+  /** Address to listen on. Default: 127.0.0.1. */
   readonly address?: string
-  readonly keys?: readonly Key[]
+  readonly keys?: readonly ClientKey[]
   readonly hosts?: readonly string[]
-  /** Requests to forward beside the usual ones: a method and a path, `*` for one segment, as in `GET /v1/files/*`. */
+  /** Additional requests to forward: a method and a path; `*` matches one segment, as in `GET /v1/files/*`. */
   readonly forward?: readonly string[]
-  /** Whoever can reach it may use it, although it listens beyond loopback without a key. */
+  /** Allows listening beyond loopback without a key: anyone who can reach the gateway may use it. */
   readonly isOpen?: boolean
-  /** Bytes that a body may have. */
+  /** Maximum size of a request body in bytes. */
   readonly mostBody?: number
-  /** Bytes of bodies that are held at one time, of which one client may use three quarters. */
+  /** Maximum bytes of request bodies held at once; one client may use three quarters of it. */
   readonly maxHeldBytes?: number
-  /** Milliseconds without an event after which a stream gets a ping. */
+  /** Milliseconds without an event before a stream gets a ping. */
   readonly silence?: number
-  /** Milliseconds after which a stream begins although the upstream has not answered; its errors are events from then on. */
+  /** Milliseconds after which a stream starts without waiting for the upstream; later errors become events. */
   readonly headWaitMs?: number
-  /** Milliseconds within which a request must have come whole; its headers within a minute. */
+  /** Milliseconds for receiving a whole request; its headers must arrive within a minute. */
   readonly patience?: number
-  /** Told of wrong keys, at most once a minute. */
+  /** Called about wrong keys, at most once a minute. */
   readonly notify?: (message: string) => void
-  /** Told of each request when it is over. */
-  readonly onDone?: (done: Done) => void
+  /** Called once per request, when it has ended. */
+  readonly onDone?: (done: RequestRecord) => void
 }
 
-export type Done = {
+/** What the server reports about a finished request. */
+export type RequestRecord = {
   readonly method: string
   readonly path: string
   readonly status: number
   readonly milliseconds: number
   readonly model: string | undefined
-  readonly deed: RequestOutcome | undefined
-  /** Why it failed, in the words that the client was told. */
+  readonly outcome: RequestOutcome | undefined
+  /** The error message sent to the client, if the request failed. */
   readonly error: string | undefined
 }
 
-export type Served = {
+/** A listening gateway. */
+export type RunningServer = {
   readonly url: string
-  /** How many requests are being answered. */
+  /** The number of requests in progress. */
   active(): number
-  /** Accepts no new request, and resolves when those under way are over; after `timeoutMs` they are cut off. */
+  /** Stops accepting requests and resolves when those in progress end; aborts them after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void>
-  /** Ends at once: requests under way are cut off. */
+  /** Closes immediately and aborts requests in progress. */
   close(): Promise<void>
 }
 
@@ -68,10 +70,10 @@ const MAX_HELD_BYTES = 512_000_000
 const SILENCE = 15_000
 const PATIENCE = 300_000
 const HEAD_WAIT_MS = 5000
-/** The status of a request whose client went away before it was answered. */
+/** The status recorded when the client disconnects before the response. */
 const UNANSWERED = 499
 
-export async function serve(options: ServeOptions): Promise<Served> {
+export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { gateway, setting = AUTO, metrics = createMetrics(), port } = options
   const { address = '127.0.0.1', keys = [], hosts = [] } = options
   const { mostBody = MOST_BODY, silence = SILENCE, isOpen = false, onDone = () => {} } = options
@@ -80,7 +82,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     throw new Error(
       `listening on ${address} needs a key: set TOOLSHELF_KEY, listen on 127.0.0.1, or say --open if anyone may use it`,
     )
-  const guard = createGuard({ address, keys, hosts, notify: options.notify })
+  const guard = createRequestGuard({ address, keys, hosts, notify: options.notify })
   const forwarding = createForwarding(options.forward ?? [])
   const bodyMemory = createBodyMemory(maxHeldBytes)
   const limited = { mostBody, bodyMemory, silence, headWaitMs }
@@ -92,21 +94,21 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const often = { connectionsCheckingInterval: Math.min(patience, 30_000) }
   const server = createServer(
     { ...limits, ...often },
-    (incoming, outgoing) => void visited(incoming, outgoing),
+    (incoming, outgoing) => void handleRequest(incoming, outgoing),
   )
-  async function visited(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const started = performance.now()
     const address = addressOf(incoming)
     const path = address?.pathname ?? ''
     const gone = new AbortController()
-    const visit: RequestContext = {
+    const context: RequestContext = {
       incoming,
       outgoing,
       address,
       path,
       gone: gone.signal,
       model: undefined,
-      deed: undefined,
+      outcome: undefined,
       error: undefined,
     }
     const over = metrics.begin()
@@ -119,15 +121,17 @@ export async function serve(options: ServeOptions): Promise<Served> {
       over()
       const milliseconds = performance.now() - started
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
-      const { model, deed, error } = visit
-      record(metrics, visit, status, milliseconds)
-      onDone({ method: incoming.method ?? '', path, status, milliseconds, model, deed, error })
+      const { model, outcome, error } = context
+      record(metrics, context, status, milliseconds)
+      onDone({ method: incoming.method ?? '', path, status, milliseconds, model, outcome, error })
     })
     try {
-      await answer(visit)
+      await answer(context)
     } catch (error) {
       if (gone.signal.aborted) return
-      visit.error = reasonIn(sendFailure(outgoing, error, visit.deed ? ours(visit.deed) : {}).body)
+      context.error = reasonIn(
+        sendFailure(outgoing, error, context.outcome ? outcomeHeaders(context.outcome) : {}).body,
+      )
     }
   }
 

@@ -1,12 +1,12 @@
-// The vocabulary of the Messages gateway. Inside it, every model speaks the Messages API: requests and stream events
-// have Anthropic's shapes, of which only what we read is named here; whatever else they hold passes through.
+// Types of the Messages gateway. Inside it every model speaks the Messages API: requests and stream events have
+// Anthropic's shapes. Only the fields that the gateway reads are declared; all others pass through.
 
 import type { StreamEvent } from '../core/index.ts'
 import type { Fields } from '../lib/index.ts'
 
 export type { Fields, StreamEvent }
 
-/** A request of the Messages API. */
+/** A Messages API request. */
 export type MessagesRequest = {
   readonly model: string
   readonly messages: readonly Fields[]
@@ -15,59 +15,59 @@ export type MessagesRequest = {
   readonly [field: string]: unknown
 }
 
-/** What comes with a request to an upstream. */
-export type Call = {
-  /** The client's headers, as far as they are the upstream's business; names in lower case. */
+/** Headers and abort signal of a request to an upstream. */
+export type UpstreamCall = {
+  /** The client's headers that concern the upstream; names in lower case. */
   readonly headers: Headers
-  /** The client went away, or the gateway ends. */
+  /** Aborts when the client disconnects or the gateway closes. */
   readonly signal: AbortSignal
 }
 
 export type Headers = { readonly [name: string]: string }
 
-/** A whole answer: an upstream's error, relayed as it is, or a document. */
-export type Answer = { readonly status: number; readonly headers: Headers; readonly body: string }
+/** A complete HTTP response: an upstream's error or a JSON document. */
+export type HttpAnswer = { readonly status: number; readonly headers: Headers; readonly body: string }
 
-/** What a sampling gives: the events of one reply, or the upstream's refusal. */
+/** The result of a sampling: the events of one reply, or the upstream's error response. */
 export type Sampled =
   | { readonly events: AsyncIterable<StreamEvent>; readonly headers: Headers }
-  | { readonly refused: Answer }
+  | { readonly refused: HttpAnswer }
 
-/** How an upstream is told of tools that join: by reference, at the end of the tools, or as text behind one call. */
+/** How found tools reach the model: by reference, appended to `tools`, or as text and called through CallTool. */
 export const wires = ['native', 'append', 'bridge'] as const
 export type UpstreamWire = (typeof wires)[number]
 
 export type ChosenWire = {
   readonly wire: UpstreamWire
   readonly why: string
-  /** How many tools the upstream takes in one request; no limit if left out. */
+  /** The upstream's limit on tools per request; unlimited if omitted. */
   readonly mostTools?: number
 }
 
-/** A model behind the gateway. */
+/** A model API behind the gateway. */
 export type Upstream = {
-  /** For logs and headers; holds no secret. */
+  /** Shown in logs and headers; contains no secret. */
   readonly name: string
-  /** How this model is told of tools. */
+  /** Chooses the wire for a model. */
   wireFor(model: string): ChosenWire
   /**
-   * One reply to one request, which holds only what the wire allows: on `native` the whole contract of deferral, else
-   * plain tools and messages. Where the upstream does not run hosted searches itself, a call of one is a `tool_use`.
+   * Requests one reply. The request contains only what the wire allows: with `native` deferred tools and references,
+   * else plain tools and messages. Unless the upstream runs hosted searches itself, their calls come as `tool_use`.
    */
-  sample(request: MessagesRequest, call: Call): Promise<Sampled>
-  /** The upstream's own count; undefined where it has none. */
-  countTokens(request: MessagesRequest, call: Call): Promise<Answer | undefined>
-  /** As `GET /v1/models` answers. */
-  models(call: Call): Promise<Answer>
-  /** Where requests can be forwarded byte for byte; missing where the upstream speaks another language. */
-  readonly origin?: Origin
+  sample(request: MessagesRequest, call: UpstreamCall): Promise<Sampled>
+  /** The upstream's token count; undefined if it has no counting endpoint. */
+  countTokens(request: MessagesRequest, call: UpstreamCall): Promise<HttpAnswer | undefined>
+  /** The response to `GET /v1/models`. */
+  models(call: UpstreamCall): Promise<HttpAnswer>
+  /** Where requests can be forwarded unchanged; undefined if the upstream does not speak the Messages API. */
+  readonly origin?: UpstreamOrigin
 }
 
-/** An address that speaks the Messages API. */
-export type Origin = {
+/** A URL that serves the Messages API. */
+export type UpstreamOrigin = {
   readonly url: URL
-  /** The client's headers with the credentials for this upstream. */
+  /** Adds this upstream's credentials to the client's headers. */
   readonly credentials: (headers: Headers) => Headers
-  /** Keys of the operator, which are masked in what comes back. */
+  /** The operator's keys, which are masked in responses. */
   readonly secrets?: readonly string[]
 }

@@ -1,18 +1,18 @@
-// The usage of a reply that took several samplings: what all of them cost together.
+// Adds up the usage of a reply that took several samplings.
 import { type Fields, fieldsOf, isFields, listOf } from '../lib/index.ts'
 
-/** Adds up counts at any depth; lists follow each other, and of anything else the last value stays (wire 27). */
+/** Sums numbers at any depth and concatenates lists; for other values the last one wins (wire 27). */
 export function sumUsage(usages: readonly Fields[]): Fields {
   return usages.reduce(added, {})
 }
 
-/** What a later event of the same sampling says of its usage; a field it leaves empty keeps its value. */
+/** Merges the usage of a later event of the same sampling; fields that are empty there keep their value. */
 export function laterUsage(earlier: Fields | undefined, later: Fields): Fields {
   const said = Object.entries(later).filter(([, value]) => value !== null && value !== undefined)
   return { ...earlier, ...Object.fromEntries(said) }
 }
 
-/** Usage as Anthropic counts it, which has what came from the cache apart; `input` has it within. */
+/** Converts usage whose `input` includes cached tokens to Anthropic's form, which counts them separately. */
 export function usageApart(input: unknown, cached: unknown, output: unknown): Fields {
   const all = countOf(input)
   const read = Math.min(all, countOf(cached))

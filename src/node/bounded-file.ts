@@ -1,4 +1,4 @@
-// Reads a regular file of at most so many bytes, once: what was checked is what is returned.
+// Reads a regular file with a size limit, through one file handle, so that the checked file is the one returned.
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 
@@ -7,7 +7,7 @@ import { open } from 'node:fs/promises'
  * messages of such errors follow the file's name. Symbolic links are followed.
  */
 export async function readBoundedFile(path: string, mostBytes: number): Promise<Buffer> {
-  // Without O_NONBLOCK, opening a pipe that nobody writes to waits for ever.
+  // Without O_NONBLOCK, opening a pipe without a writer would wait forever.
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
     const found = await file.stat()

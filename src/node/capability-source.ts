@@ -1,4 +1,4 @@
-// Where a capability table can come from, and keeping it fresh while a host runs (G3).
+// Loads a capability table from a file or URL and refreshes it while a host runs (G3).
 import { readFile } from 'node:fs/promises'
 import type { Shelf } from '../core/index.ts'
 
@@ -18,7 +18,7 @@ export function capabilitiesFromUrl(url: string, fetchUrl: typeof fetch = fetch)
   }
 }
 
-/** Refreshes now and then every so many milliseconds, until stopped; a failed refresh keeps the last good table. */
+/** Refreshes the table now and every `every` milliseconds until stopped; a failed refresh keeps the last good table. */
 export function keepFresh(shelf: Shelf, load: () => Promise<unknown>, every: number): { stop: () => void } {
   const timer = setInterval(() => void shelf.refreshCapabilities(load), every)
   timer.unref()

@@ -1,12 +1,12 @@
-// A lock that processes share: whoever creates the file has it.
+// A lock between processes: the process that creates the lock file holds it.
 import { open, rm, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const PAUSE = 25
 
 /**
- * Waits until the lock is free and takes it; returns what releases it. Whoever holds it for longer than `longestHold`
- * milliseconds was killed, and loses it. Rejects where the file cannot be created.
+ * Waits for the lock, takes it and returns a function that releases it. A lock older than `longestHold` milliseconds is
+ * assumed to belong to a killed process and is taken over. Rejects if the file cannot be created.
  */
 export async function lockFile(path: string, longestHold: number): Promise<() => Promise<void>> {
   while (!(await tryLock(path))) {

@@ -1,4 +1,4 @@
-// What every server of this project needs: where it listens, who has the key, Node's requests as web-standard ones.
+// Helpers for HTTP servers: listening, comparing keys, and running web-standard handlers on Node's requests.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 
 export const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost'])
 
-/** Listens; the address that clients use. A port that is taken is told as such. */
+/** Starts listening and returns the server's URL. Rejects with a clear message if the port is in use. */
 export async function listen(server: Server, port: number, address: string): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
@@ -21,19 +21,19 @@ export async function listen(server: Server, port: number, address: string): Pro
   return `http://${shown}:${bound.port}`
 }
 
-/** Ends all connections. */
+/** Closes the server and all its connections. */
 export async function close(server: Server): Promise<void> {
   server.closeAllConnections()
   await new Promise<void>((resolve) => server.close(() => resolve()))
 }
 
-/** In constant time, whatever their lengths. */
+/** Compares in constant time, whatever the lengths. */
 export function isSecret(given: string | null | undefined, secret: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(given ?? ''), digest(secret)) && typeof given === 'string'
 }
 
-/** The address of a client; of IPv6 its /64 network, because one host usually has all addresses of that. */
+/** A client's address; for IPv6 its /64 network, because one host usually owns the whole /64. */
 export function networkOf({ socket }: IncomingMessage): string {
   const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '')
   if (!address.includes(':') || LOOPBACK.has(address)) return address
@@ -42,10 +42,10 @@ export function networkOf({ socket }: IncomingMessage): string {
   return `${groups.slice(0, 4).join(':')}::/64`
 }
 
-/** Milliseconds that a client may take to read what was sent before its connection ends. */
+/** Milliseconds without reading after which a client's connection is closed. */
 const STALLED_MS = 60_000
 
-/** Answers by a web-standard handler; a client that goes away aborts the request's signal. */
+/** Handles a Node request with a web-standard handler; aborts the request's signal if the client disconnects. */
 export async function answerNode(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -62,7 +62,7 @@ export async function answerNode(
   }
   try {
     const response = await handle(toRequest(incoming, address, gone.signal))
-    // What was not read of the body would be taken for the next request.
+    // Unread body bytes would be parsed as the next request.
     if (!incoming.complete) outgoing.setHeader('connection', 'close')
     await write(response, outgoing, stalledMs)
   } catch (error) {
@@ -72,7 +72,7 @@ export async function answerNode(
   }
 }
 
-/** A wrong host is for the handler to refuse. */
+/** The request's URL; an invalid host becomes localhost and is left for the handler to refuse. */
 function addressOf({ url = '/', headers }: IncomingMessage): URL | undefined {
   const base = `http://${headers.host ?? 'localhost'}`
   const known = URL.canParse(base) ? base : 'http://localhost'
@@ -104,20 +104,24 @@ async function write(response: Response, outgoing: ServerResponse, stalledMs: nu
   const reader = response.body.getReader()
   outgoing.once('close', () => void reader.cancel().catch(() => {}))
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    if (!outgoing.write(next.value)) await drained(outgoing, stalledMs)
+    if (!outgoing.write(next.value)) await waitForDrain(outgoing, stalledMs)
   }
   outgoing.end()
 }
 
-/** Resolves when the client has read enough to be sent more; one that does not read is cut off. */
-function drained(outgoing: ServerResponse, stalledMs: number): Promise<void> {
+/**
+ * Resolves when the response can take more data or its connection has closed. With `stalledMs`, destroys the connection
+ * if the client reads nothing for that long.
+ */
+export function waitForDrain(outgoing: ServerResponse, stalledMs?: number): Promise<void> {
   return new Promise((resolve) => {
-    const giveUp = setTimeout(() => outgoing.destroy(), stalledMs)
-    const go = () => {
+    if (outgoing.destroyed) return resolve()
+    const giveUp = stalledMs === undefined ? undefined : setTimeout(() => outgoing.destroy(), stalledMs)
+    const settle = () => {
       clearTimeout(giveUp)
-      outgoing.off('drain', go).off('close', go)
+      outgoing.off('drain', settle).off('close', settle)
       resolve()
     }
-    outgoing.once('drain', go).once('close', go)
+    outgoing.once('drain', settle).once('close', settle)
   })
 }

@@ -1,8 +1,8 @@
-// The door of node: what other folders use of it.
+// Exports of the Node helpers for other folders.
 export { readBoundedFile } from './bounded-file.ts'
 export { capabilitiesFromFile, capabilitiesFromUrl, keepFresh } from './capability-source.ts'
 export { lockFile } from './file-lock.ts'
-export { answerNode, close, isSecret, LOOPBACK, listen, networkOf } from './http.ts'
+export { answerNode, close, isSecret, LOOPBACK, listen, networkOf, waitForDrain } from './http.ts'
 export { createLimiter, type Limiter } from './limiter.ts'
 export { createSlices } from './slices.ts'
 export { startTimer } from './timer.ts'

@@ -1,8 +1,9 @@
-// So many at a time; the rest wait in line. A task that takes very long does not hold up those behind it.
+// Limits how many tasks run at once and queues the rest. A task that runs too long no longer counts toward the limit.
 
 export type Limiter = <Value>(task: () => Promise<Value>, isUrgent?: boolean) => Promise<Value>
 
-export function createLimiter(most: number, patience: number): Limiter {
+/** Runs at most `most` tasks at once; a task gives up its slot after `slotMs` milliseconds but keeps running. */
+export function createLimiter(most: number, slotMs: number): Limiter {
   const waiting: (() => void)[] = []
   let running = 0
   const passOn = () => {
@@ -21,7 +22,7 @@ export function createLimiter(most: number, patience: number): Limiter {
     const timer = setTimeout(() => {
       isOver = true
       passOn()
-    }, patience)
+    }, slotMs)
     try {
       return await task()
     } finally {

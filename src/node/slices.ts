@@ -1,9 +1,9 @@
-// Long work in short slices: whoever else is served by this process gets a turn in between.
+// Splits long work into short slices, so that the event loop can serve others in between.
 
-/** Characters of JSON that are worked on before the others get a turn: some ten milliseconds. */
+/** Characters of JSON to process before yielding: about ten milliseconds of work. */
 const SLICE_CHARACTERS = 50_000
 
-/** Returns what to await after each piece of work, with its size. */
+/** Returns a function to call and await after each piece of work with its size in characters. */
 export function createSlices(): (characters: number) => Promise<void> | undefined {
   let worked = 0
   return (characters) => {

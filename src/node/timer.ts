@@ -1,4 +1,4 @@
-// A clock for core, which has none.
+// The timer that core receives, since core itself uses no clock.
 import type { Timer } from '../core/index.ts'
 
 export function startTimer(milliseconds: number): Timer {

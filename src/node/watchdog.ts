@@ -1,11 +1,11 @@
-// Ends the process groups of what we started when we can no longer do it ourselves: a tiny shell that reads which groups
-// live, and kills those left over once its input ends. That happens however this process ends, SIGKILL included.
+// Kills leftover child process groups when this process dies: a small shell process tracks the live groups and kills
+// them when its standard input closes, which happens however this process ends, even by SIGKILL.
 import { type ChildProcess, spawn } from 'node:child_process'
 
 export type Watchdog = {
-  /** This group must not outlive us. */
+  /** Kills this group if the process dies. */
   guard(group: number): void
-  /** It is gone. */
+  /** Stops guarding a group that has ended. */
   release(group: number): void
 }
 
@@ -27,7 +27,7 @@ const isSupported = process.platform !== 'win32'
 const groups = new Set<number>()
 let shell: ChildProcess | undefined
 
-/** One for all of this process. */
+/** The watchdog of this process. */
 export const watchdog: Watchdog = {
   guard(group) {
     if (!isSupported) return
@@ -43,7 +43,7 @@ export const watchdog: Watchdog = {
 }
 
 function begin(): void {
-  // The groups come with the start: were they written, we could end in between.
+  // Groups are passed as arguments: if they were written to stdin, this process could die before the write.
   const started = spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...[...groups].map(String)], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -51,7 +51,7 @@ function begin(): void {
   })
   shell = started
   started.unref()
-  // A socket in truth, which is what can be unreferenced.
+  // stdin is really a socket, which can be unreferenced.
   const input = started.stdin as typeof started.stdin & { unref?: () => void }
   input.unref?.()
   input.on('error', () => {})
@@ -64,7 +64,7 @@ function begin(): void {
   started.once('exit', isGone)
 }
 
-/** Nothing is left to guard: the shell ends with its input. */
+/** Ends the shell by closing its stdin, when no group is left. */
 function rest(): void {
   const idle = shell
   shell = undefined

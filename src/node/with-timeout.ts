@@ -1,4 +1,4 @@
-// Work with an end to the waiting for it.
+// Waits for a promise with a timeout.
 
 export function seconds(milliseconds: number): string {
   return `${Number((milliseconds / 1000).toFixed(1))} s`

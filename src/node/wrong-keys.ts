@@ -1,28 +1,28 @@
-// Slows down whoever guesses keys: after a few wrong ones, requests from that address are refused without looking at
+// Rate-limits key guessing: after several wrong keys from an address, requests from it are refused without checking
 // their key. Reports wrong keys to the operator, at most once a minute.
 
 export type WrongKeys = {
-  /** Seconds until a key from this address is looked at again; 0 if it is now. */
+  /** Seconds until keys from this address are checked again; 0 if they are checked now. */
   waitSeconds(address: string): number
-  /** Counts a wrong key. */
+  /** Records a wrong key. */
   add(address: string): void
 }
 
 export type WrongKeysOptions = {
   readonly notify?: ((message: string) => void) | undefined
-  /** Milliseconds of a clock that never goes back. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number
 }
 
-/** Wrong keys that an address may send at once. */
+/** Wrong keys that an address may send in a burst. */
 const BURST = 10
-/** Milliseconds after which it may send one more. */
+/** Milliseconds until it may send one more. */
 const REFILL_MS = 6000
 const REPORT_GAP_MS = 60_000
 const MAX_ADDRESSES = 1000
 
 export function createWrongKeys({ notify, now = () => performance.now() }: WrongKeysOptions = {}): WrongKeys {
-  /** When all wrong keys of an address are forgotten; the address that was last heard of is last. */
+  /** When the wrong keys of each address expire; most recent address last. */
   const clearAt = new Map<string, number>()
   let unreported = 0
   let reportedAt = Number.NEGATIVE_INFINITY

@@ -1,2 +1,2 @@
-// The door of rankers: what other folders use of it.
+// Exports of rankers for other folders.
 export { explainHybrid, type RankerName, rankers, warmUp, warmUpEntries } from './rankers.ts'

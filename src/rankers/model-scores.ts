@@ -1,7 +1,7 @@
-// The quality tier as cosines: what a real sentence encoder says of a query and every tool, once it has read them all.
+// Cosine similarities of a query with every tool, by the sentence encoder, once it has embedded all tools.
 //
-// The encoder knows Latin script only. It would turn any other text into noise, so it never reads one: a query in another
-// script has no cosines, and a tool that has nothing else gets 0 (S18).
+// The encoder supports Latin script only and would turn other text into noise, so it never gets any: a query in another
+// script has no cosines, and a tool without Latin text gets 0 (S18).
 
 import type { PoolTool } from '../core/index.ts'
 import { type Embedder, floatsOf } from '../embed/index.ts'
@@ -10,15 +10,15 @@ import { createDense, type Dense } from '../search/index.ts'
 
 export type ModelScores = {
   /**
-   * In the order of the tools; undefined until all of them are read, when the model cannot read the query, or when it
+   * Scores in the order of the tools; undefined if not all tools are embedded yet, the query is not Latin, or the model
    * takes too long.
    */
   scores(tools: readonly PoolTool[], query: string): Promise<Float32Array | undefined>
-  /** Until every tool is read; false when the tier cannot be used. */
+  /** Resolves when every tool is embedded; false if the encoder is unavailable. */
   ready(tools: readonly PoolTool[]): Promise<boolean>
 }
 
-/** Milliseconds that a search waits for the model: without an answer by then it goes on without it. */
+/** Milliseconds that a search waits for the model before it continues without it. */
 const PATIENCE = 400
 const DIMENSIONS = 384
 const LONGEST_DESCRIPTION = 400
@@ -52,13 +52,13 @@ export function createModelScores(embedder: Embedder, patience = PATIENCE): Mode
   }
 }
 
-/** The vectors of a list of tools, as far as they were there when it was read. */
+/** The vectors of a tool list, as of a version of the embedder. */
 type Table = { readonly version: number; isWhole: boolean; readonly dense: Promise<Dense | undefined> }
 
-/** Tools that are looked up before others get a turn. */
+/** Tools to look up before yielding to the event loop. */
 const LOOKUPS = 200
 
-/** All vectors, or none: a table with holes would hide tools. What is missing is made in the background. */
+/** Returns all vectors or none, because a table with gaps would hide tools. Missing ones are computed in the background. */
 async function readTable(embedder: Embedder, tools: readonly PoolTool[]): Promise<Dense | undefined> {
   const dense = createDense(DIMENSIONS)
   const missing: string[] = []
@@ -78,7 +78,7 @@ async function readTable(embedder: Embedder, tools: readonly PoolTool[]): Promis
 
 const documents = new WeakMap<PoolTool, string>()
 
-/** What the model reads of a tool: its name in words, the description, the names of its arguments. */
+/** The text to embed for a tool: its name as words, its description, and its argument names. */
 function documentOf(entry: PoolTool): string {
   let text = documents.get(entry)
   if (text === undefined) {
@@ -97,7 +97,7 @@ function documentOf(entry: PoolTool): string {
   return text
 }
 
-/** The text without words of other scripts; nothing where no word is left. */
+/** Removes words in other scripts; returns an empty string if no word is left. */
 function readablePart(text: string): string {
   const readable = text.replace(/(?:(?!\p{Script=Latin})\p{L}\p{M}*)+/gu, ' ')
   return readable === text || /\p{L}/u.test(readable) ? readable.trim() : ''

@@ -1,4 +1,4 @@
-// Every ranker by name (S7). The table of meanings is read, and the model's worker started, at the first search.
+// All rankers by name (S7). The first search loads the table of word vectors and starts the encoder's worker.
 import { readFileSync } from 'node:fs'
 import { classic, type PoolTool, type Rank, type Tool } from '../core/index.ts'
 import { buildPool } from '../core/tools/index.ts'
@@ -14,25 +14,25 @@ import {
   explainFusion,
   type LexicalIndex,
   lexical,
-  type Part,
+  type ScorePart,
   type Vectors,
 } from '../search/index.ts'
 import { createModelScores, type ModelScores } from './model-scores.ts'
 import { regex } from './regex.ts'
 
-/** By words and by meaning, from a table in the package. */
+/** Ranks by words and by meaning, with a table of word vectors from the package. */
 const hybrid: Rank = (tools, query, limit) => {
   engines.hybrid ??= createHybrid({ vectors: vectors(), breaks })
   return engines.hybrid(tools, query, limit)
 }
 
-/** The same with the real sentence encoder where it is installed and has read all tools; until then as `hybrid`. */
+/** Like `hybrid`, plus the sentence encoder once it is installed and has embedded all tools. */
 const model: Rank = (tools, query, limit) => {
   engines.model ??= createHybrid({ vectors: vectors(), model: modelScores().scores, breaks })
   return engines.model(tools, query, limit)
 }
 
-/** All but `classic`, whose points are specified (S6), rank deprecated tools behind their successors. */
+/** All rankers but `classic`, whose scores are specified (S6), rank deprecated tools behind their successors. */
 export const rankers = {
   model: behindSuccessors(model),
   hybrid: behindSuccessors(hybrid),
@@ -44,7 +44,7 @@ export const rankers = {
 
 export type RankerName = keyof typeof rankers
 
-/** Until the model has read these tools; false when it is not installed or failed. */
+/** Resolves when the encoder has embedded these tools; false if it is not installed or failed. */
 export function warmUp(tools: readonly Tool[]): Promise<boolean> {
   const { tools: entries } = buildPool(tools, { descriptionLimit: 1, reserved: [], warn: () => {} })
   return warmUpEntries(entries)
@@ -54,16 +54,16 @@ export function warmUpEntries(entries: readonly PoolTool[]): Promise<boolean> {
   return modelScores().ready(entries)
 }
 
-/** Why `hybrid` ranks these tools as it does: the parts of each score. */
+/** Explains `hybrid`'s ranking: the parts of each tool's score. */
 export function explainHybrid(
   index: LexicalIndex,
   query: string,
   of: readonly PoolTool[],
-): Map<PoolTool, Part[]> {
+): Map<PoolTool, ScorePart[]> {
   return explainFusion(index, vectors(), query, of)
 }
 
-/** Milliseconds that a search waits for new tools to be read. */
+/** Milliseconds that a search waits for new tools to be indexed. */
 const READING_PATIENCE = 4000
 
 const breaks: Breaks = {
@@ -82,7 +82,7 @@ function modelScores(): ModelScores {
   return engines.scores
 }
 
-/** A package without its table still ranks, by words. */
+/** Loads the table of word vectors; without it, ranking is by words only. */
 function vectors(): Vectors | undefined {
   try {
     engines.vectors ??= createVectors(createMeaning(readFileSync(TABLE)))

@@ -1,15 +1,15 @@
-// The ranker `regex`: Python's `re.search` without case over name, description, argument names and descriptions, as the
-// hosted search tool has it (wire 1.10). Linear time whatever the pattern: the engine is RE2's, not the runtime's.
+// The ranker `regex`: case-insensitive matching like Python's `re.search` over name, description, argument names and
+// descriptions, as in the hosted search tool (wire 1.10). Uses RE2, so matching takes linear time for any pattern.
 import { RE2JS } from 're2js'
 import type { PoolTool, Rank } from '../core/index.ts'
-import { fieldsOf, SearchInputError } from '../search/index.ts'
+import { SearchInputError, searchFields } from '../search/index.ts'
 
 const LONGEST_PATTERN = 200
 
-/** What a match in each field is worth, best first: name, description, argument names, argument descriptions. */
+/** The score of a match per field: name, description, argument names, argument descriptions. */
 const FIELD_SCORES = [4, 3, 2, 1]
 
-/** Tools with a match, those with one in the name first, else in the order of the pool. Throws SearchInputError. */
+/** Returns the matching tools by field score, then in pool order. Throws SearchInputError for an invalid pattern. */
 export const regex: Rank = (tools, pattern, limit) => {
   const compiled = compile(pattern)
   const found: { tool: PoolTool; score: number }[] = []
@@ -37,7 +37,7 @@ function compile(pattern: string): RE2JS {
   }
 }
 
-/** What Python spells differently: `\Z` is the very end, and classes know every script. */
+/** Translates Python syntax: `\Z` matches the very end, and classes match all scripts. */
 function fromPython(pattern: string): string {
   let result = ''
   let isClass = false
@@ -76,11 +76,11 @@ const ESCAPES = new Map([
 
 const remembered = new WeakMap<PoolTool, string[][]>()
 
-/** The searched texts of a tool, a list a field in the order of FIELD_SCORES. */
+/** The searched texts of a tool, one list per field in the order of FIELD_SCORES. */
 function textsOf(tool: PoolTool): string[][] {
   let texts = remembered.get(tool)
   if (!texts) {
-    const [, , , description = [], names = [], descriptions = []] = fieldsOf(tool)
+    const [, , , description = [], names = [], descriptions = []] = searchFields(tool)
     texts = [[tool.name], description.filter((text) => text !== ''), names, descriptions]
     remembered.set(tool, texts)
   }

@@ -1,6 +1,6 @@
 // One tool → its terms, each with a strength: BM25F's weighted, length-normalised and saturated count over the fields.
 import type { PoolTool } from '../core/index.ts'
-import { fieldsOf } from './fields.ts'
+import { searchFields } from './fields.ts'
 import type { LexicalSettings } from './settings.ts'
 import { NO_TERM, type Vocabulary } from './vocabulary.ts'
 import { type Emit, eachWord } from './words.ts'
@@ -61,7 +61,7 @@ export function analyse(analyser: Analyser, tool: PoolTool): void {
   analyser.size = analyser.nameSize = analyser.serverSize = 0
   occurrences.length = 0
   forms.clear()
-  const texts = fieldsOf(tool)
+  const texts = searchFields(tool)
   for (let field = 0; field < texts.length; field++) {
     if (settings.weights[field] === 0) continue
     const first = occurrences.length

@@ -1,9 +1,9 @@
 // Why a tool was found: each word of the query, how it was met, in which fields, and how much it gave.
 import type { PoolTool } from '../core/index.ts'
 import { fieldGain } from './analyse.ts'
-import { FIELDS, type Field, fieldsOf } from './fields.ts'
+import { FIELDS, type Field, searchFields } from './fields.ts'
 import { type Features, power } from './measure.ts'
-import type { Alternative, How, Plan } from './plan.ts'
+import type { Alternative, How, QueryPlan } from './plan.ts'
 import type { LexicalSettings } from './settings.ts'
 import type { Vocabulary } from './vocabulary.ts'
 import { eachWord } from './words.ts'
@@ -31,7 +31,7 @@ type Family = { readonly vocabulary: Vocabulary; readonly settings: LexicalSetti
 
 export function explainMatch(
   tool: PoolTool,
-  plan: Plan,
+  plan: QueryPlan,
   features: Features,
   family: Family,
 ): LexicalExplanation {
@@ -67,7 +67,7 @@ function matchOf(
 /** For each term of a tool, what each field adds before saturation. */
 function strengthsOf(tool: PoolTool, { vocabulary, settings }: Family): Map<number, number[]> {
   const strengths = new Map<number, number[]>()
-  fieldsOf(tool).forEach((texts, field) => {
+  searchFields(tool).forEach((texts, field) => {
     if (settings.weights[field] === 0) return
     const counts = new Map<number, number>()
     let length = 0

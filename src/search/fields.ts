@@ -23,7 +23,7 @@ const LONGEST_TEXT = 20_000
 const LONGEST_NAME = 200
 
 /** The texts of a tool, one list a field in the order of FIELDS. */
-export function fieldsOf(entry: PoolTool): string[][] {
+export function searchFields(entry: PoolTool): string[][] {
   const server = (entry.server ?? '').slice(0, LONGEST_NAME)
   const texts: string[][] = [
     [ownName(entry).slice(0, LONGEST_NAME)],

@@ -1,7 +1,7 @@
 // The first stage: which documents can be among the best. Term by term over the postings, rarest first; as soon as the
 // rest of the query cannot lift a new document into the best, only those already found are followed up.
 import { STRENGTH_STEPS } from './analyse.ts'
-import type { Group, Plan } from './plan.ts'
+import type { Group, QueryPlan } from './plan.ts'
 import type { Postings } from './postings.ts'
 
 /** Work space for one search at a time, shared by an index and everything updated from it. */
@@ -30,7 +30,13 @@ export function createSpace(): Space {
 const SLACK = 1e-3
 
 /** Finds the `most` strongest documents, best first: in `space.heapDocuments`, with their scores in `space.heap`. */
-export function gather(plan: Plan, postings: Postings, count: number, most: number, space: Space): number {
+export function gather(
+  plan: QueryPlan,
+  postings: Postings,
+  count: number,
+  most: number,
+  space: Space,
+): number {
   makeRoom(space, count, most)
   const groups = [...plan.groups].sort((a, b) => b.bound - a.bound)
   let remaining = 0

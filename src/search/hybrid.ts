@@ -62,7 +62,11 @@ function ofList(hits: readonly Hit[], given: readonly PoolTool[], limit: number,
 }
 
 /** What one part of the fusion gave to a tool's score. */
-export type Part = { readonly name: keyof FusionWeights; readonly value: number; readonly amount: number }
+export type ScorePart = {
+  readonly name: keyof FusionWeights
+  readonly value: number
+  readonly amount: number
+}
 
 /** Why tools rank as they do without the model: each part of the score that gave something, the largest first. */
 export function explainFusion(
@@ -70,7 +74,7 @@ export function explainFusion(
   vectors: Vectors | undefined,
   query: string,
   of: readonly PoolTool[],
-): Map<PoolTool, Part[]> {
+): Map<PoolTool, ScorePart[]> {
   const { tools } = index
   const { documents, evidence, scale } = gatherCandidates(
     index,
@@ -80,7 +84,7 @@ export function explainFusion(
     CANDIDATES,
   )
   const wanted = new Set(of)
-  const parts = new Map<PoolTool, Part[]>()
+  const parts = new Map<PoolTool, ScorePart[]>()
   for (const [position, document] of documents.entries()) {
     const [tool, one] = [tools[document], evidence[position]]
     if (!tool || !one || !wanted.has(tool)) continue

@@ -12,13 +12,13 @@ import {
   largestFactor,
   type MeasureSpace,
   mark,
-  measure,
+  measureDocument,
   unmark,
 } from './measure.ts'
-import { type Plan, planOf, type Source } from './plan.ts'
+import { planOf, type QueryPlan, type Source } from './plan.ts'
 import { invert, type Postings } from './postings.ts'
 import { LEXICAL, type LexicalSettings } from './settings.ts'
-import { createSlices, runAtOnce, type Sliced } from './slices.ts'
+import { createToolSlices, runAtOnce, type Sliced } from './slices.ts'
 import { createVocabulary, type Vocabulary } from './vocabulary.ts'
 
 /** A tool that was found: its place in `tools`, and what it has in common with the query. */
@@ -121,7 +121,7 @@ function* writeAll(
   { vocabulary, settings }: Family,
   before: Before | undefined,
 ): Sliced<Documents> {
-  const isSliceOver = createSlices()
+  const isSliceOver = createToolSlices()
   const expected = before ? before.documents.terms.length + 4096 : undefined
   const draft = createDraft(tools.length, expected)
   const analyser = createAnalyser(vocabulary, settings)
@@ -145,7 +145,7 @@ function* writeAll(
 const features = emptyFeatures()
 
 /** Candidates from the postings, measured from the best down until no other can come among the first `limit`. */
-function searchIn(parts: Parts, plan: Plan, limit: number): LexicalHits {
+function searchIn(parts: Parts, plan: QueryPlan, limit: number): LexicalHits {
   const { count, documents, postings, settings, space } = parts
   const hits: LexicalHit[] = []
   if (plan.groups.length === 0 || limit === 0) return resultOf(hits, plan, parts)
@@ -156,7 +156,7 @@ function searchIn(parts: Parts, plan: Plan, limit: number): LexicalHits {
   for (let at = 0; at < found; at++) {
     if (hits.length === limit && space.heap[at]! * factor * ROUNDING < hits[limit - 1]!.score) break
     const document = space.heapDocuments[at]!
-    measure(document, plan, documents, settings, space, features)
+    measureDocument(document, plan, documents, settings, space, features)
     insert(hits, document, limit)
   }
   unmark(plan, space)
@@ -166,19 +166,19 @@ function searchIn(parts: Parts, plan: Plan, limit: number): LexicalHits {
 /** Candidates' scores have single precision, final ones double. */
 const ROUNDING = 1 + 1e-4
 
-function measureIn(parts: Parts, plan: Plan, chosen: ArrayLike<number>): LexicalHits {
+function measureIn(parts: Parts, plan: QueryPlan, chosen: ArrayLike<number>): LexicalHits {
   const { documents, postings, settings, space } = parts
   const hits: LexicalHit[] = []
   mark(plan, postings.strongest.length, space)
   for (let at = 0; at < chosen.length; at++) {
-    measure(chosen[at]!, plan, documents, settings, space, features)
+    measureDocument(chosen[at]!, plan, documents, settings, space, features)
     hits.push(hitOf(chosen[at]!))
   }
   unmark(plan, space)
   return resultOf(hits, plan, parts)
 }
 
-function resultOf(hits: readonly LexicalHit[], plan: Plan, { postings, count }: Parts): LexicalHits {
+function resultOf(hits: readonly LexicalHit[], plan: QueryPlan, { postings, count }: Parts): LexicalHits {
   return { hits, perfect: plan.rarity, matched: () => countMatches(plan, postings, count) }
 }
 
@@ -212,7 +212,7 @@ function hitOf(document: number): LexicalHit {
   }
 }
 
-function countMatches({ groups }: Plan, { documents, starts }: Postings, count: number): number {
+function countMatches({ groups }: QueryPlan, { documents, starts }: Postings, count: number): number {
   const seen = new Uint8Array(count)
   let matched = 0
   for (const { alternatives } of groups) {

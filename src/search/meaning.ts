@@ -1,5 +1,5 @@
 // Meaning of a text as a direction: the normalised sum of one row per word piece. Pure; the table comes in as bytes.
-import { createVocabulary, type Vocabulary, visitPieces } from './wordpiece.ts'
+import { createPieceTable, type PieceTable, visitPieces } from './wordpiece.ts'
 
 export interface Meaning {
   readonly dimensions: number
@@ -11,7 +11,7 @@ export interface Meaning {
 }
 
 interface Table {
-  readonly vocabulary: Vocabulary
+  readonly vocabulary: PieceTable
   readonly dimensions: number
   readonly scales: Float32Array
   /** Two numbers a byte, the even one in the low half. */
@@ -56,7 +56,7 @@ function readTable(bytes: Uint8Array): Table {
   const scales = new Float32Array(rows)
   for (let row = 0; row < rows; row++) scales[row] = view.getFloat32(scalesFrom + row * 4, true)
   return {
-    vocabulary: createVocabulary(bytes.subarray(HEADER, HEADER + length)),
+    vocabulary: createPieceTable(bytes.subarray(HEADER, HEADER + length)),
     dimensions,
     scales,
     codes: new Int8Array(bytes.buffer, bytes.byteOffset + codesFrom, (rows * dimensions) / 2),

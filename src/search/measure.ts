@@ -1,7 +1,7 @@
 // The second stage: everything the ranker knows about one document and one query, read from the document itself.
 import { IN_NAME, IN_SERVER, STRENGTH_STEPS } from './analyse.ts'
 import type { Documents } from './documents.ts'
-import type { Plan } from './plan.ts'
+import type { QueryPlan } from './plan.ts'
 import type { LexicalSettings } from './settings.ts'
 
 /** What a document and a query have in common. Parts of 1, where nothing else is said. */
@@ -60,7 +60,7 @@ export function emptyFeatures(): Features {
 }
 
 /** Marks the terms of a plan; `unmark` must follow. */
-export function mark({ groups }: Plan, termCount: number, space: MeasureSpace): void {
+export function mark({ groups }: QueryPlan, termCount: number, space: MeasureSpace): void {
   if (space.heads.length < termCount) space.heads = new Int32Array(Math.ceil(termCount * 1.2))
   if (space.given.length < groups.length) {
     const size = groups.length * 2
@@ -80,14 +80,14 @@ export function mark({ groups }: Plan, termCount: number, space: MeasureSpace): 
   }
 }
 
-export function unmark({ groups }: Plan, { heads }: MeasureSpace): void {
+export function unmark({ groups }: QueryPlan, { heads }: MeasureSpace): void {
   for (const { alternatives } of groups) for (const { term } of alternatives) heads[term] = 0
 }
 
 /** Reads a document against the marked plan. */
-export function measure(
+export function measureDocument(
   document: number,
-  plan: Plan,
+  plan: QueryPlan,
   documents: Documents,
   settings: LexicalSettings,
   space: MeasureSpace,
@@ -122,7 +122,7 @@ function read(document: number, { terms, values, starts }: Documents, space: Mea
 
 /** Sums up what the words were given, and clears it. Coverages of name and server are still counts. */
 function fold(
-  { groups, weight: all, rarity: allRarity, clauses: count }: Plan,
+  { groups, weight: all, rarity: allRarity, clauses: count }: QueryPlan,
   space: MeasureSpace,
   into: Features,
 ): void {

@@ -34,7 +34,7 @@ export type Group = {
   readonly length: number
 }
 
-export type Plan = {
+export type QueryPlan = {
   readonly groups: readonly Group[]
   readonly clauses: number
   readonly weight: number
@@ -51,7 +51,7 @@ export type Source = {
 /** In longer queries unknown words are names and values, not slips. */
 const MOST_WORDS_CORRECTED = 8
 
-export function planOf(query: string, source: Source): Plan {
+export function planOf(query: string, source: Source): QueryPlan {
   const groups: Group[] = []
   let weight = 0
   let rarity = 0

@@ -5,7 +5,7 @@ import type { PoolTool } from '../core/index.ts'
 import type { LexicalIndex } from './lexical.ts'
 import { createIndexes } from './rankers.ts'
 import { LEXICAL } from './settings.ts'
-import { createSlices, runAtOnce, runInSlices, type Sliced } from './slices.ts'
+import { createToolSlices, runAtOnce, runInSlices, type Sliced } from './slices.ts'
 import type { Vectors } from './vectors.ts'
 
 /** What pure code lacks to let others have a turn. */
@@ -36,7 +36,7 @@ export function createReading(
   let latest: LexicalIndex | undefined
 
   function* read(tools: readonly PoolTool[]): Sliced<LexicalIndex> {
-    const isSliceOver = createSlices()
+    const isSliceOver = createToolSlices()
     for (const tool of tools) {
       searchText(tool)
       if (isSliceOver(tool)) yield

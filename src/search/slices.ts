@@ -8,7 +8,7 @@ export type Sliced<Value> = Generator<undefined, Value, void>
 const SLICE_CHARACTERS = 30_000
 
 /** Returns a function that says, for each tool that was read, whether a slice is over. */
-export function createSlices(): (tool: PoolTool) => boolean {
+export function createToolSlices(): (tool: PoolTool) => boolean {
   let read = 0
   return ({ json, tool }) => {
     read += json.length + String(tool.description ?? '').length

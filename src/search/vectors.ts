@@ -2,10 +2,10 @@
 
 import type { PoolTool } from '../core/index.ts'
 import { splitName } from '../lib/index.ts'
-import { fieldsOf } from './fields.ts'
+import { searchFields } from './fields.ts'
 import { createDense, type Dense } from './kernel.ts'
 import type { Meaning } from './meaning.ts'
-import { createSlices, runAtOnce, type Sliced } from './slices.ts'
+import { createToolSlices, runAtOnce, type Sliced } from './slices.ts'
 
 /** In the order of FIELDS; enum values say little. */
 const WEIGHTS = [0.7, 0.3, 0.7, 1, 0.3, 0.5, 0] as const
@@ -38,7 +38,7 @@ export function createVectors(meaning: Meaning): Vectors {
     const known = dense.get(tools)
     if (known) return known
     const rows = createDense(meaning.dimensions)
-    const isSliceOver = createSlices()
+    const isSliceOver = createToolSlices()
     for (const tool of tools) {
       rows.add(vectorOf(tool))
       if (isSliceOver(tool)) yield
@@ -81,7 +81,7 @@ function bestOfClauses(rows: Dense, queries: readonly Float32Array[]): Float32Ar
 
 function toolVector(tool: PoolTool, meaning: Meaning): Float32Array {
   const sum = new Float32Array(meaning.dimensions)
-  for (const [field, texts] of fieldsOf(tool).entries()) {
+  for (const [field, texts] of searchFields(tool).entries()) {
     const weight = WEIGHTS[field] ?? 0
     if (weight === 0 || texts.length === 0) continue
     const text = texts.map((one) => (IDENTIFIERS[field] ? splitName(one).join(' ') : one)).join('. ')

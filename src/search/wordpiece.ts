@@ -1,7 +1,7 @@
 // BERT's uncased word pieces over Latin letters and digits: lower case, accents off, greedy longest match.
 
 /** What the tokenizer reads: the tokens' characters one after the other, and where each token starts. */
-export interface Vocabulary {
+export interface PieceTable {
   readonly characters: Uint8Array
   readonly starts: Uint32Array
   /** Open addressing: row + 1, or 0 where nothing lies. */
@@ -23,7 +23,7 @@ const ASCII = Uint8Array.from({ length: 128 }, (_, code) => {
 })
 
 /** `text`: one token a line; `##` begins a continuation. The line's number is the token's row. */
-export function createVocabulary(text: Uint8Array): Vocabulary {
+export function createPieceTable(text: Uint8Array): PieceTable {
   const starts = [0]
   for (let i = 0; i < text.length; i++) if (text[i] === 10) starts.push(i + 1)
   if (text[text.length - 1] !== 10) starts.push(text.length + 1)
@@ -36,7 +36,7 @@ export function createVocabulary(text: Uint8Array): Vocabulary {
   return vocabulary
 }
 
-function place({ characters, starts, slots }: Vocabulary, row: number): void {
+function place({ characters, starts, slots }: PieceTable, row: number): void {
   const continues = isContinuation(characters, starts[row]!)
   let hash = continues ? CONTINUATION_SEED : WORD_SEED
   for (let i = starts[row]! + (continues ? 2 : 0); i < starts[row + 1]! - 1; i++) {
@@ -67,7 +67,7 @@ const found = new Uint16Array(LONGEST_WORD)
  * with letters of other scripts have no pieces.
  */
 export function visitPieces(
-  vocabulary: Vocabulary,
+  vocabulary: PieceTable,
   text: string,
   limit: number,
   visit: (row: number) => void,
@@ -113,7 +113,7 @@ function classOf(code: number): number {
 }
 
 /** Answers how many pieces the word has. */
-function visitWord(vocabulary: Vocabulary, length: number, visit: (row: number) => void): number {
+function visitWord(vocabulary: PieceTable, length: number, visit: (row: number) => void): number {
   let pieces = 0
   for (let from = 0; from < length; ) {
     const match = longestMatch(vocabulary, from, length)
@@ -126,7 +126,7 @@ function visitWord(vocabulary: Vocabulary, length: number, visit: (row: number) 
 }
 
 /** Row + 1 of the longest token that the word has at `from`; 0 if there is none. */
-function longestMatch(vocabulary: Vocabulary, from: number, length: number): number {
+function longestMatch(vocabulary: PieceTable, from: number, length: number): number {
   const { slots } = vocabulary
   let hash = from === 0 ? WORD_SEED : CONTINUATION_SEED
   let best = 0
@@ -141,7 +141,7 @@ function longestMatch(vocabulary: Vocabulary, from: number, length: number): num
   return best
 }
 
-function equals({ characters, starts }: Vocabulary, row: number, from: number, to: number): boolean {
+function equals({ characters, starts }: PieceTable, row: number, from: number, to: number): boolean {
   let at = starts[row]!
   const continues = isContinuation(characters, at)
   if (continues !== from > 0) return false
@@ -151,6 +151,6 @@ function equals({ characters, starts }: Vocabulary, row: number, from: number, t
   return true
 }
 
-function pieceLength({ characters, starts }: Vocabulary, row: number): number {
+function pieceLength({ characters, starts }: PieceTable, row: number): number {
   return starts[row + 1]! - 1 - starts[row]! - (isContinuation(characters, starts[row]!) ? 2 : 0)
 }

@@ -26,7 +26,7 @@ export function eachWord(text: string, emit: Emit): void {
 }
 
 /** The words of a text as a list. */
-export function wordsOf(text: string): string[] {
+export function splitWords(text: string): string[] {
   const words: string[] = []
   eachWord(text, (word) => words.push(word))
   return words

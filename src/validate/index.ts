@@ -1,2 +1,2 @@
-// The door of validate: what other folders use of it.
+// Exports of validate for other folders.
 export { validateInput } from './validate.ts'

@@ -1,14 +1,14 @@
-// Regular expressions from untrusted schemas, matched in time linear in the text whatever the pattern (RE2).
+// Compiles regular expressions from untrusted schemas with RE2, so that matching takes linear time for any pattern.
 import { RE2JS } from 're2js'
 
-/** A pattern ready to test texts; `size` times the text's length bounds the work of one test. */
-export type Pattern = { readonly size: number; readonly test: (text: string) => boolean }
+/** A compiled pattern; one test costs at most `size` times the text's length. */
+export type CompiledPattern = { readonly size: number; readonly test: (text: string) => boolean }
 
 const LONGEST_PATTERN = 2_000
 const MOST_INSTRUCTIONS = 5_000
 
-/** Undefined: not a JavaScript pattern, too large, or one with look-around or back-references. */
-export function compilePattern(source: string): Pattern | undefined {
+/** Returns undefined for an invalid or too large pattern, and for look-around or back-references. */
+export function compilePattern(source: string): CompiledPattern | undefined {
   if (source.length > LONGEST_PATTERN) return undefined
   try {
     new RegExp(source, 'u')
@@ -20,7 +20,7 @@ export function compilePattern(source: string): Pattern | undefined {
   }
 }
 
-/** Whether JavaScript's own engine is fast enough too: at most one group, one quantifier, and not on the group. */
+/** Whether JavaScript's engine is also fast for it: at most one group and one quantifier, not on the group. */
 export function isPlainPattern(source: string): boolean {
   const plain = source.replaceAll('(?:', '(')
   const groups = plain.split('(').length - 1
@@ -29,7 +29,7 @@ export function isPlainPattern(source: string): boolean {
   return isSimple && compilePattern(source) !== undefined
 }
 
-/** The spellings in which the two differ: characters by number or control letter, and escaped slashes. */
+/** Translates JavaScript syntax that RE2 spells differently: numeric and control escapes, and escaped slashes. */
 function toRe2(source: string): string {
   const escapes = /\\u\{([0-9a-f]+)\}|\\u([0-9a-f]{4})|\\c([a-z])|\\([\s\S])/gi
   return source.replace(escapes, (whole, long, short, control, other) => {

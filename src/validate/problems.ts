@@ -1,9 +1,9 @@
-// Says in words what typebox found wrong with an input, short enough for a model to read and act on.
+// Turns typebox's validation errors into short messages that a model can act on.
 
 import type { TLocalizedValidationError } from 'typebox/error'
 import type { Problem } from '../core/index.ts'
 
-/** At most ten problems; a failed union is one, or the problems of the branch that was meant. */
+/** Returns at most ten problems; a failed union counts as one, or as the problems of the branch most likely meant. */
 export function explain(errors: readonly TLocalizedValidationError[]): Problem[] {
   const findings: Finding[] = []
   for (const error of errors) {
@@ -64,7 +64,7 @@ function describe(error: TLocalizedValidationError): Finding[] {
 
 type Union = Extract<TLocalizedValidationError, { keyword: 'anyOf' | 'oneOf' }>
 
-/** A union's error comes right after those of its branches: removes and returns these, by branch. */
+/** Removes and returns the errors of a union's branches, which come right before the union's own error. */
 function takeBranches(union: Union, findings: Finding[]): Finding[][] {
   const prefix = `${union.schemaPath}/${union.keyword}/`
   const first = findings.findLastIndex(

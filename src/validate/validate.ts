@@ -1,14 +1,14 @@
-// Checks a tool's input against its JSON schema, draft-07 or 2020-12, with typebox's interpreter.
-// Schemas come from untrusted servers: typebox sees only tamed copies, and no code is made from them.
+// Validates a tool's input against its JSON schema (draft-07 or 2020-12) with typebox's interpreter.
+// Schemas come from untrusted servers: typebox gets only sanitised copies, and no code is generated from them.
 
 import { Format } from 'typebox/format'
 import { Check, Errors } from 'typebox/schema'
 import { Settings } from 'typebox/system'
 import type { Validate } from '../core/index.ts'
-import { compilePattern, isPlainPattern, type Pattern } from './pattern.ts'
+import { type CompiledPattern, compilePattern, isPlainPattern } from './pattern.ts'
 import { explain, pointerNames } from './problems.ts'
 
-/** Finds nothing wrong when the schema is broken or too much work: then the server is left to judge. */
+/** Returns no problems if the schema is invalid or too expensive; the server then decides. */
 export const validateInput: Validate = (schema, input) => {
   if (schema === false) return [{ path: '', message: 'no input is allowed' }]
   if (!isFields(schema)) return []
@@ -28,11 +28,11 @@ export const validateInput: Validate = (schema, input) => {
   }
 }
 
-// One check may cost this much, at about 5 million a second. Only what is made to be slow gets there.
+// The budget of one validation in steps, at about 5 million per second. Only hostile schemas reach it.
 const wholeBudget = 1_000_000
 const onePatternCost = 500_000
 let budget = wholeBudget
-/** The most names or items in one object or list of the input: some keywords look at all of them at each visit. */
+/** The size of the largest object or list in the input: some keywords scan all of it at each visit. */
 let widest = 0
 
 function spend(cost: number): undefined {
@@ -45,7 +45,7 @@ type Fields = { [key: string]: unknown }
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-// typebox takes what every object inherits, such as `toString`, for given. The copy inherits nothing.
+// typebox treats inherited properties such as `toString` as present, so the copy has no prototype.
 // Names are limited because typebox runs `patternProperties` over them with JavaScript's own engine.
 function copyInput(value: unknown): unknown {
   spend(2)
@@ -81,11 +81,11 @@ const dataKeywords = new Set(['default', 'example', 'examples'])
 const types = new Set<unknown>(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'])
 
 type Preparation = {
-  /** Before 2019 whatever stood beside a `$ref` was ignored. */
+  /** Drafts before 2019 ignore keywords beside a `$ref`. */
   readonly refStandsAlone: boolean
   readonly copies: Map<object, Fields>
   readonly references: Reference[]
-  /** Schemas by address: those with an `$id` and, after a `#`, those with an anchor. */
+  /** Schemas by URI: those with an `$id` and, after a `#`, those with an anchor. */
   readonly addresses: Map<string, Fields>
 }
 
@@ -110,8 +110,8 @@ function prepareOnce(schema: Fields): object {
   return copy
 }
 
-// Keeps the keywords we know, but patterns and formats become checks whose work is bounded, and references
-// lead straight to their targets.
+// Copies the known keywords; replaces patterns and formats by checks with bounded cost, and references by their
+// targets.
 function prepare(root: Fields): Fields {
   const base = 'https://schema.invalid/'
   const preparation: Preparation = {
@@ -153,7 +153,7 @@ function copyKeyword(preparation: Preparation, keyword: string, value: unknown, 
   return undefined
 }
 
-// typebox asks every schema it visits for its `$id`. The copies have none, but they count the visits.
+// typebox reads `$id` of every schema it visits. In the copies it is a getter that counts the visits.
 function makeNode(schema: Fields): Fields {
   let cost = 20
   let costOfEach = 0
@@ -171,7 +171,7 @@ function makeNode(schema: Fields): Fields {
   return Object.create(null, { $id, '~refine': { value: makeChecks(schema) } })
 }
 
-// What no input could satisfy, and types that only typebox knows, are mistakes.
+// Treats keywords that no input could satisfy, and types that only typebox knows, as mistakes.
 function isUsable(keyword: string, value: unknown): boolean {
   const values = [value].flat()
   if (keyword === 'type') return values.length > 0 && values.every((type) => types.has(type))
@@ -187,7 +187,7 @@ function copyMap(preparation: Preparation, map: unknown, base: string): Fields {
   return copy
 }
 
-// Where a pattern is dropped, every name counts as known: nothing can be said about the others any more.
+// If a pattern is dropped, every property name counts as known, because no others can be excluded.
 function plainPatterns(map: Fields): Fields {
   const entries = Object.entries(map)
   const plain = entries.filter(([pattern]) => isPlainPattern(pattern))
@@ -195,8 +195,8 @@ function plainPatterns(map: Fields): Fields {
   return Object.fromEntries([...plain, ...everything])
 }
 
-// Patterns run on our own matcher, in linear time, or are dropped when it cannot read them; the formats of
-// typebox proved linear too. Neither is asked about a text so long that even that would be slow.
+// Patterns run on RE2 in linear time, or are dropped if it does not support them; typebox's formats are linear too.
+// Neither runs on texts so long that even linear time would be slow.
 function makeChecks({ format, pattern, uniqueItems }: Fields): Guard[] {
   const checks: Guard[] = []
   if (typeof format === 'string') {
@@ -204,7 +204,7 @@ function makeChecks({ format, pattern, uniqueItems }: Fields): Guard[] {
     checks.push(stringCheck(() => compiled, `must be in ${format} format`))
   }
   if (typeof pattern === 'string') {
-    let compiled: Pattern | undefined
+    let compiled: CompiledPattern | undefined
     const compile = () => {
       compiled ??= compilePattern(pattern) ?? { size: 0, test: () => true }
       return compiled
@@ -225,7 +225,7 @@ const COST_OF_UNIQUE = 20
 
 type Guard = { readonly check: (value: unknown) => boolean; readonly error: () => string }
 
-function stringCheck(compile: () => Pattern, message: string): Guard {
+function stringCheck(compile: () => CompiledPattern, message: string): Guard {
   const check = (value: unknown) => {
     if (typeof value !== 'string') return true
     const { size, test } = compile()
@@ -238,7 +238,7 @@ function stringCheck(compile: () => Pattern, message: string): Guard {
 
 // --- References ---
 
-/** The address under which references inside this schema are looked up. */
+/** Registers a schema's `$id` and anchors; returns the base URI for references inside it. */
 function register({ addresses }: Preparation, schema: Fields, outerBase: string): string {
   const { $id, $anchor, $dynamicAnchor } = schema
   const isAddress = typeof $id === 'string' && URL.canParse($id, outerBase)
@@ -248,7 +248,7 @@ function register({ addresses }: Preparation, schema: Fields, outerBase: string)
   return base
 }
 
-// A reference that leads nowhere allows everything, and lets every property and item count as known.
+// An unresolvable reference allows everything, and counts every property and item as known.
 const anything: Fields = { additionalProperties: true, items: true }
 
 function linkReferences(preparation: Preparation, root: Fields): Fields {
@@ -260,7 +260,7 @@ function linkReferences(preparation: Preparation, root: Fields): Fields {
     const isSchema = isFields(linked) || typeof linked === 'boolean'
     copy.$ref = `#/targets/${isSchema ? targets.push(linked) - 1 : 0}`
   }
-  // With a `$schema`, typebox does not search the whole schema again at each reference.
+  // With a `$schema`, typebox does not search the whole schema again for each reference.
   return Object.assign(root, { $schema: '', targets })
 }
 

@@ -11,7 +11,7 @@ import type { MessagesGateway, RequestOutcome } from '../../src/messages/gateway
 import { createMetrics } from '../../src/messages/metrics.ts'
 import { serve } from '../../src/messages/server.ts'
 import type { Upstream } from '../../src/messages/types.ts'
-import { createScriptUpstream, type Seen } from '../../src/messages/upstream/script.ts'
+import { createScriptUpstream, type ObservedRequest } from '../../src/messages/upstream/script.ts'
 import { readScript } from '../../src/messages/upstream/script-file.ts'
 
 export const MODEL = 'claude-opus-4-5'
@@ -22,7 +22,7 @@ export const scripted = (...rules: object[]) => ({
   rules: [{ when: 'Summarise this conversation', do: [{ say: SUMMARY }] }, ...rules],
 })
 
-export type Model = { readonly client: Client; readonly seen: Seen[] }
+export type Model = { readonly client: Client; readonly seen: ObservedRequest[] }
 
 /** A script over HTTP, asked by the official client. */
 export async function served(
@@ -39,14 +39,20 @@ export async function served(
 
 /** The model's own words over HTTP, with nothing of a gateway between: the oracle sees every request. */
 function bare(upstream: Upstream): MessagesGateway {
-  const deed = (): RequestOutcome => ({
+  const outcome = (): RequestOutcome => ({
     ...{ mode: 'pass', wire: undefined, why: 'bare', loaded: [] },
     ...{ toolsGiven: 0, toolsVisible: 0, searches: 0, rounds: 0, figures: () => undefined },
   })
   return {
     upstream,
-    reply: async (request, { call }) => ({ deed: deed(), sampled: await upstream.sample(request, call) }),
-    count: async (request, { call }) => ({ deed: deed(), answer: await upstream.countTokens(request, call) }),
+    reply: async (request, { call }) => ({
+      outcome: outcome(),
+      sampled: await upstream.sample(request, call),
+    }),
+    count: async (request, { call }) => ({
+      outcome: outcome(),
+      answer: await upstream.countTokens(request, call),
+    }),
   }
 }
 
@@ -82,9 +88,9 @@ export function saying(...replies: object[]): Model & { readonly requests: Reque
 
 type Request = { readonly messages: readonly Message[]; readonly [field: string]: unknown }
 
-function watched(script: object): { upstream: Upstream; seen: Seen[] } {
-  const seen: Seen[] = []
-  const onRequest = (one: Seen) => void seen.push(one)
+function watched(script: object): { upstream: Upstream; seen: ObservedRequest[] } {
+  const seen: ObservedRequest[] = []
+  const onRequest = (one: ObservedRequest) => void seen.push(one)
   return { upstream: createScriptUpstream({ script: readScript(script), onRequest }), seen }
 }
 

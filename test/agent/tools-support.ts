@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
-import type { AgentTool, Input } from '../../src/agent/index.ts'
+import type { AgentTool, ToolInput } from '../../src/agent/index.ts'
 import { builtInTools } from '../../src/agent/tools/index.ts'
 import type { Content } from '../../src/core/index.ts'
 import { textIn } from './support.ts'
@@ -11,11 +11,11 @@ import { textIn } from './support.ts'
 export type Workplace = {
   readonly directory: string
   readonly tools: readonly AgentTool[]
-  readonly run: (name: string, input: Input) => Promise<Content>
+  readonly run: (name: string, input: ToolInput) => Promise<Content>
   /** What a tool answers, as text. */
-  readonly text: (name: string, input: Input) => Promise<string>
+  readonly text: (name: string, input: ToolInput) => Promise<string>
   /** Why a tool fails. */
-  readonly failure: (name: string, input: Input) => Promise<string>
+  readonly failure: (name: string, input: ToolInput) => Promise<string>
   readonly put: (path: string, content: string | Buffer) => string
   readonly get: (path: string) => string
 }
@@ -29,7 +29,7 @@ export function newFolder(): string {
 
 export function workplace(directory = newFolder()): Workplace {
   const tools = builtInTools({ directory })
-  const run = async (name: string, input: Input) => {
+  const run = async (name: string, input: ToolInput) => {
     const tool = tools.find((one) => one.name === name)!
     const { signal } = new AbortController()
     return tool.run(input, { call: { id: 'toolu_1', name, input }, signal, tell: () => {} })

@@ -176,7 +176,7 @@ describe('toolshelf demo', () => {
     expect(turns.map(({ tokensWith }) => tokensWith)).toEqual(
       received.map((all) => all.reduce((sum, { tokens }) => sum + tokens, 0)),
     )
-    const needed = received.map((all) => all.filter(({ deed }) => !deed.includes('ToolSearch')).length)
+    const needed = received.map((all) => all.filter(({ action }) => !action.includes('ToolSearch')).length)
     expect(turns.map(({ requests }) => requests)).toEqual(needed)
     const { definitionTokens = 0 } = ledger?.total() ?? {}
     for (const { tokensWithout, requests } of turns) {
@@ -184,7 +184,7 @@ describe('toolshelf demo', () => {
       expect(tokensWithout / requests).toBeLessThan(definitionTokens * 1.1)
     }
     expect(turns.map(({ searches }) => searches)).toEqual(
-      received.map((all) => all.filter(({ deed }) => deed.includes('ToolSearch')).length),
+      received.map((all) => all.filter(({ action }) => action.includes('ToolSearch')).length),
     )
     const notes = JSON.stringify(seen.at(-1)?.request)
     for (const { reminded } of turns)

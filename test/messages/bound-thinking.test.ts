@@ -2,7 +2,7 @@
 import type Anthropic from '@anthropic-ai/sdk'
 import { expect, test } from 'vitest'
 import type { Upstream } from '../../src/messages/types.ts'
-import type { Seen } from '../../src/messages/upstream/script.ts'
+import type { ObservedRequest } from '../../src/messages/upstream/script.ts'
 import { start, upstreamOf } from './support/gateways.ts'
 
 const names = ['issue', 'label', 'branch', 'commit', 'release', 'review', 'comment', 'milestone']
@@ -65,7 +65,7 @@ test('wire 44: nor does a new gateway that knows nothing of the searches before 
 test.each([{ model: 'claude-opus-4-8', thinking }, { model: BOUND }])(
   'nothing is asked for where no thinking is bound: $model',
   async (settings) => {
-    const seen: Seen[] = []
+    const seen: ObservedRequest[] = []
     await talk(
       upstreamOf('native', { ...script, boundThinking: false }, (one) => seen.push(one)),
       settings,
@@ -76,7 +76,7 @@ test.each([{ model: 'claude-opus-4-8', thinking }, { model: BOUND }])(
 )
 
 test('the remark that more tools matched is not taken for the words of the user', async () => {
-  const seen: Seen[] = []
+  const seen: ObservedRequest[] = []
   const upstream = upstreamOf('native', { ...script, boundThinking: false }, (one) => seen.push(one))
   const [answer] = await talk(upstream, { model: BOUND }, 'look')
   expect(JSON.stringify(seen.at(-1)?.request.messages)).toContain('more tools matched')

@@ -675,7 +675,9 @@ describe('much', () => {
     const { status, text } = await ask(gateway, requestFor(mode, {}, many))
     expect(status).toBe(200)
     expect(text).toContain('done')
-    expect(gateway.done).toMatchObject([{ deed: { toolsGiven: expect.any(Number), searches: 1, rounds: 2 } }])
+    expect(gateway.done).toMatchObject([
+      { outcome: { toolsGiven: expect.any(Number), searches: 1, rounds: 2 } },
+    ])
     expect(fake.came[0]?.body.length).toBeLessThan(1_000_000)
     expect(fake.came[1]?.body).toContain('"service_7_action_1507"')
   })

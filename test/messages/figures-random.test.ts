@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { Figures } from '../../src/core/figures/figures.ts'
 import type { PriceTable } from '../../src/core/figures/prices.ts'
 import { readingOf } from '../../src/core/oracle/size.ts'
-import type { Done } from '../../src/messages/index.ts'
+import type { RequestRecord } from '../../src/messages/index.ts'
 import { withoutCarriedIds } from '../../src/messages/shelve/traces.ts'
 import type { Fields, MessagesRequest } from '../../src/messages/types.ts'
 import { type Bill, type Fate, fates, unreliable, WHOLE } from '../support/unreliable-upstream.ts'
@@ -124,11 +124,16 @@ function expected(bills: readonly Bill[], asked: Fields, at: number): Partial<Fi
 }
 
 /** Each request takes the bills that follow those of the request before it. */
-function check(done: readonly Done[], bills: readonly Bill[], asked: readonly Fields[], at: number): void {
+function check(
+  done: readonly RequestRecord[],
+  bills: readonly Bill[],
+  asked: readonly Fields[],
+  at: number,
+): void {
   let from = 0
   expect(done).toHaveLength(asked.length)
-  for (const [index, { deed }] of done.entries()) {
-    const figures = deed?.figures()
+  for (const [index, { outcome }] of done.entries()) {
+    const figures = outcome?.figures()
     const own = bills.slice(from, from + (figures?.rounds ?? 0))
     from += own.length
     expect(figures).toEqual(
@@ -143,7 +148,7 @@ function valueIn(metrics: string, name: string): number {
 }
 
 async function playAll(wire: Kind, talks: readonly Talk[]): Promise<void> {
-  const done: Done[] = []
+  const done: RequestRecord[] = []
   const bills: Bill[] = []
   const left = talks.map((one) => [...one.fates])
   const nextFate = (model: string) => left[Number(model.slice(1))]?.shift() ?? WHOLE
@@ -163,7 +168,7 @@ async function playAll(wire: Kind, talks: readonly Talk[]): Promise<void> {
     ),
   )
   const counted = done.filter(({ path }) => path.endsWith('count_tokens'))
-  expect(counted.every(({ deed }) => deed?.figures() === undefined)).toBe(true)
+  expect(counted.every(({ outcome }) => outcome?.figures() === undefined)).toBe(true)
   for (const [at] of talks.entries())
     check(
       replies(at),
@@ -172,7 +177,7 @@ async function playAll(wire: Kind, talks: readonly Talk[]): Promise<void> {
       at,
     )
   const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
-  const figures = done.flatMap(({ deed }) => deed?.figures() ?? [])
+  const figures = done.flatMap(({ outcome }) => outcome?.figures() ?? [])
   const sum = (field: 'tokensWithout' | 'tokensSaved' | 'dollarsSaved') =>
     total(figures.map((one) => one[field] ?? 0))
   expect(valueIn(metrics, 'tokens_with_total')).toBe(total(bills.map(({ tokens }) => tokens)))

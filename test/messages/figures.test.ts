@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Figures } from '../../src/core/figures/figures.ts'
 import { readingOf } from '../../src/core/oracle/size.ts'
-import { createChatUpstream, type Done } from '../../src/messages/index.ts'
+import { createChatUpstream, type RequestRecord } from '../../src/messages/index.ts'
 import type { Fields, UpstreamWire } from '../../src/messages/types.ts'
 import { type Count, counting as countingFor, inputOf } from '../support/exact-usage.ts'
 import { play } from './script-talk.ts'
@@ -58,14 +58,14 @@ describe.each(kinds)('on %s, over random conversations', (wire) => {
       fc.array(fc.nat({ max: 11 }), { minLength: 1, maxLength: 4 }),
     )
     const run = async ([count, uses]: [number, number[]]) => {
-      const done: Done[] = []
+      const done: RequestRecord[] = []
       const shelving = counting(script, wire)
       const plain = counting(script, wire)
       const gateway = await start(shelving.upstream, { mode: 'shelve', onDone: (one) => done.push(one) })
       const off = await start(plain.upstream, { mode: 'off' })
       const prompts = uses.map((use) => `use mcp__g__make_${use % count}`)
       await converse(gateway, tools(count), prompts, async (body) => void (await reply(off, body)))
-      const figures = done.map(({ deed }) => deed?.figures())
+      const figures = done.map(({ outcome }) => outcome?.figures())
       expect(figures.every((one) => one && !one.isEstimated)).toBe(true)
       expect(sum(figures, 'tokensWith')).toBe(inputOf(shelving.usages))
       expect(sum(figures, 'tokensWithout')).toBe(inputOf(plain.usages))
@@ -78,7 +78,7 @@ describe.each(kinds)('on %s, over random conversations', (wire) => {
   })
 
   it('emulate: the same against a client that defers nothing', async () => {
-    const done: Done[] = []
+    const done: RequestRecord[] = []
     const emulating = counting(script, wire)
     const plain = counting(script, wire)
     const gateway = await start(emulating.upstream, { mode: 'emulate', onDone: (one) => done.push(one) })
@@ -87,7 +87,7 @@ describe.each(kinds)('on %s, over random conversations', (wire) => {
     const deferred = tools(8).map((one) => ({ ...one, defer_loading: true }))
     await converse(gateway, [hosted('bm25'), ...deferred], prompts)
     await converse(off, tools(8), prompts)
-    const figures = done.map(({ deed }) => deed?.figures())
+    const figures = done.map(({ outcome }) => outcome?.figures())
     expect(sum(figures, 'tokensWith')).toBe(inputOf(emulating.usages))
     expect(sum(figures, 'tokensWithout')).toBe(inputOf(plain.usages))
   })
@@ -97,10 +97,10 @@ describe('what is counted', () => {
   const one: Fields = { ...ask(tools(3)), messages: [{ role: 'user', content: 'use mcp__g__make_1' }] }
 
   async function measured(count?: Count, body: Fields = one): Promise<Figures | undefined> {
-    const done: Done[] = []
+    const done: RequestRecord[] = []
     const { upstream } = counting(script, 'append', count)
     await reply(await start(upstream, { mode: 'shelve', onDone: (each) => done.push(each) }), body)
-    return done[0]?.deed?.figures()
+    return done[0]?.outcome?.figures()
   }
 
   it('a search is an extra round trip, and its output stands beside', async () => {
@@ -110,7 +110,7 @@ describe('what is counted', () => {
   })
 
   it('count_tokens saves nothing', async () => {
-    const done: Done[] = []
+    const done: RequestRecord[] = []
     const gateway = await start(counting(script, 'append').upstream, {
       mode: 'shelve',
       onDone: (each) => done.push(each),
@@ -119,7 +119,7 @@ describe('what is counted', () => {
     const { status } = await post(gateway, body, { path: COUNT })
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
     expect(status).toBe(200)
-    expect(done[0]?.deed?.figures()).toBeUndefined()
+    expect(done[0]?.outcome?.figures()).toBeUndefined()
     expect(metrics).not.toMatch(/^toolshelf_tokens_\w+\{/m)
   })
 
@@ -153,19 +153,19 @@ describe('what is counted', () => {
     const usage = { prompt_tokens: 100, completion_tokens: 7, prompt_tokens_details: { cached_tokens: 900 } }
     const message = { role: 'assistant', content: 'Done.' }
     const { url } = await record(text({ choices: [{ message, finish_reason: 'stop' }], usage }))
-    const done: Done[] = []
+    const done: RequestRecord[] = []
     const upstream = createChatUpstream({ url })
     await reply(await start(upstream, { mode: 'shelve', onDone: (each) => done.push(each) }), one)
-    expect(done[0]?.deed?.figures()).toMatchObject({ tokensWith: 100, isEstimated: false })
+    expect(done[0]?.outcome?.figures()).toMatchObject({ tokensWith: 100, isEstimated: false })
   })
 
   it('headers, metrics and the log hold the same figures', async () => {
-    const done: Done[] = []
+    const done: RequestRecord[] = []
     const { upstream, usages } = counting(script, 'append')
     const gateway = await start(upstream, { mode: 'shelve', onDone: (each) => done.push(each) })
     const { headers } = await post(gateway, { ...one, model: 'claude-sonnet-5-5' })
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
-    const figures = done[0]?.deed?.figures()
+    const figures = done[0]?.outcome?.figures()
     expect(figures?.tokensWith).toBe(inputOf(usages))
     expect(headers.get('x-toolshelf-tokens-saved')).toBe(String(figures?.tokensSaved))
     expect(headers.get('x-toolshelf-tokens-with')).toBe(String(figures?.tokensWith))
@@ -190,10 +190,10 @@ describe('money', () => {
   const later = [...said, { role: 'assistant', content: 'hi' }, { role: 'user', content: 'hello again' }]
 
   async function dollarsOf(body: Fields, count: Count): Promise<Figures> {
-    const done: Done[] = []
+    const done: RequestRecord[] = []
     const { upstream } = counting(script, 'append', count)
     await reply(await start(upstream, { mode: 'shelve', onDone: (each) => done.push(each) }), body)
-    return done[0]?.deed?.figures() as Figures
+    return done[0]?.outcome?.figures() as Figures
   }
   /** Input of Sonnet 5.5 costs 2 dollars a million, a cache write 2.5, a cache read 0.1, and output 10. */
   const paid = (tokens: number, price: number) => (tokens * price) / 1_000_000

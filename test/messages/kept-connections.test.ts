@@ -2,7 +2,7 @@
 import { createServer, type Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { afterEach, expect, test } from 'vitest'
-import { ask } from '../../src/messages/upstream/http.ts'
+import { fetchWhole } from '../../src/messages/upstream/http.ts'
 
 const ends: (() => void)[] = []
 afterEach(() => {
@@ -41,21 +41,21 @@ const request = (body: string) => ({
 
 test('a request that meets a closed connection is sent again on a new one', async () => {
   const { url, seen } = await startForgetful()
-  await ask(url, request('one'))
-  const answer = await ask(url, request('two'))
+  await fetchWhole(url, request('one'))
+  const answer = await fetchWhole(url, request('two'))
   expect(answer).toMatchObject({ status: 200, body: 'ok' })
   expect(seen).toEqual(['one', 'two', 'two'])
 })
 
 test('an upstream that closes a new connection is told of, once', async () => {
   const { url, seen } = await startForgetful(false)
-  await expect(ask(url, request('one'))).rejects.toThrow('cannot be reached (ECONNRESET)')
+  await expect(fetchWhole(url, request('one'))).rejects.toThrow('cannot be reached (ECONNRESET)')
   expect(seen).toEqual(['one'])
 })
 
 test('a body that is still coming is sent again whole', async () => {
   const { url, seen } = await startForgetful()
-  await ask(url, request('one'))
+  await fetchWhole(url, request('one'))
   const flow = {
     size: 3,
     into: (target: Writable) => {
@@ -65,7 +65,7 @@ test('a body that is still coming is sent again whole', async () => {
     whole: Promise.resolve([Buffer.from('tw'), Buffer.from('o')]),
     drop: () => {},
   }
-  const answer = await ask(url, { ...request(''), body: flow })
+  const answer = await fetchWhole(url, { ...request(''), body: flow })
   expect(answer).toMatchObject({ status: 200, body: 'ok' })
   expect(seen.at(-1)).toBe('two')
 })

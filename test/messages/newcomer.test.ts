@@ -1,6 +1,6 @@
 // What a newcomer stumbled over, each in a test.
 import { expect, test } from 'vitest'
-import type { Done } from '../../src/messages/index.ts'
+import type { RequestRecord } from '../../src/messages/index.ts'
 import {
   createMessagesGateway,
   createMessagesUpstream,
@@ -16,7 +16,7 @@ const tool = (name: string) => ({
 })
 
 async function start(script: object, options: object = {}) {
-  const done: Done[] = []
+  const done: RequestRecord[] = []
   const gateway = createMessagesGateway({
     upstream: createScriptUpstream({ script: readScript(script) }),
     ...options,
@@ -66,7 +66,7 @@ test('what is saved is told as it is: few tools cost more to search for than to 
   }
   for (const count of [2, 60]) {
     const really = (await used(count, 'off')) - (await used(count, 'shelve'))
-    const told = done.at(-1)?.deed?.figures()?.tokensSaved ?? 0
+    const told = done.at(-1)?.outcome?.figures()?.tokensSaved ?? 0
     expect(Math.sign(told)).toBe(count === 2 ? -1 : 1)
     // The script's usage is rounded up to whole tokens, and scaled by what was not sent.
     expect(Math.abs(told - really)).toBeLessThan(15)
@@ -84,7 +84,7 @@ test('what failed, and why, is told to whoever keeps the log; nothing was saved 
   ).then((answer) => answer.text())
   await ask({}, { 'x-toolshelf-mode': 'nonsense' }).then((answer) => answer.text())
   await served.close()
-  expect(done.map(({ status, error, deed }) => [status, error, deed?.figures()])).toEqual([
+  expect(done.map(({ status, error, outcome }) => [status, error, outcome?.figures()])).toEqual([
     [529, 'too busy', undefined],
     [400, expect.stringContaining('x-toolshelf-mode is "nonsense"'), undefined],
   ])

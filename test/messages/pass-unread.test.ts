@@ -7,7 +7,7 @@ import { afterEach, expect, test } from 'vitest'
 import { createMessagesGateway } from '../../src/messages/gateway.ts'
 import { createMetrics } from '../../src/messages/metrics.ts'
 import { readSetting } from '../../src/messages/plan.ts'
-import { type Done, serve } from '../../src/messages/server.ts'
+import { type RequestRecord, serve } from '../../src/messages/server.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
 import { rankers } from '../../src/rankers/rankers.ts'
 
@@ -36,8 +36,8 @@ async function post(path: string, body: string) {
     keep: [],
     notify: () => {},
   })
-  let onDone: (done: Done) => void = () => {}
-  const record = new Promise<Done>((resolve) => {
+  let onDone: (done: RequestRecord) => void = () => {}
+  const record = new Promise<RequestRecord>((resolve) => {
     onDone = resolve
   })
   const setting = readSetting('pass')!
@@ -69,7 +69,7 @@ test.each(['/v1/messages', '/v1/messages/count_tokens'])(
       path,
       status: 200,
       model: 'some-model',
-      deed: { mode: 'pass', toolsGiven: 2 },
+      outcome: { mode: 'pass', toolsGiven: 2 },
     })
   },
 )
@@ -77,7 +77,7 @@ test.each(['/v1/messages', '/v1/messages/count_tokens'])(
 test('what cannot be read is the upstream’s to judge', async () => {
   const { answer, seen, done } = await post('/v1/messages', '{"model": ')
   expect({ answer, seen }).toEqual({ answer: '{"from":"upstream"}', seen: '{"model": ' })
-  expect(done).toMatchObject({ status: 200, model: undefined, deed: { mode: 'pass', toolsGiven: 0 } })
+  expect(done).toMatchObject({ status: 200, model: undefined, outcome: { mode: 'pass', toolsGiven: 0 } })
 })
 
 test('a compressed body is passed on as it is', async () => {

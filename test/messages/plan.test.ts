@@ -1,11 +1,11 @@
 // What is done with a request, decided from facts alone.
 import { describe, expect, it } from 'vitest'
-import { decide, type Facts, readSetting } from '../../src/messages/plan.ts'
+import { type PlanFacts, planRequest, readSetting } from '../../src/messages/plan.ts'
 
 const many = { deferrable: 300, reachesShare: true, isRestored: false, exceeded: undefined }
 const few = { deferrable: 3, reachesShare: false, isRestored: false, exceeded: undefined }
 
-const facts = (mode: string, more: Partial<Facts> = {}): Facts => ({
+const facts = (mode: string, more: Partial<PlanFacts> = {}): PlanFacts => ({
   setting: readSetting(mode)!,
   wire: { wire: 'append', why: 'it is old' },
   isPassable: true,
@@ -15,7 +15,7 @@ const facts = (mode: string, more: Partial<Facts> = {}): Facts => ({
 })
 
 describe('the decision', () => {
-  it.each<[string, Facts, string, string]>([
+  it.each<[string, PlanFacts, string, string]>([
     ['pass', facts('pass'), 'pass', 'asked for'],
     ['off', facts('off'), 'off', 'switched off'],
     [
@@ -77,6 +77,6 @@ describe('the decision', () => {
       'the tools are few',
     ],
   ])('%s', (_, given, mode, why) => {
-    expect(decide(given)).toMatchObject({ mode, why })
+    expect(planRequest(given)).toMatchObject({ mode, why })
   })
 })

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { blocksOf } from '../../src/core/oracle/turns.ts'
 import { type Fields, textOf } from '../../src/lib/json.ts'
 import { carriedBy, carry, codeNames, withoutCarried } from '../../src/messages/shelve/carry.ts'
-import { createMemory } from '../../src/messages/shelve/memory.ts'
+import { createSearchMemory } from '../../src/messages/shelve/memory.ts'
 import { restore } from '../../src/messages/shelve/restore.ts'
 import type { MessagesRequest, StreamEvent, Upstream, UpstreamWire } from '../../src/messages/types.ts'
 import { assistant, type Json, refusal, result, text, tool, use, user } from '../oracle/requests.ts'
@@ -142,7 +142,7 @@ test('a reply that says nothing is left out, unless it is the last message', () 
 })
 
 test('what is remembered of a reply does not depend on thoughts, breakpoints or spelling', () => {
-  const memory = createMemory()
+  const memory = createSearchMemory()
   const thought = { type: 'thinking', thinking: 'Hm.', signature: 's' }
   const start = { role: 'user', content: 'hi' }
   memory.remember('me', [start, assistant(thought, text('Well.'))], [find(1, 'mail_send')])

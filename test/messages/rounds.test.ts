@@ -2,12 +2,12 @@
 import { expect, test } from 'vitest'
 import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/json.ts'
 import type { Wait } from '../../src/messages/sampling.ts'
-import type { Answer, MessagesRequest } from '../../src/messages/types.ts'
+import type { HttpAnswer, MessagesRequest } from '../../src/messages/types.ts'
 import { assistant, deferred, refusal, result, text, tool, use, user } from '../oracle/requests.ts'
 import { ask } from './support/gateways.ts'
 import { modelOf, namesIn, replyOf, searching, type Turn } from './support/played-model.ts'
 
-const busy = (headers: Answer['headers'], status = 529): Turn => ({
+const busy = (headers: HttpAnswer['headers'], status = 529): Turn => ({
   refused: { status, headers, body: '{"type":"error","error":{"type":"overloaded_error","message":"busy"}}' },
 })
 

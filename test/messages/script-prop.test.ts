@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { visibleTools } from '../../src/core/oracle/index.ts'
 import type { Fields, MessagesRequest } from '../../src/messages/types.ts'
 import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
-import { callTool } from '../../src/messages/wire/call-tool.ts'
+import { callToolDefinition } from '../../src/messages/wire/call-tool.ts'
 import { deferred, reference, tool, user } from '../oracle/requests.ts'
 import { answered, ask, lines, messageFrom, play } from './script-talk.ts'
 
@@ -59,7 +59,7 @@ function toolsOf({ search, hasBridge, immediate }: Talk): Fields[] {
   return [
     ...first,
     ...(search ? [tool(search)] : []),
-    ...(hasBridge ? [callTool] : []),
+    ...(hasBridge ? [callToolDefinition] : []),
     ...late.map((name) => deferred(name)),
   ]
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Fields, MessagesRequest } from '../../src/messages/types.ts'
 import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
-import { callTool } from '../../src/messages/wire/call-tool.ts'
+import { callToolDefinition } from '../../src/messages/wire/call-tool.ts'
 import { assistant, deferred, found, result, search, text, tool, use, user } from '../oracle/requests.ts'
 import { always, ask, call, finding, lines, messageFrom, play, recorder, talk } from './script-talk.ts'
 
@@ -160,7 +160,7 @@ describe('search tools', () => {
 })
 
 describe('the bridge', () => {
-  const tools = [toolSearch, callTool as Fields]
+  const tools = [toolSearch, callToolDefinition as Fields]
   const describing = (name: string) =>
     name === 'ToolSearch'
       ? `Call them with CallTool. Their definitions:\n${JSON.stringify(tool(ISSUE))}`
@@ -173,7 +173,7 @@ describe('the bridge', () => {
       [`CallTool {"name":"${ISSUE}","arguments":{"title":"x"}}`],
       [`Filed.\n${OFFLINE_NOTE}`],
     ])
-    expect(seen.map(({ deed }) => deed)).toEqual([
+    expect(seen.map(({ action }) => action)).toEqual([
       'calls ToolSearch',
       'calls CallTool',
       'says its piece (end_turn)',

@@ -4,8 +4,8 @@ import { createCollector } from '../../src/core/reply.ts'
 import type { Fields, Headers, MessagesRequest, StreamEvent, Upstream } from '../../src/messages/types.ts'
 import {
   createScriptUpstream,
+  type ObservedRequest,
   type ScriptUpstreamOptions,
-  type Seen,
 } from '../../src/messages/upstream/script.ts'
 import { readScript } from '../../src/messages/upstream/script-file.ts'
 import { reference, result } from '../oracle/requests.ts'
@@ -87,7 +87,7 @@ export function answered(request: MessagesRequest, content: readonly Fields[], r
   return { ...request, messages }
 }
 
-export function recorder(): { seen: Seen[]; onRequest: (seen: Seen) => void } {
-  const seen: Seen[] = []
+export function recorder(): { seen: ObservedRequest[]; onRequest: (seen: ObservedRequest) => void } {
+  const seen: ObservedRequest[] = []
   return { seen, onRequest: (one) => seen.push(one) }
 }

@@ -271,13 +271,13 @@ describe('as the API', () => {
       status: 400,
       body: expect.stringContaining(fault),
     })
-    expect(seen).toMatchObject([{ request, deed: 'refuses the request', refused: fault }])
+    expect(seen).toMatchObject([{ request, action: 'refuses the request', refused: fault }])
   })
 
   test('it tells what it saw and did', async () => {
     const { seen, onRequest } = recorder()
     await talk(play(always({ call: 'Read' }), { onRequest }), ask('go', [read, deferred('Later')]))
-    expect(seen.map(({ visible, deed }) => [visible, deed])).toEqual([
+    expect(seen.map(({ visible, action }) => [visible, action])).toEqual([
       [['Read'], 'calls Read'],
       [['Read'], 'says its piece (end_turn)'],
     ])

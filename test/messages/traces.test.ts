@@ -4,14 +4,14 @@ import { expect, test } from 'vitest'
 import { type Fields, fieldsOf } from '../../src/lib/json.ts'
 import type { MessagesRequest } from '../../src/messages/types.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
-import type { Seen } from '../../src/messages/upstream/script.ts'
+import type { ObservedRequest } from '../../src/messages/upstream/script.ts'
 import { assistant, deferred, result, text, tool, user } from '../oracle/requests.ts'
 import { always, play } from './script-talk.ts'
 import { ask, COUNT, count, expose, hosted, post, type Reply, reply, start } from './support/gateways.ts'
 
 /** A gateway in front of an old API over HTTP, to which requests can be passed on. */
 async function inFrontOfOld(script: object, mode: string) {
-  const seen: Seen[] = []
+  const seen: ObservedRequest[] = []
   const old = await expose(play({ ...script, api: 'old' }, { onRequest: (one) => seen.push(one) }))
   const gateway = await start(createMessagesUpstream({ url: new URL(old.url) }), { mode })
   return { ...gateway, seen }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { readQuery } from '../../src/search/query-words.ts'
 import { editDistance } from '../../src/search/repair.ts'
 import { stem } from '../../src/search/stem.ts'
-import { wordsOf } from '../../src/search/words.ts'
+import { splitWords } from '../../src/search/words.ts'
 
 describe('words of a text', () => {
   test.each([
@@ -25,13 +25,13 @@ describe('words of a text', () => {
     ['', []],
     ['?! --', []],
   ])('S14 %s', (text, words) => {
-    expect(wordsOf(text)).toEqual(words)
+    expect(splitWords(text)).toEqual(words)
   })
 
   test('S14 no text throws, and words are lower case without separators', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => {
-        for (const word of wordsOf(text)) expect(word).not.toMatch(/[\s_\-./A-Z]|^$/)
+        for (const word of splitWords(text)) expect(word).not.toMatch(/[\s_\-./A-Z]|^$/)
       }),
     )
   })

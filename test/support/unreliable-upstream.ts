@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import fc from 'fast-check'
 import { readingOf } from '../../src/core/oracle/size.ts'
 import { fieldsOf } from '../../src/lib/json.ts'
-import type { Call, Fields, StreamEvent, Upstream } from '../../src/messages/types.ts'
+import type { Fields, StreamEvent, Upstream, UpstreamCall } from '../../src/messages/types.ts'
 import { OUTPUT } from './exact-usage.ts'
 
 /** What becomes of a sampling. One that waits has begun to speak, and goes on only if the client leaves. */
@@ -67,7 +67,7 @@ async function* billed(
   events: AsyncIterable<StreamEvent>,
   bill: Bill,
   bills: Bill[],
-  { signal }: Call,
+  { signal }: UpstreamCall,
 ): AsyncGenerator<StreamEvent> {
   const { kind } = bill.fate
   for await (const event of events) {

@@ -7,7 +7,7 @@ import { matchesAny } from '../../lib/index.ts'
 import { type Access, isWithin, resolvePath } from '../accesses.ts'
 import { globExpression } from '../tools/index.ts'
 import type { ParsedRule } from './rules.ts'
-import { programOf, type ShellReading, type SimpleCommand } from './shell.ts'
+import { programName, type ShellReading, type SimpleCommand } from './shell.ts'
 
 /** A call as rules see it. */
 export type SeenCall = {
@@ -130,7 +130,7 @@ function accessesOf({ tool }: ParsedRule, call: SeenCall): readonly Access[] {
 function forbidsCommand(pattern: string, { commands, suspects }: ShellReading): boolean {
   return [...commands, ...suspects].some(({ words }) => {
     const [program = '', ...rest] = words
-    return [program, programOf(program)].some((name) => matchesText(pattern, [name, ...rest].join(' ')))
+    return [program, programName(program)].some((name) => matchesText(pattern, [name, ...rest].join(' ')))
   })
 }
 

@@ -7,7 +7,7 @@ import { fieldsOf, textOf } from '../../lib/index.ts'
 import { type Access, accessTo } from '../accesses.ts'
 import type { FileChange } from '../diff.ts'
 import { shellPath } from '../tools/index.ts'
-import type { Permission, PermissionRequest, Verdict } from '../types.ts'
+import type { Permission, PermissionRequest, PermissionVerdict } from '../types.ts'
 import { forbids, forbidsPath, isAllowedBy, type RuleFolders, type SeenCall } from './match.ts'
 import { type ParsedRule, type PermissionRule, parseRule, type RuleScope } from './rules.ts'
 import { readShell, type ShellReading } from './shell.ts'
@@ -88,14 +88,14 @@ export function createPermissions(options: PermissionsOptions): Permissions {
     if (!rules.some((one) => isSame(one, parsed))) rules = [...rules, parsed]
   }
   const judge = (call: SeenCall, isHarmless: boolean) => judgeBy(rules, call, folders, isHarmless)
-  const allowed = (call: SeenCall): Verdict => {
+  const allowed = (call: SeenCall): PermissionVerdict => {
     const hiding = rules.filter(({ effect, tool }) => effect !== 'allow' && tool === 'Read')
     if (hiding.length === 0 || !call.accesses.some(({ isRecursive }) => isRecursive)) return true
     const isHidden = (path: string) =>
       hiding.some((rule) => forbidsPath(rule, { path, asked: path, isRecursive: false }, folders))
     return { isHidden }
   }
-  const permission = async (request: PermissionRequest): Promise<Verdict> => {
+  const permission = async (request: PermissionRequest): Promise<PermissionVerdict> => {
     const call = await seen(request, options.directory, shell)
     const judged = judge(call, request.isHarmless)
     if (judged.effect === 'allow') return allowed(call)

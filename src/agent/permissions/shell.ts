@@ -59,7 +59,7 @@ const MOST_READINGS = 300
 /** Reads a command line as bash would. Less is certain where another shell runs it. Never throws. */
 export function readShell(text: string, shell = 'bash'): ShellReading {
   const reading = inside(parseShell(text), { left: MOST_READINGS })
-  return isReadAsBash(programOf(shell), text) ? reading : { ...reading, isCertain: false }
+  return isReadAsBash(programName(shell), text) ? reading : { ...reading, isCertain: false }
 }
 
 /** Only bash knows `$'…'`: for others the quote begins one character later and ends elsewhere. */
@@ -118,7 +118,7 @@ type Started = {
 /** What a simple command starts beside itself. */
 function startedBy({ words }: SimpleCommand): Started {
   const [first = '', ...rest] = words
-  const program = programOf(first)
+  const program = programName(first)
   if (program === 'eval' || program === 'trap')
     return { isCertain: false, script: program === 'eval' ? rest.join(' ') : (rest[0] ?? '') }
   if (EVALUATING.has(program)) return { isCertain: false }
@@ -129,7 +129,7 @@ function startedBy({ words }: SimpleCommand): Started {
   return { isCertain: !words.some(mayBeEvaluated) }
 }
 
-export function programOf(word: string): string {
+export function programName(word: string): string {
   return word.slice(word.lastIndexOf('/') + 1)
 }
 

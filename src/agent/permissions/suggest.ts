@@ -1,7 +1,7 @@
 // The rules that would have allowed a call, for a person who does not want to be asked again.
 import { dirname } from 'node:path'
 import { type RuleFolders, type SeenCall, shortPath } from './match.ts'
-import { programOf } from './shell.ts'
+import { programName } from './shell.ts'
 
 const MOST_COMMANDS = 5
 const LONGEST = 200
@@ -29,6 +29,6 @@ function commandRules({ shell, accesses }: SeenCall): string[] {
   if (!shell?.isCertain || accesses.some(({ kind, isInside }) => kind === 'write' || !isInside)) return []
   const texts = [...new Set(shell.commands.map(({ words }) => words.join(' ')))]
   const isPlain = texts.every((text) => !/[*\p{Cc}]/u.test(text) && text.length <= LONGEST)
-  const isNamed = shell.commands.every(({ words }) => programOf(words[0] ?? '') !== '')
+  const isNamed = shell.commands.every(({ words }) => programName(words[0] ?? '') !== '')
   return isPlain && isNamed && texts.length <= MOST_COMMANDS ? texts.map((text) => `Bash(${text})`) : []
 }

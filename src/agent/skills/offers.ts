@@ -15,10 +15,10 @@ const LONGEST_LINE = 240
 type Told = { readonly name: string; readonly description: string }
 
 export function offerText(skills: readonly Told[]): string {
-  return reminder(`${OFFER}\n${linesOf(skills)}`)
+  return reminder(`${OFFER}\n${skillLines(skills)}`)
 }
 
-export function linesOf(skills: readonly Told[]): string {
+export function skillLines(skills: readonly Told[]): string {
   return skills.map(({ name, description }) => `- ${name}: ${oneLine(description, LONGEST_LINE)}`).join('\n')
 }
 

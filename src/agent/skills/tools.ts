@@ -3,7 +3,7 @@
 import type { Content, Rank, Shelf } from '../../core/index.ts'
 import { closestNames, cut, oneLine, textOf } from '../../lib/index.ts'
 import type { AgentTool } from '../types.ts'
-import { DISCOVER, linesOf } from './offers.ts'
+import { DISCOVER, skillLines } from './offers.ts'
 import { type FoundThing, searchBoth } from './search.ts'
 import type { Skill } from './types.ts'
 
@@ -47,7 +47,7 @@ export function discoverTool({ whole, shelf, rank, discover }: SkillSource): Age
       const byName = new Map(skills.map((skill) => [skill.name, skill]))
       const fits = found.flatMap(({ name }) => byName.get(name) ?? [])
       discover(fits)
-      const about = fits.length > 0 ? linesOf(fits) : nothing(asked, skills)
+      const about = fits.length > 0 ? skillLines(fits) : nothing(asked, skills)
       return [about, ...aboutTools(both.found)].join('\n\n')
     },
   }

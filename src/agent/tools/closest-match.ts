@@ -1,10 +1,10 @@
 // Where in a file a text most likely stands that is not there exactly: the place whose lines differ least.
 
-export type Place = { readonly line: number; readonly text: string }
+export type ClosestMatch = { readonly line: number; readonly text: string }
 
 const MOST_SHOWN = 20
 
-export function closestMatch(text: string, wanted: string): Place | undefined {
+export function closestMatch(text: string, wanted: string): ClosestMatch | undefined {
   const lines = text.split('\n')
   const asked = wanted.replace(/^\n+|\n+$/g, '').split('\n')
   const scores = scoresOf(lines, asked)

@@ -73,7 +73,7 @@ export function createFiles(directory: string): Files {
         throw new Error(
           `${shown(path)} has changed since it was read. Read it again, then repeat the change.`,
         )
-      return textIn(bytes, shown(path))
+      return decodeText(bytes, shown(path))
     },
     async write(path, text) {
       await mkdir(dirname(path), { recursive: true })
@@ -97,7 +97,7 @@ export async function exists(path: string): Promise<boolean> {
 }
 
 /** Text that can be written back as it was. */
-export function textIn(bytes: Buffer, name: string): string {
+export function decodeText(bytes: Buffer, name: string): string {
   if (isBinary(bytes))
     throw new Error(
       `${name} is not text in UTF-8 (${bytes.length} bytes). Look at it with Bash, e.g. file or xxd.`,

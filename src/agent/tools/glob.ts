@@ -2,9 +2,9 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { realPathOf, resolvePath } from '../accesses.ts'
-import type { AgentTool, Input } from '../types.ts'
+import type { AgentTool, ToolInput } from '../types.ts'
 import { type Files, missing } from './files.ts'
-import { globMatcher, walk } from './walk.ts'
+import { globMatcher, walkFiles } from './walk.ts'
 
 const MOST_FILES = 200
 
@@ -28,7 +28,7 @@ export function globTool(files: Files): AgentTool {
       const { folder, rest } = folderOf(input, files)
       const found = await stat(folder).catch(() => undefined)
       if (!found?.isDirectory()) throw new Error(await missing(folder, files.shown, 'folder'))
-      const { files: all, isCut } = await walk(folder, signal, String(pattern))
+      const { files: all, isCut } = await walkFiles(folder, signal, String(pattern))
       const fits = globMatcher(rest)
       // A link on the way to the folder must not show what rules hide in it.
       const real = await realPathOf(folder)
@@ -50,7 +50,7 @@ export function globTool(files: Files): AgentTool {
 }
 
 /** Where the search begins, and the pattern below it. */
-function folderOf({ pattern, path = '.' }: Input, files: Files): { folder: string; rest: string } {
+function folderOf({ pattern, path = '.' }: ToolInput, files: Files): { folder: string; rest: string } {
   const { fixed, rest } = splitPattern(String(pattern))
   return { folder: resolvePath(files.resolve(path), fixed), rest }
 }

@@ -6,7 +6,7 @@ import { isWithin, linkTarget, realPathOf } from '../accesses.ts'
 import type { AgentTool } from '../types.ts'
 import { type Files, isBinary, missing } from './files.ts'
 import { TOO_MANY } from './glob.ts'
-import { globMatcher, walk } from './walk.ts'
+import { globMatcher, walkFiles } from './walk.ts'
 
 const MOST_MATCHES = 200
 const MOST_CHARACTERS = 40_000
@@ -86,7 +86,7 @@ async function candidates(place: string, files: Files, signal: AbortSignal, glob
   const found = await stat(place).catch(() => undefined)
   if (!found) throw new Error(await missing(place, files.shown))
   if (!found.isDirectory()) return { folder: dirname(place), names: [basename(place)], isCut: false }
-  const { files: all, isCut } = await walk(place, signal, glob === undefined ? '' : String(glob))
+  const { files: all, isCut } = await walkFiles(place, signal, glob === undefined ? '' : String(glob))
   return { folder: place, names: glob === undefined ? all : all.filter(globMatcher(String(glob))), isCut }
 }
 

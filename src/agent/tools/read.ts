@@ -1,7 +1,7 @@
 // The tool `Read`: a file's lines with their numbers, or an image as an image.
 import type { Content } from '../../core/index.ts'
 import type { AgentTool } from '../types.ts'
-import { type Files, textIn } from './files.ts'
+import { decodeText, type Files } from './files.ts'
 import { imageBlock } from './image.ts'
 
 const MOST_LINES = 2000
@@ -33,7 +33,7 @@ export function readTool(files: Files): AgentTool {
         const file = files.resolve(path)
         const bytes = await files.read(file)
         const image = imageBlock(bytes, files.shown(file))
-        return image ? [image] : page(textIn(bytes, files.shown(file)), Number(offset), Number(limit))
+        return image ? [image] : page(decodeText(bytes, files.shown(file)), Number(offset), Number(limit))
       }),
   }
 }

@@ -10,7 +10,7 @@ const MOST_ENTRIES = 200_000
 export type Walked = { readonly files: readonly string[]; readonly isCut: boolean }
 
 /** Paths from `root`, in the order of their names; links to folders are not followed. */
-export async function walk(root: string, signal: AbortSignal, pattern = ''): Promise<Walked> {
+export async function walkFiles(root: string, signal: AbortSignal, pattern = ''): Promise<Walked> {
   const ignored = new Set(IGNORED.filter((name) => !pattern.includes(name)))
   const files: string[] = []
   const folders = ['']

@@ -1,6 +1,6 @@
 // The tools `Write` and `Edit`. A file that nobody looked at, or that changed since, is never overwritten.
 import { fileChange } from '../diff.ts'
-import type { AgentTool, Input } from '../types.ts'
+import type { AgentTool, ToolInput } from '../types.ts'
 import { closestMatch } from './closest-match.ts'
 import { exists, type Files } from './files.ts'
 
@@ -69,7 +69,7 @@ export function editTool(files: Files): AgentTool {
 }
 
 /** The text of the file with the change made. Throws an error that says why it cannot be made. */
-async function edited(input: Input, files: Files) {
+async function edited(input: ToolInput, files: Files) {
   const file = files.resolve(input.path)
   const before = await files.fresh(file)
   const [old, next] = inLineEndings(before, String(input.old), String(input.new))

@@ -1,5 +1,5 @@
 // Which tools stay loaded: those that most of the last sessions called, while that costs less than searching for them.
-import type { LearnedPin, ToolUsed, Usage } from './types.ts'
+import type { LearnedPin, ToolUsage, ToolUsed } from './types.ts'
 
 /** Older sessions are forgotten. */
 export const MOST_SESSIONS = 10
@@ -7,7 +7,7 @@ const LEAST_SESSIONS = 3
 const LEAST_SHARE = 0.6
 
 /** The same history gives the same pins. Being pinned changes no count: a call counts, however its tool came there. */
-export function learnedPins({ sessions, forgotten }: Usage): LearnedPin[] {
+export function learnedPins({ sessions, forgotten }: ToolUsage): LearnedPin[] {
   const last = sessions.slice(-MOST_SESSIONS)
   if (last.length < LEAST_SESSIONS) return []
   const turns = average(last.map((session) => session.turns))
@@ -26,7 +26,7 @@ export function learnedPins({ sessions, forgotten }: Usage): LearnedPin[] {
 }
 
 /** Each tool as the last session that called it knew it. */
-function newestOf(sessions: Usage['sessions']): Map<string, ToolUsed> {
+function newestOf(sessions: ToolUsage['sessions']): Map<string, ToolUsed> {
   return new Map(sessions.flatMap(({ tools }) => tools.map((used) => [used.tool, used])))
 }
 

@@ -2,7 +2,7 @@
 import { cleanQuery } from '../../core/calls/index.ts'
 import type { PoolTool, Rank } from '../../core/index.ts'
 import { rankers } from '../../rankers/index.ts'
-import { FILLER_WORDS, STOP_WORDS, wordsOf } from '../../search/index.ts'
+import { FILLER_WORDS, STOP_WORDS, splitWords } from '../../search/index.ts'
 
 /** On the scale of `hybrid`: nine in ten right answers to real tasks score more, small talk about tools mostly less. */
 const LEAST_SCORE = 5
@@ -26,6 +26,6 @@ export async function relevantTools(
 }
 
 function tellingWords(text: string): number {
-  const words = wordsOf(text).filter((word) => /\p{L}/u.test(word))
+  const words = splitWords(text).filter((word) => /\p{L}/u.test(word))
   return new Set(words.filter((word) => !STOP_WORDS.has(word) && !FILLER_WORDS.has(word))).size
 }

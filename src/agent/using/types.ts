@@ -68,7 +68,7 @@ export type ToolUsed = {
   readonly tokens: number
 }
 
-export type Usage = {
+export type ToolUsage = {
   /** Newest last. */
   readonly sessions: readonly SessionUse[]
   readonly forgotten: readonly string[]

@@ -4,17 +4,17 @@ import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } 
 import { dirname } from 'node:path'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
 import { MOST_SESSIONS } from './pins.ts'
-import type { SessionUse, ToolUsed, Usage } from './types.ts'
+import type { SessionUse, ToolUsage, ToolUsed } from './types.ts'
 
 const VERSION = 1
 const MOST_BYTES = 2_000_000
 const MOST_TOOLS = 200
 const MOST_FORGOTTEN = 500
-const NOTHING: Usage = { sessions: [], forgotten: [] }
+const NOTHING: ToolUsage = { sessions: [], forgotten: [] }
 
 export type UsageFile = {
-  readonly read: () => Usage
-  readonly change: (change: (usage: Usage) => Usage) => void
+  readonly read: () => ToolUsage
+  readonly change: (change: (usage: ToolUsage) => ToolUsage) => void
 }
 
 export function usageFile(file: string, notify: (message: string) => void): UsageFile {
@@ -38,7 +38,7 @@ export function usageFile(file: string, notify: (message: string) => void): Usag
   }
 }
 
-function readUsage(file: string): Usage {
+function readUsage(file: string): ToolUsage {
   const size = statSync(file, { throwIfNoEntry: false })?.size
   if (size === undefined) return NOTHING
   if (size > MOST_BYTES) throw new Error(`it has ${size} bytes, more than ${MOST_BYTES}`)
@@ -71,7 +71,7 @@ function count(value: unknown): number {
   return typeof value === 'number' && value > 0 && Number.isFinite(value) ? value : 0
 }
 
-function bounded({ sessions, forgotten }: Usage): Usage {
+function bounded({ sessions, forgotten }: ToolUsage): ToolUsage {
   return {
     sessions: sessions
       .slice(-MOST_SESSIONS)

@@ -6,7 +6,7 @@ import { splitName } from '../../lib/index.ts'
 import { learnedPins } from './pins.ts'
 import { relevantTools } from './relevant-tools.ts'
 import { sessionUse } from './session-use.ts'
-import type { LearnedPin, ServerLike, Usage, Using, UsingOptions } from './types.ts'
+import type { LearnedPin, ServerLike, ToolUsage, Using, UsingOptions } from './types.ts'
 import { usageFile } from './usage-file.ts'
 
 export type UsingParts = {
@@ -27,11 +27,11 @@ export function createUsing({ shelf, options: given, folder, notify, rank }: Usi
   const file = usageFile(join(folder, 'usage.json'), notify)
   let options = given
   let reminded: readonly string[] = []
-  let usage: Usage = options.learn ? file.read() : { sessions: [], forgotten: [] }
+  let usage: ToolUsage = options.learn ? file.read() : { sessions: [], forgotten: [] }
   let isClosed = false
   /** Forgotten tools leave the list at once; nothing joins it within a session. */
   let pins = learnedPins(usage)
-  const change = (next: (usage: Usage) => Usage) => {
+  const change = (next: (usage: ToolUsage) => ToolUsage) => {
     if (!options.learn) return
     file.change((saved) => {
       usage = next(saved)

@@ -1,5 +1,5 @@
 // One turn as it goes on: what was said and called, in order, and what happens now.
-import type { AgentEvent, Usage } from '../../agent/index.ts'
+import type { AgentEvent, TokenUsage } from '../../agent/index.ts'
 import { addUsage, noUsage } from '../../agent/index.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
@@ -19,7 +19,7 @@ export type Turn = {
   readonly notices: readonly string[]
   /** When the model is asked again, after a failure. */
   readonly again: { readonly at: number; readonly attempt: number; readonly attempts: number } | undefined
-  readonly usage: Usage
+  readonly usage: TokenUsage
   /** Moved on by the time that questions took. */
   readonly began: number
   /** Since when a question stands. */
@@ -95,7 +95,7 @@ function withoutSpeech(parts: readonly Part[]): Part[] {
 }
 
 /** What was said has been heard; only where calls stand in between is it put in order anew. */
-function replied(turn: Turn, content: readonly Message[], usage: Usage): Turn {
+function replied(turn: Turn, content: readonly Message[], usage: TokenUsage): Turn {
   const heard = turn.parts.map((part) => (isSpeech(part) ? { ...part, isOpen: false } : part))
   const isMixed = content.findLastIndex(({ type }) => type === 'text') > content.findIndex(isCall)
   const isInOrder = turn.isBegun || !content.some(isCall) || !isMixed

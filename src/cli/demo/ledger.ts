@@ -1,6 +1,6 @@
 // The demo's book: what each turn cost with Toolshelf and would have cost without, from the requests that were really sent.
 
-import type { AgentEvent, Usage } from '../../agent/index.ts'
+import type { AgentEvent, TokenUsage } from '../../agent/index.ts'
 import { type AgentMeter, createAgentMeter, isPreload } from '../../agent/index.ts'
 import {
   addFigures,
@@ -64,7 +64,7 @@ type Page = { -readonly [Field in Exclude<keyof LedgerTurn, keyof Figures>]: Led
 export function createLedger({ shelf, prices, model, isScript }: LedgerOptions): Ledger {
   const pages: Page[] = []
   const cache = createPrefixCache()
-  const bill = isScript ? (request: object, usage: Usage) => cache.bill(request, usage) : undefined
+  const bill = isScript ? (request: object, usage: TokenUsage) => cache.bill(request, usage) : undefined
   const known = () => new Set(pages.flatMap(({ loaded }) => loaded))
   const isPriced = priceOf(model, prices) !== undefined
 
@@ -135,7 +135,7 @@ function createPrefixCache() {
       last = segments
       return check?.extends ?? true
     },
-    bill(_request: object, { input, cached, output }: Usage): BilledTokens {
+    bill(_request: object, { input, cached, output }: TokenUsage): BilledTokens {
       const cacheRead = Math.round((input + cached) * share)
       return { input: 0, cacheRead, cacheWrite: input + cached - cacheRead, cacheWrite1h: 0, output }
     },

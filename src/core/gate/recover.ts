@@ -1,4 +1,5 @@
 // A back-end that turns out not to know references (G6): which errors say so, and what is done.
+import { parseBetas } from '../../lib/index.ts'
 import type { Prepared } from '../prepare.ts'
 import type { Store } from '../store.ts'
 import type { RequestLike } from '../types.ts'
@@ -13,7 +14,9 @@ export function learnRejection(
 ): boolean {
   const { settings } = store.host
   const spoke = sent.decision.open && usesReferences(sent.decision.wire)
-  const message = spoke ? rejection(error, betasIn(sent.headers))?.slice(0, 300) : undefined
+  const message = spoke
+    ? rejection(error, parseBetas(sent.headers['anthropic-beta']))?.slice(0, 300)
+    : undefined
   if (message === undefined) return false
   if (store.reject(backEndKey(settings.baseURL, model))) {
     settings.trace({ type: 'rejected', model, message })
@@ -33,10 +36,6 @@ function rejection(error: unknown, betas: readonly string[]): string | undefined
   if (knowsTheProtocol.test(message)) return undefined
   if (refusesBlocks.test(message)) return message
   return refusesBeta.test(message) && betas.length > 0 && namesOneOf(betas, message) ? message : undefined
-}
-
-function betasIn(headers: { readonly [name: string]: string }): string[] {
-  return (headers['anthropic-beta'] ?? '').split(',').filter((beta) => beta !== '')
 }
 
 const refusesBlocks = /tool_reference|defer_loading|tool_addition|tool_removal|tool_search_tool/i

@@ -2,13 +2,13 @@
 import { hash } from '../../lib/index.ts'
 import type { Settings } from '../options.ts'
 import type { Context } from '../state.ts'
+import { FEWEST_CHARACTERS_PER_TOKEN } from '../tokens.ts'
 import type { Measure, PoolTool, Shelving } from '../types.ts'
 
 /** Counts by pool content and model, shared by every conversation on the shelf. */
 export type Counts = Map<string, Promise<number | undefined>>
 
 const PREAMBLE = 500
-const CHARACTERS_PER_TOKEN = 2.5
 const MOST_COUNTS = 8
 
 export async function measure(context: Context): Promise<Measure> {
@@ -18,13 +18,13 @@ export async function measure(context: Context): Promise<Measure> {
     return { count: counted, method: 'counter', threshold: tokens, reached: counted >= tokens }
   }
   const count = charactersOf(context.shelving)
-  const threshold = Math.floor(tokens * CHARACTERS_PER_TOKEN)
+  const threshold = Math.floor(tokens * FEWEST_CHARACTERS_PER_TOKEN)
   return { count, method: 'estimate', threshold, reached: count >= threshold }
 }
 
 /** Whether the deferrable tools take so many per cent of the window, by an estimate. */
 export function reachesShare(shelving: Shelving, contextWindow: number, percent: number): boolean {
-  const threshold = Math.floor(Math.floor((contextWindow * percent) / 100) * CHARACTERS_PER_TOKEN)
+  const threshold = Math.floor(Math.floor((contextWindow * percent) / 100) * FEWEST_CHARACTERS_PER_TOKEN)
   let sum = 0
   for (const entry of shelving.deferred) {
     sum += charactersOfTool(entry)

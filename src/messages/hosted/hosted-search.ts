@@ -1,4 +1,4 @@
-// Hosted searches in one reply: a `server_tool_use` and its result, both of which the client sees and sends back.
+// Runs hosted searches within a reply. The client sees each as a `server_tool_use` with its result and sends both back.
 
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
@@ -22,7 +22,7 @@ export async function startHosted(
     return { type: 'tool_search_tool_result', tool_use_id: id, content: found }
   }
 
-  const opening = await Promise.all(unanswered(request.messages).map(run))
+  const opening = await Promise.all(unansweredSearches(request.messages).map(run))
   content.push(...opening)
   return {
     opening,
@@ -57,8 +57,8 @@ export async function startHosted(
 
 const SERVER = 'srvtoolu_'
 
-/** Searches that ran beside the client's calls: their results start the reply that comes after the client's (wire 28). */
-export function unanswered(messages: readonly Fields[]): SearchCall[] {
+/** Searches made together with client calls: their results open the reply that follows the client's results (wire 28). */
+export function unansweredSearches(messages: readonly Fields[]): SearchCall[] {
   const last = messages.findLastIndex(({ role }) => role === 'assistant')
   const blocks = blocksOf(messages[last]?.content)
   const answered = new Set(blocks.map(({ tool_use_id: id }) => id))

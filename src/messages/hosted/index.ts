@@ -1,4 +1,4 @@
-// The door of messages/hosted: what other folders use of it.
+// Exports of messages/hosted for other folders.
 
 export { startHosted } from './hosted-search.ts'
 export { type HostedRankers, plainSearchTool, type Variant, variantOf } from './tools.ts'

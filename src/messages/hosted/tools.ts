@@ -1,5 +1,5 @@
-// The API's own search tools, run here: what the model is told of them where the upstream does not know them, and
-// what a search finds, with the API's limits and its four error codes (wire 17–23).
+// Implements the API's hosted search tools in the gateway: their plain definitions for upstreams that lack them, and the
+// search itself with the API's limits and its four error codes (wire 17–23).
 import { createHash } from 'node:crypto'
 import type { PoolTool, Rank } from '../../core/index.ts'
 import { changeIn, isDeferred, nameOf } from '../../core/oracle/index.ts'
@@ -12,12 +12,12 @@ const TYPE = /^tool_search_tool_(regex|bm25)(?:_20251119)?$/
 
 export type Variant = 'regex' | 'bm25'
 
-/** Which of the two an entry of `tools` is; undefined for any other tool. */
+/** Which hosted search tool an entry of `tools` is; undefined for any other tool. */
 export function variantOf(tool: Fields): Variant | undefined {
   return TYPE.exec(textOf(tool.type))?.[1] as Variant | undefined
 }
 
-/** The names under which a request offers hosted searches, deferred ones included. */
+/** The names of a request's hosted search tools, deferred ones included. */
 export function hostedNames({ tools = [] }: MessagesRequest): ReadonlySet<string> {
   return new Set(tools.filter((tool) => variantOf(tool) !== undefined).map(nameOf))
 }
@@ -28,7 +28,7 @@ const LONGEST = { regex: 200, bm25: 500 }
 const MOST_CORPORA = 16
 const KEY = { regex: 'pattern', bm25: 'query' }
 
-/** A search tool as a plain one. */
+/** A hosted search tool as a plain tool definition. */
 export function plainSearchTool(variant: Variant): Fields {
   const about = {
     regex: 'A Python regular expression, matched without case, such as "get_.*_data" or "weather|forecast".',
@@ -99,7 +99,7 @@ function invalid(message: string): SearchContent {
 
 const corpora = createRecent<readonly PoolTool[]>(MOST_CORPORA)
 
-/** Deferred tools of the request, and those that were added by value; the same ones are the same list. */
+/** The request's deferred tools and those added by value. Returns the same list object for the same tools. */
 function corpusOf({ tools = [], messages }: MessagesRequest): readonly PoolTool[] {
   const added = messages.flatMap(addedByValue)
   const searchable = [...tools.filter((tool) => isDeferred(tool) && !variantOf(tool)), ...added]

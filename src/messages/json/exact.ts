@@ -1,12 +1,12 @@
-// JSON of values in which every number keeps its digits, also those that JavaScript cannot hold.
+// Parses and writes JSON so that every number keeps its digits, even those that JavaScript cannot represent.
 import { readValue } from './read.ts'
 import { skipSpace } from './scan.ts'
 import { jsonBytes } from './text.ts'
 
-/** Digits that a number of JavaScript may not hold exactly. */
+/** Numbers with this many digits may lose precision in JavaScript. */
 const LONG_NUMBER = /\d{16}/
 
-/** Parses JSON; objects near long numbers remember their text, for `stringifyExact`. Throws as JSON.parse does. */
+/** Parses JSON; objects that contain long numbers remember their text for `stringifyExact`. Throws as JSON.parse does. */
 export function parseExact(json: string): unknown {
   const value: unknown = JSON.parse(json)
   if (!LONG_NUMBER.test(json)) return value
@@ -14,15 +14,15 @@ export function parseExact(json: string): unknown {
   try {
     return readValue(bytes, skipSpace(bytes, 0), bytes.length)
   } catch {
-    // Valid JSON that only JSON.parse can read, such as a key named "__proto__".
+    // Valid JSON that the scanner does not support, such as a key named "__proto__".
     return value
   }
 }
 
-/** The JSON of a value, with the text of what was read and did not change. */
+/** Writes JSON, reusing the original text of unchanged objects. */
 export function stringifyExact(value: unknown): string {
   return Buffer.concat(jsonBytes(value)).toString('utf8')
 }
 
-/** For replies that are read and written again. */
+/** The exact codec, for replies that are parsed and written again. */
 export const exactJson = { parse: parseExact, stringify: stringifyExact }

@@ -1,7 +1,7 @@
-// The door of messages/json: what other folders use of it.
+// Exports of messages/json for other folders.
 
 export { exactJson, parseExact, stringifyExact } from './exact.ts'
-export { createListCache, type Item, type ListCache } from './lists.ts'
+export { createListCache, type ListCache, type ListItem } from './lists.ts'
 export { readValue } from './read.ts'
 export {
   DEEPEST,

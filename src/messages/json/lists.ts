@@ -1,51 +1,51 @@
-// Recognises lists that were read before. A client sends the same tools with every request, and the same messages with
-// a few more behind them: what has the same bytes is the same object again, and is neither parsed nor scanned.
+// Caches parsed lists. A client sends the same tools with every request, and the same messages plus a few new ones:
+// items with the same bytes are returned as the same objects, without scanning or parsing.
 import { hash } from 'node:crypto'
 import { endOfValue, isObjectAt, nextItem } from './scan.ts'
 
-/** An object of a list and the bytes it was read from, which are a copy of its own. */
-export type Item = { readonly value: object; readonly bytes: Buffer }
+/** A list item and its own copy of the bytes it was parsed from. */
+export type ListItem = { readonly value: object; readonly bytes: Buffer }
 
 type Entry = {
   readonly key: string
-  readonly items: readonly Item[]
-  /** The values as one list: the same object whenever the whole list is the same. */
+  readonly items: readonly ListItem[]
+  /** All values; the same array object whenever the whole list is the same. */
   readonly values: readonly object[]
   readonly size: number
 }
 
-/** A list that is known from its start on. */
+/** The cached start of a list. */
 export type Known = {
-  readonly items: readonly Item[]
-  /** The offset behind the last known item. */
+  readonly items: readonly ListItem[]
+  /** The offset after the last cached item. */
   readonly end: number
-  /** The list as it was read before, where all of it is known. */
+  /** The cached list, if all of it matches. */
   readonly whole: readonly object[] | undefined
 }
 
 export type ListCache = {
-  /** What is known of the list whose first item is at `first`. */
+  /** Looks up the list whose first item starts at `first`. */
   find(owner: string, bytes: Buffer, first: number): Known | undefined
-  /** Remembers a list; returns its values, as one object that stands for the list from now on. */
-  add(owner: string, items: readonly Item[]): readonly object[]
+  /** Caches a list and returns the array that represents it from now on. */
+  add(owner: string, items: readonly ListItem[]): readonly object[]
   readonly maxItemBytes: number
-  /** Bytes of all lists together. */
+  /** Size of all cached lists in bytes. */
   readonly size: number
 }
 
 export type ListCacheOptions = {
   readonly maxBytes: number
-  /** Bytes that an item may have: larger ones are not remembered, nor what follows them in their list. */
+  /** Maximum item size in bytes: a larger item and everything after it in the list is not cached. */
   readonly maxItemBytes: number
-  /** Items that a list may have lost at its end to be replaced by the next one that starts like it. */
+  /** How many items at the end may differ for a new list to replace a cached one. */
   readonly replaced: number
 }
 
-/** Lists that start with the same item. */
+/** Maximum cached lists that start with the same item. */
 const MOST_ALIKE = 8
 
 export function createListCache({ maxBytes, maxItemBytes, replaced }: ListCacheOptions): ListCache {
-  /** The least recently used first. */
+  /** Least recently used first. */
   const entries = new Set<Entry>()
   const alike = new Map<string, Entry[]>()
   let size = 0
@@ -107,16 +107,16 @@ function keyOf(owner: string, bytes: Buffer): string {
   return owner + hash('sha256', bytes, 'base64')
 }
 
-/** How many items of an entry a list starts with, and where they end in it. */
+/** How many items of an entry match the start of a list, and where they end in it. */
 type Match = { readonly entry: Entry | undefined; readonly count: number; readonly end: number }
 
-/** What was compared for another entry that starts with the same items is not compared again. */
+/** Skips the comparison of items that another entry shares and that already matched. */
 function matchOf(entry: Entry, bytes: Buffer, first: number, other: Match): Match {
   const isAlike = other.entry?.items[other.count - 1] === entry.items[other.count - 1]
   let { count, end } = isAlike && other.entry ? other : { count: 0, end: first }
   let start = count === 0 ? first : nextItem(bytes, end, false, ']')
   for (; start !== undefined && count < entry.items.length; count++) {
-    const { bytes: known } = entry.items[count] as Item
+    const { bytes: known } = entry.items[count] as ListItem
     if (!startsWith(bytes, start, known)) break
     end = start + known.length
     start = nextItem(bytes, end, false, ']')
@@ -129,15 +129,15 @@ function startsWith(bytes: Buffer, at: number, known: Buffer): boolean {
   return end <= bytes.length && bytes.compare(known, 0, known.length, at, end) === 0
 }
 
-/** A conversation that went on, perhaps with another mark on its last messages: the shorter one is of no use any more. */
-function isContinued({ items: old }: Entry, items: readonly Item[], replaced: number): boolean {
+/** Whether a list continues a cached conversation, perhaps with moved cache breakpoints; the old entry is then useless. */
+function isContinued({ items: old }: Entry, items: readonly ListItem[], replaced: number): boolean {
   const least = old.length - replaced
   if (replaced === 0 || least < 1 || items.length < old.length) return false
   for (let index = 0; index < least; index++) if (old[index] !== items[index]) return false
   return true
 }
 
-/** What an entry costs: its bytes, and about as much again for each object. */
-function sizeOf(items: readonly Item[]): number {
+/** Estimated memory of an entry: its bytes plus the parsed objects. */
+function sizeOf(items: readonly ListItem[]): number {
   return items.reduce((sum, { bytes }) => sum + bytes.length * 3 + 200, 0)
 }

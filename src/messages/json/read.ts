@@ -1,4 +1,4 @@
-// Parses JSON values from bytes and keeps the text of what is large or exact, so that it can be written back unchanged.
+// Parses JSON from bytes and keeps the source of large values and long numbers, so that they can be written unchanged.
 import {
   endOfValue,
   isListAt,
@@ -11,25 +11,25 @@ import {
 } from './scan.ts'
 import { keepText, keepUnchanged } from './text.ts'
 
-/** Values of fewer bytes are parsed as a whole. */
+/** Values with fewer bytes are parsed in one piece. */
 const LARGE = 4096
 
-/** Base64 from so many bytes on becomes a string only if somebody reads it. */
+/** Base64 of at least this many bytes is decoded to a string only when it is read. */
 const LAZY = 16_384
 
-/** Levels of a small value in which objects keep their own text. */
+/** How many levels deep objects of a small value keep their own text. */
 const EXACT_LEVELS = 8
 
-/** Digits that a number of JavaScript may not hold exactly. */
+/** Numbers with this many digits may lose precision in JavaScript. */
 const LONG_NUMBER = /\d{16}/
 
-/** Parses the value between two offsets. Throws what JSON.parse throws, or a ScanError. */
+/** Parses the value between two offsets. Throws a SyntaxError or a ScanError. */
 export function readValue(bytes: Buffer, start: number, end: number): unknown {
   if (end - start < LARGE) return readSmall(bytes, start, end, EXACT_LEVELS)
   return readLarge(bytes, start, end, largeValues(bytes, start, end, LARGE))
 }
 
-/** Numbers that JavaScript cannot hold survive changes around them, because each object near them keeps its own text. */
+/** Objects that contain long numbers keep their own text, so the digits survive changes elsewhere in the request. */
 function readSmall(bytes: Buffer, start: number, end: number, levels: number): unknown {
   const text = bytes.toString('utf8', start, end)
   const value: unknown = JSON.parse(text)
@@ -42,7 +42,7 @@ function readSmall(bytes: Buffer, start: number, end: number, levels: number): u
   return kept
 }
 
-/** The blocks of a message: some messages are divided, and their blocks go on as they are. */
+/** Keeps the text of a message's blocks, because some messages are split and their blocks sent unchanged. */
 function keepItems(value: object): void {
   for (const items of Object.values(value)) {
     if (!Array.isArray(items)) continue
@@ -50,7 +50,7 @@ function keepItems(value: object): void {
   }
 }
 
-/** `ends` holds where large values end: everything else is small and quickly looked at. */
+/** `ends` maps the start of each large value to its end; all other values are small. */
 function readLarge(bytes: Buffer, start: number, end: number, ends: ReadonlyMap<number, number>): unknown {
   if (end - start < LARGE) return readSmall(bytes, start, end, EXACT_LEVELS)
   if (!isObjectAt(bytes, start) && !isListAt(bytes, start))
@@ -91,7 +91,7 @@ function readObject(bytes: Buffer, start: number, endOf: EndOf, read: Read): obj
   return fields
 }
 
-/** Images and documents in base64: long, without escapes, and of no interest here. */
+/** Whether a string is a long base64 image or document without escapes, which the gateway never reads. */
 function isLazy(bytes: Buffer, key: string, start: number, end: number): boolean {
   if (key !== 'data' || end - start < LAZY || !isStringAt(bytes, start)) return false
   return !bytes.subarray(start, end).includes(BACKSLASH)

@@ -1,16 +1,16 @@
-// Finds where JSON values start and end in bytes, without parsing them. It checks structure only: whoever needs a value
-// parses the bytes of it, and JSON.parse refuses what is wrong inside.
+// Finds where JSON values start and end in bytes, without parsing them. Checks structure only: a caller that needs a
+// value runs JSON.parse on its bytes, which rejects invalid content.
 
-/** Arrays and objects inside each other; deeper values could be parsed, but neither walked nor written again. */
+/** Maximum nesting depth; deeper values could be parsed, but not walked or written again. */
 export const DEEPEST = 1000
 
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a]
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-/** Strings up to here are read byte by byte, which is faster than a native search for so few. */
+/** Strings up to this length are scanned byte by byte, which is faster than a native search. */
 const SHORT = 64
 
-/** The structure is not JSON, or not what the caller expects. Whoever catches it parses the whole text instead. */
+/** The structure is not JSON, or not what the caller expects. Callers fall back to JSON.parse on the whole text. */
 export class ScanError extends Error {}
 
 /** Values are nested more than DEEPEST levels deep. */
@@ -25,7 +25,7 @@ export function skipSpace(bytes: Buffer, at: number): number {
   return next
 }
 
-/** The offset behind the value that starts at `start`. */
+/** The offset after the value that starts at `start`. */
 export function endOfValue(bytes: Buffer, start: number): number {
   const first = bytes[start]
   if (first === QUOTE) return endOfString(bytes, start)
@@ -36,7 +36,7 @@ export function endOfValue(bytes: Buffer, start: number): number {
   return end
 }
 
-/** The offset behind the closing quote of the string that starts at `start`. */
+/** The offset after the closing quote of the string that starts at `start`. */
 export function endOfString(bytes: Buffer, start: number): number {
   let at = start + 1
   const stop = Math.min(bytes.length, at + SHORT)
@@ -67,7 +67,7 @@ function endOfContainer(bytes: Buffer, start: number): number {
   throw new ScanError(`the value at ${start} has no end`)
 }
 
-/** Where the values inside a container end that have at least `size` bytes, by where they start. One pass. */
+/** Maps start to end for all values of at least `size` bytes inside a container, in one pass. */
 export function largeValues(bytes: Buffer, start: number, end: number, size: number): Map<number, number> {
   const ends = new Map<number, number>()
   const open: number[] = []
@@ -98,8 +98,8 @@ export function isStringAt(bytes: Buffer, at: number): boolean {
 }
 
 /**
- * Where the next item of a list or object starts; undefined behind the last one. `at` is behind the opening bracket
- * or behind an item.
+ * The offset of the next item of a list or object; undefined after the last one. `at` is the offset after the opening
+ * bracket or after an item.
  */
 export function nextItem(bytes: Buffer, at: number, isFirst: boolean, close: ']' | '}'): number | undefined {
   const next = skipSpace(bytes, at)
@@ -112,7 +112,7 @@ export function nextItem(bytes: Buffer, at: number, isFirst: boolean, close: ']'
   return start
 }
 
-/** A member of an object: its key, and where its value starts. */
+/** An object member: its key and the offset of its value. */
 export function memberAt(bytes: Buffer, at: number): { key: string; value: number } {
   if (bytes[at] !== QUOTE) throw new ScanError(`no key at ${at}`)
   const end = endOfString(bytes, at)

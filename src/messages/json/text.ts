@@ -1,37 +1,37 @@
-// Remembers the JSON text that objects were read from, and writes values with it: what nobody changed goes out byte for
-// byte as it came in, numbers of any length included, and costs no serialisation.
+// Remembers the JSON text that objects were parsed from and reuses it when writing: unchanged values go out byte for
+// byte, including long numbers, without being serialised again.
 
-/** By object; the bytes are a JSON value that parses to it. */
+/** The JSON source of each object. */
 const texts = new WeakMap<object, Buffer>()
 
-/** JSON of objects that never change, written once. */
+/** Cached JSON of objects that never change. */
 const written = new WeakMap<object, Buffer>()
 
-/** Objects inside of others that were read from bytes: they do not change either. */
+/** Objects that never change and whose JSON may be cached. */
 const unchanging = new WeakSet<object>()
 
-/** Says that `value` was read from these bytes. Neither may change afterwards. */
+/** Records that `value` was parsed from `bytes`. Neither may change afterwards. */
 export function keepText(value: object, bytes: Buffer): void {
   texts.set(value, bytes)
 }
 
-/** Says that an object will not change, so that its JSON is written only once. */
+/** Records that an object will not change, so that it is serialised only once. */
 export function keepUnchanged(value: object): void {
   unchanging.add(value)
 }
 
-/** The bytes that an object was read from. */
-export function textOf(value: object): Buffer | undefined {
+/** The bytes that an object was parsed from. */
+export function sourceBytesOf(value: object): Buffer | undefined {
   return texts.get(value)
 }
 
-/** Parts of at least so many bytes are not copied. */
+/** Parts of at least this many bytes are not copied. */
 const LARGE = 65_536
 
-/** Containers below this level of a request hold no text of their own. */
+/** Containers below this depth have no recorded text. */
 const DEEPEST_TEXT = 8
 
-/** The JSON of a value as bytes, in one part or several. */
+/** Serialises a value to bytes, in one or more parts. */
 export function jsonBytes(value: unknown): Buffer[] {
   const parts: (string | Buffer)[] = []
   let pending = ''
@@ -80,7 +80,7 @@ function writeObject(fields: object, depth: number, add: Add): void {
   add(before === '{' ? '{}' : '}')
 }
 
-/** Definitions of tools are frozen, and the same objects in every request. */
+/** Serialises an unchanging object once; tool definitions are the same frozen objects in every request. */
 function unchangedJson(value: object): Buffer {
   let json = written.get(value)
   if (json === undefined) {
@@ -94,7 +94,7 @@ function unchangedJson(value: object): Buffer {
   return json
 }
 
-/** Small parts together, large ones as they are. */
+/** Joins small parts and leaves large ones alone. */
 function joined(parts: readonly (string | Buffer)[]): Buffer[] {
   const result: Buffer[] = []
   let run: (string | Buffer)[] = []
@@ -114,7 +114,7 @@ function joined(parts: readonly (string | Buffer)[]): Buffer[] {
   return result
 }
 
-/** The parts in one buffer, each copied once. */
+/** Copies the parts into one buffer. */
 function concatenated(parts: readonly (string | Buffer)[]): Buffer {
   const size = parts.reduce((sum, part) => sum + sizeOf(part), 0)
   const whole = Buffer.allocUnsafe(size)
@@ -131,7 +131,7 @@ function concatenated(parts: readonly (string | Buffer)[]): Buffer {
 
 const COMMA = 0x2c
 
-/** In bytes. */
+/** The size of a part in bytes. */
 function sizeOf(part: string | Buffer): number {
   if (typeof part !== 'string') return part.length
   return part === ',' ? 1 : Buffer.byteLength(part)

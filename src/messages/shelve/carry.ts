@@ -1,15 +1,15 @@
-// What a hidden search loaded, carried by the client itself: in the id of the call that follows it. The history alone
-// then tells what was loaded and where, to this process, to the next one and to every replica.
+// Encodes what a hidden search loaded in the id of the call that follows it. The client sends the id back, so any process
+// or replica can restore the search from the history alone.
 import { hash } from '../../lib/index.ts'
 
-/** A search that the client never saw: before which block of the reply it ran, what it loaded, how many it left out. */
-export type Search = { readonly at: number; readonly names: readonly string[]; readonly left: number }
+/** A search hidden from the client: the block index it ran before, the tools it loaded, and how many matches it left out. */
+export type HiddenSearch = { readonly at: number; readonly names: readonly string[]; readonly left: number }
 
 const MARK = '__shelf_'
 const CODES = /^(?:[0-9a-z]+_[0-9a-z]+(?:_[0-9a-z]{7})*(?:-(?!$)|$))*$/
 
-/** The id of a call that follows these searches; one that holds our mark by chance gets another, to be read back. */
-export function carry(id: string, searches: readonly Search[]): string {
+/** Adds the searches to the id of the call that follows them; escapes ids that contain the mark by chance. */
+export function carry(id: string, searches: readonly HiddenSearch[]): string {
   if (searches.length === 0 && !id.includes(MARK)) return id
   const codes = searches.map(({ at, left, names }) =>
     [at.toString(36), left.toString(36), ...names.map(codeOf)].join('_'),
@@ -17,13 +17,13 @@ export function carry(id: string, searches: readonly Search[]): string {
   return `${id}${MARK}${codes.join('-')}`
 }
 
-/** The id as the model gave it. */
+/** The model's original id. */
 export function withoutCarried(id: string): string {
   return divided(id).plain
 }
 
-/** The searches that an id carries; tools that are gone are left out. */
-export function carriedBy(id: string, names: CodedNames): Search[] {
+/** The searches encoded in an id, without tools that no longer exist. */
+export function carriedBy(id: string, names: CodedNames): HiddenSearch[] {
   return divided(id).codes.map((code) => {
     const [at = '', left = '', ...codes] = code.split('_')
     const known = codes.flatMap((one) => names.get(one) ?? [])
@@ -31,16 +31,16 @@ export function carriedBy(id: string, names: CodedNames): Search[] {
   })
 }
 
-/** Characters that an id may carry, and searches that count of them: clients could write any number. */
+/** Limits on the characters read from an id and on its searches, because clients can send any id. */
 const LONGEST = 100_000
 const MOST_SEARCHES = 50
 
-/** Whether an id carries searches. */
+/** Whether an id encodes searches. */
 export function carriesSearches(id: string): boolean {
   return id.includes(MARK) && divided(id).codes.length > 0
 }
 
-/** An id and what it carries; a mark that nothing of ours follows is part of the id. */
+/** Splits an id into the original and the encoded searches; a mark without valid codes after it belongs to the id. */
 function divided(id: string): { plain: string; codes: readonly string[] } {
   const mark = id.lastIndexOf(MARK)
   const codes = id.slice(mark + MARK.length)

@@ -1,4 +1,4 @@
-// The shelf of a client's tools: made once per list of tools, and shared by all requests that bring the same list.
+// Builds a shelf from a client's tools, once per tool list, and shares it among all requests with that list.
 import { createHash } from 'node:crypto'
 import { reachesShare } from '../../core/gate/index.ts'
 import type { Timer } from '../../core/index.ts'
@@ -22,35 +22,35 @@ import { type CodedNames, codeNames } from './carry.ts'
 
 export type ShelveOptions = {
   readonly rank: Rank
-  /** Patterns of tools that are always sent; `*` stands for anything. */
+  /** Name patterns of tools that are always sent; `*` matches anything. */
   readonly keep: readonly string[]
   readonly timer: (milliseconds: number) => Timer
   readonly notify: (message: string) => void
-  /** Tokens of the models' window, for the share that tools take of it; by the model if left out. */
+  /** Context window in tokens, for computing the tools' share of it; taken from the model if undefined. */
   readonly contextWindow: number | undefined
 }
 
-/** A client's tools on the shelf; every request works on a fork of it. */
+/** A client's tools on a shelf; every request uses a fork of it. */
 export type ClientShelf = {
   readonly shelf: Shelf
-  /** Tools that the API itself defines: they are sent as they are. */
+  /** Tools defined by the API itself, which are sent unchanged. */
   readonly own: readonly Fields[]
   readonly deferred: ReadonlySet<string>
-  /** Deferred names by their codes in the ids of calls. */
+  /** Deferred tool names by the codes that call ids use for them. */
   readonly names: CodedNames
-  /** Whether the deferred definitions take so many per cent of the model's window. */
+  /** Whether the deferred definitions take at least `percent` of the model's context window. */
   readonly reachesShare: (model: string, percent: number) => boolean
 }
 
 export type ClientShelves = {
-  /** The shelf of these tools, or why they cannot be shelved. */
+  /** Returns the shelf for these tools, or the reason why they cannot be shelved. */
   readonly shelfFor: (tools: readonly Fields[], slice?: Slice) => Promise<ClientShelf | string>
 }
 
 const MOST_SHELVES = 32
 
 export function createClientShelves(options: ShelveOptions): ClientShelves {
-  /** Lists that the server read are frozen, and the same object whenever they have the same bytes. */
+  /** Parsed lists are frozen, and the same object whenever they have the same bytes (json/lists.ts). */
   const byList = new WeakMap<readonly Fields[], Promise<ClientShelf | string>>()
   const byJson = createRecent<Promise<ClientShelf | string>>(MOST_SHELVES)
   const byContent = (tools: readonly Fields[], slice: Slice | undefined) => {
@@ -97,13 +97,13 @@ async function openShelf(
       reachesShare: (model, percent) => reachesShare(shelving, windowOf(model), percent),
     }
   } catch (error) {
-    // What cannot be shelved is the upstream's to take or to refuse.
+    // The upstream decides whether to accept tools that cannot be shelved.
     if (error instanceof ShelfError) return cannot(error.message)
     throw error
   }
 }
 
-/** The tools with their marks; their definitions are made in slices, so that very many of them block nobody. */
+/** Marks the tools and builds their definitions in slices, so that long lists do not block the event loop. */
 async function readTools(
   tools: readonly Fields[],
   { keep }: ShelveOptions,
@@ -127,10 +127,10 @@ function cannot(why: string): string {
   return `the tools cannot be shelved: ${why}`
 }
 
-/** What the library sends when references are understood; an upstream that does not gets it in plain words later. */
+/** Shelf options for the `native` wire; wire/lower.ts later translates requests for other upstreams. */
 function shelfOptions(tools: readonly Fields[], options: ShelveOptions): ShelfOptions {
   const { rank, timer, notify, contextWindow } = options
-  // Tools change places, so their breakpoints become one: the last, at the end of the tools that never move.
+  // Tools move, so one cache breakpoint replaces theirs: the last one, at the end of the tools that never move.
   const mark = tools.findLast(({ cache_control: control }) => control)?.cache_control
   const models = capabilities.models.map((row) => ({ ...row, boundThinking: false }))
   return {
@@ -151,14 +151,14 @@ function shelfOptions(tools: readonly Fields[], options: ShelveOptions): ShelfOp
 
 type Mark = 'alwaysLoad' | 'shouldDefer' | undefined
 
-/** Where a client marks MCP tools by their names, those are deferred; else all but the few that every agent needs. */
+/** Defers MCP tools if the client names any as such; otherwise all tools except those every agent needs. */
 function markFor(name: string, keep: readonly string[], hasMcpNames: boolean): Mark {
   if (matchesAny(keep, name)) return 'alwaysLoad'
   const isEssential = ESSENTIAL.has(name.toLowerCase().replaceAll(/[_-]/g, '')) || FINDS_TOOLS.test(name)
   return (hasMcpNames ? matchesAny(codingHost.defer, name) : !isEssential) ? 'shouldDefer' : undefined
 }
 
-/** By tool and mark: a list that differs in one tool shares all that was made of the others. */
+/** Cached per tool and mark, so that lists which differ in one tool share everything else. */
 const markedTools = oncePerFrozen((_: Fields) => new Map<Mark, Tool>())
 
 function withMark(tool: Fields, mark: Mark): Tool {
@@ -171,7 +171,7 @@ function withMark(tool: Fields, mark: Mark): Tool {
   return marked
 }
 
-/** What coding agents work with on every turn, in lower case and without separators. */
+/** Tools that coding agents use on every turn, in lower case and without separators. */
 const ESSENTIAL = new Set([
   ...['bash', 'shell', 'terminal', 'execute', 'executecommand', 'runcommand', 'runshellcommand', 'exec'],
   ...['runterminalcommand', 'runterminalcmd', 'read', 'readfile', 'readfiles', 'readmanyfiles', 'view'],
@@ -184,7 +184,7 @@ const ESSENTIAL = new Set([
   ...['submit'],
 ])
 
-/** A client's own search for tools: the model must see it to use it. */
+/** Matches a client's own tool-search tool, which must stay visible. */
 const FINDS_TOOLS = /tools?[_-]?(search|find|discover)|(search|find|discover)[_-]?(deferred[_-]?)?tools?/i
 
 const withoutBreakpoint = oncePerFrozen((tool: Fields): Fields => {

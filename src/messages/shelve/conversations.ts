@@ -1,42 +1,42 @@
-// Finds the conversation that a request goes on with, so that the library reads only its new messages.
+// Finds the conversation that a request continues, so that the library processes only the new messages.
 import type { Shelf } from '../../core/index.ts'
 import type { Fields } from '../types.ts'
 
-/** A conversation as far as it was prepared. It lives as long as the last message that it was prepared with. */
+/** A prepared conversation. It is kept in memory as long as its last message object. */
 type Conversation = {
   /** The shelf it was forked from. */
   readonly tools: Shelf
   readonly model: string
   readonly fork: Shelf
-  /** The messages that the fork has read. */
+  /** The messages that the fork has processed. */
   readonly messages: readonly Fields[]
 }
 
-export type Place = {
+export type ConversationInput = {
   /** The shelf with the client's tools. */
   readonly tools: Shelf
   readonly model: string
-  /** The client's own messages: those that were sent before are the same frozen objects again. */
+  /** The client's messages; those sent before are the same frozen objects again. */
   readonly given: readonly Fields[]
-  /** The messages that are prepared: the given ones with the searches that the client never saw. */
+  /** The messages to prepare: the client's, with hidden searches restored. */
   readonly messages: readonly Fields[]
 }
 
 export type Conversations = {
-  /** A fork that has read these messages up to some place, or a new one. */
-  readonly forkFor: (place: Place) => Shelf
-  /** Remembers that the fork has prepared these messages and nothing else. */
-  readonly keep: (fork: Shelf, place: Place) => void
+  /** Returns a fork that has processed a prefix of these messages, or a new one. */
+  readonly forkFor: (place: ConversationInput) => Shelf
+  /** Records that the fork has prepared exactly these messages. */
+  readonly keep: (fork: Shelf, place: ConversationInput) => void
 }
 
-/** How many messages a request may add to the one before it. */
+/** Maximum messages that a request may add for its conversation to be found. */
 const LOOK_BACK = 8
 
 export function createConversations(): Conversations {
   const byLastMessage = new WeakMap<Fields, Conversation>()
   const lastMessages = new WeakMap<Shelf, Fields>()
 
-  const find = ({ tools, model, given, messages }: Place): Conversation | undefined => {
+  const find = ({ tools, model, given, messages }: ConversationInput): Conversation | undefined => {
     for (const last of given.slice(-LOOK_BACK).reverse()) {
       const known = byLastMessage.get(last)
       if (known?.tools === tools && known.model === model && startsWith(messages, known.messages))

@@ -1,4 +1,4 @@
-// Hidden searches in one reply: they run, the model sees them in the one form that can be restored, the client never.
+// Runs searches that the client never sees. The model sees them in a canonical form that can be restored later.
 
 import { searchNote } from '../../core/history/index.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
@@ -6,7 +6,7 @@ import { blocksOf, nameOf } from '../../core/oracle/index.ts'
 import { oneLine, textOf, without } from '../../lib/index.ts'
 import type { SearchCall, Searching } from '../search-strategy.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
-import { carry, type Search } from './carry.ts'
+import { carry, type HiddenSearch } from './carry.ts'
 import type { Shelved } from './lift.ts'
 import { alreadyLoaded, type RestoredSearch, searchId, searchTurn } from './restore.ts'
 
@@ -14,15 +14,15 @@ export function startHidden(
   request: MessagesRequest,
   shelved: Shelved,
   onSearch: (names: readonly string[]) => void,
-  remember: (messages: readonly Fields[], searches: readonly Search[]) => void,
+  remember: (messages: readonly Fields[], searches: readonly HiddenSearch[]) => void,
 ): Searching {
   const turns: Fields[] = []
   let part: Fields[] = []
   const loaded = new Set(shelved.loaded)
-  /** Of this sampling: searches that found tools of the shelf and wait for their place, and those that did not. */
+  /** Searches of this sampling that found tools and wait for their block index, and those that found none. */
   let found: Omit<RestoredSearch, 'at'>[] = []
   let vain: Vain[] = []
-  let waiting: Search[] = []
+  let waiting: HiddenSearch[] = []
   let firstCall: number | undefined
   let number = 0
   const queries: string[] = []
@@ -86,7 +86,7 @@ export function startHidden(
 
 type Vain = { readonly call: SearchCall; readonly remark: string }
 
-/** A search that found nothing on the shelf, as the model made it. */
+/** A search that found nothing, exactly as the model made it. */
 function unrestored({ call, remark }: Vain): { call: Fields; result: Fields } {
   const content = [{ type: 'text', text: remark }]
   return {
@@ -97,7 +97,7 @@ function unrestored({ call, remark }: Vain): { call: Fields; result: Fields } {
 
 const MOST_QUERIES = 10
 
-/** Tools that were found are shown in one form whatever was searched for, so the queries are named here. */
+/** Names the queries, which the canonical form of a search does not contain. */
 function lastNote(queries: readonly string[]): string {
   const tried = queries.slice(-MOST_QUERIES).map((query) => `"${oneLine(query, 100)}"`)
   const rule =
@@ -105,7 +105,7 @@ function lastNote(queries: readonly string[]): string {
   return `you searched for ${tried.join(', ')}. ${rule}`
 }
 
-/** The request without the search tool. One tool must stay in sight; where there is none, no tool may be called. */
+/** Removes the search tool. At least one tool must stay visible; if none does, tool calls are disabled instead. */
 function withoutSearch(request: MessagesRequest, loaded: ReadonlySet<string>): MessagesRequest {
   const others = (request.tools ?? []).filter((tool) => nameOf(tool) !== SEARCH_TOOL)
   const isVisible = (tool: Fields) => tool.defer_loading !== true

@@ -1,11 +1,11 @@
-// The door of messages/shelve: what other folders use of it.
+// Exports of messages/shelve for other folders.
 
 export { withoutCarried } from './carry.ts'
 export { createClientShelves } from './client-shelf.ts'
 export { createConversations } from './conversations.ts'
 export { startHidden } from './hidden-search.ts'
 export { type Liftable, lift, restoringFor, type Shelved } from './lift.ts'
-export { createMemory } from './memory.ts'
+export { createSearchMemory } from './memory.ts'
 export { isRestored } from './restore.ts'
 export { isBound, withBindingBeta, withDroppedThinking } from './thinking.ts'
 export { hasTraces, withoutCarriedIds } from './traces.ts'

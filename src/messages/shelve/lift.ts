@@ -1,32 +1,32 @@
-// Tool search on behalf of a client that sends all its tools on every turn: its request → one of the contract, made
-// by the library as an agent would. Each request is prepared once; its later samplings go on from there.
+// Adds tool search to the request of a client that sends all its tools on every turn: the library prepares it as an
+// agent would. Each request is prepared once; later samplings continue from there.
 import { SEARCH_TOOL, type SearchOutcome, type Shelf } from '../../core/index.ts'
 import { fieldsOf } from '../../lib/index.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import type { ClientShelf } from './client-shelf.ts'
 import type { Conversations } from './conversations.ts'
-import type { Memory } from './memory.ts'
+import type { SearchMemory } from './memory.ts'
 import { type Restoring, restore } from './restore.ts'
 
-/** A conversation whose tools are on the shelf, for one request of its client. */
+/** A client's request with its tools on a shelf. */
 export type Shelved = {
   readonly loaded: readonly string[]
   readonly deferred: ReadonlySet<string>
-  /** Searches of one sampling share a turn, which starts with the model's thought. */
+  /** Extended thinking is on, so all searches of one sampling share a turn that starts with the thinking block. */
   readonly thinksByHand: boolean
-  /** The request of the contract; with `extra`, after further turns that the client does not see. */
+  /** The contract request, with `extra` turns at the end that the client does not see. */
   readonly prepare: (extra: readonly Fields[]) => Promise<MessagesRequest>
   readonly search: (input: unknown) => Promise<SearchOutcome>
 }
 
-/** The shelf that a request would use, and what brings back its hidden searches. */
+/** The shelf for a request and the means to restore its hidden searches. */
 export type Liftable = { readonly shelf: ClientShelf; readonly restoring: Restoring }
 
-/** What brings back the searches that the client never saw. */
+/** Collects what is needed to restore a request's hidden searches. */
 export function restoringFor(
   { deferred, names }: ClientShelf,
   { messages, thinking }: MessagesRequest,
-  memory: Memory,
+  memory: SearchMemory,
   owner: string,
 ): Restoring {
   const remembered = memory.recall(owner, messages)
@@ -46,8 +46,8 @@ export async function lift(
     fork.prepare({ ...request, tools: own, messages: [...messages, ...extra] })
   const fork = conversations.forkFor(place)
   const first = await prepare(fork, [])
-  // A fork that had to add notes of its own would add them elsewhere next time: every request must depend on its
-  // messages alone.
+  // A fork that added notes of its own is not reused: it would add them elsewhere next time, and a request must depend
+  // on its messages alone.
   if (first.history.length === messages.length) conversations.keep(fork, place)
   for (const message of first.request.messages) Object.freeze(message)
   const contractOf = (prepared: { readonly request: unknown }) => prepared.request as MessagesRequest
@@ -55,7 +55,7 @@ export async function lift(
     loaded: first.loaded,
     deferred,
     thinksByHand: restoring.thinksByHand,
-    // The turns of a search are the request's own: the conversation goes on without them.
+    // The extra turns belong to this request only, not to the kept conversation.
     prepare: async (extra) =>
       contractOf(extra.length === 0 ? first : await prepare(tools.fork({ subAgent: false }), extra)),
     search: tools.search,

@@ -1,22 +1,25 @@
-// Hidden searches that no id carries, because no call followed them: remembered by everything said up to that reply.
-// Losing them costs a search, not a tool.
+// Remembers hidden searches that no call id carries because no call followed them, keyed by a hash of the conversation
+// up to that reply. If they are forgotten, the model only has to search again.
 import { hash } from 'node:crypto'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
 import { createRecent } from '../recent.ts'
-import type { Search } from './carry.ts'
+import type { HiddenSearch } from './carry.ts'
 
-export type Memory = {
-  /** The searches of a reply, which is the last of these messages. */
-  readonly remember: (owner: string, messages: readonly Fields[], searches: readonly Search[]) => void
-  /** What is remembered of a conversation, by the place of the reply. */
-  readonly recall: (owner: string, messages: readonly Fields[]) => (message: number) => readonly Search[]
+export type SearchMemory = {
+  /** Stores the searches of a reply, which is the last of `messages`. */
+  readonly remember: (owner: string, messages: readonly Fields[], searches: readonly HiddenSearch[]) => void
+  /** Returns a lookup of stored searches by message index. */
+  readonly recall: (
+    owner: string,
+    messages: readonly Fields[],
+  ) => (message: number) => readonly HiddenSearch[]
 }
 
 const MOST_REPLIES = 10_000
 
-export function createMemory(): Memory {
-  const known = createRecent<readonly Search[]>(MOST_REPLIES)
+export function createSearchMemory(): SearchMemory {
+  const known = createRecent<readonly HiddenSearch[]>(MOST_REPLIES)
   let isEmpty = true
   return {
     remember(owner, messages, searches) {
@@ -33,7 +36,7 @@ export function createMemory(): Memory {
   }
 }
 
-/** For each message, a hash of all that was said up to it. Breakpoints and thinking may come and go. */
+/** For each message, a hash of the conversation up to it, ignoring cache breakpoints and thinking. */
 function keysOf(owner: string, messages: readonly Fields[]): string[] {
   let key = owner
   return messages.map((message) => {
@@ -42,7 +45,7 @@ function keysOf(owner: string, messages: readonly Fields[]): string[] {
   })
 }
 
-/** By message, the key of what came before it and the key with it: a conversation that goes on is not hashed again. */
+/** Caches each message's key and the key before it, so that a continued conversation is not hashed again. */
 const lastKeys = oncePerFrozen((_: Fields) => ({ before: '', key: '' }))
 
 function keyBehind(before: string, message: Fields): string {

@@ -1,31 +1,31 @@
-// The history of a client that knows nothing of searches → the same with the searches it never saw, each in the one
-// form that can be told from the history alone. A tool that was called was loaded.
+// Restores hidden searches in a client's history, each in a canonical form that can be derived from the history alone.
+// A tool that was called must have been loaded.
 
 import { searchNote, withRemark } from '../../core/history/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
-import { type CodedNames, carriedBy, carriesSearches, type Search } from './carry.ts'
+import { type CodedNames, carriedBy, carriesSearches, type HiddenSearch } from './carry.ts'
 import { withPlainIds } from './traces.ts'
 
 export type Restoring = {
-  /** Deferred tools by the code of their names. */
+  /** Deferred tool names by their codes. */
   readonly names: CodedNames
   readonly deferred: ReadonlySet<string>
   readonly searchTool: string
-  /** Searches of the reply at this place that its ids do not carry. */
-  readonly remembered: (message: number) => readonly Search[]
-  /** Thinking is switched on by hand: the API refuses a turn of calls that does not start with the model's thought. */
+  /** Remembered searches of the reply at this index that its call ids do not carry. */
+  readonly remembered: (message: number) => readonly HiddenSearch[]
+  /** Extended thinking is on: the API then refuses a turn with calls that does not start with a thinking block. */
   readonly thinksByHand: boolean
 }
 
-/** Searches of one conversation that are restored, so that a client cannot make the gateway write without end. */
+/** Maximum restored searches per conversation, so that a client cannot inflate the request without limit. */
 const MOST_RESTORED = 2000
 
 export function restore(messages: readonly Fields[], restoring: Restoring): Fields[] {
   const loaded = new Set<string>()
   let room = MOST_RESTORED
   const restored: Fields[] = []
-  /** Results of searches that stand beside the calls of the reply before. */
+  /** Results of searches made together with the previous reply's calls. */
   let results: readonly Fields[] = []
   for (const [index, given] of messages.entries()) {
     const next = messages[index + 1]
@@ -38,7 +38,7 @@ export function restore(messages: readonly Fields[], restoring: Restoring): Fiel
       restored.push(isWhole ? plain : { ...plain, content: [...pending, ...blocksOf(plain.content)] })
       continue
     }
-    // A model that only searched has said nothing, which no API takes back.
+    // A reply with searches only is empty for the client, and no API accepts an empty message.
     if (index < messages.length - 1 && callsIn(message).latest < 0) continue
     const searches = searchesIn(message, index, loaded, restoring).slice(0, room)
     room -= searches.length
@@ -47,7 +47,7 @@ export function restore(messages: readonly Fields[], restoring: Restoring): Fiel
       continue
     }
     const isAnswered = hasResults(next)
-    const isBeside = ({ at }: Search) => restoring.thinksByHand && isAnswered && losesThought(plain, at)
+    const isBeside = ({ at }: HiddenSearch) => restoring.thinksByHand && isAnswered && losesThought(plain, at)
     const split = splitOnce(plain, index, searches, isBeside, restoring)
     results = split.results
     restored.push(...split.turns)
@@ -56,8 +56,8 @@ export function restore(messages: readonly Fields[], restoring: Restoring): Fiel
 }
 
 /**
- * The reply without the thoughts that end it: a hidden search came after them, and the API takes back no reply that
- * ends in a thought.
+ * Removes thinking from the end of a reply: a hidden search followed it, and the API accepts no reply that ends with
+ * thinking.
  */
 const spoken = oncePerFrozen((message: Fields): Fields => {
   const blocks = blocksOf(message.content)
@@ -74,7 +74,7 @@ function hasResults(message: Fields | undefined): boolean {
   return message?.role === 'user' && blocksOf(message.content).some(({ type }) => type === 'tool_result')
 }
 
-/** Whether the part of a reply that starts here has calls, and its thought stands before it. */
+/** Whether the part of a reply from `at` on has calls whose thinking block lies before `at`. */
 function losesThought({ content }: Fields, at: number): boolean {
   const blocks = blocksOf(content)
   return (
@@ -84,10 +84,10 @@ function losesThought({ content }: Fields, at: number): boolean {
   )
 }
 
-/** A search as it is restored; `isRepeat` where earlier searches had loaded all that it found. */
-export type RestoredSearch = Search & { readonly isRepeat: boolean }
+/** A search to restore; `isRepeat` if earlier searches had already loaded all its tools. */
+export type RestoredSearch = HiddenSearch & { readonly isRepeat: boolean }
 
-/** Returns a search in its one form, and its result. */
+/** Returns the canonical search call and its result. */
 export function searchTurn(
   { names, left, isRepeat }: Omit<RestoredSearch, 'at'>,
   id: string,
@@ -106,17 +106,17 @@ export function alreadyLoaded(names: readonly string[]): string {
   return `What this finds can be called already: ${names.join(', ')}. Call it, or search with other words.`
 }
 
-/** Unique in the conversation, and the same whoever restores it. */
+/** An id that is unique in the conversation and the same in every process. */
 export function searchId(message: number, search: number): string {
   return `toolu_shelf_${message}_${search}`
 }
 
-/** The calls of a reply, as far as searches can be read from them. */
+/** What the calls of a reply reveal about searches. */
 type Calls = {
   readonly names: readonly string[]
   /** Ids that carry searches. */
   readonly carrying: readonly string[]
-  /** The place of the first call, or of the last block; -1 in a reply that says nothing. */
+  /** The index of the first call, or of the last block; -1 for an empty reply. */
   readonly latest: number
 }
 
@@ -159,7 +159,7 @@ function searchesIn(
     .filter((search) => search.names.length > 0)
 }
 
-/** Whether this conversation had hidden searches whose tools, or other tools on the shelf, it still uses. */
+/** Whether earlier turns of this conversation had hidden searches or called tools that are on the shelf. */
 export function isRestored(messages: readonly Fields[], restoring: Restoring): boolean {
   return (
     hasSearches(messages, restoring) &&
@@ -176,10 +176,10 @@ function hasSearches(messages: readonly Fields[], { remembered }: Restoring): bo
   )
 }
 
-/** The turns that a reply with searches becomes, and results that stand beside those of its calls. */
+/** The turns that replace a reply with searches, and results to add to those of its calls. */
 type Split = { readonly turns: readonly Fields[]; readonly results: readonly Fields[] }
 
-/** By reply, how it was split last: the same searches make the same objects again. */
+/** Caches the last split of each reply, so that the same searches yield the same objects. */
 const lastSplits = oncePerFrozen((_: Fields): { key: string; split: Split | undefined } => ({
   key: '',
   split: undefined,
@@ -197,12 +197,12 @@ function splitOnce(...given: Parameters<typeof split>): Split {
   return last.split
 }
 
-/** A search ends a turn, or stands beside the first call of its turn, whose result is then still to come. */
+/** A search ends a turn, or joins the first call of its turn, whose result follows in the next message. */
 function split(
   message: Fields,
   index: number,
   searches: readonly RestoredSearch[],
-  isBeside: (search: Search) => boolean,
+  isBeside: (search: HiddenSearch) => boolean,
   { searchTool, thinksByHand }: Restoring,
 ): Split {
   const blocks = blocksOf(message.content)
@@ -225,7 +225,7 @@ function split(
   return { turns: [...turns, { ...message, content }], results: found.map(({ result }) => result) }
 }
 
-/** Searches that ran at the same place of a reply, together: the thought before them is the thought of all. */
+/** Groups searches that ran at the same index of a reply and so share the thinking block before them. */
 function groupsOf(searches: readonly RestoredSearch[]): RestoredSearch[][] {
   const groups: RestoredSearch[][] = []
   for (const search of searches) {

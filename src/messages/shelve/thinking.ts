@@ -1,8 +1,8 @@
-// Models that bind thinking to what came before it (wire 44). Searches that found nothing, and those that no id carries
-// to the next process, are not restored; the API is asked to drop the thinking after them, not to refuse it.
+// Handles models that bind thinking to its prefix (wire 44). Some hidden searches are not restored, which changes the
+// prefix; the API is asked to drop the thinking after them instead of refusing the request.
 import { capabilities, capabilityOf } from '../../core/index.ts'
 import { THINKING_BINDING } from '../../core/oracle/index.ts'
-import { fieldsOf } from '../../lib/index.ts'
+import { fieldsOf, parseBetas } from '../../lib/index.ts'
 import type { Headers, MessagesRequest } from '../types.ts'
 
 export function isBound({ model, thinking }: MessagesRequest): boolean {
@@ -11,14 +11,13 @@ export function isBound({ model, thinking }: MessagesRequest): boolean {
   return isThinking && capabilityOf(model, 'anthropic', capabilities).boundThinking
 }
 
-/** What the client says itself about its thinking stays. */
+/** Adds the option to drop mismatched thinking; the client's own thinking options take precedence. */
 export function withDroppedThinking(request: MessagesRequest): MessagesRequest {
   const binding = { prefix_mismatch_behavior: 'drop_block' }
   return { ...request, thinking: { block_binding: binding, ...fieldsOf(request.thinking) } }
 }
 
 export function withBindingBeta(headers: Headers): Headers {
-  const given = (headers['anthropic-beta'] ?? '').split(',').map((beta) => beta.trim())
-  const betas = new Set([...given.filter((beta) => beta !== ''), THINKING_BINDING])
+  const betas = new Set([...parseBetas(headers['anthropic-beta']), THINKING_BINDING])
   return { ...headers, 'anthropic-beta': [...betas].join(',') }
 }

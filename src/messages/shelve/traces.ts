@@ -1,11 +1,11 @@
-// Finds and removes what only this gateway writes into a conversation: `caller` on calls, and ids that carry searches.
+// Finds and removes the gateway's additions to a conversation: `caller` on calls, and ids that carry searches.
 
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { withoutCarried } from './carry.ts'
 
-/** True where an upstream from before tool search could refuse the history for what earlier replies of ours hold. */
+/** Whether the history contains additions that an upstream without tool search could refuse. */
 export function hasTraces({ messages }: MessagesRequest): boolean {
   return messages.some(hasTrace)
 }
@@ -16,14 +16,14 @@ const hasTrace = oncePerFrozen(
     (withPlainIds(message) !== message || blocksOf(message.content).some((block) => 'caller' in block)),
 )
 
-/** The request with every id as the model gave it. */
+/** Restores the model's original ids in a request. */
 export function withoutCarriedIds(request: MessagesRequest): MessagesRequest {
   const messages = request.messages.map(withPlainIds)
   const isSame = messages.every((message, index) => message === request.messages[index])
   return isSame ? request : { ...request, messages }
 }
 
-/** The message with the ids that the model gave; the same object where it carries nothing. */
+/** Restores the model's original ids in a message; returns the same object if nothing changes. */
 export const withPlainIds = oncePerFrozen((message: Fields): Fields => {
   if (!Array.isArray(message.content)) return message
   const blocks = blocksOf(message.content)

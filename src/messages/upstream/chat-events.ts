@@ -1,5 +1,5 @@
-// The chunks of a chat completion as the events of a Messages reply. Servers differ: calls may lack an id or an index,
-// come whole or in pieces, one after the other or mixed; the reply has its blocks one after the other all the same.
+// Converts chat completion chunks to Messages stream events. Servers differ: calls may lack an id or index, arrive whole
+// or in pieces, in sequence or interleaved; the blocks of the reply always come in sequence.
 import { randomUUID } from 'node:crypto'
 import { inputOf } from '../../core/index.ts'
 import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
@@ -7,19 +7,19 @@ import type { MessagesRequest, StreamEvent } from '../types.ts'
 import { usageApart } from '../usage.ts'
 import type { Dialect } from './dialects.ts'
 import { UpstreamError } from './http.ts'
-import { messageOf, namesOf } from './openai.ts'
+import { errorTextOf, namesOf } from './openai.ts'
 import { asksForThinking, type Thoughts } from './thoughts.ts'
 
-/** A reply in the making. */
-export type Reply = {
-  /** The events that a chunk brings; a whole completion is a single chunk. */
+/** Converts the chunks of one reply. */
+export type ChatReply = {
+  /** Returns the events for a chunk; a complete, unstreamed completion counts as one chunk. */
   add(chunk: unknown): Generator<StreamEvent>
-  /** The events at the end; `told` where the server said that it is one. */
-  end(told: boolean): Generator<StreamEvent>
+  /** Returns the final events. `isMarked` says whether the server marked the end of the stream. */
+  end(isMarked: boolean): Generator<StreamEvent>
 }
 
 type Text = { readonly kind: 'text'; waiting: string; opened: boolean }
-/** Thinking, with what it carries for the call behind it. */
+/** A thinking block, with the data that the call after it needs. */
 type Thinking = { readonly kind: 'thinking'; readonly kept: Fields; waiting: string; opened: boolean }
 type ToolCall = {
   readonly kind: 'tool_use'
@@ -32,13 +32,13 @@ type ToolCall = {
 }
 type Block = Text | Thinking | ToolCall
 
-export function createReply(request: MessagesRequest, dialect: Dialect, thoughts: Thoughts): Reply {
+export function createReply(request: MessagesRequest, dialect: Dialect, thoughts: Thoughts): ChatReply {
   const { wantsReasoning, wantsExtraContent } = dialect
   const names = namesOf(request.tools)
   const newId = idsFor(request, wantsReasoning || wantsExtraContent)
   const hasThinking = asksForThinking(request) || wantsReasoning
   const calls: ToolCall[] = []
-  /** Blocks that have not ended; only the first one may be open. */
+  /** Unfinished blocks; only the first may have been started in the output. */
   const queue: Block[] = []
   let index = 0
   let started = false
@@ -72,7 +72,7 @@ export function createReply(request: MessagesRequest, dialect: Dialect, thoughts
     else queue.push({ kind, kept: {}, waiting: text, opened: false })
   }
 
-  /** What the server wants back with a call stands in front of it. */
+  /** Stores data that the server needs back with a call in a thinking block before the call. */
   function keep(extra: Fields | undefined): void {
     if (wantsExtraContent && extra)
       queue.push({ kind: 'thinking', kept: { extra }, waiting: '', opened: false })
@@ -80,7 +80,7 @@ export function createReply(request: MessagesRequest, dialect: Dialect, thoughts
 
   function call(piece: Piece): void {
     const known = callOf(piece, calls)
-    // Some servers say a whole call again at the end.
+    // Some servers repeat a complete call at the end.
     if (known && piece.name !== '' && isWhole(known)) return
     const call = known ?? { ...piece, kind: 'tool_use', json: '', waiting: '', opened: false }
     if (!known) {
@@ -93,11 +93,11 @@ export function createReply(request: MessagesRequest, dialect: Dialect, thoughts
     call.waiting += piece.json
   }
 
-  /** What can be told of the blocks: a block is open until it is whole and another one waits. */
+  /** Emits what is ready; a block stays open until it is complete and another one waits. */
   function* flush(isEnd: boolean): Generator<StreamEvent> {
     for (let block = queue[0]; block; block = queue[0]) {
       const hasEnded = isEnd || (queue.length > 1 && isWhole(block))
-      if (isReady(block)) yield* told(block)
+      if (isReady(block)) yield* emit(block)
       if (!hasEnded) return
       if (block.opened) yield* ended(block)
       queue.shift()
@@ -112,7 +112,7 @@ export function createReply(request: MessagesRequest, dialect: Dialect, thoughts
     yield { type: 'content_block_stop', index: index++ }
   }
 
-  function* told(block: Block): Generator<StreamEvent> {
+  function* emit(block: Block): Generator<StreamEvent> {
     if (!block.opened) {
       block.opened = true
       yield { type: 'content_block_start', index, content_block: opening(block) }
@@ -155,8 +155,8 @@ export function createReply(request: MessagesRequest, dialect: Dialect, thoughts
         stopSequence = textOf(choice.stop_reason)
       yield* flush(false)
     },
-    *end(told) {
-      if (finish === '' && !told)
+    *end(isMarked) {
+      if (finish === '' && !isMarked)
         throw new UpstreamError('the reply of the upstream broke off before its end. Try again.')
       if (calls.some(({ name }) => name === ''))
         throw new UpstreamError(
@@ -175,11 +175,11 @@ function throwError(chunk: Fields, choice: Fields): void {
   const error = chunk.error ?? choice.error ?? (choice.finish_reason === 'error' ? {} : undefined)
   if (error === undefined || error === null) return
   throw new UpstreamError(
-    messageOf(error) || 'the upstream ended its reply with an error and no reason. Try again.',
+    errorTextOf(error) || 'the upstream ended its reply with an error and no reason. Try again.',
   )
 }
 
-/** Some servers give a list of parts. */
+/** Text content, which some servers send as a list of parts. */
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content
   return listOf(content)
@@ -187,7 +187,7 @@ function contentText(content: unknown): string {
     .join('')
 }
 
-/** A piece of a call, or a whole one. */
+/** A call or a fragment of one. */
 type Piece = {
   readonly index: unknown
   readonly id: string
@@ -206,26 +206,26 @@ function piecesOf({ tool_calls, function_call }: Fields): Piece[] {
   })
 }
 
-/** The call that a piece belongs to; undefined where it begins one. */
+/** The call that a piece belongs to; undefined if it starts a new one. */
 function callOf(piece: Piece, calls: readonly ToolCall[]): ToolCall | undefined {
   const { index, id, name, json } = piece
   const sameIndex = (call: ToolCall) => index === undefined || call.index === index
   const alike = calls.findLast((call) => sameIndex(call) && (id === '' || call.id === '' || call.id === id))
-  // Without a name it begins nothing, whatever its id and index say.
+  // A piece without a name never starts a call, whatever its id and index.
   if (name === '') return alike ?? calls.findLast(sameIndex) ?? calls.at(-1)
   if (!alike || alike.name === '' || (id !== '' && alike.id === id)) return alike
-  // A name again: of the same call by servers that repeat it, of the next one by those that count nothing.
+  // A repeated name: some servers repeat it within a call; for servers without indexes it starts the next call.
   const isNext = alike.name !== name || (isWhole(alike) && json.trim() !== '' && json !== alike.json)
   return isNext ? undefined : alike
 }
 
-/** Nothing can follow in it: a text as soon as another block comes, a call when its input is an object. */
+/** Whether a block is complete: text once another block follows, a call once its input is an object. */
 function isWhole(block: Block): boolean {
   if (block.kind !== 'tool_use') return true
   return block.json.trimEnd().endsWith('}') && inputOf(block.json) !== undefined
 }
 
-/** Blank text before calls is no text, and the API would not take it back. */
+/** Whether a block may be started; blank text before calls is dropped, because the API would refuse it later. */
 function isReady(block: Block): boolean {
   if (block.opened) return true
   if (block.kind === 'tool_use') return block.name !== ''
@@ -238,7 +238,7 @@ function fragment(kind: Block['kind'], text: string): Fields {
   return { type: 'input_json_delta', partial_json: text }
 }
 
-/** Ids for calls: the server's own where the Messages API would take it and the conversation has it not yet. */
+/** Chooses call ids: the server's if the Messages API accepts it and the conversation does not contain it yet. */
 function idsFor({ messages }: MessagesRequest, isAlwaysNew: boolean): (id: string) => string {
   const blocks = listOf(messages).flatMap((message) => listOf(fieldsOf(message).content))
   const taken = new Set(blocks.map((block) => fieldsOf(block).id))
@@ -254,7 +254,7 @@ function newDigits(): string {
   return randomUUID().replaceAll('-', '').slice(0, 24)
 }
 
-/** Chat counts what came from a cache as part of the prompt. */
+/** Converts usage; Chat Completions counts cached tokens as part of the prompt. */
 function usageOf(usage: Fields): Fields {
   const { cached_tokens: cached } = fieldsOf(usage.prompt_tokens_details)
   const read = cached ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens

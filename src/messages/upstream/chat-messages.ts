@@ -1,5 +1,5 @@
-// The messages of a request as Chat Completions wants them: each call answered directly after it, text as one string, and
-// nothing lost that a model could use.
+// Converts messages to the Chat Completions format: each call is answered directly after it, text is one string, and
+// nothing that the model could use is lost.
 import { bare, type Fields, fieldsOf, hash, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import type { MessagesRequest } from '../types.ts'
@@ -24,7 +24,7 @@ export function toMessages(request: MessagesRequest, context: Context): Fields[]
   ]
 }
 
-/** Messages of one role in a row are one turn, as the Messages API has it; empty ones are none. */
+/** Merges consecutive messages of one role into turns, as the Messages API does; drops empty ones. */
 function turnsOf(messages: readonly unknown[], { systemAnywhere, thoughts }: Context): Turn[] {
   const turns: Turn[] = []
   for (const { role, content } of messages.map(fieldsOf)) {
@@ -32,11 +32,13 @@ function turnsOf(messages: readonly unknown[], { systemAnywhere, thoughts }: Con
     const isTold = (block: Fields) => isSpoken(block) || thoughts.keptIn(block) !== undefined
     const blocks = blocksOf(content).filter(role === 'system' ? isSpokenText : isTold)
     if (!blocks.some(isSpoken)) continue
-    const told = isNote ? [{ type: 'text', text: `<system>\n${systemText(blocks)}\n</system>` }] : blocks
+    const turnBlocks = isNote
+      ? [{ type: 'text', text: `<system>\n${systemText(blocks)}\n</system>` }]
+      : blocks
     const as = isNote ? 'user' : textOf(role)
     const last = turns.at(-1)
-    if (last?.role === as) turns.splice(-1, 1, { role: as, blocks: [...last.blocks, ...told] })
-    else turns.push({ role: as, blocks: told })
+    if (last?.role === as) turns.splice(-1, 1, { role: as, blocks: [...last.blocks, ...turnBlocks] })
+    else turns.push({ role: as, blocks: turnBlocks })
   }
   return turns
 }
@@ -49,12 +51,12 @@ function isSpokenText(block: Fields): boolean {
   return isText(block) && isSpoken(block)
 }
 
-/** Thinking belongs to the model that thought it. */
+/** Whether a block is content; thinking goes only to the model it came from. */
 function isSpoken({ type, text }: Fields): boolean {
   return type === 'text' ? textOf(text) !== '' : type !== 'thinking' && type !== 'redacted_thinking'
 }
 
-/** A message with its calls, and directly after it one answer for each. */
+/** An assistant message with its calls, followed directly by one answer per call. */
 function fromAssistant(turn: Turn, next: Turn | undefined, context: Context): Fields[] {
   const spoken = turn.blocks.filter(isSpoken)
   const calls = spoken.filter(isCall)
@@ -75,7 +77,7 @@ function fromAssistant(turn: Turn, next: Turn | undefined, context: Context): Fi
   ]
 }
 
-/** Stands for reasoning that is lost: servers refuse calls without any. */
+/** Replaces lost reasoning, because some servers refuse calls without it. */
 const LOST_REASONING = '.'
 
 function reasoningOf({ blocks }: Turn, { wantsReasoning, thoughts }: Context): Fields {
@@ -85,7 +87,7 @@ function reasoningOf({ blocks }: Turn, { wantsReasoning, thoughts }: Context): F
   return text === '' ? {} : { reasoning_content: text }
 }
 
-/** What a thinking block carries beside its text belongs to the call behind it. */
+/** Attaches the data stored in a thinking block to the call after it. */
 function toToolCalls({ blocks }: Turn, context: Context): Fields[] {
   const { wantsExtraContent, extraContentOtherwise, thoughts } = context
   let extra = extraContentOtherwise
@@ -114,14 +116,14 @@ function toToolCall({ id, name, input }: Fields, context: Context): Fields {
 
 const LONGEST_ID = 40
 
-/** OpenAI takes 40 characters, Mistral nine letters and digits. */
+/** Shortens call ids: OpenAI accepts 40 characters, Mistral nine letters and digits. */
 function toCallId(id: unknown, { callIds }: Context): string {
   const text = textOf(id)
   if (callIds === 'nine') return /^[a-z\d]{9}$/i.test(text) ? text : hash(text).slice(-9)
   return text.length <= LONGEST_ID ? text : `call_${hash(text)}`
 }
 
-/** The results by the ids of the calls that they answer, the first of each. */
+/** The first result for each call id. */
 function answersTo(turn: Turn | undefined, next: Turn | undefined): ReadonlyMap<unknown, Fields> {
   const ids = new Set((turn?.blocks ?? []).filter(isCall).map(({ id }) => id))
   const results = next?.role === 'user' ? next.blocks.filter(({ type }) => type === 'tool_result') : []
@@ -147,7 +149,7 @@ function resultParts({ content }: Fields, context: Context): Fields[] {
     .flatMap((block) => toParts(block, context))
 }
 
-/** What a user says, after what a tool message cannot hold of the results. */
+/** User messages, preceded by parts of results that a tool message cannot contain. */
 function fromUser(turn: Turn, before: Turn | undefined, context: Context): Fields[] {
   const answers = new Set(answersTo(before, turn).values())
   const [results, rest] = [true, false].map((answer) =>
@@ -183,7 +185,7 @@ function textIn(parts: readonly Fields[]): string {
     .join('\n\n')
 }
 
-/** A block as parts of a chat message; one that we do not know is told as it is. */
+/** Converts a block to chat message parts; unknown blocks become JSON text. */
 function toParts(block: Fields, context: Context): Fields[] {
   switch (block.type) {
     case 'text':

@@ -1,5 +1,5 @@
-// A Messages request as a Chat Completions request: only fields of that API, and few of them, since many servers refuse
-// what they do not know. What grows from turn to turn stands at the end: messages last, tools before them.
+// Converts a Messages request to a Chat Completions request with few fields, since many servers refuse unknown ones.
+// Fields that grow from turn to turn come last, for the prompt cache: tools, then messages.
 import { type Fields, fieldsOf, hash, listOf, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { plainTool } from '../wire/index.ts'
@@ -8,7 +8,7 @@ import type { Dialect } from './dialects.ts'
 import { type Names, namesOf } from './openai.ts'
 import { asksForThinking, effortOf, type Thoughts } from './thoughts.ts'
 
-/** Why the request cannot be told to a server that runs no tools itself; undefined where it can. */
+/** Why the request needs tools that only Anthropic's API can run; undefined if it does not. */
 export function hostedToolFault({ tools }: MessagesRequest): string | undefined {
   const kinds = listOf(tools).map((tool) => fieldsOf(tool).type ?? 'custom')
   const index = kinds.findIndex((kind) => kind !== 'custom')
@@ -37,7 +37,7 @@ export function toChatRequest(request: MessagesRequest, dialect: Dialect, though
 
 function toTool(tool: Fields, names: Names): Fields {
   const { name, description, input_schema } = plainTool(tool)
-  // OpenAI refuses an object of which no properties are said.
+  // OpenAI refuses an object schema without `properties`.
   const parameters = { type: 'object', properties: {}, ...fieldsOf(input_schema) }
   return { type: 'function', function: { name: names.short(textOf(name)), description, parameters } }
 }
@@ -54,7 +54,7 @@ function toToolChoice({ type, name, disable_parallel_tool_use }: Fields, names: 
   }
 }
 
-/** Whether and how much to think, as far as the client says and the server knows. */
+/** The thinking options, as far as the client sets and the server supports them. */
 function thinkingOf(request: MessagesRequest, dialect: Dialect): Fields {
   const { efforts, noEffort, takesThinking } = dialect
   const isOff = fieldsOf(request.thinking).type === 'disabled'
@@ -70,7 +70,7 @@ function formatOf({ output_config, output_format }: MessagesRequest): Fields | u
   return type === 'json_schema' ? { type, json_schema: { name: 'reply', schema } } : undefined
 }
 
-/** Servers limit its length and letters. */
+/** The user id, within the length and characters that servers accept. */
 function userOf(metadata: unknown): string | undefined {
   const user = textOf(fieldsOf(metadata).user_id)
   if (user === '') return undefined

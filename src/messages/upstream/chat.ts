@@ -1,30 +1,30 @@
-// An upstream that speaks OpenAI's Chat Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, OpenAI and others.
+// An upstream for OpenAI's Chat Completions API: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, OpenAI and others.
 import type { IncomingMessage } from 'node:http'
 import { type Fields, fieldsOf, listOf } from '../../lib/index.ts'
 import { jsonBytes } from '../json/index.ts'
 import type {
-  Answer,
-  Call,
   ChosenWire,
   Headers,
+  HttpAnswer,
   MessagesRequest,
   Sampled,
   StreamEvent,
   Upstream,
+  UpstreamCall,
   UpstreamWire,
 } from '../types.ts'
-import { createReply, type Reply } from './chat-events.ts'
+import { type ChatReply, createReply } from './chat-events.ts'
 import { hostedToolFault, toChatRequest } from './chat-request.ts'
 import { dialectOf } from './dialects.ts'
-import { ask, open, readWhole, relayed, UpstreamError } from './http.ts'
+import { fetchWhole, open, readWhole, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { offer } from './offer.ts'
-import { addressOf, bearer, errorAnswer, jsonOf, toApiError, toModels } from './openai.ts'
+import { addressOf, bearer, jsonOf, messagesErrorAnswer, toMessagesError, toModels } from './openai.ts'
 import { readEvents, type ServerSentEvent } from './sse.ts'
 import { thoughtsOf } from './thoughts.ts'
 
 export type ChatOptions = {
-  /** The base, such as `http://127.0.0.1:11434/v1`. */
+  /** The base URL, such as `http://127.0.0.1:11434/v1`. */
   readonly url: URL
   readonly key?: string
   readonly wire?: UpstreamWire
@@ -36,7 +36,7 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
       'Chat Completions cannot speak the native wire. Use append or bridge, or leave the choice to us.',
     )
 
-  const post = (body: Fields, { headers, signal }: Call) =>
+  const post = (body: Fields, { headers, signal }: UpstreamCall) =>
     open(addressOf(url, 'chat/completions'), {
       method: 'POST',
       headers: { ...bearer(headers, key), 'content-type': 'application/json' },
@@ -56,7 +56,7 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
     },
     async sample(request, call) {
       const fault = hostedToolFault(request)
-      if (fault !== undefined) return { refused: errorAnswer(400, fault) }
+      if (fault !== undefined) return { refused: messagesErrorAnswer(400, fault) }
       const dialect = dialectOf(url, request.model)
       const thoughts = thoughtsOf(name, request.model)
       const body = toChatRequest(request, dialect, thoughts)
@@ -67,12 +67,14 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
     },
     countTokens: async () => undefined,
     models: async ({ headers, signal }) =>
-      toModels(await ask(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal })),
+      toModels(
+        await fetchWhole(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal }),
+      ),
   }
   return withMaskedSecrets(upstream, maskable(key))
 }
 
-/** What a reply can do without. */
+/** Optional fields that are dropped if the server refuses them. */
 const SPARE = [
   ...['stream_options', 'user', 'parallel_tool_calls', 'reasoning_effort', 'thinking', 'temperature'],
   ...['top_p', 'max_tokens', 'max_completion_tokens'],
@@ -81,7 +83,7 @@ const SPARE = [
 async function sampled(
   incoming: IncomingMessage,
   request: MessagesRequest,
-  reply: Reply,
+  reply: ChatReply,
   signal: AbortSignal,
 ): Promise<Sampled> {
   const headers = relayed(incoming)
@@ -92,32 +94,32 @@ async function sampled(
   if (listOf(completion.choices).length > 0) return { events: whole(completion, reply), headers }
   return {
     refused: completion.error
-      ? toApiError({ ...answer, status: statusOf(completion) })
+      ? toMessagesError({ ...answer, status: statusOf(completion) })
       : noCompletion(headers),
   }
 }
 
-/** Gateways tell an error of the model behind them with a status of 200, and the true one inside. */
+/** Some gateways report an error with status 200 and the real status in the body. */
 function statusOf({ error }: Fields): number {
   const { code } = fieldsOf(error)
   const status = typeof code === 'object' ? 502 : Number(code)
   return status >= 400 && status < 600 ? status : 502
 }
 
-function noCompletion(headers: Headers): Answer {
+function noCompletion(headers: Headers): HttpAnswer {
   const message =
     'the upstream answered with no completion. Does its address end as it should, mostly in /v1?'
-  return errorAnswer(502, message, headers)
+  return messagesErrorAnswer(502, message, headers)
 }
 
-async function* whole(completion: Fields, reply: Reply): AsyncGenerator<StreamEvent> {
+async function* whole(completion: Fields, reply: ChatReply): AsyncGenerator<StreamEvent> {
   yield* reply.add(completion)
   yield* reply.end(true)
 }
 
 async function* streamed(
   incoming: IncomingMessage,
-  reply: Reply,
+  reply: ChatReply,
   signal: AbortSignal,
 ): AsyncGenerator<StreamEvent> {
   const events = readEvents(incoming.iterator({ destroyOnReturn: false }))
@@ -131,7 +133,7 @@ async function* streamed(
     }
     yield* reply.end(isDone)
   } finally {
-    // The connection can serve again when its answer is read to the end.
+    // The connection can be reused once the response is read to the end.
     if (isDone) incoming.resume()
     else incoming.destroy()
   }
@@ -144,7 +146,7 @@ function chunkOf({ event, data }: ServerSentEvent): unknown {
   return event === 'error' ? { error: chunk } : chunk
 }
 
-/** A connection that fails in the middle of an answer, told as such. */
+/** Turns a connection failure in the middle of a response into an UpstreamError. */
 async function explained<Value>(read: () => Promise<Value>, signal: AbortSignal): Promise<Value> {
   try {
     return await read()

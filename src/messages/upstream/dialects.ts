@@ -1,30 +1,30 @@
-// What servers and models of OpenAI's two languages take and want back, as data: a row says what is special about it.
+// A table of how OpenAI-compatible servers and models differ: what they accept and what they need back.
 
-/** What a server and a model take. */
+/** The capabilities and requirements of a server with a model. */
 export type Dialect = {
   readonly limit: 'max_tokens' | 'max_completion_tokens'
   readonly temperature: boolean
-  /** Templates of many open models refuse a system message that is not the first. */
+  /** Whether a system message may come anywhere; templates of many open models accept it only first. */
   readonly systemAnywhere: boolean
   readonly files: boolean
-  /** What is said for each effort of the Messages API; left out where the model knows none. */
+  /** The value for each effort of the Messages API; undefined if the model has no effort levels. */
   readonly efforts: { readonly [effort: string]: string } | undefined
-  /** What is said as effort where the client switches thinking off. */
+  /** The effort to send if the client disables thinking. */
   readonly noEffort: string | undefined
-  /** Takes `thinking: { type }`, as the Messages API has it. */
+  /** Accepts `thinking: { type }` like the Messages API. */
   readonly takesThinking: boolean
-  /** A message with calls must hold the `reasoning_content` that came with it. */
+  /** A message with calls must include the `reasoning_content` it came with. */
   readonly wantsReasoning: boolean
-  /** A call must hold the `extra_content` that came with it. */
+  /** A call must include the `extra_content` it came with. */
   readonly wantsExtraContent: boolean
-  /** The `extra_content` of a first call whose own is lost. */
+  /** The `extra_content` for a first call whose own is lost. */
   readonly extraContentOtherwise: { readonly [field: string]: unknown } | undefined
-  /** The model reasons before it answers, and the Responses API gives its reasoning as encrypted items. */
+  /** The model reasons, and the Responses API returns its reasoning as encrypted items. */
   readonly encryptsReasoning: boolean
   readonly callIds: 'short' | 'nine'
-  /** Refuses a message of the user directly behind the result of a call. */
+  /** Refuses a user message directly after a tool result. */
   readonly wantsAssistantAfterTool: boolean
-  /** How many tools a request may have. */
+  /** Maximum tools per request. */
   readonly mostTools: number | undefined
 }
 
@@ -47,7 +47,7 @@ const PLAIN: Dialect = {
 
 type Row = {
   readonly name: string
-  /** Matches the host name, or the model's name; a row with both needs one of them. */
+  /** Matches the host name or the model name; if a row has both, either suffices. */
   readonly host?: RegExp
   readonly model?: RegExp
   readonly has: Partial<Dialect>
@@ -56,10 +56,10 @@ type Row = {
 const THREE = { low: 'low', medium: 'medium', high: 'high', xhigh: 'high', max: 'high' }
 const FIVE = { low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh', max: 'max' }
 
-/** Documented by Google for histories that have no signature. */
+/** Google's documented placeholder for histories without signatures. */
 const NO_SIGNATURE = { google: { thought_signature: 'skip_thought_signature_validator' } }
 
-/** Every row that matches counts; a later one goes before an earlier one. */
+/** All matching rows apply; later ones override earlier ones. */
 const ROWS: readonly Row[] = [
   {
     name: 'OpenAI',

@@ -1,29 +1,29 @@
-// Requests to upstreams: kept-alive connections, no redirect followed, the answer as it comes.
+// The HTTP client for upstreams: keeps connections alive, follows no redirects, streams responses.
 import { type IncomingMessage, Agent as PlainAgent, request as plain, type RequestOptions } from 'node:http'
 import { Agent as SecureAgent, request as secure } from 'node:https'
 import type { Writable } from 'node:stream'
-import type { Answer, Headers } from '../types.ts'
+import type { Headers, HttpAnswer } from '../types.ts'
 
 export type Outgoing = {
   readonly method: string
   readonly headers: Headers
-  /** Parts are sent one behind the other. */
+  /** Several parts are sent in sequence. */
   readonly body?: string | Uint8Array | readonly Uint8Array[] | Flow
   readonly signal: AbortSignal
 }
 
-/** A body that is still coming: it goes on part by part, and is whole in the end. */
+/** A body that is still arriving: it is forwarded in parts and buffered for a retry. */
 export type Flow = {
-  /** In bytes, where it is known beforehand. */
+  /** Size in bytes, if known in advance. */
   readonly size: number | undefined
   readonly into: (target: Writable) => void
-  /** All of it, in the parts in which it came. */
+  /** All chunks, once the body is complete. */
   readonly whole: Promise<readonly Buffer[]>
-  /** Forgets what has come: it will not be sent again. */
+  /** Discards the buffer, because no retry will follow. */
   readonly drop: () => void
 }
 
-/** The upstream could not be reached, or its answer could not be read. */
+/** The upstream could not be reached, or its response could not be read. */
 export class UpstreamError extends Error {}
 
 const agents = {
@@ -31,7 +31,7 @@ const agents = {
   'https:': new SecureAgent({ keepAlive: true, maxSockets: 4096 }),
 }
 
-/** The head of the answer; its body is still to be read. */
+/** Sends a request and resolves with the response once its headers have arrived. */
 export function open(url: URL, request: Outgoing): Promise<IncomingMessage> {
   const { method, headers, body, signal } = request
   const options: RequestOptions = {
@@ -86,15 +86,15 @@ function sizeOf(body: Outgoing['body']): number | undefined {
   return isParts(body) ? body.reduce((sum, part) => sum + part.length, 0) : Buffer.byteLength(body)
 }
 
-/** A kept connection that the upstream had closed meanwhile; another one is tried. */
+/** Errors of a kept-alive connection that the upstream had closed; the request is retried on another one. */
 const CLOSED = new Set(['ECONNRESET', 'EPIPE'])
 
-/** The whole answer. */
-export async function ask(url: URL, outgoing: Outgoing): Promise<Answer> {
+/** Sends a request and reads the whole response. */
+export async function fetchWhole(url: URL, outgoing: Outgoing): Promise<HttpAnswer> {
   return readWhole(await open(url, outgoing))
 }
 
-export async function readWhole(incoming: IncomingMessage): Promise<Answer> {
+export async function readWhole(incoming: IncomingMessage): Promise<HttpAnswer> {
   return {
     status: incoming.statusCode ?? 502,
     headers: { ...relayed(incoming), 'content-type': incoming.headers['content-type'] ?? 'application/json' },
@@ -102,7 +102,7 @@ export async function readWhole(incoming: IncomingMessage): Promise<Answer> {
   }
 }
 
-/** Bytes that an answer may have which is read whole: one without an end must not fill the memory. */
+/** Maximum bytes of a response that is read whole, so that an endless one cannot fill the memory. */
 const LONGEST_ANSWER = 64_000_000
 
 async function textOf(incoming: IncomingMessage): Promise<string> {
@@ -120,7 +120,7 @@ async function textOf(incoming: IncomingMessage): Promise<string> {
   return new TextDecoder().decode(Buffer.concat(chunks))
 }
 
-/** A connection that fails in the middle of an answer, told as such. */
+/** An UpstreamError for a connection that failed in the middle of a response. */
 export function brokenOff(error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error
   const { code, message } = error as NodeJS.ErrnoException
@@ -129,28 +129,28 @@ export function brokenOff(error: unknown): UpstreamError {
   })
 }
 
-/** Headers that belong to one connection. */
+/** Hop-by-hop headers. */
 const OF_CONNECTION = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
   ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
 ])
 
-/** Headers that belong to bytes which are written anew, or to the upstream's own name. */
+/** Headers that do not apply to a rewritten body or to another host. */
 const OF_BODY = new Set(['content-length', 'content-encoding', 'content-type', 'date', 'set-cookie'])
 
-/** An answer's headers for a client that gets the very bytes. */
+/** Response headers for a client that receives the body unchanged. */
 export function passedOn({ headers }: IncomingMessage): Headers {
   const isOfConnection = ofConnection(headers)
   return pick(headers, (name) => !isOfConnection(name))
 }
 
-/** What of an answer's headers is the client's business when its body is another. */
+/** Response headers for a client that receives a rewritten body. */
 export function relayed({ headers }: IncomingMessage): Headers {
   const isOfConnection = ofConnection(headers)
   return pick(headers, (name) => !isOfConnection(name) && !OF_BODY.has(name))
 }
 
-/** Whether a header belongs to one connection: always, or because `Connection` names it. */
+/** Whether a header is hop-by-hop, by definition or because `Connection` names it. */
 export function ofConnection({ connection = '' }: IncomingMessage['headers']): (name: string) => boolean {
   const named = new Set(connection.split(',').map((name) => name.trim().toLowerCase()))
   return (name) => OF_CONNECTION.has(name) || named.has(name)

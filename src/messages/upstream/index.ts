@@ -1,4 +1,4 @@
-// The door of messages/upstream: what other folders use of it.
+// Exports of messages/upstream for other folders.
 
 export { createChatUpstream } from './chat.ts'
 export { type Flow, ofConnection, open, passedOn, UpstreamError } from './http.ts'

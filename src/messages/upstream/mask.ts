@@ -1,24 +1,24 @@
-// Hides the operator's keys in what an upstream answers: some echo the credentials that they refuse.
+// Masks the operator's keys in upstream responses: some servers echo the credentials that they refuse.
 import { Transform } from 'node:stream'
-import type { Answer, Headers, Sampled, StreamEvent, Upstream } from '../types.ts'
+import type { Headers, HttpAnswer, Sampled, StreamEvent, Upstream } from '../types.ts'
 import { UpstreamError } from './http.ts'
 
-/** As long as the secret, so that lengths which were told already stay true. */
+/** As long as the secret, so that a content length already sent stays correct. */
 function maskFor(secret: string): string {
   return '[redacted]'.padEnd(secret.length, '*').slice(0, secret.length)
 }
 
-/** Shorter ones occur in ordinary words. */
+/** Shorter secrets are not masked, because they occur in ordinary words. */
 const SHORTEST_SECRET = 6
 
 export function maskable(...secrets: readonly (string | undefined)[]): string[] {
   return secrets.filter((secret) => secret !== undefined && secret.length >= SHORTEST_SECRET) as string[]
 }
 
-/** The upstream with every secret masked in its errors, headers and documents. */
+/** Wraps an upstream so that secrets are masked in its errors, headers and documents. */
 export function withMaskedSecrets(upstream: Upstream, secrets: readonly string[]): Upstream {
   if (secrets.length === 0) return upstream
-  const hide = (answer: Answer): Answer => ({
+  const hide = (answer: HttpAnswer): HttpAnswer => ({
     ...answer,
     headers: maskedHeaders(answer.headers, secrets),
     body: masked(answer.body, secrets),
@@ -48,13 +48,13 @@ export function maskedHeaders(headers: Headers, secrets: readonly string[]): Hea
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, masked(value, secrets)]))
 }
 
-/** Masks secrets in bytes that stream through; only bytes that may be the start of one are held back. */
+/** Masks secrets in a byte stream; holds back only bytes that may be the start of a secret. */
 export function maskingStream(secrets: readonly string[]): Transform {
   const longest = Math.max(0, ...secrets.map((secret) => secret.length))
   let held = ''
   return new Transform({
     transform(chunk: Buffer, _, done) {
-      // One character a byte: whatever the bytes mean, they pass unchanged.
+      // latin1 maps each byte to one character, so all other bytes pass unchanged.
       const text = masked(held + chunk.toString('latin1'), secrets)
       const end = text.length - heldLength(text, secrets, longest)
       held = text.slice(end)

@@ -1,31 +1,31 @@
-// An upstream that speaks the Messages API: Anthropic's own, or any address that is compatible with it.
+// An upstream for the Messages API: Anthropic's own or a compatible server.
 
 import { isKnownHost, searchBetas } from '../../core/gate/index.ts'
 import { capabilities, capabilityOf, eventsOf } from '../../core/index.ts'
-import { fieldsOf, isFields } from '../../lib/index.ts'
+import { fieldsOf, isFields, parseBetas } from '../../lib/index.ts'
 import { exactJson, jsonBytes, parseExact } from '../json/index.ts'
 import type {
-  Answer,
-  Call,
   Headers,
+  HttpAnswer,
   MessagesRequest,
   Sampled,
   StreamEvent,
   Upstream,
+  UpstreamCall,
   UpstreamWire,
 } from '../types.ts'
-import { ask, brokenOff, open, readWhole, relayed, UpstreamError } from './http.ts'
+import { brokenOff, fetchWhole, open, readWhole, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { createEventReader } from './sse.ts'
 
 export type MessagesOptions = {
-  /** What stands before `/v1/messages`. */
+  /** The URL in front of `/v1/messages`. */
   readonly url: URL
-  /** Sent in place of the client's own credentials. */
+  /** Replaces the client's credentials. */
   readonly key?: string | undefined
-  /** Sent for clients that have no credentials of their own. */
+  /** Used for clients without credentials. */
   readonly keyOtherwise?: string | undefined
-  /** Forces a wire. */
+  /** Overrides the chosen wire. */
   readonly wire?: UpstreamWire | undefined
 }
 
@@ -38,14 +38,14 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
     const used = key ?? (isOwn ? undefined : keyOtherwise)
     return used === undefined ? headers : withKey(headers, used, url)
   }
-  const headersFor = ({ headers }: Call): Headers => ({
+  const headersFor = ({ headers }: UpstreamCall): Headers => ({
     ...credentials(headers),
     'content-type': 'application/json',
     'accept-encoding': 'identity',
   })
   const wireFor: Upstream['wireFor'] = (model) => (wire ? { wire, why: 'forced' } : wireOf(model, url))
 
-  const post = (path: string, request: MessagesRequest, call: Call) => ({
+  const post = (path: string, request: MessagesRequest, call: UpstreamCall) => ({
     address: below(url, path),
     outgoing: {
       method: 'POST',
@@ -69,18 +69,18 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
         events: isStream ? streamed(incoming) : whole(await readWhole(incoming)),
       }
     },
-    async countTokens(request, call): Promise<Answer | undefined> {
+    async countTokens(request, call): Promise<HttpAnswer | undefined> {
       const { address, outgoing } = post('/v1/messages/count_tokens', request, call)
-      const answer = await ask(address, outgoing)
+      const answer = await fetchWhole(address, outgoing)
       return answer.status === 404 || answer.status === 405 ? undefined : answer
     },
     models: (call) =>
-      ask(below(url, '/v1/models'), { method: 'GET', headers: headersFor(call), signal: call.signal }),
+      fetchWhole(below(url, '/v1/models'), { method: 'GET', headers: headersFor(call), signal: call.signal }),
   }
   return withMaskedSecrets(upstream, maskable(key, keyOtherwise))
 }
 
-/** An address below a base, whatever the base ends with. */
+/** Appends a path to a base URL, with or without a trailing slash. */
 export function below(base: URL, path: string): URL {
   const address = new URL(base)
   const [pathname = '', search = ''] = path.split(/(?=\?)/)
@@ -89,7 +89,7 @@ export function below(base: URL, path: string): URL {
   return address
 }
 
-/** Some write the base with its version, as OpenAI's is written. */
+/** Removes a trailing `/v1`, which some users add as for OpenAI's base URL. */
 function withoutVersion(url: URL): URL {
   const base = new URL(url)
   base.pathname = url.pathname.replace(/\/v1\/*$/, '')
@@ -100,7 +100,7 @@ function wireOf(model: string, url: URL): { wire: UpstreamWire; why: string } {
   const capability = capabilityOf(model, 'anthropic', capabilities)
   if (!isKnownHost(url.href, capability.provider))
     return {
-      // Where thinking is bound to what came before it, a tool that joins the list would make it void.
+      // If thinking is bound to its prefix, a tool appended to the list would invalidate it.
       wire: capability.boundThinking ? 'bridge' : 'append',
       why: `${url.host} is not known to understand references`,
     }
@@ -115,12 +115,12 @@ function withKey(headers: Headers, key: string, url: URL): Headers {
   return { ...rest, 'x-api-key': key, ...(isAnthropic ? {} : { authorization: `Bearer ${key}` }) }
 }
 
-/** Betas of what lowering takes out: an upstream that does not know them would refuse the request. */
+/** Removes the betas of features that lowering translates, because an upstream without them would refuse the request. */
 export function withoutSearchBetas(headers: Headers): Headers {
   const { 'anthropic-beta': given, ...rest } = headers
   if (given === undefined) return headers
-  const ours = new Set([...searchBetas(capabilities), DIRECTIVES])
-  const kept = given.split(',').filter((beta) => !ours.has(beta.trim()))
+  const removed = new Set([...searchBetas(capabilities), DIRECTIVES])
+  const kept = parseBetas(given).filter((beta) => !removed.has(beta))
   return kept.length > 0 ? { ...rest, 'anthropic-beta': kept.join(',') } : rest
 }
 
@@ -140,7 +140,7 @@ async function* streamed(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Stre
   }
 }
 
-async function* whole({ body }: Answer): AsyncGenerator<StreamEvent> {
+async function* whole({ body }: HttpAnswer): AsyncGenerator<StreamEvent> {
   const message = parsed(body)
   if (!Array.isArray(message.content))
     throw new UpstreamError('the upstream answered with a document that is no message.')
@@ -152,7 +152,7 @@ function parsed(json: string) {
     const value: unknown = parseExact(json)
     if (isFields(value)) return fieldsOf(value)
   } catch {
-    // Told below, like any other text that is no object.
+    // Reported below, like any other text that is not a JSON object.
   }
   throw new UpstreamError('the upstream answered with something that is no JSON object.')
 }

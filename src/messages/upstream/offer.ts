@@ -1,26 +1,26 @@
-// Offers a request of OpenAI's languages again without what a server refuses: no two of them take the same fields.
+// Sends an OpenAI request and retries it without the fields that the server refuses: servers accept different ones.
 import type { IncomingMessage } from 'node:http'
 import { type Fields, without } from '../../lib/index.ts'
-import type { Answer } from '../types.ts'
+import type { HttpAnswer } from '../types.ts'
 import { readWhole } from './http.ts'
-import { toApiError } from './openai.ts'
+import { toMessagesError } from './openai.ts'
 
-/** Sends the request until the server takes it or names nothing more of `spare`, the fields it can do without. */
+/** Retries until the server accepts the request or its error names none of the optional fields in `spare`. */
 export async function offer(
   request: Fields,
   spare: readonly string[],
   post: (body: Fields) => Promise<IncomingMessage>,
-): Promise<{ readonly incoming: IncomingMessage } | { readonly refused: Answer }> {
+): Promise<{ readonly incoming: IncomingMessage } | { readonly refused: HttpAnswer }> {
   for (let body = request; ; ) {
     const incoming = await post(body)
     if (incoming.statusCode === 200) return { incoming }
     const answer = await readWhole(incoming)
     const named = spare.filter((field) => body[field] !== undefined && isRefused(field, answer))
-    if (named.length === 0) return { refused: toApiError(answer) }
+    if (named.length === 0) return { refused: toMessagesError(answer) }
     body = without(body, ...named)
   }
 }
 
-function isRefused(field: string, { status, body }: Answer): boolean {
+function isRefused(field: string, { status, body }: HttpAnswer): boolean {
   return (status === 400 || status === 422) && new RegExp(`\\b${field}\\b`).test(body)
 }

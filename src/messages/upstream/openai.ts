@@ -1,8 +1,8 @@
-// What OpenAI's two APIs share, told in the words of the Messages API: errors, models, credentials and names.
+// Conversions shared by OpenAI's two APIs: errors, models, credentials and tool names.
 import { type Fields, fieldsOf, hash, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
-import type { Answer, Headers } from '../types.ts'
+import type { Headers, HttpAnswer } from '../types.ts'
 
-/** Anthropic's names for what a status means. */
+/** Anthropic's error types by status. */
 const ERROR_TYPES: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
   401: 'authentication_error',
@@ -18,19 +18,19 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 }
 
-/** An OpenAI error as the Messages API spells it, with the same status. */
-export function toApiError(answer: Answer): Answer {
-  // A redirect is not followed, so it is an error, too.
+/** Converts an OpenAI error response to the Messages format, with the same status. */
+export function toMessagesError(answer: HttpAnswer): HttpAnswer {
+  // Redirects are not followed, so they are errors too.
   const status = answer.status >= 400 ? answer.status : 502
   const message =
-    messageOf(jsonOf(answer.body)) ||
+    errorTextOf(jsonOf(answer.body)) ||
     plainText(answer) ||
     `the upstream answered ${answer.status} and no reason`
-  return errorAnswer(status, message, answer.headers)
+  return messagesErrorAnswer(status, message, answer.headers)
 }
 
-/** An error of the Messages API. */
-export function errorAnswer(status: number, message: string, headers: Headers = {}): Answer {
+/** Builds a Messages API error response. */
+export function messagesErrorAnswer(status: number, message: string, headers: Headers = {}): HttpAnswer {
   const type = ERROR_TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error')
   const requestId = headers['x-request-id'] ?? headers['request-id']
   const document = {
@@ -42,21 +42,21 @@ export function errorAnswer(status: number, message: string, headers: Headers = 
   return { status, headers: { ...rest, 'content-type': 'application/json' }, body: JSON.stringify(document) }
 }
 
-/** What an error says, in any of the shapes that servers give it; empty where it says nothing. */
-export function messageOf(value: unknown): string {
-  if (!isFields(value)) return textOf(value) || (Array.isArray(value) ? messageOf(value[0]) : '')
+/** Extracts the message from an error in any known shape; empty if there is none. */
+export function errorTextOf(value: unknown): string {
+  if (!isFields(value)) return textOf(value) || (Array.isArray(value) ? errorTextOf(value[0]) : '')
   const said = value.error ?? value.message ?? value.detail
-  return isFields(said) ? messageOf(said) || toJson(said) : textOf(said) || (said ? toJson(said) : '')
+  return isFields(said) ? errorTextOf(said) || toJson(said) : textOf(said) || (said ? toJson(said) : '')
 }
 
-/** A listing of models, as the Messages API gives it. */
-export function toModels(answer: Answer): Answer {
-  if (answer.status !== 200) return toApiError(answer)
+/** Converts a model list to the Messages format. */
+export function toModels(answer: HttpAnswer): HttpAnswer {
+  if (answer.status !== 200) return toMessagesError(answer)
   const listing = jsonOf(answer.body)
   const entries = Array.isArray(listing) ? listing : fieldsOf(listing).data
   if (!Array.isArray(entries)) {
     const message = 'the upstream gave no list of models. Does its address end as it should, mostly in /v1?'
-    return errorAnswer(502, message, answer.headers)
+    return messagesErrorAnswer(502, message, answer.headers)
   }
   const data = entries
     .map(fieldsOf)
@@ -74,27 +74,27 @@ function toModel({ id, name, created }: Fields): Fields {
   return { type: 'model', id, display_name: textOf(name) || id, created_at: dateOf(created) }
 }
 
-/** The API says the epoch where a date is unknown. */
+/** A date; the API uses the epoch for unknown dates. */
 function dateOf(seconds: unknown): string {
   const date = new Date(typeof seconds === 'number' ? seconds * 1000 : 0)
   return Number.isNaN(date.getTime()) ? new Date(0).toISOString() : date.toISOString()
 }
 
-/** The credentials for an OpenAI upstream. A key of Anthropic's is of no use there, and none of its business. */
+/** The credentials for an OpenAI upstream; an Anthropic key must not be sent there. */
 export function bearer(headers: Headers, key: string | undefined): Headers {
   const own = headers.authorization ?? (headers['x-api-key'] && `Bearer ${headers['x-api-key']}`)
   if (key !== undefined) return { authorization: `Bearer ${key}` }
   return own && !/^bearer sk-ant-/i.test(own) ? { authorization: own } : {}
 }
 
-/** An address below the base, which may end in a slash or not. */
+/** Appends a path to the base URL, with or without a trailing slash. */
 export function addressOf(base: URL, path: string): URL {
   const address = new URL(base)
   address.pathname = `${base.pathname.replace(/\/+$/, '')}/${path}`
   return address
 }
 
-/** Tool names as OpenAI takes them, and back. */
+/** Converts tool names to OpenAI's format and back. */
 export type Names = {
   readonly short: (name: string) => string
   readonly long: (short: string) => string
@@ -108,7 +108,7 @@ export function namesOf(tools: unknown): Names {
 
 const LONGEST_NAME = 64
 
-/** OpenAI takes 64 letters, digits, `_` and `-`; a name beyond that gets a short one that stays the same. */
+/** OpenAI allows 64 letters, digits, `_` and `-`; other names get a stable short name. */
 function shortName(name: string): string {
   if (/^[\w-]*$/.test(name) && name.length <= LONGEST_NAME) return name
   const digest = hash(name)
@@ -116,8 +116,8 @@ function shortName(name: string): string {
 }
 
 /**
- * The system prompt as text, without the line that Claude Code writes anew for every request and that only its vendor
- * reads: it would cost every other server its prompt cache.
+ * The system prompt as text, without the line that Claude Code changes with every request for Anthropic: it would defeat
+ * the prompt cache of any other server.
  */
 export function systemText(system: unknown): string {
   const texts =
@@ -128,7 +128,7 @@ export function systemText(system: unknown): string {
     .join('\n\n')
 }
 
-/** The value, or undefined where the text is no JSON. */
+/** Parses JSON; returns undefined if the text is invalid. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -137,7 +137,7 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-/** Kept short: a proxy in between may answer with a whole page. */
-function plainText({ body }: Answer): string {
+/** The body as short text; a proxy may have answered with a whole page. */
+function plainText({ body }: HttpAnswer): string {
   return isFields(jsonOf(body)) ? '' : body.trim().slice(0, 500)
 }

@@ -1,13 +1,13 @@
-// The events of a Responses stream → those of a Messages stream. A whole response is a stream of its last event.
+// Converts Responses stream events to Messages stream events. A complete response is treated as its final event.
 import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../lib/index.ts'
 import type { StreamEvent } from '../types.ts'
 import { usageApart } from '../usage.ts'
 import { UpstreamError } from './http.ts'
-import { messageOf, type Names } from './openai.ts'
+import { errorTextOf, type Names } from './openai.ts'
 import { thoughtOf } from './responses-reasoning.ts'
 import type { Thoughts } from './thoughts.ts'
 
-export type Asked = {
+export type ReplyContext = {
   readonly model: string
   readonly names: Names
   readonly searchName: string | undefined
@@ -16,26 +16,26 @@ export type Asked = {
 
 export async function* toMessageEvents(
   events: AsyncIterable<Fields>,
-  asked: Asked,
+  context: ReplyContext,
 ): AsyncGenerator<StreamEvent> {
-  const reply = createReply(asked)
+  const reply = createReply(context)
   for await (const event of events) if (!reply.isOver()) yield* reply.read(event)
   if (!reply.isOver())
     throw new UpstreamError('the upstream ended its reply before it was complete. Try again.')
 }
 
-/** A content block in the making: it begins as `start`, and all that is known of it so far is `text`. */
+/** A content block being built: it starts as `start`, and `text` is its content so far. */
 type Piece = {
   readonly key: string
   readonly start: Fields
   readonly text: string
-  /** Of a thinking block, told at its end. */
+  /** A thinking block's signature, sent at its end. */
   readonly signature?: string
 }
 
 type Reply = { readonly read: (event: Fields) => StreamEvent[]; readonly isOver: () => boolean }
 
-function createReply(asked: Asked): Reply {
+function createReply(context: ReplyContext): Reply {
   const blocks = createBlocks()
   let isStarted = false
   let isOver = false
@@ -44,7 +44,7 @@ function createReply(asked: Asked): Reply {
   const start = (response: Fields): StreamEvent[] => {
     if (isStarted) return []
     isStarted = true
-    return [messageStart(response, asked.model)]
+    return [messageStart(response, context.model)]
   }
   const finish = (pieces: readonly Piece[]) => pieces.flatMap(blocks.finish)
 
@@ -54,7 +54,7 @@ function createReply(asked: Asked): Reply {
     isRefused ||= items.some(hasRefusal)
     return [
       ...start(response),
-      ...finish(items.flatMap((item, index) => piecesOf(item, index, asked))),
+      ...finish(items.flatMap((item, index) => piecesOf(item, index, context))),
       ...blocks.end(),
       messageDelta(response, { isRefused, hasCalled: blocks.hasCalled() }),
       { type: 'message_stop' },
@@ -71,7 +71,7 @@ function createReply(asked: Asked): Reply {
         return start(fieldsOf(event.response))
       case 'response.output_item.added':
         blocks.forget(index)
-        return [...start({}), ...callPieces(item, index, asked).filter(isCallable).flatMap(blocks.begin)]
+        return [...start({}), ...callPieces(item, index, context).filter(isCallable).flatMap(blocks.begin)]
       case 'response.output_text.delta':
       case 'response.refusal.delta': {
         isRefused ||= event.type === 'response.refusal.delta'
@@ -85,7 +85,7 @@ function createReply(asked: Asked): Reply {
         return [...start({}), ...finish(partPieces(fieldsOf(event.part), index, part))]
       case 'response.output_item.done':
         isRefused ||= hasRefusal(item)
-        return [...start({}), ...finish(piecesOf(item, index, asked))]
+        return [...start({}), ...finish(piecesOf(item, index, context))]
       case 'response.completed':
       case 'response.incomplete':
         return end(fieldsOf(event.response))
@@ -100,28 +100,28 @@ function createReply(asked: Asked): Reply {
 }
 
 type Blocks = {
-  /** Opens a block, unless another one is open: then it comes whole, once it is done. */
+  /** Opens a block; if another one is open, the block is sent whole later. */
   readonly begin: (piece: Piece) => StreamEvent[]
   readonly add: (key: string, text: string) => StreamEvent[]
-  /** Ends a block with what its deltas have not said. */
+  /** Ends a block and sends what its deltas have not. */
   readonly finish: (piece: Piece) => StreamEvent[]
   readonly end: () => StreamEvent[]
-  /** An index that begins anew: not every server counts its items. */
+  /** Forgets an item index that is reused: some servers do not count their items. */
   readonly forget: (index: unknown) => void
   readonly count: () => number
   readonly hasCalled: () => boolean
 }
 
-/** One block after the other, as Anthropic streams them, whatever the order of the items' events. */
+/** Emits blocks in sequence, as Anthropic does, whatever the order of the item events. */
 function createBlocks(): Blocks {
-  const told = new Set<string>()
+  const sent = new Set<string>()
   const waiting: Piece[] = []
   let open: Piece | undefined
   let index = 0
   let hasCalled = false
 
   const begin = (piece: Piece): StreamEvent[] => {
-    if (open || told.has(piece.key)) return []
+    if (open || sent.has(piece.key)) return []
     open = { ...piece, text: '' }
     const isCall = piece.start.type === 'tool_use'
     hasCalled ||= isCall
@@ -138,7 +138,7 @@ function createBlocks(): Blocks {
   const close = (): StreamEvent[] => {
     if (!open) return []
     const { key, signature } = open
-    told.add(key)
+    sent.add(key)
     open = undefined
     const signed = { type: 'signature_delta', signature }
     return [
@@ -152,7 +152,7 @@ function createBlocks(): Blocks {
     return [...begin(piece), ...add(piece.key, rest), ...close()]
   }
   const finish = (piece: Piece): StreamEvent[] => {
-    if (told.has(piece.key)) return []
+    if (sent.has(piece.key)) return []
     if (open && open.key !== piece.key) {
       waiting.push(piece)
       return []
@@ -165,7 +165,7 @@ function createBlocks(): Blocks {
     finish,
     end: () => [...close(), ...waiting.splice(0).flatMap(whole)],
     forget(item) {
-      for (const key of told) if (key === String(item) || key.startsWith(`${item}.`)) told.delete(key)
+      for (const key of sent) if (key === String(item) || key.startsWith(`${item}.`)) sent.delete(key)
     },
     count: () => index + (open ? 1 : 0),
     hasCalled: () => hasCalled,
@@ -181,17 +181,17 @@ function deltaEvent(index: number, { start }: Piece, text: string): StreamEvent 
   return { type: 'content_block_delta', index, delta }
 }
 
-/** The blocks that a whole item is. Items of OpenAI's own tools are none. */
-function piecesOf(item: Fields, index: unknown, asked: Asked): Piece[] {
-  if (item.type === 'reasoning') return reasoningPieces(item, index, asked)
+/** The blocks of a complete item; items of OpenAI's hosted tools have none. */
+function piecesOf(item: Fields, index: unknown, context: ReplyContext): Piece[] {
+  if (item.type === 'reasoning') return reasoningPieces(item, index, context)
   if (item.type === 'message')
     return listOf(item.content).flatMap((part, place) => partPieces(fieldsOf(part), index, place))
-  const calls = callPieces(item, index, asked)
+  const calls = callPieces(item, index, context)
   if (!calls.every(isCallable)) throw new UpstreamError('the upstream called a tool without a name or an id.')
   return calls
 }
 
-function reasoningPieces(item: Fields, index: unknown, { thoughts }: Asked): Piece[] {
+function reasoningPieces(item: Fields, index: unknown, { thoughts }: ReplyContext): Piece[] {
   const thought = thoughtOf(item, thoughts)
   const start = { type: 'thinking', thinking: '', signature: '' }
   return thought ? [{ key: `${index}.reasoning`, start, ...thought }] : []
@@ -206,12 +206,12 @@ function textPiece(index: unknown, place: unknown, text: string): Piece {
   return { key: `${index}.${place}`, start: { type: 'text', text: '' }, text }
 }
 
-/** Only the finished item of a search has the id and the arguments that count. */
-function callPieces(item: Fields, index: unknown, { names, searchName }: Asked): Piece[] {
+/** The blocks of a call. Only the finished item of a search has its final id and arguments. */
+function callPieces(item: Fields, index: unknown, { names, searchName }: ReplyContext): Piece[] {
   const { type, status, arguments: input } = item
   const id = textOf(item.call_id) || textOf(item.id)
   if (type === 'function_call') {
-    // Names are sent without dots: what stands before one is a namespace.
+    // Names are sent without dots, so anything before a dot is a namespace.
     const name = names.long(textOf(item.name).replace(/^.*\./, ''))
     return [{ key: String(index), start: { type: 'tool_use', id, name, input: {} }, text: json(input) }]
   }
@@ -266,6 +266,6 @@ function usageOf(usage: Fields): Fields {
 }
 
 function failureIn(event: Fields): string {
-  const said = messageOf(event.response) || messageOf(event)
+  const said = errorTextOf(event.response) || errorTextOf(event)
   return `the upstream ended its reply with an error${said === '' ? '' : `: ${said}`}`
 }

@@ -1,10 +1,10 @@
-// Reasoning of OpenAI's models: how much of it is asked for, and its encrypted items as thinking blocks and back.
+// Reasoning of OpenAI's models: sets the effort, and converts encrypted reasoning items to thinking blocks and back.
 import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import type { Dialect } from './dialects.ts'
 import { asksForThinking, effortOf, type Thoughts } from './thoughts.ts'
 
-/** How much to think; reasoning comes back encrypted, and as a summary for those who want to see it. */
+/** The reasoning options: the effort, encrypted content, and a summary if the client asks to see thinking. */
 export function thinkingOf(request: MessagesRequest, dialect: Dialect): Fields {
   const { efforts, noEffort, encryptsReasoning } = dialect
   if (!encryptsReasoning) return {}
@@ -17,7 +17,7 @@ export function thinkingOf(request: MessagesRequest, dialect: Dialect): Fields {
   }
 }
 
-/** The thinking block of a reasoning item that can come back, with its summary as what was thought. */
+/** The thinking block for a reasoning item that can be sent back; its text is the summary. */
 export function thoughtOf(item: Fields, thoughts: Thoughts): { text: string; signature: string } | undefined {
   const { id, encrypted_content: encrypted } = item
   if (textOf(encrypted) === '') return undefined
@@ -25,7 +25,7 @@ export function thoughtOf(item: Fields, thoughts: Thoughts): { text: string; sig
   return { text: summary.join('\n\n'), signature: thoughts.sign({ id, summary, encrypted }) }
 }
 
-/** Reasoning goes back to the model that it came from, in front of what it led to. */
+/** The reasoning item in a thinking block, if it came from this model. */
 export function reasoningIn(block: Fields, thoughts: Thoughts): Fields[] {
   const { id, summary, encrypted } = fieldsOf(thoughts.keptIn(block))
   if (textOf(encrypted) === '') return []

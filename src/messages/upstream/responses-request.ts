@@ -1,5 +1,5 @@
-// A request of the Messages API → the body of a Responses request. What a block brings into sight becomes an item at
-// its place, so that `tools` and all earlier items stay as they were (wire 41).
+// Converts a Messages request to a Responses request. Tools that a block reveals become an item in its place, so that
+// `tools` and all earlier items stay unchanged (wire 41).
 import { createHash } from 'node:crypto'
 import {
   blocksOf,
@@ -26,11 +26,11 @@ import type { Thoughts } from './thoughts.ts'
 export type Translated = {
   readonly body: Fields
   readonly names: Names
-  /** What a `tool_search_call` is called in the Messages API. */
+  /** The Messages name of the tool behind `tool_search_call`. */
   readonly searchName: string | undefined
 }
 
-/** The Responses request, or what of this one cannot be said in it. */
+/** The Responses request, or the reason why it cannot be expressed. */
 export function toResponses(
   given: MessagesRequest,
   dialect: Dialect,
@@ -79,7 +79,7 @@ function isTold(block: Fields): boolean {
   return TOLD.has(textOf(block.type)) || partsOf(block) !== undefined
 }
 
-/** Deferred tools are left out, except for one that must be called; OpenAI takes one search, so the first stands. */
+/** Omits deferred tools except a forced one. OpenAI allows one search tool, so only the first is kept. */
 function toolsOf({ tools = [], tool_choice: choice }: MessagesRequest, names: Names): Fields[] | undefined {
   const forced = textOf(fieldsOf(choice).name)
   const variant = tools.map(variantOf).find(Boolean)
@@ -103,7 +103,7 @@ function toFunction(tool: Fields, names: Names): Fields {
     type: 'function',
     name: names.short(textOf(name)),
     description: textOf(description) || undefined,
-    // OpenAI refuses an object that says nothing of its properties.
+    // OpenAI refuses an object schema without `properties`.
     parameters: isFields(schema.properties) ? schema : { ...schema, properties: {} },
     strict: false,
   }
@@ -120,7 +120,7 @@ function settingsOf(request: MessagesRequest, names: Names): Fields {
     tool_choice: listOf(request.tools).length > 0 ? choiceOf(choice, request, names) : undefined,
     parallel_tool_calls: choice.disable_parallel_tool_use === true ? false : undefined,
     max_output_tokens: typeof most === 'number' ? Math.max(most, FEWEST_TOKENS) : undefined,
-    // 1 is what both APIs take it for; models that reason refuse the field.
+    // 1 is the default of both APIs, and reasoning models refuse the field.
     temperature: temperature === 1 ? undefined : temperature,
     top_p,
     safety_identifier: user === '' ? undefined : createHash('sha256').update(user).digest('hex'),
@@ -131,7 +131,7 @@ function settingsOf(request: MessagesRequest, names: Names): Fields {
   }
 }
 
-/** A search cannot be forced by its name. */
+/** Converts `tool_choice`; a search tool cannot be forced by name. */
 function choiceOf({ type, name }: Fields, { tools = [] }: MessagesRequest, names: Names): unknown {
   const isSearch = tools.some((tool) => variantOf(tool) && nameOf(tool) === name)
   if (type === 'tool' && !isSearch) return { type: 'function', name: names.short(textOf(name)) }
@@ -178,7 +178,7 @@ function message(role: string, content: string | readonly Fields[]): Fields[] {
   return [{ type: 'message', role: role === 'system' ? 'developer' : role, content }]
 }
 
-/** OpenAI keeps a tool that was loaded on the way in a namespace of its own name, and wants its calls to say so. */
+/** Converts a call. OpenAI puts a loaded tool in a namespace of the same name, which its calls must include. */
 function callOf({ id, name, input }: Fields, names: Names, loaded: ReadonlySet<string>): Fields {
   const short = names.short(textOf(name))
   return {
@@ -209,7 +209,7 @@ function searchOf(id: unknown, names: Names): Fields {
   return { call_id: names.short(textOf(id)), execution: 'client', status: 'completed' }
 }
 
-/** The definitions that this search brings; what else it says has no field, so the developer says it. */
+/** The definitions found by a search; its other text becomes a developer message, as there is no field for it. */
 function foundOf(step: Step, names: Names): Fields[] {
   const { block, revealed } = step
   const { type, error_code: code, error_message: reason } = fieldsOf(block.content)
@@ -251,7 +251,7 @@ function namesIn(block: Fields, names: Names): string[] {
   return referencesIn(block).map(({ tool_name: name }) => names.short(textOf(name)))
 }
 
-/** What a block shows, as content of a message or a result; undefined where OpenAI has nothing like it. */
+/** Converts a block to message or result content; undefined if OpenAI has no equivalent. */
 function partsOf(block: Fields): Fields[] | undefined {
   const source = fieldsOf(block.source)
   const address = textOf(source.url) || `data:${textOf(source.media_type)};base64,${textOf(source.data)}`

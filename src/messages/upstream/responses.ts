@@ -1,14 +1,14 @@
-// OpenAI's Responses API as an upstream: stateless, and on models that have it with OpenAI's own tool search (wire 41).
+// An upstream for OpenAI's Responses API: stateless, using OpenAI's tool search on models that support it (wire 41).
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
 import { jsonBytes } from '../json/index.ts'
-import type { Call, ChosenWire, MessagesRequest, Sampled, Upstream, UpstreamWire } from '../types.ts'
+import type { ChosenWire, MessagesRequest, Sampled, Upstream, UpstreamCall, UpstreamWire } from '../types.ts'
 import { dialectOf } from './dialects.ts'
-import { ask, open, relayed, UpstreamError } from './http.ts'
+import { fetchWhole, open, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { offer } from './offer.ts'
-import { addressOf, bearer, errorAnswer, jsonOf, toModels } from './openai.ts'
+import { addressOf, bearer, jsonOf, messagesErrorAnswer, toModels } from './openai.ts'
 import { toMessageEvents } from './responses-events.ts'
 import { toResponses } from './responses-request.ts'
 import { readEvents } from './sse.ts'
@@ -29,7 +29,7 @@ export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): U
     countTokens: async () => undefined,
     async models({ headers, signal }) {
       return toModels(
-        await ask(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal }),
+        await fetchWhole(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal }),
       )
     },
   }
@@ -51,11 +51,11 @@ async function sample(
   url: URL,
   key: string | undefined,
   request: MessagesRequest,
-  { headers, signal }: Call,
+  { headers, signal }: UpstreamCall,
   thoughts: Thoughts,
 ): Promise<Sampled> {
   const translated = toResponses(request, dialectOf(url, request.model), thoughts)
-  if ('fault' in translated) return { refused: errorAnswer(400, translated.fault) }
+  if ('fault' in translated) return { refused: messagesErrorAnswer(400, translated.fault) }
   const { body, names, searchName } = translated
   const post = (offered: Fields) =>
     open(addressOf(url, 'responses'), {
@@ -67,14 +67,14 @@ async function sample(
   const accepted = await offer(body, SPARE, post)
   if ('refused' in accepted) return accepted
   const { incoming } = accepted
-  const asked = { model: request.model, names, searchName, thoughts }
-  return { events: toMessageEvents(eventsIn(incoming, signal), asked), headers: relayed(incoming) }
+  const context = { model: request.model, names, searchName, thoughts }
+  return { events: toMessageEvents(eventsIn(incoming, signal), context), headers: relayed(incoming) }
 }
 
-/** Settings that not every model takes, and that a reply can do without. */
+/** Optional fields that not every model accepts. */
 const SPARE = ['reasoning', 'include', 'temperature', 'top_p']
 
-/** What the answer says, streamed or whole: some servers do the one where the other was asked for. */
+/** Reads a streamed or complete response; some servers send one when the other was requested. */
 async function* eventsIn(incoming: IncomingMessage, signal: AbortSignal): AsyncGenerator<Fields> {
   try {
     if (/\bjson\b/.test(incoming.headers['content-type'] ?? '')) yield lastEvent(parsed(await text(incoming)))
@@ -88,7 +88,7 @@ async function* eventsIn(incoming: IncomingMessage, signal: AbortSignal): AsyncG
   }
 }
 
-/** The event with which a stream would have ended in this response. */
+/** The final stream event for a complete response. */
 function lastEvent(response: Fields): Fields {
   if (isFields(response.error)) return { type: 'response.failed', response }
   const status = Array.isArray(response.output) ? textOf(response.status) || 'completed' : 'missing'

@@ -1,39 +1,39 @@
-// A script for the offline model: read from JSON and checked, so that playing it cannot fail. docs/script.md tells it.
+// Reads and validates a script for the offline model, so that playing it cannot fail. docs/script.md describes the format.
 import { readFile } from 'node:fs/promises'
 import { closestNames, type Fields, isFields, quote, toJson } from '../../lib/index.ts'
 import { groupsIn, patternOf, templatesIn } from './script-text.ts'
 
 export type Script = {
   readonly models: readonly string[]
-  /** The API that it plays: today's, or one from before tool search. */
+  /** The API version that it simulates: the current one, or one without tool search. */
   readonly api: (typeof APIS)[number]
   readonly boundThinking: boolean
   /** Milliseconds between two events of a reply. */
   readonly delay: number
   readonly rules: readonly Rule[]
-  /** Said where no rule fits. */
+  /** The reply if no rule matches. */
   readonly otherwise: string
 }
 
-export type Rule = { readonly when?: RegExp; readonly steps: readonly Step[] }
+export type Rule = { readonly when?: RegExp; readonly steps: readonly ScriptStep[] }
 
-export type Step =
+export type ScriptStep =
   | { readonly kind: 'say'; readonly text: string }
   | { readonly kind: 'think'; readonly text: string }
   /** Calls and searches in one reply. */
   | { readonly kind: 'act'; readonly acts: readonly Act[] }
   | { readonly kind: 'stop'; readonly reason: string }
   | { readonly kind: 'fail'; readonly failure: Failure }
-  /** The reply that this stands in breaks off in the middle. */
+  /** The reply that contains this step breaks off in the middle. */
   | { readonly kind: 'cut' }
 
 export type Act =
   | {
       readonly kind: 'call'
       readonly name: string
-      /** A text becomes JSON once its templates are filled. */
+      /** A string is parsed as JSON after its templates are filled. */
       readonly input: Fields | string
-      /** What to search for where the tool is not in sight. */
+      /** The query to search with if the tool is not visible. */
       readonly search?: string
     }
   | { readonly kind: 'search'; readonly query: string }
@@ -42,11 +42,11 @@ export type Failure = {
   readonly status: number
   readonly type: string
   readonly message: string
-  /** How often; missing means whenever this step is reached. */
+  /** How often to fail; always if omitted. */
   readonly times?: number
 }
 
-/** The script cannot be read, or says something that cannot be played. */
+/** The script cannot be read or is invalid. */
 export class ScriptError extends Error {}
 
 export async function loadScript(path: string): Promise<Script> {
@@ -62,7 +62,7 @@ export async function loadScript(path: string): Promise<Script> {
   }
 }
 
-/** Throws a ScriptError that says where the first mistake is and what to write instead. */
+/** Validates a script; throws a ScriptError that locates the first mistake and says how to fix it. */
 export function readScript(value: unknown): Script {
   const fields = objectAt(value, 'the script', TOP_KEYS)
   const { model = DEFAULT_MODEL, api = 'current', boundThinking = false, delay = 0, otherwise } = fields
@@ -105,9 +105,9 @@ function readRule(value: unknown, place: string): Rule {
   }
 }
 
-type ReadStep = (value: unknown, place: string, groups: number) => Step
+type ReadStep = (value: unknown, place: string, groups: number) => ScriptStep
 
-/** A step is an object with one of these keys; a call has further ones beside it. */
+/** A step is an object with one of these keys; a call has additional ones. */
 const STEPS: { readonly [key: string]: ReadStep } = {
   say: (text, place, groups) => ({ kind: 'say', text: templateAt(text, place, groups) }),
   think: (text, place, groups) => ({ kind: 'think', text: templateAt(text, place, groups) }),
@@ -123,7 +123,7 @@ const STEPS: { readonly [key: string]: ReadStep } = {
 const ACT_KEYS = ['call', 'input', 'search']
 const STEP_KEYS = [...Object.keys(STEPS), ...ACT_KEYS]
 
-function readStep(value: unknown, place: string, groups: number): Step {
+function readStep(value: unknown, place: string, groups: number): ScriptStep {
   const fields = objectAt(value, place, STEP_KEYS)
   const keys = Object.keys(fields)
   const key = keys.find((name) => Object.hasOwn(STEPS, name))

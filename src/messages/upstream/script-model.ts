@@ -1,15 +1,22 @@
-// The offline model: a request and a script give a reply. It has no memory: how far a rule has come is read from the
-// conversation, so that a restart or another replica goes on where it was.
+// The offline model: computes a reply from a request and a script. It is stateless: the progress of a rule is read from
+// the conversation, so a restarted process or another replica continues where it left off.
 
 import { sign, visibleTools } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, hash, isFields, textOf, toJson } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { CALL_TOOL, throughCallTool } from '../wire/index.ts'
 import type { Act, Failure, Rule, Script } from './script-file.ts'
-import { fill, fillFields, type Meaning, type NamePattern, patternOf, wordsOf } from './script-text.ts'
-import { describedTools, type MadeCall, type Round, searchTools, turnOf } from './script-turn.ts'
+import {
+  fill,
+  fillFields,
+  type NamePattern,
+  nameWords,
+  patternOf,
+  type ResolveTemplate,
+} from './script-text.ts'
+import { type CallRound, describedTools, type MadeCall, searchTools, turnOf } from './script-turn.ts'
 
-export type Reply =
+export type ScriptReply =
   | {
       readonly content: readonly Fields[]
       readonly stop: string
@@ -18,11 +25,11 @@ export type Reply =
     }
   | { readonly failure: Failure }
 
-/** Ends every turn, so that nobody takes the script for a model. */
+/** Appended to every turn, so that nobody mistakes the script for a model. */
 export const OFFLINE_NOTE = "(Toolshelf's offline script, not a model)"
 
-/** `failed` is how often this very request has been answered with a failure before. */
-export function replyTo(request: MessagesRequest, script: Script, failed = 0): Reply {
+/** Computes the reply. `failed` is how often this same request has already failed. */
+export function replyTo(request: MessagesRequest, script: Script, failed = 0): ScriptReply {
   const turn = turnOf(request)
   const { steps, groups } = ruleFor(script, turn.user)
   const sight = sightOf(request)
@@ -31,10 +38,10 @@ export function replyTo(request: MessagesRequest, script: Script, failed = 0): R
   let result = turn.earlier
   let isCut = false
   let failures = failed
-  const meaning: Meaning = (name) =>
+  const meaning: ResolveTemplate = (name) =>
     name === 'user' ? turn.user : name === 'result' ? result : (groups[Number(name)] ?? '')
   const mustThink = fieldsOf(request.thinking).type === 'enabled' && turn.rounds.length === 0
-  const ended = (stop: string): Reply => {
+  const ended = (stop: string): ScriptReply => {
     const all = mustThink ? withThought(blocks) : blocks
     return { content: finished(all, request, script), stop, isCut }
   }
@@ -47,12 +54,12 @@ export function replyTo(request: MessagesRequest, script: Script, failed = 0): R
       rounds = rounds.slice(progress.used)
       result = progress.result ?? result
       if (!progress.isDue) continue
-      const deeds = deedsOf(wanted, sight, progress.used)
+      const deeds = blocksFor(wanted, sight, progress.used)
       blocks.push(...deeds)
       if (deeds.some(({ type }) => type === 'tool_use')) return ended('tool_use')
       continue
     }
-    // What stands before a call that was made, or searched for, was part of an earlier reply.
+    // Steps before a call that was already made or searched for belonged to an earlier reply.
     if (rounds.length > 0 && index < lastAct) continue
     if (step.kind === 'say') blocks.push(said(fill(step.text, meaning)))
     if (step.kind === 'think') blocks.push({ type: 'thinking', thinking: fill(step.text, meaning) })
@@ -83,21 +90,21 @@ type Wanted =
   | {
       readonly kind: 'call'
       readonly name: NamePattern
-      /** Undefined where its text is no JSON object. */
+      /** Undefined if the text is not a JSON object. */
       readonly input: Fields | undefined
-      /** What to search for, one after the other, until the tool is in sight. */
+      /** Queries to try in sequence until the tool is visible. */
       readonly searches: readonly Search[]
     }
   | { readonly kind: 'search'; readonly search: Search }
 
-/** Words, and how they are joined to a pattern: all in this order, or any. */
+/** Words, and how a regex search joins them: all in order, or any. */
 type Search = { readonly query: string; readonly joint: '.*' | '|' }
 
-function wantedOf(act: Act, meaning: Meaning): Wanted {
+function wantedOf(act: Act, meaning: ResolveTemplate): Wanted {
   if (act.kind === 'search')
     return { kind: 'search', search: { query: fill(act.query, meaning), joint: '|' } }
   const name = patternOf(act.name, meaning)
-  const byWords = (text: string): Search => ({ query: wordsOf(text).join(' '), joint: '.*' })
+  const byWords = (text: string): Search => ({ query: nameWords(text).join(' '), joint: '.*' })
   const first =
     act.search === undefined
       ? byWords(name.said)
@@ -106,7 +113,7 @@ function wantedOf(act: Act, meaning: Meaning): Wanted {
   return { kind: 'call', name, input: inputOf(act.input, meaning), searches }
 }
 
-function inputOf(input: Fields | string, meaning: Meaning): Fields | undefined {
+function inputOf(input: Fields | string, meaning: ResolveTemplate): Fields | undefined {
   if (typeof input !== 'string') return fillFields(input, meaning)
   try {
     const value: unknown = JSON.parse(fill(input, meaning))
@@ -117,17 +124,17 @@ function inputOf(input: Fields | string, meaning: Meaning): Fields | undefined {
 }
 
 type Progress = {
-  /** It is this step's turn. */
+  /** Whether this step runs now. */
   readonly isDue: boolean
-  /** Rounds that belong to this step. */
+  /** Number of rounds that belong to this step. */
   readonly used: number
   readonly result?: string
 }
 
 const MOST_SEARCHES = 2
 
-/** How far a step has come. A round that is not its own means that the step found nothing to call and was left. */
-function progressOf(wanted: readonly Wanted[], rounds: readonly Round[]): Progress {
+/** The progress of a step. A round of another step means that this one found nothing to call and was skipped. */
+function progressOf(wanted: readonly Wanted[], rounds: readonly CallRound[]): Progress {
   const calls = wanted.filter((want) => want.kind === 'call')
   const isSearching = calls.length < wanted.length
   const isCalled = ({ names }: MadeCall) => names.some((name) => calls.some((call) => call.name.fits(name)))
@@ -141,10 +148,10 @@ function progressOf(wanted: readonly Wanted[], rounds: readonly Round[]): Progre
   return { isDue: false, used: searched + 1, result: round.map(({ result }) => result).join('\n') }
 }
 
-/** What the model could call at the end of a request. */
+/** The tools that the model could call. */
 type Sight = {
   readonly visible: readonly string[]
-  /** Only through CallTool. */
+  /** Callable only through CallTool. */
   readonly described: readonly string[]
   readonly search: string | undefined
 }
@@ -158,8 +165,8 @@ function sightOf(request: MessagesRequest): Sight {
   }
 }
 
-/** The blocks of one reply for a step: searches for what is not in sight, or the calls of what is. */
-function deedsOf(wanted: readonly Wanted[], sight: Sight, searched: number): Fields[] {
+/** The reply's blocks for a step: searches for tools that are not visible, or calls of those that are. */
+function blocksFor(wanted: readonly Wanted[], sight: Sight, searched: number): Fields[] {
   const hidden = wanted.flatMap((want) =>
     want.kind === 'call' && want.input && !callOf(want.name, want.input, sight)
       ? [want.searches[searched]]
@@ -184,7 +191,7 @@ function deedOf(want: Wanted, sight: Sight): Fields {
     : searchOf(want.search, sight.search)
 }
 
-/** Never a call of what is not in sight. */
+/** A call of the first matching visible tool; undefined if there is none. */
 function callOf({ fits }: NamePattern, input: Fields, { visible, described }: Sight): Fields | undefined {
   const direct = visible.find(fits)
   if (direct !== undefined) return { type: 'tool_use', name: direct, input }
@@ -208,7 +215,7 @@ function said(text: string): Fields {
   return { type: 'text', text }
 }
 
-/** The blocks as the API gives them: texts that follow each other are one, calls have ids, thinking is signed. */
+/** Completes the blocks as the API would: merges adjacent texts, adds call ids, signs thinking. */
 function finished(blocks: readonly Fields[], request: MessagesRequest, script: Script): Fields[] {
   const seed = hash(toJson(request.messages))
   const content: Fields[] = []
@@ -228,7 +235,7 @@ function withThought(blocks: readonly Fields[]): readonly Fields[] {
   return first?.type === 'thinking' ? blocks : [{ type: 'thinking', thinking: 'The script says.' }, ...blocks]
 }
 
-/** A template may have left nothing, which the API would not take back. */
+/** Whether templates left a block empty, which the API would refuse. */
 function isBlank({ text, thinking }: Fields): boolean {
   return (text ?? thinking) !== undefined && textOf(text ?? thinking).trim() === ''
 }
@@ -237,7 +244,7 @@ function signature(request: MessagesRequest, script: Script, content: readonly F
   return script.boundThinking ? sign(request, content) : 'script'
 }
 
-/** The order of the fields is the API's. An API from before tool search does not say who calls. */
+/** A call with its fields in the API's order. APIs without tool search have no `caller`. */
 function called({ type, name, input }: Fields, id: string, { api }: Script): Fields {
   const caller = api === 'current' ? { caller: { type: 'direct' } } : {}
   return { type, id: `toolu_script_${id}`, name, input, ...caller }

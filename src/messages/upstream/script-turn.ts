@@ -1,4 +1,4 @@
-// What the offline model reads in a request: the newest words of the user, and what was called and found since.
+// Reads a request for the offline model: the latest user message, and the calls and results since then.
 
 import { isOurText } from '../../core/history/index.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
@@ -7,28 +7,28 @@ import { type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { CALL_TOOL, fromCallTool } from '../wire/index.ts'
 
-/** Search tools that the model knows how to use, the one it likes best first. */
+/** Search tools that the offline model can use, in order of preference. */
 export const searchTools = [SEARCH_TOOL, 'tool_search_tool_bm25', 'tool_search_tool_regex']
 
-/** Everything from the newest words of the user on. */
-export type Turn = {
+/** The conversation since the latest user message. */
+export type ScriptTurn = {
   readonly user: string
-  /** The newest result from before these words. */
+  /** The latest result before that message. */
   readonly earlier: string
-  readonly rounds: readonly Round[]
+  readonly rounds: readonly CallRound[]
 }
 
-/** Calls that were made without seeing each other's results. */
-export type Round = readonly MadeCall[]
+/** Calls made in parallel. */
+export type CallRound = readonly MadeCall[]
 
 export type MadeCall = {
-  /** The name that was called, and behind CallTool the one that was meant. */
+  /** The called name and, for CallTool, the name of the wrapped tool. */
   readonly names: readonly string[]
   readonly isSearch: boolean
   readonly result: string
 }
 
-export function turnOf({ messages }: MessagesRequest): Turn {
+export function turnOf({ messages }: MessagesRequest): ScriptTurn {
   const start = messages.findLastIndex((message) => userText(message) !== '')
   const earlier = messages.slice(0, start + 1).flatMap(({ content }) => blocksOf(content))
   return {
@@ -38,7 +38,7 @@ export function turnOf({ messages }: MessagesRequest): Turn {
   }
 }
 
-/** Tools whose definition stands as a line of JSON in what the user's side said (the bridge). */
+/** Tools whose definition appears as a line of JSON in a user message or result (the `bridge` wire). */
 export function describedTools({ messages }: MessagesRequest): string[] {
   const blocks = messages.filter(({ role }) => role === 'user').flatMap(({ content }) => blocksOf(content))
   return blocks
@@ -59,7 +59,7 @@ function definedName(line: string): string {
 
 const HOST_TEXT = /<(system-reminder|available-deferred-tools)>[\s\S]*?<\/\1>/g
 
-/** The words of the user without those of the host. */
+/** The user's text without the host's reminders. */
 function userText({ role, content }: Fields): string {
   if (role !== 'user') return ''
   const texts = blocksOf(content).map((block) => (block.type === 'text' ? textOf(block.text) : ''))
@@ -70,7 +70,7 @@ function userText({ role, content }: Fields): string {
     .join('\n')
 }
 
-function roundsOf(blocks: readonly Fields[]): Round[] {
+function roundsOf(blocks: readonly Fields[]): CallRound[] {
   const results = new Map(blocks.filter(isResult).map((block) => [block.tool_use_id, resultText(block)]))
   const rounds: MadeCall[][] = []
   let isOpen = false
@@ -98,7 +98,7 @@ function isResult({ type }: Fields): boolean {
   return type === 'tool_result' || type === 'tool_search_tool_result'
 }
 
-/** The text of a result; of a search, the names that it found or why it failed. */
+/** The text of a result; for a search, the names found or the error. */
 function resultText(block: Fields): string {
   const inner = block.type === 'tool_result' ? blocksOf(block.content) : []
   const texts = inner.map(({ text }) => textOf(text))

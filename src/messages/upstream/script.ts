@@ -1,53 +1,53 @@
-// The offline model as an upstream: checks each request as the API would, answers from a script, and streams the
-// answer as recorded traffic does (wire 1.5). Everything happens in this process.
+// The offline model as an upstream: validates each request as the API would, answers from a script, and streams the
+// reply like recorded API traffic (wire 1.5). Runs entirely in this process.
 import { setTimeout as wait } from 'node:timers/promises'
 import { estimateTokens, eventsOf } from '../../core/index.ts'
 import { countTokens, render, type Segment, validateRequest, visibleTools } from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, hash, textOf, toJson } from '../../lib/index.ts'
+import { type Fields, fieldsOf, hash, parseBetas, textOf, toJson } from '../../lib/index.ts'
 import { createRecent } from '../recent.ts'
 import type {
-  Answer,
-  Call,
   ChosenWire,
+  HttpAnswer,
   MessagesRequest,
   StreamEvent,
   Upstream,
+  UpstreamCall,
   UpstreamWire,
 } from '../types.ts'
 import { UpstreamError } from './http.ts'
 import type { Script } from './script-file.ts'
-import { type Reply, replyTo } from './script-model.ts'
+import { replyTo, type ScriptReply } from './script-model.ts'
 
 export type ScriptUpstreamOptions = {
   readonly script: Script
   readonly name?: string
-  /** Used in place of the wire that fits the script's API. */
+  /** Overrides the wire that matches the script's API. */
   readonly wire?: UpstreamWire
-  readonly onRequest?: (seen: Seen) => void
+  readonly onRequest?: (seen: ObservedRequest) => void
 }
 
-/** A request as the offline model saw it, and what it did. */
-export type Seen = {
+/** A request that the offline model received, and what it did with it. */
+export type ObservedRequest = {
   readonly request: MessagesRequest
   readonly visible: readonly string[]
   readonly segments: readonly Segment[]
   readonly tokens: number
-  /** In a few words. */
-  readonly deed: string
-  /** Why the API would not have taken the request. */
+  /** A short description, such as `calls ToolSearch`. */
+  readonly action: string
+  /** The error with which the API would refuse the request. */
   readonly refused?: string
 }
 
 export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
   const { script, name = 'script', wire, onRequest } = options
   const failed = createRecent<number>(MOST_FAILURES)
-  const observe = (request: MessagesRequest, deed: string, refused?: string) =>
+  const observe = (request: MessagesRequest, action: string, refused?: string) =>
     onRequest?.({
       request,
       visible: visibleTools(request),
       segments: render(request),
       tokens: countTokens(request),
-      deed,
+      action,
       ...(refused === undefined ? {} : { refused }),
     })
 
@@ -86,7 +86,7 @@ export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
   }
 }
 
-/** Requests whose failures are counted for the `times` of a step: the one thing that no conversation tells. */
+/** Maximum requests whose failures are counted for a step's `times`, the only state not in the conversation. */
 const MOST_FAILURES = 1000
 
 function chosenWire({ api }: Script, forced: UpstreamWire | undefined): ChosenWire {
@@ -99,19 +99,18 @@ function chosenWire({ api }: Script, forced: UpstreamWire | undefined): ChosenWi
 function refusal(
   request: MessagesRequest,
   { api, boundThinking }: Script,
-  { headers }: Call,
+  { headers }: UpstreamCall,
   requestId?: string,
 ) {
-  const betas = (headers['anthropic-beta'] ?? '').split(',').map((beta) => beta.trim())
   return validateRequest(request, {
-    betas: betas.filter((beta) => beta !== ''),
+    betas: parseBetas(headers['anthropic-beta']),
     oldProxy: api === 'old',
     boundThinking,
     ...(requestId === undefined ? {} : { requestId }),
   })
 }
 
-function answer(status: number, body: unknown, headers: Answer['headers'] = {}): Answer {
+function answer(status: number, body: unknown, headers: HttpAnswer['headers'] = {}): HttpAnswer {
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
 }
 
@@ -125,16 +124,16 @@ function modelList(models: readonly string[]): Fields {
   return { data, has_more: false, first_id: models[0], last_id: models.at(-1) }
 }
 
-function deedOf(reply: Reply): string {
+function deedOf(reply: ScriptReply): string {
   if ('failure' in reply) return `fails with ${reply.failure.status}`
   const calls = reply.content.filter(({ type }) => type === 'tool_use').map(({ name }) => textOf(name))
-  const deed = calls.length > 0 ? `calls ${calls.join(', ')}` : `says its piece (${reply.stop})`
-  return reply.isCut ? `${deed}, cut off` : deed
+  const action = calls.length > 0 ? `calls ${calls.join(', ')}` : `says its piece (${reply.stop})`
+  return reply.isCut ? `${action}, cut off` : action
 }
 
 function messageOf(
   request: MessagesRequest,
-  reply: Exclude<Reply, { failure: unknown }>,
+  reply: Exclude<ScriptReply, { failure: unknown }>,
   seed: string,
 ): Fields {
   const { content, stop } = reply
@@ -155,7 +154,7 @@ function messageOf(
   }
 }
 
-/** The events of a message as a model sends them: bit by bit, with a sign of life at the start. */
+/** Streams a message like a model: in small deltas, with a ping at the start. */
 function* streamed(message: Fields): Generator<StreamEvent> {
   for (const event of eventsOf(message)) {
     if (event.type === 'message_start') {
@@ -178,7 +177,7 @@ function* fragments(event: StreamEvent): Generator<StreamEvent> {
 
 const MOST_PIECES = 64
 
-/** About a word each, but not very many. */
+/** Splits text into pieces of about a word, up to a maximum count. */
 function piecesOf(text: string): string[] {
   const words = text.split(/(?<=[\s,:])(?=[^\s,:])/)
   const size = Math.ceil(words.length / MOST_PIECES)

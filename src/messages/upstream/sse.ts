@@ -1,19 +1,19 @@
-// Server-sent events, read and written.
+// Reads and writes server-sent events.
 import { stringifyExact } from '../json/index.ts'
 import { UpstreamError } from './http.ts'
 
 export type ServerSentEvent = { readonly event: string; readonly data: string }
 
-/** Characters that one event may have: a server that never ends one must not fill the memory. */
+/** Maximum characters of one event, so that an endless one cannot fill the memory. */
 const LONGEST_EVENT = 64_000_000
 
-/** Events out of chunks, wherever these are cut. An event that the stream's end cuts off is no event. */
+/** Parses events from chunks split at any point. Ignores an incomplete event at the end of the stream. */
 export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerSentEvent> {
   const read = createEventReader()
   for await (const chunk of chunks) yield* read(chunk)
 }
 
-/** Returns a function that takes the next chunk of a stream and gives the events that it ends. */
+/** Returns a function that takes the next chunk and returns the events completed by it. */
 export function createEventReader(): (chunk: Uint8Array) => ServerSentEvent[] {
   const decoder = new TextDecoder()
   let rest = ''
@@ -49,16 +49,16 @@ export function createEventReader(): (chunk: Uint8Array) => ServerSentEvent[] {
   }
 }
 
-/** One space behind the colon belongs to it. */
+/** Splits a line into field and value; one space after the colon is not part of the value. */
 function fieldIn(line: string): { field: string; value: string } {
   const colon = line.indexOf(':')
   if (colon < 0) return { field: line, value: '' }
   return { field: line.slice(0, colon), value: line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1) }
 }
 
-/** An event of the Messages API as it is sent. */
+/** Serialises a Messages API event. */
 export function written(event: { readonly type: string }): string {
-  // Only the start of a block holds values that an upstream wrote as JSON.
+  // Only the start of a block contains parsed upstream values with long numbers.
   const json = event.type === 'content_block_start' ? stringifyExact(event) : JSON.stringify(event)
   return `event: ${event.type}\ndata: ${json}\n\n`
 }

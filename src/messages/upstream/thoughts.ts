@@ -1,14 +1,14 @@
-// What a model of another language thought and wants back, as thinking blocks of the Messages API: the client carries
-// them, and only the upstream and model that they came from get them again.
+// Stores the reasoning data of OpenAI-style models in Messages thinking blocks. The client sends them back, and only the
+// upstream and model they came from receive the data again.
 import { type Fields, fieldsOf, hash, isFields, textOf, toJson } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { jsonOf } from './openai.ts'
 
-/** Reads and writes the thoughts of one model of one upstream. */
+/** Encodes and decodes reasoning data for one model of one upstream. */
 export type Thoughts = {
-  /** The signature of a thinking block that carries this beside its text. */
+  /** Encodes data as the signature of a thinking block. */
   readonly sign: (kept: Fields) => string
-  /** What a thinking block carries; undefined where it is another's. */
+  /** Decodes a block's signature; undefined if it comes from another model or upstream. */
   readonly keptIn: (block: Fields) => Fields | undefined
 }
 
@@ -27,21 +27,21 @@ export function thoughtsOf(upstream: string, model: string): Thoughts {
   }
 }
 
-/** A thinking block of ours, whichever model thought it. */
+/** Whether the gateway created a thinking block, for any model. */
 export function isKeptThought({ type, signature }: Fields): boolean {
   return type === 'thinking' && textOf(signature).startsWith(`${MARK}.`)
 }
 
-/** The client wants to see what the model thinks. */
+/** Whether the client asks to see thinking. */
 export function asksForThinking({ thinking }: MessagesRequest): boolean {
   return ['enabled', 'adaptive'].includes(textOf(fieldsOf(thinking).type))
 }
 
-/** Budgets from which on thinking counts as medium and high effort, in tokens. */
+/** Thinking budgets in tokens from which the effort counts as medium and high. */
 const MEDIUM_BUDGET = 4096
 const HIGH_BUDGET = 16_384
 
-/** The effort that the client asks for, by name or by a budget; empty where it asks for none. */
+/** The requested effort, from its name or the thinking budget; empty if there is none. */
 export function effortOf({ output_config: config, thinking }: MessagesRequest): string {
   const { budget_tokens: budget } = fieldsOf(thinking)
   const effort = textOf(fieldsOf(config).effort)

@@ -1,10 +1,10 @@
-// The constant door of the bridge: every tool that joined is called through it.
+// CallTool, the tool of the `bridge` wire: the model calls every tool found by a search through it.
 import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
 import { parseExact } from '../json/index.ts'
 
 export const CALL_TOOL = 'CallTool'
 
-export const callTool: Fields = {
+export const callToolDefinition: Fields = {
   name: CALL_TOOL,
   description:
     'Calls a tool whose definition an earlier result has shown and that is not in your list of tools.',
@@ -18,19 +18,19 @@ export const callTool: Fields = {
   },
 }
 
-/** A call as the upstream sees it. */
+/** Rewrites a call as a call of CallTool. */
 export function throughCallTool(block: Fields): Fields {
   return { ...block, name: CALL_TOOL, input: { name: block.name, arguments: block.input ?? {} } }
 }
 
-/** The call that a call of CallTool means; one that names no tool stays what it is. */
+/** Unwraps a call of CallTool; a call that names no tool stays unchanged. */
 export function fromCallTool(block: Fields): Fields {
   const { name, arguments: input } = fieldsOf(block.input)
   if (textOf(name) === '') return block
   return { ...block, name, input: typeof input === 'string' ? parsed(input) : fieldsOf(input) }
 }
 
-/** Some models write the arguments as JSON in a string. */
+/** Parses arguments that some models write as a JSON string. */
 function parsed(text: string): Fields {
   try {
     return fieldsOf(parseExact(text))

@@ -1,6 +1,6 @@
-// The door of messages/wire: what other folders use of it.
+// Exports of messages/wire for other folders.
 
-export { CALL_TOOL, callTool, fromCallTool, throughCallTool } from './call-tool.ts'
+export { CALL_TOOL, callToolDefinition, fromCallTool, throughCallTool } from './call-tool.ts'
 export { lower, withEverythingLoaded } from './lower.ts'
 export { failedText, loadedText, removedText } from './notes.ts'
 export { newerFields, plainTool } from './plain-tool.ts'

@@ -1,5 +1,5 @@
-// The messages of a contract's request in plain words: searches become calls with results, and what a reference, an
-// addition or a removal does is said where it stands.
+// Translates contract messages for upstreams without tool search: searches become plain calls with results, and
+// references, additions and removals become text in their place.
 
 import type { Step, Walk } from '../../core/oracle/index.ts'
 import {
@@ -12,12 +12,12 @@ import {
 } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'
 import { throughCallTool } from './call-tool.ts'
-import { failedText, loadedText, NO_MATCH, reminder, removedText } from './notes.ts'
+import { failedText, loadedText, NO_MATCH, removedText, systemReminder } from './notes.ts'
 
-/** Names of the tools that are called through CallTool; all others are called by their names. */
+/** Names of the tools that are called through CallTool. */
 type Bridged = ReadonlySet<string>
 
-/** The walk may have skipped messages that are plain. */
+/** Lowers all messages; the walk may have skipped plain ones. */
 export function lowerMessages({ steps }: Walk, messages: readonly Fields[], bridged: Bridged): Fields[] {
   const stepsOf = new Map<number, Step[]>()
   for (const step of steps) {
@@ -28,7 +28,7 @@ export function lowerMessages({ steps }: Walk, messages: readonly Fields[], brid
   const lowered: Fields[] = []
   for (const [index, message] of messages.entries()) {
     const own = stepsOf.get(index) ?? []
-    if (isPlain(message)) {
+    if (isPlainMessage(message)) {
       lowered.push(bridged.size === 0 ? message : withCalls(message, bridged))
       continue
     }
@@ -40,15 +40,15 @@ export function lowerMessages({ steps }: Walk, messages: readonly Fields[], brid
   return lowered
 }
 
-/** A message that neither shows nor hides a tool, and that only a bridge for its calls could change. */
-export const isPlain = oncePerFrozen(({ role, content }: Fields): boolean => {
+/** Whether a message neither shows nor hides a tool, so that at most its calls are rewritten for the bridge. */
+export const isPlainMessage = oncePerFrozen(({ role, content }: Fields): boolean => {
   if (role !== 'user' && role !== 'assistant') return false
   return blocksOf(content).every(
     (block) => !mayChangeView(block) && block.type !== 'server_tool_use' && !('caller' in block),
   )
 })
 
-/** The names that a reply calls, and the reply as it was lowered last. */
+/** The tool names that a reply calls, and a cache of its last lowered form. */
 const callsOf = oncePerFrozen(({ role, content }: Fields) => ({
   names:
     role === 'assistant'
@@ -63,7 +63,7 @@ function isCall({ type }: Fields): boolean {
   return type === 'tool_use'
 }
 
-/** A plain message with its calls through the bridge. */
+/** Rewrites the calls of a plain message to go through CallTool. */
 function withCalls(message: Fields, bridged: Bridged): Fields {
   const { names, last } = callsOf(message)
   const isBridged = names.map((name) => bridged.has(name))
@@ -78,7 +78,7 @@ function withCalls(message: Fields, bridged: Bridged): Fields {
   return last.message
 }
 
-/** A reply with searches in it is several turns: its results end one, as results of the user's. */
+/** Splits a reply with searches into turns: each search result becomes a user message. */
 function addReply(lowered: Fields[], message: Fields, own: readonly Step[], bridged: Bridged): void {
   const steps = own.slice(addSummary(lowered, own, bridged))
   if (steps.length === 0 && own.length > 0) return
@@ -100,7 +100,7 @@ function addReply(lowered: Fields[], message: Fields, own: readonly Step[], brid
   if (part.length > 0) add(part)
 }
 
-/** What the API has compacted is told by the user: a conversation may start with it. How many steps that is. */
+/** Writes an API compaction as a user message, because a conversation may start with it. Returns the steps consumed. */
 function addSummary(lowered: Fields[], steps: readonly Step[], bridged: Bridged): number {
   const rest = steps.findIndex(({ block }) => block.type !== 'compaction')
   const count = rest < 0 ? steps.length : rest
@@ -113,7 +113,7 @@ function isResult({ block }: Step): boolean {
   return block.type === 'tool_search_tool_result'
 }
 
-/** A call that the results from here on do not answer: it stands where its own result follows. */
+/** Whether a call is not answered by the results that follow, so it must move to where its result is. */
 function waitsLonger({ block }: Step, steps: readonly Step[], from: number): boolean {
   if (block.type === 'tool_use') return true
   if (block.type !== 'server_tool_use') return false
@@ -121,7 +121,7 @@ function waitsLonger({ block }: Step, steps: readonly Step[], from: number): boo
   return end >= 0 && steps.slice(end).some((step) => isResult(step) && step.block.tool_use_id === block.id)
 }
 
-/** The result of a search that ran beside the client's calls joins theirs, which must come first (wire 28). */
+/** Adds a search result after the results of client calls made in the same turn, which must come first (wire 28). */
 function addResult(lowered: Fields[], result: Fields): void {
   const turn = lowered.findLastIndex(({ role }) => role !== 'user') + 1
   if (turn === lowered.length) {
@@ -137,7 +137,7 @@ function addResult(lowered: Fields[], result: Fields): void {
   lowered[place] = { ...lowered[place], content }
 }
 
-/** The message itself where no block changes. */
+/** Maps a message's blocks; returns the same object if none changes. */
 function withBlocks(message: Fields, steps: readonly Step[], change: (step: Step) => Fields): Fields {
   const blocks = steps.map(change)
   const isSame =
@@ -166,7 +166,7 @@ function fromReply({ block, revealed, removed }: Step, bridged: Bridged): Fields
   }
 }
 
-/** An API that knows hosted tools takes no result for an id that looks like one of theirs. */
+/** Replaces the `srvtoolu_` prefix: APIs with hosted tools accept no client result for such an id. */
 function plainId(id: unknown): string {
   return textOf(id).replace(/^srvtoolu_/, 'toolu_search_')
 }
@@ -203,7 +203,7 @@ function searchResult({ block, revealed }: Step, bridged: Bridged): Fields {
   return { ...result, content: [{ type: 'text', text }] }
 }
 
-/** The host's words amid the conversation, said by the user: not every upstream takes a system message there. */
+/** Turns a system message inside the conversation into a user message, because not every upstream accepts it there. */
 function fromSystem(steps: readonly Step[], bridged: Bridged): Fields[] {
   const texts = steps.flatMap((step) => {
     if (isChange(step.block)) return changesText(step, bridged)
@@ -211,7 +211,7 @@ function fromSystem(steps: readonly Step[], bridged: Bridged): Fields[] {
     return isCleared ? [] : [textOf(step.block.text)]
   })
   if (texts.length === 0) return []
-  return [{ role: 'user', content: texts.map((text) => ({ type: 'text', text: reminder(text) })) }]
+  return [{ role: 'user', content: texts.map((text) => ({ type: 'text', text: systemReminder(text) })) }]
 }
 
 function changesText({ revealed, removed }: Pick<Step, 'revealed' | 'removed'>, bridged: Bridged): string[] {

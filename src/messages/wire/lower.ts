@@ -1,27 +1,27 @@
-// A request of the contract (deferred tools, references, hosted searches) → one that holds nothing of it, for
-// upstreams that do not know it (wire 39, 40). What is visible, and from where on, the oracle says.
+// Translates a contract request (deferred tools, references, hosted searches) into a plain one for upstreams without tool
+// search (wire 39, 40). The oracle determines which tools are visible, and from which message on.
 
 import { entryOf, isDeferred, nameOf, type Revealed, type Walk, walk } from '../../core/oracle/index.ts'
 import { bare, type Fields, fieldsOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'
 import { plainSearchTool, variantOf } from '../hosted/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../types.ts'
-import { CALL_TOOL, callTool } from './call-tool.ts'
-import { isPlain, lowerMessages } from './lower-messages.ts'
+import { CALL_TOOL, callToolDefinition } from './call-tool.ts'
+import { isPlainMessage, lowerMessages } from './lower-messages.ts'
 import { plainTool } from './plain-tool.ts'
 import { withRemarksInside } from './remarks.ts'
 
 export type Lowering = {
-  /** How many tools the upstream takes in one request. */
+  /** The upstream's limit on tools per request. */
   readonly mostTools?: number | undefined
-  /** Sends the fields of tools that newer APIs know, such as `strict`. */
+  /** Keeps tool fields of newer APIs, such as `strict`. */
   readonly keepsFields?: boolean
 }
 
 export function lower(given: MessagesRequest, wire: UpstreamWire, lowering: Lowering = {}): MessagesRequest {
   if (wire === 'native') return given
   const request = withRemarksInside(given)
-  const walked = walk(request, isPlain)
+  const walked = walk(request, isPlainMessage)
   const bridged = bridgedTools(request, walked, wire, lowering)
   const { tools: all, messages, ...rest } = request
   const tools = lowerTools(request, walked, bridged, lowering)
@@ -32,7 +32,7 @@ export function lower(given: MessagesRequest, wire: UpstreamWire, lowering: Lowe
   }
 }
 
-/** The walk with definitions as the client wrote them, where they are shown as text. */
+/** Uses the client's own definition text wherever a definition is shown as text. */
 function withExactDefinitions(
   walked: Walk,
   tools: MessagesRequest['tools'] = [],
@@ -50,7 +50,7 @@ function withExactDefinitions(
   return { ...walked, steps }
 }
 
-/** The request with every tool in sight from the start: tool search is off. */
+/** Makes every tool visible from the start, for mode `off`. */
 export function withEverythingLoaded(request: MessagesRequest): MessagesRequest {
   if (request.tools === undefined) return request
   return { ...request, tools: allLoaded(request.tools) }
@@ -60,7 +60,7 @@ const allLoaded = oncePerFrozen((tools: readonly Fields[]): readonly Fields[] =>
   Object.freeze(tools.filter((tool) => variantOf(tool) === undefined).map(undeferred)),
 )
 
-/** A tool, or a toolset with what it says of its members. */
+/** Removes the deferral fields of a tool, or of a toolset and its members. */
 export function undeferred(tool: Fields): Fields {
   if (!('defer_loading' in tool || 'default_config' in tool || 'configs' in tool)) return tool
   const { default_config, configs, ...rest } = without(tool, 'defer_loading')
@@ -83,8 +83,8 @@ export function undeferred(tool: Fields): Fields {
 }
 
 /**
- * What is visible in its order: what always was, then what joined; a forced tool that is not among it comes last.
- * Where only the tools beyond a limit go through CallTool, it comes after those that were listed before it.
+ * Lists the visible tools: first those that always were, then those found later, then a forced tool that is not among
+ * them. If CallTool serves only tools beyond the limit, it comes after the tools that were listed before it.
  */
 function lowerTools(
   request: MessagesRequest,
@@ -103,14 +103,14 @@ function lowerTools(
     ...(missing ? [plain(missing, missing, lowering)] : []),
   ]
   if (bridged.size === 0) return listed
-  return lowering.mostTools === undefined ? [callTool, ...listed] : [...listed, callTool]
+  return lowering.mostTools === undefined ? [callToolDefinition, ...listed] : [...listed, callToolDefinition]
 }
 
 type PlainTool = { readonly json: string; readonly keepsFields: boolean; readonly tool: Fields }
 
 const plainTools = new WeakMap<Fields, PlainTool>()
 
-/** As `plain`; the same definition of the same tool is the same object. */
+/** Like `plain`, but returns the same object for the same definition of the same tool. */
 function plainSeen(json: string, given: Fields | undefined, lowering: Lowering): Fields {
   if (!given || !Object.isFrozen(given)) return plain(definitionOf(json, given), given, lowering)
   const { keepsFields = false } = lowering
@@ -121,13 +121,13 @@ function plainSeen(json: string, given: Fields | undefined, lowering: Lowering):
   return tool
 }
 
-/** A definition that came into sight; the client's own object where it is that one, because it keeps long numbers. */
+/** Parses a definition; returns the client's own object if it is the same, because that keeps long numbers exact. */
 function definitionOf(json: string, given: Fields | undefined): Fields {
   const isGiven = given !== undefined && entryOf(given).definition === json
   return isGiven ? (bare(without(given, 'defer_loading')) as Fields) : (JSON.parse(json) as Fields)
 }
 
-/** The search tool, or the definition in fields that the upstream takes; breakpoints stay on tools that do not move. */
+/** A definition with the fields that the upstream accepts; cache breakpoints stay only on tools that do not move. */
 function plain(definition: Fields, given: Fields | undefined, { keepsFields = false }: Lowering): Fields {
   const variant = variantOf(definition)
   const shown = undeferred(definition)
@@ -136,7 +136,7 @@ function plain(definition: Fields, given: Fields | undefined, { keepsFields = fa
   return mark === undefined || mark === null ? tool : { ...tool, cache_control: mark }
 }
 
-/** Tools that are called through CallTool: on the bridge all that joined, else those beyond the upstream's limit. */
+/** Tools called through CallTool: with `bridge` all that searches found, else those beyond the upstream's limit. */
 function bridgedTools(
   request: MessagesRequest,
   { visible }: Walk,
@@ -151,7 +151,7 @@ function bridgedTools(
   const joined = [...visible.keys()].filter((name) => !always.has(name))
   const forced = textOf(fieldsOf(choice).name)
   const isForced = forced !== '' && !always.has(forced)
-  // One place is CallTool's from the start, so that the list only ever grows at its end.
+  // One place is reserved for CallTool from the start, so that the list only ever grows at its end.
   const places = mostTools - (visible.size - joined.length) - (isForced ? 2 : 1)
   return new Set(joined.slice(Math.max(0, places)))
 }

@@ -1,8 +1,8 @@
-// What an upstream without references is told in their place.
+// The texts that replace references for upstreams without tool search.
 import type { Revealed } from '../../core/oracle/index.ts'
 import { CALL_TOOL } from './call-tool.ts'
 
-/** Said where tools came into sight; with the definitions of those that are called through CallTool. */
+/** Announces tools that became available, with the definitions of those called through CallTool. */
 export function loadedText(
   names: readonly string[],
   revealed: readonly Revealed[] = [],
@@ -37,7 +37,7 @@ export function failedText(code: string, message: string): string {
   return `The search failed (${code})${message === '' ? '' : `: ${message}`}`
 }
 
-/** Words of the host amid the conversation. */
-export function reminder(text: string): string {
+/** Marks text inside the conversation as coming from the host. */
+export function systemReminder(text: string): string {
   return `<system-reminder>\n${text}\n</system-reminder>`
 }

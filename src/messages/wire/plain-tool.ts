@@ -1,4 +1,4 @@
-// A tool's definition with only the fields that every Messages API has known from the start.
+// Reduces a tool definition to the fields that every version of the Messages API accepts.
 import { kindOf } from '../../core/oracle/index.ts'
 import { type Fields, listOf, textOf, without } from '../../lib/index.ts'
 import { stringifyExact } from '../json/index.ts'
@@ -6,13 +6,13 @@ import { stringifyExact } from '../json/index.ts'
 const OLD = ['name', 'description', 'input_schema', 'type', 'cache_control']
 const NEWER = ['defer_loading', 'allowed_callers', 'input_examples', 'strict', 'eager_input_streaming']
 
-/** Fields of a tool that not every API knows. Tools that the API defines itself have fields of their own. */
+/** Fields of a tool that older APIs do not accept. Tools defined by the API itself have fields of their own. */
 export function newerFields(tool: Fields): string[] {
   const isCustom = kindOf(tool) === 'custom'
   return Object.keys(tool).filter((field) => (isCustom ? !OLD.includes(field) : NEWER.includes(field)))
 }
 
-/** The tool without its newer fields; examples are said in the description. */
+/** Removes newer fields from a tool; moves examples into the description. */
 export function plainTool(tool: Fields): Fields {
   const plain = without(tool, ...newerFields(tool))
   const examples = listOf(tool.input_examples)

@@ -1,4 +1,4 @@
-// Puts what we say beside the references of a search (S9) into its result, for upstreams where results are text.
+// Moves the remark of a search (S9) into its result, for upstreams where results are text.
 
 import { isAnnouncement, isOurText, TOOL_LOADED } from '../../core/history/index.ts'
 import { blocksOf, referencesIn } from '../../core/oracle/index.ts'

@@ -5,7 +5,13 @@ import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 import { createCollector } from '../../../src/core/reply.ts'
 import { type Fields, fieldsOf, listOf } from '../../../src/lib/json.ts'
-import type { Answer, Headers, MessagesRequest, StreamEvent, Upstream } from '../../../src/messages/types.ts'
+import type {
+  Headers,
+  HttpAnswer,
+  MessagesRequest,
+  StreamEvent,
+  Upstream,
+} from '../../../src/messages/types.ts'
 import { type ChatOptions, createChatUpstream } from '../../../src/messages/upstream/chat.ts'
 
 /** A whole answer, or the data of streamed events; `cut` breaks the connection in place of an end. */
@@ -219,7 +225,10 @@ export async function sample(upstream: Upstream, request: MessagesRequest): Prom
 }
 
 /** The refusal of one request. */
-export async function refused(answer: ChatAnswer, request: Partial<MessagesRequest> = {}): Promise<Answer> {
+export async function refused(
+  answer: ChatAnswer,
+  request: Partial<MessagesRequest> = {},
+): Promise<HttpAnswer> {
   const server = await serveChat(() => answer)
   const sampled = await createChatUpstream({ url: server.url }).sample({ ...hello, ...request }, callWith())
   if (!('refused' in sampled)) throw new Error('it was not refused')

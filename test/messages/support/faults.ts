@@ -13,7 +13,7 @@ import type { Rank } from '../../../src/core/index.ts'
 import { createMessagesGateway } from '../../../src/messages/gateway.ts'
 import { createMetrics } from '../../../src/messages/metrics.ts'
 import { readSetting } from '../../../src/messages/plan.ts'
-import { type Done, type ServeOptions, serve } from '../../../src/messages/server.ts'
+import { type RequestRecord, type ServeOptions, serve } from '../../../src/messages/server.ts'
 import type { Upstream } from '../../../src/messages/types.ts'
 import { createMessagesUpstream, type MessagesOptions } from '../../../src/messages/upstream/messages.ts'
 import { rankers } from '../../../src/rankers/rankers.ts'
@@ -64,7 +64,7 @@ export async function startFake(answer: Answering): Promise<Fake> {
 
 export type Started = {
   readonly url: string
-  readonly done: Done[]
+  readonly done: RequestRecord[]
   readonly metrics: () => string
   readonly active: () => number
   readonly close: () => Promise<void>
@@ -83,7 +83,7 @@ export async function startGateway(before: URL | Upstream, starting: Starting = 
   const upstream =
     before instanceof URL ? createMessagesUpstream({ url: before, wire: 'append', ...messages }) : before
   const metrics = createMetrics()
-  const done: Done[] = []
+  const done: RequestRecord[] = []
   const setting = readSetting(mode)
   if (!setting) throw new Error(`no mode: ${mode}`)
   const served = await serve({

@@ -15,15 +15,15 @@ import { createMetrics } from '../../../src/messages/metrics.ts'
 import { readSetting } from '../../../src/messages/plan.ts'
 import { type ServeOptions, serve } from '../../../src/messages/server.ts'
 import type {
-  Answer,
   Fields,
   Headers,
+  HttpAnswer,
   StreamEvent,
   Upstream,
   UpstreamWire,
 } from '../../../src/messages/types.ts'
 import { createMessagesUpstream } from '../../../src/messages/upstream/messages.ts'
-import type { Seen } from '../../../src/messages/upstream/script.ts'
+import type { ObservedRequest } from '../../../src/messages/upstream/script.ts'
 import { rankers } from '../../../src/rankers/rankers.ts'
 import { play } from '../script-talk.ts'
 
@@ -60,15 +60,15 @@ async function listen(gateway: MessagesGateway, { mode = 'auto', ...options }: O
 
 /** An upstream's own words over HTTP, with nothing of a gateway between. */
 export function expose(upstream: Upstream): Promise<Started> {
-  const deed: RequestOutcome = {
+  const outcome: RequestOutcome = {
     ...{ mode: 'pass' as const, wire: undefined, why: 'nothing is done', loaded: [] },
     ...{ toolsGiven: 0, toolsVisible: 0, searches: 0, rounds: 0, figures: () => undefined },
   }
   return listen(
     {
       upstream,
-      reply: async (request, { call }) => ({ deed, sampled: await upstream.sample(request, call) }),
-      count: async (request, { call }) => ({ deed, answer: await upstream.countTokens(request, call) }),
+      reply: async (request, { call }) => ({ outcome, sampled: await upstream.sample(request, call) }),
+      count: async (request, { call }) => ({ outcome, answer: await upstream.countTokens(request, call) }),
     },
     {},
   )
@@ -78,7 +78,7 @@ export type Recorded = { readonly url: URL; readonly requests: Request[] }
 export type Request = { readonly line: string; readonly headers: IncomingHttpHeaders; readonly body: string }
 
 /** A server that gives this answer to everything, and keeps what it was sent. */
-export async function record(answer: Answer): Promise<Recorded> {
+export async function record(answer: HttpAnswer): Promise<Recorded> {
   const requests: Request[] = []
   const server = createServer(async (incoming, outgoing) => {
     const { method, url, headers } = incoming
@@ -98,17 +98,21 @@ export async function record(answer: Answer): Promise<Recorded> {
 export const kinds: readonly Kind[] = ['native', 'append', 'bridge']
 export type Kind = UpstreamWire
 
-export function upstreamOf(kind: Kind, script: object, onRequest: (seen: Seen) => void = () => {}): Upstream {
+export function upstreamOf(
+  kind: Kind,
+  script: object,
+  onRequest: (seen: ObservedRequest) => void = () => {},
+): Upstream {
   return kind === 'native'
     ? play(script, { onRequest })
     : play({ ...script, api: 'old' }, { wire: kind, onRequest })
 }
 
-export type Watched = Started & { readonly seen: Seen[] }
+export type Watched = Started & { readonly seen: ObservedRequest[] }
 
 /** A gateway that emulates, and what its model saw; a request that the API refused reached no model. */
 export async function emulate(kind: Kind, script: object, options: Options = {}): Promise<Watched> {
-  const seen: Seen[] = []
+  const seen: ObservedRequest[] = []
   const upstream = upstreamOf(kind, script, (one) => {
     if (one.refused === undefined) seen.push(one)
   })

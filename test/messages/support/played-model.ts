@@ -5,13 +5,13 @@ import { type Fields, fieldsOf, listOf, textOf } from '../../../src/lib/json.ts'
 import { createMessagesGateway } from '../../../src/messages/gateway.ts'
 import { AUTO, readSetting } from '../../../src/messages/plan.ts'
 import type { Wait } from '../../../src/messages/sampling.ts'
-import type { Answer, MessagesRequest, Upstream, UpstreamWire } from '../../../src/messages/types.ts'
+import type { HttpAnswer, MessagesRequest, Upstream, UpstreamWire } from '../../../src/messages/types.ts'
 import { rankers } from '../../../src/rankers/rankers.ts'
 import { refusal } from '../../oracle/requests.ts'
 
 export type Turn =
   | { readonly content: readonly Fields[]; readonly usage?: Fields }
-  | { readonly refused: Answer }
+  | { readonly refused: HttpAnswer }
 export type Play = (request: MessagesRequest, sampling: number) => Turn
 
 /** A model that a test writes; requests that its API would refuse fail the test. */
