@@ -23,7 +23,9 @@ const inDocs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf
   .filter((name) => /\.(md|svg)$/.test(name))
 const files = new Set([...single, ...inDocs])
 
-if (!isInstalled()) run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
+// Not `npm ci`: that demands optional packages for every platform, also those that a registry does not have.
+const install = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+if (!isInstalled()) run('npm', install)
 rmSync(pages, { recursive: true, force: true })
 for (const file of files) copy(file)
 run(process.execPath, [join(here, 'node_modules/vitepress/bin/vitepress.js'), 'build'])
