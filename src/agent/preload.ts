@@ -1,11 +1,11 @@
-// Searches that the agent writes in place of the model, for tools that a message of the user names.
+// Writes search calls on the model's behalf, to load tools that a user message names.
 import { randomUUID } from 'node:crypto'
 import { type Message, SEARCH_TOOL, type ToolUse } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { fieldsOf, textOf } from '../lib/index.ts'
 
 const PREFIX = 'toolu_preload_'
-/** Some APIs take no ids that are longer. */
+/** Some APIs refuse longer ids. */
 const LONGEST_ID = 40
 
 export function preloadCall(names: readonly string[]): ToolUse {
@@ -17,7 +17,7 @@ export function isPreload({ id }: { readonly id: string }): boolean {
   return id.startsWith(PREFIX)
 }
 
-/** The tools that were loaded because the user named them, as far as the history still tells. */
+/** The tools that the history shows as preloaded. */
 export function preloadedIn(messages: readonly Message[]): string[] {
   const calls = messages.flatMap(({ role, content }) => (role === 'assistant' ? blocksOf(content) : []))
   return calls

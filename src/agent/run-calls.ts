@@ -1,4 +1,4 @@
-// The calls of one reply, all at once: searches are answered, wrong calls explained, the rest run. Always a result.
+// Runs the calls of one reply in parallel: answers searches, explains invalid calls, runs the rest. Each gets a result.
 import { setMaxListeners } from 'node:events'
 import {
   foldHistory,
@@ -31,7 +31,7 @@ export async function* runCalls(
 ): AsyncGenerator<AgentEvent, ToolResult[]> {
   const left = new AbortController()
   const either = AbortSignal.any([signal, left.signal])
-  // Each call listens, and Node warns on the terminal of more than ten who do.
+  // Each call adds a listener, and Node warns about more than ten.
   setMaxListeners(0, either)
   const events = createChannel<AgentEvent>()
   const results = Promise.all(
@@ -54,15 +54,15 @@ export async function* runCalls(
     isOver = true
     return await results
   } finally {
-    // Whoever does not listen any more does not want it done either.
+    // If the consumer stopped iterating, abort the calls.
     if (!isOver) left.abort()
   }
 }
 
-/** What a call did beside its result. */
+/** Side effects of a call. */
 type Done = { change: FileChange | undefined; outside: readonly string[] }
 
-/** Whatever happens is a result. A call that was stopped says so, so that the history stays whole. */
+/** Always returns a result, also for failed and stopped calls, so that the history stays valid. */
 async function resultOf(
   call: ToolUse,
   messages: readonly Message[],
@@ -132,7 +132,7 @@ async function execute(
   return shelf.result(call, await tool.run(fields, { call, signal, tell, report, ...isHidden }))
 }
 
-/** Anything but a clear yes is a no, whatever a host's function returns. */
+/** Treats anything but an explicit approval as a refusal. */
 function refusalIn(verdict: PermissionVerdict): string | undefined {
   if (verdict === true || typeof fieldsOf(verdict).isHidden === 'function') return undefined
   return textOf(verdict) || 'The user refused this call.'
@@ -142,11 +142,11 @@ function outsideOf(accesses: readonly Access[]): string[] {
   return accesses.filter(({ isInside }) => !isInside).map(({ path }) => path)
 }
 
-/** What the model reads of a call that a person stopped before it ran, and of one that ran. */
+/** Results for the model of calls that a person stopped before and while they ran. */
 const NEVER_RUN = 'The user stopped this call before it ran.'
 export const STOPPED = 'The user stopped this call. Nothing is known of what it did.'
 
-/** Rejects once it is stopped, until it is forgotten. */
+/** A promise that rejects when the signal aborts; `forget` removes the listener. */
 export function whenAborted(signal: AbortSignal): { happened: Promise<never>; forget: () => void } {
   let stop = () => {}
   const happened = new Promise<never>((_, reject) => {
@@ -156,7 +156,7 @@ export function whenAborted(signal: AbortSignal): { happened: Promise<never>; fo
   return { happened, forget: () => signal.removeEventListener('abort', stop) }
 }
 
-/** The results of calls that a session ended in the middle of, as a message; none where nothing is open. */
+/** A message with results for calls that an ended session left open; empty if there are none. */
 export function resultsForOpenCalls(
   message: Message | undefined,
   answered: (id: unknown) => boolean = () => false,
@@ -173,12 +173,12 @@ export function resultsForOpenCalls(
   return results.length === 0 ? [] : [{ role: 'user', content: results }]
 }
 
-/** The tools that a search loaded, whatever the words in which the back-end is told. */
+/** The tools that a search loaded, in the result format of any wire. */
 export function loadedBy(call: ToolUse, result: ToolResult): string[] {
   return [...foldHistory(asMessages(call, result), SEARCH_TOOL).loaded]
 }
 
-/** A call and its result as they stand in a history. */
+/** A call and its result as history messages. */
 export function asMessages(call: ToolUse, result: ToolResult): [Message, Message] {
   return [
     { role: 'assistant', content: [{ type: 'tool_use', ...call }] },

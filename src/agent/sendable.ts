@@ -1,4 +1,4 @@
-// A reply as it can stand in a history: whatever a model wrote, the API takes it back with the next message.
+// Cleans up a model's reply and the history so that the API accepts them in the next request.
 import { randomUUID } from 'node:crypto'
 import type { Message } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
@@ -8,7 +8,7 @@ import type { ModelError } from './ask.ts'
 const ID = /^[\w-]+$/
 const LONGEST_NAME = 128
 
-/** Calls get ids of their own and names that can be sent; nothing is left of a reply that only thought. */
+/** Gives calls unique ids and valid names; returns nothing for a reply of thinking only. */
 export function toSendable(reply: unknown, messages: readonly Message[]): Fields[] {
   const taken = new Set(messages.flatMap(({ content }) => blocksOf(content).map(({ id }) => id)))
   const blocks = blocksOf(reply).filter(isSomething)
@@ -17,7 +17,7 @@ export function toSendable(reply: unknown, messages: readonly Message[]): Fields
     : blocks.map((block) => (block.type === 'tool_use' ? callOf(block, taken) : block))
 }
 
-/** A history in which the user may speak: a search of the API itself that has no result would be refused from then on. */
+/** Removes hosted searches without a result, which the API would refuse before a user message. */
 export function withoutOpenSearches(messages: readonly Message[]): readonly Message[] {
   const start = messages.findLastIndex(({ role }) => role !== 'assistant') + 1
   const blocks = messages.slice(start).flatMap(({ content }) => blocksOf(content))
@@ -31,7 +31,7 @@ export function withoutOpenSearches(messages: readonly Message[]): readonly Mess
   return [...messages.slice(0, start), ...turn.filter(({ content }) => !content.every(isThinking))]
 }
 
-/** The history without what the API refused in it; undefined where that is not there. */
+/** Removes what the API refused from the history; undefined if it contains nothing of the kind. */
 export function withoutRefused(
   { kind, message }: ModelError,
   messages: readonly Message[],
@@ -40,7 +40,7 @@ export function withoutRefused(
   return kind === 'thinking' ? withoutThinking(messages) : undefined
 }
 
-/** Thinking may be bound to a conversation of which a line is lost, or that went on in two places. */
+/** Removes thinking, which may be bound to a history that has since lost a line or been forked. */
 function withoutThinking(messages: readonly Message[]): Message[] | undefined {
   const kept = messages.map((message) => {
     const blocks = blocksOf(message.content)
@@ -53,7 +53,7 @@ function withoutThinking(messages: readonly Message[]): Message[] | undefined {
     : undefined
 }
 
-/** Images that came after the last reply, told in words: what was taken before stays. */
+/** Replaces images newer than the last reply by text; older ones were already accepted. */
 function withoutNewImages(messages: readonly Message[], why: string): Message[] | undefined {
   const start = messages.findLastIndex(({ role }) => role === 'assistant')
   const isMeant = (message: Message, index: number) => index > start && hasImage(message)
@@ -70,12 +70,12 @@ function hasImage({ type, content }: Fields): boolean {
   return type === 'image' || blocksOf(content).some(hasImage)
 }
 
-/** The API takes no text of nothing but space, not even its own. */
+/** Whether a block is not blank text, which the API refuses. */
 export function isSomething({ type, text }: Fields): boolean {
   return type !== 'text' || textOf(text).trim() !== ''
 }
 
-/** An id that stands in the history already would spoil every later request. */
+/** Gives a call a new id if the history already contains its id. */
 function callOf(block: Fields, taken: Set<unknown>): Fields {
   const given = textOf(block.id)
   const id = ID.test(given) && !taken.has(given) ? given : `toolu_${randomUUID().replaceAll('-', '')}`
@@ -86,7 +86,7 @@ function callOf(block: Fields, taken: Set<unknown>): Fields {
   return { ...block, id, name: name || 'unnamed', input: wellFormed(block.input ?? {}) }
 }
 
-/** Half of a pair in a text is no Unicode, and a request that holds it is refused. */
+/** Replaces lone surrogates, which the API refuses. */
 function wellFormed(input: unknown): unknown {
   return JSON.parse(JSON.stringify(input), (_, value) =>
     typeof value === 'string' ? value.toWellFormed() : value,

@@ -1,4 +1,4 @@
-// The tool `Agent`: a task for an agent of its own, with the same tools, a conversation of its own, and one answer (U1).
+// The tool `Agent`: runs a task in a sub-agent with the same tools and its own conversation, and returns one answer (U1).
 import { createAgent } from './agent.ts'
 import type { AgentOptions, AgentTool, EndReason, PermissionRequest } from './types.ts'
 
@@ -9,7 +9,7 @@ export type Shared = Omit<AgentOptions, 'messages' | 'onHistory' | 'tools' | 'en
 
 const AGENT = 'Agent'
 
-/** `shared` is asked at each call, because the model may have been changed in between. */
+/** `shared` is called for each task, because the model may have changed in between. */
 export function agentTool(shared: () => Shared): AgentTool {
   return {
     name: AGENT,
@@ -44,7 +44,7 @@ export function agentTool(shared: () => Shared): AgentTool {
   }
 }
 
-/** What it had said by then may be of use. */
+/** The answer of a sub-agent that ended early, with what it had said so far. */
 function endedEarly(reason: EndReason, error: string | undefined, said: string): string {
   return `the sub-agent ended (${reason}): ${error ?? 'no reason given'}${said === '' ? '' : `\nIt had said so far: ${said}`}`
 }

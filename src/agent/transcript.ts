@@ -1,4 +1,4 @@
-// A conversation on disk, a line of JSON for each change, so that a crash costs at most the line being written.
+// Stores a conversation on disk as one JSON line per change, so that a crash loses at most the line being written.
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Message, State } from '../core/index.ts'
@@ -8,14 +8,14 @@ import { resultsForOpenCalls } from './run-calls.ts'
 import { isSomething } from './sendable.ts'
 import type { HistoryChange } from './types.ts'
 
-/** What a line says: a change of the history with the shelf's state behind it, or the state alone. */
+/** A line: a change of the history with the shelf's state after it, or the state alone. */
 export type TranscriptEntry =
   | (HistoryChange & { readonly state?: State })
   | { readonly type: 'state'; readonly state: State }
 
 export type Transcript = {
   readonly file: string
-  /** A state is left out where it is the one written last. */
+  /** Appends an entry; omits a state that equals the last one written. */
   readonly write: (entry: TranscriptEntry) => void
 }
 
@@ -26,7 +26,7 @@ export type Saved = {
   readonly lost: number
 }
 
-/** Writes at once; a disk that is full is told once, and the session goes on. */
+/** Opens a transcript that writes synchronously. Reports a write failure once; the session continues. */
 export function openTranscript(file: string, notify: (message: string) => void): Transcript {
   let isBroken = false
   let written: State | undefined
@@ -46,7 +46,7 @@ export function openTranscript(file: string, notify: (message: string) => void):
       const { state, ...change } = entry
       const isKnown = state !== undefined && written !== undefined && isSame(state, written)
       if (isKnown && entry.type === 'state') return
-      // What a failed write left of a line must not cost the next one.
+      // Starts a new line, so that a partial line from a failed write does not corrupt this one.
       const start = isBroken ? '\n' : ''
       const line = JSON.stringify(isKnown ? change : entry)
       attempt(() => appendFileSync(file, `${start}${line}\n`, { mode: 0o600 }))
@@ -61,7 +61,7 @@ function isSame(one: State, other: State): boolean {
   return [...names].every((name) => one[name] === other[name] || toJson(one[name]) === toJson(other[name]))
 }
 
-/** What a file tells, as far as it can be read: a line cut in half costs that line. */
+/** Reads a transcript; skips damaged lines. */
 export function readTranscript(file: string): Saved {
   let messages: Message[] = []
   let state: State | undefined
@@ -75,14 +75,14 @@ export function readTranscript(file: string): Saved {
   return { messages: mended(messages), state, lost }
 }
 
-/** Line by line; undefined for one that is lost. */
+/** Yields each line's entry; undefined for a damaged line. */
 export function* readTranscriptEntries(file: string): Generator<TranscriptEntry | undefined> {
   const lines = readFileSync(file, 'utf8').split('\n')
   if (lines.at(-1) === '') lines.pop()
   for (const line of lines) yield parsed(line)
 }
 
-/** After a crash the next line begins on its own. */
+/** Ends a partial last line after a crash, so that the next entry starts on its own line. */
 export function mendTranscript(file: string): void {
   const text = readFileSync(file, 'utf8')
   if (text !== '' && !text.endsWith('\n')) appendFileSync(file, '\n')
@@ -104,8 +104,8 @@ function isEntry({ type, messages, state }: Fields): boolean {
 }
 
 /**
- * As the API takes it, whatever lines are lost or were never ours: calls without a result get one, results without a
- * call are gone.
+ * Makes a history with missing or foreign lines acceptable to the API: adds results for calls without one, and drops
+ * results without a call.
  */
 function mended(messages: readonly Message[]): Message[] {
   const whole: Message[] = []

@@ -1,9 +1,9 @@
-// The vocabulary of the agent. The loop tells what happens as events; a failure is an event too, never a throw.
+// Types of the agent. The loop reports everything as events; it reports failures as events too and never throws.
 import type { Content, Decision, Message, Shelf, Tool, ToolResult, ToolUse } from '../core/index.ts'
 import type { Access } from './accesses.ts'
 import type { FileChange } from './diff.ts'
 
-/** What the agent asks a model with: the Anthropic SDK's client, or anything with its shape. */
+/** The client that calls the model: the Anthropic SDK's, or anything with its shape. */
 export type Client = {
   readonly messages: {
     create(
@@ -15,13 +15,13 @@ export type Client = {
 
 /** A tool that the agent runs itself. */
 export type AgentTool = Tool & {
-  /** What it throws, the model reads as an error. */
+  /** Runs the tool. A thrown error becomes an error result for the model. */
   readonly run: (input: ToolInput, context: ToolContext) => Content | Promise<Content>
-  /** Changes nothing. Nobody need be asked while it reads inside the working folder only. */
+  /** The tool changes nothing. It needs no permission while it reads only inside the working folder. */
   readonly isReadOnly?: boolean
   /** Files that it would read or change with this input, by their real paths. */
   readonly accesses?: (input: ToolInput) => Promise<readonly Access[]>
-  /** What it would do to a file with this input; undefined where it would fail. */
+  /** The file change it would make with this input; undefined if it would fail. */
   readonly change?: (input: ToolInput) => Promise<FileChange | undefined>
 }
 
@@ -30,47 +30,47 @@ export type ToolInput = { readonly [name: string]: unknown }
 export type ToolContext = {
   readonly call: ToolUse
   readonly signal: AbortSignal
-  /** Tells of what a tool's own agent does. */
+  /** Forwards an event of the tool's sub-agent. */
   readonly tell: (event: AgentEvent) => void
   /** Shows a person what was done to a file. */
   readonly report?: (change: FileChange) => void
-  /** Files below what may be read that may not: the tool leaves them out. */
+  /** Whether a file is hidden by rules; the tool must skip such files. */
   readonly isHidden?: (path: string) => boolean
 }
 
 /** Runs the tools of MCP servers; an `McpHost` is one. */
 export type Runner = {
   run(call: ToolUse, options?: { readonly signal?: AbortSignal }): Promise<ToolResult>
-  /** Whether a tool only reads, by the word of a server that the user trusts. */
+  /** Whether a tool only reads, according to a server that the user trusts. */
   isReadOnly?(call: ToolUse): boolean
 }
 
-/** What is to be decided: may this call run? */
+/** A request for permission to run a call. */
 export type PermissionRequest = {
   readonly call: ToolUse
   /** The MCP server whose tool it is. */
   readonly server: string | undefined
   readonly signal: AbortSignal
-  /** The call of the sub-agent that wants it, where one does. */
+  /** The `Agent` call of the sub-agent that makes it, if any. */
   readonly agent?: ToolUse
   /** The tool changes nothing, and what it reads is inside the working folder. */
   readonly isHarmless: boolean
   /** Files that it would read or change, as far as the tool says. */
   readonly accesses: readonly Access[]
-  /** What it would do to a file; undefined where it would change none, or fail. */
+  /** The file change it would make; undefined if none, or if it would fail. */
   readonly change: () => Promise<FileChange | undefined>
 }
 
-/** The call may run, without the files that are hidden from it; a text is a refusal, with its reason for the model. */
+/** `true` allows the call, an object allows it without hidden files, and a string refuses it with a reason for the model. */
 export type PermissionVerdict = true | { readonly isHidden: (path: string) => boolean } | string
 
-/** Decides about every call of a tool but ToolSearch. `createPermissions` makes one from rules. */
+/** Decides about every tool call except ToolSearch. `createPermissions` creates one from rules. */
 export type Permission = (request: PermissionRequest) => Promise<PermissionVerdict> | PermissionVerdict
 
 export type AgentEvent =
-  /** A piece of what the model says or thinks. */
+  /** A piece of the model's text or thinking. */
   | { readonly type: 'text' | 'thinking'; readonly text: string }
-  /** What was sent, before the reply comes. */
+  /** The request, sent before its reply. */
   | { readonly type: 'request'; readonly sent: SentRequest }
   /** The whole reply. */
   | {
@@ -81,32 +81,32 @@ export type AgentEvent =
     }
   /** A call is about to run. */
   | { readonly type: 'call'; readonly call: ToolUse }
-  /** What a call came to; `loaded` are the tools that a search loaded. */
+  /** The result of a call; `loaded` are the tools that a search loaded. */
   | {
       readonly type: 'result'
       readonly call: ToolUse
       readonly result: ToolResult
       readonly loaded: readonly string[]
-      /** What it did to a file. */
+      /** The file change it made. */
       readonly change?: FileChange
       /** Files outside of the working folder that it read or changed. */
       readonly outside?: readonly string[]
     }
-  /** A reply broke off, or was stopped, after it had begun: it is billed all the same. */
+  /** A reply broke off or was stopped after it had begun; it is billed anyway. */
   | { readonly type: 'broken-off'; readonly usage: TokenUsage }
-  /** The model could not be asked; it will be again, and what it had said so far is void. */
+  /** The model call failed and will be retried; discard what the model said so far. */
   | {
       readonly type: 'retry'
       readonly reason: string
       readonly attempt: number
-      /** At most so many are made. */
+      /** The maximum number of attempts. */
       readonly attempts: number
       readonly milliseconds: number
     }
   | { readonly type: 'compacted'; readonly before: number; readonly after: number }
-  /** Something a person should know. */
+  /** Information for a person. */
   | { readonly type: 'notice'; readonly text: string }
-  /** What happens inside a sub-agent. */
+  /** An event of a sub-agent. */
   | { readonly type: 'inside'; readonly call: ToolUse; readonly event: AgentEvent }
   | { readonly type: 'end'; readonly reason: EndReason; readonly error?: string }
 
@@ -125,7 +125,7 @@ export type TokenUsage = {
   readonly output: number
 }
 
-/** A request as it went out, for whoever keeps a ledger. */
+/** A request as it was sent, for cost accounting. */
 export type SentRequest = {
   readonly request: { readonly model: string; readonly [field: string]: unknown }
   readonly decision: Decision
@@ -141,29 +141,29 @@ export type AgentOptions = {
   /** Runs tools of MCP servers. */
   readonly runner?: Runner
   readonly system?: string
-  /** Without it, everything may run. */
+  /** Decides which calls may run. Without it, every call runs. */
   readonly permission?: Permission
-  /** From an earlier session. */
+  /** The history of an earlier session. */
   readonly messages?: readonly Message[]
-  /** Told of every change of the history: what to append to it, or what takes its place. */
+  /** Called for every change of the history: messages to append, or a replacement. */
   readonly onHistory?: (change: HistoryChange) => void
-  /** What a user message is given on its way, such as the skills that fit it. */
+  /** Adds texts to a user message, such as matching skills. */
   readonly enrich?: (
     text: string,
     agent: { readonly messages: readonly Message[] },
   ) => Promise<readonly string[]>
-  /** Deferred tools that a user message needs, by exact name: they are loaded before the model is asked. */
+  /** Returns the names of deferred tools that a user message needs; they are loaded before the model call. */
   readonly preload?: (text: string) => readonly string[]
   readonly maxTokens?: number
-  /** In tokens. */
+  /** The model's context window in tokens. */
   readonly contextWindow?: number
-  /** The share of the window from which on the history is compacted. */
+  /** The share of the context window at which the history is compacted. */
   readonly compactAt?: number
-  /** Model calls for one message of the user, at most. */
+  /** Maximum model calls per user message. */
   readonly maxSteps?: number
-  /** How often a model call that failed for a passing reason is made again. */
+  /** How often a model call is retried after a transient failure. */
   readonly retries?: number
-  /** Waits; a test waits less. */
+  /** Waits before a retry; replaceable in tests. */
   readonly wait?: (milliseconds: number, signal: AbortSignal) => Promise<void>
 }
 
@@ -172,14 +172,14 @@ export type HistoryChange =
   | { readonly type: 'replace'; readonly messages: readonly Message[] }
 
 export type Agent = {
-  /** One message of the user, until the model is done with it. One at a time. */
+  /** Sends a user message and yields events until the model has finished. One message at a time. */
   send(text: string, options?: { readonly signal?: AbortSignal }): AsyncGenerator<AgentEvent>
   /** Summarises the history now. */
   compact(options?: { readonly signal?: AbortSignal }): AsyncGenerator<AgentEvent>
   readonly messages: readonly Message[]
   readonly shelf: Shelf
   model: string
-  /** Tokens that the last request and its reply took. */
+  /** Tokens of the last request and its reply. */
   readonly used: number
   readonly contextWindow: number
 }

@@ -1,15 +1,15 @@
-// An API that could not be reached, in a sentence: SDKs say "Connection error." and keep the reason in `cause`.
+// Explains why an API could not be reached: SDKs report only "Connection error." and keep the reason in `cause`.
 import { fieldsOf, textOf } from '../lib/index.ts'
 
 export type Unreachable = {
   readonly reason: string
-  /** What the person can do. */
+  /** What the user can do. */
   readonly remedy: string
-  /** It may be over the next time. */
+  /** Whether a retry may succeed. */
   readonly isPassing: boolean
 }
 
-/** Undefined where the error is about something else. */
+/** Returns undefined if the error is not a connection failure. */
 export function unreachable(error: unknown, address: string): Unreachable | undefined {
   const causes = causesOf(error)
   const code = causes.map((one) => textOf(fieldsOf(one).code)).findLast((one) => one !== '') ?? ''

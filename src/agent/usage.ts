@@ -1,11 +1,11 @@
-// What an API says that a reply took, as the agent counts it, and back as it is billed.
+// Converts the API's usage to the agent's token counts, and those to billed tokens.
 import { type BilledTokens, countedTokens } from '../core/figures/index.ts'
 import { type Fields, fieldsOf } from '../lib/index.ts'
 import type { TokenUsage } from './types.ts'
 
 export const noUsage: TokenUsage = { input: 0, cached: 0, output: 0 }
 
-/** The usage of a reply; nothing where the API reported none that can be believed. */
+/** The usage of a reply; zero if the API reported none or implausible counts. */
 export function replyUsage({ usage }: Fields): TokenUsage {
   const counted = countedTokens(fieldsOf(usage))
   if (!counted) return noUsage
@@ -17,7 +17,7 @@ export function replyUsage({ usage }: Fields): TokenUsage {
   }
 }
 
-/** How a reply was billed; undefined where the API reported no input. */
+/** The billed tokens of a reply; undefined if the API reported no input tokens. */
 export function billedBy(usage: TokenUsage): BilledTokens | undefined {
   const { input, cached, cacheWritten = 0, cacheWritten1h = 0, output } = usage
   if (input + cached <= 0) return undefined
@@ -27,7 +27,7 @@ export function billedBy(usage: TokenUsage): BilledTokens | undefined {
   }
 }
 
-/** Of several replies together. */
+/** Adds the usage of two replies. */
 export function addUsage(one: TokenUsage, other: TokenUsage): TokenUsage {
   return {
     input: one.input + other.input,

@@ -1,4 +1,4 @@
-// The door of agent/permissions: what other folders use of it.
+// Exports of agent/permissions for other folders.
 export {
   createPermissions,
   type PermissionAnswer,

@@ -1,4 +1,4 @@
-// Which rules apply to a call: names of tools, paths, addresses and the commands of a shell line.
+// Decides which permission rules apply to a call, by tool name, path, URL or shell command.
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { RE2JS } from 're2js'
@@ -12,26 +12,26 @@ import { programName, type ShellReading, type SimpleCommand } from './shell.ts'
 /** A call as rules see it. */
 export type SeenCall = {
   readonly tool: string
-  /** The MCP server of the tool. */
+  /** The tool's MCP server, if it has one. */
   readonly server: string | undefined
   readonly accesses: readonly Access[]
-  /** The command of Bash. */
+  /** The parsed command of a Bash call. */
   readonly shell: ShellReading | undefined
-  /** Words of the command that may name files. */
+  /** Files that the command's words may refer to. */
   readonly mentioned: readonly Access[]
-  /** The command is too long to be read whole: what a rule forbids may be in the rest. */
+  /** The command is too long to parse completely; the rest may contain what a rule forbids. */
   readonly isTooLong: boolean
-  /** The address of Fetch. */
+  /** The URL of a Fetch call. */
   readonly url: string | undefined
 }
 
-/** The folders that paths in rules begin in. */
+/** The folders that paths in rules are relative to. */
 export type RuleFolders = { readonly directory: string; readonly home: string }
 
 const READING = ['Read', 'Glob', 'Grep']
 const CHANGING = ['Edit', 'Write']
 
-/** Whether a rule that refuses or asks applies: rather once too often than once too few. */
+/** Whether a deny or ask rule applies. When in doubt, it does. */
 export function forbids(rule: ParsedRule, call: SeenCall, folders: RuleFolders): boolean {
   const { tool, pattern } = rule
   const accesses = accessesOf(rule, call)
@@ -42,7 +42,7 @@ export function forbids(rule: ParsedRule, call: SeenCall, folders: RuleFolders):
   return [...accesses, ...named].some((access) => forbidsPath(rule, access, folders))
 }
 
-/** Whether one of the paths of an access is forbidden; what is below a forbidden folder is, too. */
+/** Whether a rule forbids a path of an access, or a folder above it. */
 export function forbidsPath(
   rule: ParsedRule,
   { path, asked, isRecursive }: Pick<Access, 'path' | 'asked' | 'isRecursive'>,
@@ -55,7 +55,7 @@ export function forbidsPath(
   )
 }
 
-/** Whether rules that allow cover all of the call, each part by one of them. */
+/** Whether allow rules cover every part of the call. */
 export function isAllowedBy(rules: readonly ParsedRule[], call: SeenCall, folders: RuleFolders): boolean {
   if (rules.some((rule) => rule.pattern === undefined && names(rule.tool, call))) return true
   if (call.shell) return isShellAllowed(rules, call, call.shell, folders)
@@ -77,7 +77,7 @@ function isShellAllowed(
   const isAllowed = ({ words }: SimpleCommand) =>
     ofShell.some(({ pattern = '' }) => fitsText(pattern, words.join(' ')))
   if (!shell.isCertain || !shell.commands.every(isAllowed)) return false
-  // Behind `cd` nobody knows which folder a relative path begins in.
+  // After `cd`, the base of relative paths is unknown.
   const moves = shell.commands.some(({ words }) => /^(cd|pushd|popd)$/.test(words[0] ?? ''))
   if (moves && shell.redirections.some(({ path }) => !/^[~/]/.test(path))) return false
   return accesses.every((access) => {
@@ -99,13 +99,13 @@ function isPathAllowed(rules: readonly ParsedRule[], access: Access, folders: Ru
   })
 }
 
-/** Files that later run by themselves, or decide what does: a pattern covers them only where it names them. */
+/** Files that run automatically later, or control what does: a pattern covers them only if it names them. */
 const PROTECTED = [
   ...['.git', '.toolshelf', '.agents', '.claude', '.vscode', '.cursor', '.codex', '.gemini', '.qwen', '.zed'],
   ...['.mcp.json', 'toolshelf.json', 'opencode.json', 'opencode.jsonc'],
   ...['.config/toolshelf', 'share/toolshelf', 'state/toolshelf', '.cache/toolshelf'],
 ]
-/** Wherever variables put Toolshelf's folders, this is the name of each. */
+/** Toolshelf's own folders have this name wherever environment variables put them. */
 const PROTECTED_OUTSIDE = [...PROTECTED, 'toolshelf']
 
 function isProtected({ path, isInside }: Access, pattern: string, { directory }: RuleFolders): boolean {
@@ -114,13 +114,13 @@ function isProtected({ path, isInside }: Access, pattern: string, { directory }:
   return names.some((name) => `/${way}/`.includes(`/${name}/`) && !pattern.toLowerCase().includes(name))
 }
 
-/** `Read` stands for every tool that reads files, `Edit` for those that change their text. */
+/** `Read` rules apply to every tool that reads files, `Edit` rules to those that change text. */
 function coversTool(rule: string, tool: string): boolean {
   if (rule === 'Read') return READING.includes(tool)
   return rule === 'Edit' ? CHANGING.includes(tool) : rule === tool
 }
 
-/** The accesses that a rule about paths is about: `Read` and `Edit` of all tools, others of their own. */
+/** The accesses that a path rule applies to: for `Read` and `Edit` those of all tools, else the tool's own. */
 function accessesOf({ tool }: ParsedRule, call: SeenCall): readonly Access[] {
   if (tool === 'Read') return call.accesses.filter(({ kind }) => kind === 'read')
   if (tool === 'Edit') return call.accesses.filter(({ kind }) => kind === 'write')
@@ -138,7 +138,7 @@ function forbidsCommand(pattern: string, { commands, suspects }: ShellReading): 
 function names(pattern: string, call: SeenCall): boolean {
   if (call.server === undefined) return matchesAny([pattern], call.tool) || coversTool(pattern, call.tool)
   if (!matchesAny([pattern], call.tool)) return false
-  // `mcp__a__*` is about the server `a`, not about another one that is called `a__b`.
+  // `mcp__a__*` refers to the server `a`, not to one named `a__b`.
   const [head = ''] = pattern.split('*')
   const hasServer = /^mcp__.+?__/.test(head)
   return !hasServer || head.startsWith(mcpName(call.server, ''))
@@ -156,10 +156,10 @@ function matchesText(pattern: string, text: string): boolean {
   return matchesAny([pattern.toLowerCase()], text.toLowerCase())
 }
 
-/** Names that no file has, for the question whether a pattern fits all that is below a folder. */
+/** Names that no file has, to test whether a pattern matches everything below a folder. */
 const belowOf = (folder: string) => [join(folder, '\u0001'), join(folder, '\u0001', '\u0001')]
 
-/** The path and the folders above it, but the root. */
+/** The path and its parent folders, without the root. */
 function upwards(path: string): string[] {
   const folder = dirname(path)
   return folder === path ? [] : [path, ...upwards(folder)]
@@ -168,15 +168,15 @@ function upwards(path: string): string[] {
 type Fits = (path: string) => boolean
 type Reach = 'working folder' | 'anywhere'
 
-/** Rules are made once for their folders, and asked for every file of a search. */
+/** Compiled matchers per rule, because a search tests every file against them. */
 const compiled: { readonly [reach in Reach]: WeakMap<ParsedRule, readonly Fits[]> } = {
   'working folder': new WeakMap(),
   anywhere: new WeakMap(),
 }
 
 /**
- * What a pattern of a path fits: below the working folder unless it is absolute or begins with `~`. One without a slash
- * fits names in every folder; `anywhere`, also outside of the working folder, and in upper or lower case.
+ * Compiles a path pattern, which is relative to the working folder unless it is absolute or begins with `~`. A pattern
+ * without a slash matches names in every folder; with `anywhere`, also outside the working folder and in any case.
  */
 function pathMatchers(rule: ParsedRule, folders: RuleFolders, reach: Reach): readonly Fits[] {
   const known = compiled[reach].get(rule) ?? compile(rule.pattern ?? '**', folders, reach)
@@ -194,7 +194,7 @@ function compile(pattern: string, folders: RuleFolders, reach: Reach): Fits[] {
   return [...new Set(bases)].map((folder) => fitsGlob(folder, rest === '' ? '' : `/${rest}`, reach))
 }
 
-/** The folders in front that are no pattern, and what is behind them. */
+/** Splits a pattern into its literal leading folders and the rest. */
 function headOf(pattern: string): [string, string] {
   const parts = pattern.split('/')
   const first = parts.findIndex((part) => /[*?[{]/.test(part))
@@ -220,7 +220,7 @@ function realOf(path: string): string {
   }
 }
 
-/** A path as people read it: below the working folder, or the home, without it. */
+/** A path for display, relative to the working folder or the home. */
 export function shortPath(path: string, { directory, home }: RuleFolders): string {
   if (isWithin(path, directory)) return path === directory ? '.' : path.slice(directory.length + 1)
   return isWithin(path, home) && path !== home ? `~/${path.slice(home.length + 1)}` : path

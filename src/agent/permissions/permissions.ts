@@ -1,4 +1,4 @@
-// Decides which calls of an agent run: by rules first, and where none says it, by asking a person.
+// Decides which calls of an agent may run: by rules first, and if none applies, by asking a person.
 import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
@@ -15,39 +15,39 @@ import { suggestedRules } from './suggest.ts'
 
 export type { PermissionRule, RuleEffect, RuleScope } from './rules.ts'
 
-/** What a person is asked. */
+/** A question to a person about a call. */
 export type PermissionQuestion = {
   readonly call: ToolUse
   /** The MCP server whose tool it is. */
   readonly server: string | undefined
-  /** The call of the sub-agent that wants it, where one does. */
+  /** The `Agent` call of the sub-agent that makes it, if any. */
   readonly agent: ToolUse | undefined
   readonly signal: AbortSignal
   /** Files that it would read or change, by their real paths. */
   readonly accesses: readonly Access[]
-  /** What it would do to a file; undefined where it would change none, or fail. */
+  /** The file change it would make; undefined if none, or if it would fail. */
   readonly change: () => Promise<FileChange | undefined>
-  /** Rules that would allow this call from now on; none where it can only be allowed once. */
+  /** Rules that would allow this call from now on; empty if it can only be allowed once. */
   readonly suggested: readonly string[]
-  /** Whether rules allow it by now, because another answer added some. */
+  /** Whether rules added by another answer allow it by now. */
   readonly isAllowed: () => boolean
 }
 
-/** Allow it this once, allow it by the suggested rules in a scope, or refuse it. A text is a refusal with its reason. */
+/** Allow once, allow by the suggested rules in a scope, or refuse, optionally with a reason. */
 export type PermissionAnswer = 'once' | RuleScope | 'no' | { readonly refusal: string }
 
 export type PermissionsOptions = {
-  /** The agent's working folder: paths in rules begin here, and reading inside of it asks nobody. */
+  /** The working folder: paths in rules are relative to it, and reading inside it needs no permission. */
   readonly directory: string
   readonly home?: string
-  /** The shell that runs commands of Bash; the one of the built-in tool if left out. Only bash is read in full. */
+  /** The shell that runs Bash commands; defaults to the built-in tool's. Only bash syntax is parsed completely. */
   readonly shell?: string
   readonly rules?: readonly PermissionRule[]
-  /** Asks a person. Without it, only what rules allow runs, and what is harmless. */
+  /** Asks a person. Without it, only harmless calls and those allowed by rules run. */
   readonly ask?: (question: PermissionQuestion) => Promise<PermissionAnswer>
-  /** Keeps rules beyond the session, where an answer's scope says so. */
+  /** Persists rules whose scope outlives the session. */
   readonly save?: (rules: readonly PermissionRule[]) => void | Promise<void>
-  /** What the model reads of a call that nobody can be asked about. */
+  /** The message to the model for a call that nobody can approve. */
   readonly refusal?: (question: PermissionQuestion) => string
 }
 
@@ -57,7 +57,7 @@ export type Permissions = {
   readonly rules: () => readonly PermissionRule[]
   /** Throws an error that says what is wrong with a rule. */
   readonly add: (rule: PermissionRule) => void
-  /** False where there is no such rule. */
+  /** Returns false if there is no such rule. */
   readonly remove: (rule: PermissionRule) => boolean
 }
 
@@ -157,7 +157,7 @@ function judgeBy(
   if (denying) return { effect: 'deny', rule: denying }
   const asking = having('ask').find((rule) => forbids(rule, call, folders))
   if (asking) return { effect: 'ask', rule: asking }
-  // What a line hides may be what a rule is about.
+  // An unparsed part of the command may contain what a rule forbids.
   const guards = rules.filter(({ effect, pattern }) => effect !== 'allow' && pattern !== undefined)
   const isHiding = call.shell?.isCertain === false && guards.some(({ tool }) => tool === 'Bash')
   if (isHiding || (call.isTooLong && guards.length > 0)) return { effect: 'ask', rule: undefined }
@@ -165,7 +165,7 @@ function judgeBy(
   return isAllowed ? { effect: 'allow' } : { effect: 'ask', rule: undefined }
 }
 
-/** What the model reads. A folder's rules are a stranger's text: they are not quoted. */
+/** The refusal for the model. Does not quote project rules, which are untrusted text. */
 function refusedBy({ effect, rule, scope }: PermissionRule, { tool }: SeenCall): string {
   const whose = scope === 'session' ? 'this session' : 'the user'
   const which =
@@ -175,7 +175,7 @@ function refusedBy({ effect, rule, scope }: PermissionRule, { tool }: SeenCall):
   return `Refused by ${which}. Do not try to do the same in another way; say what you need it for.`
 }
 
-/** The call with all that rules look at. */
+/** Collects everything about a call that rules check. */
 async function seen(request: PermissionRequest, directory: string, program: string): Promise<SeenCall> {
   const { call, server, accesses } = request
   const { command, url } = fieldsOf(call.input)
@@ -197,17 +197,17 @@ async function seen(request: PermissionRequest, directory: string, program: stri
 }
 
 const MOST_WORDS = 500
-/** No system takes a longer path. */
+/** Longer than any valid path. */
 const LONGEST_PATH = 5000
 
-/** Words that may be paths, options with one behind `=` included. */
+/** Words that may be paths, including values after `=` in options. */
 function fileWords({ commands, suspects }: ShellReading): string[] {
   const words = [...commands, ...suspects].flatMap((command) => command.words.slice(1))
   const values = words.flatMap((word) => [word, ...(word.includes('=') ? [word.replace(/^[^=]*=/, '')] : [])])
   return [...new Set(values)].filter((word) => word !== '' && word.length < LONGEST_PATH)
 }
 
-/** The suggested rules, if they do allow the call. */
+/** The suggested rules, if they actually allow the call. */
 function workingRules(call: SeenCall, folders: RuleFolders): readonly string[] {
   const suggested = suggestedRules(call, folders)
   const parsed = suggested.map((rule) => parseRule({ effect: 'allow', rule, scope: 'session' }))

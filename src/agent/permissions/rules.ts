@@ -1,8 +1,8 @@
-// Permission rules as people write them: `Bash(git status*)`, `Read(~/notes/**)`, `mcp__github__get_*`, `Edit`.
+// Parses permission rules such as `Bash(git status*)`, `Read(~/notes/**)`, `mcp__github__get_*` and `Edit`.
 
 export type RuleEffect = 'allow' | 'ask' | 'deny'
 
-/** Where a rule holds: in this session, in this working folder, or for this user everywhere. */
+/** Where a rule applies: in this session, in this working folder, or for this user everywhere. */
 export type RuleScope = 'session' | 'project' | 'user'
 
 /** A rule, and what it does. Deny goes before ask, ask before allow, whatever their scopes. */
@@ -15,11 +15,11 @@ export type PermissionRule = {
 
 export type ParsedRule = PermissionRule & {
   readonly tool: string
-  /** What stands in the parentheses. */
+  /** The text in the parentheses. */
   readonly pattern: string | undefined
 }
 
-/** Tools whose rules may have a pattern, and what it is matched with. */
+/** Tools whose rules may have a pattern, and what the pattern is matched against. */
 export const PATTERN_OF: { readonly [tool: string]: 'command' | 'path' | 'url' } = {
   Bash: 'command',
   ...{ Read: 'path', Glob: 'path', Grep: 'path', Edit: 'path', Write: 'path', Move: 'path', Remove: 'path' },
@@ -51,7 +51,7 @@ export function parseRule(given: PermissionRule): ParsedRule {
   return { ...given, rule, tool, pattern }
 }
 
-/** Rules in a text, with commas between; commas in parentheses belong to their rule. */
+/** Splits a comma-separated list of rules; commas in parentheses belong to a rule. */
 export function splitRules(text: string): string[] {
   const rules: string[] = []
   let depth = 0

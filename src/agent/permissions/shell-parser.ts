@@ -1,19 +1,19 @@
-// Splits a bash command line into its simple commands. Pure. Where it cannot know what bash would do, it says that it is
-// not certain, and whoever decides about the command asks a person.
+// Splits a bash command line into simple commands. Pure. If it cannot determine what bash would do, it reports
+// `isCertain: false`, and the permission check asks a person.
 
 /** A redirection from or to a file. */
 export type Redirection = { readonly kind: 'read' | 'write'; readonly path: string }
 
 export type SimpleCommand = {
-  /** Its words as the program gets them: without quotes, assignments in front and redirections. */
+  /** The words as the program receives them: without quotes, leading assignments and redirections. */
   readonly words: readonly string[]
 }
 
 export type ParsedShell = {
-  /** Every simple command, those inside substitutions included. */
+  /** Every simple command, including those inside substitutions. */
   readonly commands: readonly SimpleCommand[]
   readonly redirections: readonly Redirection[]
-  /** False where a word is known only when it runs, or where bash may read the text in another way. */
+  /** False if a word is known only at run time, or bash may parse the text differently. */
   readonly isCertain: boolean
 }
 
@@ -34,11 +34,11 @@ export function parseShell(text: string, depth = 0): ParsedShell {
   return { commands, redirections, isCertain: isCertain && commands.length > 0 }
 }
 
-/** Where reading stands, and what was found so far. */
+/** The parser's position and findings. */
 type Reader = {
   readonly text: string
   at: number
-  /** How many texts and parentheses this one is in. */
+  /** Nesting depth of substitutions and parentheses. */
   depth: number
   isCertain: boolean
   readonly commands: SimpleCommand[]

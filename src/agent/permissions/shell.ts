@@ -1,23 +1,23 @@
-// Finds every program that a bash command line would run, those that other programs start for it included. Pure.
+// Finds every program that a bash command line would run, including those started by wrappers such as `env`. Pure.
 import { type ParsedShell, parseShell, type Redirection, type SimpleCommand } from './shell-parser.ts'
 
 export type { Redirection, SimpleCommand } from './shell-parser.ts'
 
 export type ShellReading = {
-  /** What runs, as far as it is certain: each must be allowed. */
+  /** The commands that run, as far as known; each must be allowed. */
   readonly commands: readonly SimpleCommand[]
-  /** Words behind which a command may stand as well: a rule that forbids one of these forbids the line. */
+  /** Word sequences that may be commands too; a rule that forbids one of them forbids the line. */
   readonly suspects: readonly SimpleCommand[]
   readonly redirections: readonly Redirection[]
-  /** False where something may run that is not among the commands: only a person can decide then. */
+  /** False if something else may run too; then only a person can decide. */
   readonly isCertain: boolean
 }
 
 const SHELLS = new Set('sh bash dash zsh ksh mksh ash fish rbash csh tcsh'.split(' '))
-/** Those whose code we can read; the others quote and substitute in ways of their own. */
+/** Shells whose syntax the parser supports. */
 const READABLE = /^(bash|sh|dash|ash)$/
 
-/** They run what follows them. The number is that of the words between, where they take no options. */
+/** Programs that run the command after them, with the number of words in between if no options are given. */
 const WRAPPERS: { readonly [program: string]: number } = {
   ...{ command: 0, builtin: 0, exec: 0, nohup: 0, nice: 0, setsid: 0, sudo: 0, doas: 0, env: 0 },
   ...{
@@ -33,7 +33,7 @@ const WRAPPERS: { readonly [program: string]: number } = {
   },
 }
 
-/** They run commands in ways that only they know. */
+/** Programs that run commands in ways the parser does not model. */
 const RUNNERS = new Set(
   [
     'xargs su runuser sg pkexec gosu su-exec ssh ssh-agent watch parallel fd entr jobs at batch expect script',
@@ -45,7 +45,7 @@ const RUNNERS = new Set(
     .split(' '),
 )
 
-/** Builtins that evaluate what they are given as code, or change what later words mean. */
+/** Builtins that evaluate their arguments as code, or change the meaning of later words. */
 const EVALUATING = new Set(
   'eval trap source . let declare typeset local export readonly unset read mapfile readarray getopts enable bind complete compgen shopt set alias unalias hash history fc'.split(
     ' ',
@@ -53,7 +53,7 @@ const EVALUATING = new Set(
 )
 const FIND_RUNS = new Set(['-exec', '-execdir', '-ok', '-okdir'])
 const FIND_WRITES = new Set(['-delete', '-fprint', '-fprint0', '-fprintf', '-fls'])
-/** Readings within readings that are made for one line. */
+/** Maximum nested parses for one line. */
 const MOST_READINGS = 300
 
 /** Reads a command line as bash would. Less is certain where another shell runs it. Never throws. */

@@ -1,4 +1,4 @@
-// The rules that would have allowed a call, for a person who does not want to be asked again.
+// Suggests rules that would allow a call, for users who do not want to be asked again.
 import { dirname } from 'node:path'
 import { type RuleFolders, type SeenCall, shortPath } from './match.ts'
 import { programName } from './shell.ts'

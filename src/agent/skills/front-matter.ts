@@ -1,4 +1,4 @@
-// SKILL.md → its fields and its body. What is wrong is said in a sentence that ends with what to do.
+// Parses a SKILL.md file into its fields and body. Errors say what is wrong and how to fix it.
 import { parse } from 'yaml'
 import { cut, type Fields, fieldsOf, isFields, oneLine } from '../../lib/index.ts'
 

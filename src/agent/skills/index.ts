@@ -1,4 +1,4 @@
-// The public surface of skills.
+// Exports of agent/skills for other folders.
 
 export { readSkillText } from './front-matter.ts'
 export {

@@ -1,4 +1,4 @@
-// Skills from folders: one folder a skill, with its SKILL.md. What cannot be read is told; the others load.
+// Loads skills from folders, one folder with a SKILL.md per skill. Reports unreadable skills and loads the others.
 import { readdir, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -10,31 +10,31 @@ const FILE = 'SKILL.md'
 const MOST_SKILLS = 1000
 const MOST_BYTES = 1_000_000
 
-/** Of the project first: a skill there wins over one of the same name at home. */
+/** All skill folders, the project's first: its skills win over the user's with the same name. */
 export function skillFolders(directory: string, home = homedir()): string[] {
   return [...projectSkillFolders(directory, home), ...userSkillFolders(home)]
 }
 
-/** Those that came with the folder. Their texts enter the prompt: use them only once a person has trusted them. */
+/** Skill folders of the project. Their texts enter the prompt, so use them only after a person has trusted them. */
 export function projectSkillFolders(directory: string, home = homedir()): string[] {
   const own = userSkillFolders(home)
   const folders = ['.agents', '.claude', '.toolshelf'].map((name) => join(directory, name, 'skills'))
   return folders.filter((folder) => !own.includes(folder))
 }
 
-/** The user's own. */
+/** The user's own skill folders. */
 export function userSkillFolders(home = homedir()): string[] {
   return ['.agents', '.claude', join('.config', 'toolshelf')].map((name) => join(home, name, 'skills'))
 }
 
-/** A SKILL.md as it was read. */
+/** The content of a SKILL.md file. */
 export type SkillFile = {
   /** The skill's folder. */
   readonly folder: string
-  /** The file itself, links followed. */
+  /** The file's real path. */
   readonly file: string
   readonly text: string
-  /** The skill keeps this text, whatever becomes of the file. */
+  /** The skill keeps this text even if the file changes. */
   readonly isFixed: boolean
 }
 
@@ -65,7 +65,7 @@ export async function readSkillFiles(
   return files
 }
 
-/** The skills of files that were read; of two with one name, or of one file named twice, the first counts. */
+/** Builds skills from files; for duplicate names or files, the first one wins. */
 export function skillsIn(files: readonly SkillFile[], notify: Notify): Skill[] {
   const skills = new Map<string, Found>()
   const seen = new Set<string>()

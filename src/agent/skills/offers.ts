@@ -1,4 +1,4 @@
-// Skills as the model is told of them, and read back from a history: what was told there counts as discovered.
+// Writes skill offers for the model and finds them in a history: offered skills count as discovered.
 
 import { reminder } from '../../core/history/index.ts'
 import type { Message } from '../../core/index.ts'
@@ -9,7 +9,7 @@ export const DISCOVER = 'DiscoverSkills'
 const OFFER = 'Skills relevant to your task:'
 const OFFERED = /^<[a-z-]+>\nSkills relevant to your task:\n/
 
-/** In characters: enough to choose by. */
+/** Maximum characters of a description in an offer. */
 const LONGEST_LINE = 240
 
 type Told = { readonly name: string; readonly description: string }

@@ -1,4 +1,4 @@
-// Skills from an index over HTTP: `{"skills": [{"name", "description", "url"}]}`, each a SKILL.md of the same origin.
+// Loads skills from an HTTP index: `{"skills": [{"name", "description", "url"}]}`, each a SKILL.md on the same origin.
 import { fieldsOf, isFields, textOf } from '../../lib/index.ts'
 import { bodyOf, checkedDescription, checkedName } from './front-matter.ts'
 import type { Notify, Skill } from './types.ts'
@@ -7,7 +7,7 @@ const MOST_BYTES = 1_000_000
 const MOST_SKILLS = 5000
 const PATIENCE = 10_000
 
-/** The skills of an index, fetched once. A failure is told, costs only these skills, and is tried again when asked. */
+/** Fetches a skill index once. Reports a failure, which affects only these skills, and retries on the next use. */
 export function remoteSkills(
   index: URL | string,
   fetchUrl: typeof fetch,
@@ -31,7 +31,7 @@ export function remoteSkills(
   }
 }
 
-/** An entry that cannot be used is told and left out. */
+/** Fetches the index; reports and skips invalid entries. */
 async function fetchIndex(index: URL, fetchUrl: typeof fetch, notify: Notify): Promise<Skill[]> {
   const { skills } = fieldsOf(parsed(await fetchText(index, fetchUrl)))
   if (!Array.isArray(skills)) throw new Error('it has no list "skills"')
@@ -76,7 +76,7 @@ function addressOf(given: string, index: URL): URL {
   return url
 }
 
-/** Redirects could lead to another origin, so none is followed. */
+/** Follows no redirects, because they could lead to another origin. */
 async function fetchText(url: URL, fetchUrl: typeof fetch): Promise<string> {
   const response = await fetchUrl(url, { redirect: 'error', signal: AbortSignal.timeout(PATIENCE) })
   if (!response.ok) {
@@ -93,7 +93,7 @@ async function fetchText(url: URL, fetchUrl: typeof fetch): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** `fetch` says why only in the cause. */
+/** The reason of a `fetch` error, which is in its `cause`. */
 function reasonOf(error: unknown): string {
   const { message, cause } = fieldsOf(error)
   return [message ?? error, fieldsOf(cause).message].filter((part) => part !== undefined).join(', ')

@@ -1,4 +1,4 @@
-// Skills through the search engine of tools: each is an entry as a tool is, so that one search can cover both.
+// Searches skills with the tool search engine: each skill is indexed like a tool, so that one search covers both.
 import { cleanQuery } from '../../core/calls/index.ts'
 import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
 import { rankers } from '../../rankers/index.ts'

@@ -1,4 +1,4 @@
-// The skills of one conversation: what is offered with each message, and the tools DiscoverSkills and Skill (U2, U3).
+// Manages the skills of one conversation: offers with each message, and the tools DiscoverSkills and Skill (U2, U3).
 import type { Message, Rank, Shelf } from '../../core/index.ts'
 import type { AgentTool } from '../types.ts'
 import { relevantTools } from '../using/index.ts'
@@ -9,33 +9,33 @@ import { discoverTool, skillTool } from './tools.ts'
 import type { Notify, Skill, SkillDiscovery, UsedSkill } from './types.ts'
 
 export type SkillsOptions = {
-  /** Of remote skills. */
+  /** URL of a remote skill index. */
   readonly index?: URL | string
   readonly fetch?: typeof fetch
   readonly notify?: Notify
-  /** With it DiscoverSkills also names deferred tools that fit. */
+  /** If given, DiscoverSkills also suggests matching deferred tools. */
   readonly shelf?: Shelf
-  /** Of a conversation that goes on: what was discovered there stays so. */
+  /** The history of a resumed conversation; skills discovered there stay discovered. */
   readonly messages?: readonly Message[]
   /** Must score on the scale of `hybrid`, the default. */
   readonly rank?: Rank
 }
 
 export type Skills = {
-  /** None where there are no skills. */
+  /** The skill tools; empty if there are no skills. */
   readonly tools: readonly AgentTool[]
-  /** What goes with a message of the user: one text or none. Never waits for the network, never throws. */
+  /** Returns the offer to add to a user message: one text or none. Never waits for the network, never throws. */
   offer(text: string): Promise<string[]>
-  /** Does ahead what the next offer needs; all of it if that comes with the same text. */
+  /** Prepares the next offer; completely, if that is for the same text. */
   prefetch(text: string): void
   readonly used: readonly UsedSkill[]
   readonly discoveries: readonly SkillDiscovery[]
-  /** Remote ones too, as far as their index has come. */
+  /** All skills, including remote ones whose index has loaded. */
   list(): readonly Skill[]
 }
 
 const MOST_OFFERED = 5
-/** So many messages pass before a skill is offered again. */
+/** Messages before a skill is offered again. */
 const PAUSE = 5
 
 export function createSkills(local: readonly Skill[], options: SkillsOptions = {}): Skills {

@@ -1,4 +1,4 @@
-// The vocabulary of skills: instructions for a kind of task, which the model reads when it has one.
+// Types of skills: instructions for a kind of task, which the model reads when needed.
 
 export type Skill = {
   readonly name: string
@@ -15,7 +15,7 @@ export type Skill = {
   readonly read: () => Promise<string>
 }
 
-/** What the model was told of, by an offer or by a search (U3). */
+/** Skills that the model learned about, by an offer or a search (U3). */
 export type SkillDiscovery = {
   readonly type: 'skill_discovery'
   readonly skills: readonly { readonly name: string; readonly description: string }[]

@@ -1,4 +1,4 @@
-// The tool `Bash`: a command in a shell, with its output and exit code. Whatever it started ends with it, and with us.
+// The tool `Bash`: runs a shell command and returns its output and exit code. Kills all its child processes at the end.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Content } from '../../core/index.ts'
@@ -9,9 +9,9 @@ import { createMiddleCut } from './middle-cut.ts'
 const SECONDS = 120
 const MOST_SECONDS = 600
 const MOST_BYTES = 30_000
-/** How long a command may take to end by itself once it was told to. */
+/** Milliseconds a command gets to exit after SIGTERM. */
 const GRACE = 2000
-/** How long output may still come when the command is over. */
+/** Milliseconds to wait for remaining output after the command ends. */
 const LINGER = 250
 
 export function bashTool(directory: string, environment: NodeJS.ProcessEnv): AgentTool {
@@ -102,7 +102,7 @@ function endingOf(code: number | null, signal: NodeJS.Signals | null): string {
   return code === null ? `Ended by ${signal}.` : code === 0 ? '' : `Exit code ${code}.`
 }
 
-/** The pipes stay open as long as a background process holds them, so nobody waits for that for long. */
+/** Resolves when all output has arrived, or soon after the command ends: background processes may keep pipes open. */
 function allSaid(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, LINGER)
@@ -119,13 +119,13 @@ function endGroup(child: ChildProcess): void {
   child.once('exit', () => clearTimeout(timer))
 }
 
-/** All processes of the command; none may be left. */
+/** Signals the command's whole process group. */
 function kill({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   if (pid === undefined) return
   try {
     process.kill(-pid, signal)
   } catch {
-    // They have ended already.
+    // The processes have already ended.
   }
 }
 

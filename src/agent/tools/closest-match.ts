@@ -1,4 +1,4 @@
-// Where in a file a text most likely stands that is not there exactly: the place whose lines differ least.
+// Finds the closest match for text that does not occur verbatim in a file.
 
 export type ClosestMatch = { readonly line: number; readonly text: string }
 
@@ -14,7 +14,7 @@ export function closestMatch(text: string, wanted: string): ClosestMatch | undef
   return { line: best + 1, text: shown.map((line) => line.replace(/\r$/, '')).join('\n') }
 }
 
-/** For each line of the text, how many of the wanted lines follow it in their order: 2 for the same words, 1 for most. */
+/** Scores each line by how many wanted lines follow it in order: 2 for the same words, 1 for most of them. */
 function scoresOf(lines: readonly string[], asked: readonly string[]): number[] {
   const words = lines.map(wordsIn)
   const wanted = asked.slice(0, MOST_SHOWN).map(wordsIn)

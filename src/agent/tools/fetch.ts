@@ -1,4 +1,4 @@
-// The tool `Fetch`: a page of the web as text. It asks first; what it may reach is what the person agreed to.
+// The tool `Fetch`: fetches a web page as text. It needs permission, and follows redirects only within the approved host.
 import type { Content } from '../../core/index.ts'
 import type { AgentTool } from '../types.ts'
 import { readableText } from './html.ts'
@@ -57,7 +57,7 @@ async function pageAt(address: URL, get: typeof fetch, signal: AbortSignal): Pro
   return typeof answer === 'string' ? answer : { answer, ...(await bodyOf(answer)) }
 }
 
-/** The answer, or where another host would have to be asked for it. */
+/** The response, or the URL of a redirect to another host. */
 async function follow(start: URL, get: typeof fetch, signal: AbortSignal): Promise<Response | string> {
   let url = start
   for (let hop = 0; hop <= MOST_REDIRECTS; hop++) {
@@ -108,7 +108,7 @@ function contentOf({ answer, bytes, isCut }: Page, offset: number): Content {
   }
 }
 
-/** A page says in its first bytes how it is written, where its server does not. */
+/** Bytes in which a page may declare its character encoding, if its server does not. */
 const DECLARED_WITHIN = 1024
 
 function decoded(bytes: Buffer, about: string): string {

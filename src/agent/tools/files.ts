@@ -1,4 +1,4 @@
-// Files as the tools see them: paths below the working folder, what was read in this session, and one change at a time.
+// File access for the tools: resolves paths, tracks which files were read, and serialises changes.
 import { isUtf8 } from 'node:buffer'
 import { createHash, randomUUID } from 'node:crypto'
 import {
@@ -20,16 +20,16 @@ import { type Access, accessTo, isWithin, resolvePath } from '../accesses.ts'
 export type Files = {
   readonly directory: string
   readonly resolve: (path: unknown) => string
-  /** What a call that names this path would read or change. */
+  /** The access of a call that names this path. */
   readonly access: (path: unknown, kind: Access['kind'], isEntry?: true) => Promise<Access>
-  /** A path as people and models read it: below the folder without it. */
+  /** A path for display, relative to the working folder. */
   readonly shown: (path: string) => string
-  /** The bytes of a regular file; anything else is explained. From now on it counts as read. */
+  /** Reads a regular file and marks it as read; throws an explanation for anything else. */
   readonly read: (path: string) => Promise<Buffer>
-  /** The text of a file that was read and has not changed since. */
+  /** The text of a file that was read and has not changed since; throws otherwise. */
   readonly fresh: (path: string) => Promise<string>
   readonly write: (path: string, text: string) => Promise<void>
-  /** Takes its turn: calls of one reply run at once, and two edits of a file must not undo each other. */
+  /** Runs one change at a time: calls run in parallel, and two edits of a file must not undo each other. */
   readonly inTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
 }
 
@@ -88,7 +88,7 @@ export function createFiles(directory: string): Files {
   }
 }
 
-/** Whether anything is there, a broken link included. */
+/** Whether the path exists, even as a broken link. */
 export async function exists(path: string): Promise<boolean> {
   return lstat(path).then(
     () => true,
@@ -96,7 +96,7 @@ export async function exists(path: string): Promise<boolean> {
   )
 }
 
-/** Text that can be written back as it was. */
+/** Decodes UTF-8 text; throws for binary content. */
 export function decodeText(bytes: Buffer, name: string): string {
   if (isBinary(bytes))
     throw new Error(
@@ -125,7 +125,7 @@ async function regularFile(path: string, shown: (path: string) => string): Promi
   return found
 }
 
-/** Says what there is instead: similar names beside it, or the folder that is missing. */
+/** Describes a missing file: similar names, or the missing folder. */
 export async function missing(
   path: string,
   shown: (path: string) => string,
@@ -152,7 +152,7 @@ async function listing(path: string, shown: (path: string) => string): Promise<s
   return `${shown(path)} is a folder. It holds:\n${entries.slice(0, MOST_LISTED).join('\n')}${more}`
 }
 
-/** A file is replaced whole or not at all, whatever happens meanwhile; its mode and links to it stay. */
+/** Replaces a file atomically; keeps its mode and links to it. */
 async function replaceFile(path: string, text: string): Promise<void> {
   const target = await realpath(path).catch(() => path)
   const mode = await stat(target).then(
@@ -162,7 +162,7 @@ async function replaceFile(path: string, text: string): Promise<void> {
   const draft = join(dirname(target), `.${randomUUID()}.draft`)
   try {
     await writeFile(draft, text, mode === undefined ? {} : { mode })
-    // What the process may not give to new files, the old one may have had.
+    // The umask may have removed permissions that the old file had.
     if (mode !== undefined) await chmod(draft, mode)
     await rename(draft, target)
   } catch (error) {

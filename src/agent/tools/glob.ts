@@ -1,4 +1,4 @@
-// The tool `Glob`: files by the pattern of their path, the newest first.
+// The tool `Glob`: finds files by path pattern, newest first.
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { realPathOf, resolvePath } from '../accesses.ts'
@@ -30,7 +30,7 @@ export function globTool(files: Files): AgentTool {
       if (!found?.isDirectory()) throw new Error(await missing(folder, files.shown, 'folder'))
       const { files: all, isCut } = await walkFiles(folder, signal, String(pattern))
       const fits = globMatcher(rest)
-      // A link on the way to the folder must not show what rules hide in it.
+      // A symbolic link on the path must not reveal files that rules hide.
       const real = await realPathOf(folder)
       const seen = all.filter(
         (name) => fits(name) && ![folder, real].some((one) => isHidden(join(one, name))),

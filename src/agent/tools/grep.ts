@@ -1,4 +1,4 @@
-// The tool `Grep`: lines that match a regular expression, in time linear in the text whatever the expression (RE2).
+// The tool `Grep`: finds lines that match a regular expression, in linear time for any expression (RE2).
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { RE2JS } from 're2js'
@@ -57,7 +57,7 @@ export function grepTool(files: Files): AgentTool {
         const file = join(folder, name)
         const target = (await linkTarget(file)) ?? join(real, name)
         const isOutside = folder === place && !isWithin(target, real)
-        // A link on the way to the folder must not show what rules hide in it.
+        // A symbolic link on the path must not reveal files that rules hide.
         if (isOutside || isHidden(file) || isHidden(target)) {
           found.hidden++
           continue

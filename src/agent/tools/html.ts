@@ -1,4 +1,4 @@
-// HTML → text that reads well: headings, lists, links and paragraphs stay; scripts, styles and tags go. In one pass.
+// Converts HTML to readable text in one pass: keeps headings, lists, links and paragraphs; drops scripts, styles and tags.
 
 const SILENT = new Set(['script', 'style', 'noscript', 'template', 'svg', 'head', 'iframe'])
 const BREAKS =

@@ -1,4 +1,4 @@
-// Bytes that are an image the model can see → its block.
+// Turns image bytes into an image block for the model.
 import { isBinary } from './files.ts'
 
 /** The API's limit, on the bytes before they are written in base64. */
@@ -13,7 +13,7 @@ const STARTS: readonly (readonly [string, number, string])[] = [
 
 export function imageBlock(bytes: Buffer, name: string): object | undefined {
   const type = STARTS.find(([, at, start]) => bytes.toString('latin1', at, at + start.length) === start)?.[0]
-  // A text may begin like an image, and one that is sent as such is refused with all that follows.
+  // Text may begin like an image, and the API refuses a request with an invalid image.
   if (type === undefined || !isBinary(bytes)) return undefined
   if (bytes.length > LARGEST_IMAGE)
     throw new Error(

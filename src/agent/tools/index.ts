@@ -1,4 +1,4 @@
-// The agent's built-in tools: few and real. Those rarely needed are deferred until the model looks for them.
+// The agent's built-in tools. Rarely needed ones are deferred until the model searches for them.
 import { resolve } from 'node:path'
 import { type Kind, readKind, searchKind } from '../../core/index.ts'
 import type { AgentTool } from '../types.ts'
@@ -18,7 +18,7 @@ export type BuiltInOptions = {
   readonly environment?: NodeJS.ProcessEnv
 }
 
-/** The agent's tools for files, commands and pages. What was read is remembered per list. */
+/** Creates the tools for files, commands and web pages. Each list tracks its own read files. */
 export function builtInTools(options: BuiltInOptions): AgentTool[] {
   const { fetch: get = fetch, environment = process.env } = options
   const directory = resolve(options.directory)
@@ -36,7 +36,7 @@ export function builtInTools(options: BuiltInOptions): AgentTool[] {
   ]
 }
 
-/** What a person sees of them, for `present`. */
+/** How each tool is shown to a person, for `present`. */
 export const kinds: { readonly [name: string]: Kind } = {
   Read: readKind,
   Grep: searchKind,

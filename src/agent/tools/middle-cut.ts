@@ -1,4 +1,4 @@
-// Output of any length in a bounded place: its beginning and its end, and how much is missing between them.
+// Bounds output of any length: keeps its beginning and end, and says how much is omitted between them.
 
 export type MiddleCut = {
   readonly add: (bytes: Buffer) => void

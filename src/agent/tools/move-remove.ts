@@ -1,4 +1,4 @@
-// The rarely needed tools `Move` and `Remove`. Nothing is overwritten, and the working folder itself stays.
+// The deferred tools `Move` and `Remove`. They overwrite nothing and never remove the working folder itself.
 import { lstat, mkdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { isWithin } from '../accesses.ts'

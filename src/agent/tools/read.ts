@@ -1,4 +1,4 @@
-// The tool `Read`: a file's lines with their numbers, or an image as an image.
+// The tool `Read`: returns a file's lines with their numbers, or an image.
 import type { Content } from '../../core/index.ts'
 import type { AgentTool } from '../types.ts'
 import { decodeText, type Files } from './files.ts'

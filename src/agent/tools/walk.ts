@@ -1,9 +1,9 @@
-// The files below a folder, and the patterns that choose among them.
+// Lists the files below a folder, and compiles glob patterns.
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RE2JS } from 're2js'
 
-/** Folders that hold nothing a person wrote. */
+/** Folders without hand-written files. */
 const IGNORED = ['.git', 'node_modules']
 const MOST_ENTRIES = 200_000
 
@@ -18,7 +18,7 @@ export async function walkFiles(root: string, signal: AbortSignal, pattern = '')
   while (folders.length > 0 && entries <= MOST_ENTRIES) {
     signal.throwIfAborted()
     const folder = folders.pop() ?? ''
-    // A folder that may not be read holds nothing for us.
+    // Unreadable folders are skipped.
     const found = await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])
     found.sort((one, other) => (one.name < other.name ? -1 : 1))
     entries += found.length

@@ -1,4 +1,4 @@
-// The tools `Write` and `Edit`. A file that nobody looked at, or that changed since, is never overwritten.
+// The tools `Write` and `Edit`. They never overwrite a file that was not read or has changed since.
 import { fileChange } from '../diff.ts'
 import type { AgentTool, ToolInput } from '../types.ts'
 import { closestMatch } from './closest-match.ts'

@@ -1,4 +1,4 @@
-// The public surface of using what is deferred.
+// Exports of agent/using for other folders.
 
 export { relevantTools } from './relevant-tools.ts'
 export type { LearnedPin, ServerLike, Using, UsingOptions } from './types.ts'

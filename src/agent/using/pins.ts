@@ -1,4 +1,4 @@
-// Which tools stay loaded: those that most of the last sessions called, while that costs less than searching for them.
+// Chooses tools to keep loaded: those that most recent sessions called, if that is cheaper than searching for them.
 import type { LearnedPin, ToolUsage, ToolUsed } from './types.ts'
 
 /** Older sessions are forgotten. */
@@ -6,7 +6,7 @@ export const MOST_SESSIONS = 10
 const LEAST_SESSIONS = 3
 const LEAST_SHARE = 0.6
 
-/** The same history gives the same pins. Being pinned changes no count: a call counts, however its tool came there. */
+/** Deterministic. Counts every call of a tool, whether a search or a pin had loaded it. */
 export function learnedPins({ sessions, forgotten }: ToolUsage): LearnedPin[] {
   const last = sessions.slice(-MOST_SESSIONS)
   if (last.length < LEAST_SESSIONS) return []

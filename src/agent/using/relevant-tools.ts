@@ -1,4 +1,4 @@
-// What fits a message of the user: the tools (or skills) that the search engine ranks high enough to be worth a word.
+// Finds the tools or skills relevant to a user message: those that the search engine scores high enough to mention.
 import { cleanQuery } from '../../core/calls/index.ts'
 import type { PoolTool, Rank } from '../../core/index.ts'
 import { rankers } from '../../rankers/index.ts'

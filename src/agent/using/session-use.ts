@@ -1,4 +1,4 @@
-// What one session used, read from its messages: requests, what a search cost, and which deferred tools were called.
+// Summarises one session from its messages: requests, the cost of a search, and the deferred tools that were called.
 import { estimateTokens, type Message, SEARCH_TOOL, type Shelf } from '../../core/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { textOf, toJson } from '../../lib/index.ts'

@@ -1,4 +1,4 @@
-// The vocabulary of using what is deferred: four ways to keep models from forgetting tools that they cannot see.
+// Types of the four features that help models use deferred tools: descriptions, reminders, preloading, learned pins.
 import type { Message } from '../../core/index.ts'
 
 export type UsingOptions = {

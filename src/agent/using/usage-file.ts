@@ -1,4 +1,4 @@
-// What was learned, on disk: `usage.json`, replaced as a whole. A file that cannot be read is put aside, never lost.
+// Stores tool usage in `usage.json`, replaced atomically. An unreadable file is renamed, never deleted.
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -1,4 +1,4 @@
-// Using what is deferred: reminders, loading what a message names, and pins learned from use. Each has its own switch.
+// Helps models use deferred tools: reminders, preloading of named tools, and learned pins. Each can be switched off.
 import { join } from 'node:path'
 import { reminder } from '../../core/history/index.ts'
 import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
