@@ -54,8 +54,8 @@ export type ConnectionView = {
   readonly stderr: string
 } & KnownLists
 
-/** Of a server that nothing is known of yet. */
-export function unseen(config: ServerConfig): ConnectionView {
+/** The view of a server before anything is known about it. */
+export function emptyView(config: ServerConfig): ConnectionView {
   return {
     state: config.disabled ? 'disabled' : 'pending',
     reason: undefined,
