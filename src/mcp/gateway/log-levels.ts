@@ -1,8 +1,8 @@
-// How much each client wants to hear of the servers' logs. The servers are told the least of all wishes.
+// Tracks the log level that each client wants. Servers get the lowest level that any client wants.
 import type { McpHost } from '../types.ts'
 
 export type LogLevels = {
-  /** A client that has not said what it wants hears `info` and above. */
+  /** A client that has set no level gets `info` and above. */
   join(client: object): void
   set(client: object, level: string): void
   isWanted(client: object, level: string): boolean
@@ -15,7 +15,7 @@ const INFO = LEVELS.indexOf('info')
 
 export function createLogLevels(host: McpHost): LogLevels {
   const wishes = new Map<object, number>()
-  /** What each server has been told since it connected. */
+  /** The level sent to each server since it connected. */
   const told = new Map<string, number>()
   let isWished = false
 
