@@ -134,8 +134,7 @@ async function makeKey(folder: string): Promise<Buffer> {
 
 /**
  * Builds the key from the name and everything that identifies the server. Keyed with a random value of this folder,
- * because a plain
- * hash would let anyone who sees the file's name test guesses of the secrets in a configuration.
+ * because a plain hash would let anyone who sees the file's name test guesses of the secrets in a configuration.
  */
 function fileFor({ name, transport }: ServerConfig, key: Buffer): string {
   const hash = createHmac('sha256', key)

@@ -1,6 +1,5 @@
 // Reads configuration files of any client into servers that can be started. Reports what is invalid and skips it; the
-// rest
-// is used.
+// rest is used.
 
 import { readFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
@@ -32,8 +31,7 @@ export type ConfigText = {
 
 /**
  * Reads configuration files of any client and expands the environment references in them. If several files configure
- * the same server or
- * setting, the first file wins. Never rejects.
+ * the same server or setting, the first file wins. Never rejects.
  */
 export async function readConfig(
   files: string | readonly (string | ConfigText)[],
@@ -110,15 +108,14 @@ function chooseServers(
 
 /**
  * Identifies a server among others of the same name. The project's working directory and the SSE fallback do not count
- * as
- * differences.
+ * as differences.
  */
 export function definitionOf(entry: ServerEntry, server: ServerConfig): object {
   const { variables: _, ...own } = server
   return { ...own, source: '', transport: programOf(entry, server) }
 }
 
-/** Returns the command or the URL that identifies the server. */
+/** Returns the transport without the differences that do not count. */
 export function programOf(entry: ServerEntry, { transport }: ServerConfig): object {
   const kind = transport.kind === 'http' ? 'auto' : transport.kind
   const cwd = transport.kind === 'stdio' && entry.fields.cwd ? transport.cwd : undefined

@@ -116,7 +116,7 @@ function referencesTo(variables: Fields): Fields {
   return Object.fromEntries(Object.entries(variables).map(([name, variable]) => [name, `\${${variable}}`]))
 }
 
-/** Copies variables of our own environment that the server should get, if they are set. */
+/** References to variables of our own environment that the server should get; empty for those not set. */
 function passedOn(variables: readonly unknown[]): Fields {
   const names = variables.map((variable) => (isFields(variable) ? variable.name : variable))
   return Object.fromEntries(names.map((name) => [String(name), `\${${name}:-}`]))

@@ -25,7 +25,7 @@ export function thisMachine(): Machine {
   return { home: folderOf(homedir), folder: folderOf(process.cwd), platform, environment }
 }
 
-/** Works without a home folder, and after the current folder was deleted. */
+/** Falls back to the temporary folder if the user has no home, or the current folder was deleted. */
 function folderOf(find: () => string): string {
   try {
     return find()
@@ -95,8 +95,7 @@ export function userConfigFiles(machine: Machine): readonly string[] {
 
 /**
  * Files of the current folder that configure servers. Whoever wrote the folder wrote them: start, send or expand
- * nothing
- * in them before the user has trusted their content. A file that is also the user's own is not included.
+ * nothing in them before the user has trusted their content. A file that is also the user's own is not included.
  */
 export function projectConfigFiles(machine: Machine): readonly string[] {
   const names = ['toolshelf.json', '.mcp.json']

@@ -59,7 +59,7 @@ export function variablesIn(text: string): string[] {
   return [...names]
 }
 
-/** The folder that `${workspaceFolder}` means in VS Code. */
+/** Adds the values of VS Code's `${workspaceFolder}` and `${workspaceFolderBasename}`. */
 export function withWorkspace(environment: Environment, folder: string): Environment {
   return { ...environment, workspaceFolder: folder, workspaceFolderBasename: basename(folder) }
 }

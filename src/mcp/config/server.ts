@@ -35,7 +35,8 @@ export function readServer(
   const filled = fillIn(values, usedBy(kind.name), entry, values.disabled ? keepReferences : fill)
   if (filled.problems.length > 0) return leaveOut(...filled.problems)
   const transport = makeTransport(kind.name, filled.value, entry, machine)
-  // A server skipped before its references are expanded would never be shown to the user who decides about the file.
+  // Checked with unexpanded references, too: a server rejected in that form is not shown to the user who decides
+  // whether to trust the file.
   const unusable =
     transportProblem(makeTransport(kind.name, values, entry, machine)) ?? transportProblem(transport)
   if (unusable !== undefined) return leaveOut(unusable)
@@ -63,7 +64,7 @@ export function readServer(
 
 type TransportKind = StdioConfig['kind'] | RemoteConfig['kind']
 
-/** A server without a valid name cannot be started. */
+/** Without a `name`, the entry has no usable transport. */
 type ChosenKind = { readonly name?: TransportKind; readonly problem?: string }
 
 function chooseKind({ type, command, url }: ServerValues): ChosenKind {

@@ -1,7 +1,7 @@
 // Decides which clients get `list` mode: those that accept new tools in the middle of a turn and send them to the model
 // unchanged. The protocol does not declare this, so the table holds what was observed; all other clients get two
-// constant tools.
-// Claude Code defers new tools, however they are marked, if the model does not support additions in mid-conversation.
+// constant tools. Claude Code defers new tools, however they are marked, if the model does not support additions in
+// mid-conversation.
 import type { ListingMode } from '../greeting/index.ts'
 
 /** By the client's `clientInfo.name`. */

@@ -19,7 +19,7 @@ export type GuardOptions = {
 /** Each check returns a refusal, or undefined if the request may proceed. */
 export type Guard = {
   checkHost(request: Request): Response | undefined
-  /** @param hasSession - A client that knows a session is exempt from the limit on its address. */
+  /** @param hasSession - A client that knows a session is not blocked by wrong keys of others at its address. */
   checkKey(request: Request, network: string, hasSession: boolean): Response | undefined
 }
 

@@ -1,6 +1,5 @@
 // Keeps the sessions of HTTP clients of the older protocol. Limits their number, in total and per address, and never
-// evicts a
-// session in use.
+// evicts a session in use.
 import { randomUUID } from 'node:crypto'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { LOOPBACK } from '../../node/index.ts'

@@ -1,6 +1,5 @@
 // Serves the gateway to many clients over HTTP, in both protocol versions: sessions for the older one, single requests
-// for the
-// newer. Safe by default: loopback only, known hosts and origins only, and a key for everything else.
+// for the newer. Safe by default: loopback only, known hosts and origins only, and a key for everything else.
 import { createServer } from 'node:http'
 import { createMcpHandler, isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server'
 import { answerNode, close, LOOPBACK, listen, networkOf } from '../../node/index.ts'

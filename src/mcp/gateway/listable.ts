@@ -1,6 +1,5 @@
 // Makes entries of many servers safe for one list: a strict client rejects the whole list for one invalid entry, and
-// all
-// servers would be affected. Reduces what the protocol's schemas reject to what every client accepts.
+// all servers would be affected. Reduces what the protocol's schemas reject to what every client accepts.
 
 import { isSpecType } from '@modelcontextprotocol/server'
 import { cleanTexts } from '../../core/tools/index.ts'

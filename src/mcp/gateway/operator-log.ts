@@ -8,7 +8,10 @@ const TOLD: ReadonlySet<string> = new Set(['warning', 'error', 'critical', 'aler
 const MOST_IN_A_MINUTE = 10
 const MINUTE = 60_000
 
-/** Passes on warnings and errors that are for nobody else, a few a minute; until the returned function is called. */
+/**
+ * Reports the servers' warnings and errors that go to no client, a few per minute; until the returned function is
+ * called.
+ */
 export function tellOperator(
   host: McpHost,
   isForOperator: (event: LogEvent) => boolean,

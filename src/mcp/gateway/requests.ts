@@ -1,4 +1,4 @@
-// The requests of a client, of either protocol era.
+// Handles the requests of a client in both protocol versions.
 
 import {
   ProtocolError,
@@ -21,7 +21,7 @@ type Request = ServerContext['mcpReq']
 export type RequestOptions = {
   readonly server: Server
   readonly isStateless: boolean
-  /** Who makes this request; the same for all requests of one client. */
+  /** The client that makes this request; the same object for all requests of one client. */
   readonly clientOf: (envelope: Fields | undefined) => object
   readonly host: McpHost
   readonly desk: ClientSession
@@ -36,10 +36,10 @@ export function answerRequests(options: RequestOptions): void {
   const { server, isStateless, clientOf, host, desk, offers, exchanges, pageTools, relisting, ready } =
     options
 
-  /** The servers start with the first request: only then is known what their client can do. */
+  /** Starts the servers with the first request: the client's capabilities are known only then. */
   const begin = ({ envelope }: Request) => host.start(capabilitiesOf(server, envelope))
 
-  /** How long a client may use a list: not while more is to come. Only the newer protocol knows it. */
+  /** How long a client may cache a list: not at all while more tools are expected. Only in the newer protocol. */
   function fresh(): { ttlMs: number; cacheScope: 'private' } | object {
     if (!isStateless) return {}
     const isComplete = host
@@ -50,7 +50,10 @@ export function answerRequests(options: RequestOptions): void {
 
   let running = 0
 
-  /** Runs what a server may ask back in. A call goes on when its client hangs up, so their number has an end. */
+  /**
+   * Runs a call during which a server may ask something. A call continues when its client disconnects, so their number
+   * is limited.
+   */
   async function inExchange(request: Request, work: Work<unknown>): Promise<never> {
     if (running >= MAX_RUNNING)
       throw new ProtocolError(
@@ -123,13 +126,13 @@ export function answerRequests(options: RequestOptions): void {
   )
 }
 
-/** Calls of one session that run at the same time. */
+/** Concurrent calls of one session. */
 const MAX_RUNNING = 500
-/** Milliseconds. Who listens hears of changes before. */
+/** Milliseconds. Clients that listen are notified of changes earlier. */
 const FRESH_FOR = 60_000
 const LONGEST_FRESHENING = 5000
 
-/** What the client sends along; progress has a token of its own on each side. */
+/** The client's `_meta` to forward; progress tokens are separate on each side. */
 function metaOf({ _meta }: Request): Pick<CallOptions, 'meta'> {
   return _meta ? { meta: _meta } : {}
 }
@@ -143,7 +146,7 @@ function progressFor({ _meta, notify }: Request): (progress: Progress) => void {
   }
 }
 
-/** What a server itself has answered is the client's to read. */
+/** The client gets a server's own error. */
 function ownError(error: unknown): never {
   const { cause } = error as Error
   throw cause instanceof ProtocolError ? cause : error

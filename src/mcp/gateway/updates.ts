@@ -1,4 +1,4 @@
-// What a connected client hears without asking, and how it says what it wants to hear.
+// Notifications for connected clients, and the requests by which clients choose them.
 import type { Server } from '@modelcontextprotocol/server'
 import { cleanText } from '../../lib/index.ts'
 import type { HostEvent, McpHost } from '../types.ts'
@@ -24,7 +24,7 @@ export type LogEvent = Extract<HostEvent, { type: 'log' }>
 
 const tell = (sent: Promise<void>) => void sent.catch(() => {})
 
-/** Tells of changed lists until the returned function is called. */
+/** Notifies a client of changed lists until the returned function is called. */
 export function tellChanges({
   server,
   host,
@@ -38,7 +38,7 @@ export function tellChanges({
   })
 }
 
-/** The same, with all that a client of a session may wish for. */
+/** The same, with everything that a client with a session can subscribe to. */
 export function keepInformed(options: UpdateOptions): () => void {
   const { server, host, offers, addresses, subscriptions, logLevels, isLogFor } = options
 
