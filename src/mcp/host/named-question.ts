@@ -41,7 +41,7 @@ function namedSampling(server: string, params: Fields, shown: (text: string) => 
   }
 }
 
-/** The page that a browser would open, written as a browser writes it, whatever the address pretends to be. */
+/** Returns the URL that a browser would open, in normalised form. */
 function pageAt(server: string, url: unknown): URL {
   const address = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
   const isWeb = address?.protocol === 'https:' || address?.protocol === 'http:'

@@ -1,5 +1,5 @@
-// Puts the tools of all servers on one shelf: unchanged ones stay the same objects, and no server may always-load more
-// than it is allowed.
+// Puts the tools of all servers on one shelf: keeps the objects of unchanged tools, and enforces the limits for
+// always-loaded tools.
 import { isDeepStrictEqual } from 'node:util'
 import type { Shelf, Tool } from '../../core/index.ts'
 import { createSlices } from '../../node/index.ts'
@@ -12,16 +12,16 @@ export type PublisherOptions = {
   readonly shelf: Shelf
   readonly limits: AlwaysLoadLimits
   readonly notify: (message: string) => void
-  /** The shelf has got other tools of this server. */
+  /** Called when the shelf has new tools of this server. */
   readonly onTools: (server: string) => void
 }
 
 export type Publisher = {
-  /** Puts a server's tools on the shelf, in place of those it had; resolves when they are there. */
+  /** Replaces a server's tools on the shelf; resolves when they are there. */
   publish(config: ServerConfig, tools: readonly ListedTool[]): Promise<void>
-  /** Takes over which servers there are, and in which order: tools of others, and of other programs, are gone. */
+  /** Sets the configured servers and their order; removes the tools of all others. */
   arrange(servers: readonly ServerConfig[]): Promise<void>
-  /** What limits keep from a server's tools. */
+  /** The limits that apply to a server's tools. */
   problems(server: string): readonly ToolProblem[]
 }
 
@@ -49,13 +49,13 @@ export function createPublisher(
 
   async function publishNow(config: ServerConfig, tools: readonly ListedTool[]): Promise<void> {
     const known = entries.get(config.name)
-    // Meanwhile it may be configured in another way, or not at all.
+    // Meanwhile it may have been reconfigured or removed.
     if (known?.config !== config) return
     entries.set(config.name, { ...known, tools })
     await shelveChanged(new Set([config.name]))
   }
 
-  /** Shelves these servers anew, and those whose limits are others now. */
+  /** Updates these servers on the shelf, and those whose limits have changed. */
   async function shelveChanged(changed: ReadonlySet<string>): Promise<void> {
     for (const [server, refusal] of refuseMarks([...entries.values()], limits)) {
       const entry = entries.get(server)

@@ -1,4 +1,4 @@
-// The door of mcp/protocol: what other folders use of it.
+// Public API of mcp/protocol for other folders.
 
 export { CallError, complaint, isAnswer, isUndelivered } from './call-error.ts'
 export { type Call, callContext, currentCall } from './current-call.ts'

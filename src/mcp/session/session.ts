@@ -1,5 +1,5 @@
-// One connected life of a server: opened, asked, closed. Answers are taken as they come: one field that is spelled wrong
-// must not cost the rest.
+// One session with a server: opens it, sends requests, closes it. Responses are not validated strictly: one malformed
+// field must not lose the rest.
 
 import {
   Client,
@@ -46,12 +46,12 @@ export type ServerSession = {
   readonly instructions: string | undefined
   readonly protocol: string | undefined
   readonly isLegacy: boolean
-  /** Some arguments travel as HTTP headers, too. */
+  /** Some arguments are sent as HTTP headers, too. */
   readonly mirrorsArguments: boolean
   readonly pid: number | undefined
-  /** The last words of the process. */
+  /** The last lines that the process wrote to stderr. */
   stderr(): string
-  /** All pages of a list; those of one that does not end, up to a point. */
+  /** Reads all pages of a list, up to a limit. */
   list(method: string, field: string, timeout: number): Promise<Listed>
   call(name: string, input: Fields | undefined, options: SessionCallOptions): Promise<CallOutput>
   request(method: string, params: Fields | undefined, options: SessionCallOptions): Promise<Fields>
@@ -61,7 +61,7 @@ export type ServerSession = {
 
 export type SessionCallOptions = CallOptions & {
   readonly timeout: number
-  /** As it was listed: a modern server over HTTP may want some arguments as headers. */
+  /** The tool as listed: a modern server over HTTP may require some arguments as headers. */
   readonly tool?: ListedTool
 }
 
@@ -74,13 +74,13 @@ export type ServerSessionOptions = {
   readonly limits: StdioLimits | undefined
   /** Hides secrets in what the process writes to stderr. */
   readonly redact: (text: string) => string
-  /** Ends it at any moment. */
+  /** Ends the session at any moment. */
   readonly signal: AbortSignal
-  /** A notification of the server. */
+  /** Called for a notification of the server. */
   readonly onNotification: (method: string, params: Fields) => void
-  /** A request of the server: elicitation, sampling, roots. */
+  /** Called for a request of the server: elicitation, sampling, roots. */
   readonly onRequest: (method: string, params: Fields, signal: AbortSignal) => Promise<Fields>
-  /** It ended without being asked to. */
+  /** Called when the session ends without being closed. */
   readonly onEnd: (reason: string, stderr: string) => void
 }
 
@@ -92,7 +92,7 @@ export async function openServerSession(options: ServerSessionOptions): Promise<
     const open = (isLegacy: boolean) =>
       connect(options, createStdioTransport(transport, options.limits, options.redact), deadline, isLegacy)
     if (isKnownLegacy) return open(true)
-    // Some servers end at a question that they do not know; asked the old way they stay.
+    // Some servers exit at an unknown request; with the older protocol they stay.
     return open(false).catch((error: unknown) => {
       const isEnded = error instanceof SessionError && error.message.startsWith(ENDED)
       if (!isEnded || options.signal.aborted) throw error
@@ -128,13 +128,13 @@ function addressOf({ url }: RemoteConfig): URL {
   return new URL(url)
 }
 
-/** What a server that speaks only SSE says to the newer way of asking. */
+/** How a server that speaks only SSE answers a streamable HTTP request. */
 function isRefusedByHttp(error: unknown): boolean {
   const cause = error instanceof SessionError ? error.cause : error
   return cause instanceof SdkHttpError && [400, 404, 405, 406, 415].includes(cause.status ?? 0)
 }
 
-/** Asking a server that reads its input late for the newer protocol must not take all of its time. */
+/** Probing a slow server for the newer protocol must not use up all of its time. */
 const LONGEST_PROBE = 10_000
 
 async function connect(
@@ -151,7 +151,7 @@ async function connect(
     capabilities: options.capabilities as ClientCapabilities,
     versionNegotiation: {
       mode: 'auto',
-      // Over HTTP there is no second way to ask a server that is silent.
+      // Over HTTP, a silent server cannot be asked in a second way.
       probe: { timeoutMs: process ? Math.min(LONGEST_PROBE, left / 3) : left },
     },
   })
@@ -186,7 +186,7 @@ async function connect(
   isOpen = true
   const mirrorsArguments = client.getProtocolEra() === 'modern' && !process
   void listenForChanges(client)
-  /** The SDK's words say neither how long it waited nor how the process ended. */
+  /** The SDK's message says neither how long it waited nor how the process ended. */
   const explain = (cause: unknown) => {
     const ending = process?.ending()
     if (cause instanceof SilenceError)
@@ -249,10 +249,10 @@ function withMeta(params: Fields | undefined, { meta }: SessionCallOptions): Fie
   return Object.keys(passed).length > 0 ? { ...params, _meta: passed } : params
 }
 
-/** Requests whose answers may come after they were given up. */
+/** Requests whose responses may arrive after they were cancelled. */
 const MOST_NOTED = 1000
 
-/** Tells a call when its request is answered, however late. */
+/** Notifies a call when its request is answered, however late. */
 function noteAnswers(transport: Transport): void {
   const calls = new Map<unknown, Call>()
   const send = transport.send.bind(transport)
@@ -270,7 +270,7 @@ function noteAnswers(transport: Transport): void {
   }
 }
 
-/** Takes every answer as it is. */
+/** Accepts every response unchanged. */
 const anything: StandardSchemaV1<unknown, unknown> = {
   '~standard': { version: 1, vendor: 'toolshelf', validate: (value) => ({ value }) },
 }
@@ -305,7 +305,7 @@ function answerServer(
   }
 }
 
-/** Servers of the newer protocol tell of changes only to those who listen. */
+/** Servers of the newer protocol send changes only to subscribers. */
 async function listenForChanges(client: Client): Promise<void> {
   if (client.getProtocolEra() !== 'modern') return
   const { tools, prompts, resources } = client.getServerCapabilities() ?? {}
@@ -320,7 +320,7 @@ async function listenForChanges(client: Client): Promise<void> {
       const { closed } = await client.listen(filter)
       if ((await closed) !== 'remote') return
     } catch {
-      // It will not say when it changes; the list is still read at each connection.
+      // It will not report changes; the list is still read at each connection.
       return
     }
     await new Promise((resolve) => setTimeout(resolve, 1000 * 2 ** attempt).unref())
