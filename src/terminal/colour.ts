@@ -1,4 +1,4 @@
-// Colours for those who want them: NO_COLOR turns them off (no-color.org); without a terminal there are none anyway.
+// Decides whether to use colours: NO_COLOR turns them off (no-color.org), and so does output that is no terminal.
 
 export function colour(name: string): string | undefined {
   return process.env.NO_COLOR ? undefined : name
