@@ -2,7 +2,7 @@
 // contain secrets.
 
 /** Where the members of an object or array end in the text; used to add a member and keep everything else. */
-export type Span = {
+export type MemberSpan = {
   readonly isEmpty: boolean
   /** Offset after the last member. */
   readonly end: number
@@ -11,9 +11,14 @@ export type Span = {
   readonly close: number
 }
 
-export type Parsed = { readonly value: unknown; readonly spans: WeakMap<object, Span> }
+export type Parsed = { readonly value: unknown; readonly spans: WeakMap<object, MemberSpan> }
 
-type Cursor = { readonly text: string; at: number; depth: number; readonly spans: WeakMap<object, Span> }
+type Cursor = {
+  readonly text: string
+  at: number
+  depth: number
+  readonly spans: WeakMap<object, MemberSpan>
+}
 
 const MOST_DEPTH = 500
 
@@ -58,7 +63,7 @@ function readNested(cursor: Cursor, open: '{' | '['): unknown {
   return value
 }
 
-function readMembers(cursor: Cursor, bracket: '}' | ']', readMember: () => void): Span {
+function readMembers(cursor: Cursor, bracket: '}' | ']', readMember: () => void): MemberSpan {
   cursor.at += 1
   let span = { isEmpty: true, end: cursor.at, hasComma: false }
   for (;;) {

@@ -7,13 +7,13 @@ export function idleRules({ config, tools, hidden }: ServerStatus): readonly str
   const names = [...tools.map(({ name }) => name), ...hidden]
   if (names.length === 0) return []
   const isIdle = (pattern: string) => !names.some((name) => isAllowed(name, { allow: [pattern], deny: [] }))
-  const told = (key: string, rule: string) => `${key} ${JSON.stringify(rule)}${meant(rule, names)}`
+  const describe = (key: string, rule: string) => `${key} ${JSON.stringify(rule)}${meant(rule, names)}`
   return [
-    ...config.allow.filter(isIdle).map((rule) => told('"allow"', rule)),
-    ...config.deny.filter(isIdle).map((rule) => told('"deny"', rule)),
+    ...config.allow.filter(isIdle).map((rule) => describe('"allow"', rule)),
+    ...config.deny.filter(isIdle).map((rule) => describe('"deny"', rule)),
     ...Object.keys(config.tools)
       .filter((name) => !names.includes(name))
-      .map((rule) => told('"tools"', rule)),
+      .map((rule) => describe('"tools"', rule)),
   ]
 }
 

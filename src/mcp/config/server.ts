@@ -24,12 +24,15 @@ export function readServer(
 ): ReadServer {
   const { values, wrong, problems } = readKeys(serverKeys, entry.fields, { others: foreignKeys, decisive })
   const tools = readTools(values.tools)
-  const told = [...problems, ...tools.problems]
-  const leaveOut = (...reasons: readonly string[]) => ({ server: undefined, problems: [...told, ...reasons] })
+  const allProblems = [...problems, ...tools.problems]
+  const leaveOut = (...reasons: readonly string[]) => ({
+    server: undefined,
+    problems: [...allProblems, ...reasons],
+  })
   if (wrong.some((key) => decisive.includes(key))) return leaveOut()
 
   const kind = chooseKind(values)
-  if (kind.problem !== undefined) told.push(kind.problem)
+  if (kind.problem !== undefined) allProblems.push(kind.problem)
   if (kind.name === undefined) return leaveOut()
 
   const filled = fillIn(values, usedBy(kind.name), entry, values.disabled ? keepReferences : fill)
@@ -59,7 +62,7 @@ export function readServer(
     source: file,
     ...(Object.keys(filled.variables).length > 0 ? { variables: filled.variables } : {}),
   }
-  return { server, problems: told }
+  return { server, problems: allProblems }
 }
 
 type TransportKind = StdioConfig['kind'] | RemoteConfig['kind']

@@ -5,7 +5,7 @@ import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Fields, isFields } from '../../lib/index.ts'
 
-import { parseJson, type Span } from './json.ts'
+import { type MemberSpan, parseJson } from './json.ts'
 
 export type NamedFields = readonly (readonly [name: string, fields: Fields])[]
 
@@ -29,7 +29,7 @@ export function addServers(text: string, servers: NamedFields): string {
 }
 
 /** Inserts members after the last one, and after a comment that follows it. */
-function insert(text: string, span: Span | undefined, members: string, depth: number): string {
+function insert(text: string, span: MemberSpan | undefined, members: string, depth: number): string {
   if (!span) return text
   const before = text.slice(0, span.end)
   const comma = span.isEmpty || span.hasComma ? '' : ','

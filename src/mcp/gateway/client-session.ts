@@ -42,20 +42,20 @@ export function createClientSession(options: ClientSessionOptions): ClientSessio
   const { shelf, host, addresses, mode, servers, loaded, pageTools, callServer, onLoad } = options
   const seen = new Set<string>()
   /** Why servers could not be searched, as reported by the last search. */
-  const told = new Map<string, string>()
+  const reportedStates = new Map<string, string>()
   let missed: readonly string[] = []
 
   async function search(input: unknown): Promise<CallOutput> {
     const isTold = (server: UnsearchedServer) =>
-      server.state !== 'pending' && told.get(server.name) === stateOf(server)
+      server.state !== 'pending' && reportedStates.get(server.name) === stateOf(server)
     await host.freshen({ timeout: LONGEST_FRESHENING })
     const outcome = await shelf.search(input, { isTold, missed })
-    const { tools, remark: said, unsearched, isRefused } = outcome
+    const { tools, remark: searchRemark, unsearched, isRefused } = outcome
     missed = outcome.missed
-    if (isRefused) return failure(said)
-    told.clear()
-    for (const server of unsearched) told.set(server.name, stateOf(server))
-    const remark = [said, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
+    if (isRefused) return failure(searchRemark)
+    reportedStates.clear()
+    for (const server of unsearched) reportedStates.set(server.name, stateOf(server))
+    const remark = [searchRemark, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
     if (tools.length === 0) return say(remark)
     for (const { name } of tools) see(name)
     if (mode() === 'bridge') return say(described(tools, remark))

@@ -79,7 +79,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
   const addresses = createAddresses(servers())
   host.listen((event) => event.type === 'servers' && addresses.add(servers()))
-  const offers = createResourcesAndPrompts(host, addresses)
+  const resourcesAndPrompts = createResourcesAndPrompts(host, addresses)
   const subscriptions = createSubscriptions(host)
   const logLevels = createLogLevels(host)
   const urlElicitations = createUrlElicitations(host)
@@ -117,10 +117,10 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
     const server = new Server(serverInfo, { ...greeting, inputRequired: { maxRounds: 100 } })
     const mode = () => modeFor(server.getClientVersion()?.name, forced, isStateless)
     const relisting = createRelisting(
-      () => desk.version(),
+      () => clientSession.version(),
       () => server.sendToolListChanged().catch(() => {}),
     )
-    const desk = createClientSession({
+    const clientSession = createClientSession({
       shelf,
       host,
       addresses,
@@ -139,8 +139,8 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
       isStateless,
       clientOf: (envelope) => (origin === undefined ? server : identities.of(origin, envelope)),
       host,
-      desk,
-      offers,
+      clientSession,
+      resourcesAndPrompts,
       exchanges,
       pageTools,
       relisting,
@@ -153,7 +153,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
       server,
       host,
       relisting,
-      offers,
+      resourcesAndPrompts,
       addresses,
       subscriptions,
       logLevels,

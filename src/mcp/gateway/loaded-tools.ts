@@ -25,12 +25,12 @@ export type LoadedTools = {
   names(): readonly string[]
   has(name: string): boolean
   /** Adds what a search found. Drops tools only here, because the list changes anyway. */
-  add(tools: readonly PoolTool[]): Change
+  add(tools: readonly PoolTool[]): LoadedToolsChange
   /** Records a call of a tool and reloads it if it was dropped. Returns true if the list has changed. */
   use(tool: PoolTool): boolean
 }
 
-export type Change = { readonly hasAdded: boolean; readonly dropped: readonly string[] }
+export type LoadedToolsChange = { readonly hasAdded: boolean; readonly dropped: readonly string[] }
 
 type Entry = { readonly tokens: number; readonly usedAt: number }
 

@@ -16,21 +16,21 @@ const INFO = LEVELS.indexOf('info')
 export function createLogLevels(host: McpHost): LogLevels {
   const wishes = new Map<object, number>()
   /** The level sent to each server since it connected. */
-  const told = new Map<string, number>()
+  const sentLevels = new Map<string, number>()
   let isWished = false
 
   const stop = host.listen((event) => {
     if (event.type !== 'state') return
     if (event.status.state === 'connected') tell()
-    else told.delete(event.server)
+    else sentLevels.delete(event.server)
   })
 
   function tell(): void {
     if (!isWished || wishes.size === 0) return
     const lowest = Math.min(...wishes.values())
     for (const { name, state, capabilities } of host.status()) {
-      if (state !== 'connected' || !capabilities.logging || told.get(name) === lowest) continue
-      told.set(name, lowest)
+      if (state !== 'connected' || !capabilities.logging || sentLevels.get(name) === lowest) continue
+      sentLevels.set(name, lowest)
       host.request(name, 'logging/setLevel', { level: LEVELS[lowest] }).catch(() => {}) // It logs as it likes.
     }
   }

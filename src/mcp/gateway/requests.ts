@@ -24,8 +24,8 @@ export type RequestOptions = {
   /** The client that makes this request; the same object for all requests of one client. */
   readonly clientOf: (envelope: Fields | undefined) => object
   readonly host: McpHost
-  readonly desk: ClientSession
-  readonly offers: ResourcesAndPrompts
+  readonly clientSession: ClientSession
+  readonly resourcesAndPrompts: ResourcesAndPrompts
   readonly exchanges: Exchanges
   readonly pageTools: PageTools
   readonly relisting: Relisting
@@ -33,8 +33,18 @@ export type RequestOptions = {
 }
 
 export function answerRequests(options: RequestOptions): void {
-  const { server, isStateless, clientOf, host, desk, offers, exchanges, pageTools, relisting, ready } =
-    options
+  const {
+    server,
+    isStateless,
+    clientOf,
+    host,
+    clientSession,
+    resourcesAndPrompts,
+    exchanges,
+    pageTools,
+    relisting,
+    ready,
+  } = options
 
   /** Starts the servers with the first request: the client's capabilities are known only then. */
   const begin = ({ envelope }: Request) => host.start(capabilitiesOf(server, envelope))
@@ -85,44 +95,53 @@ export function answerRequests(options: RequestOptions): void {
     relisting.listed()
     void host.freshen({ timeout: LONGEST_FRESHENING })
     const withPageTools = showsPages(capabilitiesOf(server, mcpReq.envelope))
-    return { tools: desk.tools({ withPageTools }) as never[], ...fresh() }
+    return { tools: clientSession.tools({ withPageTools }) as never[], ...fresh() }
   })
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     begin(mcpReq)
     await ready?.()
     return inExchange(mcpReq, (asker, signal, onProgress) =>
-      desk.call(params.name, params.arguments, { asker, signal, onProgress, ...metaOf(mcpReq) }),
+      clientSession.call(params.name, params.arguments, { asker, signal, onProgress, ...metaOf(mcpReq) }),
     )
   })
   server.setRequestHandler('resources/list', async (_, { mcpReq }) => {
     begin(mcpReq)
-    return { resources: (await offers.resources()) as never[], ...fresh() }
+    return { resources: (await resourcesAndPrompts.resources()) as never[], ...fresh() }
   })
   server.setRequestHandler('resources/templates/list', async (_, { mcpReq }) => {
     begin(mcpReq)
-    return { resourceTemplates: (await offers.templates()) as never[], ...fresh() }
+    return { resourceTemplates: (await resourcesAndPrompts.templates()) as never[], ...fresh() }
   })
   server.setRequestHandler('resources/read', ({ params }, { mcpReq }) =>
     inExchange(mcpReq, async (asker, signal, onProgress) => {
       const given = { asker, signal, onProgress, ...metaOf(mcpReq) }
-      const { server: owner, isPage, result } = await offers.readResource(params.uri, given).catch(ownError)
+      const {
+        server: owner,
+        isPage,
+        result,
+      } = await resourcesAndPrompts.readResource(params.uri, given).catch(ownError)
       if (isPage && asker.client) pageTools.read(asker.client, owner)
       return result
     }),
   )
   server.setRequestHandler('prompts/list', async (_, { mcpReq }) => {
     begin(mcpReq)
-    return { prompts: (await offers.prompts()) as never[], ...fresh() }
+    return { prompts: (await resourcesAndPrompts.prompts()) as never[], ...fresh() }
   })
   server.setRequestHandler('prompts/get', ({ params }, { mcpReq }) =>
     inExchange(mcpReq, (asker, signal, onProgress) =>
-      offers.getPrompt(params as Fields, { asker, signal, onProgress, ...metaOf(mcpReq) }).catch(ownError),
+      resourcesAndPrompts
+        .getPrompt(params as Fields, { asker, signal, onProgress, ...metaOf(mcpReq) })
+        .catch(ownError),
     ),
   )
   server.setRequestHandler(
     'completion/complete',
     async ({ params }, { mcpReq }) =>
-      (await offers.complete(params as Fields, { signal: mcpReq.signal, ...metaOf(mcpReq) })) as never,
+      (await resourcesAndPrompts.complete(params as Fields, {
+        signal: mcpReq.signal,
+        ...metaOf(mcpReq),
+      })) as never,
   )
 }
 

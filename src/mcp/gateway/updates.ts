@@ -13,7 +13,7 @@ export type UpdateOptions = {
   readonly server: Server
   readonly host: McpHost
   readonly relisting: Relisting
-  readonly offers: ResourcesAndPrompts
+  readonly resourcesAndPrompts: ResourcesAndPrompts
   readonly addresses: Addresses
   readonly subscriptions: Subscriptions
   readonly logLevels: LogLevels
@@ -40,14 +40,14 @@ export function tellChanges({
 
 /** The same, with everything that a client with a session can subscribe to. */
 export function keepInformed(options: UpdateOptions): () => void {
-  const { server, host, offers, addresses, subscriptions, logLevels, isLogFor } = options
+  const { server, host, resourcesAndPrompts, addresses, subscriptions, logLevels, isLogFor } = options
 
   server.setRequestHandler('resources/subscribe', async ({ params }) => {
-    await subscriptions.add(server, await offers.ownerOf(params.uri))
+    await subscriptions.add(server, await resourcesAndPrompts.ownerOf(params.uri))
     return {}
   })
   server.setRequestHandler('resources/unsubscribe', async ({ params }) => {
-    await subscriptions.remove(server, await offers.ownerOf(params.uri))
+    await subscriptions.remove(server, await resourcesAndPrompts.ownerOf(params.uri))
     return {}
   })
   server.setRequestHandler('logging/setLevel', async ({ params }) => {

@@ -24,9 +24,9 @@ export const alwaysLoadLimits: AlwaysLoadLimits = {
 }
 
 /** A server with the tools that it lists now. */
-export type Offering = { readonly config: ServerConfig; readonly tools: readonly ListedTool[] }
+export type ServerTools = { readonly config: ServerConfig; readonly tools: readonly ListedTool[] }
 
-export type Refusal = {
+export type AlwaysLoadRefusal = {
   /** Own names of the tools that must be searched for despite their marks. */
   readonly tools: ReadonlySet<string>
   /** Why, and what to do; undefined if the user configured it. */
@@ -38,23 +38,23 @@ export type Refusal = {
  * deterministic.
  */
 export function refuseMarks(
-  offerings: readonly Offering[],
+  servers: readonly ServerTools[],
   limits: AlwaysLoadLimits = alwaysLoadLimits,
-): ReadonlyMap<string, Refusal> {
+): ReadonlyMap<string, AlwaysLoadRefusal> {
   const ofServers = createBudget(limits.tools, limits.tokens)
   const inAll = createBudget(Number.POSITIVE_INFINITY, limits.totalCharacters)
-  const refusals = new Map<string, Refusal>()
-  for (const { config, tools } of offerings) {
+  const refusals = new Map<string, AlwaysLoadRefusal>()
+  for (const { config, tools } of servers) {
     const ofServer = createBudget(limits.toolsPerServer, limits.tokensPerServer)
     const refused = new Set<string>()
     let isOver = false
     for (const tool of tools) {
-      const wish = wishOf(tool, config)
-      if (wish === undefined) continue
+      const marker = markedBy(tool, config)
+      if (marker === undefined) continue
       const { tokens, characters } = measure(tool)
-      const budgets = wish === 'server' ? [ofServer, ofServers] : []
+      const budgets = marker === 'server' ? [ofServer, ofServers] : []
       const fits = budgets.every((budget) => budget.has(tokens)) && inAll.has(characters)
-      if (fits && wish !== 'overruled') {
+      if (fits && marker !== 'overruled') {
         for (const budget of budgets) budget.spend(tokens)
         inAll.spend(characters)
       } else refused.add(tool.name)
@@ -83,7 +83,7 @@ function createBudget(tools: number, size: number) {
 const MARK = 'anthropic/alwaysLoad'
 
 /** Who marked the tool as always loaded; undefined if nobody did. */
-function wishOf(
+function markedBy(
   { name, _meta }: ListedTool,
   { alwaysLoad, tools }: ServerConfig,
 ): 'person' | 'server' | 'overruled' | undefined {

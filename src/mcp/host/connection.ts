@@ -17,7 +17,7 @@ import { watchHealth } from './health.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { createNotifications, type ListName, type Notifications } from './notifications.ts'
 import { withPacedProgress } from './progress.ts'
-import { createQuestions, type Questions } from './questions.ts'
+import { createServerQuestions, type ServerQuestions } from './questions.ts'
 import { createServerRecord, type ServerRecord } from './server-record.ts'
 import { type Backoff, createBackoff, createTimers } from './timers.ts'
 
@@ -33,7 +33,7 @@ class ServerConnection implements Connection {
   readonly #config: ServerConfig
   readonly #redactor: Redactor
   readonly #record: ServerRecord
-  readonly #questions: Questions
+  readonly #questions: ServerQuestions
   readonly #notifications: Notifications
   readonly #backoff: Backoff
   readonly #lifecycle = createLifecycle()
@@ -50,7 +50,7 @@ class ServerConnection implements Connection {
     this.#redactor = createRedactor(config)
     this.#backoff = createBackoff(times.firstRetry, times.longestRetry)
     this.#record = createServerRecord({ ...options, redactor: this.#redactor, lifecycle: this.#lifecycle })
-    this.#questions = createQuestions({ config, otherwise: asker, shown: this.#printable, notify })
+    this.#questions = createServerQuestions({ config, otherwise: asker, shown: this.#printable, notify })
     this.#notifications = createNotifications({
       refresh: times.refresh,
       later: this.#timers.start,

@@ -33,7 +33,7 @@ const MAX_KEPT = 4_000_000
 const MAX_PROBLEMS = 200
 
 /** Reads a list in slices, so that a long one does not block the event loop. */
-export async function readTools(entries: readonly unknown[], options: ReadOptions): Promise<ReadTools> {
+export async function readListedTools(entries: readonly unknown[], options: ReadOptions): Promise<ReadTools> {
   const { config, clean = (entry) => entry, mirrorsArguments = false } = options
   const { maxTools = MAX_TOOLS } = config
   const tools: ListedTool[] = []

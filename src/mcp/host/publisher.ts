@@ -5,7 +5,7 @@ import type { Shelf, Tool } from '../../core/index.ts'
 import { createSlices } from '../../node/index.ts'
 import { isAllowed } from '../config/index.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
-import { type AlwaysLoadLimits, type Refusal, refuseMarks } from './always-load.ts'
+import { type AlwaysLoadLimits, type AlwaysLoadRefusal, refuseMarks } from './always-load.ts'
 import { toShelvedTool } from './shelved-tool.ts'
 
 export type PublisherOptions = {
@@ -29,10 +29,10 @@ type Entry = {
   readonly config: ServerConfig
   readonly tools: readonly ListedTool[]
   readonly shelved: ReadonlyMap<string, Tool>
-  readonly refusal: Refusal
+  readonly refusal: AlwaysLoadRefusal
 }
 
-const NO_REFUSAL: Refusal = { tools: new Set(), reason: undefined }
+const NO_REFUSAL: AlwaysLoadRefusal = { tools: new Set(), reason: undefined }
 
 export function createPublisher(
   servers: readonly ServerConfig[],
@@ -131,6 +131,6 @@ function isSame(one: ReadonlyMap<string, Tool>, other: ReadonlyMap<string, Tool>
   return true
 }
 
-function isSameRefusal(one: Refusal, other: Refusal): boolean {
+function isSameRefusal(one: AlwaysLoadRefusal, other: AlwaysLoadRefusal): boolean {
   return one.tools.size === other.tools.size && [...one.tools].every((name) => other.tools.has(name))
 }

@@ -1,13 +1,13 @@
 // Decides which of a server's questions to forward: only during a call, only to the client that made it, under the
 // server's name, as far as the configuration allows, and only a limited number.
 import type { Fields } from '../../lib/index.ts'
-import { type Call, callContext } from '../protocol/index.ts'
+import { type ClientCall, callContext } from '../protocol/index.ts'
 
 import type { QuestionHandler, ServerConfig } from '../types.ts'
 import { namedElicitations, namedQuestion } from './named-question.ts'
 import { createBucket } from './notifications.ts'
 
-export type Questions = {
+export type ServerQuestions = {
   /** Makes a call; if nobody can answer questions in it, `work` gets no handler. */
   during<Value>(
     asker: QuestionHandler | undefined,
@@ -51,7 +51,7 @@ const AFTERMATH = 30_000
 
 const URL_ELICITATION_REQUIRED = -32042
 
-type OpenCall = Call & {
+type OpenCall = ClientCall & {
   readonly owner: object
   /** Handlers of one client may answer for each other. */
   readonly client: object | undefined
@@ -60,7 +60,7 @@ type OpenCall = Call & {
   asked: number
 }
 
-export function createQuestions(options: QuestionOptions): Questions {
+export function createServerQuestions(options: QuestionOptions): ServerQuestions {
   const { config, otherwise, shown, notify, now = Date.now } = options
   const running = new Set<OpenCall>()
   const givenUp = new Set<OpenCall>()

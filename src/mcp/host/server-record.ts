@@ -4,7 +4,7 @@ import { type Redactor, redactEntries } from '../redact/index.ts'
 import type { Listed, ServerSession } from '../session/index.ts'
 import type { ToolProblem } from '../types.ts'
 import { type ConnectionOptions, type ConnectionView, emptyView } from './connection-types.ts'
-import { readTools } from './definitions.ts'
+import { readListedTools } from './definitions.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { createServerMemory, type Recalled } from './server-memory.ts'
 
@@ -43,7 +43,7 @@ export function createServerRecord(options: ServerRecordOptions) {
     { entries, isCut }: Pick<Listed, 'entries' | 'isCut'>,
     isCached: boolean,
   ): Promise<readonly unknown[]> {
-    const { tools, problems, listed } = await readTools(entries, {
+    const { tools, problems, listed } = await readListedTools(entries, {
       config,
       clean: (entry) => clean([entry])[0],
       mirrorsArguments: lifecycle.session()?.mirrorsArguments,

@@ -2,15 +2,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /** A call of a client, from its request to its end. */
-export type Call = {
+export type ClientCall = {
   /** The server has answered a call that was cancelled: it will not ask about it any more. */
   answered(): void
 }
 
 /** Holds the call in the async context of everything that arrives in answer to it. */
-export const callContext = new AsyncLocalStorage<Call>()
+export const callContext = new AsyncLocalStorage<ClientCall>()
 
 /** Returns the call whose request is being sent, or whose answer is being read. */
-export function currentCall(): Call | undefined {
+export function currentCall(): ClientCall | undefined {
   return callContext.getStore()
 }

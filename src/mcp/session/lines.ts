@@ -4,10 +4,10 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 
 export type LineReader = {
   /** Takes a chunk; returns the messages completed by it. Throws if a line is too long. */
-  read(chunk: Buffer): Line[]
+  read(chunk: Buffer): MessageLine[]
 }
 
-export type Line = {
+export type MessageLine = {
   readonly bytes: number
   /** Undefined if the line is no message. */
   readonly message: JSONRPCMessage | undefined
@@ -21,7 +21,7 @@ export function createLineReader(longest: number): LineReader {
   let size = 0
   return {
     read(chunk) {
-      const lines: Line[] = []
+      const lines: MessageLine[] = []
       let start = 0
       for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
         parts.push(chunk.subarray(start, end))
@@ -44,7 +44,7 @@ export function createLineReader(longest: number): LineReader {
   }
 }
 
-function readLine(line: Buffer): Line {
+function readLine(line: Buffer): MessageLine {
   const message = parse(line)
   const isAnswer = message !== undefined && 'id' in message && !('method' in message)
   return { bytes: line.length + 1, message, isAnswer }

@@ -18,7 +18,7 @@ const MOST_ENTRIES = 50_000
 const MOST_CHARACTERS = 16_000_000
 
 /** `ask` requests one page. */
-export async function listAll(
+export async function listPages(
   ask: (params: Fields | undefined) => Promise<Fields>,
   field: string,
   timeout: number,

@@ -16,7 +16,7 @@ import {
 import type { Fields } from '../../lib/index.ts'
 import { seconds, TimeoutError, withTimeout } from '../../node/index.ts'
 import {
-  type Call,
+  type ClientCall,
   currentCall,
   ENDED,
   moreRights,
@@ -34,7 +34,7 @@ import type {
   ServerConfig,
 } from '../types.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { type Listed, listAll } from './listing.ts'
+import { type Listed, listPages } from './listing.ts'
 import { createModern } from './modern.ts'
 import { readOutput } from './output.ts'
 import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
@@ -155,10 +155,10 @@ async function connect(
       probe: { timeoutMs: process ? Math.min(LONGEST_PROBE, left / 3) : left },
     },
   })
-  const patience = createTimeouts()
+  const timeouts = createTimeouts()
   answerServer(client, {
     ...options,
-    onRequest: (...question) => patience.during(() => options.onRequest(...question)),
+    onRequest: (...question) => timeouts.during(() => options.onRequest(...question)),
   })
   let isOpen = false
   let isClosing = false
@@ -199,7 +199,7 @@ async function connect(
   }
   const modern = client.getProtocolEra() === 'modern' ? createModern(client) : undefined
   const sendOnce = (method: string, params: Fields | undefined, given: SessionCallOptions) =>
-    patience
+    timeouts
       .limit(given, (limited) => client.request({ method, ...(params ? { params } : {}) }, anything, limited))
       .catch(explain) as Promise<Fields>
   const send: typeof sendOnce = (method, params, given) =>
@@ -216,14 +216,15 @@ async function connect(
     mirrorsArguments,
     pid: process?.pid ?? undefined,
     stderr: () => process?.tail() ?? '',
-    list: (method, field, timeout) => listAll((params) => send(method, params, { timeout }), field, timeout),
+    list: (method, field, timeout) =>
+      listPages((params) => send(method, params, { timeout }), field, timeout),
     async call(name, input, given) {
       const params = { name, arguments: { ...input } }
       if (!given.tool || !mirrorsArguments) return readOutput(await send('tools/call', params, given))
       const { outputSchema: _, ...toolDefinition } = given.tool as Parameters<Client['callTool']>[1] &
         ListedTool
       const call = (added: Fields) =>
-        patience
+        timeouts
           .limit(given, (limited) =>
             client.callTool({ ...params, ...added }, { ...limited, toolDefinition } as never),
           )
@@ -254,7 +255,7 @@ const MOST_NOTED = 1000
 
 /** Notifies a call when its request is answered, however late. */
 function noteAnswers(transport: Transport): void {
-  const calls = new Map<unknown, Call>()
+  const calls = new Map<unknown, ClientCall>()
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
     const call = 'method' in message && 'id' in message ? currentCall() : undefined
