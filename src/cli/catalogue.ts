@@ -1,4 +1,5 @@
-// Catalogues and queries in files, one JSON object a line. A broken line is reported with file and line, and skipped.
+// Reads catalogues and queries from files, one JSON object per line. Reports invalid lines with file and line number,
+// and skips them.
 import { readFile } from 'node:fs/promises'
 import type { Tool } from '../core/index.ts'
 import { toShelvedTool } from '../mcp/host/index.ts'
@@ -23,14 +24,14 @@ export async function readTools(path: string, terminal: Terminal): Promise<Tool[
   })
 }
 
-/** The servers' tools as `readTools` reads them. */
+/** The servers' tools in the format of `readTools`. */
 export function catalogueOf(statuses: readonly ServerStatus[]): string {
   return toolsOf(statuses)
     .map((tool) => `${JSON.stringify(tool)}\n`)
     .join('')
 }
 
-/** The servers' tools as a catalogue has them. */
+/** The servers' tools in the format of a catalogue. */
 export function toolsOf(statuses: readonly ServerStatus[]): Tool[] {
   return statuses.flatMap(({ config, tools }) =>
     tools.map((listed) => {

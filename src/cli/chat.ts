@@ -43,7 +43,7 @@ export const chat: Command = {
   },
 }
 
-/** The screen comes first: servers, skills and the session are read behind it. */
+/** Shows the screen first: servers, skills and the session are loaded behind it. */
 async function converse({ client, model, about }: OpenedClient, input: Input, terminal: Terminal) {
   const directory = directoryIn(input)
   const given = givenRules(input)
@@ -53,7 +53,7 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     typedLines: openTypedLines(sessionsFolder(directory)),
     prices: await pricesIn(input),
   })
-  // Before the screen: who does not trust the folder may not want to stay in it.
+  // Asked before the screen opens: a user who does not trust the folder may not want to continue.
   const project = await projectOf(input, terminal, chat.notify)
   const options = {
     client: client as never,
@@ -91,11 +91,11 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
 }
 
 /**
- * Ink draws nothing where it takes the terminal for a build server's; here somebody sits. React takes itself for one
- * that is being developed, which is slow, unless it is told otherwise.
+ * Ink draws nothing if it takes the terminal for a CI server; here a user is present. React runs in its slow
+ * development mode unless it is told otherwise.
  */
 async function loadView(): Promise<typeof import('./chat/view.tsx')> {
-  // What is typed from now on is not echoed, and is there once the screen is.
+  // From now on, input is not echoed; it is available once the screen is.
   process.stdin.setRawMode(true)
   process.stdout.write(STARTING)
   const { env } = process
@@ -112,5 +112,5 @@ async function loadView(): Promise<typeof import('./chat/view.tsx')> {
   }
 }
 
-/** The row, from its beginning on. */
+/** Moves to the start of the row and clears it. */
 const ERASE = '\r\u001b[K'

@@ -1,4 +1,4 @@
-// The model that chat, run and demo speak to: an API with a key, any compatible address, or a script in its place.
+// Creates the model client of chat, run and demo: an API with a key, any compatible URL, or a script.
 import Anthropic from '@anthropic-ai/sdk'
 import { createMessagesGateway, createMetrics, serve } from '../messages/index.ts'
 import type { Script } from '../messages/upstream/index.ts'
@@ -11,13 +11,13 @@ import { readScriptNamed } from './script-option.ts'
 export type OpenedClient = {
   readonly client: Anthropic
   readonly model: string
-  /** In a few words, for the person. */
+  /** A short description for the user. */
   readonly about: string
   readonly isScript: boolean
   close(): Promise<void>
 }
 
-/** The options that choose a model, for every command that has one. */
+/** The options that choose a model, shared by all commands that use one. */
 export const modelOptions: { readonly [name: string]: Option } = {
   model: { type: 'string', value: 'id', about: `${MODEL} or ANTHROPIC_MODEL if left out` },
   'base-url': { type: 'string', value: 'url', about: 'of a compatible API, such as `toolshelf serve`' },
@@ -49,7 +49,7 @@ export async function openClient(input: Input, environment: NodeJS.ProcessEnv): 
     ...(authToken ? { authToken } : {}),
     ...(baseURL ? { baseURL } : {}),
     maxRetries: 0,
-    // What goes wrong is told by us: the SDK would write what the API sent to the terminal as it is.
+    // We report errors ourselves: the SDK would print the API's response to the terminal unfiltered.
     logLevel: (environment.ANTHROPIC_LOG as 'debug' | undefined) ?? 'off',
   })
   return {
@@ -61,7 +61,7 @@ export async function openClient(input: Input, environment: NodeJS.ProcessEnv): 
   }
 }
 
-/** What cannot be sent is told here: further down the key would be part of the complaint. */
+/** Rejects an unsendable key here: further down it would be part of the error message. */
 function keyIn(environment: NodeJS.ProcessEnv, name: string): string | undefined {
   const key = environment[name]?.trim()
   if (key !== undefined && /[^ -~]/.test(key))
@@ -69,7 +69,7 @@ function keyIn(environment: NodeJS.ProcessEnv, name: string): string | undefined
   return key
 }
 
-/** A script behind a real Messages API on loopback: what is sent is what would be sent to a model. */
+/** Runs a script behind a real Messages API on loopback: the requests are the same as for a model. */
 export async function openScript(script: Script, about: string): Promise<OpenedClient> {
   const gateway = createMessagesGateway({
     upstream: createScriptUpstream({ script }),

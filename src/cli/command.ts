@@ -1,15 +1,15 @@
-// What a command of the command line is, and how its words are read.
+// Defines what a command of the CLI is, and parses its arguments.
 import { parseArgs } from 'node:util'
 import { closestNames } from '../lib/index.ts'
 
 /** Where a command reads and writes: the process's own streams, or a test's. */
 export type Terminal = {
   readonly print: (text: string) => void
-  /** Progress, warnings and errors: never mixed into what is printed. */
+  /** Progress, warnings and errors: never mixed into the output. */
   readonly tell: (text: string) => void
-  /** Colours and progress bars make sense. */
+  /** Whether colours and progress bars make sense. */
   readonly isInteractive: boolean
-  /** Asks the person; missing where nobody can answer. */
+  /** Asks the user; missing if nobody can answer. */
   readonly ask?: (question: string) => Promise<string>
 }
 
@@ -17,18 +17,18 @@ export type Option = {
   readonly type: 'string' | 'boolean'
   readonly short?: string
   readonly about: string
-  /** How the value is called in the help; files and folders are completed by their names. */
+  /** Name of the value in the help; files and folders are completed by the shell. */
   readonly value?: string
-  /** Values to choose from, for the help and the shell; one that ends in a colon goes on. */
+  /** Values to choose from, for the help and the shell; one that ends in a colon takes more text. */
   readonly values?: readonly string[]
 }
 
 export type Command = {
   readonly name: string
   readonly summary: string
-  /** What stands after the name in the usage line. */
+  /** What follows the name in the usage line. */
   readonly words: string
-  /** What the first word can be, where it is one of a few. */
+  /** The possible first arguments, if there are only a few. */
   readonly verbs?: readonly string[]
   readonly options: { readonly [name: string]: Option }
   readonly examples: readonly string[]
@@ -41,13 +41,13 @@ export type Input = {
   readonly isSet: (option: string) => boolean
 }
 
-/** 0 done · 1 it ran and failed · 2 the words of the call are wrong · 3 the model stopped early · 130 interrupted. */
+/** 0 done · 1 it ran and failed · 2 invalid arguments · 3 the model stopped early · 130 interrupted. */
 export type ExitCode = 0 | 1 | 2 | 3 | 130
 
-/** The words of a call are wrong: told with the command's usage, exit code 2. */
+/** Invalid arguments: shown with the command's usage, exit code 2. */
 export class UsageError extends Error {}
 
-/** It ran and failed for a reason that the person can mend: told without a stack, exit code 1. */
+/** The command failed for a reason that the user can fix: shown without a stack trace, exit code 1. */
 export class CommandError extends Error {}
 
 export function readInput(command: Command, words: readonly string[]): Input {
@@ -69,7 +69,7 @@ export function readInput(command: Command, words: readonly string[]): Input {
   }
 }
 
-/** What Node says of options, in our words. */
+/** Rewrites Node's messages about options. */
 function complaint({ message }: Error, command: Command, words: readonly string[]): string {
   const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? []
   if (unknown !== undefined) {
@@ -91,7 +91,7 @@ function complaint({ message }: Error, command: Command, words: readonly string[
 
 const BEHIND_DASHES = '. Words that begin with "-" stand behind "--".'
 
-/** The nearest name as a question, if one is near. */
+/** The closest name as a question, if there is one. */
 export function didYouMean(wanted: string, names: readonly string[], prefix = ''): string {
   const [near] = closestNames(wanted, names, 1)
   return near === undefined ? '' : `; did you mean ${prefix}${near}?`
@@ -126,19 +126,19 @@ export function usageOf({ name, words }: Command): string {
   return folded(parts, WIDTH - 4).join('\n    ')
 }
 
-/** Of a screen. */
+/** Width of a help screen in characters. */
 const WIDTH = 80
 
 function titleOf([name, { type, value = 'text', short }]: [string, Option]): string {
   return `  --${name}${type === 'string' ? ` <${value}>` : ''}${short ? `, -${short}` : ''}`
 }
 
-/** The values that the sentence about an option does not name. */
+/** The values that the option's description does not mention. */
 function choiceOf({ about, values = [] }: Option): string {
   return values.every((value) => about.includes(value)) ? '' : ` (${values.join(', ')})`
 }
 
-/** In lines of at most so many characters. */
+/** Wraps text to lines of at most this many characters. */
 function folded(parts: readonly string[], most: number): string[] {
   const lines: string[] = []
   for (const part of parts) {
@@ -149,7 +149,7 @@ function folded(parts: readonly string[], most: number): string[] {
   return lines
 }
 
-/** A line for a terminal, folded between words where it is too long. */
+/** A line for a terminal, wrapped between words if it is too long. */
 export function foldedLine(line: string, columns = process.stdout.columns || WIDTH): string {
   if (line.length < columns) return line
   const indent = /^ */.exec(line)?.[0] ?? ''
@@ -158,7 +158,7 @@ export function foldedLine(line: string, columns = process.stdout.columns || WID
     .join('\n')
 }
 
-/** The value of `--port`; 0 is any free one. */
+/** The value of `--port`; 0 means any free port. */
 export function portIn(input: Input, fallback: string): number {
   const given = input.text('port') ?? fallback
   if (!/^\d{1,5}$/.test(given) || Number(given) > 65_535)
@@ -166,7 +166,7 @@ export function portIn(input: Input, fallback: string): number {
   return Number(given)
 }
 
-/** The http(s) URL that an option has, or what stands in for it. */
+/** The http(s) URL of an option, or its default. */
 export function urlIn(input: Input, option: string, otherwise?: { name: string; url: string | undefined }) {
   const given = input.text(option) ?? (otherwise?.url || undefined)
   if (given === undefined) return undefined
@@ -178,7 +178,7 @@ export function urlIn(input: Input, option: string, otherwise?: { name: string; 
   return given
 }
 
-/** The value of `--window`, a model's, in tokens. */
+/** The value of `--window`: a model's context window in tokens. */
 export function windowIn(input: Input): number | undefined {
   const given = input.text('window')
   if (given === undefined) return undefined
@@ -189,7 +189,7 @@ export function windowIn(input: Input): number | undefined {
   return Number(given)
 }
 
-/** The files that `--config` names; undefined where it is left out. */
+/** The files given with `--config`; undefined without it. */
 export function filesIn(input: Input): string[] | undefined {
   if (input.text('config') === undefined) return undefined
   const files = listIn(input, 'config')
@@ -197,7 +197,7 @@ export function filesIn(input: Input): string[] | undefined {
   return files
 }
 
-/** What an option lists with commas between. */
+/** Splits a comma-separated value. */
 export function listIn(input: Input, option: string): string[] {
   return (input.text(option) ?? '')
     .split(',')
@@ -205,7 +205,7 @@ export function listIn(input: Input, option: string): string[] {
     .filter((entry) => entry !== '')
 }
 
-/** The folder that `--directory` names, or the one we are in. */
+/** The folder given with `--directory`, or the current one. */
 export function directoryIn(input: Input): string {
   return input.text('directory') ?? here()
 }

@@ -1,9 +1,9 @@
-// `toolshelf completion`: what a shell needs to complete commands, their words, options and values.
+// `toolshelf completion`: prints shell completion for commands, their arguments, options and values.
 import { type Command, help, type Option, UsageError } from './command.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
-/** `load` gives every command there is. */
+/** `load` returns all commands. */
 export function completionOf(load: () => Promise<readonly Command[]>): Command {
   return {
     name: 'completion',
@@ -78,7 +78,7 @@ compdef _toolshelf toolshelf`,
     ].join('\n'),
 }
 
-/** The first that fits counts: the value of an option, the first word, and then whatever else. */
+/** The first match wins: the value of an option, the first argument, then everything else. */
 function bashCases({ name, verbs = [], options }: Parts): string[] {
   const valued = options.filter(([, { type }]) => type === 'string')
   const all = options.map(([option]) => `--${option}`).join(' ')
@@ -102,7 +102,7 @@ function zshArguments({ verbs, options }: Parts): string {
   return [...flags, ...words, "'*:file:_files'"].join(' ')
 }
 
-/** A colon within an action stands behind a backslash; an action of one space completes nothing. */
+/** A colon within an action is escaped by a backslash; an action of one space completes nothing. */
 function zshAction(value: string, values: readonly string[] = []): string {
   const list = values.join(' ').replaceAll(':', '\\:')
   const files = { none: ' ', files: '_files', folders: '_files -/' }[filesOf(value)]
@@ -126,7 +126,7 @@ function fishLines({ name, verbs, options }: Parts): string[] {
   return [...flags, `complete -c toolshelf -n "${isFirst}" -f -a ${quoted(verbs.join(' '))}`]
 }
 
-/** What the name of a value tells of it. */
+/** What to complete, judging by the name of a value. */
 function filesOf(value = ''): 'none' | 'files' | 'folders' {
   if (value === 'folder') return 'folders'
   return ['file', 'files', 'session'].includes(value) ? 'files' : 'none'

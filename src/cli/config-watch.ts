@@ -1,4 +1,4 @@
-// Takes up changed configuration files while the gateway runs.
+// Applies changed configuration files while the gateway runs.
 import { unwatchFile, watchFile } from 'node:fs'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -7,18 +7,18 @@ import type { ConfigProblem, ServerConfig } from '../mcp/index.ts'
 
 export type ConfigWatchOptions = {
   readonly files: readonly string[]
-  /** As it was read at the start. */
+  /** The configuration as read at the start. */
   readonly config: Config
   /** Uses these servers from now on. */
   readonly configure: (servers: readonly ServerConfig[]) => Promise<void>
-  /** Told to the person who runs this. */
+  /** Reports to the operator. */
   readonly tell: (message: string) => void
 }
 
-/** Milliseconds between two looks; `watch` would miss a file that an editor replaces. */
+/** Milliseconds between two checks; `watch` would miss a file that an editor replaces. */
 const INTERVAL = 1000
 
-/** Follows the files until the returned function is called. */
+/** Watches the files until the returned function is called. */
 export function watchConfig({ files, config, configure, tell }: ConfigWatchOptions): () => void {
   let inUse = config
   let taking: Promise<void> = Promise.resolve()
@@ -40,7 +40,7 @@ export function watchConfig({ files, config, configure, tell }: ConfigWatchOptio
   const onChange = () => {
     taking = taking.then(take).catch((error: Error) => tell(error.message))
   }
-  // What a shell passes as <(…) can be read once.
+  // A shell's <(…) can be read only once.
   const watched = files.map((file) => resolve(file)).filter((file) => !/^\/(?:dev|proc)\//.test(file))
   for (const file of watched)
     watchFile(file, { interval: INTERVAL, persistent: false }, (now, before) => {
@@ -51,7 +51,7 @@ export function watchConfig({ files, config, configure, tell }: ConfigWatchOptio
   }
 }
 
-/** One line, without who says it. */
+/** One line, without the name of the program. */
 export function describeProblem({ file, server, message }: ConfigProblem): string {
   return `${file}${server ? `, server "${server}"` : ''}: ${message}`
 }
@@ -60,7 +60,7 @@ function isKnown(problem: ConfigProblem, { problems }: Config): boolean {
   return problems.some((one) => isDeepStrictEqual(one, problem))
 }
 
-/** A file that servers in use came from, and that cannot be read now: somebody is writing it, or made a mistake. */
+/** A file of servers in use that cannot be read now: it is being written, or contains a mistake. */
 function unreadFile(inUse: Config, next: Config): string | undefined {
   const has = ({ servers }: Config, file: string) => servers.some(({ source }) => source === file)
   const unread = next.problems.find(

@@ -1,4 +1,4 @@
-// `toolshelf config check`: are the files that configure Toolshelf in order, without starting anything.
+// `toolshelf config check`: validates the configuration files without starting anything.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import {

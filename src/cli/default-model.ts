@@ -1,3 +1,3 @@
-// The model that is meant where none is named.
+// The default model.
 
 export const MODEL = 'claude-sonnet-5-5'

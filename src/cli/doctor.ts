@@ -1,4 +1,4 @@
-// `toolshelf doctor`: starts the servers, and tells how they are, what they cost and what deferral saves.
+// `toolshelf doctor`: starts the servers and reports their state, what they cost and what deferral saves.
 import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import {
@@ -36,12 +36,12 @@ export type DoctorSurroundings = {
     config: Config,
     options: Required<Pick<McpHostOptions, 'notify'>> & Pick<McpHostOptions, 'pins'>,
   ) => McpHost
-  /** What the gateway has pinned. */
+  /** The gateway's pins. */
   readonly pins: (notify: (message: string) => void) => Pins | undefined
-  /** Of the terminal that is printed to; undefined when it is none. */
+  /** Columns of the output terminal; undefined if it is none. */
   readonly columns: () => number | undefined
   readonly now: () => Date
-  /** Calls when the person wants no more waiting, until the returned function is called. */
+  /** Calls back when the user interrupts the wait, until the returned function is called. */
   readonly onInterrupt: (listener: () => void) => () => void
 }
 
@@ -161,7 +161,7 @@ function readWords(input: Input) {
 
 type Servers = { readonly config: Config; readonly untrusted: readonly UntrustedServer[] }
 
-/** Those of a folder that nobody trusts are named, not started. */
+/** Servers of an untrusted folder are listed, not started. */
 async function findServers(
   named: readonly string[] | undefined,
   machine: Machine,
@@ -206,7 +206,7 @@ async function whatToDo(machine: Machine): Promise<string> {
   return `Run \`toolshelf import\` to take over the servers of your clients${found}, or name a file with --config.`
 }
 
-/** Notes which pinned tools have changed. To pin a server for the first time is left to the gateway. */
+/** Finds pinned tools that have changed. Pinning a server for the first time is left to the gateway. */
 function watch(pins: Pins | undefined) {
   const changed = new Map<string, readonly string[]>()
   if (!pins) return { changed }
@@ -222,7 +222,7 @@ function watch(pins: Pins | undefined) {
   return { changed, pins: { judge } }
 }
 
-/** Until no server is starting, or the person has waited enough. */
+/** Resolves when every server has settled or the user interrupts. */
 async function settle(
   host: McpHost,
   terminal: Terminal,
@@ -280,7 +280,7 @@ function look({ columns }: DoctorSurroundings, { environment }: Machine) {
   }
 }
 
-/** Characters that could steer a terminal are escaped; JSON itself escapes only some of them. */
+/** Escapes characters that could control a terminal; JSON itself escapes only some of them. */
 function toJson(report: Report): string {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
   return JSON.stringify(report).replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, escaped)
@@ -294,7 +294,7 @@ function clientsOf({ servers }: Config, machine: Machine): string[] {
     .map(({ client }) => client)
 }
 
-/** Whoever has our file can start the gateway; others make it first. */
+/** If our own file exists, suggests starting the gateway; otherwise, importing first. */
 function nextStep({ servers }: Config, { projection }: Report): string {
   if (projection && projection.tokensSaved <= 0) return 'nothing: keep your servers as they are'
   const isOurs = servers.every(({ source }) => basename(source) === 'toolshelf.json')

@@ -1,4 +1,4 @@
-// `toolshelf eval`: how good rankers are on queries whose answers are known.
+// `toolshelf eval`: measures rankers on queries with known answers.
 
 import type { PoolTool } from '../core/index.ts'
 import { warmUpEntries } from '../rankers/index.ts'
@@ -64,7 +64,7 @@ export const evaluation: Command = {
   },
 }
 
-/** False when the encoder is not there: the other rankers are measured all the same. */
+/** Returns false if the encoder is unavailable: the other rankers are still measured. */
 async function readByModel(tools: readonly PoolTool[], terminal: Terminal): Promise<boolean> {
   terminal.tell(`model: reading ${tools.length} tools; what was read before is kept on disk.`)
   const isReady = await warmUpEntries(tools)

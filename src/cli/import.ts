@@ -1,4 +1,4 @@
-// `toolshelf import`: takes the servers that other clients have into one file of our own.
+// `toolshelf import`: imports the servers of other clients into one file of our own.
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -86,7 +86,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
   return from !== undefined && plan.servers.length === 0 ? 1 : 0
 }
 
-/** Those of the servers just written that can be started, as the gateway will start them. */
+/** The servers just written that can be started, as the gateway will start them. */
 async function startable(
   { file }: Target,
   added: readonly PlannedServer[],
@@ -118,7 +118,7 @@ function counted(count: number): string {
   return count === 1 ? 'this server' : `these ${count} servers`
 }
 
-/** The file to write, as it is now. */
+/** The target file as it is now. */
 type Target = { readonly file: string; readonly text: string; readonly names: readonly string[] }
 
 async function readTarget(file: string): Promise<Target> {
@@ -133,7 +133,7 @@ async function readTarget(file: string): Promise<Target> {
   })
 }
 
-/** Nothing may be lost from a file that we cannot read. */
+/** Refuses to change a file that we cannot parse, so that nothing is lost. */
 function mendable<Result>(file: string, use: () => Result): Result {
   try {
     return use()
@@ -143,7 +143,7 @@ function mendable<Result>(file: string, use: () => Result): Result {
   }
 }
 
-/** A file that `--from` names is the person's own word; what else is in the folder must be trusted first. */
+/** A file named by `--from` is the user's choice; other files of the folder must be trusted first. */
 async function makePlan(
   from: string | undefined,
   target: Target,
@@ -222,7 +222,7 @@ async function mayWrite(input: Input, count: number, terminal: Terminal): Promis
   return isYes
 }
 
-/** Read anew: the file may have changed while a person was thinking. */
+/** Reads the file again: it may have changed while the user was deciding. */
 async function write(file: string, servers: readonly PlannedServer[]): Promise<void> {
   const { text, names } = await readTarget(file)
   const members = servers

@@ -1,14 +1,14 @@
-// Ctrl-C, and being told to end, for every command that has something to put away: the first stops, the second ends.
+// Handles Ctrl-C and termination signals for commands that need to clean up: the first signal stops, the second exits.
 import { isatty } from 'node:tty'
 
-/** Without a terminal a hang-up is not for us: it is what `nohup` keeps away. */
+/** Without a terminal SIGHUP gets no handler: one would undo `nohup`. */
 const signals = (): NodeJS.Signals[] => [
   'SIGINT',
   'SIGTERM',
   ...([0, 1, 2].some(isatty) ? ['SIGHUP' as const] : []),
 ]
 
-/** Answers with what takes it back. */
+/** Returns a function that removes the handlers. */
 export function onInterrupt(stop: AbortController): () => void {
   const heard = signals()
   const forget = () => {
@@ -16,7 +16,7 @@ export function onInterrupt(stop: AbortController): () => void {
   }
   const interrupt = () => {
     if (!stop.signal.aborted) return stop.abort()
-    // A third one ends what even this does not: a read that never returns holds up an exit.
+    // A third signal kills the process even if a blocking read delays the exit.
     forget()
     process.exit(130)
   }

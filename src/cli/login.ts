@@ -1,4 +1,4 @@
-// `toolshelf login` and `toolshelf logout`: a person's access to a remote server, kept for all who start it.
+// `toolshelf login` and `toolshelf logout`: manage the user's stored login to a remote server.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { type Machine, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
@@ -17,7 +17,7 @@ import { version } from './version.ts'
 
 export type LoginSurroundings = {
   readonly machine: () => Machine
-  /** Resolves to false if there is none. */
+  /** Opens the browser; resolves to false if there is none. */
   readonly openBrowser: (url: string) => Promise<boolean>
 }
 
@@ -151,7 +151,7 @@ async function findServer(
   )
 }
 
-/** Without a shell, and on Windows without `start`, which is one: an address may hold what a shell would run. */
+/** Without a shell, and on Windows without `start`, which is a shell command: a URL may contain shell syntax. */
 export function browserCommand(url: string, platform: NodeJS.Platform): readonly [string, readonly string[]] {
   if (platform === 'darwin') return ['open', [url]]
   if (platform === 'win32') return ['rundll32', ['url.dll,FileProtocolHandler', url]]

@@ -1,7 +1,7 @@
 // The stored logins of remote servers, for every command that connects.
 import type { ServerConfig } from '../mcp/index.ts'
 
-/** Whoever has a key in the configuration needs no login. */
+/** A server with a key in its configuration needs no login. */
 export function storedLogins(notify: (message: string) => void) {
   return async ({ name, transport }: ServerConfig) => {
     if (transport.kind === 'stdio') return undefined

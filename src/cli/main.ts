@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The command line: words → command → exit code. The only place that reads the process and ends it.
+// Entry point of the CLI: parses arguments, runs a command and sets the exit code. The only file that reads and exits
+// the process.
 import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { printable } from '../terminal/index.ts'
@@ -18,12 +19,12 @@ import { version } from './version.ts'
 
 type Entry = {
   readonly name: string
-  /** Empty where another line of the overview tells of it. */
+  /** Empty if another line of the overview covers it. */
   readonly summary: string
   readonly load: () => Promise<Command>
 }
 
-/** Loaded when called for: a gateway must not wait for what only an evaluation needs. */
+/** Loaded on demand: a gateway must not wait for code that only an evaluation needs. */
 const commands: readonly Entry[] = [
   {
     name: 'demo',
@@ -178,7 +179,7 @@ function isEntry(): boolean {
   return started !== undefined && realpathSync(started) === fileURLToPath(import.meta.url)
 }
 
-/** Empty where the input ends; Ctrl-C ends the process. */
+/** Returns an empty string at the end of the input; Ctrl-C exits the process. */
 async function askPerson(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises')
   const lines = createInterface({ input: process.stdin, output: process.stderr })
@@ -196,7 +197,7 @@ async function askPerson(question: string): Promise<string> {
   }
 }
 
-/** Whoever read our output has seen enough. A disk that is full has not. */
+/** A closed pipe means that the reader has seen enough; a full disk is an error. */
 function isClosedPipe(code: string | undefined): boolean {
   return code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED'
 }

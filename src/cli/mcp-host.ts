@@ -1,4 +1,4 @@
-// The host and the gateway of `toolshelf mcp`, loaded after a client has got its first answer.
+// Creates the host and the gateway of `toolshelf mcp`; loaded after the client has got its first response.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createShelf } from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
@@ -23,7 +23,7 @@ export type OpenedHost = {
 export type HostOptions = {
   readonly mode: ListingMode | 'auto'
   readonly cache: DefinitionCache
-  /** Told to the person who runs this. */
+  /** Reports to the operator. */
   readonly tell: (message: string) => void
 }
 
@@ -69,13 +69,13 @@ export function openHost({ servers, settings }: Config, { mode, cache, tell }: H
   return { host, gateway }
 }
 
-/** Milliseconds that belong to the client's first requests: lazy servers are settled before it has asked anything. */
+/** Milliseconds reserved for the client's first requests: with lazy servers, the host settles before them. */
 const FIRST_MOMENTS = 1000
 
 const searching = () => import('../rankers/rankers.ts')
 const validating = () => import('../validate/validate.ts')
 
-/** As the package's own, but what only searches and calls need is loaded later. */
+/** Like the package's own shelf, but code that only searches and calls need is loaded later. */
 function openShelf(notify: (message: string) => void) {
   let validator: Awaited<ReturnType<typeof validating>> | undefined
   const shelf = createShelf({
@@ -88,7 +88,7 @@ function openShelf(notify: (message: string) => void) {
   const ready = async () => {
     validator ??= await validating()
   }
-  /** While nobody waits. The encoder, which is heavy, waits for a search that somebody makes. */
+  /** Runs while idle. The encoder is heavy, and is loaded only for an actual search. */
   const warm = async () => {
     await ready()
     await (await searching()).rankers.hybrid(shelf.shelving().deferred, 'tools', 1)

@@ -1,4 +1,4 @@
-// `toolshelf mcp`: the gateway, on stdio for the client that started it, or over HTTP for many.
+// `toolshelf mcp`: runs the MCP gateway, on stdio for the client that started it, or over HTTP for many clients.
 
 import {
   type DefinitionCache,
@@ -35,7 +35,7 @@ import { version } from './version.ts'
 const MODES = ['auto', 'list', 'bridge'] as const
 const PORT = '3399'
 const OF_HTTP = ['port', 'address', 'allow']
-/** A gateway behind a gateway is fine, a chain of them is a mistake. */
+/** A gateway behind a gateway is fine; a longer chain is a mistake. */
 const MOST_DEPTH = 2
 
 export const mcp: Command = {
@@ -136,7 +136,7 @@ async function readFiles(
   )
 }
 
-/** Opens the host when it is first asked for. */
+/** Opens the host at first use. */
 function openOnce(config: Config, options: HostOptions): () => Promise<OpenedHost> {
   let opened: Promise<OpenedHost> | undefined
   return () => {
@@ -146,8 +146,8 @@ function openOnce(config: Config, options: HostOptions): () => Promise<OpenedHos
 }
 
 /**
- * Answers `initialize`, if that is what the client says first. Clients wait for it, some for 3 s, so it comes before the
- * host and the SDK are loaded. Only where changed instructions are held back the host must say which.
+ * Answers `initialize` if that is the client's first message. Clients wait for it, some only 3 s, so the answer
+ * precedes loading the host and the SDK. Only if changed instructions are held back, the host must be asked which.
  */
 async function greet(
   { servers, settings }: Config,

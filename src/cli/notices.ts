@@ -1,4 +1,4 @@
-// What the gateway tells the person who runs it of its servers, each thing once.
+// Shows the operator what happens to the servers, each event once.
 import { idleRules } from '../mcp/config/index.ts'
 import type { McpHost, ServerStatus } from '../mcp/index.ts'
 
@@ -6,7 +6,7 @@ export function tellOfServers(host: McpHost, tell: (message: string) => void): v
   const failures = new Map<string, string | undefined>()
   const rules = new Set<string>()
 
-  /** Each failure once, not each attempt. */
+  /** Reports each failure once, not each attempt. */
   function tellFailure({ name, state, reason }: ServerStatus): void {
     if (state === 'failed' && failures.get(name) !== reason) tell(`server "${name}" failed: ${reason}`)
     if (state === 'failed' || state === 'connected') failures.set(name, reason)

@@ -1,4 +1,4 @@
-// Permission rules on disk: the user's own, for everywhere and for single folders, and those that a folder brings.
+// Reads and writes permission rules on disk: the user's own, global and per folder, and those that a folder contains.
 import { realpathSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -14,26 +14,26 @@ export const PROJECT_RULES = join('.toolshelf', 'permissions.json')
 const EFFECTS: readonly RuleEffect[] = ['allow', 'ask', 'deny']
 export const MOST_RULE_BYTES = 200_000
 const MOST_RULES = 1000
-/** Longer than a change takes: who holds the lock for longer has been killed. */
+/** Milliseconds; longer than any change takes: a process that holds the lock longer has been killed. */
 const LONGEST_HOLD_MS = 10_000
 
 export type ReadRules = {
   readonly rules: readonly PermissionRule[]
-  /** Rules that cannot be used, and why. */
+  /** Invalid rules, and why. */
   readonly problems: readonly string[]
 }
 
 /** The user's own rules: `permissions.json` beside their `toolshelf.json`. */
 export type UserRules = {
   readonly file: string
-  /** Rejects where the file cannot be understood: a rule that forbids something may be in it. */
+  /** Rejects if the file cannot be parsed: it may contain a deny rule. */
   read(): Promise<readonly PermissionRule[]>
   add(rules: readonly PermissionRule[]): Promise<void>
-  /** False where there is no such rule. */
+  /** Returns false if there is no such rule. */
   remove(rule: PermissionRule): Promise<boolean>
 }
 
-/** Rules of scope `user` hold everywhere, those of scope `project` in `machine.folder`. */
+/** Rules of scope `user` apply everywhere, those of scope `project` in `machine.folder`. */
 export function openUserRules(machine: Machine): UserRules {
   const file = join(ownConfigFile(machine), '..', 'permissions.json')
   const folder = realFolder(machine.folder)

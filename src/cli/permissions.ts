@@ -1,4 +1,4 @@
-// `toolshelf permissions`: shows and changes which calls of the agent run without a question, and which never.
+// `toolshelf permissions`: shows and changes which calls of the agent run without asking, and which are denied.
 import { resolve } from 'node:path'
 import type { PermissionRule, RuleEffect, RuleScope } from '../agent/index.ts'
 import { parseRule } from '../agent/permissions/index.ts'
@@ -61,7 +61,7 @@ type Call = {
 
 type ListedRule = PermissionRule & {
   readonly source: string
-  /** False for a rule of a folder's own file that allows something, while the folder is not trusted. */
+  /** False for an allow rule of the folder's own file while the folder is not trusted. */
   readonly counts: boolean
 }
 

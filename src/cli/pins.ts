@@ -1,4 +1,4 @@
-// `toolshelf pins`: which definitions, prompts and instructions are pinned, what changed since, and whether that is accepted.
+// `toolshelf pins`: shows the pinned definitions, prompts and instructions, what has changed, and accepts changes.
 import { closestNames, spellOutInvisible } from '../lib/index.ts'
 import {
   type Change,
@@ -59,7 +59,7 @@ export const pins: Command = {
 
 type Call = {
   readonly pins: Pins
-  /** What went wrong with the files so far. */
+  /** Problems of the files so far. */
   readonly troubles: readonly string[]
   readonly server: string | undefined
   readonly tools: readonly string[]
@@ -159,7 +159,7 @@ async function findServer({ pins, server }: Call): Promise<PinnedServer> {
   return found
 }
 
-/** The changes of the tools that were named, or all of them. */
+/** The changes of the named tools, or all of them. */
 function chosen({ tools, prompts, changed }: PinnedServer, wanted: readonly string[]): readonly Change[] {
   const names = [...tools, ...prompts, 'instructions']
   const stranger = wanted.find((name) => !names.includes(name))
@@ -194,7 +194,7 @@ function placesOf({ kind, before, after, isWhole }: Change): string {
     : 'too large to be shown'
 }
 
-/** A prompt is kept in the words of a tool. */
+/** A prompt is stored in the shape of a tool. */
 function inWordsOf(kind: Change['kind'], difference: Difference): Difference {
   if (kind === 'instructions') return { ...difference, where: 'text' }
   return kind === 'prompt'

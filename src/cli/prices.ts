@@ -1,4 +1,4 @@
-// The option --prices: a price table from a file, for every command that shows money.
+// The option --prices: reads a price table from a file, for all commands that show money.
 
 import { type PriceTable, prices, readPrices } from '../core/figures/index.ts'
 import { readBoundedFile } from '../node/index.ts'
@@ -14,7 +14,7 @@ export const pricesOption: { readonly [name: string]: Option } = {
 
 const MOST_BYTES = 1_000_000
 
-/** The price table that was named, or the one that comes with Toolshelf. */
+/** The given price table, or the built-in one. */
 export async function pricesIn(input: Input): Promise<PriceTable> {
   const file = input.text('prices')
   if (file === undefined) return prices

@@ -1,18 +1,18 @@
-// The prompt of `toolshelf run`: the words of the call, with what is piped in behind them or in their place.
+// Builds the prompt of `toolshelf run` from the arguments, followed or replaced by piped input.
 import { fstatSync } from 'node:fs'
 import { addAbortSignal } from 'node:stream'
 import { type Input, UsageError } from './command.ts'
 
-/** Milliseconds that a pipe has to say something: programs that start us often leave one open and silent. */
+/** Milliseconds to wait for piped input: programs that start us often leave a silent pipe open. */
 const PATIENCE = 3000
 
-/** Throws where there can be no prompt, before anything is read. */
+/** Throws if there can be no prompt, before reading anything. */
 export function checkPrompt({ words }: Input): void {
   if (words.length === 0 && !isPiped())
     throw new UsageError('a prompt is missing: as words, or through a pipe.')
 }
 
-/** `-` stands for what is piped in, which is then waited for. */
+/** `-` stands for piped input, and waits for it. */
 export async function readPrompt({ words }: Input, tell: (message: string) => void): Promise<string> {
   const said = words.filter((word) => word !== '-').join(' ')
   const isAwaited = words.includes('-') || words.length === 0

@@ -1,4 +1,4 @@
-// Reading `--ranker` and `--limit`: words → values that can be used.
+// Parses `--ranker` and `--limit`.
 import type { Rank } from '../core/index.ts'
 import { type RankerName, rankers } from '../rankers/index.ts'
 import { type Option, UsageError } from './command.ts'

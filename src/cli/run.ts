@@ -1,4 +1,4 @@
-// `toolshelf run`: one prompt to the agent, without a terminal session; for scripts and pipes.
+// `toolshelf run`: sends one prompt to the agent without an interactive session; for scripts and pipes.
 
 import type { AgentEvent, EndReason, TokenUsage } from '../agent/index.ts'
 import { addUsage, createAgentMeter, noUsage } from '../agent/index.ts'
@@ -29,7 +29,7 @@ import { givenRules, idleRules, openPermissions, refuseUnasked, ruleOptions } fr
 import { machineAt, projectOf, trustOption } from './trust/index.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
-/** What an agent's session can be told, here and in a chat. */
+/** The options of an agent session, shared with chat. */
 export const sessionOptions: { readonly [name: string]: Option } = {
   config: {
     type: 'string',
@@ -162,7 +162,7 @@ async function converse(session: AgentSession, prompt: string, talking: Talking)
   return EXIT[end.reason]
 }
 
-/** Servers have some seconds to start; which ones are waited for, and which no longer, is told. */
+/** Waits some seconds for servers to start, and reports which ones it waits for and gives up on. */
 async function settled(host: McpHost, signal: AbortSignal, tell: (message: string) => void): Promise<void> {
   const pending = () => host.status().filter(({ state }) => state === 'pending')
   const named = () =>
@@ -180,7 +180,7 @@ async function settled(host: McpHost, signal: AbortSignal, tell: (message: strin
 const SOON = 1500
 const PATIENCE = 10_000
 
-/** For those who look on. A search for tools is nobody's business. */
+/** Shows progress to the user. Tool searches are not shown. */
 function tellProgress(event: AgentEvent, isFirst: boolean, tell: (message: string) => void): void {
   if (event.type === 'request' && isFirst) tell(`asking ${event.sent.request.model} …`)
   if (event.type === 'call' && event.call.name !== SEARCH_TOOL) tell(`running ${event.call.name} …`)
@@ -202,7 +202,7 @@ const EXIT: { readonly [reason in EndReason]: ExitCode } = {
 }
 
 type Ledger = {
-  /** What the model said last. */
+  /** The model's last reply. */
   text: string
   readonly calls: {
     readonly name: string
@@ -231,14 +231,14 @@ function note(event: AgentEvent, ledger: Ledger): void {
   }
 }
 
-/** What sub-agents spend is spent too. */
+/** Includes what sub-agents spent. */
 function spend(event: AgentEvent, ledger: Ledger): void {
   if (event.type === 'inside') spend(event.event, ledger)
   if (event.type === 'reply' || event.type === 'broken-off')
     ledger.usage = addUsage(ledger.usage, event.usage)
 }
 
-/** Requests are long and were counted; a line tells what was in them. */
+/** Replaces a long request with a one-line summary. */
 function toLine(event: AgentEvent): object {
   if (event.type === 'inside') return { ...event, event: toLine(event.event) }
   if (event.type !== 'request') return event

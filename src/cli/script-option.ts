@@ -1,8 +1,8 @@
-// The scripts that answer in place of a model: the one that comes with Toolshelf, or a person's own.
+// Resolves the script that answers instead of a model: the built-in one, or the user's own file.
 import { fileURLToPath } from 'node:url'
 import { loadScript, type Script } from '../messages/upstream/index.ts'
 
-/** Names the script of the package; a file of this name is `./demo`. */
+/** The name of the built-in script; a file of this name is `./demo`. */
 export const BUILT_IN_SCRIPT = 'demo'
 
 export function readScriptNamed(name: string): Promise<Script> {

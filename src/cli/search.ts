@@ -78,7 +78,7 @@ const EXPLAINED = ['hybrid', 'model', 'lexical']
 type FoundTool = { readonly tool: PoolTool; readonly score: number }
 type FoundTools = { readonly hits: readonly FoundTool[]; readonly matched: number }
 
-/** The query forms of ToolSearch (+required, select:, full names), with the scores that the ranker gave. */
+/** Supports the query forms of ToolSearch (+required, select:, full names), with the ranker's scores. */
 async function findWith(
   rank: Rank,
   tools: readonly PoolTool[],
@@ -109,7 +109,7 @@ async function findWith(
 
 type Why = { readonly words: readonly WordMatch[]; readonly parts: readonly ScorePart[] }
 
-/** The words of each hit and, where meaning counts too, the parts of its score without the encoder. */
+/** The matched words of each hit and, if meaning counts too, the parts of its score without the encoder. */
 function explain(
   tools: readonly PoolTool[],
   query: string,
@@ -164,7 +164,7 @@ function explained(why: Why | undefined): string {
   return [...amounts, found.length > 0 ? `[${found.join('; ')}]` : '[by meaning alone]'].join(', ')
 }
 
-/** What the parts of a score stand for. */
+/** What the parts of a score mean. */
 const LABELS: { readonly [part in ScorePart['name']]?: string } = {
   wordsLead: 'its words',
   meaning: 'its meaning',

@@ -1,4 +1,4 @@
-// `toolshelf serve`: the Messages API with tool search, in front of any model.
+// `toolshelf serve`: runs the Messages gateway, which adds tool search in front of any model.
 
 import type { Figures } from '../core/figures/index.ts'
 import { dollars } from '../core/figures/index.ts'
@@ -150,7 +150,7 @@ export const serve: Command = {
 /** Below the 30 s that service managers usually grant. */
 const DRAIN_MS = 25_000
 
-/** Resolves at the next signal that ends the process. */
+/** Resolves at the next termination signal. */
 function signalled(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
@@ -173,7 +173,7 @@ function welcome(url: string, upstream: Upstream, setting: Setting): string {
   ].join('\n')
 }
 
-/** One line a request: what came, what was done, what it saved. */
+/** One log line per request: what came in, what was done, what it saved. */
 function line({ method, path, status, milliseconds, model, outcome, error }: RequestRecord): string {
   const time = `${Math.round(milliseconds)} ms`
   const failed = error === undefined ? '' : ` failed: ${oneLine(error, LONGEST_REASON)}`
@@ -196,7 +196,7 @@ function savedText(figures: Figures | undefined): string {
   return ` ${tokens}${money}${trips}`
 }
 
-/** Clients name models and tools: what they write must neither end a line nor move the cursor. */
+/** Clients choose the names of models and tools: they must neither break a line nor move the cursor. */
 const LONGEST_LINE = 2000
 const LONGEST_NAME = 200
 const LONGEST_REASON = 300
@@ -240,7 +240,7 @@ function readMode(text: string, what: string): Setting {
   return setting
 }
 
-/** One client may use three quarters of it, which must do for the largest body. */
+/** One client may use three quarters of it, which must be enough for the largest body. */
 const LEAST_MEMORY = 43
 
 function memoryIn(input: Input): number | undefined {
@@ -259,7 +259,7 @@ function readWire(input: Input): UpstreamWire | undefined {
   return wire
 }
 
-/** Keys that clients must have: `secret`, `secret=mode` or `secret=mode+header`, with commas between them. */
+/** Keys for clients: `secret`, `secret=mode` or `secret=mode+header`, separated by commas. */
 function readKeys(input: Input, environment: NodeJS.ProcessEnv): ClientKey[] {
   const given = input.text('key') ?? environment.TOOLSHELF_KEY ?? ''
   return given

@@ -1,4 +1,4 @@
-// Starts the servers of a configuration and lists their tools, for commands that only want to look at them.
+// Starts the servers of a configuration and lists their tools, for commands that only inspect them.
 import { createShelf, type Tool } from '../core/index.ts'
 import { readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
@@ -11,7 +11,7 @@ import { version } from './version.ts'
 
 const LONGEST_WAIT_MS = 60_000
 
-/** Servers that fail are named, and the others' tools listed. */
+/** Reports the servers that fail, and lists the tools of the others. */
 export async function listServerTools(
   named: readonly string[] | undefined,
   terminal: Terminal,

@@ -1,4 +1,4 @@
-// Where sessions are kept: a folder for each folder that somebody works in, a file of JSON lines for each session.
+// Locates session files: one folder per working folder, one JSON Lines file per session.
 import { createHash, randomUUID } from 'node:crypto'
 import { readdirSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -6,7 +6,7 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { CommandError, didYouMean } from './command.ts'
 
 export type SessionFile = {
-  /** As `--resume` takes it. */
+  /** The name that `--resume` accepts. */
   readonly name: string
   readonly file: string
   /** When it was last written to. */
@@ -26,7 +26,7 @@ export function dataFolder(
   return join(data && isAbsolute(data) ? data : join(home, '.local', 'share'), 'toolshelf')
 }
 
-/** Named after the folder; where another one might have the same name, with a hash. */
+/** Named after the folder; with a hash if another folder could have the same name. */
 export function sessionsFolder(directory: string): string {
   const path = resolve(directory)
   const name = path.replaceAll(/[^A-Za-z0-9._-]+/g, '-').slice(-LONGEST_NAME)
@@ -54,8 +54,8 @@ export function sessionFiles(directory: string): SessionFile[] {
 }
 
 /**
- * The file that `--resume` means: `last`, the name of a session of this folder or the beginning of one, else a path. A
- * word without a dot or a slash is never a path: a folder could hold files that are called as sessions begin.
+ * Resolves the file that `--resume` means: `last`, the name of a session of this folder or its start, else a path. A
+ * word without a dot or a slash is never a path: a folder could contain files whose names start like a session's.
  */
 export function findSession(given: string, directory: string): string {
   const sessions = sessionFiles(directory)
@@ -77,14 +77,14 @@ export function findSession(given: string, directory: string): string {
   )
 }
 
-/** What a person types to go on from a session. */
+/** The command that resumes a session. */
 export function resumeOptions(file: string, directory: string): string {
   if (dirname(file) !== sessionsFolder(directory)) return `--resume ${file}`
   const option = resolve(directory) === process.cwd() ? '' : ` --directory ${directory}`
   return `--resume ${basename(file, ENDING)}${option}`
 }
 
-/** Where the sessions of a folder are, and how to see them. */
+/** Where the sessions of a folder are, and how to list them. */
 export function whereabouts(directory: string): string {
   const option = resolve(directory) === process.cwd() ? '' : ` --directory ${directory}`
   return `Sessions of this folder are kept in ${sessionsFolder(directory)}; "toolshelf sessions${option}" lists them.`
@@ -95,7 +95,7 @@ function lastOf([last]: readonly SessionFile[], directory: string): string {
   throw new CommandError(`there is no session to go on from in ${sessionsFolder(directory)}.`)
 }
 
-/** Undefined of what is no file. */
+/** Returns undefined for anything but a file. */
 function lastWritten(path: string): Date | undefined {
   try {
     const about = statSync(path)

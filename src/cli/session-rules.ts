@@ -1,4 +1,4 @@
-// The permission rules of an agent's session: from the command line, the folder and the user's own file.
+// Combines the permission rules of an agent's session: from the command line, the folder and the user's own file.
 import {
   createPermissions,
   type PermissionQuestion,
@@ -17,7 +17,7 @@ import { CommandError, didYouMean, type Input, type Option, UsageError } from '.
 import { openUserRules } from './permission-file.ts'
 import type { Project } from './trust/index.ts'
 
-/** The options of commands with an agent. */
+/** Options of commands with an agent. */
 export const ruleOptions: { readonly [name: string]: Option } = {
   allow: {
     type: 'string',
@@ -27,15 +27,15 @@ export const ruleOptions: { readonly [name: string]: Option } = {
   deny: { type: 'string', value: 'rules', about: 'may not run, whatever else allows it; written as --allow' },
 }
 
-/** Permissions of a session, and what the user keeps beyond it. */
+/** The permissions of a session, with changes that are stored beyond it. */
 export type SessionPermissions = Permissions & {
-  /** Adds a rule; one that is not of the session is kept on disk. */
+  /** Adds a rule; a rule with a scope beyond the session is stored on disk. */
   readonly keep: (rule: PermissionRule) => Promise<void>
-  /** Takes a rule back, on disk too. False where there is no such rule. */
+  /** Removes a rule, on disk too. Returns false if there is no such rule. */
   readonly forget: (rule: PermissionRule) => Promise<boolean>
 }
 
-/** The rules that `--allow` and `--deny` name. */
+/** The rules given with `--allow` and `--deny`. */
 export function givenRules(input: Input): PermissionRule[] {
   const given = (effect: RuleEffect) =>
     splitRules(input.text(effect) ?? '').map((rule) => ({ effect, rule, scope: 'session' }) as const)
@@ -57,7 +57,7 @@ export type OpenPermissionsOptions = Pick<PermissionsOptions, 'ask' | 'refusal'>
   readonly given: readonly PermissionRule[]
 }
 
-/** Rejects where the user's own rules cannot be read, because one that forbids something may be among them. */
+/** Rejects if the user's own rules cannot be read, because there may be a deny rule among them. */
 export async function openPermissions(options: OpenPermissionsOptions): Promise<SessionPermissions> {
   const { machine, project, given, ask, refusal } = options
   const own = openUserRules(machine)
@@ -85,7 +85,7 @@ export async function openPermissions(options: OpenPermissionsOptions): Promise<
   }
 }
 
-/** Where nobody can be asked: says once for each tool what would have allowed it. */
+/** If nobody can be asked: reports once per tool which rule would have allowed it. */
 export function refuseUnasked(tell: (message: string) => void): (question: PermissionQuestion) => string {
   const refused = new Set<string>()
   return ({ call: { name }, suggested }) => {
@@ -97,12 +97,15 @@ export function refuseUnasked(tell: (message: string) => void): (question: Permi
   }
 }
 
-/** For a shell. */
+/** Quoted for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** Rules whose tool is none of those there are, each in a sentence. Of servers that are not there, nobody knows which tools they have. */
+/**
+ * Describes the rules that match no tool, one sentence each. Rules for servers that are not connected are skipped:
+ * their tools are unknown.
+ */
 export function idleRules(
   rules: readonly PermissionRule[],
   { shelf, host }: { readonly shelf: Shelf; readonly host: McpHost },

@@ -1,4 +1,4 @@
-// A session of the agent: the user's MCP servers, built-in tools, skills and a transcript, put together for chat and run.
+// Opens a session of the agent for chat and run: the user's MCP servers, built-in tools, skills and a transcript.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Agent, AgentTool, Client } from '../agent/index.ts'
@@ -36,18 +36,18 @@ export type AgentSessionOptions = {
   readonly client: Client
   readonly model: string
   readonly directory: string
-  /** Of MCP servers; those of the project and the user if left out. */
+  /** Configuration files of MCP servers; by default those of the project and the user. */
   readonly configFiles: readonly string[] | undefined
-  /** What the folder brings, as far as a person trusts it. */
+  /** What the folder contains, as far as the user trusts it. */
   readonly project: Project
   readonly permissions: SessionPermissions
-  /** A session to go on from: its file, its name or the beginning of it, or `last`. */
+  /** The session to resume: its file, its name or the start of it, or `last`. */
   readonly resume: string | undefined
-  /** The address of an index of remote skills. */
+  /** URL of a remote skill index. */
   readonly skillIndex: string | undefined
   readonly using: UsingOptions
   readonly contextWindow: number | undefined
-  /** Nobody looks on: a configuration that was named and gives no server is a reason to stop. */
+  /** Not interactive: a given configuration without any server is an error. */
   readonly isStrict: boolean
   readonly notify: (message: string) => void
 }
@@ -59,9 +59,9 @@ export type AgentSession = {
   readonly skills: Skills
   readonly using: Using
   readonly permissions: SessionPermissions
-  /** The transcript. */
+  /** The transcript file. */
   readonly file: string
-  /** All that was said is in the transcript. */
+  /** Resolves when everything is written to the transcript. */
   readonly isKept: () => boolean
   close(): Promise<void>
 }
@@ -71,7 +71,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
   const { permission } = permissions
   if (!existsSync(directory)) throw new CommandError(`the folder ${directory} does not exist.`)
   const saved = options.resume === undefined ? undefined : resume(options.resume, directory, notify)
-  // Whoever runs an agent of ours wants tool search, whatever the address; an API that refuses it is recovered from.
+  // The agent always uses tool search, whatever the URL; if an API rejects it, the agent falls back.
   const shelf = createShelf({
     notify,
     ...(process.env.ENABLE_TOOL_SEARCH ? {} : { toolSearch: true }),
@@ -165,7 +165,7 @@ function readable<Value>(file: string, read: () => Value): Value {
   }
 }
 
-/** The folder's name may be a stranger's. */
+/** The folder's name is untrusted text. */
 function systemPrompt(directory: string): string {
   const folder = cleanText(visible(directory).replaceAll('\n', '?'))
   return `You are an agent that works in a terminal for the person who runs it. You work in ${folder} on ${process.platform}. Do what is asked with the tools you have, look before you change anything, and say briefly what you did and found. Tools that are not in your list can be loaded with ToolSearch: search before you say that something cannot be done.`

@@ -1,4 +1,4 @@
-// `toolshelf sessions`: the conversations of a folder that can be gone on with.
+// `toolshelf sessions`: lists the conversations of a folder that can be resumed.
 import { existsSync } from 'node:fs'
 import { readTranscriptEntries, type TranscriptEntry } from '../agent/index.ts'
 import type { Message } from '../core/index.ts'
@@ -10,9 +10,9 @@ import { type SessionFile, sessionFiles, sessionsFolder } from './session-files.
 
 export type SessionEntry = SessionFile & {
   readonly messages: number
-  /** With which the person began, on one line. */
+  /** The user's first message, on one line. */
   readonly words: string
-  /** Nothing of it can be read. */
+  /** The file cannot be read. */
   readonly isBroken: boolean
 }
 
@@ -53,7 +53,7 @@ const MOST_SHOWN = 10
 const COLUMNS = 80
 const LONGEST_WORDS = 200
 
-/** Newest first. One that cannot be read is listed all the same. */
+/** Newest first. Includes unreadable ones. */
 export function listSessions(directory: string, most = Number.POSITIVE_INFINITY): SessionEntry[] {
   return sessionFiles(directory)
     .slice(0, most)
@@ -81,7 +81,7 @@ function messagesOf(entry: TranscriptEntry | undefined): readonly Message[] {
   return entry === undefined || entry.type === 'state' ? [] : entry.messages
 }
 
-/** What the person typed: it stands behind what the agent was given with it, such as skills. None in a note. */
+/** What the user typed: it follows what the agent added, such as skills. None in a note. */
 export function wordsOf(message: Message): string {
   const blocks = message?.role === 'user' ? blocksOf(message.content) : []
   if (blocks.some(({ type }) => type === 'tool_result')) return ''
@@ -101,7 +101,7 @@ function oneLine(text: string): string {
   return cut(text.replaceAll(/\s+/g, ' '), LONGEST_WORDS)
 }
 
-/** As the clock on the wall has it: 2026-03-01 09:30. */
+/** Local time: 2026-03-01 09:30. */
 export function localTime(time: Date): string {
   const two = (number: number) => String(number).padStart(2, '0')
   const day = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')

@@ -1,4 +1,4 @@
-// `toolshelf trust`: shows what a folder's files would do, trusts them, lists what is trusted, and forgets it.
+// `toolshelf trust`: shows what a folder's files would do, trusts them, lists what is trusted, and revokes trust.
 import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Machine, thisMachine } from '../mcp/config/index.ts'
@@ -92,7 +92,7 @@ async function ask(call: Call): Promise<ExitCode> {
     terminal.print(questionText(project, record?.trusted))
     throw new CommandError('nobody can be asked here. Add --yes to trust it as it is now.')
   }
-  // Whoever says "toolshelf trust" is asked, whatever was answered earlier.
+  // The explicit command always asks, whatever was answered earlier.
   const asking: TrustStore = { ...store, read: async () => withoutRefusal(record) }
   const used = await decide(project, {
     ...{ store: asking, isTrusting: false, ask: terminal.ask, notify },
@@ -148,7 +148,7 @@ async function list({ input, terminal, store }: Call): Promise<ExitCode> {
 }
 
 async function forget({ input, terminal, machine, store }: Call): Promise<ExitCode> {
-  // A folder that is gone is known by the path it had.
+  // A deleted folder is identified by its former path.
   const folder = await realpath(machine.folder).catch(() => machine.folder)
   const wasKnown = await store.remove(folder).catch((error: Error) => {
     throw new CommandError(`it cannot be forgotten: ${error.message}.`)

@@ -1,4 +1,4 @@
-// What `--upstream` names: an address and its language, with the credentials that the environment has for it.
+// Parses `--upstream`: a URL and its API format, with the credentials from the environment.
 import type { Upstream, UpstreamWire } from '../messages/index.ts'
 import {
   ANTHROPIC,

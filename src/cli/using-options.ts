@@ -1,4 +1,4 @@
-// Options that help a model use what it cannot see, for every command with an agent.
+// Options that help a model use tools it cannot see, shared by all commands with an agent.
 import type { UsingOptions } from '../agent/using/index.ts'
 import { type Input, type Option, UsageError } from './command.ts'
 

@@ -1,4 +1,4 @@
-// The version of the package, as package.json says.
+// The version of the package, from package.json.
 import { readFileSync } from 'node:fs'
 
 export function version(): string {

@@ -1,4 +1,4 @@
-// What a person should know of a report: what is wrong or could be better, and what to do about it.
+// Derives findings from a report: what is wrong or could be better, and what to do about it.
 import { dollars } from '../core/figures/index.ts'
 import { count, counted, linesOf } from '../terminal/index.ts'
 import { groupBy } from './groups.ts'
@@ -11,13 +11,13 @@ export type Finding = {
   readonly server: string | undefined
   readonly title: string
   readonly details: readonly string[]
-  /** Missing where that of a later finding goes for this one, too. */
+  /** Missing if a later finding has the same remedy. */
   readonly remedy?: string
 }
 
 const MOST_STDERR = 6
 
-/** Errors first, then warnings, then notes; those that have a remedy in common stand together, and tell it once. */
+/** Errors first, then warnings, then notes; findings with the same remedy are grouped, and it is shown once. */
 export function findingsOf(report: Report): readonly Finding[] {
   const all = [...report.servers.flatMap(findingsOfServer), ...findingsOfAll(report)]
   return (['error', 'warning', 'note'] as const).flatMap((level) => {
@@ -201,7 +201,7 @@ function problemsOf({ name, problems }: ServerReport): Finding[] {
 
 const MOST_NAMED = 5
 
-/** A sentence about these tools, with their names in front. */
+/** A sentence about these tools, starting with their names. */
 function namedFirst(tools: readonly string[], text: string): string {
   const rest = tools.length - MOST_NAMED
   const names = tools.slice(0, MOST_NAMED).join(', ') + (rest > 0 ? ` and ${count(rest)} more` : '')
@@ -264,7 +264,7 @@ function notWorthIt({ projection, breakEven, total }: Report): Finding | undefin
   }
 }
 
-/** Prompt caching makes definitions cheap; the cache must be written all the same. */
+/** Prompt caching makes definitions cheap, but the cache must still be written. */
 function savesNoMoney({ projection }: Report): Finding | undefined {
   const {
     tokensSaved = 0,

@@ -1,4 +1,4 @@
-// The report as one page that needs nothing else: no script, nothing loaded. Names and texts are hostile input.
+// Renders the report as one self-contained HTML page: no scripts, nothing loaded. Names and texts are untrusted input.
 
 import { count, counted, duration, harmlessData, percent } from '../terminal/index.ts'
 import { type Finding, findingsOf, type Level } from './findings.ts'
@@ -8,9 +8,9 @@ import { pageStyle } from './page-style.ts'
 import type { HeavyTool, Report, ServerReport, Total } from './report.ts'
 
 export type PageOptions = {
-  /** When the servers were asked, as people write it. */
+  /** When the servers were asked, formatted for display. */
   readonly date: string
-  /** The command to run next, or that there is none. */
+  /** The command to run next, or a note that there is none. */
   readonly next: string
 }
 

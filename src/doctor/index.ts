@@ -1,4 +1,4 @@
-// The door of doctor: what other folders use of it.
+// Public API of doctor for other folders.
 export { htmlView } from './html.ts'
 export { arrivalLine, progressLine } from './progress.ts'
 export { makeReport, type Report, type UntrustedServer } from './report.ts'

@@ -1,4 +1,4 @@
-// HTML made of templates: whatever is put into one is escaped, unless it is markup itself.
+// HTML template tags: every inserted value is escaped unless it is markup itself.
 
 export type Markup = { readonly markup: string }
 

@@ -1,4 +1,4 @@
-// The tools of all servers as a request would carry them: under which names, at what cost, deferred or not.
+// Measures the tools of all servers as a request would send them: their names, their token costs, deferred or not.
 import { availableList } from '../core/history/index.ts'
 import { createShelf, estimateTokens, type PoolTool, resolveOptions, type Tool } from '../core/index.ts'
 import { searchTool } from '../core/wire/index.ts'
@@ -19,9 +19,9 @@ export const { descriptionLimit } = settings
 /** A tool with the estimated tokens of its definition as it is sent. */
 export type MeasuredTool = {
   readonly server: string
-  /** Its own name there. */
+  /** Its own name on that server. */
   readonly tool: string
-  /** What the model calls it. */
+  /** The name that the model sees. */
   readonly name: string
   readonly tokens: number
   readonly isDeferred: boolean
@@ -29,10 +29,10 @@ export type MeasuredTool = {
 
 export type Measured = {
   readonly tools: readonly MeasuredTool[]
-  /** What the gateway puts in place of definitions: its own two tools, and the line that names the servers. */
+  /** What the gateway sends instead of definitions: its own two tools, and the line that names the servers. */
   readonly ownTools: number
   readonly serverNames: number
-  /** What the library puts there: its search tool, and the announced names of all tools. */
+  /** What the library sends instead: its search tool, and the announced names of all tools. */
   readonly library: number
 }
 
@@ -73,17 +73,17 @@ export function measure(statuses: readonly ServerStatus[], window: number): Meas
   }
 }
 
-/** Without its own instructions: it would give those to any client. */
+/** Without the gateway's own instructions, which every client gets anyway. */
 function describe({ name, config: { description } }: ServerStatus) {
   return { name, description, instructions: undefined }
 }
 
-/** As a client sends it. */
+/** The definition as a client sends it. */
 function tokensOf({ name, description, inputSchema }: OwnTool): number {
   return estimateTokens(JSON.stringify({ name, description, input_schema: inputSchema }))
 }
 
-/** As the host hands them to its shelf: whatever a tool holds passes through. */
+/** The tools as the host puts them on its shelf: all their fields pass through. */
 function toolsOf(statuses: readonly ServerStatus[]): Tool[] {
   const refusals = refuseMarks(statuses)
   return statuses.flatMap(({ name, config, tools }) =>

@@ -1,8 +1,8 @@
-// Writes the projected cost in dollars as lines for people.
+// Renders the projected cost in dollars as lines of text.
 import { dollars } from '../core/figures/index.ts'
 import type { Projection } from './projection.ts'
 
-/** Money with prompt caching, and without; none where the model has no price. */
+/** Cost with prompt caching and without; empty if the model has no price. */
 export function moneyLines(projection: Projection): string[] {
   const { dollarsWithout, dollarsWith, pricedAs, pricesOf, uncached } = projection
   if (dollarsWithout === undefined || dollarsWith === undefined || pricedAs === undefined) return []

@@ -1,4 +1,4 @@
-// Names that the model does not see as the server gave them, and names that several servers have.
+// Finds names that the model sees in a changed form, and names that several servers share.
 import { mcpName } from '../core/index.ts'
 import { MCP_PREFIX } from '../lib/index.ts'
 import { groupBy } from './groups.ts'
@@ -44,7 +44,7 @@ function problemOf(
   return { server, tool, kind: 'characters', message }
 }
 
-/** No harm where each has its server in front; clients that leave the server out mix them up. */
+/** Harmless if each name is prefixed with its server; clients that omit the server confuse them. */
 export function sharedNames(tools: readonly MeasuredTool[]): readonly SharedName[] {
   return [...groupBy(tools, ({ tool }) => tool)]
     .map(([tool, members]) => ({ tool, servers: [...new Set(members.map(({ server }) => server))] }))

@@ -1,4 +1,4 @@
-// The look of the doctor's page: one column, two typefaces of the system, one colour for what is measured.
+// CSS of the doctor's page: one column, two system typefaces, one colour for measured values.
 
 export const pageStyle = `
 :root {

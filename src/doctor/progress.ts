@@ -1,10 +1,10 @@
-// What is told while the servers start.
+// Renders the progress while servers start.
 import type { ServerStatus } from '../mcp/index.ts'
 import { counted, duration, oneLine } from '../terminal/index.ts'
 
 const PATIENCE = 5000
 
-/** All servers on one line that is written over and over. */
+/** All servers on one line that is rewritten. */
 export function progressLine(statuses: readonly ServerStatus[], milliseconds: number): string {
   const enabled = statuses.filter(({ state }) => state !== 'disabled')
   const waiting = enabled.filter(({ state }) => state === 'pending').map(({ name }) => oneLine(name))
@@ -14,7 +14,7 @@ export function progressLine(statuses: readonly ServerStatus[], milliseconds: nu
   return `${done} after ${Math.floor(milliseconds / 1000)} s${hint}, waiting for ${waiting.join(', ')}`
 }
 
-/** One server that is no longer starting. */
+/** One server that has finished starting. */
 export function arrivalLine({ name, state, reason, tools, startMilliseconds }: ServerStatus): string {
   if (state !== 'connected')
     return oneLine(reason === undefined ? `${name}: ${state}` : `${name}: ${state}: ${reason}`)

@@ -1,4 +1,5 @@
-// What twenty requests would cost with these tools, with and without Toolshelf: the figures of docs/figures.md, foretold.
+// Projects what twenty requests would cost with these tools, with and without Toolshelf, using the figures of
+// docs/figures.md.
 import {
   addFigures,
   type BilledTokens,
@@ -10,15 +11,15 @@ import {
   prices as shippedPrices,
 } from '../core/figures/index.ts'
 
-/** Figures of a conversation that nobody had: `REQUESTS` requests, a search in the first one. */
+/** Figures of a hypothetical conversation: `REQUESTS` requests, with a search in the first one. */
 export type Projection = Figures & {
   readonly searches: number
-  /** Tokens of the system prompt and the messages, taken to be the same in each request. */
+  /** Tokens of the system prompt and the messages, assumed to be the same in each request. */
   readonly conversationTokens: number
-  /** The model at whose prices dollars are, and the day of the price table. Missing where it has no price. */
+  /** The model whose prices are used, and the date of the price table. Missing if the model has no price. */
   readonly pricedAs?: string
   readonly pricesOf?: string
-  /** The same where the upstream caches no prompts. */
+  /** The same if the upstream does not cache prompts. */
   readonly uncached?: { readonly dollarsWithout: number; readonly dollarsWith: number }
 }
 
@@ -28,9 +29,9 @@ export const CONVERSATION_TOKENS = 10_000
 export type ProjectionOptions = {
   /** Tokens of all definitions. */
   readonly definitions: number
-  /** Tokens of what a request carries in their place. */
+  /** Tokens that a request sends instead. */
   readonly withDeferral: number
-  /** Tokens of a search with its answer and the definitions that it loads. */
+  /** Tokens of a search with its result and the definitions that it loads. */
   readonly search: number
   readonly model: string | undefined
   readonly prices: PriceTable | undefined
@@ -74,7 +75,7 @@ function total(options: ProjectionOptions, isCaching: boolean): Figures {
   return Array.from({ length: REQUESTS - 1 }, () => later).reduce(addFigures, first)
 }
 
-/** A prompt of which so many tokens are in the cache already. */
+/** The cost of a prompt with this many tokens already in the cache. */
 function cachedTokens(tokens: number, known: number): BilledTokens {
   return { input: 0, cacheRead: known, cacheWrite: tokens - known, cacheWrite1h: 0, output: 0 }
 }
@@ -83,7 +84,7 @@ function plainTokens(tokens: number): BilledTokens {
   return { input: tokens, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 }
 }
 
-/** From how many tokens of definitions on the requests of a projection save any. */
+/** The number of definition tokens from which on the projected requests save anything. */
 export function breakEven({
   withDeferral,
   search,

@@ -1,4 +1,4 @@
-// What the doctor measured: plain data, the same for the terminal, the page and `--json`.
+// The doctor's report: plain data, the same for the terminal, the page and `--json`.
 
 import type { PriceTable } from '../core/figures/index.ts'
 import type { GatewaySettings } from '../mcp/config/index.ts'
@@ -14,15 +14,15 @@ import { breakEven, CONVERSATION_TOKENS, type Projection, project, REQUESTS } fr
 export type Report = {
   readonly servers: readonly ServerReport[]
   readonly total: Total
-  /** The five heaviest of all servers. */
+  /** The five largest of all servers. */
   readonly heaviest: readonly HeavyTool[]
   readonly sharedNames: readonly SharedName[]
   readonly configProblems: readonly ConfigProblem[]
-  /** What a conversation would cost with and without; missing where there is nothing to defer. */
+  /** What a conversation would cost with and without Toolshelf; missing if there is nothing to defer. */
   readonly projection: Projection | null
-  /** Tokens of definitions from which on that conversation saves any. */
+  /** Definition tokens from which on that conversation saves anything. */
   readonly breakEven: number
-  /** Clients among the sources of these servers that defer tools by themselves. */
+  /** Clients among the sources of these servers that defer tools themselves. */
   readonly deferringClients: readonly string[]
   /** How the tokens were counted, and how the projection was made. */
   readonly method: string
@@ -31,7 +31,7 @@ export type Report = {
 
 export type ServerReport = {
   readonly name: string
-  /** `untrusted`: it came with the folder, nobody has trusted it, and it was not started. */
+  /** `untrusted`: it came with the folder, the user has not trusted it, and it was not started. */
   readonly state: ServerState | 'untrusted'
   readonly reason: string | null
   /** The last lines of stderr of a server that did not connect. */
@@ -40,12 +40,12 @@ export type ServerReport = {
   readonly transport: string
   /** The configuration it came from. */
   readonly source: string
-  /** As the server calls itself. */
+  /** The name that the server reports. */
   readonly software: string | null
   readonly protocol: string | null
   readonly tools: number
   readonly tokens: number
-  /** Of the window, from 0 to 1 and beyond. */
+  /** Share of the context window, from 0 to 1 and beyond. */
   readonly share: number
   /** Tokens of the tools that are never deferred. */
   readonly alwaysLoaded: number
@@ -55,11 +55,13 @@ export type ServerReport = {
   readonly pin: Pin | null
   readonly problems: readonly ReportedProblem[]
   readonly suspicions: readonly Suspicion[]
-  /** Own names of tools that rules hide. */
+  /** Own names of tools hidden by rules. */
   readonly hidden: readonly string[]
-  /** Rules that apply to no tool. */
+  /** Rules that match no tool. */
   readonly idleRules: readonly string[]
-  /** Own names of tools that changed since they were pinned, and of those that the gateway holds back for it. */
+  /**
+   * Own names of tools that changed since they were pinned, and of those that the gateway holds back for that reason.
+   */
   readonly changed: readonly string[]
   readonly held: readonly string[]
 }
@@ -71,7 +73,7 @@ export type HeavyTool = {
   readonly share: number
 }
 
-/** Tools that are better always loaded. */
+/** Tools that should be always loaded. */
 export type Pin = { readonly tools: readonly string[]; readonly tokens: number; readonly reason: string }
 
 export type ReportedProblem = {
@@ -80,7 +82,7 @@ export type ReportedProblem = {
   readonly message: string
 }
 
-/** `tool` is null where the server's own instructions are meant. */
+/** `tool` is null for the server's own instructions. */
 export type Suspicion = TextFinding & { readonly tool: string | null }
 
 export type Total = {
@@ -88,9 +90,9 @@ export type Total = {
   readonly connected: number
   readonly failed: number
   readonly disabled: number
-  /** Of a folder that nobody trusts. */
+  /** Of an untrusted folder. */
   readonly untrusted: number
-  /** Configured, but so that they cannot be started. */
+  /** Configured, but not startable. */
   readonly leftOut: number
   readonly tools: number
   readonly tokens: number
@@ -99,7 +101,7 @@ export type Total = {
   readonly alwaysLoaded: number
   readonly ownTools: number
   readonly serverNames: number
-  /** What a request carries through the gateway, before anything is searched for. */
+  /** Tokens that a request sends through the gateway before anything is searched for. */
   readonly withDeferral: number
   /** The same with the library, which announces the names of all tools. */
   readonly withLibrary: number
@@ -107,36 +109,36 @@ export type Total = {
   readonly tokensSavedPerRequest: number
 }
 
-/** A server that was not started, because nobody trusts the folder that it came with. */
+/** A server that was not started because its folder is not trusted. */
 export type UntrustedServer = {
   readonly name: string
   /** The configuration it came from. */
   readonly source: string
-  /** What it would run or connect to, a line each. */
+  /** What it would run or connect to, one per line. */
   readonly does: readonly string[]
 }
 
 export type ReportOptions = {
   readonly untrusted?: readonly UntrustedServer[]
-  /** Tokens of the context window that shares are of; 200,000 if left out. */
+  /** Size of the context window in tokens; 200,000 by default. */
   readonly window?: number
-  /** What was wrong with the configuration. */
+  /** Problems of the configuration. */
   readonly configProblems?: readonly ConfigProblem[]
-  /** By server: tools that changed since they were pinned. */
+  /** Tools that changed since they were pinned, by server. */
   readonly changed?: ReadonlyMap<string, readonly string[]>
   readonly onChange?: GatewaySettings['onChange']
-  /** The model at whose prices money is shown; none is shown if it is left out or has no price. */
+  /** The model whose prices are shown; no money is shown without it, or if it has no price. */
   readonly model?: string
   readonly prices?: PriceTable
-  /** Clients that read the files which these servers come from. */
+  /** Clients that read the files of these servers. */
   readonly clients?: readonly string[]
 }
 
-/** They send names of tools and load definitions by a search of their own, as Toolshelf does. */
+/** Clients that send only tool names and load definitions with a search of their own, as Toolshelf does. */
 const DEFERRING_CLIENTS: readonly string[] = ['Claude Code', 'Qwen Code']
 
 const WINDOW = 200_000
-/** A search's call and answer, without the definitions that it loads. */
+/** Tokens of a search's call and result, without the definitions that it loads. */
 export const SEARCH_TOKENS = 200
 const TOOLS_PER_SEARCH = 5
 const MOST_HEAVIEST = 5
@@ -212,7 +214,7 @@ function identityOf(status: ServerStatus) {
   }
 }
 
-/** Of which only is known what its configuration says. */
+/** A server of which only the configuration is known. */
 function notStarted({ name, source, does }: UntrustedServer): ServerReport {
   return {
     ...{ name, state: 'untrusted', reason: does.join('; '), stderr: '', startMilliseconds: null },
@@ -300,7 +302,7 @@ function heaviestOf(tools: readonly MeasuredTool[], window: number): HeavyTool[]
     .map(({ server, tool, tokens }) => ({ server, tool, tokens, share: tokens / window }))
 }
 
-/** Worth it where having a server's tools in every request costs less than having to look for them. */
+/** Worthwhile if sending a server's tools in every request costs less than searching for them. */
 function pinFor(tools: readonly MeasuredTool[]): Pin | null {
   const deferred = tools.filter(({ isDeferred }) => isDeferred)
   const tokens = tokensOf(deferred)

@@ -1,4 +1,4 @@
-// The report for a terminal: servers with bars, what deferral saves, findings, and the one command to do next.
+// Renders the report for a terminal: servers with bars, what deferral saves, findings, and the next command.
 
 import {
   columnsOf,
@@ -20,7 +20,7 @@ import type { Projection } from './projection.ts'
 import type { Report, ServerReport, Total } from './report.ts'
 
 export type TerminalOptions = Look & {
-  /** The command to run next, or that there is none. */
+  /** The command to run next, or a note that there is none. */
   readonly next: string
 }
 
@@ -37,7 +37,7 @@ export function terminalView(report: Report, { next, ...look }: TerminalOptions)
   return blocks.join('\n\n')
 }
 
-/** Our own signs in the report's texts, spelled plainly. */
+/** Replaces our own symbols in the report's texts with ASCII. */
 function inAscii(report: Report): Report {
   const signs: { readonly [sign: string]: string } = { '−': '-', '×': 'x', '…': '...' }
   return JSON.parse(JSON.stringify(report).replace(/[−×…]/g, (sign) => signs[sign] ?? sign))
@@ -105,7 +105,7 @@ function serverTable({ servers, total }: Report, pen: Pen): string {
   ].join('\n')
 }
 
-/** The heaviest first; those without tools last. */
+/** The largest first; servers without tools last. */
 function inOrder(servers: readonly ServerReport[]): ServerReport[] {
   return [...servers].sort((a, b) => b.tokens - a.tokens || b.tools - a.tools)
 }
@@ -193,7 +193,7 @@ function findings(all: readonly Finding[], pen: Pen): string[] {
   return [[pen.bold('Findings'), ...all.flatMap((one) => findingLines(one, pen))].join('\n')]
 }
 
-/** Warnings are told in full; of a note's details the first few. */
+/** Warnings are shown in full; of a note's details only the first few. */
 const mostDetails: { readonly [level in Level]: number } = { error: 50, warning: 50, note: 3 }
 
 function findingLines({ level, server, title, details, remedy }: Finding, pen: Pen): string[] {

@@ -1,8 +1,8 @@
-// The gateway as an entry of a client's configuration, each client in its own spelling.
+// Renders the gateway as an entry of a client's configuration, in each client's format.
 
 type Spelling = (words: readonly string[]) => string
 
-/** For each spelling that these clients have: whose it is, and the text to put there. */
+/** For each format: the clients that use it, and the text to insert. */
 export function clientEntries(
   clients: readonly string[],
   words: readonly string[],
@@ -24,7 +24,7 @@ const spellings: ReadonlyMap<string, Spelling> = new Map([
   ['Zed', under('context_servers')],
   ['opencode', (words) => member('mcp', { type: 'local', command: words })],
   ['Codex', toml],
-  // It defers the tools of every server, the gateway's too, unless told otherwise.
+  // It defers the tools of every server, including the gateway's, unless configured otherwise.
   ['Qwen Code', ([command, ...args]) => member('mcpServers', { command, args, alwaysLoadTools: true })],
 ])
 

@@ -1,4 +1,4 @@
-// The door of import: what other folders use of it.
+// Public API of import for other folders.
 export { clientEntries } from './client-entry.ts'
 export {
   compareWith,

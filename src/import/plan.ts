@@ -1,4 +1,4 @@
-// What an import would take: the servers of many files under names of their own, nothing expanded, nothing written.
+// Plans an import: the servers of many files under unique names; expands nothing and writes nothing.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Fields } from '../lib/index.ts'
@@ -22,15 +22,15 @@ import type { ConfigProblem, ServerConfig } from '../mcp/index.ts'
 
 export type PlannedServer = {
   readonly name: string
-  /** The clients that have it. */
+  /** The clients that have this server. */
   readonly clients: readonly string[]
   readonly file: string
   readonly server: ServerConfig
-  /** What is written: references to the environment are kept. */
+  /** The entry to write, with environment references unexpanded. */
   readonly fields: Fields
-  /** Variables that it needs and that are not set; what VS Code calls them where it asks for them. */
+  /** Variables that it needs and that are not set, with VS Code's prompt for each if there is one. */
   readonly unset: readonly { readonly variable: string; readonly input: string | undefined }[]
-  /** The folder that was put in place of `${workspaceFolder}`, because its file belongs to that project alone. */
+  /** The folder that replaced `${workspaceFolder}`, because its file belongs to that project alone. */
   readonly boundTo: string | undefined
 }
 
@@ -39,10 +39,10 @@ export type ImportPlan = {
   readonly problems: readonly ConfigProblem[]
 }
 
-/** A file to import from; `text` where it was read already. */
+/** A file to import from; `text` if it was already read. */
 export type ImportPlace = Pick<ConfigPlace, 'client' | 'file'> & { readonly text?: ConfigText }
 
-/** The same server in several files is taken once; others of its name get the name of their client too. */
+/** Takes a server that several files share once; different servers of the same name get their client's name, too. */
 export async function planImport(places: readonly ImportPlace[], machine: Machine): Promise<ImportPlan> {
   const candidates: Candidate[] = []
   const problems: ConfigProblem[] = []
@@ -60,10 +60,10 @@ export async function planImport(places: readonly ImportPlace[], machine: Machin
   return { servers: nameApart(candidates, machine), problems }
 }
 
-/** `kept`: it is there already. `differs`: what is there under its name runs something else, and stays. */
+/** `kept`: it is already there. `differs`: the existing server of this name runs something else, and stays. */
 export type ImportState = 'new' | 'kept' | 'differs'
 
-/** How planned servers stand to the file that they are meant for; `names` are all that are taken there. */
+/** Compares planned servers with the target file; `names` are all names already used there. */
 export async function compareWith(
   file: string,
   names: readonly string[],
@@ -79,18 +79,18 @@ export async function compareWith(
       (entry) => entry.name === name && isDeepStrictEqual(programIn(entry), programIn({ ...entry, fields })),
     )
   return (planned) => {
-    // One that was named apart may have come earlier, under its own name.
+    // A server that was renamed may have been imported earlier under its own name.
     if (has(planned.name, planned) || has(planned.server.name, planned)) return 'kept'
     return names.includes(planned.name) ? 'differs' : 'new'
   }
 }
 
-/** What makes two servers of one name the same: how long each client waits for it does not tell them apart. */
+/** Identifies a server among others of its name: timeouts do not count as differences. */
 function coreOf(entry: ServerEntry, server: ServerConfig): object {
   return { ...definitionOf(entry, server), connectTimeout: 0, callTimeout: 0 }
 }
 
-/** The same entry when there is nothing to fill in, or no project that it belongs to. */
+/** Returns the same entry if there is nothing to replace, or no project that it belongs to. */
 function bindToProject(entry: ServerEntry): ServerEntry {
   const { project, fields } = entry
   if (project === undefined) return entry
@@ -104,7 +104,7 @@ function bindToProject(entry: ServerEntry): ServerEntry {
   return isDeepStrictEqual(bound, fields) ? entry : { ...entry, fields: bound }
 }
 
-/** Many clients keep other settings in the same file: that one has no servers is no news unless it was asked for. */
+/** Many clients keep other settings in the same file: a file without servers is reported only if the user named it. */
 export const isNews = ({ message }: ConfigProblem) => message !== noServers
 
 type Candidate = {
@@ -145,7 +145,7 @@ function freeName(name: string, client: string, taken: ReadonlySet<string>): str
   return free
 }
 
-/** Paths become absolute, because the file that is written stands elsewhere. */
+/** Makes paths absolute, because the written file is in another folder. */
 function fieldsOf({ transport }: ServerConfig, { fields }: ServerEntry): Fields {
   if (transport.kind !== 'stdio') return fields
   const { command, cwd } = transport

@@ -1,7 +1,7 @@
-// Texts that make the model fetch what is private and hand it over.
+// Detects text that makes the model fetch private data and hand it over.
 import { ADDRESS, type Phrase, words } from './phrases.ts'
 
-/** Spoken to the model: `reads` and `sends` say what the tool itself does. */
+/** Verbs addressed to the model: `reads` and `sends` describe what the tool itself does. */
 const GIVE =
   "(?<!\\b(?:not|never|avoid|n't) (?:\\w+ )?)\\b(?:(?:pass|send|include|attach|forward|append|upload|post|transmit|provide|put|insert|embed|supply|exfiltrate|submit|encode|paste|place|add)|(?:passing|sending|including|attaching|forwarding|appending|uploading|posting|inserting|embedding))\\b"
 const TAKE =

@@ -1,4 +1,4 @@
-// Text that a person does not see and a model reads: invisible characters, letters in disguise, tags, blobs.
+// Detects text that people do not see but models read: invisible characters, look-alike letters, tags, blobs.
 import { unsafeKinds } from '../lib/index.ts'
 import { excerpt, type Finding, isPlain, LONGEST_TEXT, plain } from './suspicion.ts'
 
@@ -19,7 +19,7 @@ function tooLong(text: string, where: string): Finding {
   return { kind: 'hidden', level: 'warn', where, excerpt: `${text.length} characters`, message }
 }
 
-/** Where the first mark of ours stands: up to there nothing changes when it is made harmless. */
+/** Position of the first of our own marks: up to there, cleaning changes nothing. */
 function markIn(text: string): number {
   return (
     [...text.matchAll(/[<\uff1c\ufe64]/g)].find(({ index }) =>
@@ -51,7 +51,7 @@ const characters: readonly Check[] = [
     message: 'it holds control characters, which can hide text in a terminal',
   },
   {
-    // A black flag followed by tags is the flag of a country's part.
+    // A black flag followed by tags is the flag of a region.
     pattern: /(?<!\u{1F3F4}[\u{E0020}-\u{E007F}]{0,6})[\u{E0000}-\u{E007F}]+/u,
     level: 'warn',
     message: 'it holds text in invisible tag characters',
@@ -124,7 +124,7 @@ const markup: readonly Check[] = [
   },
   { pattern: /<!--/, level: 'note', message: 'it holds a comment that a page would not show' },
   {
-    // Not a word said over and over, nor a sequence of genes.
+    // Neither a repeated word nor a gene sequence.
     pattern: new RegExp(`(?<!${CODE})(?=${CODE}*[a-z])(?=${CODE}*[A-Z])(?=${CODE}*\\d)${CODE}{200}`),
     level: 'warn',
     message: 'it holds a long block of encoded data',

@@ -1,4 +1,4 @@
-// The door of scan: what other folders use of it.
+// Public API of scan for other folders.
 
 export { type Finding, scan, scanText } from './scan.ts'
 export {} from './suspicion.ts'

@@ -1,4 +1,4 @@
-// Texts that tell the model to drop its instructions, to be someone else, or to obey them above all others.
+// Detects text that tells the model to drop its instructions, to assume another role, or to obey this text above all.
 import { type Phrase, words } from './phrases.ts'
 
 const EARLIER = 'previous|prior|earlier|above|preceding|foregoing|former|past'
@@ -13,7 +13,7 @@ const dropsInstructions: Phrase = {
   patterns: [
     words`\b(?:${DROP}|overrid(?:e|es|ing)|overrul(?:e|es|ing)|bypass|discard) (?:(?:all|any|every|each|of|the|your|these|those|my|and) ){0,4}(?:${EARLIER})(?: \w+){0,2} (?:${ORDERS})\b`,
     words`\b${DROP} (?:(?:all|any|of|the) ){0,3}(?:your|system|safety|developer|user's|initial|original)(?: \w+){0,2} (?:${ORDERS})\b`,
-    // Honest servers say to ignore instructions that come with data.
+    // Honest servers say to ignore instructions contained in data.
     words`\b(?:ignore|disregard|forget|bypass) (?:(?:all|any|of|the) ){1,3}(?:instruction|prompt|directive|guideline|guardrail)s\b(?! (?:found|contained|embedded|returned|in|within|inside|from|that|it|appearing|or)\b)`,
     words`\b${DROP} everything (?:above|before|you|that|said|else|prior|previous)`,
     // German

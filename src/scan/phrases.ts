@@ -1,28 +1,27 @@
-// Words that give a text away, and how they are found in many texts at once.
+// Defines suspicious phrases, and finds them in many texts at once.
 import { excerpt, type Finding, plain, type SuspicionKind } from './suspicion.ts'
 
 export type Phrase = {
   readonly level: Finding['level']
   readonly message: string
   readonly patterns: readonly RegExp[]
-  /** Each must stand in the same text, at most `NEAR` characters away. */
+  /** Each must occur in the same text, at most `NEAR` characters away. */
   readonly near?: readonly RegExp[]
 }
 
 const NEAR = 200
 
 /**
- * A pattern over plain text in lower case. Time must grow with the text's length only: gaps are bounded, and nothing
- * that repeats is repeated.
+ * A pattern over plain lower-case text. Must run in linear time: gaps are bounded, and no repetition is nested.
  */
 export function words(parts: TemplateStringsArray, ...values: readonly string[]): RegExp {
   return new RegExp(String.raw(parts, ...values), 'g')
 }
 
-/** Of mail, of a page, of a telephone, of a wallet; not one that is given as an example. */
+/** A mail address, URL, telephone number or wallet; not one given as an example. */
 export const ADDRESS = String.raw`(?<!(?:e\.g\.|such as|example|like)[,:]? ?.?)(?:(?<![\w.+-])[\w.+-]{1,60}@[\w-]{1,60}\.\w|https?://|(?<!\w)\+\d[\d -]{7,15}|\b0x[0-9a-f]{10})`
 
-/** Texts one after the other, a line each: a pattern is run once for all of them, and never from one into the next. */
+/** Joins texts, one per line: a pattern runs once for all of them, and never matches across two. */
 export type Lines = { readonly whole: string; readonly lines: readonly Line[] }
 
 type Line = { readonly where: string; readonly text: string; readonly start: number; readonly end: number }
@@ -40,7 +39,7 @@ export function linesOf(texts: readonly { readonly where: string; readonly text:
   return { whole: lines.map(({ text }) => text.toLowerCase()).join('\n'), lines }
 }
 
-/** The first place of each phrase in each text. */
+/** The first match of each phrase in each text. */
 export function findPhrases(
   kind: SuspicionKind,
   phrases: readonly Phrase[],
@@ -58,7 +57,7 @@ export function findPhrases(
   })
 }
 
-/** Matches that lie close together share what is near, so that no part of a text is read more than a few times. */
+/** Matches that are close together share their context, so that no part of a text is read more than a few times. */
 function* find(
   pattern: RegExp,
   near: readonly RegExp[],

@@ -1,4 +1,4 @@
-// Texts in tool definitions that look like instructions to the model, or are made to win every search. Pure.
+// Scans tool definitions for text that looks like instructions to the model, or is made to win every search. Pure.
 import type { ListedTool } from '../mcp/index.ts'
 import { exfiltrationPhrases, namePhrases } from './exfiltration.ts'
 import { findHidden } from './hidden.ts'
@@ -12,7 +12,7 @@ import { MOST_TEXTS, type Text, textsOf } from './texts.ts'
 
 export type { Finding, Suspicion, SuspicionKind } from './suspicion.ts'
 
-/** Reads every text that a model would read of a tool. */
+/** Scans every text of a tool that a model would read. */
 export function scan(tool: ListedTool): readonly Suspicion[] {
   const { texts, names, isAll } = textsOf(tool)
   const findings = [
@@ -25,12 +25,12 @@ export function scan(tool: ListedTool): readonly Suspicion[] {
   return worstFirst.slice(0, MOST_FINDINGS).map((finding) => ({ tool: tool.name, ...finding }))
 }
 
-/** Reads a server's tools, one by one and together. */
+/** Scans a server's tools, one by one and together. */
 export function scanServer(tools: readonly ListedTool[]): readonly Suspicion[] {
   return [...tools.flatMap(scan), ...findCopies(tools)]
 }
 
-/** Reads one text that a model would read, such as a server's instructions. */
+/** Scans one text that a model would read, such as a server's instructions. */
 export function scanText(text: string, where: string): readonly Finding[] {
   return scanTexts([{ text, where }])
 }
@@ -57,7 +57,7 @@ const tooMany: Finding = {
   message: `only the first ${MOST_TEXTS} texts of the definition were read`,
 }
 
-/** From here on, copies of a description fill search results rather than tell tools apart. */
+/** From this number on, copies of a description fill search results instead of distinguishing tools. */
 const MOST_COPIES = 4
 const SHORTEST_COPY = 40
 

@@ -1,4 +1,4 @@
-// Texts that tell the model to keep something from the person it works for.
+// Detects text that tells the model to hide something from its user.
 import { type Phrase, words } from './phrases.ts'
 
 const NOT = "(?:do not|don't|dont|never|must not|mustn't|should not|shouldn't|cannot|can't)"

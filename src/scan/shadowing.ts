@@ -1,4 +1,4 @@
-// Texts that reach beyond their own tool: rules for other tools, or a claim to come before or instead of them.
+// Detects text that reaches beyond its own tool: rules for other tools, or a claim to take precedence over them.
 import { ADDRESS, type Phrase, words } from './phrases.ts'
 
 const divertsOtherTools: Phrase = {

@@ -1,7 +1,7 @@
-// Descriptions made to win every search: lists of keywords, repetition, the names of many services.
+// Detects descriptions made to win every search: keyword lists, repetition, the names of many services.
 import { excerpt, type Finding } from './suspicion.ts'
 
-/** Shorter texts win nothing. */
+/** Shorter texts gain nothing. */
 const SHORTEST = 100
 
 export function findStuffing(text: string, where: string): Finding[] {
@@ -33,7 +33,7 @@ export function findStuffing(text: string, where: string): Finding[] {
         services.join(', '),
       ),
     )
-  // Values of arguments are often much alike.
+  // Values of arguments are often similar.
   if (count >= 12 && share >= 0.2 && !where.includes('Schema'))
     findings.push(
       finding(count >= 20 && share >= 0.25 ? 'warn' : 'note', `it says "${word}" ${count} times`, text),
@@ -41,7 +41,7 @@ export function findStuffing(text: string, where: string): Finding[] {
   return findings
 }
 
-/** The longest row of short lower-case words between commas: not names, codes or identifiers. */
+/** The longest run of short lower-case words between commas: not names, codes or identifiers. */
 function longestList(text: string): readonly string[] {
   let longest: string[] = []
   let row: string[] = []

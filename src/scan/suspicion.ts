@@ -1,33 +1,35 @@
-// What a scan finds, and how the scans read a text.
+// The type of a scan's findings, and how scans normalise a text.
 import { cut, spellOutInvisible } from '../lib/index.ts'
 
 export type SuspicionKind = 'override' | 'secrecy' | 'exfiltration' | 'hidden' | 'shadowing' | 'stuffing'
 
-/** `warn`: an honest server does not write this. `note`: some do, and a person may want to know. */
+/** `warn`: an honest server does not write this. `note`: some do, and the user may want to know. */
 export type Finding = {
   readonly kind: SuspicionKind
   readonly level: 'warn' | 'note'
   /** `description`, `inputSchema.properties.x.description` … */
   readonly where: string
-  /** The words in question, made harmless: one line, nothing invisible. */
+  /** The words in question, safe to display: one line, nothing invisible. */
   readonly excerpt: string
   readonly message: string
 }
 
 export type Suspicion = Finding & { readonly tool: string }
 
-/** Of one text; a model sees less. */
+/** Characters of one text; a model sees fewer. */
 export const LONGEST_TEXT = 65_536
 const AROUND = 50
 const LONGEST_EXCERPT = 200
 
-/** As a model reads it, whatever letters it is made of: no invisible characters, no marks of emphasis, one space. */
+/**
+ * The text as a model reads it, whatever letters it uses: no invisible characters, no emphasis marks, single spaces.
+ */
 export function plain(text: string): string {
   const read = text.slice(0, LONGEST_TEXT)
   return (isPlain(read) ? read : latin(read)).replace(/[*`"]+/g, '').replace(/\s+/g, ' ')
 }
 
-/** Printable ASCII, as nearly every text is. */
+/** Printable ASCII, like nearly every text. */
 export function isPlain(text: string): boolean {
   return /^[\t\n\r -~]*$/.test(text)
 }

@@ -1,4 +1,4 @@
-// All texts of a definition that a model would read.
+// Collects all texts of a definition that a model would read.
 
 import { isContainer, walkJson } from '../lib/index.ts'
 import type { ListedTool } from '../mcp/index.ts'
@@ -7,16 +7,16 @@ export type Text = { readonly where: string; readonly text: string }
 
 export type Texts = {
   readonly texts: readonly Text[]
-  /** The names of arguments, which are read too: a list for each object. */
+  /** The names of arguments, which are scanned too: a list per object. */
   readonly names: readonly Text[]
-  /** False when there are more than were taken. */
+  /** False if there are more than were collected. */
   readonly isAll: boolean
 }
 
-/** Of one tool. */
+/** Limits per tool. */
 export const MOST_TEXTS = 2_000
 
-/** Names and descriptions come first, so that no list of values can push them out. */
+/** Names and descriptions come first, so that no list of values can displace them. */
 export function textsOf(tool: ListedTool): Texts {
   const [names, prose, values]: [Text[], Text[], Text[]] = [[], [], []]
   for (const part of ['name', 'title', 'description', 'annotations', 'inputSchema', 'outputSchema'])
@@ -39,7 +39,7 @@ function isProse(key: string): boolean {
   return key === 'name' || key === 'title' || key === 'description'
 }
 
-/** `string`, `date-time`, `#/$defs/Page`: what a schema is full of, with nothing said in it. */
+/** `string`, `date-time`, `#/$defs/Page`: frequent schema values without natural language. */
 function isWord(value: string): boolean {
   return /^[\w.:/#$@+-]{0,100}$/.test(value)
 }

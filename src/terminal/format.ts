@@ -1,4 +1,4 @@
-// Numbers and foreign text as people read them, the same in the terminal and on the page.
+// Formats numbers and untrusted text for people, the same in the terminal and on the page.
 
 export function count(value: number): string {
   return value.toLocaleString('en-US')
@@ -18,7 +18,7 @@ export function duration(milliseconds: number | null): string {
   return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`
 }
 
-/** Plain data whose texts can neither steer a terminal nor hide or turn what stands beside them. */
+/** Cleans all strings in plain data so that they can neither control a terminal nor hide or reverse other text. */
 export function harmlessData<Data>(data: Data): Data {
   return JSON.parse(JSON.stringify(data), (key, value) => {
     if (typeof value !== 'string') return value
@@ -26,7 +26,7 @@ export function harmlessData<Data>(data: Data): Data {
   })
 }
 
-/** Foreign text on one line, without what cannot be seen. */
+/** Untrusted text on one line, without invisible characters. */
 export function oneLine(text: string): string {
   return text
     .toWellFormed()
@@ -36,7 +36,7 @@ export function oneLine(text: string): string {
     .trim()
 }
 
-/** The lines of a process's output that hold something. */
+/** The non-empty lines of a process's output. */
 export function linesOf(text: string): string[] {
   return text
     .split(/\r\n|\r|\n/)

@@ -1,4 +1,4 @@
-// The door of terminal: what other folders use of it.
+// Public API of terminal for other folders.
 
 export { colour } from './colour.ts'
 export { count, counted, duration, harmlessData, linesOf, oneLine, percent } from './format.ts'

@@ -1,4 +1,4 @@
-// How things are drawn in a terminal: widths, colours and bars, or plain characters where those do not work.
+// Draws in a terminal: widths, colours and bars, or plain characters where those are not available.
 
 export type Pen = {
   readonly width: number
@@ -9,9 +9,9 @@ export type Pen = {
   readonly green: Paint
   readonly blue: Paint
   readonly marks: Marks
-  /** `value` of `most` as a bar of at most so many columns. */
+  /** `value` of `most` as a bar of at most this many columns. */
   readonly bar: (value: number, most: number, columns: number) => string
-  /** The text in at most so many columns, with a mark where it was cut. */
+  /** The text in at most this many columns, with a mark if it was cut. */
   readonly fit: (text: string, columns: number) => string
 }
 
@@ -30,7 +30,7 @@ export type Marks = {
 
 export type Look = {
   readonly width: number
-  /** No colours, and nothing of ours beyond ASCII. */
+  /** No colours, and only ASCII in our own output. */
   readonly isPlain: boolean
   readonly isColoured?: boolean
 }
@@ -75,7 +75,7 @@ const plainMarks: Marks = {
 
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
 
-/** Whatever is more than nothing can be seen. */
+/** Any value above zero is visible. */
 function blockBar(value: number, most: number, columns: number): string {
   if (value <= 0 || most <= 0) return ''
   const eighths = Math.max(1, Math.round(Math.min(1, value / most) * columns * 8))
@@ -87,7 +87,7 @@ function plainBar(value: number, most: number, columns: number): string {
   return '#'.repeat(Math.max(1, Math.round(Math.min(1, value / most) * columns)))
 }
 
-/** The text in at most so many columns, with `end` where it was cut. */
+/** The text in at most this many columns, with `end` if it was cut. */
 export function fit(text: string, columns: number, end = '…'): string {
   if (columnsOf(text) <= columns) return text
   const room = columns - end.length
@@ -101,7 +101,7 @@ export function fit(text: string, columns: number, end = '…'): string {
   return `${cut.trimEnd()}${end}`
 }
 
-/** The text in lines of at most so many columns, broken between words where that is possible. */
+/** Wraps the text to lines of at most this many columns, between words if possible. */
 export function wrap(text: string, columns: number): string[] {
   const lines: string[] = []
   let line = ''
@@ -140,7 +140,7 @@ const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
 const WIDE =
   /\p{Emoji_Presentation}|\uFE0F|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303F\uFF01-\uFF60]/u
 
-/** The columns that a text takes, colours left out; wide characters take two. */
+/** The columns that a text takes, without colour codes; wide characters take two. */
 export function columnsOf(text: string): number {
   if (/^[ -~]*$/.test(text)) return text.length
   let columns = 0

@@ -1,6 +1,6 @@
-// Names, commands and reasons come from files and servers that anyone may have written.
+// Makes names, commands and reasons from untrusted files and servers safe to print.
 
-/** No control characters reach the terminal; lines stay lines. */
+/** Removes control characters; keeps line breaks. */
 export function printable(text: string): string {
   return text.replace(/[^\P{C}\n\t]/gu, '?')
 }

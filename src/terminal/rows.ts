@@ -1,12 +1,14 @@
-// What fits on a screen: text that cannot steer the terminal, and as much of it as there are rows.
+// Fits text to a screen: removes terminal control sequences and limits it to the available rows.
 import { stripVTControlCharacters } from 'node:util'
 
-/** Models, tools and servers write it: colours and cursor movements go, other control characters are seen. */
+/**
+ * Models, tools and servers write it: removes colours and cursor movements, and makes other control characters visible.
+ */
 export function harmless(text: string): string {
   return marked(stripVTControlCharacters(text), /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu)
 }
 
-/** What is asked to be allowed is shown with all that is in it, also what takes no room. */
+/** A request for permission is shown with everything in it, even invisible characters. */
 export function visible(text: string): string {
   return marked(text, /[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu)
 }
@@ -35,7 +37,7 @@ export function lastRows(text: string, rows: number, columns: number): string {
   return kept.join('\n')
 }
 
-/** The beginning of a text, as much as fits. */
+/** The start of a text, as much as fits. */
 export function firstRows(text: string, rows: number, columns: number): string {
   const kept: string[] = []
   let left = rows
@@ -61,7 +63,7 @@ function widthAt(line: string, at: number): number {
   return line.charCodeAt(at) < 128 ? 1 : 2
 }
 
-/** As much of a line as so many columns hold. */
+/** As much of a line as fits in this many columns. */
 export function beginningOf(line: string, columns: number): string {
   let at = 0
   for (let left = columns; at < line.length; at++) {
@@ -81,7 +83,7 @@ export function endOf(line: string, columns: number): string {
 }
 
 /**
- * Breaks long lines, between words where it can. What continues a line is indented by two more columns, so that nobody can
+ * Wraps long lines, between words if possible. Continuation lines are indented by two more columns, so that nobody can
  * write text that looks like a line of its own.
  */
 export function wrapLines(text: string, columns: number): string {

@@ -1,9 +1,9 @@
-// Tables for people: columns as wide as their longest cell, numbers to the right.
+// Renders tables: columns as wide as their longest cell, numbers right-aligned.
 import { columnsOf, fit, padEnd, padStart } from './pen.ts'
 
 type Row = readonly (string | number)[]
 
-/** `most`: columns of the whole table; the widest of its own are cut until it fits. */
+/** `most`: width of the whole table; its widest columns are cut until it fits. */
 export function table(
   header: readonly string[],
   rows: readonly Row[],

@@ -1,7 +1,7 @@
 // Lists that are too long, never end or never rest, and definitions that are wrong, cyclic, huge or oddly named: each
 // costs only itself.
 import { describe, expect, it } from 'vitest'
-import { listAll } from '../../src/mcp/session/listing.ts'
+import { listPages } from '../../src/mcp/session/listing.ts'
 import {
   expectWholeNeighbour,
   found,
@@ -80,7 +80,7 @@ describe('H6 lists without measure', () => {
       name: `t${index}`,
       description: 'x'.repeat(1e6),
     }))
-    const { entries, isCut } = await listAll(async () => ({ tools: page }), 'tools', 10_000)
+    const { entries, isCut } = await listPages(async () => ({ tools: page }), 'tools', 10_000)
     expect([entries.length, isCut]).toEqual([15, true])
   })
 

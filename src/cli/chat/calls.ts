@@ -1,8 +1,8 @@
-// A call and its result, in a few words.
+// Summarises a call and its result in a few words.
 
 const LONGEST_INPUT = 70
 
-/** As it would be written down: get-sum(a: 2, b: 5), with texts in quotes. */
+/** The call in source notation: get-sum(a: 2, b: 5), with strings in quotes. */
 export function callText(name: string, input: unknown): string {
   const text =
     typeof input === 'object' && input !== null && !Array.isArray(input)
@@ -13,13 +13,13 @@ export function callText(name: string, input: unknown): string {
   return `${name}(${text.length > LONGEST_INPUT ? `${text.slice(0, LONGEST_INPUT - 1)}…` : text})`
 }
 
-/** Its beginning, with how much was left out. */
+/** The start of a text, with the number of characters left out. */
 export function shortened(text: string, most: number): string {
   if (text.length <= most) return text
   return `${text.slice(0, most)}… (${(text.length - most).toLocaleString('en-US')} more characters)`
 }
 
-/** The texts of a result; what is no text is named. */
+/** The texts of a result; other content is named. */
 export function textIn(content: unknown): string {
   if (!Array.isArray(content)) return typeof content === 'string' ? content : JSON.stringify(content ?? '')
   return content

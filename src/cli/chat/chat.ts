@@ -1,4 +1,4 @@
-// A chat as state that changes and tells so; the screen only shows it. Nothing here knows of a terminal.
+// The state of a chat, with change notifications; the view only renders it. Independent of a terminal.
 
 import type { AgentEvent, PermissionAnswer, PermissionQuestion } from '../../agent/index.ts'
 import { type AgentMeter, createAgentMeter } from '../../agent/index.ts'
@@ -16,18 +16,18 @@ import { follow, newTurn, spentItem, type Turn, timed, withAside } from './turn.
 import type { TypedLines } from './typed-lines.ts'
 
 export type ChatState = {
-  /** What has been said and will not change. */
+  /** Items that will not change any more. */
   readonly items: readonly Item[]
   readonly turn: Turn | undefined
   readonly asking: Question | undefined
   readonly isVerbose: boolean
-  /** Below the line to type in, while it is empty. */
+  /** The hint below the empty input line. */
   readonly hint: string
-  /** What the last key came to, if it was not what one might expect. */
+  /** A remark about the last key, if its effect may be unexpected. */
   readonly remark: string | undefined
-  /** What a command waits for. */
+  /** What a command is waiting for. */
   readonly waiting: string | undefined
-  /** How the servers are, in a few words. */
+  /** The state of the servers in a few words. */
   readonly servers: string
   /** Undefined until the session is open. */
   readonly status: Status | undefined
@@ -37,23 +37,23 @@ export type ChatState = {
 export type Chat = {
   readonly state: () => ChatState
   readonly subscribe: (listener: () => void) => () => void
-  /** The session that it is about, once it is open: what was sent before has waited for it. */
+  /** Sets the session once it is open: messages sent earlier have waited for it. */
   readonly attach: (session: AgentSession) => void
-  /** Asks the person about a call. */
+  /** Asks the user about a call. */
   readonly ask: (question: PermissionQuestion) => Promise<PermissionAnswer>
-  /** A message or a command. While a turn runs, only a command that leaves the conversation as it is. */
+  /** Sends a message or a command. While a turn runs, accepts only commands that do not change the conversation. */
   readonly send: (line: string) => Promise<void>
-  /** Stops the turn; with none running, asks once more and then ends. */
+  /** Stops the turn; if none is running, asks for confirmation and then exits. */
   readonly interrupt: () => void
-  /** The person goes on: a remark is no longer needed, and a first Ctrl-C is forgotten. */
+  /** The user continues: clears the remark and a first Ctrl-C. */
   readonly stay: () => void
-  /** A line was to be sent that must wait for the end of the turn. */
+  /** Reports that a line must wait for the end of the turn. */
   readonly wait: (line: string) => void
   readonly decide: (answer: Answer) => void
   readonly quit: () => void
-  /** Something that servers or the disk have to say. */
+  /** Shows a message from servers or the disk. */
   readonly notify: (message: string) => void
-  /** What was typed before, oldest first. */
+  /** Earlier input lines, oldest first. */
   readonly typed: () => readonly string[]
 }
 
@@ -89,7 +89,7 @@ export function createChat(options: {
   let lastRequest: object | undefined
   let unwatch = () => {}
   let attached: AgentSession | undefined
-  /** Of the turn that is going on, and of all before it. */
+  /** Figures of the running turn, and of all earlier ones. */
   let meter: AgentMeter | undefined
   let spentBefore = noFigures
   const spentNow = () => meter?.figures() ?? noFigures
@@ -106,7 +106,7 @@ export function createChat(options: {
     state = { ...state, ...next }
     for (const listener of listeners) listener()
   }
-  /** What of the turn is certain joins what has been said. */
+  /** Moves the settled part of the turn to the finished items. */
   const go = (turn: Turn) => {
     const { items, parts, isBegun } = settle(turn.parts, state.isVerbose)
     change({
@@ -114,14 +114,14 @@ export function createChat(options: {
       turn: { ...turn, parts, isBegun: turn.isBegun || isBegun },
     })
   }
-  /** While a turn runs, within it: what comes later stands below. */
+  /** While a turn runs, adds to the turn, so that later output follows it. */
   const say = (items: readonly Item[]) => {
     if (state.turn) go(items.reduce(withAside, state.turn))
     else change({ items: [...state.items, ...items] })
   }
   const tell = (lines: readonly Told[], kind: 'told' | 'notice' = 'told') =>
     say(lines.map((line) => itemOf(kind, line)))
-  /** Of servers: set apart from whatever else was said last. */
+  /** A message about servers, separated from other items. */
   let toldOfServers: readonly Item[] | undefined
   const tellOfServers = (kind: 'told' | 'notice', line: Told) => {
     const isApart = state.turn !== undefined || state.items !== toldOfServers
@@ -132,7 +132,7 @@ export function createChat(options: {
     change({ asking, turn: state.turn && timed(state.turn, asking !== undefined) }),
   )
 
-  /** The turn is over: what it came to is said once. */
+  /** Ends the turn and shows its outcome once. */
   const close = (turn: Turn, next: Partial<ChatState> = {}) => {
     const said = finalItems(turn.parts, state.isVerbose)
     const items = [...state.items, ...said, spentItem(turn, statusOf(spentNow()))]
@@ -141,7 +141,7 @@ export function createChat(options: {
     meter = undefined
   }
 
-  /** A turn, or whatever else can be stopped. */
+  /** Runs a turn, or another task that can be stopped. */
   async function working(work: (signal: AbortSignal) => AsyncIterable<AgentEvent>): Promise<void> {
     stop = new AbortController()
     change({ turn: newTurn(), remark: undefined })

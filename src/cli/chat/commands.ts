@@ -1,4 +1,4 @@
-// What a line that begins with a slash does. Each answers with lines; what changes the session is done through it.
+// Implements the slash commands. Each returns lines to show, and changes the session through its interface.
 import { preloadedIn } from '../../agent/index.ts'
 import { foldHistory, SEARCH_TOOL } from '../../core/index.ts'
 import { didYouMean } from '../command.ts'
@@ -15,16 +15,16 @@ export type Slash = {
   readonly run: (words: string, desk: CommandContext) => Promise<readonly Told[]> | readonly Told[]
 }
 
-/** What commands may look at and change. */
+/** What commands may read and change. */
 export type CommandContext = {
   readonly session: AgentSession
-  /** Where the agent works. */
+  /** The agent's working folder. */
   readonly directory: string
-  /** The request that was sent last. */
+  /** The last request sent. */
   readonly lastRequest: () => object | undefined
   readonly isVerbose: () => boolean
   readonly setVerbose: (isVerbose: boolean) => void
-  /** What is waited for, until that is over. */
+  /** Shows what is being waited for, until it is over. */
   readonly waiting: <Result>(text: string, work: () => Promise<Result>) => Promise<Result>
   readonly compact: () => Promise<void>
   readonly quit: () => void
@@ -65,12 +65,12 @@ export const slashes: readonly Slash[] = [
   { name: 'quit', about: 'end the session; it is kept', run: (_, desk) => quitLines(desk) },
 ]
 
-/** A slash and a word; a path is a message like any other. */
+/** A slash and a word; a path is an ordinary message. */
 export function isCommand(line: string): boolean {
   return /^\/[^\s/]*(\s|$)/.test(line)
 }
 
-/** Commands that a line begins like, and what they do if it is only one. */
+/** Commands that start with the given text, with a description if there is only one. */
 export function slashHint(text: string): string {
   if (!/^\/\S*$/.test(text)) return ''
   const found = slashes.filter(({ name }) => `/${name}`.startsWith(text))
@@ -98,7 +98,7 @@ function helpLines(): Told[] {
   ]
 }
 
-/** Deferred tools that the conversation has loaded, in this session or in the one it goes on from. */
+/** Deferred tools that the conversation has loaded, in this session or in the one it resumes. */
 function loadedIn({ agent, shelf }: AgentSession): string[] {
   const { deferredNames } = shelf.shelving()
   return [...foldHistory(agent.messages, SEARCH_TOOL).loaded].filter((name) => deferredNames.has(name))
@@ -133,7 +133,7 @@ function row(label: string, text: string, otherwise = 'none'): Told {
   return labelled(label, text || otherwise, 12)
 }
 
-/** Of the last request; where none was sent yet, of the one that would be. */
+/** Of the last request; before the first, of the one that would be sent. */
 async function windowLines({ session, lastRequest }: CommandContext): Promise<string[]> {
   const last = lastRequest()
   const request = last ?? (await nextRequest(session.agent))

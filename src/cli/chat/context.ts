@@ -1,4 +1,4 @@
-// What fills the context window, from a request: a row per part, and a bar. Deferred tools stand apart.
+// Shows what fills the context window of a request: a row per part, and a bar. Deferred tools are listed separately.
 import type { Agent } from '../../agent/index.ts'
 import { estimateTokens, type Shelf } from '../../core/index.ts'
 import { render } from '../../core/oracle/index.ts'
@@ -18,14 +18,14 @@ const LABELS = [
   { label: 'conversation', mark: '▒', kinds: ['user', 'assistant', 'thinking', 'removal'] },
 ] as const
 
-/** What would be sent now, prepared beside the conversation, which it leaves as it is. */
+/** Prepares the request that would be sent now, without changing the conversation. */
 export async function nextRequest({ shelf, model, messages }: Agent): Promise<object> {
   const beside = shelf.fork({ subAgent: false, state: shelf.state() })
   const { request } = await beside.prepare({ model, messages: [...messages] as never[] })
   return request
 }
 
-/** What the conversation takes of a request, with the tools that it loaded. */
+/** The conversation's share of a request, with the tools that it loaded. */
 export function conversationTokens(request: object): number {
   const counted: readonly string[] = LABELS.slice(2).flatMap(({ kinds }) => kinds)
   const texts = render(request)
@@ -34,7 +34,7 @@ export function conversationTokens(request: object): number {
   return estimateTokens(texts.join(''))
 }
 
-/** Estimates, by length. */
+/** Estimates by length. */
 export function contextReport(
   request: object,
   shelf: Shelf,

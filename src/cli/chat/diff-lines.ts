@@ -11,7 +11,7 @@ const LOOKS: { readonly [kind in DiffLine['kind']]: { readonly sign: string; rea
 }
 const LONGEST_LINE = 300
 
-/** At most so many lines, and a last one that says how many are left out. */
+/** At most this many lines, and a last one with the number of lines left out. */
 export function diffLines(change: FileChange, most: number): StyledLine[] {
   const lines = change.lines.slice(0, most)
   const left = change.lines.length - lines.length + change.left

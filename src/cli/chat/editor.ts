@@ -1,32 +1,32 @@
-// The line that a person types: pure, a key in, the next line out.
+// The input line as a pure state machine: takes a key, returns the next state.
 
 export type Line = {
   readonly text: string
   readonly cursor: number
-  /** What was typed before, oldest first, and where in it we are; its length is the new line. */
+  /** Earlier lines, oldest first, and the current position; the history's length means the new line. */
   readonly history: readonly string[]
   readonly at: number
-  /** The new line, while an older one is looked at. */
+  /** The new line, while an older one is shown. */
   readonly draft: string
-  /** Between the marks that a terminal puts around what is pasted. */
+  /** Between the markers that a terminal puts around pasted text. */
   readonly isPasting: boolean
 }
 
-/** A key as Ink tells it. */
+/** A key as Ink reports it. */
 export type Key = { readonly [name: string]: unknown }
 
-/** A key and what it writes. */
+/** A key and the text it produces. */
 export type Press = { readonly input: string; readonly key: Key }
 
 const emptyLine: Line = { text: '', cursor: 0, history: [], at: 0, draft: '', isPasting: false }
 
-/** Terminals mark what is pasted once they were asked to. */
+/** Terminals mark pasted text once bracketed paste is enabled. */
 export const ASK_FOR_MARKS = '\u001b[?2004h'
 export const NO_MORE_MARKS = '\u001b[?2004l'
 const PASTE_BEGINS = '[200~'
 const PASTE_ENDS = '[201~'
 
-/** Several keys come as one where a person types fast or the machine is busy. Lines in a row are a paste. */
+/** Several keys may arrive as one when the user types fast or the machine is busy. Several lines are a paste. */
 export function pressesIn(input: string, key: Key, { isPasting }: Line): readonly Press[] {
   const isPaste = isPasting || /[^\r\n][\r\n]+[^\r\n]/.test(input)
   if (isPaste || key.ctrl || key.meta || key.return) return [{ input, key }]
@@ -36,7 +36,7 @@ export function pressesIn(input: string, key: Key, { isPasting }: Line): readonl
 }
 
 function pressOf(part: string): Press {
-  // Before the terminal is ours it turns one into the other.
+  // Until we control the terminal, it translates one into the other.
   if (part === '\r' || part === '\n') return { input: '', key: { return: true } }
   if (part === '\u007f' || part === '\b') return { input: '', key: { backspace: true } }
   const code = part.charCodeAt(0)
@@ -64,28 +64,28 @@ export function typed(line: Line, { input, key }: Press): Line {
   return insert(line, input)
 }
 
-/** The line is sent: it joins the history. */
+/** Sends the line and adds it to the history. */
 export function sent({ text, history }: Line): Line {
   const next = text.trim() === '' || history.at(-1) === text ? history : [...history, text]
   return lineAfter(next)
 }
 
-/** A line with what was typed before it. */
+/** A new line with its history. */
 export function lineAfter(history: readonly string[]): Line {
   return { ...emptyLine, history, at: history.length }
 }
 
-/** Nothing is typed any more. */
+/** Clears the line. */
 export function cleared({ history }: Line): Line {
   return lineAfter(history)
 }
 
-/** The character under the cursor, which may be more than one unit long. */
+/** The character under the cursor, which may take several code units. */
 export function underCursor({ text, cursor }: Line): string {
   return firstOf(text.slice(cursor))
 }
 
-/** Lines end as they do in files; other control characters have no place in a message. */
+/** Normalises line endings; other control characters are removed. */
 function insert(line: Line, input: string): Line {
   const { text, cursor } = line
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is left out
@@ -119,12 +119,12 @@ function lastOf(text: string): string {
   return last
 }
 
-/** With the space behind it. Looked for from the end: a line may be long. */
+/** Including the space after it. Searched from the end: a line may be long. */
 function lastWordOf(text: string): string {
   let begin = text.trimEnd().length
   while (begin > 0 && /\S/.test(text[begin - 1] ?? '')) begin--
   return text.slice(begin)
 }
 
-/** No character is longer; to look no further back keeps long lines quick. */
+/** No character is longer; looking no further back keeps long lines fast. */
 const LONGEST = 64

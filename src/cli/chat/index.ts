@@ -1,3 +1,3 @@
-// The door of cli/chat: what other folders use of it.
+// Public API of cli/chat for other folders.
 export { createChat, STARTING } from './chat.ts'
 export { openTypedLines } from './typed-lines.ts'

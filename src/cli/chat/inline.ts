@@ -1,4 +1,4 @@
-// Markdown within a line: emphasis, code and links as spans. What is not surely a mark stays as it was written.
+// Parses inline Markdown: emphasis, code and links as spans. Ambiguous marks stay as they were written.
 import type { Looks, Span } from './styled.ts'
 
 type Found = { readonly spans: readonly Span[]; readonly end: number }
@@ -6,17 +6,17 @@ type Found = { readonly spans: readonly Span[]; readonly end: number }
 type Reading = {
   readonly text: string
   readonly looks: Looks
-  /** More is coming: what was begun is taken to be ended there. */
+  /** More text is coming: open marks count as closed at the end. */
   readonly isOpen: boolean
   readonly depth: number
-  /** Marks that nothing closes any more: looked for once. */
+  /** Marks without a closing counterpart: searched only once. */
   readonly unclosed: Set<string>
 }
 
-/** Marks within marks; nobody writes more. */
+/** Maximum nesting of marks. */
 const DEEPEST = 4
 
-/** A line of characters that is looked for marks; a longer one is no prose. */
+/** Characters of a line that is parsed; a longer one is no prose. */
 const LONGEST = 10_000
 
 export function spansOf(text: string, looks: Looks = {}, isOpen = false): Span[] {
@@ -52,14 +52,14 @@ function next(text: string, from: number): number {
   return SPECIAL.exec(text)?.index ?? text.length
 }
 
-/** The same character as often as it stands there. */
+/** A run of the same character. */
 function runAt(text: string, at: number): string {
   let end = at + 1
   while (text[end] === text[at]) end++
   return text.slice(at, end)
 }
 
-/** Only before what would be a mark: a backslash means other things elsewhere. */
+/** Only before a mark: elsewhere a backslash has other meanings. */
 function escapeAt({ text, looks }: Reading, at: number): Found | undefined {
   const escaped = text[at + 1] ?? ''
   return text[at] === '\\' && /[*_`~#|]/.test(escaped)
@@ -91,7 +91,7 @@ function closingRun(text: string, mark: string, from: number): number {
 
 const LINK = /\[([^[\]]+)\]\(([^()\s]+(?:\([^()\s]*\)[^()\s]*)*(?:\s+"[^"]*")?)\)/y
 
-/** As its text, with the address behind it. */
+/** The link's text, followed by its URL. */
 function linkAt(reading: Reading, at: number): Found | undefined {
   const { text, looks, depth } = reading
   if (text[at] !== '[' || text[at - 1] === '!') return undefined
@@ -135,7 +135,7 @@ function emphasisAt(reading: Reading, at: number): Found | undefined {
   return { spans, end: end < 0 ? text.length : end + mark.length }
 }
 
-/** Never in the middle of a word, a product or a path: snake_case, 2*3*4 and src/*.ts stay as they are. */
+/** Never inside a word, a product or a path: snake_case, 2*3*4 and src/*.ts stay as they are. */
 function opens(text: string, at: number, begin: number): boolean {
   const before = text[at - 1] ?? ' '
   const after = text[begin] ?? ' '

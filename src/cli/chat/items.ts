@@ -1,4 +1,4 @@
-// What stands in a chat, as lines with looks: each kind has its own.
+// Renders chat items as styled lines.
 import { columnsOf, harmless } from '../../terminal/index.ts'
 import { markdownLines } from './markdown.ts'
 import { type Looks, lastLines, type StyledLine } from './styled.ts'
@@ -6,15 +6,15 @@ import { type Looks, lastLines, type StyledLine } from './styled.ts'
 export type Item = {
   readonly kind: Kind
   readonly text: string
-  /** Stands before it; what goes on below is indented by it. */
+  /** Prefix of the first row; the rows below are indented by its width. */
   readonly lead?: string
-  /** An empty row goes before it. */
+  /** An empty row precedes it. */
   readonly isApart?: boolean
-  /** It goes on within a code block that this line opened. */
+  /** It continues a code block that this line opened. */
   readonly fence?: string
   /** More of it is coming. */
   readonly isOpen?: boolean
-  /** Lines with looks of their own, below it. */
+  /** Styled lines below it. */
   readonly more?: readonly StyledLine[]
 }
 
@@ -45,11 +45,11 @@ const LOOKS: { readonly [kind in Kind]: Looks & { readonly indent?: number } } =
 
 export type Paper = {
   readonly columns: number
-  /** It takes no looks: Markdown is shown as it was written. */
+  /** Without styles: Markdown is shown as it was written. */
   readonly isPlain: boolean
 }
 
-/** The end of it all, as much as there are rows for. */
+/** The end of all items, as many rows as fit. */
 export function lastLinesOf(items: readonly Item[], rows: number, paper: Paper): StyledLine[] {
   const lines: StyledLine[] = []
   for (const item of items.toReversed()) {
@@ -76,10 +76,10 @@ export function linesOf(item: Item, { columns, isPlain }: Paper): StyledLine[] {
   return [...lines, ...(item.more ?? []).map((line) => ({ ...line, indent: indent + 2 }))]
 }
 
-/** Characters of one item that are drawn, more than a reply has: what is endless would stop the screen. */
+/** Characters of one item that are drawn, more than any reply has: endless text would block the screen. */
 const MOST = 50_000
 
-/** Of what is still growing the end is in sight. */
+/** Of an item that is still growing, the end is visible. */
 function shortened(text: string, isOpen = false): string {
   const left = text.length - MOST
   if (left <= 0) return text

@@ -1,11 +1,11 @@
-// Markdown as lines with looks, for what a model says. A line stays a line, and nothing that means something is left out.
+// Renders a model's Markdown as styled lines. Keeps line breaks, and drops no meaningful text.
 import { columnsOf } from '../../terminal/index.ts'
 import { spansOf } from './inline.ts'
 import { EDGE, type Span, type StyledLine, textOf } from './styled.ts'
 
 type Block = { readonly lines: readonly StyledLine[]; readonly end: number }
 
-/** `isOpen`: more is coming, so that what was begun in the last line is taken to be ended there. */
+/** `isOpen`: more text is coming, so open marks in the last line count as closed at the end. */
 export function markdownLines(text: string, columns: number, isOpen = false): StyledLine[] {
   const source = (isOpen ? withoutLastMarks(text) : text).split('\n')
   const lines: StyledLine[] = []
@@ -17,7 +17,7 @@ export function markdownLines(text: string, columns: number, isOpen = false): St
   return lines
 }
 
-/** Marks at the very end cannot be told from the beginning of longer ones yet. */
+/** Marks at the very end may be the start of longer ones. */
 function withoutLastMarks(text: string): string {
   let end = text.length
   while (end > 0 && '*_`~'.includes(text[end - 1] ?? '')) end--
@@ -28,7 +28,7 @@ type Fence = {
   readonly margin: string
   readonly mark: string
   readonly about: string
-  /** Where it is closed, or the source ends. */
+  /** Index where it is closed, or where the source ends. */
   readonly end: number
 }
 
@@ -40,7 +40,7 @@ function fenceAt(source: readonly string[], at: number): Fence | undefined {
   return { margin, mark, about, end: closing < 0 ? source.length : closing }
 }
 
-/** Kept as it is, up to its closing fence or the end. */
+/** Kept unchanged, up to its closing fence or the end. */
 function codeBlock(source: readonly string[], at: number): Block | undefined {
   const fence = fenceAt(source, at)
   if (!fence) return undefined
@@ -76,7 +76,7 @@ function plainLineOf(line: string, isOpen: boolean): StyledLine {
 
 const RULE = /^ {0,3}([-*_])(?: *\1){2,} *$/
 
-/** How many of the first lines look the same whatever comes behind the last; `fence` opens the code again that is cut there. */
+/** How many of the first lines render the same whatever follows; `fence` reopens a code block that is cut there. */
 export function closedLines(source: readonly string[]): { readonly count: number; readonly fence?: string } {
   const unsure = source.length - 1
   const most = source.findLastIndex((line) => line.trim() !== '')
@@ -84,7 +84,7 @@ export function closedLines(source: readonly string[]): { readonly count: number
   while (at < most) {
     const fence = fenceAt(source, at)
     if (fence) {
-      // Both pieces hold some code: fences with nothing between them would be shown as they are.
+      // Both pieces contain some code: fences with nothing between them would be shown literally.
       const cut = most - 1
       const isCut = fence.end >= most
       if (isCut) return cut < at + 2 ? { count: at } : { count: cut, fence: fence.margin + fence.mark }
@@ -102,7 +102,7 @@ export function closedLines(source: readonly string[]): { readonly count: number
 
 const isRow = (line: string | undefined) => line?.includes('|') === true
 
-/** The first line behind a table; undefined where none begins. */
+/** The first line after a table; undefined if none starts here. */
 function tableEnd(source: readonly string[], at: number): number | undefined {
   if (!isRow(source[at]) || !isRow(source[at + 1])) return undefined
   if (!cellsOf(source[at + 1] ?? '').every((cell) => RULES.test(cell))) return undefined
@@ -112,7 +112,7 @@ function tableEnd(source: readonly string[], at: number): number | undefined {
 
 const RULES = /^:?-+:?$/
 
-/** One that is too wide, or may get another row, stays as it was written. */
+/** A table that is too wide, or may get another row, stays as it was written. */
 function table(source: readonly string[], at: number, columns: number, isOpen: boolean): Block | undefined {
   const end = tableEnd(source, at)
   if (end === undefined) return undefined

@@ -1,4 +1,4 @@
-// What a conversation consists of, part by part, and how a person sees it: calls summed up, searches hidden (P).
+// The parts of a conversation, and how they are shown: calls summarised, searches hidden (P).
 import type { FileChange } from '../../agent/index.ts'
 import { kinds } from '../../agent/tools/index.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
@@ -10,26 +10,26 @@ import type { Item } from './items.ts'
 
 export type Part = Speech | Call | Aside
 
-/** What the model says or thinks. */
+/** Text or thinking of the model. */
 export type Speech = {
   readonly kind: 'said' | 'thought'
   readonly text: string
-  /** It goes on within a code block that this line opened. */
+  /** It continues a code block that this line opened. */
   readonly fence?: string
-  /** Its reply is still coming. */
+  /** Its reply is still streaming. */
   readonly isOpen: boolean
 }
 
 export type Call = {
   readonly kind: 'call'
-  /** As it stands in the reply. */
+  /** The call as in the reply. */
   readonly block: Message
   readonly result: Message | undefined
-  /** No result is waited for. */
+  /** No result is expected. */
   readonly isOver: boolean
-  /** What the call's own agent called. */
+  /** Calls of the call's own sub-agent. */
   readonly inside: readonly InnerCall[]
-  /** What it did to a file. */
+  /** Its change to a file. */
   readonly change?: FileChange
   /** Files outside of the working folder that it read or changed. */
   readonly outside?: readonly string[]
@@ -37,10 +37,10 @@ export type Call = {
 
 export type InnerCall = { readonly call: ToolUse; readonly result: Message | undefined }
 
-/** Something that is not of the model. */
+/** A message that is not from the model. */
 export type Aside = { readonly kind: 'aside'; readonly item: Item }
 
-/** Calls of the collapsible kinds that stand in a row become one item; what is not shown parts no row. */
+/** Consecutive calls of the collapsible kinds become one item; hidden parts do not interrupt them. */
 export function itemsOf(parts: readonly Part[], isVerbose: boolean): Item[] {
   const items: Item[] = []
   let row: Call[] = []
@@ -64,7 +64,7 @@ export function isSeen(part: Part, isVerbose: boolean): boolean {
   return part.kind === 'thought' ? isVerbose && part.text.trim() !== '' : true
 }
 
-/** Searches are, too, though nothing is seen of them (P1). */
+/** So are searches, though they are not shown (P1). */
 export function isInRow(part: Part, isVerbose: boolean): part is Call {
   if (part.kind !== 'call' || isVerbose || part.outside) return false
   return shownOf([part])?.type !== 'call'
@@ -107,7 +107,7 @@ function callItem(call: Call, isVerbose: boolean): Item {
   }
 }
 
-/** Lines of a change that a chat shows. */
+/** Lines of a file change that a chat shows. */
 const MOST_CHANGED = 30
 const MOST_VERBOSE = 400
 
@@ -119,7 +119,7 @@ function hasFailed({ result }: { readonly result: Message | undefined }): boolea
   return result?.is_error === true
 }
 
-/** Replies and results of a conversation that is over. */
+/** Replies and results of a finished conversation. */
 export function partsOf(messages: readonly Message[]): Part[] {
   const blocks = messages.flatMap(blocksOf)
   const results = new Map(

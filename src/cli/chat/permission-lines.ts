@@ -1,4 +1,4 @@
-// `/permissions`: shows the rules of this session, and changes them.
+// `/permissions`: shows and changes the rules of this session.
 import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/index.ts'
 import { parseRule } from '../../agent/permissions/index.ts'
 import type { AgentSession } from '../session.ts'

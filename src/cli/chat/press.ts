@@ -1,9 +1,9 @@
-// What a key does in a chat: it changes the line, answers a question, sends, stops or ends.
+// Handles a key in a chat: edits the line, answers a question, sends, stops or exits.
 import type { Chat } from './chat.ts'
 import { isCommand } from './commands.ts'
 import { cleared, type Line, type Press, sent, typed } from './editor.ts'
 
-/** The line after the key. A question that is not ready takes no answer. */
+/** Returns the line after the key. A question that is not ready accepts no answer. */
 export function pressed(chat: Chat, line: Line, press: Press, isReady: boolean): Line {
   const { input, key } = press
   const { asking, turn } = chat.state()
@@ -26,12 +26,12 @@ export function pressed(chat: Chat, line: Line, press: Press, isReady: boolean):
   return sent(line)
 }
 
-/** Messages do, and two commands; the others are answered while a turn runs. */
+/** Messages and two commands wait for the turn; other commands run at once. */
 function changesConversation(text: string): boolean {
   return !isCommand(text) || /^\/(compact(\s|$)|model\s+\S)/.test(text)
 }
 
-/** Ctrl-C stops what runs; with nothing running it clears the line, and then ends. */
+/** Ctrl-C stops what is running; otherwise it clears the line, and then exits. */
 function interrupted(chat: Chat, line: Line): Line {
   const isBusy = chat.state().turn !== undefined
   if (isBusy || line.text === '') chat.interrupt()

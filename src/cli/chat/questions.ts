@@ -1,4 +1,4 @@
-// Asks the person about calls one by one, in the order in which they come; an answer may hold for longer.
+// Asks the user about calls one at a time, in order of arrival; an answer may apply to later calls, too.
 import type { PermissionAnswer, PermissionQuestion } from '../../agent/index.ts'
 import type { ToolUse } from '../../core/index.ts'
 import { visible } from '../../terminal/index.ts'
@@ -7,9 +7,9 @@ import { type StyledLine, textOf } from './styled.ts'
 
 export type Question = {
   readonly name: string
-  /** What it would do: its input, or the change of a file. */
+  /** What the call would do: its input, or the change of a file. */
   readonly detail: readonly StyledLine[]
-  /** Rules that an answer for longer would add; none where it can only be allowed once. */
+  /** Rules that a lasting answer would add; empty if the call can only be allowed once. */
   readonly suggested: readonly string[]
   /** The task of the sub-agent that asks. */
   readonly task: string | undefined
@@ -30,7 +30,7 @@ type Asked = {
   readonly answer: (answer: PermissionAnswer) => void
 }
 
-/** Calls `show` with the question to answer now, and with undefined where there is none. */
+/** Calls `show` with the question to answer now, or with undefined if there is none. */
 export function createQuestions(show: (question: Question | undefined) => void): Questions {
   let open: Asked[] = []
   const showFirst = () => {
@@ -62,7 +62,7 @@ export function createQuestions(show: (question: Question | undefined) => void):
       const isLasting = answer !== 'once' && answer !== 'no'
       if (isLasting && first.shown.suggested.length === 0) return
       settle((one) => one === first, answer)
-      // The rules that this adds may answer others.
+      // The added rules may answer other questions.
       if (isLasting) setImmediate(() => settle(({ question }) => question.isAllowed(), 'once'))
     },
   }
@@ -105,7 +105,7 @@ function line(text: string, color?: string): StyledLine {
   return { spans: [color === undefined ? { text } : { text, color }] }
 }
 
-/** How many characters a question has that are not among these lines. */
+/** How many characters of a question are not in these lines. */
 export function hiddenIn({ detail }: Question, shown: readonly StyledLine[]): number {
   const length = (lines: readonly StyledLine[]) => lines.reduce((sum, one) => sum + textOf(one).length + 1, 0)
   return length(detail) - length(shown)

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic */
-// Lines with looks, drawn: those that stand alike below each other as one.
+// Draws styled lines with Ink; consecutive lines of the same layout are drawn as one.
 import { Box, Text } from 'ink'
 import { colour } from '../../terminal/index.ts'
 import { brokenSpans, EDGE, type Span, type StyledLine } from './styled.ts'
@@ -16,7 +16,7 @@ export function Lines({ lines, columns }: LinesProps) {
   )
 }
 
-/** A line with a lead stands alone, because its rows are indented by it. */
+/** A line with a prefix is drawn alone, because its rows are indented by it. */
 function groupsOf(lines: readonly StyledLine[]): StyledLine[][] {
   const groups: StyledLine[][] = []
   for (const line of lines) {
@@ -61,7 +61,7 @@ const edge = {
   paddingLeft: EDGE - 1,
 } as const
 
-/** An empty row is still a row. */
+/** An empty row still takes a row. */
 function Row({ spans, isFirst }: { readonly spans: readonly Span[]; readonly isFirst: boolean }) {
   const isEmpty = spans.every(({ text }) => text === '')
   return (

@@ -1,4 +1,4 @@
-// What a chat tells of its servers, and of the session it goes on from.
+// Reports the state of the servers in a chat, and the session that it resumes.
 import type { Message } from '../../core/index.ts'
 import type { McpHost, ServerStatus } from '../../mcp/index.ts'
 import { wordsOf } from '../sessions.ts'
@@ -7,16 +7,18 @@ import { itemsOf, partsOf } from './parts.ts'
 import { labelled, type Told } from './told.ts'
 
 export type Teller = {
-  /** How they are now, in a few words. */
+  /** Their current state in a few words. */
   readonly show: (text: string) => void
   readonly tell: (line: Told) => void
   readonly warn: (text: string) => void
 }
 
-/** Milliseconds until the servers are told of even though some are still starting. */
+/** Milliseconds until the servers are reported even though some are still starting. */
 const PATIENCE = 20_000
 
-/** Tells how the servers are once all have answered, of each that fails when it does, and of each that goes or comes back. */
+/**
+ * Reports the servers once all have settled, each failure when it happens, and each server that disconnects or returns.
+ */
 export function watchServers(host: McpHost, { show, tell, warn }: Teller): () => void {
   const known = new Map<string, string>()
   const reasons = new Map<string, string>()
@@ -37,7 +39,7 @@ export function watchServers(host: McpHost, { show, tell, warn }: Teller): () =>
       if (isBack || isTold) tell(`${name} is ${isBack ? 'back' : 'there'}`)
     }
   }
-  /** Each attempt may fail for the same reason again, which is told once. */
+  /** Each attempt may fail for the same reason, which is reported once. */
   const gone = ({ name, reason = '' }: ServerStatus, wasThere: boolean) => {
     if (reasons.get(name) === reason) return
     reasons.set(name, reason)
@@ -72,7 +74,7 @@ function inShort(statuses: readonly ServerStatus[]): string {
   return told.length === 0 ? '' : `servers: ${told.join(', ')}`
 }
 
-/** The last exchange of a session that is gone on with. */
+/** The last exchange of a resumed session. */
 export function resumedItems(messages: readonly Message[]): Item[] {
   if (messages.length === 0) return []
   const at = messages.findLastIndex((message) => wordsOf(message) !== '')

@@ -1,4 +1,4 @@
-// `/sessions`: the conversations of this folder, and how to go on with each.
+// `/sessions`: lists the conversations of this folder, and how to resume each.
 import { resolve } from 'node:path'
 import { resumeOptions, sessionFiles } from '../session-files.ts'
 import { listSessions, localTime, type SessionEntry } from '../sessions.ts'

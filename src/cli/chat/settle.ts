@@ -1,4 +1,4 @@
-// What of a turn will not change any more: it can scroll away while the rest goes on.
+// Finds the part of a turn that will not change any more and can scroll away.
 
 import { harmless } from '../../terminal/index.ts'
 import type { Item } from './items.ts'
@@ -7,9 +7,9 @@ import { isInRow, isSeen, itemsOf, type Part, type Speech } from './parts.ts'
 
 export type Settled = {
   readonly items: readonly Item[]
-  /** What may change. */
+  /** The parts that may still change. */
   readonly parts: readonly Part[]
-  /** Some of the reply that is still coming is among the items. */
+  /** Part of the streaming reply is already among the items. */
   readonly isBegun: boolean
 }
 
@@ -24,12 +24,12 @@ export function settle(parts: readonly Part[], isVerbose: boolean): Settled {
   return { items: [...items, cut.item], parts: [cut.rest, ...others], isBegun: true }
 }
 
-/** As nothing more comes. */
+/** Everything is final: nothing more comes. */
 export function finalItems(parts: readonly Part[], isVerbose: boolean): Item[] {
   return itemsOf(parts, isVerbose).map((item) => ({ ...item, isOpen: false }))
 }
 
-/** How many from the first on: up to a place that parts no row that may still grow. */
+/** How many parts from the first on are final, without splitting a group that may still grow. */
 function certainParts(parts: readonly Part[], isVerbose: boolean): number {
   const open = parts.findIndex((part, index) => !isCertain(part, parts.slice(index + 1)))
   const most = open < 0 ? parts.length : open
@@ -43,7 +43,7 @@ function certainParts(parts: readonly Part[], isVerbose: boolean): number {
   return 0
 }
 
-/** Of a reply that is still coming, only the speech that came last grows. */
+/** Of a streaming reply, only the latest text grows. */
 function isCertain(part: Part, later: readonly Part[]): boolean {
   if (part.kind === 'call') return part.isOver
   return !isSpeech(part) || !part.isOpen || later.some(isSpeech)

@@ -1,4 +1,4 @@
-// What a chat says of itself: the model, how full its context window is, and what tool search saved.
+// The status line of a chat: the model, how full its context window is, and what tool search saved.
 
 import type { Figures } from '../../core/figures/index.ts'
 import { dollars } from '../../core/figures/index.ts'
@@ -7,7 +7,7 @@ import { columnsOf } from '../../terminal/index.ts'
 
 export type Status = {
   readonly model: string
-  /** Tokens that the last request and its reply took; 0 where that is not known. */
+  /** Tokens of the last request and its reply; 0 if unknown. */
   readonly usedTokens: number
   readonly windowTokens: number
   /** Of the whole session. */
@@ -26,7 +26,7 @@ export function statusParts({ model, usedTokens, windowTokens, figures }: Status
   ]
 }
 
-/** What was saved, and what that took; nothing where the model was not asked. */
+/** What was saved, and the extra round trips; empty if the model was not asked. */
 export function savedParts(figures: Figures): string[] {
   const { rounds, tokensSaved, dollarsSaved, extraRoundTrips, isEstimated } = figures
   if (rounds === 0) return []
@@ -43,7 +43,7 @@ export function savedParts(figures: Figures): string[] {
   ]
 }
 
-/** As many parts as fit beside each other, in shorter words where the whole does not fit; the model always. */
+/** As many parts as fit side by side, in shorter forms if necessary; always the model. */
 export function statusLine(status: Status, columns: number): string {
   const lines = [statusParts(status), briefParts(status, 'context '), briefParts(status, '')]
   const isWhole = (parts: readonly string[]) => columnsOf(parts.slice(0, ESSENTIAL).join(GAP)) <= columns
@@ -58,7 +58,7 @@ export function statusLine(status: Status, columns: number): string {
 }
 
 const GAP = ' · '
-/** Model, context and what was saved. */
+/** Model, context and savings. */
 const ESSENTIAL = 3
 
 function briefParts({ model, usedTokens, windowTokens, figures }: Status, label: string): string[] {

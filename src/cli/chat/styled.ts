@@ -1,4 +1,4 @@
-// Lines with looks: what a screen draws, how many rows that takes, and as much of its end as fits.
+// Styled lines: what a screen draws, how many rows they take, and the part of their end that fits.
 import { beginningOf, columnsOf, endOf, rowsOf, usable, widthOf } from '../../terminal/index.ts'
 
 export type Looks = {
@@ -14,16 +14,16 @@ export type Span = Looks & { readonly text: string }
 
 export type StyledLine = {
   readonly spans: readonly Span[]
-  /** Stands before the first row, and leaves the rows below it indented. */
+  /** Prefix of the first row; the rows below it are indented. */
   readonly lead?: string
   /** A line along the left side of every row. */
   readonly hasEdge?: boolean
   readonly indent?: number
-  /** An empty row goes before it. */
+  /** An empty row precedes it. */
   readonly isApart?: boolean
 }
 
-/** Columns that an edge takes, with the space behind it. */
+/** Columns that an edge takes, with the space after it. */
 export const EDGE = 2
 
 export function textOf({ spans }: StyledLine): string {
@@ -34,7 +34,7 @@ export function rowsOfLine(line: StyledLine, columns: number): number {
   return rowsOf(textOf(line), room(line, columns)) + (line.isApart ? 1 : 0)
 }
 
-/** Broken between words, so that no row begins with a space; a word that is too long is left to the terminal, and code too. */
+/** Wrapped between words, so that no row starts with a space; the terminal wraps code and words that are too long. */
 export function brokenSpans(line: StyledLine, columns: number): readonly Span[] {
   if (line.hasEdge) return line.spans
   const gaps = gapsToBreak(textOf(line), room(line, columns))
@@ -46,7 +46,7 @@ export function brokenSpans(line: StyledLine, columns: number): readonly Span[] 
   })
 }
 
-/** Places of spaces, with what stands there instead. */
+/** Positions of spaces, with their replacements. */
 function gapsToBreak(text: string, columns: number): ReadonlyMap<number, string> {
   const gaps = new Map<number, string>()
   let used = 0
@@ -59,7 +59,7 @@ function gapsToBreak(text: string, columns: number): ReadonlyMap<number, string>
   return gaps
 }
 
-/** The last lines, as many as there are rows for; the first of them may be cut. */
+/** The last lines that fit in these rows; the first of them may be cut. */
 export function lastLines(lines: readonly StyledLine[], rows: number, columns: number): StyledLine[] {
   const kept: StyledLine[] = []
   let left = rows
@@ -72,7 +72,7 @@ export function lastLines(lines: readonly StyledLine[], rows: number, columns: n
   return kept
 }
 
-/** The first lines, as many as there are rows for; the last of them may be cut. */
+/** The first lines that fit in these rows; the last of them may be cut. */
 export function firstLines(lines: readonly StyledLine[], rows: number, columns: number): StyledLine[] {
   const kept: StyledLine[] = []
   let left = rows

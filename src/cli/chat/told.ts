@@ -1,4 +1,4 @@
-// What a command answers: lines, some of them with a label, under which nothing else comes to stand.
+// The output of a slash command: lines, some with a label, aligned in columns.
 import type { Item } from './items.ts'
 
 export type Told = string | { readonly lead: string; readonly text: string }
@@ -13,7 +13,7 @@ export function labelled(label: string, text: string, width: number): Told {
 
 const WIDEST = 40
 
-/** Names and what is said of them, in two columns; a long name has a line of its own. */
+/** Names and descriptions in two columns; a long name gets a line of its own. */
 export function listed(entries: readonly (readonly [name: string, text: string])[]): Told[] {
   const short = entries.map(([name]) => name.length).filter((length) => length <= WIDEST)
   const width = Math.max(3, ...short) + 1

@@ -1,4 +1,4 @@
-// One turn as it goes on: what was said and called, in order, and what happens now.
+// The state of a running turn: text and calls in order, and what happens now.
 import type { AgentEvent, TokenUsage } from '../../agent/index.ts'
 import { addUsage, noUsage } from '../../agent/index.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
@@ -10,19 +10,19 @@ import { isSpeech } from './settle.ts'
 import { type Status, statusParts } from './status.ts'
 
 export type Turn = {
-  /** What may still change, and what stands behind that. */
+  /** Parts that may still change, and what follows them. */
   readonly parts: readonly Part[]
-  /** Some of the reply that is coming has been shown for good. */
+  /** Part of the streaming reply is already final on screen. */
   readonly isBegun: boolean
   readonly running: readonly ToolUse[]
   /** Notices since the model or a tool last answered. */
   readonly notices: readonly string[]
-  /** When the model is asked again, after a failure. */
+  /** When the model is asked again after a failure. */
   readonly again: { readonly at: number; readonly attempt: number; readonly attempts: number } | undefined
   readonly usage: TokenUsage
-  /** Moved on by the time that questions took. */
+  /** Start time, moved forward by the time that questions took. */
   readonly began: number
-  /** Since when a question stands. */
+  /** Since when a question is open. */
   readonly askedAt: number | undefined
 }
 
@@ -75,7 +75,7 @@ export function follow(turn: Turn, event: AgentEvent): Turn {
   }
 }
 
-/** To what was said last, even where something else stands behind it by now. */
+/** Appends to the latest text, even if something else follows it by now. */
 function spoken(turn: Turn, kind: 'said' | 'thought', text: string): Turn {
   const at = turn.parts.findLastIndex((part) => isSpeech(part) && part.isOpen)
   const last = turn.parts[at]
@@ -85,7 +85,7 @@ function spoken(turn: Turn, kind: 'said' | 'thought', text: string): Turn {
   return { ...turn, parts: turn.parts.with(at, { ...last, text: whole }) }
 }
 
-/** What a reply that broke off had said is void, as far as it can still be taken back. */
+/** Discards the text of an interrupted reply, as far as it is not final on screen. */
 function unspoken(turn: Turn): Turn {
   return { ...turn, parts: withoutSpeech(turn.parts), isBegun: false }
 }
@@ -94,7 +94,7 @@ function withoutSpeech(parts: readonly Part[]): Part[] {
   return parts.filter((part) => !isSpeech(part) || !part.isOpen)
 }
 
-/** What was said has been heard; only where calls stand in between is it put in order anew. */
+/** The text was already shown; it is reordered only if calls are in between. */
 function replied(turn: Turn, content: readonly Message[], usage: TokenUsage): Turn {
   const heard = turn.parts.map((part) => (isSpeech(part) ? { ...part, isOpen: false } : part))
   const isMixed = content.findLastIndex(({ type }) => type === 'text') > content.findIndex(isCall)
@@ -106,12 +106,12 @@ function replied(turn: Turn, content: readonly Message[], usage: TokenUsage): Tu
   return { ...turn, parts, isBegun: false, notices: [], usage: addUsage(turn.usage, usage) }
 }
 
-/** The API answers calls of its own within the reply. */
+/** The API answers its own (server-side) calls within the reply. */
 function waiting(part: Part): Part {
   return part.kind === 'call' ? { ...part, isOver: part.block.type !== 'tool_use' } : part
 }
 
-/** When the model is asked again, a call that has no result gets none. */
+/** When the model is asked again, calls without a result will not get one. */
 function ended(part: Part): Part {
   return part.kind === 'call' ? { ...part, isOver: true } : part
 }
@@ -149,7 +149,7 @@ function noticed(turn: Turn, text: string | undefined): Turn {
   return text === undefined ? turn : withAside(turn, { kind: 'notice', text })
 }
 
-/** Behind what is in sight; a notice that stands there already is not said again. */
+/** After what is visible; does not repeat a notice that is already there. */
 export function withAside(turn: Turn, item: Item): Turn {
   const { notices } = turn
   const isNotice = item.kind === 'notice'
@@ -158,14 +158,14 @@ export function withAside(turn: Turn, item: Item): Turn {
   return { ...turn, parts, notices: isNotice ? [...notices, item.text] : notices }
 }
 
-/** The clock stands still while a person is asked. */
+/** The clock stops while the user is asked. */
 export function timed(turn: Turn, isAsking: boolean): Turn {
   const { began, askedAt } = turn
   if (isAsking) return { ...turn, askedAt: askedAt ?? Date.now() }
   return askedAt === undefined ? turn : { ...turn, began: began + Date.now() - askedAt, askedAt: undefined }
 }
 
-/** Milliseconds that it took so far. */
+/** Milliseconds so far. */
 export function spentBy({ began, askedAt }: Turn): number {
   return (askedAt ?? Date.now()) - began
 }
@@ -174,7 +174,7 @@ function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
-/** What it took, once it is over; `status` has the figures of this turn alone. */
+/** The summary of a finished turn; `status` has the figures of this turn alone. */
 export function spentItem(turn: Turn, status: Status | undefined): Item {
   const { usage } = turn
   const count = (tokens: number) => tokens.toLocaleString('en-US')
@@ -188,7 +188,7 @@ export function spentItem(turn: Turn, status: Status | undefined): Item {
 
 const LONGEST_NAMES = 70
 
-/** What goes on now, in a few words; a search for tools is nobody's business. */
+/** What happens now, in a few words; tool searches are not shown. */
 export function runningText({ running, again, parts }: Turn): string {
   if (again) {
     const seconds = Math.max(0, Math.ceil((again.at - Date.now()) / 1000))

@@ -1,18 +1,18 @@
-// What was typed in earlier chats of a folder, for the arrow keys: a JSON string a line, beside the sessions.
+// Stores the input history of a folder's chats for the arrow keys: one JSON string per line, next to the sessions.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export type TypedLines = {
   /** Oldest first. */
   readonly read: () => readonly string[]
-  /** A line that begins with a space is not kept. */
+  /** A line that starts with a space is not stored. */
   readonly keep: (line: string) => void
 }
 
 const MOST = 200
 const LONGEST = 10_000
 
-/** A convenience: where the disk takes or gives nothing, there is none, and nobody is told. */
+/** A convenience: disk errors are ignored silently. */
 export function openTypedLines(folder: string): TypedLines {
   const file = join(folder, 'typed-lines')
   const read = () => attempt(() => readFileSync(file, 'utf8').split('\n').flatMap(parsed)) ?? []
@@ -22,7 +22,7 @@ export function openTypedLines(folder: string): TypedLines {
       const before = read()
       if (line.startsWith(' ') || line.length > LONGEST || line === before.at(-1)) return
       const lines = [...before, line].slice(-MOST)
-      // Put in place whole: a chat that runs beside this one reads all of it, or the one before.
+      // Replaced atomically: another chat reads either all of it or the previous version.
       const draft = `${file}.${process.pid}`
       attempt(() => {
         mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -1,4 +1,4 @@
-// `/using`: what helps the model use tools it cannot see, what it did and why, and a switch for each.
+// `/using`: shows and switches what helps the model use tools it cannot see, with what it did and why.
 import { preloadedIn } from '../../agent/index.ts'
 import type { AgentSession } from '../session.ts'
 import { labelled, type Told } from './told.ts'
@@ -29,7 +29,7 @@ function shown({ using, agent }: AgentSession): Told[] {
   ]
 }
 
-/** Those that change something. */
+/** The options that have an effect. */
 function switchesFor(using: AgentSession['using']): string[] {
   const { remind, preload, learn } = using.options()
   const [pin] = using.pins()

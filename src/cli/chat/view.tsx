@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic */
-// The terminal session: what was said scrolls away above, what happens now and the line to type in stay below.
+// The terminal view: finished items scroll away above; current activity and the input line stay below.
 import { Box, render, Static, Text, useApp, useInput, useStdout } from 'ink'
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { colour, firstRows, harmless, lastRows, visible } from '../../terminal/index.ts'
@@ -27,7 +27,7 @@ function Session({ chat }: { readonly chat: Chat }) {
   const { line, isReady } = useLine(chat, state.asking)
   const drawing = useDrawing(() => chat.state().items.length)
   const { exit } = useApp()
-  // Only now what was said last is drawn.
+  // The last items are drawn only now.
   useEffect(() => {
     if (state.isOver) exit()
   }, [state.isOver, exit])
@@ -41,7 +41,7 @@ function Session({ chat }: { readonly chat: Chat }) {
   )
 }
 
-/** A model may speak faster than a screen is drawn: what comes within a frame is drawn at once. */
+/** A model may stream faster than a screen is drawn: all changes within a frame are drawn at once. */
 function inFrames(chat: Chat): (draw: () => void) => () => void {
   return (draw) => {
     let frame: NodeJS.Timeout | undefined
@@ -62,7 +62,7 @@ const FRAME = 30
 
 type BelowProps = { readonly line: Line; readonly state: ChatState; readonly isReady: boolean }
 
-/** What has not scrolled away yet. */
+/** Items that have not scrolled away yet. */
 function Below({ line, state, isReady }: BelowProps) {
   const { asking } = state
   return (
@@ -73,7 +73,7 @@ function Below({ line, state, isReady }: BelowProps) {
   )
 }
 
-/** Keys change the line at once, not with the next drawing: several may come before it. */
+/** Keys change the line at once, not at the next render: several may arrive before it. */
 function useLine(
   chat: Chat,
   asking: ChatState['asking'],
@@ -89,7 +89,7 @@ function useLine(
     }
     draw((before) => before + 1)
   })
-  // Each key begins the moment anew.
+  // Each key restarts the delay.
   useEffect(() => {
     if (!asking || answerable.current === asking) return
     const timer = setTimeout(() => {
@@ -101,10 +101,10 @@ function useLine(
   return { line: line.current, isReady: asking !== undefined && answerable.current === asking }
 }
 
-/** Milliseconds without a key before a question takes answers: a word that is being typed is none. */
+/** Milliseconds without a key before a question accepts answers, so that a word being typed is no answer. */
 const MOMENT = 400
 
-/** A terminal that gets narrower breaks the rows that stand there: what was said last is drawn anew. */
+/** A terminal that gets narrower wraps existing rows: redraws the latest items. */
 function useDrawing(count: () => number): { readonly times: number; readonly from: number } {
   const { stdout } = useStdout()
   const [drawing, draw] = useState({ times: 0, from: 0 })
@@ -124,10 +124,10 @@ function useDrawing(count: () => number): { readonly times: number; readonly fro
   return drawing
 }
 
-/** What is in sight; what has scrolled away stays. */
+/** Clears the visible screen, not the scrollback. */
 const CLEAR = '\u001b[H\u001b[J'
 
-/** Where colours are not wanted, or cannot be had, Markdown is shown as it was written. */
+/** Without colours, Markdown is shown as it was written. */
 const isPlain = colour('cyan') === undefined || process.env.TERM === 'dumb'
 
 function Said({ item }: { readonly item: Item }) {
@@ -135,7 +135,7 @@ function Said({ item }: { readonly item: Item }) {
   return <Lines lines={linesOf(item, { columns, isPlain })} columns={columns} />
 }
 
-/** Rows for the line to type in, what stands around it, and a question. */
+/** Rows for the input line, its surroundings, and a question. */
 const KEPT_FREE = 10
 
 function useRoom(): { readonly rows: number; readonly columns: number } {
@@ -143,7 +143,7 @@ function useRoom(): { readonly rows: number; readonly columns: number } {
   return { rows: Math.max(4, (stdout.rows || 24) - KEPT_FREE), columns: stdout.columns || 80 }
 }
 
-/** What of the turn may still change: its end, if it is longer than the screen. */
+/** The part of the turn that may still change: its end, if it is longer than the screen. */
 function Now({ state: { turn, asking, isVerbose } }: { readonly state: ChatState }) {
   const room = useRoom()
   if (!turn) return null
@@ -239,7 +239,7 @@ function Prompt({ line, state }: { readonly line: Line; readonly state: ChatStat
   )
 }
 
-/** Long lines do not all fit in sight. */
+/** Long lines may not fit on the screen. */
 function lineCount({ text }: Line): string {
   const count = text.split('\n').length
   return count === 1 ? '' : `${count} lines`

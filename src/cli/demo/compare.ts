@@ -1,4 +1,4 @@
-// The same task in each way of helping a model use tools it cannot see, and what each way costs and spares.
+// Runs the same task with each way of helping a model use tools it cannot see, and compares cost and savings.
 import type { LearnedPin, UsingOptions } from '../../agent/using/index.ts'
 import type { PriceTable } from '../../core/figures/index.ts'
 import { dollars } from '../../core/figures/index.ts'
@@ -12,7 +12,7 @@ type Way = { readonly name: string; readonly using: UsingOptions }
 
 const NOTHING: UsingOptions = { describe: 0, remind: 0, preload: false, learn: false }
 
-/** Sessions are learned from only once there are three: the first ways are those. */
+/** Learning needs three earlier sessions: the first runs provide them. */
 const WAYS: readonly Way[] = [
   { name: 'names only', using: { ...NOTHING, learn: true } },
   { name: '--describe 60', using: { ...NOTHING, describe: 60, learn: true } },
@@ -33,7 +33,7 @@ export type ComparingOptions = {
   readonly prices: PriceTable
   readonly pricedAs: string
   readonly signal: AbortSignal
-  /** Told of each way as it begins. */
+  /** Called as each run begins. */
   readonly onBegin: (name: string, at: number, of: number) => void
 }
 
@@ -96,7 +96,7 @@ function remarks({ name, ledger, pins }: Compared): string[] {
   ]
 }
 
-/** What a turn called that no turn before it had loaded. */
+/** Tools that a turn called and no earlier turn had loaded. */
 function newlyCalled(turn: LedgerTurn, index: number, turns: readonly LedgerTurn[]): string[] {
   const known = new Set(turns.slice(0, index).flatMap(({ loaded }) => loaded))
   return turn.called.filter((tool) => !known.has(tool))

@@ -1,4 +1,4 @@
-// A folder for as long as the demo plays: it is gone however that ends, also where nobody reads any further.
+// A temporary folder for the demo, removed however the demo ends, even if its output is closed.
 import { rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// The door of cli/demo: what other folders use of it.
+// Public API of cli/demo for other folders.
 export { type Compared, comparedLines, compareWays } from './compare.ts'
 export { provideServers } from './install.ts'
 export { heading, plainLines } from './plain.ts'

@@ -11,7 +11,7 @@ import { demoServers, folderWithAll, packagesBeside } from './servers.ts'
 export type InstallOptions = {
   readonly tell: (message: string) => void
   readonly signal: AbortSignal
-  /** Looked into before anything is installed. */
+  /** Checked before anything is installed. */
   readonly beside?: readonly string[]
   readonly cache?: string
 }
@@ -19,7 +19,7 @@ export type InstallOptions = {
 const LONGEST_INSTALL_MS = 5 * 60_000
 const LONGEST_OUTPUT = 4000
 
-/** The folder of packages that holds the servers; undefined when the person interrupted. */
+/** The folder of packages that contains the servers; undefined if the user interrupted. */
 export async function provideServers(options: InstallOptions): Promise<string | undefined> {
   const { tell, signal, beside = packagesBeside(), cache = cacheFolder() } = options
   const installed = join(cache, 'node_modules')
@@ -35,7 +35,7 @@ export async function provideServers(options: InstallOptions): Promise<string | 
       await runNpm(unfinished, signal)
       if (folderWithAll([join(unfinished, 'node_modules')]) === undefined)
         throw new Error('npm succeeded, but not all packages hold what the demo starts')
-      // A run that was faster has the same in there; remains of an older one are replaced.
+      // A concurrent run has installed the same; remains of an older one are replaced.
       if (folderWithAll([installed]) === undefined) {
         await rm(cache, { recursive: true, force: true })
         await rename(unfinished, cache)

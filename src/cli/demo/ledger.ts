@@ -1,4 +1,4 @@
-// The demo's book: what each turn cost with Toolshelf and would have cost without, from the requests that were really sent.
+// Records what each turn of the demo cost with Toolshelf and would have cost without, from the requests actually sent.
 
 import type { AgentEvent, TokenUsage } from '../../agent/index.ts'
 import { type AgentMeter, createAgentMeter, isPreload } from '../../agent/index.ts'
@@ -16,13 +16,13 @@ import { extendsPrefix, render, type Segment } from '../../core/oracle/index.ts'
 export type LedgerTurn = Figures & {
   readonly prompt: string
   readonly loaded: readonly string[]
-  /** Of these, the ones that needed no search, because the message named them. */
+  /** Of these, the ones that needed no search because the message named them. */
   readonly preloaded: readonly string[]
-  /** Named with the message because they may fit it. */
+  /** Named with the message because they may be relevant. */
   readonly reminded: readonly string[]
   readonly called: readonly string[]
   readonly searches: number
-  /** Samplings whose request began with all of the one before: what a prompt cache keeps. */
+  /** Requests that start with the whole previous one: what a prompt cache reuses. */
   readonly prefixKept: number
 }
 
@@ -32,17 +32,17 @@ export type LedgerTotal = Figures & {
   /** Percent of `tokensWithout`. */
   readonly savedShare: number
   readonly tools: number
-  /** Of all definitions, as they would stand in each request; an estimate by length. */
+  /** Tokens of all definitions, as each request would contain them; an estimate by length. */
   readonly definitionTokens: number
-  /** The model at whose prices dollars are, and the day of the price table. Missing where it has no price. */
+  /** The model whose prices are used, and the date of the price table. Missing if the model has no price. */
   readonly pricedAs?: string
   readonly pricesOf?: string
 }
 
 export type Ledger = {
-  /** A message of the person begins a turn. */
+  /** A user message begins a turn. */
   begin(prompt: string): void
-  /** An event of the agent; `reminded` are the tools that were named with the message. */
+  /** An event of the agent; `reminded` are the tools named with the message. */
   follow(event: AgentEvent, reminded: readonly string[]): void
   readonly turns: readonly LedgerTurn[]
   total(): LedgerTotal
@@ -51,9 +51,9 @@ export type Ledger = {
 export type LedgerOptions = {
   readonly shelf: Shelf
   readonly prices: PriceTable
-  /** The model that is asked, or whose prices count. */
+  /** The model that is asked, or whose prices are used. */
   readonly model: string
-  /** No API bills anything: requests count as if their longest known prefix came from a prompt cache. */
+  /** No API reports usage: requests count as if their longest known prefix came from a prompt cache. */
   readonly isScript: boolean
 }
 
@@ -121,12 +121,12 @@ export function createLedger({ shelf, prices, model, isScript }: LedgerOptions):
   }
 }
 
-/** A prompt cache that keeps the last request, as an API does that caches by itself. */
+/** Simulates a prompt cache that keeps the last request, like an API with automatic caching. */
 function createPrefixCache() {
   let last: readonly Segment[] | undefined
   let share = 0
   return {
-    /** Takes a request that is sent, and returns whether it begins with all of the one before. */
+    /** Takes a request and returns whether it starts with the whole previous one. */
     see(request: object): boolean {
       const segments = render(request)
       const check = last ? extendsPrefix(last, segments) : undefined

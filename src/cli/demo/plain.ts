@@ -1,4 +1,4 @@
-// The demo as lines, for pipes and for those who like it so.
+// Prints the demo as plain lines, for pipes and `--plain` output.
 import { isPreload } from '../../agent/index.ts'
 import { dollars } from '../../core/figures/index.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
@@ -48,7 +48,7 @@ function agentLines({ event }: Extract<DemoEvent, { type: 'agent' }>): string[] 
   return [`  call   ${name}${event.result.is_error ? ' (failed)' : ''}`]
 }
 
-/** Without the note of the script, of which the heading tells. */
+/** Without the script's note, which the heading already mentions. */
 export function spoken(text: string): string {
   return harmless(text).replace(OFFLINE_NOTE, '').trim()
 }
@@ -58,7 +58,7 @@ function turnLine(turn: LedgerTurn | undefined): string {
   return `  input: ${number(turn.tokensWithout)} tokens without Toolshelf, ${number(turn.tokensWith)} with it${extra(turn)}`
 }
 
-/** How often the person waited once more because the model searched. */
+/** How many extra round trips the model's searches took. */
 export function extra({ extraRoundTrips }: Pick<LedgerTurn, 'extraRoundTrips'>): string {
   if (extraRoundTrips === 0) return ''
   return `, ${extraRoundTrips} extra round ${extraRoundTrips === 1 ? 'trip' : 'trips'}`

@@ -1,4 +1,4 @@
-// The demo as it runs: servers start, the person's messages are sent, the ledger grows. Told as events, shown elsewhere.
+// Runs the demo: starts servers, sends the messages, updates the ledger. Emits events; rendering is elsewhere.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AgentEvent } from '../../agent/index.ts'
@@ -33,17 +33,17 @@ export type DemoEvent =
     }
 
 export type DemoOptions = {
-  /** The folder of packages that holds the servers (install.ts). */
+  /** The folder of packages that contains the servers (install.ts). */
   readonly packages: string
-  /** A real model; the script if left out. */
+  /** A real model; the script by default. */
   readonly live: OpenedClient | undefined
   readonly using: UsingOptions
   readonly prices: PriceTable
-  /** The model at whose prices a script is billed. */
+  /** The model whose prices apply to a script. */
   readonly pricedAs: string
-  /** Where is kept what was learned from earlier sessions. */
+  /** Where lessons from earlier sessions are stored. */
   readonly memory?: string
-  /** Ends it early, with nothing left behind. */
+  /** Ends the demo early and cleans up. */
   readonly signal: AbortSignal
 }
 
@@ -125,7 +125,7 @@ async function* playTurn(
   }
 }
 
-/** How the servers are, at each change, until none is pending. */
+/** Yields the state of the servers at each change until none is pending. */
 async function* connecting(host: McpHost, signal: AbortSignal): AsyncGenerator<DemoEvent> {
   const changes = createChannel<DemoEvent>()
   const tell = (isSettled = false) =>

@@ -1,4 +1,4 @@
-// The real MCP servers of the demo, from the packages beside us or from npm into the user's cache.
+// The demo's real MCP servers, from installed packages or from npm via the user's cache.
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url'
 type DemoServer = {
   readonly package: string
   readonly version: string
-  /** Inside the package. */
+  /** Path inside the package. */
   readonly script: string
   readonly args?: (folder: string) => readonly string[]
   readonly env?: (folder: string) => { readonly [name: string]: string }
 }
 
-/** Keys that are none let a server start and list its tools. */
+/** Dummy keys let a server start and list its tools. */
 export const demoServers: { readonly [name: string]: DemoServer } = {
   filesystem: {
     package: '@modelcontextprotocol/server-filesystem',
@@ -51,14 +51,14 @@ export const demoServers: { readonly [name: string]: DemoServer } = {
   },
 }
 
-/** Folders with packages that need no installation: our own, as a clone has them, and those we are installed among. */
+/** Folders with packages that need no installation: those of a clone, and those we are installed among. */
 export function packagesBeside(): string[] {
   const own = fileURLToPath(new URL('../../../node_modules', import.meta.url))
   const around = join(own, '..', '..')
   return basename(around) === 'node_modules' ? [own, around] : [own]
 }
 
-/** Which of `folders` has all of the servers. */
+/** The one of `folders` that has all servers. */
 export function folderWithAll(folders: readonly string[]): string | undefined {
   const all = Object.values(demoServers)
   return folders.find((folder) =>
@@ -66,7 +66,7 @@ export function folderWithAll(folders: readonly string[]): string | undefined {
   )
 }
 
-/** A configuration as a person would have it. The servers write into `folder` only, and leave nothing at home. */
+/** A typical configuration. The servers write only into `folder`, nothing into the home folder. */
 export function demoConfig(packages: string, folder: string): object {
   const entries = Object.entries(demoServers).map(([name, server]) => [
     name,

@@ -1,4 +1,4 @@
-// What the demo's person asks, and what the script answers in place of a model. The tools that it calls are real.
+// The demo's messages, and the script that answers instead of a model. The tools that it calls are real.
 import { join } from 'node:path'
 import type { Script } from '../../messages/upstream/index.ts'
 import { readScript } from '../../messages/upstream/index.ts'

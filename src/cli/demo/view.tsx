@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic */
-// The demo in a terminal: the conversation, and beside it what it costs with and without Toolshelf.
+// Renders the demo in a terminal: the conversation, and next to it the cost with and without Toolshelf.
 import { Box, render, Static, Text, useStdout } from 'ink'
 import { colour } from '../../terminal/index.ts'
 import { foldedLine } from '../command.ts'
@@ -35,7 +35,7 @@ export async function showDemo(events: AsyncIterable<DemoEvent>, live: string | 
   process.stdout.write(last.map((line) => `${foldedLine(line)}\n`).join(''))
 }
 
-/** Milliseconds for a person to read the question. */
+/** Milliseconds for the user to read the question. */
 const LOOK = 400
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
@@ -50,7 +50,7 @@ function next(shown: Shown, event: DemoEvent, live: string | undefined): Shown {
   return lines.length === 0 ? shown : { ...shown, speaking: '', lines: [...shown.lines, ...lines] }
 }
 
-/** Side by side where there is room for both; otherwise the conversation scrolls away above. */
+/** Side by side if there is room for both; otherwise the conversation scrolls away above. */
 function Demo({ shown, live }: { readonly shown: Shown; readonly live: string | undefined }) {
   const { stdout } = useStdout()
   const isWide = stdout.columns >= 100 && stdout.rows >= ROWS
@@ -71,7 +71,7 @@ function Demo({ shown, live }: { readonly shown: Shown; readonly live: string | 
   )
 }
 
-/** As many as the whole conversation takes. */
+/** As many rows as the whole conversation takes. */
 const ROWS = 36
 
 function Line({ line, isHeading = false }: { readonly line: string; readonly isHeading?: boolean }) {

@@ -1,4 +1,4 @@
-// Decides whether a folder's files are used: by an earlier decision, by a flag, or by asking the person.
+// Decides whether a folder's files are used: by an earlier decision, by a flag, or by asking the user.
 import { counted } from '../../terminal/index.ts'
 import { plainLine, type TrustItem } from './items.ts'
 import { type Project, withoutContent } from './project.ts'
@@ -6,17 +6,17 @@ import { covers, type Decided, decidedNow, type TrustRecord, type TrustStore } f
 
 export type Deciding = {
   readonly store: TrustStore
-  /** The person said so on the command line, for this run. */
+  /** The user trusts it on the command line, for this run. */
   readonly isTrusting: boolean
-  /** Asks the person; left out where nobody can answer. */
+  /** Asks the user; missing if nobody can answer. */
   readonly ask: ((question: string) => Promise<string>) | undefined
-  /** Shows what is asked about. */
+  /** Shows what the question is about. */
   readonly show: (text: string) => void
   readonly notify: (message: string) => void
   readonly now?: () => Date
 }
 
-/** The project as it may be used: as it is where a person trusts it, else without anything that would act. */
+/** Returns the project unchanged if the user trusts it, else without anything that would act. */
 export async function decide(project: Project, deciding: Deciding): Promise<Project> {
   const { store, isTrusting, ask, show, notify } = deciding
   if (project.items.length === 0 || isTrusting) return project
@@ -46,7 +46,7 @@ export async function decide(project: Project, deciding: Deciding): Promise<Proj
   return withoutContent(project)
 }
 
-/** Whether a person trusts the project as it is now; one that would do nothing needs no trust. */
+/** Whether the user trusts the project in its current state; a project without any effect needs no trust. */
 export async function isTrusted(project: Project, store: TrustStore): Promise<boolean> {
   return project.items.length === 0 || covers((await store.read(project.folder))?.trusted, project)
 }
@@ -67,7 +67,7 @@ async function keep(
   }
 }
 
-/** Trusts the project as it is now. Rejects where that cannot be kept. */
+/** Trusts the project in its current state. Rejects if that cannot be stored. */
 export async function trustNow(project: Project, store: TrustStore, now = new Date()): Promise<void> {
   const { trusted } = (await store.read(project.folder)) ?? {}
   await store.write({ folder: project.folder, trusted: decidedNow(project, trusted, now) })
@@ -96,11 +96,11 @@ function dayOf(decided: Decided | undefined): string {
   return decided?.at.slice(0, 10) ?? 'an earlier day'
 }
 
-/** Items that are described in a question; the rest is counted. */
+/** Items described in a question; the rest is counted. */
 const MOST_SHOWN = 20
 const LONGEST_LINE = 200
 
-/** What the folder would do, or what of it is new since it was trusted. */
+/** What the folder would do, or what is new since it was trusted. */
 export function questionText(project: Project, trusted: Decided | undefined): string {
   const { folder, items } = project
   const changes = changesSince(trusted, project)
@@ -122,7 +122,7 @@ export function itemLines({ kind, title, file, lines }: TrustItem, longest = LON
   return [`  ${kind} ${title} (${file})`, ...lines.map((line) => `    ${plainLine(line, longest)}`)]
 }
 
-/** What is new, changed or gone, each in its lines. */
+/** What is new, changed or removed, with its lines. */
 function changesSince(trusted: Decided | undefined, { items, files }: Project): string[][] {
   const known = trusted?.items ?? []
   const isSame = (one: { kind: string; title: string; file: string }) => (other: typeof one) =>

@@ -1,4 +1,4 @@
-// The door of cli/trust: what other folders use of it.
+// Public API of cli/trust for other folders.
 
 export { decide, isTrusted, itemLines, questionText, summaryOf, trustNow } from './decide.ts'
 export { machineAt, openProject, projectOf, showQuestion, trustOption, trustStore } from './open.ts'

@@ -1,4 +1,4 @@
-// Describes what a folder's files would make Toolshelf run, send or tell the model, for a person who decides about it.
+// Describes what a folder's files would make Toolshelf run, send or tell the model, for the user who decides about it.
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import type { PermissionRule } from '../../agent/index.ts'
@@ -11,22 +11,22 @@ import type { ServerConfig } from '../../mcp/index.ts'
 import { isHarmless, isKeyLike, isSecretName } from '../../mcp/redact/index.ts'
 import { visible } from '../../terminal/index.ts'
 
-/** One thing that a file of the folder would do. Its texts can be printed as they are. */
+/** One effect of a file of the folder. Its texts are safe to print. */
 export type TrustItem = {
   readonly kind: 'server' | 'settings' | 'skill' | 'rule'
   readonly title: string
-  /** Below the folder. */
+  /** Path relative to the folder. */
   readonly file: string
-  /** What it would do, unexpanded. */
+  /** What it would do, with references unexpanded. */
   readonly lines: readonly string[]
   readonly hash: string
 }
 
-/** Characters of one line; what is longer is cut, and says so. */
+/** Characters of one line; a longer one is cut, with a note. */
 const LONGEST_LINE = 1000
 const MOST_LINES = 50
 
-/** The enabled servers of a file and its settings, nothing of them expanded. */
+/** The enabled servers of a file and its settings, unexpanded. */
 export function configItems(read: FileEntries, file: string, machine: Machine): TrustItem[] {
   const servers = read.entries.flatMap((entry) => {
     const { server } = readServer(entry, read.file, machine, keepReferences)
@@ -38,7 +38,10 @@ export function configItems(read: FileEntries, file: string, machine: Machine): 
   return lines.length === 0 ? servers : [...servers, item('settings', 'gateway', file, lines, settings)]
 }
 
-/** What enters the prompt: its description at once, its text when the model reads it. None where the model never sees it. */
+/**
+ * What a skill adds to the prompt: its description at once, its text when the model reads it. None if the model never
+ * sees it.
+ */
 export function skillItems(
   skill: SkillFile,
   file: string,
@@ -57,7 +60,7 @@ export function skillItems(
   }
 }
 
-/** Rules that let calls run without a question. */
+/** Rules that let calls run without asking. */
 export function ruleItems(rules: readonly PermissionRule[], file: string): TrustItem[] {
   const allowing = rules.filter(({ effect }) => effect === 'allow')
   return allowing.map(({ rule }) => item('rule', rule, file, ['runs such calls without asking you'], rule))
@@ -111,13 +114,13 @@ function readsLine(texts: readonly string[]): string[] {
   return names.length === 0 ? [] : [`reads ${names.join(', ')} of your environment`]
 }
 
-/** Text that cannot be code: only such is ever hidden, so that nobody can pass a command off as a secret. */
+/** Text that cannot be code: only such text is ever hidden, so that a command cannot be disguised as a secret. */
 const INERT = /^[\w.~%+/=:@-]+$/
-/** Variables that say secret and name a program, such as GIT_ASKPASS. */
+/** Variables with a secret-like name that hold a program, such as GIT_ASKPASS. */
 const NAMES_PROGRAM = /ask_?pass|command|cmd|helper|program|path|file/i
 const BEGINS_PATH = /^(?:\.{0,2}|~|[A-Za-z]:)[/\\]/
 
-/** Values of flags and variables whose name says that they are secret; a package or a program can look like a key. */
+/** Values of flags and variables with a secret-like name; packages and programs may look like keys. */
 function isHidden(name: string, value: string): boolean {
   if (!isSecretName(name) || NAMES_PROGRAM.test(name) || BEGINS_PATH.test(value)) return false
   return INERT.test(value) && !isHarmless(value)
@@ -136,7 +139,7 @@ function shownVariable(name: string, value: string): string {
   return isHidden(name, value) ? lengthOf(value) : quoted(value)
 }
 
-/** References stay, as do words that only name a scheme. */
+/** References stay, and so do words that only name a scheme. */
 function shownHeader(value: string): string {
   return value
     .split(/(\$\{[^{}]*\}|^(?:Bearer|Basic|Token)\s+)/)
@@ -144,7 +147,7 @@ function shownHeader(value: string): string {
     .join('')
 }
 
-/** The host is shown whatever it looks like: it is where everything goes. */
+/** The host is always shown: it is where everything is sent. */
 function shownUrl(url: string): string {
   const [, host = '', rest = ''] = /^([a-z]+:[\\/]*[^\\/?#]*)?(.*)$/is.exec(withoutPassword(url)) ?? []
   const [path = '', ...query] = rest.split(/(?=[?&#])/)
@@ -170,7 +173,7 @@ function quoted(word: string): string {
   return isPlain ? word : JSON.stringify(word)
 }
 
-/** Letters that look like others are spelled out beside the name. */
+/** Look-alike letters are spelled out next to the name. */
 function titleLine(title: string): string {
   const shown = plainLine(title)
   const isPlain = /^[ -~]*$/.test(title)
@@ -181,7 +184,7 @@ function escaped(text: string): string {
   return text.replace(/[^ -~]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
-/** One line in which everything can be seen and nothing steers the terminal. */
+/** One line in which everything is visible and nothing controls the terminal. */
 export function plainLine(text: string, most = LONGEST_LINE): string {
   const line = visible(text.slice(0, most).toWellFormed()).replaceAll('\n', '?')
   const left = text.length - most

@@ -1,4 +1,5 @@
-// Opens what a folder brings, for every command that would act on it: read once, and used only if a person trusts it.
+// Opens a folder's files for every command that would act on them: reads them once, and uses them only if the user
+// trusts them.
 import { join, resolve } from 'node:path'
 import { type Machine, thisMachine } from '../../mcp/config/index.ts'
 import { wrapLines } from '../../terminal/index.ts'
@@ -20,7 +21,7 @@ export type OpenProjectOptions = ProjectParts & {
   readonly notify: (message: string) => void
 }
 
-/** The project in `machine.folder`, without what nobody trusts. */
+/** The project in `machine.folder`, without untrusted parts. */
 export async function openProject(machine: Machine, options: OpenProjectOptions): Promise<Project> {
   const { terminal, notify, isTrusting, ...parts } = options
   const project = await readProject(machine, parts)
@@ -34,12 +35,12 @@ export async function openProject(machine: Machine, options: OpenProjectOptions)
   })
 }
 
-/** Prints what a person decides about, in lines that fit their terminal. */
+/** Prints what the user decides about, wrapped to the terminal. */
 export function showQuestion(terminal: Terminal, text: string): void {
   terminal.tell(wrapLines(text, process.stderr.columns || Number.POSITIVE_INFINITY))
 }
 
-/** The project that an agent's session works in. `--config` takes the place of its servers. */
+/** The project of an agent's session. `--config` replaces its servers. */
 export function projectOf(
   input: Input,
   terminal: Terminal,
@@ -50,12 +51,12 @@ export function projectOf(
   return openProject(machine, { ...(filesIn(input) ? { configs: [] } : {}), isTrusting, terminal, notify })
 }
 
-/** This machine, with the folder that an agent works in. */
+/** This machine, with the agent's working folder. */
 export function machineAt(directory: string): Machine {
   return { ...thisMachine(), folder: resolve(directory) }
 }
 
-/** Where trust in folders is kept: beside the sessions. */
+/** Where trust decisions are stored: next to the sessions. */
 export function trustStore(machine: Machine, notify: (message: string) => void): TrustStore {
   return openTrustStore(join(dataFolder(machine.environment, machine.home), 'trust'), notify)
 }

@@ -1,4 +1,4 @@
-// Reads, once, all that a folder brings and that Toolshelf would act on. Nothing is started, sent or expanded here.
+// Reads, once, everything in a folder that Toolshelf would act on. Starts, sends and expands nothing.
 import { realpath } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import type { PermissionRule } from '../../agent/index.ts'
@@ -10,34 +10,34 @@ import { readBoundedFile } from '../../node/index.ts'
 import { MOST_RULE_BYTES, PROJECT_RULES, rulesIn } from '../permission-file.ts'
 import { configItems, hashOf, ruleItems, skillItems, type TrustItem } from './items.ts'
 
-/** What a folder brings. It is used as it was read here, whatever becomes of the files meanwhile. */
+/** The contents of a folder. They are used as read here, whatever happens to the files meanwhile. */
 export type Project = {
   /** The real path of the folder. */
   readonly folder: string
   readonly configs: readonly ConfigText[]
   readonly skills: readonly SkillFile[]
-  /** Permission rules; those that allow something count only where the folder is trusted. */
+  /** Permission rules; allow rules count only if the folder is trusted. */
   readonly rules: readonly PermissionRule[]
-  /** The hash of each file that would do something, by its path below the folder. */
+  /** The hash of each file that has an effect, by its relative path. */
   readonly files: ReadonlyMap<string, string>
   readonly items: readonly TrustItem[]
-  /** What is wrong with configuration files of which nothing is used. */
+  /** Problems of configuration files that are not used. */
   readonly problems: readonly ConfigProblem[]
-  /** What is wrong with skills. */
+  /** Problems of skills. */
   readonly notices: readonly string[]
 }
 
 export type ProjectParts = {
-  /** Configuration files to look at; those that `run`, `chat` and `doctor` use if left out. */
+  /** Configuration files to read; by default those that `run`, `chat` and `doctor` use. */
   readonly configs?: readonly string[]
-  /** With skills and permission rules. */
+  /** Includes skills and permission rules. */
   readonly isForAgent?: boolean
 }
 
 const MOST_CONFIG_BYTES = 1_000_000
 const MOST_SKILL_BYTES = 8_000_000
 
-/** `machine.folder` is the folder. Whatever cannot be read is a problem, and nothing else suffers. */
+/** Reads `machine.folder`. Reports unreadable files as problems and continues. */
 export async function readProject(machine: Machine, parts: ProjectParts = {}): Promise<Project> {
   const { configs: given = projectConfigFiles(machine), isForAgent = true } = parts
   const folder = await realpath(machine.folder).catch(() => resolve(machine.folder))
@@ -75,10 +75,10 @@ export async function readProject(machine: Machine, parts: ProjectParts = {}): P
   return { folder, configs, skills, rules, files, items, problems, notices }
 }
 
-/** What a person is told of files that cannot be used; beyond these the rest is counted. */
+/** Problems shown to the user; the rest is counted. */
 const MOST_TOLD = 10
 
-/** What is wrong with the folder's files, in sentences. */
+/** The problems of the folder's files, one sentence each. */
 export function troublesOf({ problems, notices }: Project): string[] {
   const all = [
     ...problems.map(
@@ -90,7 +90,7 @@ export function troublesOf({ problems, notices }: Project): string[] {
   return rest > 0 ? [...all.slice(0, MOST_TOLD), `${rest} more files of this folder have problems.`] : all
 }
 
-/** The same folder without what would do something; rules that refuse or ask stay. */
+/** The same folder without anything that would act; deny and ask rules stay. */
 export function withoutContent(project: Project): Project {
   const rules = project.rules.filter(({ effect }) => effect !== 'allow')
   return { ...project, configs: [], skills: [], rules, items: [], files: new Map() }

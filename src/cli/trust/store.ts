@@ -1,4 +1,4 @@
-// Remembers which content of which folder a person trusted: a private file per folder, replaced as a whole.
+// Remembers which content of which folder the user trusted: a private file per folder, replaced atomically.
 import { createHash } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,9 +7,9 @@ import { writePrivately } from '../../mcp/config/index.ts'
 import { readBoundedFile } from '../../node/index.ts'
 import type { Project } from './project.ts'
 
-/** What a person decided about a folder. */
+/** The user's decision about a folder. */
 export type TrustRecord = {
-  /** Its real path. */
+  /** Real path of the folder. */
   readonly folder: string
   readonly trusted?: Decided
   readonly refused?: Decided
@@ -19,7 +19,7 @@ export type Decided = {
   /** ISO 8601. */
   readonly at: string
   readonly files: { readonly [path: string]: string }
-  /** What was shown, to tell later what changed. */
+  /** What was shown, to describe later changes. */
   readonly items: readonly KnownItem[]
 }
 
@@ -32,11 +32,11 @@ export type KnownItem = {
 }
 
 export type TrustStore = {
-  /** Undefined where nothing was decided yet, or the record cannot be read. Never rejects. */
+  /** Undefined if nothing was decided yet, or the record cannot be read. Never rejects. */
   read(folder: string): Promise<TrustRecord | undefined>
-  /** Rejects where it cannot be kept. */
+  /** Rejects if it cannot be stored. */
   write(record: TrustRecord): Promise<void>
-  /** False where there was none. */
+  /** Returns false if there was none. */
   remove(folder: string): Promise<boolean>
   list(): Promise<readonly TrustRecord[]>
 }
@@ -84,7 +84,7 @@ export function openTrustStore(place: string, notify: (message: string) => void)
   }
 }
 
-/** What is kept of a decision about a project as it is now. Files that were decided about earlier stay decided. */
+/** The record of a decision about a project in its current state. Files decided about earlier stay decided. */
 export function decidedNow(project: Project, before: Decided | undefined, at: Date): Decided {
   const items = project.items.map(({ kind, title, file, hash, lines }) => ({
     kind,
@@ -101,7 +101,7 @@ export function decidedNow(project: Project, before: Decided | undefined, at: Da
   }
 }
 
-/** Whether every file of the project was decided about as it is now. */
+/** Whether every file of the project was decided about in its current state. */
 export function covers(decided: Decided | undefined, { files }: Project): boolean {
   return decided !== undefined && [...files].every(([path, hash]) => hashIn(decided, path) === hash)
 }

@@ -1,4 +1,5 @@
-// What each server listed last, on disk: search works before a server is up, and a lazy one need not start for it.
+// Stores on disk what each server listed last, so that search works before a server is up and a lazy server need not
+// start for it.
 import { createHmac, randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -8,30 +9,30 @@ import type { KnownServer, ServerConfig } from '../types.ts'
 /** What a server lists besides its tools. */
 export type ListKind = 'prompts' | 'resources' | 'resourceTemplates'
 
-/** As it is kept on disk. */
+/** A list as it is stored on disk. */
 export type KeptList = {
   readonly entries: readonly unknown[]
-  /** Until when the server says that it does not change, in milliseconds of the clock; 0 if it does not say. */
+  /** Time (epoch milliseconds) until which the server says the list stays the same; 0 if it does not say. */
   readonly freshUntil: number
 }
 
 export type KeptLists = { readonly [kind in ListKind]?: KeptList }
 
-/** As the server sent it; read with the same care as the server's own answer. */
+/** A server's definitions, stored as the server sent them; validated on reading like the server's own answer. */
 export type CachedServer = {
   readonly tools: readonly unknown[]
-  /** Until when the server says that they stay as they are, in milliseconds of the clock; 0 if it does not say. */
+  /** Time (epoch milliseconds) until which the server says its tools stay the same; 0 if it does not say. */
   readonly freshUntil: number
   readonly lists: KeptLists
   readonly info: { readonly name: string; readonly version: string } | undefined
   readonly capabilities: { readonly [name: string]: unknown }
   readonly instructions: string | undefined
-  /** It spoke only the older protocol, so that asking for the newer one can be spared for a while. */
+  /** The server spoke only the older protocol, so that probing for the newer one can be skipped for a while. */
   readonly isLegacy: boolean
 }
 
 export type DefinitionCache = {
-  /** Undefined for a server never seen, or configured otherwise then. Never rejects. */
+  /** Returns undefined for a server that is unknown or was configured differently then. Never rejects. */
   read(config: ServerConfig): Promise<(CachedServer & { readonly age: number }) | undefined>
   write(config: ServerConfig, server: CachedServer): Promise<void>
 }
@@ -65,7 +66,7 @@ export function openDefinitionCache(
         if (version !== VERSION || !Array.isArray(server.tools)) return undefined
         return { ...server, age: now() - at }
       } catch {
-        // Missing or broken: the server itself will tell.
+        // Missing or broken: the server will be asked instead.
         return undefined
       }
     },
@@ -88,7 +89,7 @@ export function openDefinitionCache(
   }
 }
 
-/** The same cache; each server's entry is read once. */
+/** Wraps a cache so that each server's entry is read only once. */
 export function rememberReads(cache: DefinitionCache): DefinitionCache {
   const reads = new WeakMap<ServerConfig, ReturnType<DefinitionCache['read']>>()
   return {
@@ -101,7 +102,7 @@ export function rememberReads(cache: DefinitionCache): DefinitionCache {
   }
 }
 
-/** What is known of servers before a host is loaded. */
+/** Returns what is known about servers before a host is loaded. */
 export function recallServers(
   servers: readonly ServerConfig[],
   cache: DefinitionCache,
@@ -118,7 +119,7 @@ export function recallServers(
 const KEY_FILE = 'key'
 const KEY_BYTES = 32
 
-/** Of several processes that make one at the same time, the first wins. */
+/** If several processes create it at the same time, the first one wins. */
 async function makeKey(folder: string): Promise<Buffer> {
   const path = join(folder, KEY_FILE)
   await writeFile(path, randomBytes(KEY_BYTES), { mode: 0o600, flag: 'wx' }).catch(
@@ -132,8 +133,8 @@ async function makeKey(folder: string): Promise<Buffer> {
 }
 
 /**
- * By name and everything that decides which server this is. Keyed with a random value of this folder, because a plain
- * hash would let anyone who sees the file's name test guesses of the secrets in a configuration.
+ * Builds the key from the name and everything that identifies the server. Keyed with a random value of this folder,
+ * because a plain hash would let anyone who sees the file's name test guesses of the secrets in a configuration.
  */
 function fileFor({ name, transport }: ServerConfig, key: Buffer): string {
   const hash = createHmac('sha256', key)

@@ -1,4 +1,4 @@
-// The door of mcp/cache: what other folders use of it.
+// Public API of mcp/cache for other folders.
 export {
   type CachedServer,
   type DefinitionCache,

@@ -1,5 +1,5 @@
-// Reads configuration files of any client into servers that can be started. Whatever is wrong is told and left out,
-// and nothing else suffers.
+// Reads configuration files of any client into servers that can be started. Reports what is invalid and skips it; the
+// rest is used.
 
 import { readFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
@@ -21,17 +21,17 @@ export type Config = {
   readonly problems: readonly ConfigProblem[]
 }
 
-/** A configuration file that was read already, so that what is used is what somebody looked at. */
+/** A configuration file that was already read, so that the content in use is the content that was checked. */
 export type ConfigText = {
   readonly file: string
   readonly text: string
-  /** It came with the folder; what only the user may decide does not count in it. */
+  /** The file belongs to the project folder: settings that only the user may decide are ignored in it. */
   readonly isProject: boolean
 }
 
 /**
- * Reads configuration files of any client, and expands the references to the environment in them. Of servers with one
- * name, and of settings, the first file's count. Never rejects.
+ * Reads configuration files of any client and expands the environment references in them. If several files configure
+ * the same server or setting, the first file wins. Never rejects.
  */
 export async function readConfig(
   files: string | readonly (string | ConfigText)[],
@@ -53,7 +53,7 @@ export type FileEntries = {
   readonly problems: readonly ConfigProblem[]
 }
 
-/** What a file holds, before anything is expanded. */
+/** Reads a file without expanding references. */
 export async function readEntries(given: string | ConfigText, machine: Machine): Promise<FileEntries> {
   const path = resolve(machine.folder, typeof given === 'string' ? given : given.file)
   const document = typeof given === 'string' ? await readDocument(path) : documentIn(given.text, path)
@@ -73,7 +73,7 @@ export async function readEntries(given: string | ConfigText, machine: Machine):
   }
 }
 
-/** What only the user may decide is left out of a file that came with a folder. */
+/** Removes the settings that only the user may decide from a file that came with a folder. */
 function withoutUserKeys({ entries, problems }: Found): Found {
   const isUsers = ({ fields }: ServerEntry) => Object.hasOwn(fields, 'trustAnnotations')
   const message = '"trustAnnotations" counts only in your own configuration; it is ignored.'
@@ -107,15 +107,15 @@ function chooseServers(
 }
 
 /**
- * What makes two servers of one name the same. That a project's server runs in its project does not tell them apart,
- * nor whether a client looks for SSE where HTTP is not spoken.
+ * Identifies a server among others of the same name. The project's working directory and the SSE fallback do not count
+ * as differences.
  */
 export function definitionOf(entry: ServerEntry, server: ServerConfig): object {
   const { variables: _, ...own } = server
   return { ...own, source: '', transport: programOf(entry, server) }
 }
 
-/** What runs, or where it runs. */
+/** Returns the transport without the differences that do not count. */
 export function programOf(entry: ServerEntry, { transport }: ServerConfig): object {
   const kind = transport.kind === 'http' ? 'auto' : transport.kind
   const cwd = transport.kind === 'stdio' && entry.fields.cwd ? transport.cwd : undefined
@@ -133,7 +133,8 @@ async function readDocument(file: string): Promise<Document> {
   let text: string
   try {
     const found = await stat(file)
-    // To open one may take for ever, and holds up even the end of the process. A shell's <(…) is at its other end.
+    // Opening a FIFO may block forever, and even keep the process from exiting. A shell's <(…) has a writer at the
+    // other end.
     if (found.isFIFO() && !/^\/(dev|proc)\//.test(file))
       return { problem: 'it is a pipe, to which nobody may ever write. Use a file.' }
     if (found.size > MOST_BYTES)
@@ -147,7 +148,7 @@ async function readDocument(file: string): Promise<Document> {
   return documentIn(text, file)
 }
 
-/** Clients that keep their history beside their servers reach some megabytes. */
+/** Clients that store their history in the same file reach some megabytes. */
 const MOST_BYTES = 64_000_000
 
 function documentIn(text: string, file: string): Document {
@@ -172,7 +173,7 @@ function jsonIn(text: string): Document {
   }
 }
 
-/** The parser's own message quotes the text, which may hold secrets. */
+/** Does not use the parser's own message: it quotes the text, which may contain secrets. */
 function tomlIn(text: string): Document {
   try {
     return { value: parseToml(text) }

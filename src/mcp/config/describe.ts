@@ -1,9 +1,9 @@
-// A server in a few words for a person, without anything that could be secret.
+// Describes a server in a few words, without anything that could be secret.
 import { basename } from 'node:path'
 import { isKeyLike } from '../redact/index.ts'
 import type { RemoteConfig, StdioConfig } from '../types.ts'
 
-/** The program, with the first word behind it where that tells more, or the host. */
+/** Returns the program, with its first argument where that says more, or the host. */
 export function describeTransport(transport: StdioConfig | RemoteConfig): string {
   if (transport.kind !== 'stdio') return hostOf(transport.url)
   const program = basename(transport.command)
@@ -13,10 +13,10 @@ export function describeTransport(transport: StdioConfig | RemoteConfig): string
     : program
 }
 
-/** Flags that take no value. Behind any other, a word may be a secret. */
+/** Flags that take no value. After any other flag, an argument may be a secret. */
 const harmlessFlags = /^-(?:y|-yes|q|-quiet|m|u|i)$/
 
-/** Programs that say little without the first word behind them. */
+/** Programs whose first argument says more than their name. */
 const launchers =
   /^(?:npx|bunx|uvx|uv|pipx|pnpm|yarn|npm|node|bun|deno|python[\d.]*|docker|podman|java|dotnet|cmd)(?:\.exe|\.cmd)?$/i
 

@@ -1,17 +1,18 @@
 import { type Fields, isFields } from '../../lib/index.ts'
 
-// One server as other clients spell it → the keys of our own file. Nothing is expanded, so that it can be written too.
+// Translates a server entry of another client into the keys of our own file. Expands nothing, so that the result can be
+// written to a file.
 
 type Respell = (value: unknown) => Fields
 
 const deny: Respell = (value) => ({ deny: value })
-/** Elsewhere an empty list of tools allows none. */
+/** In other clients an empty list of tools allows none. */
 const allow: Respell = (value) =>
   Array.isArray(value) && value.length === 0 ? { deny: ['*'] } : { allow: value }
 const url: Respell = (value) => ({ url: value })
 const type: Respell = (value) => ({ type: typeName(value) })
 
-/** Keys of other clients, and keys of ours that others fill differently. */
+/** Keys of other clients, and keys of ours that other clients fill differently. */
 const spellings: { readonly [key: string]: Respell } = {
   type,
   transport: type,
@@ -48,7 +49,7 @@ const ignored = new Set(
   name dev gallery version sandbox source remote settings icon`.split(/\s+/),
 )
 
-/** Keys that change how a server runs, in a way that is not done here. */
+/** Keys that change how a server runs in a way that is not supported here. */
 const unsupported: { readonly [key: string]: string } = {
   envFile: 'the file is not read; put its variables into "env".',
   headersHelper: 'the helper is not run; put the headers into "headers".',
@@ -76,7 +77,7 @@ export function translate(given: Fields): { readonly fields: Fields; readonly pr
   return { fields: Object.fromEntries(fields), problems }
 }
 
-/** Codex says `auth = "oauth"`, and opencode `oauth: false`, for what happens anyway. */
+/** Codex's `auth = "oauth"` and opencode's `oauth: false` ask for what happens anyway. */
 function isInUse(key: string, value: unknown): boolean {
   return key === 'oauth' || key === 'auth' ? isFields(value) : value !== false
 }
@@ -103,7 +104,7 @@ function commands(value: unknown): Fields {
   return { command: path, args, env }
 }
 
-/** Milliseconds, but Zed and others count seconds, and nobody means a server to answer in less than one. */
+/** Timeouts are milliseconds, but Zed and others use seconds: small values are read as seconds. */
 function timeouts(value: unknown): Fields {
   if (isFields(value)) return { connectTimeout: value.startup, callTimeout: value.request }
   return { callTimeout: typeof value === 'number' && value < 1000 ? value * 1000 : value }
@@ -115,7 +116,7 @@ function referencesTo(variables: Fields): Fields {
   return Object.fromEntries(Object.entries(variables).map(([name, variable]) => [name, `\${${variable}}`]))
 }
 
-/** Variables of our own environment that the server gets, if they are set. */
+/** References to variables of our own environment that the server should get; empty for those not set. */
 function passedOn(variables: readonly unknown[]): Fields {
   const names = variables.map((variable) => (isFields(variable) ? variable.name : variable))
   return Object.fromEntries(names.map((name) => [String(name), `\${${name}:-}`]))

@@ -1,7 +1,7 @@
-// Reads the keys of an object by a table of kinds: what is wrong or unknown is told, and the rest counts.
+// Validates an object's keys against a table of types; reports unknown or invalid keys and keeps the rest.
 import { closestNames, type Fields, isFields } from '../../lib/index.ts'
 
-/** What a key may hold: how that is called, and the value if it is of this kind. */
+/** A type of value: its name for messages, and a function that returns the value if it matches. */
 export type Kind<Value> = { readonly is: string; readonly read: (value: unknown) => Value | undefined }
 export type Kinds = { readonly [key: string]: Kind<unknown> }
 export type Values<Table extends Kinds> = {
@@ -10,15 +10,15 @@ export type Values<Table extends Kinds> = {
 
 type Read<Table extends Kinds> = {
   readonly values: Values<Table>
-  /** Keys whose value is of the wrong kind. */
+  /** Keys whose value has the wrong type. */
   readonly wrong: readonly string[]
   readonly problems: readonly string[]
 }
 
 type ReadOptions = {
-  /** Keys that others spell so, for the question what was meant. */
+  /** Other clients' spellings of keys, for "did you mean" suggestions. */
   readonly others?: readonly string[]
-  /** Keys that must not be wrong. */
+  /** Keys whose invalid value makes the whole object invalid. */
   readonly decisive?: readonly string[]
 }
 
@@ -62,7 +62,7 @@ export const flag: Kind<boolean> = {
   read: (value) => (typeof value === 'boolean' ? value : undefined),
 }
 
-/** Numbers and booleans are taken for the text that they are written as. */
+/** Accepts numbers and booleans and converts them to strings. */
 export const texts: Kind<readonly string[]> = {
   is: 'a list of texts',
   read: (value) => (Array.isArray(value) && value.every(isWord) ? value.map(String) : undefined),
@@ -103,7 +103,7 @@ export function oneOf<Word extends string>(...words: readonly Word[]): Kind<Word
   }
 }
 
-/** An object that inherits nothing, so that a tool called "constructor" is not found where none is. */
+/** Creates an object without a prototype, so that looking up a tool called "constructor" finds nothing. */
 export function recordOf<Item>(entries: readonly (readonly [string, Item])[]): {
   readonly [name: string]: Item
 } {

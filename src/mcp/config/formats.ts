@@ -1,4 +1,4 @@
-// Finds the servers in a file of any client, by its shape.
+// Finds the servers in a configuration file of any client, by its shape.
 
 import { basename, dirname, resolve } from 'node:path'
 import { type Fields, isFields } from '../../lib/index.ts'
@@ -8,15 +8,15 @@ import { rootKeys } from './keys.ts'
 import type { Machine } from './places.ts'
 import { respell, type Spelling } from './references.ts'
 
-/** A server as a file names it, with the keys of our own file; nothing is expanded yet. */
+/** A server entry of a file, translated to the keys of our own file; references are not expanded yet. */
 export type ServerEntry = {
   readonly name: string
   readonly fields: Fields
-  /** Relative paths count from here. */
+  /** The folder that relative paths start from. */
   readonly base: string
-  /** The project that the server belongs to, and runs in unless it says otherwise. */
+  /** The project that the server belongs to, and its working directory by default. */
   readonly project: string | undefined
-  /** What VS Code would ask for, by the environment variable that takes its place. */
+  /** VS Code inputs, by the environment variable that replaces each. */
   readonly inputs: { readonly [variable: string]: string }
 }
 
@@ -27,7 +27,7 @@ export type Found = {
   readonly problems: readonly EntryProblem[]
 }
 
-/** What is told of a file without servers. */
+/** The problem reported for a file without servers. */
 export const noServers = 'it names no MCP servers; Toolshelf looks for "mcpServers".'
 
 export function findServers(document: unknown, file: string, machine: Machine): Found {
@@ -40,7 +40,7 @@ export function findServers(document: unknown, file: string, machine: Machine): 
   }
 }
 
-/** Servers by name that stand together in a file. */
+/** Servers by name from one place in a file. */
 type Group = {
   readonly key: string
   readonly servers: unknown
@@ -67,7 +67,7 @@ function groupsIn(document: Fields, file: string, machine: Machine): readonly Gr
   ]
 }
 
-/** Claude Code keeps some servers for one project only. */
+/** Claude Code stores some servers per project. */
 function projectsIn({ projects }: Fields, folder: string): [string, unknown][] {
   if (!isFields(projects)) return []
   return Object.entries(projects).flatMap(([path, project]): [string, unknown][] =>
@@ -77,7 +77,7 @@ function projectsIn({ projects }: Fields, folder: string): [string, unknown][] {
   )
 }
 
-/** opencode's `mcp` holds the servers by name; elsewhere it holds settings. */
+/** In opencode's file, `mcp` holds the servers by name; in others it holds settings. */
 function isOpencode(mcp: unknown): mcp is Fields {
   const isServer = (value: unknown) => isFields(value) && ['local', 'remote'].includes(String(value.type))
   return isFields(mcp) && mcp.servers === undefined && Object.values(mcp).some(isServer)
@@ -124,7 +124,7 @@ function readGroup({ key, servers, spelling, project }: Group, file: string, mac
 
 const vsCodeKeys = ['servers', 'mcp.servers']
 
-/** VS Code's `http` stands for SSE too. */
+/** In VS Code, `http` means SSE too. */
 function leavingHttpOpen(fields: Fields): Fields {
   return fields.type === 'http' ? { ...fields, type: 'auto' } : fields
 }
@@ -146,7 +146,7 @@ function respellFields(
   return { fields: Object.fromEntries(respelled), inputs: recordOf(inputs) }
 }
 
-/** The same with its text changed, or the texts in the list or object that it is. */
+/** Applies a function to a string, or to every string in a list or object. */
 export function mapTexts<Value>(value: Value, change: (text: string) => string): Value {
   const changed = (item: unknown) => (typeof item === 'string' ? change(item) : item)
   if (Array.isArray(value)) return value.map(changed) as Value
@@ -154,7 +154,7 @@ export function mapTexts<Value>(value: Value, change: (text: string) => string):
   return recordOf(Object.entries(value).map(([name, item]) => [name, changed(item)])) as Value
 }
 
-/** Only our own file is known key by key; other clients keep much else beside their servers. */
+/** Unknown keys are reported only for our own file: other clients keep other settings beside their servers. */
 function rootProblems(document: Fields, file: string, groups: number): EntryProblem[] {
   const isOwn = basename(file) === 'toolshelf.json' || document.gateway !== undefined
   const known = Object.keys(rootKeys)
@@ -169,7 +169,7 @@ function rootProblems(document: Fields, file: string, groups: number): EntryProb
 const clientFolders = ['.vscode', '.cursor', '.codex', '.gemini', '.qwen', '.zed', '.windsurf', '.opencode']
 const projectFiles = ['.mcp.json', 'opencode.json', 'opencode.jsonc']
 
-/** The project that a file belongs to; undefined for one that counts for all of a user's projects. */
+/** Returns the project that a file belongs to; undefined for a file that applies to all of a user's projects. */
 function projectOf(file: string, home: string): string | undefined {
   const folder = dirname(resolve(file))
   if (clientFolders.includes(basename(folder)))

@@ -1,4 +1,4 @@
-// How many gateways stand above a process. One that is configured as its own server would start itself without end.
+// Counts the gateways above this process: one that is configured as its own server would start itself endlessly.
 
 export const DEPTH = 'TOOLSHELF_DEPTH'
 

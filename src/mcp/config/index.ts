@@ -1,4 +1,4 @@
-// The door of mcp/config: what other folders use of it.
+// Public API of mcp/config for other folders.
 export {
   type Config,
   type ConfigText,

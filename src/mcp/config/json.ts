@@ -1,19 +1,24 @@
-// JSON as people write it, with comments and trailing commas. What is wrong is told by line and column and never by
-// quoting the text, which may hold secrets.
+// Parses JSON with comments and trailing commas. Errors give line and column and never quote the text, which may
+// contain secrets.
 
-/** Where the members of an object or a list end in the text: what is needed to add one and keep everything else. */
-export type Span = {
+/** Where the members of an object or array end in the text; used to add a member and keep everything else. */
+export type MemberSpan = {
   readonly isEmpty: boolean
-  /** Behind the last member. */
+  /** Offset after the last member. */
   readonly end: number
   readonly hasComma: boolean
-  /** At the closing bracket. */
+  /** Offset of the closing bracket. */
   readonly close: number
 }
 
-export type Parsed = { readonly value: unknown; readonly spans: WeakMap<object, Span> }
+export type Parsed = { readonly value: unknown; readonly spans: WeakMap<object, MemberSpan> }
 
-type Cursor = { readonly text: string; at: number; depth: number; readonly spans: WeakMap<object, Span> }
+type Cursor = {
+  readonly text: string
+  at: number
+  depth: number
+  readonly spans: WeakMap<object, MemberSpan>
+}
 
 const MOST_DEPTH = 500
 
@@ -21,7 +26,7 @@ const space = /(?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y
 const quoted = /"[^"\\\n]*(?:\\.[^"\\\n]*)*"/y
 const bare = /[-+.\w]+/y
 
-/** Throws an error whose message is the place and what is wrong there. */
+/** Throws an error whose message gives the position and what is wrong there. */
 export function parseJson(text: string): Parsed {
   const cursor: Cursor = { text, at: 0, depth: 0, spans: new WeakMap() }
   const value = readValue(cursor)
@@ -58,7 +63,7 @@ function readNested(cursor: Cursor, open: '{' | '['): unknown {
   return value
 }
 
-function readMembers(cursor: Cursor, bracket: '}' | ']', readMember: () => void): Span {
+function readMembers(cursor: Cursor, bracket: '}' | ']', readMember: () => void): MemberSpan {
   cursor.at += 1
   let span = { isEmpty: true, end: cursor.at, hasComma: false }
   for (;;) {

@@ -1,4 +1,4 @@
-// Every key of our own file, with its kind and its default. docs/toolshelf.schema.json says the same for editors.
+// All keys of our own file, with their types and defaults. docs/toolshelf.schema.json describes the same for editors.
 import {
   fieldsKind,
   flag,
@@ -48,11 +48,11 @@ export const gatewayKeys = {
 export const serverDefaults = { connectTimeout: 60_000, callTimeout: 120_000 }
 
 export type GatewaySettings = {
-  /** How tools are shown: `auto` goes by what the client can do. */
+  /** How tools are shown: `auto` decides by the client's capabilities. */
   readonly mode: 'auto' | 'list' | 'bridge'
-  /** What happens to a tool, a prompt or instructions that changed since first seen. */
+  /** What to do with a tool, a prompt or instructions that changed since first seen. */
   readonly onChange: 'report' | 'hold'
-  /** Characters that the servers' instructions may take together. */
+  /** The most characters that the instructions of all servers may take together. */
   readonly instructions: number
   /** How many servers connect at the same time. */
   readonly concurrency: number
@@ -65,7 +65,7 @@ export const gatewayDefaults: GatewaySettings = {
   concurrency: 4,
 }
 
-/** What a file says about the gateway, without the defaults. */
+/** The gateway settings of a file, without the defaults. */
 export function readGateway(given: unknown): {
   readonly settings: Partial<GatewaySettings>
   readonly problems: readonly string[]

@@ -1,10 +1,10 @@
-// Where each client keeps its servers, and where we keep ours.
+// Knows where each client keeps its server configuration, and where ours is.
 import { access } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { posix, win32 } from 'node:path'
 import type { Environment } from './references.ts'
 
-/** What is read of the machine, in one place. */
+/** Everything read from the machine: environment, folders, platform. */
 export type Machine = {
   readonly home: string
   /** The current folder. */
@@ -16,7 +16,7 @@ export type Machine = {
 export type ConfigPlace = {
   readonly client: string
   readonly file: string
-  /** It belongs to the current folder, so somebody else may have written it. */
+  /** It belongs to the current folder, so someone else may have written it. */
   readonly isProject: boolean
 }
 
@@ -25,7 +25,7 @@ export function thisMachine(): Machine {
   return { home: folderOf(homedir), folder: folderOf(process.cwd), platform, environment }
 }
 
-/** A user may have no home, and the current folder may have been deleted. */
+/** Falls back to the temporary folder if the user has no home, or the current folder was deleted. */
 function folderOf(find: () => string): string {
   try {
     return find()
@@ -34,7 +34,7 @@ function folderOf(find: () => string): string {
   }
 }
 
-/** The files of every client that we know, whether they exist or not; those of the user first. */
+/** Lists the files of every known client, whether they exist or not; the user's own first. */
 export function configPlaces(machine: Machine): readonly ConfigPlace[] {
   const user = userPlaces(machine).map(([client, file]) => ({ client, file, isProject: false }))
   const project = projectPlaces(machine).map(([client, file]) => ({ client, file, isProject: true }))
@@ -88,14 +88,14 @@ export function ownConfigFile(machine: Machine): string {
   return pathsOf(machine).join(configFolder(machine), 'toolshelf', 'toolshelf.json')
 }
 
-/** The user's own configuration, which counts in every folder. A gateway that a client starts reads nothing else. */
+/** The user's own configuration, used in every folder. A gateway that a client starts reads nothing else. */
 export function userConfigFiles(machine: Machine): readonly string[] {
   return [ownConfigFile(machine)]
 }
 
 /**
- * Files of the current folder that name servers. Whoever wrote the folder wrote them: start, send and expand nothing of
- * them before a person has trusted their content. A file that is also the user's own is not among them.
+ * Files of the current folder that configure servers. Whoever wrote the folder wrote them: start, send or expand
+ * nothing in them before the user has trusted their content. A file that is also the user's own is not included.
  */
 export function projectConfigFiles(machine: Machine): readonly string[] {
   const names = ['toolshelf.json', '.mcp.json']
@@ -124,7 +124,7 @@ function configFolder(machine: Machine): string {
   return config !== undefined && isAbsolute(config) ? config : join(machine.home, '.config')
 }
 
-/** Where applications with a window keep their settings. */
+/** Where desktop applications keep their settings. */
 function applicationFolder(machine: Machine): string {
   const { join } = pathsOf(machine)
   const { home, platform, environment } = machine

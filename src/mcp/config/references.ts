@@ -1,4 +1,4 @@
-// References to the environment inside texts: other clients' spellings become ours, and ours become values.
+// Expands environment references in strings, and translates other clients' spellings of references into ours.
 import { basename, sep } from 'node:path'
 
 export type Environment = { readonly [name: string]: string | undefined }
@@ -7,17 +7,17 @@ export type Expanded = {
   readonly text: string
   /** Variables that are not set and have no default. */
   readonly missing: readonly string[]
-  /** Variables that were filled in, with their values. */
+  /** Variables that were expanded, with their values. */
   readonly used: readonly (readonly [name: string, value: string])[]
-  /** References that only another client can fill in, such as `${file:…}`, without what they refer to. */
+  /** References that only another client can resolve, such as `${file:…}`, without what they refer to. */
   readonly foreign: readonly string[]
 }
 
-// `$${` stands for a plain `${`. A default may hold one more pair of braces.
+// `$${` is an escaped `${`. A default may contain one nested pair of braces.
 const reference =
   /\$\$\{|\$\{([A-Za-z_]\w*)(?::-((?:[^{}]|\{[^{}]*\})*))?\}|\$\{(file|command|config|input):[^}]*\}/g
 
-/** `${NAME}` and `${NAME:-default}`. Whatever else looks like a reference stays as it is. */
+/** Expands `${NAME}` and `${NAME:-default}`. Anything else that looks like a reference stays as it is. */
 export function expand(text: string, environment: Environment): Expanded {
   const missing: string[] = []
   const foreign: string[] = []
@@ -46,7 +46,10 @@ export function expand(text: string, environment: Environment): Expanded {
   return { text: expanded, missing, foreign, used }
 }
 
-/** Names of the environment variables that a text refers to, those inside defaults included, each once. */
+/**
+ * Returns the names of the environment variables that a string refers to, including those in defaults, without
+ * duplicates.
+ */
 export function variablesIn(text: string): string[] {
   const names = new Set<string>()
   for (const [, name, fallback] of text.matchAll(reference)) {
@@ -56,21 +59,21 @@ export function variablesIn(text: string): string[] {
   return [...names]
 }
 
-/** With what `${workspaceFolder}` stands for, in VS Code's words. */
+/** Adds the values of VS Code's `${workspaceFolder}` and `${workspaceFolderBasename}`. */
 export function withWorkspace(environment: Environment, folder: string): Environment {
   return { ...environment, workspaceFolder: folder, workspaceFolderBasename: basename(folder) }
 }
 
-/** The text with these two filled in, and nothing else. */
+/** Replaces these two references and nothing else. */
 export function bindWorkspace(text: string, folder: string): string {
   const values = withWorkspace({}, folder)
   return text.replace(/(?<!\$)\$\{(workspaceFolder(?:Basename)?)\}/g, (_, name) => values[name] ?? '')
 }
 
-/** How a client spells references, beyond those that are understood everywhere. */
+/** How a client spells references, besides the common forms. */
 export type Spelling = 'common' | 'gemini' | 'opencode'
 
-/** Other clients' references in our spelling. `onInput` hears of what VS Code would ask for, and its variable. */
+/** Translates other clients' references into our spelling. Calls `onInput` for each VS Code input with its variable. */
 export function respell(
   text: string,
   spelling: Spelling,
@@ -93,7 +96,7 @@ function inSpelling(text: string, spelling: Spelling): string {
   return text
 }
 
-/** The environment variable that takes the place of one of VS Code's inputs. */
+/** Returns the environment variable that replaces a VS Code input. */
 function variableFor(input: string): string {
   const name = input.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
   return /^[A-Z_]/.test(name) ? name : `_${name}`

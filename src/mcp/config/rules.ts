@@ -1,19 +1,19 @@
-// Rules of a configuration that apply to none of a server's tools: a slip of the pen, or a tool that is gone.
+// Finds rules of a configuration that match none of a server's tools: a typo, or a tool that no longer exists.
 import { closestNames, matchesAny } from '../../lib/index.ts'
 import type { ServerConfig, ServerStatus } from '../types.ts'
 
-/** Each with the name that may have been meant. None while a server's tools are not known. */
+/** Each with the name that was probably meant. Empty while the server's tools are unknown. */
 export function idleRules({ config, tools, hidden }: ServerStatus): readonly string[] {
   const names = [...tools.map(({ name }) => name), ...hidden]
   if (names.length === 0) return []
   const isIdle = (pattern: string) => !names.some((name) => isAllowed(name, { allow: [pattern], deny: [] }))
-  const told = (key: string, rule: string) => `${key} ${JSON.stringify(rule)}${meant(rule, names)}`
+  const describe = (key: string, rule: string) => `${key} ${JSON.stringify(rule)}${meant(rule, names)}`
   return [
-    ...config.allow.filter(isIdle).map((rule) => told('"allow"', rule)),
-    ...config.deny.filter(isIdle).map((rule) => told('"deny"', rule)),
+    ...config.allow.filter(isIdle).map((rule) => describe('"allow"', rule)),
+    ...config.deny.filter(isIdle).map((rule) => describe('"deny"', rule)),
     ...Object.keys(config.tools)
       .filter((name) => !names.includes(name))
-      .map((rule) => told('"tools"', rule)),
+      .map((rule) => describe('"tools"', rule)),
   ]
 }
 
@@ -22,7 +22,7 @@ function meant(rule: string, names: readonly string[]): string {
   return near === undefined ? '' : `; did you mean ${JSON.stringify(near)}?`
 }
 
-/** Whether the rules of a server's configuration show one of its tools. */
+/** Whether the server's `allow` and `deny` rules let a tool through. */
 export function isAllowed(tool: string, { allow, deny }: Pick<ServerConfig, 'allow' | 'deny'>): boolean {
   return (allow.length === 0 || matchesAny(allow, tool)) && !matchesAny(deny, tool)
 }

@@ -1,4 +1,4 @@
-// One entry of a configuration → a server that can be started, or the reason why it cannot.
+// Turns a configuration entry into a server that can be started, or into the reason why it cannot.
 import { isAbsolute, join, resolve } from 'node:path'
 import type { RemoteConfig, ServerConfig, StdioConfig, ToolConfig } from '../types.ts'
 import { foreignKeys } from './dialects.ts'
@@ -12,10 +12,10 @@ type ServerValues = Values<typeof serverKeys>
 
 export type ReadServer = { readonly server: ServerConfig | undefined; readonly problems: readonly string[] }
 
-/** What decides which program runs: with one of these wrong, another one might. */
+/** Keys that decide which program runs: if one is invalid, the entry is rejected. */
 const decisive = ['command', 'args', 'cwd', 'url']
 
-/** `fill`: puts values in place of references; a disabled server keeps its references. */
+/** `fill` expands references; a disabled server keeps its references. */
 export function readServer(
   entry: ServerEntry,
   file: string,
@@ -24,18 +24,22 @@ export function readServer(
 ): ReadServer {
   const { values, wrong, problems } = readKeys(serverKeys, entry.fields, { others: foreignKeys, decisive })
   const tools = readTools(values.tools)
-  const told = [...problems, ...tools.problems]
-  const leaveOut = (...reasons: readonly string[]) => ({ server: undefined, problems: [...told, ...reasons] })
+  const allProblems = [...problems, ...tools.problems]
+  const leaveOut = (...reasons: readonly string[]) => ({
+    server: undefined,
+    problems: [...allProblems, ...reasons],
+  })
   if (wrong.some((key) => decisive.includes(key))) return leaveOut()
 
   const kind = chooseKind(values)
-  if (kind.problem !== undefined) told.push(kind.problem)
+  if (kind.problem !== undefined) allProblems.push(kind.problem)
   if (kind.name === undefined) return leaveOut()
 
   const filled = fillIn(values, usedBy(kind.name), entry, values.disabled ? keepReferences : fill)
   if (filled.problems.length > 0) return leaveOut(...filled.problems)
   const transport = makeTransport(kind.name, filled.value, entry, machine)
-  // A server that is left out while its references stand is never shown to the person who decides about the file.
+  // Checked with unexpanded references, too: a server rejected in that form is not shown to the user who decides
+  // whether to trust the file.
   const unusable =
     transportProblem(makeTransport(kind.name, values, entry, machine)) ?? transportProblem(transport)
   if (unusable !== undefined) return leaveOut(unusable)
@@ -58,12 +62,12 @@ export function readServer(
     source: file,
     ...(Object.keys(filled.variables).length > 0 ? { variables: filled.variables } : {}),
   }
-  return { server, problems: told }
+  return { server, problems: allProblems }
 }
 
 type TransportKind = StdioConfig['kind'] | RemoteConfig['kind']
 
-/** Without a name it cannot be started. */
+/** Without a `name`, the entry has no usable transport. */
 type ChosenKind = { readonly name?: TransportKind; readonly problem?: string }
 
 function chooseKind({ type, command, url }: ServerValues): ChosenKind {
@@ -153,7 +157,7 @@ function transportProblem(transport: StdioConfig | RemoteConfig): string | undef
   return isToolshelf(transport) ? 'it is Toolshelf itself; it is left out.' : undefined
 }
 
-/** A gateway among its own servers would start itself without end. */
+/** A gateway among its own servers would start itself endlessly. */
 function isToolshelf({ command, args }: StdioConfig): boolean {
   const words = [command, ...args].flatMap((word) => word.split(/\s+/))
   const isProgram = (word: string) =>
@@ -162,7 +166,7 @@ function isToolshelf({ command, args }: StdioConfig): boolean {
   return words.some((word, index) => isProgram(word) && words[index + 1] === 'mcp')
 }
 
-/** A command without a slash is looked up in PATH. */
+/** A command without a slash is searched in PATH. */
 function commandAt(command: string, base: string, home: string): string {
   return /[\\/]/.test(command) ? pathAt(command, base, home) : command
 }

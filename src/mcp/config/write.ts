@@ -1,22 +1,22 @@
-// Adds servers to our own file: what stands there, comments included, stays as it is, and the file changes in one step.
+// Adds servers to our own file: keeps the existing text, comments included, and replaces the file atomically.
 
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Fields, isFields } from '../../lib/index.ts'
 
-import { parseJson, type Span } from './json.ts'
+import { type MemberSpan, parseJson } from './json.ts'
 
 export type NamedFields = readonly (readonly [name: string, fields: Fields])[]
 
-/** Names of the servers that a text already has. Throws an error that says what is wrong with the text. */
+/** Returns the names of the servers in a text. Throws an error that says what is wrong with it. */
 export function serverNames(text: string): readonly string[] {
   const { value } = parseJson(text)
   const servers = isFields(value) ? value.mcpServers : undefined
   return isFields(servers) ? Object.keys(servers).map((name) => name.trim()) : []
 }
 
-/** The text with the servers added. Throws an error that says what is wrong with the text. */
+/** Returns the text with the servers added. Throws an error that says what is wrong with it. */
 export function addServers(text: string, servers: NamedFields): string {
   const { value, spans } = parseJson(text)
   if (!isFields(value)) throw new Error('it does not hold an object')
@@ -28,8 +28,8 @@ export function addServers(text: string, servers: NamedFields): string {
   return members.length === 0 ? text : insert(text, spans.get(mcpServers), members.join(`,\n${indent(2)}`), 2)
 }
 
-/** Puts members behind the last one, and behind a comment that follows it. */
-function insert(text: string, span: Span | undefined, members: string, depth: number): string {
+/** Inserts members after the last one, and after a comment that follows it. */
+function insert(text: string, span: MemberSpan | undefined, members: string, depth: number): string {
   if (!span) return text
   const before = text.slice(0, span.end)
   const comma = span.isEmpty || span.hasComma ? '' : ','
@@ -43,7 +43,7 @@ function asJson(value: unknown, depth: number): string {
   return JSON.stringify(value, null, 2).replaceAll('\n', `\n${indent(depth)}`)
 }
 
-/** Readable by its owner only, and never half written. A link stays a link. */
+/** Writes atomically, readable by the owner only. Follows a symbolic link instead of replacing it. */
 export async function writePrivately(file: string, text: string): Promise<void> {
   const target = await realpath(file).catch(() => file)
   const temporary = `${target}.${randomUUID()}`

@@ -1,4 +1,4 @@
-// Names and URIs of many servers in one client, and the exact way back.
+// Makes names and URIs of many servers unique for one client, and translates them back.
 
 import { mcpName } from '../../core/index.ts'
 import { clashName } from '../../core/tools/index.ts'
@@ -6,11 +6,11 @@ import type { Fields } from '../../lib/index.ts'
 import type { CallOutput } from '../types.ts'
 
 export type Addresses = {
-  /** More servers are configured now. Those known keep their form, so that a URI never leads to another server. */
+  /** Adds servers. Known servers keep their prefix, so that a URI never leads to a different server. */
   readonly add: (servers: readonly string[]) => void
-  /** `github+repo://x`: a URI that says which server's it is; `ui://github+x` for one of an MCP App. */
+  /** `github+repo://x`: a URI prefixed with its server; `ui://github+x` for a page of an MCP App. */
   readonly uri: (server: string, uri: string) => string
-  /** The server and its own URI; undefined when no server is named in it. */
+  /** Returns the server and its own URI; undefined if the URI names no server. */
   readonly uriBack: (uri: string) => { readonly server: string; readonly uri: string } | undefined
 }
 
@@ -47,14 +47,14 @@ export function createAddresses(servers: readonly string[]): Addresses {
   }
 }
 
-/** Clients of MCP Apps know a page of theirs by how its URI begins, so that must stay in front. */
+/** Clients of MCP Apps recognise a page by the `ui://` at the start of its URI, so it must stay in front. */
 const APP = 'ui://'
 
 function split(uri: string): { start: string; rest: string } {
   return uri.startsWith(APP) ? { start: APP, rest: uri.slice(APP.length) } : { start: '', rest: uri }
 }
 
-/** `<server>__<prompt>`, unique among all. Of those that a server lists twice the first is taken. */
+/** `<server>__<prompt>`, unique among all servers. If a server lists a prompt twice, the first is used. */
 export function nameAll<Item extends { readonly server: string; readonly own: string }>(
   items: readonly Item[],
 ): Map<string, Item> {
@@ -71,7 +71,7 @@ export function nameAll<Item extends { readonly server: string; readonly own: st
   return named
 }
 
-/** A result whose resources the client can ask the gateway for. */
+/** Rewrites the URIs in a result so that the client can read them through the gateway. */
 export function addressOutput(output: CallOutput, server: string, { uri }: Addresses): CallOutput {
   return addressMeta(
     { ...output, content: output.content.map((block) => addressBlock(block, server, uri)) },
@@ -80,10 +80,10 @@ export function addressOutput(output: CallOutput, server: string, { uri }: Addre
   )
 }
 
-/** Fields of `_meta` that name the page which shows a tool's results. */
+/** Fields of `_meta` that name the page for a tool's results. */
 const PAGE_KEYS = ['ui/resourceUri', 'openai/outputTemplate']
 
-/** A tool or a result whose page is read at its own server. */
+/** Rewrites the page URI of a tool or a result, so that it is read from its own server. */
 export function addressMeta<Holder extends { readonly _meta?: unknown }>(
   holder: Holder,
   server: string,

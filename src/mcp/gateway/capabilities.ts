@@ -1,4 +1,4 @@
-// What a client can do for the servers behind the gateway: said once for a connection, or with each request.
+// Reads what a client can do for the servers behind the gateway: declared once per connection, or with each request.
 
 import { CLIENT_CAPABILITIES_META_KEY, type Server } from '@modelcontextprotocol/server'
 import type { Fields } from '../../lib/index.ts'
@@ -10,7 +10,7 @@ const NEEDED: { readonly [method: string]: string } = {
   'roots/list': 'roots',
 }
 
-/** Those that servers are told: what they may ask for, and the extensions that pass through. */
+/** The capabilities forwarded to servers: what they may request, and the extensions that pass through. */
 export function capabilitiesOf(server: Server, envelope?: Fields): Fields {
   const given = (envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities() ?? {}) as Fields
   const asked = new Set(Object.values(NEEDED))
@@ -21,7 +21,7 @@ export function capabilitiesOf(server: Server, envelope?: Fields): Fields {
   }
 }
 
-/** The client shows pages. */
+/** Whether the client renders MCP App pages. */
 export function showsPages({ extensions }: Fields): boolean {
   return ((extensions ?? {}) as Fields)[PAGES] !== undefined
 }

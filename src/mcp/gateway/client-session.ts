@@ -1,4 +1,4 @@
-// One client's desk: which tools lie on it, and what becomes of its calls.
+// The session of one client: the tools on its list, and the handling of its calls.
 import { ProtocolError } from '@modelcontextprotocol/server'
 import { mcpName, type PoolTool, type Shelf, type UnsearchedServer } from '../../core/index.ts'
 import { cut, type Fields } from '../../lib/index.ts'
@@ -12,11 +12,11 @@ import { sendable } from './sendable.ts'
 
 export type ClientSession = {
   readonly mode: () => ListingMode
-  /** What a client lists: our own tools, those always loaded, and what its searches found. */
+  /** Returns the client's tools: our own, the always-loaded ones, and those its searches found. */
   tools(options?: { readonly withPageTools?: boolean }): Fields[]
-  /** Differs when the list does. */
+  /** Changes when the list changes. */
   version(): string
-  /** Whatever goes wrong is an answer that the model can act on; only a server's own JSON-RPC error rejects. */
+  /** Returns every failure as a result that the model can act on; rejects only with a server's own JSON-RPC error. */
   call(name: string, input: unknown, options: CallOptions): Promise<CallOutput>
 }
 
@@ -25,37 +25,37 @@ export type ClientSessionOptions = {
   readonly host: McpHost
   readonly addresses: Addresses
   readonly mode: () => ListingMode
-  /** Names of those that are configured now. */
+  /** Names of the servers configured now. */
   readonly servers: () => readonly string[]
   readonly loaded: LoadedTools
   readonly pageTools: PageTools
-  /** Makes a call to a server: what the call needs from the user first may be asked there. */
+  /** Calls a server; questions to the user that the call needs may be asked there. */
   readonly callServer: McpHost['call']
-  /** The list has changed by what was found or called; resolves when the client knows. */
+  /** Called when a search or a call has changed the list; resolves when the client has been notified. */
   readonly onLoad: () => Promise<void>
 }
 
-/** Names whose definitions the client has seen; beyond so many the first are forgotten. */
+/** Names whose definitions the client has seen; above this number the oldest are forgotten. */
 const MAX_SEEN = 5000
 
 export function createClientSession(options: ClientSessionOptions): ClientSession {
   const { shelf, host, addresses, mode, servers, loaded, pageTools, callServer, onLoad } = options
   const seen = new Set<string>()
-  /** Why servers could not be searched, as the last search said it. */
-  const told = new Map<string, string>()
+  /** Why servers could not be searched, as reported by the last search. */
+  const reportedStates = new Map<string, string>()
   let missed: readonly string[] = []
 
   async function search(input: unknown): Promise<CallOutput> {
     const isTold = (server: UnsearchedServer) =>
-      server.state !== 'pending' && told.get(server.name) === stateOf(server)
+      server.state !== 'pending' && reportedStates.get(server.name) === stateOf(server)
     await host.freshen({ timeout: LONGEST_FRESHENING })
     const outcome = await shelf.search(input, { isTold, missed })
-    const { tools, remark: said, unsearched, isRefused } = outcome
+    const { tools, remark: searchRemark, unsearched, isRefused } = outcome
     missed = outcome.missed
-    if (isRefused) return failure(said)
-    told.clear()
-    for (const server of unsearched) told.set(server.name, stateOf(server))
-    const remark = [said, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
+    if (isRefused) return failure(searchRemark)
+    reportedStates.clear()
+    for (const server of unsearched) reportedStates.set(server.name, stateOf(server))
+    const remark = [searchRemark, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
     if (tools.length === 0) return say(remark)
     for (const { name } of tools) see(name)
     if (mode() === 'bridge') return say(described(tools, remark))
@@ -71,13 +71,13 @@ export function createClientSession(options: ClientSessionOptions): ClientSessio
   }
 
   async function callByName(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
-    // Its server may still be connecting: a search waits for it, as long as that is bearable.
+    // Its server may still be connecting: a search waits for it, within limits.
     if (!shelf.shelving().pool.byName.has(name)) await shelf.search({ query: `select:${name}` })
     const { pool, deferredNames } = shelf.shelving()
     const entry = pool.byName.get(name)
     const complaint = shelf.check({ id: name, name, input })
     const held = entry ? undefined : heldTools(host).find((one) => one.name === name)
-    // The host refuses it, with the reason.
+    // The host refuses it and gives the reason.
     if (held) return callServer(held.server, held.tool, input, options)
     if (!entry?.server) return failure(`${textOf(complaint)} Search for it with ${SEARCH}.`)
     const isUnseen = deferredNames.has(name) && !seen.has(name)
@@ -92,7 +92,7 @@ export function createClientSession(options: ClientSessionOptions): ClientSessio
     return addressOutput(output, entry.server, addresses)
   }
 
-  /** A call that is not the model's alone: a page of an MCP App may have made it. */
+  /** A call that may come from a page of an MCP App instead of the model. */
   async function callDirectly(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
     const isKnown = shelf.shelving().pool.byName.has(name)
     const page = isKnown ? undefined : pageTools.find(name, options.asker?.client)
@@ -101,7 +101,7 @@ export function createClientSession(options: ClientSessionOptions): ClientSessio
     return addressOutput(output, page.server, addresses)
   }
 
-  /** Those always loaded, then those that searches found. */
+  /** The always-loaded tools, then those that searches found. */
   function shown(): PoolTool[] {
     const { immediate, pool } = shelf.shelving()
     const found = loaded.names().flatMap((name) => pool.byName.get(name) ?? [])
@@ -133,7 +133,7 @@ export function createClientSession(options: ClientSessionOptions): ClientSessio
       } catch (error) {
         options.signal?.throwIfAborted()
         const { message, cause } = error as Error
-        // What a server itself has answered is the client's to read, with its code and data.
+        // The client gets a server's own error with its code and data.
         if (cause instanceof ProtocolError) throw cause
         return failure(message)
       }
@@ -141,7 +141,7 @@ export function createClientSession(options: ClientSessionOptions): ClientSessio
   }
 }
 
-/** Milliseconds that a search waits for servers to list anew what they call fresh no longer. */
+/** Milliseconds that a search waits for servers to refresh stale lists. */
 const LONGEST_FRESHENING = 1000
 
 function stateOf({ state, error = '' }: UnsearchedServer): string {
@@ -150,7 +150,7 @@ function stateOf({ state, error = '' }: UnsearchedServer): string {
 
 type Held = { readonly name: string; readonly server: string; readonly tool: string }
 
-/** Tools that nobody may use because their definition has changed. */
+/** Tools held back because their definition has changed. */
 function heldTools(host: McpHost): Held[] {
   return host
     .status()
@@ -177,7 +177,7 @@ function aboutDropped(names: readonly string[]): string {
   return `No longer in your tool list, because they were not used: ${shown}; ${SEARCH} brings them back.`
 }
 
-/** Models write the arguments as a string at times. */
+/** Models sometimes write the arguments as a JSON string. */
 function readWrapped(input: unknown): { name: string; input: Fields } | undefined {
   const { name, arguments: given = {} } = (input ?? {}) as Fields
   if (typeof name !== 'string') return undefined

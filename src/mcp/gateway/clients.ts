@@ -1,9 +1,10 @@
-// Which clients get `list` mode: those that take new tools in the middle of a turn and send them to the model as they
-// are. The protocol has no word for it, so this is a table of what was seen; everyone else gets two constant tools.
-// Claude Code defers new tools, however they are marked, where the model knows no additions in mid-conversation.
+// Decides which clients get `list` mode: those that accept new tools in the middle of a turn and send them to the model
+// unchanged. The protocol does not declare this, so the table holds what was observed; all other clients get two
+// constant tools. Claude Code defers new tools, however they are marked, if the model does not support additions in
+// mid-conversation.
 import type { ListingMode } from '../greeting/index.ts'
 
-/** By the name that a client gives itself. */
+/** By the client's `clientInfo.name`. */
 const TAKES_NEW_TOOLS: ReadonlySet<string> = new Set(['gemini-cli-mcp-client', 'kilo', 'opencode'])
 
 export function modeFor(

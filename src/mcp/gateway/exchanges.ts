@@ -1,5 +1,5 @@
-// A call in which a server asks its client something back. To the client it is one request that is answered with a
-// question and sent again with the answer; to the server it is one call that never stopped.
+// Handles a call in which a server asks its client something. The client sees one request that is answered with a
+// question and sent again with the answer; the server sees one uninterrupted call.
 
 import { randomUUID } from 'node:crypto'
 import { inputRequired, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
@@ -7,7 +7,7 @@ import type { Fields } from '../../lib/index.ts'
 import type { Progress, QuestionHandler } from '../types.ts'
 import { sendable } from './sendable.ts'
 
-/** What a round of a call carries: the parts of the SDK's context that are used. */
+/** The parts of the SDK's request context that a round of a call uses. */
 export type Round = {
   readonly signal: AbortSignal
   readonly inputResponses?: Fields | undefined
@@ -15,14 +15,14 @@ export type Round = {
 }
 
 export type Exchanges = {
-  /** Runs the work, or goes on with the one that waits for this round's answers. */
+  /** Runs the work, or resumes the one that waits for this round's answers. */
   run<Result>(round: Round, caller: Caller, work: Work<Result>): Promise<Result>
 }
 
 export type Caller = {
-  /** The same for all calls of one client. */
+  /** Shared by all calls of one client. */
   readonly client: object
-  /** Its request ends with each question, and the signal with it. */
+  /** Ends with each question, because the client's request ends then. */
   readonly isStateless: boolean
   readonly capabilities: Fields
   readonly canAnswer: (method: string) => boolean
@@ -44,23 +44,23 @@ type Question = {
 }
 
 type Exchange = {
-  /** Of the present round. */
+  /** Of the current round. */
   id: string
   readonly controller: AbortController
   readonly finished: Promise<unknown>
   asked: Question[]
   wake: () => void
-  /** Stops obeying the signal of the last round. */
+  /** Stops listening to the signal of the last round. */
   release: () => void
   onProgress: (progress: Progress) => void
   expiry: ReturnType<typeof setTimeout> | undefined
 }
 
-/** A client that never answers must not hold a call for ever. */
+/** Limits how long a call waits for a client that never answers. */
 const LONGEST_WAIT = 600_000
 
 export function createExchanges(): Exchanges {
-  /** Those whose client is away with a question; what became of them meanwhile waits for it. */
+  /** Calls whose client is answering a question; their outcome waits for it. */
   const open = new Map<string, Exchange>()
 
   return {
@@ -85,7 +85,7 @@ export function createExchanges(): Exchanges {
       ask: async (method, params, _signal, name = '') => {
         if (!canAnswer(method)) throw new Error(`the client cannot do ${method}`)
         sendable(params)
-        // A client that knows the question may have brought the answer with the call.
+        // A client that expects the question may have sent the answer with the call.
         if (Object.hasOwn(early, name)) return early[name] as Fields
         const isFree = name !== '' && exchange.asked.every(({ key }) => key !== name)
         return new Promise((answer, refuse) => {
@@ -107,7 +107,7 @@ export function createExchanges(): Exchanges {
       onProgress: () => {},
       expiry: undefined,
     }
-    /** Questions that the client has not got yet are none of this call any more. */
+    /** Drops the questions that the client has not received yet. */
     const close = () => {
       exchange.release()
       if (open.has(exchange.id)) return
@@ -117,7 +117,7 @@ export function createExchanges(): Exchanges {
     return exchange
   }
 
-  /** Until the work is done, or until it asks: then the client gets the question and comes back. */
+  /** Waits until the work is done or asks something: then the client gets the question and returns with the answer. */
   async function follow(exchange: Exchange, { signal }: Round, caller: Caller): Promise<unknown> {
     obey(exchange, signal)
     exchange.onProgress = caller.onProgress
@@ -136,7 +136,7 @@ export function createExchanges(): Exchanges {
     return inputRequired({ inputRequests: inputRequests as never, requestState: exchange.id })
   }
 
-  /** The newest round's signal ends the work, also while the client is away with a question. */
+  /** The signal of the newest round aborts the work, also while the client is answering a question. */
   function obey(exchange: Exchange, signal: AbortSignal): void {
     const abort = () => {
       open.delete(exchange.id)

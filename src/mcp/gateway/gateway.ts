@@ -1,4 +1,4 @@
-// The gateway: one MCP server in front of many. Each client gets a desk of its own; the servers behind are shared.
+// The MCP gateway: one MCP server in front of many. Each client has its own session; the servers behind are shared.
 
 import { Server } from '@modelcontextprotocol/server'
 import type { Shelf } from '../../core/index.ts'
@@ -28,14 +28,14 @@ import { createUrlElicitations } from './url-elicitations.ts'
 export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
   /** Made with `shelfOptions`. */
   readonly shelf: Shelf
-  /** Makes the host; the asker answers servers that ask outside of a call. */
+  /** Creates the host; the given handler answers servers that ask outside of a call. */
   readonly makeHost: (asker: QuestionHandler) => McpHost
   readonly mode?: ListingMode | 'auto'
-  /** Awaited before a call: what the shelf needs for it may be loaded late. */
+  /** Awaited before a call, so that what the shelf needs can be loaded late. */
   readonly ready?: () => Promise<unknown>
-  /** How many loaded tools a client's list may hold in the mode `list`. */
+  /** The most loaded tools on a client's list in `list` mode. */
   readonly loadedTools?: LoadedToolsLimits
-  /** Told to the person who runs this. */
+  /** Reports to the operator. */
   readonly notify?: (message: string) => void
 }
 
@@ -46,21 +46,21 @@ export type McpGateway = {
    * @internal
    */
   serve(client: ClientKind): Server
-  /** For a stateless client nobody keeps a server to tell: this is told instead. */
+  /** Stateless clients have no server to notify: this callback is notified instead. */
   readonly onChange: (listener: (event: HostEvent) => void) => () => void
   /** URIs as clients know them. */
   readonly uriFor: (server: string, uri: string) => string
-  /** How many clients are connected. */
+  /** Returns how many clients are connected. */
   readonly clients: () => number
   close(): Promise<void>
 }
 
 export type ClientKind = {
-  /** It speaks the newer protocol, which knows no sessions. */
+  /** The client speaks the newer protocol, which has no sessions. */
   readonly isStateless: boolean
-  /** It stays connected all the same, and can be told of changes. */
+  /** It stays connected anyway, and can be notified of changes. */
   readonly isLasting?: boolean
-  /** Where a single request comes from, as far as it is sure that nobody else comes from there. */
+  /** Where a single request comes from, if only one client can come from there. */
   readonly origin?: string
 }
 
@@ -79,19 +79,22 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
   const addresses = createAddresses(servers())
   host.listen((event) => event.type === 'servers' && addresses.add(servers()))
-  const offers = createResourcesAndPrompts(host, addresses)
+  const resourcesAndPrompts = createResourcesAndPrompts(host, addresses)
   const subscriptions = createSubscriptions(host)
   const logLevels = createLogLevels(host)
   const urlElicitations = createUrlElicitations(host)
   const pageTools = createPageTools(host, addresses)
 
-  /** Outside of a call only a single client can be meant, and one without a session might be, however long ago it called. */
+  /**
+   * Outside of a call, a question can be routed only if there is a single client; a sessionless client counts even if
+   * it called long ago.
+   */
   function theOnly(): Server | undefined {
     const [only, ...others] = connected
     return others.length === 0 && !hadStateless ? only : undefined
   }
 
-  /** Servers read the roots when they start; whatever else they ask belongs to a call. */
+  /** Servers read the roots when they start; all other questions belong to a call. */
   async function askTheOnly(method: string, params: Fields): Promise<Fields> {
     const only = theOnly()
     if (method !== 'roots/list') throw new Error('questions are passed on only during a call')
@@ -99,7 +102,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
     return (await only.request(sendable({ method, params }) as never, { timeout: LONGEST_ANSWER })) as Fields
   }
 
-  /** A log belongs to the client in whose call it was written; outside of calls only to a client that is alone. */
+  /** A log message goes to the client in whose call it was written; outside of calls only to a sole client. */
   const isLogFor = (client: Server, event: LogEvent) => client === (event.client ?? theOnly())
 
   const stopLogs = tellOperator(
@@ -114,10 +117,10 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
     const server = new Server(serverInfo, { ...greeting, inputRequired: { maxRounds: 100 } })
     const mode = () => modeFor(server.getClientVersion()?.name, forced, isStateless)
     const relisting = createRelisting(
-      () => desk.version(),
+      () => clientSession.version(),
       () => server.sendToolListChanged().catch(() => {}),
     )
-    const desk = createClientSession({
+    const clientSession = createClientSession({
       shelf,
       host,
       addresses,
@@ -136,8 +139,8 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
       isStateless,
       clientOf: (envelope) => (origin === undefined ? server : identities.of(origin, envelope)),
       host,
-      desk,
-      offers,
+      clientSession,
+      resourcesAndPrompts,
       exchanges,
       pageTools,
       relisting,
@@ -150,7 +153,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
       server,
       host,
       relisting,
-      offers,
+      resourcesAndPrompts,
       addresses,
       subscriptions,
       logLevels,
@@ -169,7 +172,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
     return server
   }
 
-  /** All that a client without a session lists; our own tools name the servers. */
+  /** Everything that a sessionless client lists; our own tools name the servers. */
   const immediateTools = () =>
     `${servers().join()} ${shelf.shelving().immediate.map(versionOf).join()} ${pageTools.version()}`
 
@@ -199,5 +202,5 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   }
 }
 
-/** A person may have to think. */
+/** A person may need time to answer. */
 const LONGEST_ANSWER = 600_000

@@ -1,9 +1,10 @@
-// Reads the JSON body of a request, up to a size, while the large bodies of all requests take a bounded amount of memory.
+// Reads the JSON body of a request up to a size limit, and bounds the memory that large bodies of all requests take
+// together.
 
 export type BodyLimits = {
   /** Bytes of one body. */
   readonly maxBytes: number
-  /** Bytes of all bodies that are being answered; small ones do not count. */
+  /** Total bytes of all bodies being processed; small ones do not count. */
   readonly maxTotalBytes: number
 }
 
@@ -13,7 +14,7 @@ export type Body =
 
 export type Bodies = { read(request: Request): Promise<Body> }
 
-/** A client that holds much must not keep others from small requests. */
+/** A client with large requests must not block small requests of others. */
 const SMALL_BYTES = 262_144
 
 export function createBodies({ maxBytes, maxTotalBytes }: BodyLimits): Bodies {

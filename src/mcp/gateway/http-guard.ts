@@ -1,4 +1,4 @@
-// Decides which HTTP requests may come in: known hosts and origins only, and whoever has the key.
+// Decides which HTTP requests to accept: known hosts and origins only, and clients that have the key.
 import {
   hostHeaderValidationResponse,
   localhostAllowedHostnames,
@@ -8,18 +8,18 @@ import {
 import { createWrongKeys, isSecret, LOOPBACK } from '../../node/index.ts'
 
 export type GuardOptions = {
-  /** Where the gateway listens. */
+  /** The host that the gateway listens on. */
   readonly address: string
   readonly key: string | undefined
-  /** Further host names under which clients may reach it. */
+  /** Additional host names under which clients may reach it. */
   readonly hosts: readonly string[]
   readonly notify: ((message: string) => void) | undefined
 }
 
-/** Each check returns a refusal, or nothing where the request may go on. */
+/** Each check returns a refusal, or undefined if the request may proceed. */
 export type Guard = {
   checkHost(request: Request): Response | undefined
-  /** @param hasSession - Whoever knows a session is no stranger, whatever others at the same address try. */
+  /** @param hasSession - A client that knows a session is not blocked by wrong keys of others at its address. */
   checkKey(request: Request, network: string, hasSession: boolean): Response | undefined
 }
 
@@ -44,7 +44,7 @@ export function createGuard({ address, key, hosts, notify }: GuardOptions): Guar
   }
 }
 
-/** Seconds after which a client that found no room may come again. */
+/** Seconds after which a rejected client may retry. */
 const RETRY_AFTER = 10
 
 export function refusal(status: number, message: string, retryAfter = RETRY_AFTER): Response {

@@ -1,5 +1,5 @@
-// Keeps the sessions of HTTP clients of the older protocol. Their number is bounded, in all and for one address, and a
-// session that a client uses never makes room for another.
+// Keeps the sessions of HTTP clients of the older protocol. Limits their number, in total and per address, and never
+// evicts a session in use.
 import { randomUUID } from 'node:crypto'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { LOOPBACK } from '../../node/index.ts'
@@ -7,11 +7,11 @@ import type { McpGateway } from './gateway.ts'
 
 export type Session = {
   readonly transport: WebStandardStreamableHTTPServerTransport
-  /** Network address of its client. */
+  /** Network address of the client. */
   readonly address: string
-  /** Requests and streams that are open now. */
+  /** Requests and streams open now. */
   open: number
-  /** Requests so far; one that has only initialized may have been abandoned. */
+  /** Requests so far; a session that has only been initialized may have been abandoned. */
   requests: number
   seenAt: number
 }
@@ -25,19 +25,19 @@ export type SessionsOptions = {
 export type Sessions = {
   readonly size: () => number
   readonly get: (id: string | null) => Session | undefined
-  /** Opens one for a client's first request; undefined where there is no room. */
+  /** Opens a session for a client's first request; undefined if there is no room. */
   begin(address: string): Promise<Session | undefined>
   end(session: Session): Promise<void>
-  /** Ends all. */
+  /** Closes all sessions. */
   close(): Promise<void>
 }
 
-/** One address cannot take all sessions; on the gateway's own machine all clients have the same. */
+/** One address cannot take all sessions; on the gateway's own machine all clients share one address. */
 const SHARE_OF_ADDRESS = 0.5
 
 export function createSessions(gateway: McpGateway, { maxSessions, idleMs }: SessionsOptions): Sessions {
   const byId = new Map<string, Session>()
-  /** Also those whose first request is being answered. */
+  /** Includes those whose first request is being processed. */
   const all = new Set<Session>()
 
   function forget(session: Session): void {
@@ -50,7 +50,7 @@ export function createSessions(gateway: McpGateway, { maxSessions, idleMs }: Ses
     await session.transport.close().catch(() => {})
   }
 
-  /** Makes room by a session of the same address that nobody has used since it was opened. */
+  /** Makes room by closing a session of the same address that has not been used since it was opened. */
   function hasRoom(address: string): boolean {
     const own = [...all].filter((session) => session.address === address)
     const share = LOOPBACK.has(address) ? 1 : SHARE_OF_ADDRESS

@@ -1,5 +1,5 @@
-// The gateway for many clients over HTTP, of both protocol eras: sessions for the older one, single requests for the
-// newer. Safe by default: loopback, known hosts and origins only, and a key for everything beyond.
+// Serves the gateway to many clients over HTTP, in both protocol versions: sessions for the older one, single requests
+// for the newer. Safe by default: loopback only, known hosts and origins only, and a key for everything else.
 import { createServer } from 'node:http'
 import { createMcpHandler, isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server'
 import { answerNode, close, LOOPBACK, listen, networkOf } from '../../node/index.ts'
@@ -11,32 +11,32 @@ import { createSessions, type Session } from './http-sessions.ts'
 
 export type HttpOptions = {
   readonly port: number
-  /** Loopback unless given; anything else needs a key. */
+  /** Loopback by default; any other host needs a key. */
   readonly address?: string
   readonly key?: string
-  /** Further host names under which clients may reach it. */
+  /** Additional host names under which clients may reach it. */
   readonly hosts?: readonly string[]
-  /** Milliseconds after which a client that is not heard of is forgotten. */
+  /** Milliseconds after which an inactive client is forgotten. */
   readonly idle?: number
   readonly mostSessions?: number
-  /** Bytes of one request's body; 32 MB if left out. */
+  /** Maximum bytes of a request's body; 32 MB by default. */
   readonly maxBodyBytes?: number
-  /** Milliseconds that a client may take to read what it was sent. */
+  /** Milliseconds that a client may take to read a response. */
   readonly stalledMs?: number
-  /** Reports wrong keys to the person who runs this. */
+  /** Reports wrong keys to the operator. */
   readonly notify?: (message: string) => void
 }
 
 export type HttpGateway = { readonly url: string; close(): Promise<void> }
 
 const PATH = '/mcp'
-/** As long as a message on stdio may be. */
+/** The same limit as for a message on stdio. */
 const MAX_BODY_BYTES = 32_000_000
-/** Messages in one body, as the SDK has it; it looks at each of them before it counts. */
+/** Messages in one body, as in the SDK, which processes each of them before it counts. */
 const MAX_BATCH = 100
-/** Large bodies that are being answered, in bodies of the largest size. */
+/** How many bodies of the largest size may be processed at once. */
 const MAX_LARGE_BODIES = 4
-/** A session needs a stream and a connection for each call that runs. */
+/** A session needs a stream, and a connection for each running call. */
 const CONNECTIONS_PER_SESSION = 4
 
 export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
@@ -99,7 +99,7 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
     const session = await sessions.begin(network)
     if (!session) return refusal(503, 'this gateway has no room for another session; try again later')
     const response = await answerIn(session, request, parsedBody)
-    // A first request that opens no session leaves nothing behind.
+    // A first request that opens no session is cleaned up.
     if (session.transport.sessionId === undefined) await sessions.end(session)
     return response
   }
@@ -136,19 +136,19 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
   }
 }
 
-/** Who calls is not known before; what a client cannot do is refused when a server asks for it. */
+/** The client is not known yet; a capability that it lacks is refused when a server asks for it. */
 const EVERY_CAPABILITY = {
   elicitation: { form: {}, url: {} },
   sampling: {},
   extensions: { [PAGES]: { mimeTypes: ['text/html;profile=mcp-app'] } },
 }
 
-/** Set by whoever stands between many people and us. */
+/** Headers set by proxies that serve many users. */
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via']
 
 /**
- * Programs on this machine that send the same headers are one person's. Where a proxy stands in between, or requests come
- * from elsewhere, nothing says that two of them come from the same client.
+ * Programs on this machine that send the same headers belong to one user. Behind a proxy, or from another machine,
+ * nothing proves that two requests come from the same client.
  */
 function originOf(request: Request | undefined): string | undefined {
   if (!request || FORWARDED.some((name) => request.headers.has(name))) return undefined
@@ -161,7 +161,7 @@ function isInitialize(body: unknown): boolean {
   return [body].flat().some((message) => (message as { method?: unknown } | null)?.method === 'initialize')
 }
 
-/** Calls `over` when the response has been sent, its reader has gone, or there is none. */
+/** Calls `over` when the response has been sent, its reader has disconnected, or there is none. */
 async function untilOver(over: () => void, respond: () => Promise<Response>): Promise<Response> {
   try {
     return whenOver(await respond(), over)
@@ -171,7 +171,7 @@ async function untilOver(over: () => void, respond: () => Promise<Response>): Pr
   }
 }
 
-/** The same response; tells when its body has been sent, or its reader has gone. */
+/** Wraps the response; reports when its body has been sent or its reader has disconnected. */
 function whenOver(response: Response, over: () => void): Response {
   if (!response.body) {
     over()

@@ -1,10 +1,10 @@
-// Knows again a client of the protocol without sessions: by where its request comes from and how it calls itself.
+// Recognises a client of the sessionless protocol by the origin of its request and its client info.
 
 import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import type { Fields } from '../../lib/index.ts'
 
 export type Identities = {
-  /** The same object for the same client. */
+  /** Returns the same object for the same client. */
   of(origin: string, envelope: Fields | undefined): object
 }
 

@@ -1,4 +1,4 @@
-// The door of mcp/gateway: what other folders use of it.
+// Public API of mcp/gateway for other folders.
 export { createMcpGateway, type McpGateway, type McpGatewayOptions } from './gateway.ts'
 export { type HttpGateway, type HttpOptions, runOnHttp } from './http.ts'
 export { shelfOptions } from './shelf-options.ts'

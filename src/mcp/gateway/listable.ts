@@ -1,17 +1,17 @@
-// Entries of many servers in one answer: a client that reads strictly refuses all of it for one that is odd, and every
-// server would lose its own. What the protocol's schemas refuse is cut down to what every client takes.
+// Makes entries of many servers safe for one list: a strict client rejects the whole list for one invalid entry, and
+// all servers would be affected. Reduces what the protocol's schemas reject to what every client accepts.
 
 import { isSpecType } from '@modelcontextprotocol/server'
 import { cleanTexts } from '../../core/tools/index.ts'
 import { cleanText, type Fields, isFields } from '../../lib/index.ts'
 import { isPlainSchema } from './plain-schema.ts'
 
-/** Some languages' readers give up at 64 levels of a whole message. */
+/** Parsers of some languages reject messages nested deeper than 64 levels. */
 const MOST_DEPTH = 50
 
 const known = new WeakMap<object, Fields>()
 
-/** Remembered by identity: definitions are listed again and again. */
+/** Cached by identity: definitions are listed again and again. */
 export function listableTool(tool: Fields): Fields {
   const before = known.get(tool)
   if (before) return before
@@ -28,7 +28,7 @@ export function listableTool(tool: Fields): Fields {
   return listable
 }
 
-/** Older clients know no properties that are `true` or `false`, as some languages write them. */
+/** Older clients do not accept properties whose schema is `true` or `false`. */
 function withObjects(schema: unknown): unknown {
   const { properties } = (schema ?? {}) as Fields
   if (!isFields(properties) || Object.values(properties).every(isFields)) return schema
@@ -49,7 +49,7 @@ export const listablePrompt = listable(isSpecType.Prompt, 'name')
 export const listableResource = listable(isSpecType.Resource, 'uri')
 export const listableTemplate = listable(isSpecType.ResourceTemplate, 'uriTemplate')
 
-/** Reads an entry that is known by its `key`; none for one without. */
+/** Parses an entry identified by its `key`; returns none for an entry without it. */
 function listable(isRight: (entry: unknown) => boolean, key: string): (entry: unknown) => Fields[] {
   return (entry) => {
     if (isShallow(entry) && isRight(entry)) return [cleanEntry(entry as Fields, key)]
@@ -59,7 +59,7 @@ function listable(isRight: (entry: unknown) => boolean, key: string): (entry: un
   }
 }
 
-/** A resource's name is only shown; a prompt is known by it, and so are its arguments. */
+/** A resource's name is only shown; prompts and their arguments are identified by name. */
 function cleanEntry(entry: Fields, key: string): Fields {
   const cleaned = cleanTexts(entry)
   const { name, [key]: own } = entry

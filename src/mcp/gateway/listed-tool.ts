@@ -1,4 +1,5 @@
-// A tool as a client lists it: the server's own definition under the gateway's name, short enough for every client.
+// Builds a tool as a client lists it: the server's own definition under the gateway's name, short enough for every
+// client.
 
 import type { PoolTool } from '../../core/index.ts'
 import type { Fields } from '../../lib/index.ts'
@@ -6,17 +7,17 @@ import { ALWAYS_LOAD } from '../greeting/index.ts'
 import type { ShelvedTool } from '../host/index.ts'
 import { listableTool } from './listable.ts'
 
-/** Characters of JSON; the definition of a larger one is the model's, which is shortened. */
+/** Characters of JSON; a larger definition is replaced by the shortened one that the model gets. */
 const MAX_CHARACTERS = 120_000
 const MAX_META_CHARACTERS = 10_000
 
-/** Tasks are a matter between a client and one server, so nothing is said about them. */
+/** Removes the task fields: tasks are an agreement between a client and one server. */
 export function listedTool({ name, tool, definition, names }: PoolTool): Fields {
   const whole = listableTool((tool as ShelvedTool).listed)
   const described = { name, ...(definition.description ? { description: definition.description } : {}) }
   if (lengthOf(whole) <= MAX_CHARACTERS) {
     const { execution: _, ...own } = whole
-    // With one argument that the API cannot name, every request of the client would be refused.
+    // If the API cannot accept the name of one argument, it would reject every request of the client.
     return { ...own, ...described, ...(names ? { inputSchema: definition.input_schema } : {}) }
   }
   const { _meta } = whole
@@ -24,7 +25,7 @@ export function listedTool({ name, tool, definition, names }: PoolTool): Fields 
   return { ...described, inputSchema: definition.input_schema, ...(isShort ? { _meta } : {}) }
 }
 
-/** A client that defers tools itself shows what our search loaded at once. */
+/** Tells clients that defer tools themselves to show at once what our search loaded. */
 export function alwaysLoaded(tool: Fields): Fields {
   return { ...tool, _meta: { ...(tool._meta as Fields | undefined), ...ALWAYS_LOAD } }
 }
@@ -43,7 +44,7 @@ function lengthOf(value: object): number {
 const numbers = new WeakMap<PoolTool, number>()
 let last = 0
 
-/** A number that stands for this definition: equal numbers mean equal definitions. */
+/** A hash of the definition: equal hashes mean equal definitions. */
 export function versionOf(tool: PoolTool): number {
   let number = numbers.get(tool)
   if (number === undefined) {

@@ -1,5 +1,5 @@
-// Keeps the tools that a client's searches put on its list. The list has a size: tools that were not used for a while
-// make room for new ones, and come back when they are called.
+// Keeps the tools that a client's searches put on its list. The list is bounded: tools that were not used for a while
+// make room for new ones, and return when they are called.
 import { estimateTokens, type PoolTool } from '../../core/index.ts'
 
 export type LoadedToolsLimits = {
@@ -21,16 +21,16 @@ export const loadedToolsLimits: LoadedToolsLimits = {
 }
 
 export type LoadedTools = {
-  /** In the order in which they were loaded. */
+  /** In loading order. */
   names(): readonly string[]
   has(name: string): boolean
-  /** Adds what a search found. Dropping happens only here, because the list changes anyway. */
-  add(tools: readonly PoolTool[]): Change
-  /** Notes that a tool was called; one that was dropped is loaded again. True when the list has changed. */
+  /** Adds what a search found. Drops tools only here, because the list changes anyway. */
+  add(tools: readonly PoolTool[]): LoadedToolsChange
+  /** Records a call of a tool and reloads it if it was dropped. Returns true if the list has changed. */
   use(tool: PoolTool): boolean
 }
 
-export type Change = { readonly hasAdded: boolean; readonly dropped: readonly string[] }
+export type LoadedToolsChange = { readonly hasAdded: boolean; readonly dropped: readonly string[] }
 
 type Entry = { readonly tokens: number; readonly usedAt: number }
 
@@ -41,13 +41,13 @@ export function createLoadedTools(
   now: () => number = () => performance.now(),
 ): LoadedTools {
   const entries = new Map<string, Entry>()
-  /** Names that may come back by a call, the latest last. */
+  /** Dropped names that a call may load again, the latest last. */
   const gone = new Set<string>()
 
   const load = ({ name, json }: PoolTool) =>
     entries.set(name, { tokens: estimateTokens(json), usedAt: now() })
 
-  /** Drops what is unused, then whatever must go; never a tool of the search that needs the room. */
+  /** Drops unused tools, then as many others as necessary; never a tool of the search that needs the room. */
   function makeRoom(kept: ReadonlySet<string>): string[] {
     const oldest = [...entries]
       .filter(([name]) => !kept.has(name))

@@ -1,8 +1,8 @@
-// How much each client wants to hear of the servers' logs. The servers are told the least of all wishes.
+// Tracks the log level that each client wants. Servers get the lowest level that any client wants.
 import type { McpHost } from '../types.ts'
 
 export type LogLevels = {
-  /** A client that has not said what it wants hears `info` and above. */
+  /** A client that has set no level gets `info` and above. */
   join(client: object): void
   set(client: object, level: string): void
   isWanted(client: object, level: string): boolean
@@ -15,22 +15,22 @@ const INFO = LEVELS.indexOf('info')
 
 export function createLogLevels(host: McpHost): LogLevels {
   const wishes = new Map<object, number>()
-  /** What each server has been told since it connected. */
-  const told = new Map<string, number>()
+  /** The level sent to each server since it connected. */
+  const sentLevels = new Map<string, number>()
   let isWished = false
 
   const stop = host.listen((event) => {
     if (event.type !== 'state') return
     if (event.status.state === 'connected') tell()
-    else told.delete(event.server)
+    else sentLevels.delete(event.server)
   })
 
   function tell(): void {
     if (!isWished || wishes.size === 0) return
     const lowest = Math.min(...wishes.values())
     for (const { name, state, capabilities } of host.status()) {
-      if (state !== 'connected' || !capabilities.logging || told.get(name) === lowest) continue
-      told.set(name, lowest)
+      if (state !== 'connected' || !capabilities.logging || sentLevels.get(name) === lowest) continue
+      sentLevels.set(name, lowest)
       host.request(name, 'logging/setLevel', { level: LEVELS[lowest] }).catch(() => {}) // It logs as it likes.
     }
   }

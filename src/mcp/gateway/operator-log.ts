@@ -1,14 +1,17 @@
-// Tells the person who runs the gateway what servers log that belongs to no client, as far as it matters.
+// Shows the operator the servers' warnings and errors that belong to no client.
 import { oneLine } from '../../lib/index.ts'
 import type { McpHost } from '../types.ts'
 import type { LogEvent } from './updates.ts'
 
 const TOLD: ReadonlySet<string> = new Set(['warning', 'error', 'critical', 'alert', 'emergency'])
-/** Of one server. */
+/** Per server. */
 const MOST_IN_A_MINUTE = 10
 const MINUTE = 60_000
 
-/** Passes on warnings and errors that are for nobody else, a few a minute; until the returned function is called. */
+/**
+ * Reports the servers' warnings and errors that go to no client, a few per minute; until the returned function is
+ * called.
+ */
 export function tellOperator(
   host: McpHost,
   isForOperator: (event: LogEvent) => boolean,

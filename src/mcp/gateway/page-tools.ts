@@ -1,5 +1,5 @@
-// Tools that the pages of MCP Apps call: hidden from the model, listed to clients that show pages, and called by their
-// own names from a page that the client has read.
+// Tools that the pages of MCP Apps call: hidden from the model, listed to clients that show pages, and callable by
+// their own names from a page that the client has read.
 
 import type { Fields } from '../../lib/index.ts'
 import { isForPages } from '../protocol/index.ts'
@@ -8,13 +8,15 @@ import { type Addresses, addressMeta, nameAll } from './addresses.ts'
 import { listableTool } from './listable.ts'
 
 export type PageTools = {
-  /** Those that only pages may call, for clients that show pages. */
+  /** Returns the tools that only pages may call, for clients that show pages. */
   list(): Fields[]
-  /** Differs when the list does. */
+  /** Changes when the list changes. */
   version(): string
-  /** The client has read a page of this server. */
+  /** Records that the client has read a page of this server. */
   read(client: object, server: string): void
-  /** The tool that a call means: by our name for it, or by its own for a page that the client has read. */
+  /**
+   * Resolves the tool of a call: by our name for it, or by its own name if the client has read a page of its server.
+   */
   find(name: string, client: object | undefined): PageTool | undefined
 }
 
@@ -24,7 +26,7 @@ const MAX_LISTED = 200
 const MAX_CHARACTERS = 500_000
 
 export function createPageTools(host: McpHost, addresses: Addresses): PageTools {
-  /** Which servers' pages each client has read. */
+  /** The servers whose pages each client has read. */
   const readBy = new WeakMap<object, Set<string>>()
 
   /** Tools for pages under unique names, so that no server answers for another whose name and tool join to the same. */

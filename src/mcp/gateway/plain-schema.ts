@@ -1,8 +1,8 @@
-// Clients compile the output schemas of a list when they get it, and lose all of it at the first that cannot be. Nothing is
-// compiled here: a schema passes if it holds only what is known to be understood.
+// Checks whether an output schema is safe to list: clients compile all output schemas of a list and reject the whole
+// list if one fails. Compiles nothing: a schema passes if it uses only keywords from an allow-list.
 import { type Fields, isFields } from '../../lib/index.ts'
 
-/** Longer ones cost every client more than they tell. */
+/** Longer schemas cost every client more than they are worth. */
 const LONGEST = 65_536
 
 const words = (text: string): ReadonlySet<unknown> => new Set(text.split(' '))
@@ -17,7 +17,10 @@ const REMARKS = words(
   'title description default examples example $schema $comment deprecated readOnly writeOnly const',
 )
 
-/** Of an object: older clients know no other. Not with an identifier: clients know it by that, whichever server's it is. */
+/**
+ * Must be of type object, because older clients accept no other. Must have no `$id`: clients cache schemas by it across
+ * servers.
+ */
 export function isPlainSchema(whole: unknown): boolean {
   if (!isFields(whole) || whole.type !== 'object') return false
   return JSON.stringify(whole).length <= LONGEST && isPlain(whole, whole)
@@ -52,7 +55,7 @@ function isPattern(value: unknown): boolean {
   }
 }
 
-/** `#` or `#/$defs/page`: elsewhere may stand what is no schema. */
+/** `#` or `#/$defs/page`: a reference elsewhere may point to something that is no schema. */
 function isThere(reference: unknown, whole: Fields): boolean {
   if (typeof reference !== 'string') return false
   if (reference === '#') return true

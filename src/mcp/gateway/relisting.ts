@@ -1,17 +1,17 @@
-// A client builds its next request from the list it has. So the answer to a search waits until the client has asked for
-// the new list; one that never asks is not waited for again until it does.
+// Delays the answer to a search until the client has fetched the new list, because a client builds its next request
+// from the list it has. A client that never fetches it is not waited for again until it does.
 
 export type Relisting = {
-  /** Tells the client that the list has changed, unless it knows the present one. */
+  /** Notifies the client that the list has changed, unless it has the current one. */
   tell(): Promise<void>
-  /** The same; resolves when it has the new list, or seems not to care. */
+  /** The same; resolves when the client has the new list, or does not seem to fetch it. */
   announce(): Promise<void>
-  /** The client asks for the list, or has just come. */
+  /** The client requests the list, or has just connected. */
   listed(): void
 }
 
 const LONGEST_WAIT = 5000
-/** From our answer until the client has taken it in: about as long as it took to ask, for both wait for its event loop. */
+/** Time for the client to process our answer: about as long as it took to ask, because both wait for its event loop. */
 const SHORTEST_DIGESTION = 50
 const LONGEST_DIGESTION = 1000
 
@@ -19,7 +19,7 @@ export function createRelisting(list: () => string, send: () => Promise<void>): 
   const waiting = new Set<() => void>()
   let isHeard = true
   let announcedAt = 0
-  /** What the client has, or has been told of. */
+  /** The list version that the client has, or was notified of. */
   let known = ''
 
   async function tell(): Promise<void> {
@@ -33,7 +33,7 @@ export function createRelisting(list: () => string, send: () => Promise<void>): 
     tell,
     async announce() {
       if (!isHeard) return tell()
-      // A client may ask before our own message counts as sent.
+      // A client may ask before our own notification counts as sent.
       const heard = new Promise<void>((resolve) => {
         const giveUp = setTimeout(() => {
           isHeard = false

@@ -1,4 +1,4 @@
-// The requests of a client, of either protocol era.
+// Handles the requests of a client in both protocol versions.
 
 import {
   ProtocolError,
@@ -21,11 +21,11 @@ type Request = ServerContext['mcpReq']
 export type RequestOptions = {
   readonly server: Server
   readonly isStateless: boolean
-  /** Who makes this request; the same for all requests of one client. */
+  /** The client that makes this request; the same object for all requests of one client. */
   readonly clientOf: (envelope: Fields | undefined) => object
   readonly host: McpHost
-  readonly desk: ClientSession
-  readonly offers: ResourcesAndPrompts
+  readonly clientSession: ClientSession
+  readonly resourcesAndPrompts: ResourcesAndPrompts
   readonly exchanges: Exchanges
   readonly pageTools: PageTools
   readonly relisting: Relisting
@@ -33,13 +33,23 @@ export type RequestOptions = {
 }
 
 export function answerRequests(options: RequestOptions): void {
-  const { server, isStateless, clientOf, host, desk, offers, exchanges, pageTools, relisting, ready } =
-    options
+  const {
+    server,
+    isStateless,
+    clientOf,
+    host,
+    clientSession,
+    resourcesAndPrompts,
+    exchanges,
+    pageTools,
+    relisting,
+    ready,
+  } = options
 
-  /** The servers start with the first request: only then is known what their client can do. */
+  /** Starts the servers with the first request: the client's capabilities are known only then. */
   const begin = ({ envelope }: Request) => host.start(capabilitiesOf(server, envelope))
 
-  /** How long a client may use a list: not while more is to come. Only the newer protocol knows it. */
+  /** How long a client may cache a list: not at all while more tools are expected. Only in the newer protocol. */
   function fresh(): { ttlMs: number; cacheScope: 'private' } | object {
     if (!isStateless) return {}
     const isComplete = host
@@ -50,7 +60,10 @@ export function answerRequests(options: RequestOptions): void {
 
   let running = 0
 
-  /** Runs what a server may ask back in. A call goes on when its client hangs up, so their number has an end. */
+  /**
+   * Runs a call during which a server may ask something. A call continues when its client disconnects, so their number
+   * is limited.
+   */
   async function inExchange(request: Request, work: Work<unknown>): Promise<never> {
     if (running >= MAX_RUNNING)
       throw new ProtocolError(
@@ -82,54 +95,63 @@ export function answerRequests(options: RequestOptions): void {
     relisting.listed()
     void host.freshen({ timeout: LONGEST_FRESHENING })
     const withPageTools = showsPages(capabilitiesOf(server, mcpReq.envelope))
-    return { tools: desk.tools({ withPageTools }) as never[], ...fresh() }
+    return { tools: clientSession.tools({ withPageTools }) as never[], ...fresh() }
   })
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     begin(mcpReq)
     await ready?.()
     return inExchange(mcpReq, (asker, signal, onProgress) =>
-      desk.call(params.name, params.arguments, { asker, signal, onProgress, ...metaOf(mcpReq) }),
+      clientSession.call(params.name, params.arguments, { asker, signal, onProgress, ...metaOf(mcpReq) }),
     )
   })
   server.setRequestHandler('resources/list', async (_, { mcpReq }) => {
     begin(mcpReq)
-    return { resources: (await offers.resources()) as never[], ...fresh() }
+    return { resources: (await resourcesAndPrompts.resources()) as never[], ...fresh() }
   })
   server.setRequestHandler('resources/templates/list', async (_, { mcpReq }) => {
     begin(mcpReq)
-    return { resourceTemplates: (await offers.templates()) as never[], ...fresh() }
+    return { resourceTemplates: (await resourcesAndPrompts.templates()) as never[], ...fresh() }
   })
   server.setRequestHandler('resources/read', ({ params }, { mcpReq }) =>
     inExchange(mcpReq, async (asker, signal, onProgress) => {
       const given = { asker, signal, onProgress, ...metaOf(mcpReq) }
-      const { server: owner, isPage, result } = await offers.readResource(params.uri, given).catch(ownError)
+      const {
+        server: owner,
+        isPage,
+        result,
+      } = await resourcesAndPrompts.readResource(params.uri, given).catch(ownError)
       if (isPage && asker.client) pageTools.read(asker.client, owner)
       return result
     }),
   )
   server.setRequestHandler('prompts/list', async (_, { mcpReq }) => {
     begin(mcpReq)
-    return { prompts: (await offers.prompts()) as never[], ...fresh() }
+    return { prompts: (await resourcesAndPrompts.prompts()) as never[], ...fresh() }
   })
   server.setRequestHandler('prompts/get', ({ params }, { mcpReq }) =>
     inExchange(mcpReq, (asker, signal, onProgress) =>
-      offers.getPrompt(params as Fields, { asker, signal, onProgress, ...metaOf(mcpReq) }).catch(ownError),
+      resourcesAndPrompts
+        .getPrompt(params as Fields, { asker, signal, onProgress, ...metaOf(mcpReq) })
+        .catch(ownError),
     ),
   )
   server.setRequestHandler(
     'completion/complete',
     async ({ params }, { mcpReq }) =>
-      (await offers.complete(params as Fields, { signal: mcpReq.signal, ...metaOf(mcpReq) })) as never,
+      (await resourcesAndPrompts.complete(params as Fields, {
+        signal: mcpReq.signal,
+        ...metaOf(mcpReq),
+      })) as never,
   )
 }
 
-/** Calls of one session that run at the same time. */
+/** Concurrent calls of one session. */
 const MAX_RUNNING = 500
-/** Milliseconds. Who listens hears of changes before. */
+/** Milliseconds. Clients that listen are notified of changes earlier. */
 const FRESH_FOR = 60_000
 const LONGEST_FRESHENING = 5000
 
-/** What the client sends along; progress has a token of its own on each side. */
+/** The client's `_meta` to forward; progress tokens are separate on each side. */
 function metaOf({ _meta }: Request): Pick<CallOptions, 'meta'> {
   return _meta ? { meta: _meta } : {}
 }
@@ -143,7 +165,7 @@ function progressFor({ _meta, notify }: Request): (progress: Progress) => void {
   }
 }
 
-/** What a server itself has answered is the client's to read. */
+/** The client gets a server's own error. */
 function ownError(error: unknown): never {
   const { cause } = error as Error
   throw cause instanceof ProtocolError ? cause : error

@@ -1,16 +1,16 @@
-// Finds the one server that a URI without a server's name can mean, and refuses to guess: a server must never answer for
-// what is another's.
+// Finds the only server that a URI without a server name can belong to. Never guesses: a server must not answer for
+// another server's resource.
 
 /** A server that has resources, or may have some. */
 export type PossibleOwner = {
   readonly server: string
-  /** It is connected, so that its lists are known. */
+  /** The server is connected, so its lists are known. */
   readonly isKnown: boolean
   readonly uris: readonly string[]
   readonly templates: readonly string[]
 }
 
-/** The server, or undefined where none or more than one can be meant. */
+/** Returns the server, or undefined if none or more than one matches. */
 export function ownerAmong(servers: readonly PossibleOwner[], uri: string): string | undefined {
   const listing = servers.filter(({ uris, templates }) => uris.includes(uri) || templates.includes(uri))
   const [only, ...others] = listing.length > 0 || servers.length > 1 ? listing : servers.filter(covers(uri))
@@ -19,7 +19,7 @@ export function ownerAmong(servers: readonly PossibleOwner[], uri: string): stri
   return isContested ? undefined : only.server
 }
 
-/** True when the URI begins like one of a server's templates. */
+/** Whether the URI starts like one of a server's templates. */
 function covers(uri: string): (owner: PossibleOwner) => boolean {
   return ({ templates }) =>
     templates.some((template) => {

@@ -1,4 +1,4 @@
-// What else the servers offer: resources, templates and prompts, joined under names that lead back.
+// Merges the resources, resource templates and prompts of all servers into lists with unique names and URIs.
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
 import { type Fields, oneLine } from '../../lib/index.ts'
 import type { ListKind } from '../cache/index.ts'
@@ -15,10 +15,10 @@ type Kind = {
   readonly listable: (entry: unknown) => Fields[]
 }
 
-/** What was read, and where. */
+/** The contents that were read, and the server they came from. */
 export type ReadResource = {
   readonly server: string
-  /** Of an MCP App. */
+  /** A page of an MCP App. */
   readonly isPage: boolean
   readonly result: Fields
 }
@@ -28,7 +28,7 @@ export type ResourcesAndPrompts = {
   templates(): Promise<Fields[]>
   prompts(): Promise<Fields[]>
   readResource(uri: string, options: CallOptions): Promise<ReadResource>
-  /** The server and its own URI, for subscriptions and completions. */
+  /** Returns the server and its own URI, for subscriptions and completions. */
   ownerOf(uri: string): Promise<{ readonly server: string; readonly uri: string }>
   getPrompt(params: Fields, options: CallOptions): Promise<Fields>
   complete(params: Fields, options: CallOptions): Promise<Fields>
@@ -39,16 +39,22 @@ const RESOURCES: Kind = { list: 'resources', listable: listableResource }
 const TEMPLATES: Kind = { list: 'resourceTemplates', listable: listableTemplate }
 
 const PAGE_TIMEOUT = 5000
-/** Bytes of one server. All servers' are one message, and some clients end the connection at one of more than 10 MB. */
+/**
+ * Bytes per server. The lists of all servers form one message, and some clients disconnect at a message of more than 10
+ * MB.
+ */
 const MOST_OF_ONE = 2_000_000
 const MOST_OF_ALL = 8_000_000
-/** Characters of a name or a URI that an error repeats. */
+/** Characters of a name or a URI that an error message repeats. */
 const LONGEST_SHOWN = 500
-/** Ways to write a URI that an error shows. */
+/** Spellings of a URI that an error message shows. */
 const MOST_FORMS = 5
-/** Milliseconds of the very first start, when nothing is known of any server: many clients ask for these lists once. */
+/**
+ * Milliseconds to wait at the very first start, when nothing is known about any server: many clients request these
+ * lists only once.
+ */
 const FIRST_WAIT = 3000
-/** For the servers that are there, though another one took all of the time. */
+/** Milliseconds for the connected servers if another server used up all the time. */
 const SHORTEST_WAIT = 200
 
 export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): ResourcesAndPrompts {
@@ -56,7 +62,7 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
   let firstWait: Promise<void> | undefined
   host.watchLists()
 
-  /** Remembered by identity: the same lists are shown again and again. */
+  /** Cached by identity: the same lists are sent again and again. */
   function sized(listed: readonly unknown[], { listable }: Kind): SizedEntry[] {
     let entries = known.get(listed)
     if (!entries) {
@@ -68,7 +74,7 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
     return entries
   }
 
-  /** Entries of one kind from every server, as far as they are known. */
+  /** Entries of one kind from every server, as far as known. */
   async function collect(kind: Kind): Promise<Entry[]> {
     firstWait ??= onFirstStart(host)
     await firstWait
@@ -103,7 +109,7 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
     )
   }
 
-  /** The server that a URI names; without a name the only one that can be meant. */
+  /** Returns the server that a URI names; for a URI without a server, the only one that matches. */
   async function ownerOf(uri: string): Promise<{ server: string; uri: string }> {
     const named = addresses.uriBack(uri)
     if (named) return named
@@ -121,7 +127,7 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
     )
   }
 
-  /** Every server that has resources, or of which that is not known. */
+  /** Every server that has resources, or may have some. */
   async function possibleOwners(): Promise<PossibleOwner[]> {
     const [resources, templates] = [await collect(RESOURCES), await collect(TEMPLATES)]
     return host.status().flatMap((status) => {
@@ -183,13 +189,13 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
   }
 }
 
-/** Waits for the servers where nothing is known of any. */
+/** Waits for the servers if nothing is known about any of them. */
 async function onFirstStart(host: McpHost): Promise<void> {
   await host.recall()
   if (!host.status().some(({ isRemembered }) => isRemembered)) await untilListed(host)
 }
 
-/** Resolves when each server has failed or listed what it has, or when the time is over. */
+/** Resolves when each server has failed or has listed everything, or after the timeout. */
 async function untilListed(host: McpHost): Promise<void> {
   const startedAt = performance.now()
   await host.settled({ timeout: FIRST_WAIT })

@@ -1,5 +1,5 @@
-// What can be sent on. Some clients end the connection at a message of more than 10 MB, and every server's tools with it;
-// what cannot be written at all would never be answered.
+// Checks that a result can be sent. Some clients disconnect at a message of more than 10 MB and lose every server's
+// tools; a result that cannot be serialised would never be answered.
 
 const MOST_BYTES = 10_000_000
 

@@ -1,4 +1,4 @@
 // Options of the shelf behind a gateway.
 
-/** Clients put a prefix of their own in front of names, and see tools through MCP alone. */
+/** Clients add a prefix of their own to tool names, and see tools only through MCP. */
 export const shelfOptions = { namePrefix: '', toolSearch: false } as const

@@ -1,22 +1,22 @@
-// The gateway for one client on stdin and stdout.
+// Serves the gateway to one client on stdin and stdout.
 import type { Readable, Writable } from 'node:stream'
 import type { Transport } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { InitializeRequest } from '../greeting/index.ts'
 import type { McpGateway } from './gateway.ts'
 
-/** In bytes; as long as those of servers may be. */
+/** Bytes of one message; the same limit as for servers. */
 const LONGEST_MESSAGE = 32_000_000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 export type StdioOptions = {
   readonly input?: Readable
   readonly output?: Writable
-  /** The client's `initialize` request, if `answerInitialize` has taken it from the input and answered it. */
+  /** The client's `initialize` request, if `answerInitialize` has already read and answered it. */
   readonly answered?: InitializeRequest | undefined
 }
 
-/** Resolves when the client is gone and everything behind it has ended. */
+/** Resolves when the client has disconnected and all servers have stopped. */
 export async function runOnStdio(
   gateway: McpGateway,
   { input = process.stdin, output = process.stdout, answered }: StdioOptions = {},
@@ -33,7 +33,7 @@ export async function runOnStdio(
   const handle = serveStdio(({ era }) => gateway.serve({ isStateless: era === 'modern', isLasting: true }), {
     transport: answered ? replaying(transport, answered) : transport,
   })
-  // It also closes by itself, at a message that is too long, and then reads no end of its input any more.
+  // The transport also closes by itself at a message that is too long; then it does not see the end of its input.
   const { onclose } = transport
   transport.onclose = () => {
     onclose?.()
@@ -47,8 +47,8 @@ export async function runOnStdio(
 }
 
 /**
- * The transport as if the `initialize` request came from it. The second answer to it is dropped, and only then the
- * input is read further: what a client sends after an answer must not overtake the request.
+ * Wraps the transport so that it delivers the `initialize` request again. Drops the second answer to it, and reads
+ * further input only then: what a client sends after an answer must not overtake the request.
  */
 function replaying(transport: Transport, request: InitializeRequest): Transport {
   let isReplaying = true

@@ -1,4 +1,5 @@
-// Which clients want to hear of which resources. A server is asked once for all of them, and again after it was away.
+// Tracks which clients subscribe to which resources. Subscribes at a server once for all clients, and again after it
+// reconnects.
 import type { McpHost } from '../types.ts'
 
 export type Resource = { readonly server: string; readonly uri: string }
@@ -7,14 +8,14 @@ export type Subscriptions = {
   add(client: object, resource: Resource): Promise<void>
   remove(client: object, resource: Resource): Promise<void>
   isWanted(client: object, resource: Resource): boolean
-  /** The client is gone, and all that it wanted. */
+  /** Removes a client that has disconnected, with its subscriptions. */
   leave(client: object): void
   close(): void
 }
 
 /** Resources that one client may subscribe to. */
 const MAX_OF_CLIENT = 1000
-/** Characters. */
+/** Characters of a URI. */
 const LONGEST_URI = 10_000
 
 type Subscription = {
@@ -26,7 +27,7 @@ type Subscription = {
 
 export function createSubscriptions(host: McpHost): Subscriptions {
   const wanted = new Map<string, Subscription>()
-  /** Keys of what each client wants. */
+  /** Keys of each client's subscriptions. */
   const ofClients = new Map<object, Set<string>>()
   const away = new Set<string>()
 
@@ -43,7 +44,7 @@ export function createSubscriptions(host: McpHost): Subscriptions {
     }
   })
 
-  /** True when it was the last client that wanted it. */
+  /** Returns true if this was the last client subscribed to it. */
   function drop(client: object, key: string): boolean {
     const own = ofClients.get(client)
     own?.delete(key)

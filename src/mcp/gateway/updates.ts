@@ -1,4 +1,4 @@
-// What a connected client hears without asking, and how it says what it wants to hear.
+// Notifications for connected clients, and the requests by which clients choose them.
 import type { Server } from '@modelcontextprotocol/server'
 import { cleanText } from '../../lib/index.ts'
 import type { HostEvent, McpHost } from '../types.ts'
@@ -13,7 +13,7 @@ export type UpdateOptions = {
   readonly server: Server
   readonly host: McpHost
   readonly relisting: Relisting
-  readonly offers: ResourcesAndPrompts
+  readonly resourcesAndPrompts: ResourcesAndPrompts
   readonly addresses: Addresses
   readonly subscriptions: Subscriptions
   readonly logLevels: LogLevels
@@ -24,7 +24,7 @@ export type LogEvent = Extract<HostEvent, { type: 'log' }>
 
 const tell = (sent: Promise<void>) => void sent.catch(() => {})
 
-/** Tells of changed lists until the returned function is called. */
+/** Notifies a client of changed lists until the returned function is called. */
 export function tellChanges({
   server,
   host,
@@ -38,16 +38,16 @@ export function tellChanges({
   })
 }
 
-/** The same, with all that a client of a session may wish for. */
+/** The same, with everything that a client with a session can subscribe to. */
 export function keepInformed(options: UpdateOptions): () => void {
-  const { server, host, offers, addresses, subscriptions, logLevels, isLogFor } = options
+  const { server, host, resourcesAndPrompts, addresses, subscriptions, logLevels, isLogFor } = options
 
   server.setRequestHandler('resources/subscribe', async ({ params }) => {
-    await subscriptions.add(server, await offers.ownerOf(params.uri))
+    await subscriptions.add(server, await resourcesAndPrompts.ownerOf(params.uri))
     return {}
   })
   server.setRequestHandler('resources/unsubscribe', async ({ params }) => {
-    await subscriptions.remove(server, await offers.ownerOf(params.uri))
+    await subscriptions.remove(server, await resourcesAndPrompts.ownerOf(params.uri))
     return {}
   })
   server.setRequestHandler('logging/setLevel', async ({ params }) => {

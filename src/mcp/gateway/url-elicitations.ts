@@ -1,5 +1,5 @@
-// Handles calls that a server refuses until the user has visited a URL (error -32042). Clients of the older protocol get
-// the error with its data and call again; for those of the newer one, which has no such error, the gateway asks and
+// Handles calls that a server refuses until the user has visited a URL (error -32042). Clients of the older protocol
+// get the error with its data and call again; for those of the newer one, which has no such error, the gateway asks and
 // calls again.
 
 import type { Server } from '@modelcontextprotocol/server'
@@ -9,7 +9,7 @@ import type { McpHost, QuestionHandler } from '../types.ts'
 export type UrlElicitations = {
   /** Runs a call to `server` on behalf of a client. */
   run<Output>(server: string, caller: ElicitationCaller, call: () => Promise<Output>): Promise<Output>
-  /** Forgets a client that is gone. */
+  /** Forgets a client that has disconnected. */
   leave(client: object): void
   close(): void
 }
@@ -26,10 +26,10 @@ type Elicitation = { readonly id: string; readonly params: Fields }
 const URL_ELICITATION_REQUIRED = -32042
 const MOST_PER_CALL = 5
 const MOST_REMEMBERED = 1000
-/** Milliseconds to the next attempt, unless the server says before that the user is done. */
+/** Milliseconds until the next attempt, unless the server reports earlier that the user is done. */
 const RETRIES = [5000, 10_000, 20_000, 30_000]
 
-/** Tracks which client was sent to which URL, so that it alone hears when that is done. */
+/** Tracks which client was sent to which URL, so that only this client is notified when the user is done. */
 export function createUrlElicitations(host: McpHost, retries: readonly number[] = RETRIES): UrlElicitations {
   const clients = new Map<string, Server>()
   const waiting = new Map<string, () => void>()
@@ -54,7 +54,7 @@ export function createUrlElicitations(host: McpHost, retries: readonly number[] 
     }
   }
 
-  /** Resolves when the server says that one of them is done, or after so many milliseconds. */
+  /** Resolves when the server reports one of them as done, or after the given milliseconds. */
   async function done(server: string, elicitations: readonly Elicitation[], limit: number): Promise<void> {
     const keys = elicitations.map(({ id }) => keyOf(server, id))
     await new Promise<void>((resolve) => {
@@ -114,7 +114,7 @@ function unfinished(elicitations: readonly Elicitation[]): Error {
   return new Error(`the user must first visit a page, then call again: ${steps.join('; ')}`)
 }
 
-/** Those of an error -32042 that name a page; none for any other error. */
+/** Returns the pages of an error -32042; none for any other error. */
 function elicitationsOf(error: unknown): Elicitation[] {
   const { cause } = error as { cause?: { code?: unknown; data?: Fields } }
   const given = cause?.code === URL_ELICITATION_REQUIRED ? cause.data?.elicitations : undefined

@@ -1,4 +1,4 @@
-// Which protocol extensions pass through the gateway, in both directions.
+// Lists the protocol extensions that pass through the gateway, in both directions.
 import type { Fields } from '../../lib/index.ts'
 import { isReservedKey } from '../protocol/index.ts'
 import type { KnownServer } from '../types.ts'
@@ -6,7 +6,7 @@ import type { KnownServer } from '../types.ts'
 /** The MCP Apps extension: a server's pages are shown to the user. */
 export const PAGES = 'io.modelcontextprotocol/ui'
 
-/** What servers declare besides what the gateway does itself; of two that declare the same the first counts. */
+/** Merges the extensions that servers declare; if two declare the same one, the first wins. */
 export function extensionsOf(servers: readonly KnownServer[]): Fields {
   const declared = servers.flatMap(({ state, capabilities }) =>
     state === 'disabled' ? [] : Object.entries(passableExtensions(capabilities.extensions)),
@@ -14,7 +14,7 @@ export function extensionsOf(servers: readonly KnownServer[]): Fields {
   return Object.fromEntries(declared.reverse())
 }
 
-/** Vendors' own, and pages. MCP's others need requests of their own, or are about one connection. */
+/** Vendor extensions and MCP Apps. Other MCP extensions need requests of their own or concern a single connection. */
 export function passableExtensions(extensions: unknown): Fields {
   if (typeof extensions !== 'object' || extensions === null || Array.isArray(extensions)) return {}
   const passable = Object.entries(extensions).filter(([name]) => name === PAGES || !isReservedKey(name))

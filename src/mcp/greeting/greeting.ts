@@ -1,4 +1,4 @@
-// The gateway's answer to `initialize`: it needs neither the SDK nor a host, and is given before they are loaded.
+// Answers `initialize` for the gateway before the SDK and the host are loaded, because it needs neither.
 
 import type { Readable, Writable } from 'node:stream'
 import { type Fields, isFields } from '../../lib/index.ts'
@@ -6,7 +6,7 @@ import type { KnownServer } from '../types.ts'
 import { extensionsOf } from './extensions.ts'
 import { joinInstructions } from './instructions.ts'
 
-/** What the gateway says of itself when a client connects. */
+/** The gateway's `initialize` result. */
 export type Greeting = {
   readonly serverInfo: { readonly name: string; readonly title: string; readonly version: string }
   readonly capabilities: Fields
@@ -15,13 +15,13 @@ export type Greeting = {
 
 export type GreetingOptions = {
   readonly version?: string
-  /** Characters of instructions in all. */
+  /** Total characters of instructions. */
   readonly instructions?: number
-  /** The client speaks the newer protocol, which knows no sessions. */
+  /** The client speaks the newer protocol, which has no sessions. */
   readonly isStateless?: boolean
 }
 
-/** `servers` as earlier runs knew them: the status of a host after `recall()`, or what `recallServers` returns. */
+/** `servers` as known from earlier runs: the status of a host after `recall()`, or the result of `recallServers`. */
 export function greetingFor(
   servers: readonly KnownServer[],
   { version = '0.1.0', instructions: budget = 4096, isStateless = false }: GreetingOptions = {},
@@ -51,7 +51,7 @@ export type InitializeRequest = {
   readonly params: Fields & { readonly protocolVersion: string }
 }
 
-/** The versions that the SDK accepts as they are; for any other it chooses one. */
+/** Protocol versions that the SDK accepts unchanged; for any other it chooses one. */
 const VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07']
 const LONGEST_REQUEST = 1_000_000
 
@@ -66,7 +66,7 @@ export function answerInitialize(
   const chunks: Buffer[] = []
   let size = 0
 
-  /** The request and what came after it; without a request, all that came. */
+  /** The request and what came after it; without a request, the whole input. */
   function takeRequest(): { request?: InitializeRequest; rest: Buffer } {
     const all = Buffer.concat(chunks)
     const end = all.indexOf('\n')
@@ -107,7 +107,7 @@ export function answerInitialize(
 
 const OVER = ['end', 'close', 'error'] as const
 
-/** Undefined for whatever the SDK might answer in another way. */
+/** Returns undefined for a request that the SDK might answer differently. */
 function requestIn(line: string): InitializeRequest | undefined {
   try {
     const request = JSON.parse(line)

@@ -1,4 +1,4 @@
-// The door of mcp/greeting: what other folders use of it.
+// Public API of mcp/greeting for other folders.
 
 export { PAGES, passableExtensions } from './extensions.ts'
 export { answerInitialize, type GreetingOptions, greetingFor, type InitializeRequest } from './greeting.ts'

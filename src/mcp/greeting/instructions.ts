@@ -1,4 +1,4 @@
-// What a client's model is told at the start: how to find tools, and what the servers say of themselves, within a budget.
+// Writes the instructions for a client's model: how to find tools, and the servers' own instructions, within a budget.
 
 import { cleanText, oneLine } from '../../lib/index.ts'
 import { SEARCH } from './own-tools.ts'
@@ -27,14 +27,14 @@ export function joinInstructions(servers: readonly Described[], budget: number):
   return parts.join('').toWellFormed()
 }
 
-/** Less than this of a text says nothing. */
+/** A shorter excerpt of a text is useless. */
 const SHORTEST = 80
 
 function line({ name, description }: Described): string {
   return description ? `${oneLine(name, 60)} (${cleanText(description)})` : oneLine(name, 60)
 }
 
-/** The first half of a character, left by a cut. */
+/** A high surrogate left over at a cut. */
 const HALF = /[\uD800-\uDBFF]$/
 
 function cut(text: string, most: number): string {

@@ -1,4 +1,4 @@
-// The two tools of the gateway's own, as an MCP client sees them.
+// Defines the gateway's own two tools as an MCP client sees them.
 import { oneLine } from '../../lib/index.ts'
 
 export const SEARCH = 'ToolSearch'
@@ -15,7 +15,7 @@ export type OwnTool = {
   readonly _meta: { readonly [key: string]: unknown }
 }
 
-/** Claude Code then shows the tool at once; without it, it would defer the way to all others. */
+/** Makes Claude Code show the tool at once; otherwise it would defer the only way to find the others. */
 export const ALWAYS_LOAD = { 'anthropic/alwaysLoad': true }
 
 const AFTERWARDS: { readonly [mode in ListingMode]: string } = {
@@ -23,7 +23,7 @@ const AFTERWARDS: { readonly [mode in ListingMode]: string } = {
   bridge: `The answer holds the definitions of the tools it found. Call one with ${CALL}.`,
 }
 
-/** The names of the servers are configured, so that this text stays the same whatever the servers do. */
+/** Uses the configured names of the servers, so that this text does not change with the servers' state. */
 export function searchTool(mode: ListingMode, servers: readonly string[]): OwnTool {
   return {
     name: SEARCH,

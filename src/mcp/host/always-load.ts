@@ -1,17 +1,17 @@
-// Decides which tools that ask to be always loaded must be searched for all the same: what a server marks itself has a
-// budget, and what a person configured ends where no client could read the list any more (H9).
+// Limits the tools that are always loaded: tools that a server marks itself have a budget, and even tools that the user
+// configured are limited to a list that clients can read (H9). The rest must be searched for.
 import { estimateTokens } from '../../core/index.ts'
 import type { ListedTool, ServerConfig } from '../types.ts'
 
-/** How much may be always loaded. */
+/** Limits for always-loaded tools. */
 export type AlwaysLoadLimits = {
-  /** On the word of one server: its `_meta["anthropic/alwaysLoad"]`. */
+  /** Marked by one server with `_meta["anthropic/alwaysLoad"]`. */
   readonly toolsPerServer: number
   readonly tokensPerServer: number
-  /** On the word of all servers together. */
+  /** Marked by all servers together. */
   readonly tools: number
   readonly tokens: number
-  /** In all, also where a person's configuration says so: characters of JSON. */
+  /** In total, including what the user configured: characters of JSON. */
   readonly totalCharacters: number
 }
 
@@ -23,35 +23,38 @@ export const alwaysLoadLimits: AlwaysLoadLimits = {
   totalCharacters: 3_000_000,
 }
 
-/** A server with the tools that it shows now. */
-export type Offering = { readonly config: ServerConfig; readonly tools: readonly ListedTool[] }
+/** A server with the tools that it lists now. */
+export type ServerTools = { readonly config: ServerConfig; readonly tools: readonly ListedTool[] }
 
-export type Refusal = {
-  /** Own names of the tools that are searched for, whatever their marks say. */
+export type AlwaysLoadRefusal = {
+  /** Own names of the tools that must be searched for despite their marks. */
   readonly tools: ReadonlySet<string>
-  /** Why, and what to do; undefined where it is what the person configured. */
+  /** Why, and what to do; undefined if the user configured it. */
   readonly reason: string | undefined
 }
 
-/** The refusals by server. Servers come in the order of the configuration, so that the answer is always the same. */
+/**
+ * Returns the refusals by server. Servers are processed in the order of the configuration, so that the result is
+ * deterministic.
+ */
 export function refuseMarks(
-  offerings: readonly Offering[],
+  servers: readonly ServerTools[],
   limits: AlwaysLoadLimits = alwaysLoadLimits,
-): ReadonlyMap<string, Refusal> {
+): ReadonlyMap<string, AlwaysLoadRefusal> {
   const ofServers = createBudget(limits.tools, limits.tokens)
   const inAll = createBudget(Number.POSITIVE_INFINITY, limits.totalCharacters)
-  const refusals = new Map<string, Refusal>()
-  for (const { config, tools } of offerings) {
+  const refusals = new Map<string, AlwaysLoadRefusal>()
+  for (const { config, tools } of servers) {
     const ofServer = createBudget(limits.toolsPerServer, limits.tokensPerServer)
     const refused = new Set<string>()
     let isOver = false
     for (const tool of tools) {
-      const wish = wishOf(tool, config)
-      if (wish === undefined) continue
+      const marker = markedBy(tool, config)
+      if (marker === undefined) continue
       const { tokens, characters } = measure(tool)
-      const budgets = wish === 'server' ? [ofServer, ofServers] : []
+      const budgets = marker === 'server' ? [ofServer, ofServers] : []
       const fits = budgets.every((budget) => budget.has(tokens)) && inAll.has(characters)
-      if (fits && wish !== 'overruled') {
+      if (fits && marker !== 'overruled') {
         for (const budget of budgets) budget.spend(tokens)
         inAll.spend(characters)
       } else refused.add(tool.name)
@@ -79,8 +82,8 @@ function createBudget(tools: number, size: number) {
 
 const MARK = 'anthropic/alwaysLoad'
 
-/** Who wants the tool to be always loaded; undefined when nobody does. */
-function wishOf(
+/** Who marked the tool as always loaded; undefined if nobody did. */
+function markedBy(
   { name, _meta }: ListedTool,
   { alwaysLoad, tools }: ServerConfig,
 ): 'person' | 'server' | 'overruled' | undefined {
@@ -96,7 +99,7 @@ type Size = { readonly tokens: number; readonly characters: number }
 
 const sizes = new WeakMap<ListedTool, Size>()
 
-/** What it costs the model, and the whole list. */
+/** Tokens that the tool costs the model, and characters that it takes in the list. */
 function measure(tool: ListedTool): Size {
   let size = sizes.get(tool)
   if (!size) {

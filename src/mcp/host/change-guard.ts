@@ -1,21 +1,21 @@
-// Compares what servers say of themselves with what was first seen, reports changes, and holds them back where wanted.
+// Compares definitions with those first seen, reports changes, and holds changed ones back if configured.
 import type { Change, Verdict } from '../pins/index.ts'
 import type { ListedTool } from '../types.ts'
 
 export type ChangeGuardOptions = {
-  /** Undefined: nothing is remembered. */
+  /** If undefined, nothing is remembered. */
   readonly pins: Judge | undefined
   readonly onChange: 'report' | 'hold'
   readonly notify: (message: string) => void
-  /** Runs a task later, unless the host is closed before. */
+  /** Runs a task later, unless the host is closed first. */
   readonly later: (task: () => void) => void
-  /** Something of the server is held back, and may have been accepted meanwhile. */
+  /** Called for a server with something held back, which may have been accepted meanwhile. */
   readonly recheck: (server: string) => void
-  /** Prompts that were held back can be used now. */
+  /** Called when prompts that were held back can be used again. */
   readonly onPrompts: (server: string) => void
 }
 
-/** Remembers what it is shown first, and reports what is different later. */
+/** Remembers the first version of a definition and reports later differences. */
 export type Judge = {
   judge(
     server: string,
@@ -27,12 +27,12 @@ export type Judge = {
 export type ChangeGuard = {
   /** Own names of the tools to hold back. */
   tools(server: string, listed: readonly ListedTool[]): Promise<ReadonlySet<string>>
-  /** The instructions to use: with `hold`, those that were accepted. */
+  /** Returns the instructions to use: with `hold`, the accepted ones. */
   instructions(server: string, text: string | undefined): Promise<string | undefined>
-  /** Those of one page of a list that may be shown. */
+  /** Filters one page of a list to the prompts that may be shown. */
   prompts(server: string, page: readonly unknown[]): Promise<readonly unknown[]>
   isPromptHeld(server: string, name: unknown): boolean
-  /** What is held back besides tools, for people. */
+  /** What is held back besides tools, for display. */
   held(server: string): readonly string[]
 }
 
@@ -42,7 +42,7 @@ type Held = {
   readonly prompts: Map<string, ListedTool>
 }
 
-/** As many as a list can have. */
+/** The most prompts that a list can have. */
 const MOST_HELD_PROMPTS = 50_000
 const MOST_NAMED = 5
 
@@ -75,7 +75,7 @@ export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {
     }
   }
 
-  /** Each change once. */
+  /** Reports each change once. */
   function report(server: string, kind: Change['kind'], changed: readonly Change[]): void {
     const names = changed.map(({ name }) => name)
     const key = `${server}\n${kind}`
@@ -92,7 +92,7 @@ export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {
     )
   }
 
-  /** Looks again from time to time while something is held back: a person may have accepted it. */
+  /** Checks periodically while something is held back: the user may have accepted it. */
   function watch(): void {
     const isHeld = (held: Held) => held.tools.size > 0 || held.isInstructed || held.prompts.size > 0
     if (isWaiting || ![...all.values()].some(isHeld)) return
@@ -153,7 +153,10 @@ export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {
   }
 }
 
-/** A prompt in the words of a tool, so that both are compared in the same way; its arguments are its input. */
+/**
+ * Converts a prompt to the shape of a tool, so that both are compared in the same way; its arguments become the input
+ * schema.
+ */
 function asItem(prompt: unknown): ListedTool | undefined {
   const {
     name,

@@ -1,4 +1,4 @@
-// What the connection to one server does and knows, and what it needs.
+// Types of the connection to one server: its methods, its view and its options.
 
 import type { AuthProvider } from '@modelcontextprotocol/client'
 import type { Fields } from '../../lib/index.ts'
@@ -21,23 +21,23 @@ export type Connection = {
   readonly view: () => ConnectionView
   /** The configuration without its secrets. */
   readonly shownConfig: () => ServerConfig
-  /** Takes what an earlier run learned of the server, but for its tools. */
+  /** Reads what an earlier run stored about the server, except its tools. */
   recall(): Promise<unknown>
-  /** And its tools. */
+  /** Shows the stored tools, too. */
   prime(): Promise<void>
   start(): Promise<void>
   call(tool: string, input: Fields | undefined, options: CallOptions): Promise<CallOutput>
   request(method: string, params: Fields | undefined, options: CallOptions): Promise<Fields>
   notify(method: string): Promise<void>
   refresh(): Promise<void>
-  /** Lists anew what the server has said is fresh no longer, and other lists that are not known yet. */
+  /** Refreshes stale lists, and lists that are not known yet. */
   freshen(): Promise<void>
-  /** Lists prompts and resources too, from now on. */
+  /** From now on, lists prompts and resources too. */
   watchLists(): void
   close(): Promise<void>
 }
 
-/** What is known of the server now. */
+/** What is known about the server now. */
 export type ConnectionView = {
   readonly state: ServerState
   readonly reason: string | undefined
@@ -54,8 +54,8 @@ export type ConnectionView = {
   readonly stderr: string
 } & KnownLists
 
-/** Of a server that nothing is known of yet. */
-export function unseen(config: ServerConfig): ConnectionView {
+/** The view of a server before anything is known about it. */
+export function emptyView(config: ServerConfig): ConnectionView {
   return {
     state: config.disabled ? 'disabled' : 'pending',
     reason: undefined,
@@ -88,12 +88,12 @@ export type ConnectionOptions = {
   readonly limits: StdioLimits | undefined
   readonly asker: QuestionHandler | undefined
   readonly onState: () => void
-  /** Resolves when the shelf has them. */
+  /** Resolves when the tools are on the shelf. */
   readonly onTools: () => Promise<void>
-  /** `client`: whose call it belongs to; undefined outside of calls, and where that is not clear. */
+  /** `client`: the client whose call it belongs to; undefined outside of calls, and if it is ambiguous. */
   readonly onNotification: (method: string, params: Fields, client: object | undefined) => void
-  /** Told to the person who runs this. */
+  /** Reports to the operator. */
   readonly notify: (message: string) => void
-  /** Prompts, or resources or their templates, are not those that were known. */
+  /** Called when prompts, resources or resource templates have changed. */
   readonly onList: (capability: 'prompts' | 'resources') => void
 }

@@ -1,6 +1,6 @@
-// One server through all of its lives: connected in the background or at the first call, listed, refreshed, reconnected
-// with back-off, stopped when idle. Its last good list outlives every failure.
-import { cleanText } from '../../lib/index.ts'
+// Manages the connection to one server: connects in the background or at the first call, lists its tools, retries with
+// back-off, and stops a lazy server that is not used. `lifecycle.ts` has the table of states.
+import { cleanText, type Fields } from '../../lib/index.ts'
 import {
   CallError,
   complaint,
@@ -9,386 +9,337 @@ import {
   SessionError,
   withLastWords,
 } from '../protocol/index.ts'
-import { createRedactor, redactEntries, redactLists, watchTokens } from '../redact/index.ts'
+import { createRedactor, type Redactor, redactLists, watchTokens } from '../redact/index.ts'
 import type { Listed, ServerSession } from '../session/index.ts'
-import type { QuestionHandler, ToolProblem } from '../types.ts'
-import { type Connection, type ConnectionOptions, type ConnectionView, unseen } from './connection-types.ts'
-import { readTools } from './definitions.ts'
+import type { CallOptions, QuestionHandler, ServerConfig } from '../types.ts'
+import type { Connection, ConnectionOptions, ConnectionView } from './connection-types.ts'
 import { watchHealth } from './health.ts'
-import { createNotifications } from './notifications.ts'
+import { createLifecycle } from './lifecycle.ts'
+import { createNotifications, type ListName, type Notifications } from './notifications.ts'
 import { withPacedProgress } from './progress.ts'
-import { createQuestions } from './questions.ts'
-import { createServerMemory, type Recalled } from './server-memory.ts'
+import { createServerQuestions, type ServerQuestions } from './questions.ts'
+import { createServerRecord, type ServerRecord } from './server-record.ts'
+import { type Backoff, createBackoff, createTimers } from './timers.ts'
 
-/** A server that stays for so many times what was last waited for it has recovered; one that does not is flapping. */
-const STEADY = 10
-const LEGACY_IS_FRESH = 7 * 24 * 3_600_000
-/** Requests that a client makes, and in which a server may ask it something back. */
+/** Requests, besides tool calls, during which a server may ask its client something. */
 const CALLS: ReadonlySet<string> = new Set(['prompts/get', 'resources/read', 'completion/complete'])
 
 export function createConnection(options: ConnectionOptions): Connection {
-  const { config, cache, limit, times } = options
-  const redactor = createRedactor(config)
-  const redact = redactor.text
-  const timers = new Set<ReturnType<typeof setTimeout>>()
-  const shown = (text: string) => cleanText(redact(text))
-  const questions = createQuestions({ config, otherwise: options.asker, shown, notify: options.notify })
-  let view = unseen(config)
-  const memory = createServerMemory({
-    config,
-    cache,
-    clean: (entries) => redactEntries(entries, redactor),
-    onChange(capability) {
-      keep()
-      options.onList(capability)
-    },
-  })
-  let isWatching = false
-  let priming: Promise<void> | undefined
-  let session: ServerSession | undefined
-  let connecting: Promise<ServerSession> | undefined
-  let isKnownLegacy = false
-  const closing = new AbortController()
-  let isClosed = false
-  let attempts = 0
-  let connectedAt = 0
-  let lastWait = 0
-  let running = 0
-  let idleTimer: ReturnType<typeof setTimeout> | undefined
-  let retryTimer: ReturnType<typeof setTimeout> | undefined
-  let stopping: Promise<void> | undefined
+  return new ServerConnection(options)
+}
 
-  const set = (change: Partial<ConnectionView>) => {
-    view = { ...view, ...change }
-    options.onState()
-  }
+class ServerConnection implements Connection {
+  readonly #options: ConnectionOptions
+  readonly #config: ServerConfig
+  readonly #redactor: Redactor
+  readonly #record: ServerRecord
+  readonly #questions: ServerQuestions
+  readonly #notifications: Notifications
+  readonly #backoff: Backoff
+  readonly #lifecycle = createLifecycle()
+  readonly #timers = createTimers()
+  #priming: Promise<void> | undefined
+  #isWatchingLists = false
+  /** Calls and requests in flight: a server in use is not stopped. */
+  #inFlight = 0
 
-  /** Runs later, unless closed before; never keeps the process alive. */
-  const later = (task: () => unknown, milliseconds: number) => {
-    const timer = setTimeout(() => {
-      timers.delete(timer)
-      task()
-    }, milliseconds)
-    timer.unref()
-    timers.add(timer)
-    return timer
-  }
-
-  /** Returns what can be kept for the next start. */
-  async function setTools(
-    { entries, isCut }: Pick<Listed, 'entries' | 'isCut'>,
-    isCached: boolean,
-  ): Promise<readonly unknown[]> {
-    const { tools, problems, listed } = await readTools(entries, {
-      config,
-      clean: (entry) => redactEntries([entry], redactor)[0],
-      mirrorsArguments: session?.mirrorsArguments,
-    })
-    view = { ...view, tools, problems: isCut ? [endless(entries.length), ...problems] : problems, isCached }
-    await options.onTools()
-    return listed
-  }
-
-  async function recall(): Promise<Recalled | undefined> {
-    const recalled = await memory.recall()
-    if (!recalled || isClosed) return undefined
-    view = { ...view, isRemembered: true }
-    if (session) return recalled
-    isKnownLegacy = recalled.isLegacy && recalled.age < LEGACY_IS_FRESH
-    const { info, capabilities, instructions } = recalled
-    view = { ...view, info, capabilities, instructions }
-    return recalled
-  }
-
-  function prime(): Promise<void> {
-    priming ??= showCached()
-    return priming
-  }
-
-  async function showCached(): Promise<void> {
-    const cached = await recall()
-    if (!cached || isClosed) return
-    await setTools({ entries: cached.tools, isCut: false }, true)
-    if (config.lazy) set({ state: 'idle' })
-  }
-
-  async function start(): Promise<void> {
-    await prime()
-    if (view.state === 'pending' && !isClosed) await connect(config.alwaysLoad === true).catch(() => {})
-  }
-
-  function connect(isUrgent: boolean): Promise<ServerSession> {
-    connecting ??= limit(open, isUrgent)
-      .catch((error: unknown) => {
-        fail(shown((error as Error).message), error instanceof SessionError ? redact(error.stderr) : '')
-        throw error
-      })
-      .finally(() => {
-        connecting = undefined
-      })
-    return connecting
-  }
-
-  async function open(): Promise<ServerSession> {
-    if (isClosed) throw new Error('the host was closed')
-    // The protocol's machinery takes longer to load than a gateway may take to answer its first client.
-    const { openServerSession } = await import('../session/session.ts')
-    const startedAt = performance.now()
-    let ended: string | undefined
-    const opened: ServerSession = await openServerSession({
-      config,
-      clientInfo: options.clientInfo,
-      capabilities: questions.allowed(options.capabilities()),
-      isKnownLegacy,
-      authorize: watchTokens(await options.authorize(), redactor),
-      limits: options.limits,
-      redact,
-      signal: closing.signal,
-      onNotification: (method, params) => notifications.hear(method, params, questions.owner()),
-      onRequest: questions.answer,
-      onEnd: (reason, stderr) => {
-        ended = reason
-        if (session === opened) end(redact(reason), redact(stderr))
+  constructor(options: ConnectionOptions) {
+    const { config, times, asker, notify } = options
+    this.#options = options
+    this.#config = config
+    this.#redactor = createRedactor(config)
+    this.#backoff = createBackoff(times.firstRetry, times.longestRetry)
+    this.#record = createServerRecord({ ...options, redactor: this.#redactor, lifecycle: this.#lifecycle })
+    this.#questions = createServerQuestions({ config, otherwise: asker, shown: this.#printable, notify })
+    this.#notifications = createNotifications({
+      refresh: times.refresh,
+      later: this.#timers.start,
+      relist: (list) => this.#relist(list),
+      deliver: (method, params, client) => {
+        const redacted = this.#redactor.data(params)
+        if (redacted) options.onNotification(method, redacted, client)
       },
     })
-    try {
-      const listed = memory.isFreshFor(said(opened).info) ? undefined : await listTools(opened)
-      if (isClosed || ended) throw new Error(ended ?? 'the host was closed')
-      await adopt(opened, listed, Math.round(performance.now() - startedAt))
-    } catch (error) {
-      await opened.close()
-      throw new SessionError((error as Error).message, opened.stderr(), error)
-    }
-    return opened
   }
 
-  async function listTools(open: ServerSession): Promise<Listed> {
-    if (!open.capabilities.tools) return { entries: [], isCut: false, ttlMs: undefined }
-    return open.list('tools/list', 'tools', config.connectTimeout)
+  view(): ConnectionView {
+    const stderr = this.#session?.stderr()
+    return { ...this.#record.view(), ...(stderr === undefined ? {} : { stderr }) }
   }
 
-  /** Without a list the last one is still good. */
-  async function adopt(
-    opened: ServerSession,
-    listed: Listed | undefined,
-    startMilliseconds: number,
-  ): Promise<void> {
-    session = opened
-    isKnownLegacy = opened.isLegacy
-    connectedAt = performance.now()
-    const { protocol, pid } = opened
-    view = { ...view, ...said(opened), protocol, pid, startMilliseconds, stderr: '' }
-    if (listed) await show(listed)
-    else {
-      view = { ...view, isCached: false }
-      await options.onTools()
-    }
-    if (session !== opened) return
-    set({ state: 'connected', reason: undefined })
-    keep()
-    if (isWatching) void memory.lists.refresh(opened, 'connected')
-    const isOver = () => session !== opened || isClosed
-    watchHealth({
-      session: opened,
-      times,
-      later,
-      isBusy: () => running > 0,
-      isOver,
-      onSilence: () => {
-        if (!isOver()) end('it no longer answers', redact(opened.stderr()))
-      },
-    })
-    rest()
+  shownConfig(): ServerConfig {
+    return this.#redactor.config()
   }
 
-  /** What a server says of itself, without secrets. */
-  function said(from: ServerSession): Pick<ConnectionView, 'info' | 'capabilities' | 'instructions'> {
-    const { info, capabilities, instructions } = from
-    return {
-      info: redactor.data(info),
-      capabilities: redactor.data(capabilities) ?? {},
-      instructions: typeof instructions === 'string' ? redact(instructions) : undefined,
-    }
+  recall(): Promise<unknown> {
+    return this.#record.recall()
   }
 
-  async function show(listed: Listed): Promise<void> {
-    memory.setTools(await setTools(listed, false), view.info, listed.ttlMs)
+  prime(): Promise<void> {
+    this.#priming ??= this.#showCached()
+    return this.#priming
   }
 
-  /** For the next start. */
-  function keep(): void {
-    if (!session) return
-    memory.keep({ ...said(session), isLegacy: session.isLegacy })
+  async start(): Promise<void> {
+    await this.prime()
+    if (this.#record.view().state !== 'pending' || this.#lifecycle.isClosed()) return
+    await this.#connect(this.#config.alwaysLoad === true).catch(() => {})
   }
 
-  /** The connection is gone. A lazy server may rest; others are tried again. */
-  function end(reason: string, stderr: string): void {
-    session = undefined
-    if (performance.now() - connectedAt > STEADY * lastWait) attempts = 0
-    set({ pid: undefined, stderr })
-    if (config.lazy) set({ state: 'idle', reason: withLastWords(reason, stderr) })
-    else fail(reason, stderr)
-  }
-
-  function fail(reason: string, stderr: string): void {
-    if (isClosed) return
-    set({ state: 'failed', reason: withLastWords(reason, stderr), stderr })
-    if (config.lazy && view.tools.length > 0) return
-    lastWait = Math.min(times.longestRetry, times.firstRetry * 2 ** attempts++)
-    clearTimeout(retryTimer)
-    retryTimer = later(
-      () => {
-        if (!session && !connecting && !isClosed) connect(false).catch(() => {})
-      },
-      lastWait * (0.75 + Math.random() / 2),
+  call(tool: string, input: Fields | undefined, options: CallOptions) {
+    const { timeout = this.#config.callTimeout, asker: handler, ...rest } = options
+    return this.#use(handler, (session, asker) =>
+      withPacedProgress(rest, this.#redactor.text, (paced) => {
+        const listed = this.#record.view().tools.find(({ name }) => name === tool)
+        const optional = { ...(asker ? { asker } : {}), ...(listed ? { tool: listed } : {}) }
+        return session.call(tool, input, { ...paced, timeout, ...optional })
+      }),
     )
   }
 
-  async function ready(): Promise<ServerSession> {
-    if (isClosed) throw new Error(`the connection to "${config.name}" was closed`)
-    if (config.disabled) throw new Error(`the server "${config.name}" is disabled in ${config.source}`)
-    await stopping
-    return session ?? connect(true)
+  request(method: string, params: Fields | undefined, options: CallOptions) {
+    const { timeout = this.#config.callTimeout, asker: handler, ...rest } = options
+    return this.#use(
+      handler,
+      (session, asker) =>
+        withPacedProgress(rest, this.#redactor.text, async (paced) => {
+          const all = { ...paced, timeout, ...(asker ? { asker } : {}) }
+          return redactLists(method, await session.request(method, params, all), this.#redactor)
+        }),
+      CALLS.has(method),
+    )
   }
 
-  /** Counts what runs, so that nothing in use is stopped. */
-  async function use<Value>(
-    asker: QuestionHandler | undefined,
-    work: (open: ServerSession, asker: QuestionHandler | undefined) => Promise<Value>,
-    isCall = true,
-  ): Promise<Value> {
-    running++
-    clearTimeout(idleTimer)
-    let open: ServerSession | undefined
-    // Only now, when the server is ready, may it ask: neither its start nor its lists are part of a call.
-    const attempt = (to: ServerSession) =>
-      isCall
-        ? questions.during(asker, isGivenUp, (own) => work(to, own))
-        : work(to, undefined).catch((error: unknown) => {
-            throw questions.review(error)
-          })
-    const isGivenUp = (error: unknown) => session !== undefined && !isAnswer(error)
-    try {
-      open = await ready()
-      try {
-        return await attempt(open)
-      } catch (error) {
-        if (!isUndelivered(error) || isClosed) throw error
-        if (session === open) {
-          session = undefined
-          await open.close()
-        }
-        return await attempt(await ready())
-      }
-    } catch (error) {
-      throw new CallError(complaintOf(error, open), redactor.error(error))
-    } finally {
-      running--
-      rest()
-    }
+  async notify(method: string): Promise<void> {
+    await this.#session?.notify(method)
   }
 
-  const complaintOf = (error: unknown, open: ServerSession | undefined) =>
-    complaint(config.name, error, shown((error as Error).message), {
-      isOpen: session !== undefined,
-      wasOpen: open !== undefined,
-      reason: view.reason,
-    })
-
-  /** After the last call of a lazy server, it stops. */
-  function rest(): void {
-    clearTimeout(idleTimer)
-    if (!config.lazy || running > 0 || !session || isClosed) return
-    idleTimer = later(() => {
-      const open = session
-      if (!open || running > 0) return
-      session = undefined
-      set({ state: 'idle', reason: undefined, pid: undefined })
-      stopping = open.close().finally(() => {
-        stopping = undefined
-      })
-    }, times.idle)
+  async refresh(): Promise<void> {
+    const session = await this.#ready()
+    const listed = await this.#listTools(session)
+    if (this.#session !== session) return
+    await this.#record.setTools(listed)
+    this.#record.save()
   }
 
-  const notifications = createNotifications({
-    refresh: times.refresh,
-    later,
-    relist(list) {
-      if (list !== 'tools' && !isWatching) return false
-      // The last good list stays when a refresh fails (H4).
-      if (session && list === 'tools') refresh().catch(() => {})
-      else if (session && list !== 'tools') void memory.lists.refresh(session, list)
-      return true
-    },
-    deliver(method, params, client) {
-      const heard = redactor.data(params)
-      if (heard) options.onNotification(method, heard, client)
-    },
-  })
-
-  async function refresh(): Promise<void> {
-    const open = await ready()
-    const listed = await listTools(open)
-    if (session !== open) return
-    await show(listed)
-    keep()
-  }
-
-  /** Lists what the server has said is fresh no longer. One that rests is not woken for it. */
-  async function freshen(): Promise<void> {
+  /** Does not start a server that is idle. */
+  async freshen(): Promise<void> {
+    const session = this.#session
     if (!session) return
+    const { memory } = this.#record
     await Promise.all([
-      memory.isStale() ? refresh().catch(() => {}) : undefined,
-      isWatching ? memory.lists.refresh(session, 'accessed') : undefined,
+      memory.isStale() ? this.refresh().catch(() => {}) : undefined,
+      this.#isWatchingLists ? memory.lists.refresh(session, 'accessed') : undefined,
     ])
   }
 
-  return {
-    view: () => ({ ...view, ...memory.lists.known(), ...(session ? { stderr: session.stderr() } : {}) }),
-    shownConfig: redactor.config,
-    recall,
-    prime,
-    start,
-    call: (tool, input, { timeout = config.callTimeout, asker: given, ...rest }) =>
-      use(given, (open, asker) =>
-        withPacedProgress(rest, redact, (paced) => {
-          const listed = view.tools.find(({ name }) => name === tool)
-          const who = asker ? { asker } : {}
-          return open.call(tool, input, { ...paced, timeout, ...who, ...(listed ? { tool: listed } : {}) })
-        }),
-      ),
-    request: (method, params, { timeout = config.callTimeout, asker: given, ...rest }) =>
-      use(
-        given,
-        (open, asker) =>
-          withPacedProgress(rest, redact, async (paced) => {
-            const all = { ...paced, timeout, ...(asker ? { asker } : {}) }
-            return redactLists(method, await open.request(method, params, all), redactor)
-          }),
-        CALLS.has(method),
-      ),
-    async notify(method) {
-      await session?.notify(method)
-    },
-    refresh,
-    freshen,
-    watchLists() {
-      isWatching = true
-      if (session) void memory.lists.refresh(session, 'connected')
-    },
-    async close() {
-      isClosed = true
-      closing.abort(new Error('the host was closed'))
-      for (const timer of timers) clearTimeout(timer)
-      timers.clear()
-      const open = session
-      session = undefined
-      await Promise.allSettled([open?.close(), stopping, connecting, memory.written()])
-    },
+  watchLists(): void {
+    this.#isWatchingLists = true
+    if (this.#session) void this.#record.memory.lists.refresh(this.#session, 'connected')
   }
-}
 
-function endless(count: number): ToolProblem {
-  const message = `its list does not end, or is too large; what came after the first ${count} was left out`
-  return { tool: 'all', kind: 'limited', message }
+  async close(): Promise<void> {
+    const phase = this.#lifecycle.phase()
+    this.#lifecycle.apply({ type: 'close' })
+    this.#timers.clear()
+    await Promise.allSettled([
+      'session' in phase ? phase.session.close() : undefined,
+      'stopping' in phase ? phase.stopping : undefined,
+      'opening' in phase ? phase.opening : undefined,
+      this.#record.memory.written(),
+    ])
+  }
+
+  get #session(): ServerSession | undefined {
+    return this.#lifecycle.session()
+  }
+
+  /** The text without secrets and without characters that could harm a terminal. */
+  readonly #printable = (text: string) => cleanText(this.#redactor.text(text))
+
+  async #showCached(): Promise<void> {
+    const cached = await this.#record.recall()
+    if (!cached || this.#lifecycle.isClosed()) return
+    await this.#record.showCachedTools(cached)
+    if (this.#config.lazy) this.#record.report({ state: 'idle' })
+  }
+
+  /** Joins the attempt under way, or begins one. */
+  #connect(isUrgent: boolean): Promise<ServerSession> {
+    const phase = this.#lifecycle.phase()
+    if ('opening' in phase) return phase.opening
+    const opening: Promise<ServerSession> = this.#options
+      .limit(() => this.#open(), isUrgent)
+      .catch((error: unknown) => {
+        const current = this.#lifecycle.phase()
+        const stderr = error instanceof SessionError ? this.#redactor.text(error.stderr) : ''
+        if ('opening' in current && current.opening === opening)
+          this.#fail(this.#printable((error as Error).message), stderr)
+        throw error
+      })
+    this.#lifecycle.apply({ type: 'connect', opening })
+    return opening
+  }
+
+  async #open(): Promise<ServerSession> {
+    if (this.#lifecycle.isClosed()) throw new Error('the host was closed')
+    const { clientInfo, limits, capabilities, authorize } = this.#options
+    // Imported here because loading the MCP SDK takes longer than a gateway may take to answer its first client.
+    const { openServerSession } = await import('../session/session.ts')
+    const startedAt = performance.now()
+    let ended: string | undefined
+    const session: ServerSession = await openServerSession({
+      config: this.#config,
+      clientInfo,
+      capabilities: this.#questions.allowed(capabilities()),
+      isKnownLegacy: this.#record.isKnownLegacy(),
+      authorize: watchTokens(await authorize(), this.#redactor),
+      limits,
+      redact: this.#redactor.text,
+      signal: this.#lifecycle.signal,
+      onNotification: (method, params) => this.#notifications.hear(method, params, this.#questions.owner()),
+      onRequest: this.#questions.answer,
+      onEnd: (reason, stderr) => {
+        ended = reason
+        this.#end(session, reason, stderr)
+      },
+    })
+    try {
+      const listed = this.#record.hasFreshTools(session) ? undefined : await this.#listTools(session)
+      if (this.#lifecycle.isClosed() || ended) throw new Error(ended ?? 'the host was closed')
+      await this.#adopt(session, listed, Math.round(performance.now() - startedAt))
+    } catch (error) {
+      await session.close()
+      throw new SessionError((error as Error).message, session.stderr(), error)
+    }
+    return session
+  }
+
+  async #listTools(session: ServerSession): Promise<Listed> {
+    if (!session.capabilities.tools) return { entries: [], isCut: false, ttlMs: undefined }
+    return session.list('tools/list', 'tools', this.#config.connectTimeout)
+  }
+
+  async #adopt(session: ServerSession, listed: Listed | undefined, startMilliseconds: number): Promise<void> {
+    this.#lifecycle.apply({ type: 'opened', session })
+    this.#backoff.connected()
+    this.#record.describe(session, startMilliseconds)
+    await this.#record.setTools(listed)
+    if (this.#session !== session) return
+    this.#record.report({ state: 'connected', reason: undefined })
+    this.#record.save()
+    if (this.#isWatchingLists) void this.#record.memory.lists.refresh(session, 'connected')
+    watchHealth({
+      session,
+      times: this.#options.times,
+      later: this.#timers.start,
+      isBusy: () => this.#inFlight > 0,
+      isOver: () => this.#session !== session,
+      onSilence: () => this.#end(session, 'it no longer answers', session.stderr()),
+    })
+    this.#scheduleStop()
+  }
+
+  /** The session in use has ended: a lazy server waits for the next call, others are connected again. */
+  #end(session: ServerSession, message: string, output: string): void {
+    if (this.#session !== session) return
+    const [reason, stderr] = [this.#redactor.text(message), this.#redactor.text(output)]
+    this.#backoff.disconnected()
+    this.#record.update({ pid: undefined })
+    if (!this.#config.lazy) this.#fail(reason, stderr)
+    else if (this.#lifecycle.apply({ type: 'stopped' }))
+      this.#record.report({ state: 'idle', reason: withLastWords(reason, stderr), stderr })
+  }
+
+  /** Retries later, except a lazy server whose tools are known: the next call connects to it. */
+  #fail(reason: string, stderr: string): void {
+    if (!this.#lifecycle.apply({ type: 'failed' })) return
+    this.#record.report({ state: 'failed', reason: withLastWords(reason, stderr), stderr })
+    if (this.#config.lazy && this.#record.view().tools.length > 0) return
+    const retry = () => {
+      if (this.#lifecycle.phase().state === 'failed') this.#connect(false).catch(() => {})
+    }
+    this.#timers.start(retry, this.#backoff.nextDelay(), 'retry')
+  }
+
+  /** Returns the session in use, or connects. */
+  async #ready(): Promise<ServerSession> {
+    const { name, source, disabled } = this.#config
+    const phase = this.#lifecycle.phase()
+    if (phase.state === 'closed') throw new Error(`the connection to "${name}" was closed`)
+    if (disabled) throw new Error(`the server "${name}" is disabled in ${source}`)
+    if (phase.state === 'idle') await phase.stopping
+    return this.#session ?? this.#connect(true)
+  }
+
+  async #use<Value>(
+    handler: QuestionHandler | undefined,
+    work: (session: ServerSession, asker: QuestionHandler | undefined) => Promise<Value>,
+    isCall = true,
+  ): Promise<Value> {
+    this.#inFlight++
+    this.#timers.cancel('idle')
+    let session: ServerSession | undefined
+    // A server may ask questions only from here on: neither its start nor its lists are part of a call.
+    const attempt = (target: ServerSession) =>
+      isCall
+        ? this.#questions.during(handler, isGivenUp, (asker) => work(target, asker))
+        : work(target, undefined).catch((error: unknown) => {
+            throw this.#questions.review(error)
+          })
+    const isGivenUp = (error: unknown) => this.#session !== undefined && !isAnswer(error)
+    try {
+      session = await this.#ready()
+      try {
+        return await attempt(session)
+      } catch (error) {
+        if (!isUndelivered(error) || this.#lifecycle.isClosed()) throw error
+        if (this.#session === session) this.#stop(session)
+        return await attempt(await this.#ready())
+      }
+    } catch (error) {
+      throw new CallError(this.#explain(error, session), this.#redactor.error(error))
+    } finally {
+      this.#inFlight--
+      this.#scheduleStop()
+    }
+  }
+
+  #explain(error: unknown, session: ServerSession | undefined): string {
+    return complaint(this.#config.name, error, this.#printable((error as Error).message), {
+      isOpen: this.#session !== undefined,
+      wasOpen: session !== undefined,
+      reason: this.#record.view().reason,
+    })
+  }
+
+  /** Closes the session in use; the next call opens another. */
+  #stop(session: ServerSession): void {
+    // Closed only after the transition, so that its end does not count as a failure.
+    const stopping = Promise.resolve().then(() => session.close())
+    this.#lifecycle.apply({ type: 'stopped', stopping })
+  }
+
+  /** Stops a lazy server when it has not been used for `times.idle`. */
+  #scheduleStop(): void {
+    this.#timers.cancel('idle')
+    if (!this.#config.lazy || this.#inFlight > 0 || !this.#session) return
+    const stop = () => {
+      const session = this.#session
+      if (!session || this.#inFlight > 0) return
+      this.#stop(session)
+      this.#record.report({ state: 'idle', reason: undefined, pid: undefined })
+    }
+    this.#timers.start(stop, this.#options.times.idle, 'idle')
+  }
+
+  /** Lists anew what the server says has changed; returns false for a list that nobody watches. */
+  #relist(list: ListName): boolean {
+    if (list !== 'tools' && !this.#isWatchingLists) return false
+    const session = this.#session
+    // The last good list stays when a refresh fails (H4).
+    if (session && list === 'tools') this.refresh().catch(() => {})
+    else if (session && list !== 'tools') void this.#record.memory.lists.refresh(session, list)
+    return true
+  }
 }

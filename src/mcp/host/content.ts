@@ -1,5 +1,5 @@
-// What an MCP tool returned → blocks of a tool_result. Nothing is lost: what a model cannot take becomes a line that says
-// what it was.
+// Converts the output of an MCP tool into blocks of a tool_result. A block that a model cannot read becomes a line that
+// describes it.
 import type { Block } from '../../core/index.ts'
 import type { CallOutput } from '../types.ts'
 

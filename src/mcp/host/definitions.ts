@@ -1,4 +1,4 @@
-// What a server lists → its tools, one by one: a definition that is wrong costs only itself.
+// Validates a server's tool list entry by entry: an invalid definition is repaired or dropped, and the others are used.
 
 import { estimateTokens } from '../../core/index.ts'
 import { cut } from '../../lib/index.ts'
@@ -10,30 +10,30 @@ import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 export type ReadTools = {
   readonly tools: readonly ListedTool[]
   readonly problems: readonly ToolProblem[]
-  /** What can be kept on disk of what was listed. */
+  /** The entries that may be stored on disk. */
   readonly listed: readonly unknown[]
 }
 
 export type ReadOptions = {
   readonly config: Pick<ServerConfig, 'allow' | 'deny' | 'maxTools'>
-  /** Takes out of an entry what nobody may see. */
+  /** Removes secrets from an entry. */
   readonly clean?: (entry: unknown) => unknown
-  /** Over this connection some arguments travel as headers, too. */
+  /** This connection sends some arguments as headers, too. */
   readonly mirrorsArguments?: boolean | undefined
 }
 
 const LARGE_TOKENS = 20_000
-/** A search reads every word of it. */
+/** Characters of JSON: search reads all of it. */
 const LONGEST_DEFINITION = 2_000_000
 const LONGEST_NAME = 200
-/** Tools of one server, unless its configuration says otherwise; those that rules hide do not count. */
+/** Maximum number of tools per server by default; tools hidden by rules do not count. */
 export const MAX_TOOLS = 5000
-/** Characters of JSON that are kept for the next start: reading them back must not hold up anyone. */
+/** Characters of JSON stored for the next start, limited so that reading them does not block. */
 const MAX_KEPT = 4_000_000
 const MAX_PROBLEMS = 200
 
-/** Reads a list slice by slice, so that a long one holds up nobody else. */
-export async function readTools(entries: readonly unknown[], options: ReadOptions): Promise<ReadTools> {
+/** Reads a list in slices, so that a long one does not block the event loop. */
+export async function readListedTools(entries: readonly unknown[], options: ReadOptions): Promise<ReadTools> {
   const { config, clean = (entry) => entry, mirrorsArguments = false } = options
   const { maxTools = MAX_TOOLS } = config
   const tools: ListedTool[] = []
@@ -69,7 +69,7 @@ export async function readTools(entries: readonly unknown[], options: ReadOption
   return { tools, problems: [...limited, ...problems], listed }
 }
 
-/** Why an entry cannot be used; undefined when it can. */
+/** Returns why an entry cannot be used; undefined if it can. */
 function faultOf(
   entry: unknown,
   length: number | undefined,
@@ -95,13 +95,13 @@ function tooMany(count: number, limit: number): ToolProblem {
   return { tool: 'all', kind: 'limited', message }
 }
 
-/** Tasks are an agreement between a client and one server, which is not ours to make. */
+/** Tools that require tasks are dropped: tasks are an agreement between a client and one server. */
 function taskFault({ execution }: Partial<ListedTool>): string | undefined {
   const isTask = (execution as { taskSupport?: unknown } | undefined)?.taskSupport === 'required'
   return isTask ? 'it runs only as a task, which cannot be passed through' : undefined
 }
 
-/** Of its JSON. Some are nested deeper than that can be written, by servers that mean harm. */
+/** Length of the JSON; undefined if it is nested too deeply to be serialised. */
 function lengthOf(entry: unknown): number | undefined {
   try {
     return JSON.stringify(entry)?.length ?? 0
@@ -110,7 +110,7 @@ function lengthOf(entry: unknown): number | undefined {
   }
 }
 
-/** The same object when nothing was wrong with it. */
+/** Returns the same object if nothing had to be repaired. */
 function mend(tool: ListedTool, length: number, report: (problem: ToolProblem) => void): ListedTool {
   const repaired = (message: string) => report({ tool: tool.name, kind: 'repaired', message })
   let mended = tool

@@ -1,4 +1,4 @@
-// Whether a quiet server still answers. Servers of the newer protocol have no word for it.
+// Pings an inactive server to check that it still answers. Only in the older protocol: the newer one has no ping.
 import type { ServerSession } from '../session/index.ts'
 import type { Times } from './times.ts'
 
@@ -6,7 +6,7 @@ export type HealthOptions = {
   readonly session: ServerSession
   readonly times: Times
   readonly later: (task: () => unknown, milliseconds: number) => unknown
-  /** A call runs: its time-out tells. */
+  /** A call is running: its own timeout detects a dead server. */
   readonly isBusy: () => boolean
   readonly isOver: () => boolean
   readonly onSilence: () => void

@@ -1,9 +1,9 @@
-// Events of a host: what a server's notification means to those who listen, and how to wait for a state.
+// Translates server notifications into host events, and waits for a state.
 
 import type { Fields } from '../../lib/index.ts'
 import type { HostEvent } from '../types.ts'
 
-/** Undefined for a notification that concerns nobody outside. */
+/** Returns undefined for a notification that listeners do not need. */
 export function eventOf(
   server: string,
   method: string,
@@ -31,11 +31,13 @@ export function eventOf(
 export type WaitOptions = {
   readonly listeners: Set<(event: HostEvent) => void>
   readonly signal: AbortSignal
-  /** Milliseconds; for ever if undefined. */
+  /** Milliseconds; no limit if undefined. */
   readonly timeout: number | undefined
 }
 
-/** Resolves when the condition no longer holds, looked at with each event, or when the signal or the time ends it. */
+/**
+ * Resolves when the condition no longer holds (checked at each event), when the signal aborts, or after the timeout.
+ */
 export async function untilNot(
   condition: () => boolean,
   { listeners, signal, timeout }: WaitOptions,

@@ -1,4 +1,5 @@
-// Many servers, connected in the background, feeding one shelf. Nothing waits for a slow one, and none harms another.
+// Connects to many servers in the background and puts their tools on one shelf. A slow or failing server does not
+// affect the others.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Server, Shelf } from '../../core/index.ts'
@@ -29,31 +30,31 @@ import { createPublisher } from './publisher.ts'
 import { defaultTimes, type Times } from './times.ts'
 
 export type McpHostOptions = {
-  /** Gets the servers' tools, and their states. */
+  /** Receives the servers' tools and states. */
   readonly shelf: Shelf
   readonly servers: readonly ServerConfig[]
-  /** Where definitions are kept between runs; false keeps none. */
+  /** Where definitions are stored between runs; false stores none. */
   readonly cacheFolder?: string | false
-  /** In place of one in `cacheFolder`. */
+  /** Used instead of a cache in `cacheFolder`. */
   readonly cache?: DefinitionCache
-  /** Reads nothing of earlier runs, but keeps what servers list for later ones. */
+  /** Ignores definitions stored by earlier runs, but stores new ones. */
   readonly isCacheIgnored?: boolean
   /** How many servers start at a time. */
   readonly concurrency?: number
-  /** Remembers definitions, so that a later change is noticed. */
+  /** Remembers definitions, so that later changes are noticed. */
   readonly pins?: Judge
-  /** What happens to a tool, a prompt or instructions that changed since first seen: reported, or also held back. */
+  /** Whether a tool, a prompt or instructions that changed since first seen are only reported or also held back. */
   readonly onChange?: 'report' | 'hold'
-  /** Gives remote servers their tokens. */
+  /** Supplies the tokens for remote servers. */
   readonly authorize?: (config: ServerConfig) => AuthProvider | undefined | Promise<AuthProvider | undefined>
-  /** Answers what servers ask in a call that brought nobody to ask; outside of calls, `roots/list` alone. */
+  /** Answers what servers ask in a call that has no handler of its own; outside of calls, only `roots/list`. */
   readonly asker?: QuestionHandler
-  /** Told to the person who runs this. */
+  /** Reports to the operator. */
   readonly notify?: (message: string) => void
   readonly clientInfo?: { readonly name: string; readonly version: string }
   readonly times?: Partial<Times>
   readonly limits?: StdioLimits
-  /** How much servers may have always loaded. */
+  /** Limits for always-loaded tools. */
   readonly alwaysLoad?: Partial<AlwaysLoadLimits>
 }
 
@@ -79,7 +80,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   const members = new Map<string, Member>()
   let capabilities: Fields = {}
   const closing = new AbortController()
-  /** Those of servers that are configured no longer, until their calls have ended. */
+  /** Connections of servers that are no longer configured, until their calls have ended. */
   const leaving = new Set<Connection>()
   let isStarted = false
   let isWatching = false
@@ -117,7 +118,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     tellShelf(member)
   }
 
-  /** False once its server is configured in another way, or not at all. */
+  /** False once its server has been reconfigured or removed. */
   function isHere(member: Member): boolean {
     return members.get(member.config.name) === member
   }
@@ -151,7 +152,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     return member
   }
 
-  /** Those whose entry is the same stay as they are. */
+  /** Servers whose entry is unchanged stay as they are. */
   async function configure(servers: readonly ServerConfig[]): Promise<void> {
     const before = new Map(members)
     members.clear()
@@ -173,7 +174,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     if (isStarted) void eachInTurn(joined.filter(isHere), (connection) => void connection.start())
   }
 
-  /** Ends a connection once its calls are answered. */
+  /** Closes a connection once its calls are answered. */
   async function leave({ calls, connection }: Member): Promise<void> {
     leaving.add(connection)
     await withTimeout(Promise.allSettled(calls), times.farewell, 'late').catch(() => {})
@@ -181,7 +182,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     leaving.delete(connection)
   }
 
-  /** Those that are not held back, once that is known. */
+  /** Shows the prompts that are not held back, after comparing them. */
   async function showPrompts(member: Member): Promise<void> {
     if (!isHere(member)) return
     const { name } = member.config
@@ -194,7 +195,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     tell({ type: 'prompts', server: name })
   }
 
-  /** One after the other, so that the last list is the one that counts. */
+  /** Publishes one list after the other, so that the latest wins. */
   function publishSoon(member: Member): Promise<void> {
     const listed = member.connection.view().tools
     member.publishing = member.publishing
@@ -208,7 +209,8 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   async function publish(member: Member, listed: readonly ListedTool[]): Promise<void> {
     const { config } = member
     const { isCached, instructions } = member.connection.view()
-    // What the cache holds was compared when it came; where nothing is held back, that need not cost a start.
+    // Cached definitions were compared when they arrived; if nothing is held back, they need not be compared again at
+    // the start.
     const isKnown = isCached && onChange === 'report'
     const held = isKnown ? new Set<string>() : await guard.tools(config.name, listed)
     member.instructions = isKnown ? instructions : await guard.instructions(config.name, instructions)
@@ -223,7 +225,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     tell({ type: 'tools', server: config.name, status: statusOf(member) })
   }
 
-  /** Says once what is left out of a list that is too long. */
+  /** Reports once that a list is too long. */
   function reportLimits(member: Member): void {
     const limit = member.connection.view().problems.find(({ kind }) => kind === 'limited')
     if (limit && !member.isLimited) notify(`server "${member.config.name}": ${limit.message}`)
@@ -272,7 +274,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     return underWay(member, member.connection.call(tool, input, callOptions))
   }
 
-  /** Notes a call, so that its server stays until it is answered. */
+  /** Tracks a call, so that its server is not closed before it is answered. */
   function underWay<Value>({ calls }: Member, answered: Promise<Value>): Promise<Value> {
     calls.add(answered)
     const forget = () => void calls.delete(answered)
@@ -280,7 +282,10 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     return answered
   }
 
-  /** Thousands of definitions take a while: who answers clients meanwhile gets a turn after each server. */
+  /**
+   * Thousands of definitions take a while: yields to the event loop after each server, so that clients get answers
+   * meanwhile.
+   */
   async function eachInTurn(
     some: readonly Member[],
     task: (connection: Connection) => unknown,
@@ -294,7 +299,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
 
   const prime = () => eachInTurn([...members.values()], () => {})
 
-  /** What the cache holds was compared when it came; with `hold`, something may have been accepted since. */
+  /** Cached texts were compared when they arrived; with `hold`, some may have been accepted since. */
   async function recallTexts(member: Member): Promise<void> {
     await member.connection.recall()
     const { instructions, prompts } = member.connection.view()

@@ -1,4 +1,4 @@
-// The door of mcp/host: what other folders use of it.
+// Public API of mcp/host for other folders.
 
 export { refuseMarks } from './always-load.ts'
 export { createMcpHost, type McpHostOptions } from './host.ts'

@@ -1,4 +1,4 @@
-// One server of a host: its connection, and what of it may be used.
+// One server of a host: its connection, and which of its tools, prompts and instructions may be used.
 
 import { isForModel } from '../protocol/index.ts'
 import type { ListedTool, ServerConfig, ServerStatus, ToolProblem } from '../types.ts'
@@ -11,18 +11,18 @@ export type Member = {
   held: ReadonlySet<string>
   /** Tools that only pages may call. */
   pageTools: readonly ListedTool[]
-  /** Not all that it lists is used. */
+  /** Some of its listed tools are left out because of a limit. */
   isLimited: boolean
   publishing: Promise<void>
-  /** Calls and other requests that are not answered yet. */
+  /** Calls and other requests in flight. */
   readonly calls: Set<Promise<unknown>>
-  /** Those in use, which may be older than what the server says now. */
+  /** The instructions in use, which may be older than the server's current ones. */
   instructions: string | undefined
-  /** Its prompts but for those held back. */
+  /** Its prompts except those held back. */
   prompts: readonly unknown[] | undefined
   /** How many lists of prompts are being compared with those first seen. */
   comparing: number
-  /** The person has been told that its instructions were cleaned. */
+  /** The operator was already notified that its instructions were cleaned. */
   isNoted: boolean
 }
 

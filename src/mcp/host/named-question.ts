@@ -1,4 +1,4 @@
-// Writes a server's question so that a person sees who asks, and nothing in it that steers or hides.
+// Rewrites a server's question so that it names the server and contains no hidden or misleading text.
 
 import { cleanTexts } from '../../core/tools/index.ts'
 import { type Fields, oneLine } from '../../lib/index.ts'
@@ -6,7 +6,7 @@ import { type Fields, oneLine } from '../../lib/index.ts'
 const LONGEST_MESSAGE = 20_000
 const LONGEST_URL = 8000
 
-/** Throws where a question cannot be shown to a person as what it is. */
+/** Throws if the question cannot be shown to the user safely. */
 export function namedQuestion(
   server: string,
   method: string,
@@ -31,7 +31,7 @@ export function namedQuestion(
   }
 }
 
-/** Clients show a person the whole request before a model gets it; the model reads it too. */
+/** Clients show the user the whole request before a model gets it; the model reads it too. */
 function namedSampling(server: string, params: Fields, shown: (text: string) => string): Fields {
   const { systemPrompt } = params
   const from = `This request comes from the MCP server "${oneLine(server, 60)}".`
@@ -41,7 +41,7 @@ function namedSampling(server: string, params: Fields, shown: (text: string) => 
   }
 }
 
-/** The page that a browser would open, written as a browser writes it, whatever the address pretends to be. */
+/** Returns the URL that a browser would open, in normalised form. */
 function pageAt(server: string, url: unknown): URL {
   const address = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
   const isWeb = address?.protocol === 'https:' || address?.protocol === 'http:'

@@ -1,17 +1,17 @@
-// Passes on what a server says unasked, as often as anybody can use it: changes of lists and resources are joined, and of
-// a flood of log messages only the first are passed on.
+// Forwards a server's notifications at a bounded rate: changes of lists and resources are coalesced, and excess log
+// messages are dropped.
 
 import type { Fields } from '../../lib/index.ts'
 import { createPace } from './pace.ts'
 
 export type NotificationOptions = {
-  /** Milliseconds between two reports of one list, at first; ever longer while it changes all the time. */
+  /** Shortest interval in milliseconds between two reports of one list; grows while the list keeps changing. */
   readonly refresh: number
   readonly later: (task: () => void, milliseconds: number) => unknown
-  /** Reads a list that has changed; false where it is not kept, so that the change itself is passed on. */
+  /** Reads a changed list; returns false if the list is not kept, so that the notification itself is forwarded. */
   readonly relist: (list: ListName) => boolean
   readonly now?: () => number
-  /** `client`: whose call it belongs to, where that is known. */
+  /** `client`: the client whose call it belongs to, if known. */
   readonly deliver: (method: string, params: Fields, client: object | undefined) => void
 }
 
@@ -29,7 +29,7 @@ const LOG_BURST = 100
 const LOGS_PER_SECOND = 10
 /** Milliseconds between two updates of one resource. */
 const UPDATE_GAP = 200
-/** Resources that may be updated at the same time; further ones are left out until there is room. */
+/** Resources that may have a pending update; updates of further ones are dropped until there is room. */
 const MOST_UPDATED = 1000
 
 export function createNotifications(options: NotificationOptions): Notifications {
@@ -42,7 +42,7 @@ export function createNotifications(options: NotificationOptions): Notifications
     }),
   )
   const mayLog = createBucket(LOG_BURST, LOGS_PER_SECOND / 1000, now)
-  /** By URI; true when there was another update since the last one that was passed on. */
+  /** By URI; true if there was another update since the last one that was forwarded. */
   const updated = new Map<string, boolean>()
   let dropped = 0
 
@@ -59,7 +59,7 @@ export function createNotifications(options: NotificationOptions): Notifications
     deliver(LOG, params, client)
   }
 
-  /** The first at once, and the last of those that follow soon after. */
+  /** Forwards the first update at once, and the last of those that follow soon after. */
   function update(uri: string): void {
     if (updated.has(uri)) updated.set(uri, true)
     else if (updated.size < MOST_UPDATED) passOn(uri)
@@ -86,7 +86,7 @@ export function createNotifications(options: NotificationOptions): Notifications
   }
 }
 
-/** Fills up as time passes; true, and one less, while something is in it. */
+/** A token bucket: returns true and takes a token while there is one. */
 export function createBucket(most: number, perMillisecond: number, now: () => number): () => boolean {
   let left = most
   let last = now()

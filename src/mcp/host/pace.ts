@@ -1,8 +1,8 @@
-// How often a list is read that says it has changed: soon at first, ever less often while it changes all the time.
+// Limits how often a changed list is read: soon at first, less and less often while it keeps changing.
 
 const LONGEST_GAP = 30_000
 
-/** Returns what to call at each change; the task runs once for all changes until then. */
+/** Returns a function to call at each change; the task runs once for all changes until then. */
 export function createPace(
   shortest: number,
   later: (task: () => void, milliseconds: number) => unknown,

@@ -1,13 +1,13 @@
-// Passes on the progress of a call as often as anybody can read it; the last word before the end is never lost.
+// Forwards the progress of a call at a bounded rate; the last progress before the end is never lost.
 import type { CallOptions, Progress } from '../types.ts'
 import { createBucket } from './notifications.ts'
 
 const BURST = 50
 const PER_SECOND = 10
-/** Milliseconds after which what was held back is passed on. */
+/** Milliseconds after which a delayed progress notification is forwarded. */
 const PAUSE = 200
 
-/** Makes a call whose progress is paced. `shown` makes a message fit to be shown. */
+/** Makes a call with rate-limited progress. `shown` makes a message safe to display. */
 export async function withPacedProgress<Output>(
   { onProgress, ...options }: CallOptions,
   shown: (message: string) => string,
@@ -41,7 +41,7 @@ export async function withPacedProgress<Output>(
     try {
       flush()
     } catch {
-      // A listener that fails does not cost the result.
+      // A failing listener must not lose the result.
     }
   }
 }

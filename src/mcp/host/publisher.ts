@@ -1,27 +1,27 @@
-// Puts the tools of all servers on one shelf: unchanged ones stay the same objects, and no server may always-load more
-// than it is allowed.
+// Puts the tools of all servers on one shelf: keeps the objects of unchanged tools, and enforces the limits for
+// always-loaded tools.
 import { isDeepStrictEqual } from 'node:util'
 import type { Shelf, Tool } from '../../core/index.ts'
 import { createSlices } from '../../node/index.ts'
 import { isAllowed } from '../config/index.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
-import { type AlwaysLoadLimits, type Refusal, refuseMarks } from './always-load.ts'
+import { type AlwaysLoadLimits, type AlwaysLoadRefusal, refuseMarks } from './always-load.ts'
 import { toShelvedTool } from './shelved-tool.ts'
 
 export type PublisherOptions = {
   readonly shelf: Shelf
   readonly limits: AlwaysLoadLimits
   readonly notify: (message: string) => void
-  /** The shelf has got other tools of this server. */
+  /** Called when the shelf has new tools of this server. */
   readonly onTools: (server: string) => void
 }
 
 export type Publisher = {
-  /** Puts a server's tools on the shelf, in place of those it had; resolves when they are there. */
+  /** Replaces a server's tools on the shelf; resolves when they are there. */
   publish(config: ServerConfig, tools: readonly ListedTool[]): Promise<void>
-  /** Takes over which servers there are, and in which order: tools of others, and of other programs, are gone. */
+  /** Sets the configured servers and their order; removes the tools of all others. */
   arrange(servers: readonly ServerConfig[]): Promise<void>
-  /** What limits keep from a server's tools. */
+  /** The limits that apply to a server's tools. */
   problems(server: string): readonly ToolProblem[]
 }
 
@@ -29,10 +29,10 @@ type Entry = {
   readonly config: ServerConfig
   readonly tools: readonly ListedTool[]
   readonly shelved: ReadonlyMap<string, Tool>
-  readonly refusal: Refusal
+  readonly refusal: AlwaysLoadRefusal
 }
 
-const NO_REFUSAL: Refusal = { tools: new Set(), reason: undefined }
+const NO_REFUSAL: AlwaysLoadRefusal = { tools: new Set(), reason: undefined }
 
 export function createPublisher(
   servers: readonly ServerConfig[],
@@ -49,13 +49,13 @@ export function createPublisher(
 
   async function publishNow(config: ServerConfig, tools: readonly ListedTool[]): Promise<void> {
     const known = entries.get(config.name)
-    // Meanwhile it may be configured in another way, or not at all.
+    // Meanwhile it may have been reconfigured or removed.
     if (known?.config !== config) return
     entries.set(config.name, { ...known, tools })
     await shelveChanged(new Set([config.name]))
   }
 
-  /** Shelves these servers anew, and those whose limits are others now. */
+  /** Updates these servers on the shelf, and those whose limits have changed. */
   async function shelveChanged(changed: ReadonlySet<string>): Promise<void> {
     for (const [server, refusal] of refuseMarks([...entries.values()], limits)) {
       const entry = entries.get(server)
@@ -131,6 +131,6 @@ function isSame(one: ReadonlyMap<string, Tool>, other: ReadonlyMap<string, Tool>
   return true
 }
 
-function isSameRefusal(one: Refusal, other: Refusal): boolean {
+function isSameRefusal(one: AlwaysLoadRefusal, other: AlwaysLoadRefusal): boolean {
   return one.tools.size === other.tools.size && [...one.tools].every((name) => other.tools.has(name))
 }

@@ -1,25 +1,25 @@
-// Decides what becomes of a server's questions: passed on only inside a call of a client, to that client alone, under the
-// server's name, as far as the configuration allows, and a limited number of them.
+// Decides which of a server's questions to forward: only during a call, only to the client that made it, under the
+// server's name, as far as the configuration allows, and only a limited number.
 import type { Fields } from '../../lib/index.ts'
-import { type Call, callContext } from '../protocol/index.ts'
+import { type ClientCall, callContext } from '../protocol/index.ts'
 
 import type { QuestionHandler, ServerConfig } from '../types.ts'
 import { namedElicitations, namedQuestion } from './named-question.ts'
 import { createBucket } from './notifications.ts'
 
-export type Questions = {
-  /** Makes a call; in one that nobody can be asked about, `work` gets no asker. */
+export type ServerQuestions = {
+  /** Makes a call; if nobody can answer questions in it, `work` gets no handler. */
   during<Value>(
     asker: QuestionHandler | undefined,
-    /** The server has not answered, and may still be at work. */
+    /** Whether the server has not answered and may still be working. */
     isGivenUp: (error: unknown) => boolean,
     work: (asker: QuestionHandler | undefined) => Promise<Value>,
   ): Promise<Value>
-  /** Answers a question that came beside the calls, as the older protocol has it. */
+  /** Answers a question that arrives outside of a call's own exchange, as in the older protocol. */
   answer(method: string, params: Fields, signal?: AbortSignal): Promise<Fields>
-  /** The client whose call a message belongs to that arrives now; undefined outside of calls, and where it is not clear. */
+  /** The client whose call an arriving message belongs to; undefined outside of calls, and if it is ambiguous. */
   owner(): object | undefined
-  /** An error outside of a call: one that sends the user to a page (-32042) is passed on without the page. */
+  /** Reviews an error outside of a call: one that sends the user to a page (-32042) is forwarded without the page. */
   review(error: unknown): unknown
   /** Capabilities without those that this server may not use. */
   allowed(capabilities: Fields): Fields
@@ -27,15 +27,15 @@ export type Questions = {
 
 export type QuestionOptions = {
   readonly config: ServerConfig
-  /** Answers `roots/list` outside of calls, and questions in a call that brought nobody to ask. */
+  /** Answers `roots/list` outside of calls, and questions in a call that has no handler of its own. */
   readonly otherwise: QuestionHandler | undefined
-  /** Makes a text harmless and hides secrets in it. */
+  /** Makes a text safe to display and hides secrets in it. */
   readonly shown: (text: string) => string
   readonly notify: (message: string) => void
   readonly now?: () => number
 }
 
-/** Questions to a person, or to their model, by method; each can be denied by the key of its name. */
+/** Questions to the user or to their model, by method; the configuration can deny each by this name. */
 const KINDS: { readonly [method: string]: 'elicitation' | 'sampling' } = {
   'elicitation/create': 'elicitation',
   'sampling/createMessage': 'sampling',
@@ -46,21 +46,21 @@ export const MOST_IN_A_MINUTE = 30
 const MINUTE = 60_000
 const ROOTS_BURST = 200
 const ROOTS_PER_SECOND = 5
-/** Milliseconds for which a server that was told to stop may still ask about the call. */
+/** Milliseconds for which a server may still ask about a call that was cancelled. */
 const AFTERMATH = 30_000
 
 const URL_ELICITATION_REQUIRED = -32042
 
-type OpenCall = Call & {
+type OpenCall = ClientCall & {
   readonly owner: object
-  /** Askers of one client may answer for each other. */
+  /** Handlers of one client may answer for each other. */
   readonly client: object | undefined
   /** Answers what the server asks in this call. */
   readonly asker: QuestionHandler | undefined
   asked: number
 }
 
-export function createQuestions(options: QuestionOptions): Questions {
+export function createServerQuestions(options: QuestionOptions): ServerQuestions {
   const { config, otherwise, shown, notify, now = Date.now } = options
   const running = new Set<OpenCall>()
   const givenUp = new Set<OpenCall>()
@@ -92,7 +92,7 @@ export function createQuestions(options: QuestionOptions): Questions {
     setTimeout(() => givenUp.delete(call), AFTERMATH).unref()
   }
 
-  /** By what it came in answer to; else the only client that is calling now. */
+  /** The call that a message came in answer to; else the call of the only client calling now. */
   function callNow(): OpenCall | undefined {
     const own = callContext.getStore() as OpenCall | undefined
     if (own?.owner === identity) return running.has(own) ? own : undefined
@@ -105,7 +105,7 @@ export function createQuestions(options: QuestionOptions): Questions {
     return new Set([...running, ...givenUp].flatMap(({ client }) => client ?? [])).size > 1
   }
 
-  /** Passes a question on, if it may be asked. */
+  /** Forwards a question if it is allowed. */
   async function pass(
     call: OpenCall,
     asker: QuestionHandler,
@@ -123,7 +123,7 @@ export function createQuestions(options: QuestionOptions): Questions {
     return asker.ask(method, question, signal, key)
   }
 
-  /** No person is asked for the roots, but a flood would still reach the client. */
+  /** Roots need no user interaction, but a flood of requests would still reach the client. */
   function askRoots(
     asker: QuestionHandler,
     ...question: Parameters<QuestionHandler['ask']>
@@ -132,7 +132,7 @@ export function createQuestions(options: QuestionOptions): Questions {
     return asker.ask(...question)
   }
 
-  /** @param page - Of a question that only opens one: a call that is made again may ask for the same page again. */
+  /** @param page - The page of a question that only opens one: a repeated call may ask for the same page again. */
   function count(call: Pick<OpenCall, 'asked'>, page?: string): void {
     const time = now()
     recent = recent.filter(({ at }) => time - at < MINUTE)
@@ -153,7 +153,10 @@ export function createQuestions(options: QuestionOptions): Questions {
     throw new Error(`no more than ${limit} of "${config.name}" are passed on`)
   }
 
-  /** An error may send the user to pages (-32042), which are questions too: the same error, named, or a refusal. */
+  /**
+   * An error may send the user to pages (-32042), which are questions too. Returns the same error with the server's
+   * name, or a refusal.
+   */
   function reviewed(error: unknown, call?: OpenCall): unknown {
     const { code, data } = error as { code?: unknown; data?: unknown }
     if (code !== URL_ELICITATION_REQUIRED) return error

@@ -1,5 +1,5 @@
-// Keeps what one server lists besides its tools: prompts, resources and resource templates. A list stays known when the
-// server is away, until the server itself lists another.
+// Keeps the prompts, resources and resource templates of one server. A list stays known while the server is
+// disconnected, until the server lists it again.
 import type { KeptList, KeptLists, ListKind } from '../cache/index.ts'
 import type { Listed, ServerSession } from '../session/index.ts'
 
@@ -15,34 +15,36 @@ const KINDS = Object.keys(SOURCES) as ListKind[]
 
 /** Entries of each kind; undefined while they are not known. */
 export type KnownLists = { readonly [kind in ListKind]: readonly unknown[] | undefined } & {
-  /** All of them are of this run. */
+  /** Whether all of them were listed in this run. */
   readonly hasListed: boolean
 }
 
 export type ServerLists = {
   known(): KnownLists
-  /** For the next start. */
+  /** The lists to store for the next start. */
   kept(): KeptLists
-  /** Takes over what an earlier start has kept. */
+  /** Restores the lists that an earlier run stored. */
   recall(kept: KeptLists | undefined): void
-  /** Lists the kinds that are due. Never rejects. */
+  /** Refreshes the lists that are due. Never rejects. */
   refresh(session: ServerSession, reason: RefreshReason): Promise<void>
 }
 
-/** The server has connected, somebody wants to see its lists, or it has said that these have changed. */
+/** The server has connected, a client reads the lists, or the server reports a change. */
 export type RefreshReason = 'connected' | 'accessed' | 'prompts' | 'resources'
 
 export type ServerListsOptions = {
-  /** Without secrets, as they are shown and kept. */
+  /** Removes secrets from entries before they are shown and stored. */
   readonly clean: (entries: readonly unknown[]) => readonly unknown[]
   readonly onChange: (capability: 'prompts' | 'resources') => void
 }
 
-/** One slow server must not hold up the others' lists. */
+/** Milliseconds. One slow server must not delay the lists of the others. */
 const LONGEST_LISTING = 10_000
-/** Milliseconds after which a list that could not be had is asked for again. */
+/** Milliseconds after which a list that failed is requested again. */
 const PAUSE_AFTER_FAILURE = 30_000
-/** Of one list. The lists of all servers are one message, and some clients end the connection at one of 10 MB. */
+/**
+ * Characters per list. The lists of all servers form one message, and some clients disconnect at a message of 10 MB.
+ */
 const MOST_CHARACTERS = 2_000_000
 
 export function createServerLists({ clean, onChange }: ServerListsOptions): ServerLists {
@@ -55,7 +57,7 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
   const isFresh = (kind: ListKind) => (lists.get(kind)?.freshUntil ?? 0) > Date.now()
   const hasJustFailed = (kind: ListKind) => Date.now() - (failedAt.get(kind) ?? 0) < PAUSE_AFTER_FAILURE
 
-  /** A list that the server gave no time for stays until the server says that it has changed. */
+  /** A list without a time-to-live stays valid until the server reports a change. */
   function isDue(kind: ListKind, reason: RefreshReason): boolean {
     if (reason === 'connected') return !isFresh(kind)
     if (reason !== 'accessed') return SOURCES[kind].capability === reason
@@ -79,12 +81,12 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
       failedAt.delete(kind)
       set(kind, found)
     } catch {
-      // Some declare what they do not have. What is known of it stays known.
+      // Some servers declare capabilities that they do not have. The known list stays.
       failedAt.set(kind, Date.now())
     }
   }
 
-  /** Once at a time; whoever asks meanwhile gets the next one, all of them the same. */
+  /** Runs one refresh at a time; callers meanwhile share the next one. */
   function refreshOne(kind: ListKind, session: ServerSession): Promise<void> {
     const running = listing.get(kind)
     if (!running) {
@@ -127,12 +129,12 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
 
 const NOTHING: Listed = { entries: [], isCut: false, ttlMs: undefined }
 
-/** When a list that says to be fresh for so long is stale; 0, which is always past, for one that does not say. */
+/** Time at which a list with this time-to-live becomes stale; 0, which is always in the past, without one. */
 export function freshUntil(ttlMs: number | undefined): number {
   return ttlMs === undefined || !(ttlMs > 0) ? 0 : Date.now() + Math.min(ttlMs, LONGEST_FRESH)
 }
 
-/** A server that once said "for ever" is still asked now and then. */
+/** Upper limit for a server's time-to-live. */
 const LONGEST_FRESH = 7 * 24 * 3_600_000
 
 function cut(entries: readonly unknown[]): readonly unknown[] {
@@ -144,7 +146,7 @@ function cut(entries: readonly unknown[]): readonly unknown[] {
   })
 }
 
-/** Undefined for what is nested too deeply to be written. */
+/** Length of the JSON; undefined if it is nested too deeply to be serialised. */
 function lengthOf(entry: unknown): number | undefined {
   try {
     return JSON.stringify(entry)?.length ?? 0

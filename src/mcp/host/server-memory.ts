@@ -1,4 +1,4 @@
-// Remembers what one server has listed: through all of its lives, and on disk for the next start.
+// Remembers what one server has listed: across reconnections, and on disk for the next start.
 import { isDeepStrictEqual } from 'node:util'
 import type { CachedServer, DefinitionCache } from '../cache/index.ts'
 import type { ServerConfig } from '../types.ts'
@@ -7,15 +7,15 @@ import { createServerLists, freshUntil, type ServerLists, type ServerListsOption
 export type ServerMemory = {
   /** Prompts, resources and templates. */
   readonly lists: ServerLists
-  /** What an earlier start has kept, read once. */
+  /** Reads once what an earlier run stored. */
   recall(): Promise<Recalled | undefined>
-  /** The server, known by its `info`, has listed these tools and says for how long they stay as they are. */
+  /** Sets the tools that the server with this `info` has listed, and for how long they stay fresh. */
   setTools(tools: readonly unknown[], info: CachedServer['info'], ttlMs: number | undefined): void
-  /** The same server has said that its tools stay as they are for a while. */
+  /** Whether the stored tools belong to this server and are still fresh. */
   isFreshFor(info: CachedServer['info']): boolean
-  /** That while is over. */
+  /** Whether the tools' time-to-live has expired. */
   isStale(): boolean
-  /** Keeps all of it for the next start. */
+  /** Stores everything for the next start. */
   keep(about: Omit<CachedServer, 'tools' | 'freshUntil' | 'lists'>): void
   /** Resolves when everything is written. */
   written(): Promise<unknown>
@@ -42,7 +42,7 @@ export function createServerMemory({ config, cache, ...options }: ServerMemoryOp
     return kept
   }
 
-  /** One after another, or an older state could replace a newer one. */
+  /** Writes one after another, so that an older state never replaces a newer one. */
   async function writeLatest(): Promise<void> {
     const latest = unwritten
     unwritten = undefined

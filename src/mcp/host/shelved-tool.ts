@@ -1,11 +1,11 @@
-// A listed tool as the shelf takes it. Its marks come from the configuration, and from `_meta` within limits: a server
-// must not weigh its own tools.
+// Converts a listed tool for the shelf. Its ranking hints and marks come from the configuration, and from `_meta` only
+// within limits: a server must not promote its own tools.
 import type { Tool } from '../../core/index.ts'
 import type { ListedTool, ServerConfig } from '../types.ts'
 
 export type ShelvedTool = Tool & { readonly listed: ListedTool }
 
-/** `isRefused`: it is searched for, whatever its marks say (always-load.ts). */
+/** `isRefused`: must be searched for despite its marks (always-load.ts). */
 export function toShelvedTool(
   listed: ListedTool,
   { name: server, tools }: ServerConfig,

@@ -1,22 +1,22 @@
-// How long a host waits for what. Milliseconds.
+// Timeouts and intervals of a host, in milliseconds.
 
 export type Times = {
-  /** Before the first new attempt; each one doubles it, up to `longestRetry`. */
+  /** Delay of the first retry; doubles with each failure, up to `longestRetry`. */
   readonly firstRetry: number
   readonly longestRetry: number
-  /** A lazy server without calls for so long is stopped. */
+  /** A lazy server without calls for this long is stopped. */
   readonly idle: number
-  /** Between two looks whether a quiet server still answers. */
+  /** Interval between health checks of an inactive server. */
   readonly health: number
-  /** For the answer to that look. */
+  /** Timeout of a health check. */
   readonly ping: number
-  /** A server that is still starting after so long lets the next one start too. */
+  /** A server that is still starting after this time no longer holds up the next one. */
   readonly turn: number
-  /** Between two refreshes of a list that changes all the time, at first. */
+  /** Shortest interval between two refreshes of a list that keeps changing. */
   readonly refresh: number
-  /** Between two looks whether what is held back has been accepted. */
+  /** Interval between checks whether a definition held back has been accepted. */
   readonly accepted: number
-  /** For the calls of a server that is configured no longer. */
+  /** How long to wait for the running calls of a server that was removed. */
   readonly farewell: number
 }
 

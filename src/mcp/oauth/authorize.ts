@@ -1,5 +1,5 @@
-// Lets the host into a remote server by a stored login, and keeps that login fresh. It never opens a browser: where a
-// person is needed, the error says which command to run.
+// Authorizes requests to a remote server with a stored login, and refreshes its tokens. Never opens a browser: if the
+// user has to log in, the error says which command to run.
 import {
   OAuthError,
   OAuthErrorCode,
@@ -12,7 +12,9 @@ import { boundedFetch } from '../session/index.ts'
 import type { AuthProvider } from '../types.ts'
 import { type CredentialOptions, type Credentials, openCredentials } from './credentials.ts'
 
-/** Not the SDK's own flow: that one refreshes once per failed request, and servers that rotate tokens take it for theft. */
+/**
+ * Replaces the SDK's own flow, which refreshes once per failed request: servers that rotate tokens treat that as theft.
+ */
 export function createOAuth(options: CredentialOptions): AuthProvider {
   const { server } = options
   const file = openCredentials(options)
@@ -25,7 +27,7 @@ export function createOAuth(options: CredentialOptions): AuthProvider {
     await file.alone(async () => {
       const stored = await file.read()
       if (!stored) throw needsLogin(server)
-      // Another process was faster, or the person has logged in meanwhile.
+      // Another process has refreshed the tokens, or the user has logged in meanwhile.
       if (stored.tokens.access_token !== sent) return
       const tokens = await refresh(stored).catch(async (error: unknown) => {
         if (!(error instanceof UnauthorizedError)) throw error
@@ -42,7 +44,7 @@ export function createOAuth(options: CredentialOptions): AuthProvider {
       return sent
     },
     async onUnauthorized() {
-      // Of requests that went out together some are refused late: they only need to be sent again.
+      // Some of several concurrent requests are refused late: they only need to be sent again.
       if (Date.now() - renewedAt < LATE) return
       renewal ??= renew().finally(() => {
         renewal = undefined
@@ -93,14 +95,14 @@ export function needsLogin(server: string, why?: string): UnauthorizedError {
 const LONGEST_REQUEST = 20_000
 const fetchUpTo = boundedFetch(32_000_000)
 
-/** An answer that never comes, or never ends, must not hold up the others who wait for the same tokens. */
+/** A response that never comes or never ends must not block others that wait for the same tokens. */
 export const briefFetch: typeof fetch = (input, init) => {
   const bound = AbortSignal.timeout(LONGEST_REQUEST)
   return fetchUpTo(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, bound]) : bound })
 }
 
 /**
- * What went wrong, on one line, without the secrets that a server may have sent back.
+ * The error on one line, without secrets that a server may have sent back.
  * @internal
  */
 export function describe(error: unknown, stored?: Credentials): string {

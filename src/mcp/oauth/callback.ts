@@ -1,4 +1,4 @@
-// The address on this machine to which the browser brings the answer of a login: one answer, then it is gone.
+// A local HTTP server that receives the browser's redirect after a login: it takes one answer and closes.
 
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -7,16 +7,16 @@ import { isSecret } from '../../node/index.ts'
 
 export type Callback = {
   readonly url: string
-  /** The parameters of the one answer that carries our state. */
+  /** The parameters of the one answer that has our state. */
   readonly answer: Promise<URLSearchParams>
   close(): void
 }
 
 export type CallbackOptions = {
   readonly state: string
-  /** Any free one if left out. */
+  /** Any free port by default. */
   readonly port?: number
-  /** Milliseconds; five minutes if left out. */
+  /** Milliseconds; five minutes by default. */
   readonly timeout?: number
   readonly signal?: AbortSignal
 }
@@ -28,7 +28,7 @@ export async function listenForCallback({
   signal,
 }: CallbackOptions): Promise<Callback> {
   const { promise: answer, resolve, reject } = withResolvers<URLSearchParams>()
-  // Whoever waits for it hears of it; if nobody does any more, nobody needs to.
+  // Prevents an unhandled rejection if nobody waits any more.
   answer.catch(() => {})
   let isAnswered = false
   const server = createServer((request, response) => {
@@ -72,7 +72,7 @@ export async function listenForCallback({
 const PATH = '/callback'
 const FIVE_MINUTES = 300_000
 
-/** The texts are our own: nothing of the request is shown. */
+/** Shows fixed texts only, nothing from the request. */
 function show(response: ServerResponse, status: number, text: string, onShown?: () => void): void {
   response.writeHead(status, {
     'content-type': 'text/html; charset=utf-8',

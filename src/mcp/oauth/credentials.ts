@@ -1,5 +1,5 @@
-// What a login gave, in a private file per server and address: the tokens, the client that they were given to, and where
-// they are refreshed. Several processes share it.
+// Stores logins, in a private file per server and URL: the tokens, the client they were issued to, and where to
+// refresh them. Several processes share it.
 import { createHash, randomUUID } from 'node:crypto'
 import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -22,11 +22,11 @@ export type Credentials = {
 
 /** @internal */
 export type CredentialFile = {
-  /** Undefined if there are none. A file that cannot be understood is set aside and told. */
+  /** Undefined if there are none. An unreadable file is set aside and reported. */
   read(): Promise<Credentials | undefined>
   write(credentials: Omit<Credentials, 'server' | 'url'>): Promise<void>
   remove(): Promise<void>
-  /** Runs while no other process does the same with this file. */
+  /** Runs the work while no other process holds the lock of this file. */
   alone<Value>(work: () => Promise<Value>): Promise<Value>
 }
 
@@ -60,7 +60,7 @@ export function openCredentials({ folder, server, url, notify }: CredentialOptio
         () => true,
         () => false,
       )
-      // Where it is not, another process has been faster.
+      // If it does not exist, another process has already moved it.
       if (isAside) notify(`the stored login of "${server}" could not be read and was set aside as ${broken}`)
       return undefined
     },
@@ -81,7 +81,7 @@ export function openCredentials({ folder, server, url, notify }: CredentialOptio
   }
 }
 
-/** The addresses under which a server has logins: more than one if its configuration changed. */
+/** The URLs under which a server has logins: more than one if its configuration changed. */
 export async function loggedInAddresses(folder: string, server: string): Promise<string[]> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
@@ -137,7 +137,7 @@ async function makePrivate(folder: string): Promise<void> {
   await chmod(folder, 0o700)
 }
 
-/** Whole or not at all, also if the power fails. */
+/** Writes atomically, even if the power fails. */
 async function replace(path: string, text: string): Promise<void> {
   const temporary = `${path}.${randomUUID()}`
   try {

@@ -1,4 +1,4 @@
-// The door of mcp/oauth: what other folders use of it.
+// Public API of mcp/oauth for other folders.
 
 export { createOAuth } from './authorize.ts'
 export { defaultTokenFolder } from './credentials.ts'

@@ -1,5 +1,5 @@
-// A person logs in to a remote server: the server says where, the browser asks, the answer comes back to this machine.
-// Nothing is stored before it is whole, so that a login which is given up leaves the last one as it was.
+// Logs the user in to a remote server: discovers the authorization server, opens the browser and receives the redirect.
+// Stores nothing before the login is complete, so that a cancelled login leaves the previous one unchanged.
 import { randomBytes } from 'node:crypto'
 import {
   type AuthProvider,
@@ -29,22 +29,22 @@ export type LoginOptions = {
   readonly clientInfo: { readonly name: string; readonly version: string }
   readonly print: (text: string) => void
   readonly notify: (message: string) => void
-  /** Resolves to false if there is none; left out, the person opens the address. */
+  /** Opens the browser; resolves to false if there is none. Without it, the user opens the URL. */
   readonly openBrowser?: (url: string) => Promise<boolean>
-  /** Of the address that the browser comes back to. */
+  /** Port of the redirect URL. */
   readonly port?: number
-  /** One that the server's owner has registered; left out, Toolshelf registers itself. */
+  /** A client ID registered by the server's owner; by default, Toolshelf registers itself. */
   readonly client?: { readonly id: string; readonly secret?: string }
-  /** Asked for beside what the server demands. */
+  /** Requested in addition to what the server demands. */
   readonly scope?: string
-  /** Milliseconds until it is given up. */
+  /** Milliseconds until the login is abandoned. */
   readonly timeout?: number
   readonly signal?: AbortSignal
 }
 
 export type LoginResult = {
   readonly tools: number
-  /** False if the server lets everyone in and knows no login. */
+  /** False if the server is open to everyone and has no login. */
   readonly isLoggedIn: boolean
 }
 
@@ -70,7 +70,7 @@ export async function login(options: LoginOptions): Promise<LoginResult> {
 
 type Asked = { readonly tools?: number; readonly scope?: string; readonly resourceMetadataUrl?: URL }
 
-/** Comes without a token: the server lets us in, or says which login it wants. */
+/** Connects without a token: the server either accepts it or says which login it requires. */
 async function knock(options: LoginOptions): Promise<Asked> {
   let asked: Asked | undefined
   const listener: AuthProvider = {
@@ -88,13 +88,13 @@ async function knock(options: LoginOptions): Promise<Asked> {
   }
 }
 
-/** Some servers let everyone list their tools and want a login only for calls. */
+/** Some servers let everyone list their tools and require a login only for calls. */
 async function hasLogin(url: string): Promise<boolean> {
   try {
     const found = await discoverOAuthServerInfo(url, { fetchFn: briefFetch })
     return found.authorizationServerMetadata !== undefined
   } catch {
-    // It has let us in; what it says of logins is not needed.
+    // The server accepts us; its login metadata is not needed.
     return false
   }
 }
@@ -216,7 +216,7 @@ async function countTools(
   }
 }
 
-/** What strangers sent is cut to one line; what may come from an attacker is not shown at all. */
+/** Shortens foreign text to one line; text that may come from an attacker is not shown at all. */
 function explain(error: unknown): string {
   if (error instanceof IssuerMismatchError)
     return 'its authorization server goes by another name (issuer) than the one expected; nothing was stored'

@@ -1,4 +1,4 @@
-// Forgets a server's logins, and tells the server so where it can be told.
+// Deletes a server's logins, and revokes the tokens at the server if possible.
 import {
   assertSecureTokenEndpoint,
   type OAuthMetadata,
@@ -13,7 +13,7 @@ export type LogoutOptions = {
   readonly notify: (message: string) => void
 }
 
-/** How many logins there were. Each is gone, also where the server could not be told. */
+/** Returns how many logins there were. All are deleted, even if the server could not be reached. */
 export async function logout({ folder, server, notify }: LogoutOptions): Promise<number> {
   const addresses = await loggedInAddresses(folder, server)
   for (const url of addresses) {

@@ -1,9 +1,9 @@
-// What is different between two definitions of a tool: place by place, and as lines for people.
+// Compares two definitions of a tool: as paths that differ, and as lines for display.
 import { cut, isContainer, spellOutInvisible, walkJson } from '../../lib/index.ts'
 import type { ListedTool } from '../types.ts'
 import { partsOf } from './fingerprint.ts'
 
-/** Undefined: there is nothing at that place. */
+/** Undefined if there is nothing at that path. */
 export type Difference = {
   /** `description`, `inputSchema.properties.path.default` … */
   readonly where: string
@@ -21,7 +21,7 @@ export function differences(before: ListedTool, after: ListedTool): Difference[]
   ]
 }
 
-/** The places that differ, in one line: `description, inputSchema.properties.path.default and 3 more`. */
+/** The paths that differ, on one line: `description, inputSchema.properties.path.default and 3 more`. */
 export function outline(found: readonly Difference[], most = 3): string {
   const rest = found.length - most
   const named = found.slice(0, most).map(({ where }) => spellOutInvisible(where))
@@ -32,7 +32,7 @@ const MOST_LINES = 12
 const LONGEST_LINE = 160
 const CONTEXT = 40
 
-/** Lines that went (`- …`) and lines that came (`+ …`), without what both share at the start and the end. */
+/** Removed lines (`- …`) and added lines (`+ …`), without the common start and end. */
 export function diffLines({ before, after }: Difference): string[] {
   const [old, young] = [linesOf(before), linesOf(after)]
   const shortest = Math.min(old.length, young.length)
@@ -74,7 +74,7 @@ function placesOf(tool: ListedTool): Map<string, string> {
   return places
 }
 
-/** Lists of words and numbers, such as `required` and `enum`, are read as one value. */
+/** Lists of strings and numbers, such as `required` and `enum`, are compared as one value. */
 function isShort(value: object): boolean {
   return Array.isArray(value) ? !value.some(isContainer) : Object.keys(value).length === 0
 }

@@ -1,14 +1,15 @@
-// What a tool's definition is known by: a hash of all that the model sees of it, or that changes what it means.
+// Computes a tool's fingerprint: a hash of everything in its definition that the model sees or that changes its
+// meaning.
 import { createHash } from 'node:crypto'
 import { isContainer } from '../../lib/index.ts'
 import type { ListedTool } from '../types.ts'
 
-/** What counts of a definition. A server's other remarks (`_meta`, `execution` …) may change freely. */
+/** The fields that count. Other metadata (`_meta`, `execution` …) may change freely. */
 const PARTS = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const
 
 const ALWAYS_LOAD = 'anthropic/alwaysLoad'
 
-/** The parts of a definition that count; the mark by which a server has a tool always loaded is one of them. */
+/** The parts of a definition that count, including the mark that makes a tool always loaded. */
 export function partsOf(tool: ListedTool): { readonly [part: string]: unknown } {
   const meta = tool._meta
   const mark = typeof meta === 'object' && meta !== null ? meta[ALWAYS_LOAD] : undefined
@@ -25,7 +26,7 @@ export function fingerprint(tool: ListedTool): string {
   return hash.digest('hex')
 }
 
-/** A container's size goes before what it holds, so that no two values are written alike. No recursion. */
+/** Writes a container's size before its content, so that no two values have the same encoding. No recursion. */
 function written(whole: unknown): string {
   let text = ''
   const opened = new Map<object, number>()

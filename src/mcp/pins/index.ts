@@ -1,4 +1,4 @@
-// The door of mcp/pins: what other folders use of it.
+// Public API of mcp/pins for other folders.
 
 export { type Difference, differences, diffLines, outline } from './changes.ts'
 export {

@@ -1,29 +1,29 @@
-// Pins on disk: one file per server, replaced as a whole, so that a reader never sees half of one.
+// Stores pins on disk: one file per server, replaced atomically, so that a reader never sees half of one.
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { lockFile } from '../../node/index.ts'
 import type { ListedTool } from '../types.ts'
 
-/** What can be pinned: tools, prompts, and what a server says of itself. */
+/** What can be pinned: tools, prompts and a server's instructions. */
 export type PinKind = 'tool' | 'prompt' | 'instructions'
 
 export type Pin = {
-  /** Of a tool unless it says otherwise. */
+  /** A tool if left out. */
   readonly kind?: Exclude<PinKind, 'tool'>
   readonly name: string
   readonly accepted: Seen
-  /** The newest definition, where it is another one. */
+  /** The newest definition, if it differs. */
   readonly newest?: Seen
-  /** The server does not list it any more. It stays pinned: leaving and coming back makes no change accepted. */
+  /** The server no longer lists it. It stays pinned, so that removing and re-adding a tool does not accept a change. */
   readonly isMissing?: true
 }
 
 export type Seen = {
   readonly hash: string
-  /** When it was first seen, or the first of the changes that wait. */
+  /** When it was first seen, or when the first pending change was seen. */
   readonly since: string
-  /** Undefined when it is too large to be kept. */
+  /** Undefined if it is too large to be stored. */
   readonly definition?: ListedTool
 }
 
@@ -35,10 +35,10 @@ export function pinKey(kind: PinKind, name: string): string {
 }
 
 export type PinFiles = {
-  /** Undefined for a server never seen. Never rejects, as all of these. */
+  /** Undefined for an unknown server. Like all of these, never rejects. */
   read(server: string): Promise<PinnedTools | undefined>
   write(server: string, pins: PinnedTools): Promise<void>
-  /** False when there was nothing. */
+  /** Returns false if there was nothing to delete. */
   remove(server: string): Promise<boolean>
   all(): Promise<ReadonlyMap<string, PinnedTools>>
   /** Runs the work while no other process changes the server's file. */
@@ -47,13 +47,13 @@ export type PinFiles = {
 
 const VERSION = 1
 const KINDS: ReadonlySet<unknown> = new Set(['prompt', 'instructions'])
-/** Of definitions in one file; beyond, only hashes are kept. */
+/** Characters of definitions in one file; beyond it, only hashes are stored. */
 const MOST_CHARACTERS = 4_000_000
 
 export function openPinFiles(folder: string | undefined, notify: (message: string) => void): PinFiles {
-  /** What could not be written, by server. */
+  /** Pins that could not be written, by server. */
   const memory = new Map<string, PinnedTools>()
-  /** Files that are there and cannot be read: never overwritten. */
+  /** Files that exist but cannot be read: never overwritten. */
   const unread = new Set<string>()
   let hasTold = false
 
@@ -149,10 +149,10 @@ export function openPinFiles(folder: string | undefined, notify: (message: strin
   }
 }
 
-/** Milliseconds; a file is read and written in far less. */
+/** Milliseconds; reading and writing a file takes far less. */
 const LONGEST_HOLD = 5000
 
-/** Where no lock can be made no file can be written either. */
+/** If no lock can be created, no file can be written either. */
 async function lock(path: string): Promise<(() => Promise<void>) | undefined> {
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
@@ -168,7 +168,7 @@ function byName({ tools }: PinFile): PinnedTools {
   return new Map(tools.map((pin) => [pinKey(pin.kind ?? 'tool', pin.name), pin]))
 }
 
-/** A readable part for people, a hash for names that differ only in what a file's name cannot hold. */
+/** A readable part, and a hash for names that differ only in characters that a file name cannot contain. */
 function fileNameOf(server: string): string {
   const readable = server.replace(/[^A-Za-z0-9-]+/g, '_').slice(0, 40)
   return `${readable}-${createHash('sha256').update(server).digest('hex').slice(0, 16)}.json`
@@ -186,7 +186,7 @@ async function replace(path: string, text: string): Promise<void> {
   }
 }
 
-/** A line per tool, so that files can be compared by eye. */
+/** One line per tool, so that files are easy to compare. */
 function print(server: string, pins: PinnedTools): string {
   let characters = 0
   const lines = [...pins.values()].map((pin) => {

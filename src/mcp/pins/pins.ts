@@ -1,5 +1,5 @@
-// Pins: what each tool, prompt and instruction of a server looked like when it was first seen, or last accepted, and what
-// is different now.
+// Pins definitions: remembers each tool, prompt and instruction text of a server as it was first seen or last accepted,
+// and reports what is different now.
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { ListedTool } from '../types.ts'
@@ -8,24 +8,24 @@ import { openPinFiles, type Pin, type PinKind, type PinnedTools, pinKey, type Se
 
 export type Change = {
   readonly kind: PinKind
-  /** Of the tool or prompt; instructions are called so. */
+  /** Name of the tool or prompt; `instructions` for instructions. */
   readonly name: string
   /** As it was accepted. */
   readonly before: ListedTool
   /** As it was last seen. */
   readonly after: ListedTool
-  /** When it was first seen to be different, in ISO form. */
+  /** When the difference was first seen, in ISO format. */
   readonly since: string
-  /** False when a definition was too large to be kept: `before`, or after a restart `after`, is only a name. */
+  /** False if a definition was too large to be stored: `before`, or after a restart `after`, has only a name. */
   readonly isWhole: boolean
 }
 
 export type Verdict = {
-  /** Told again at every look until they are accepted. */
+  /** Reported every time until they are accepted. */
   readonly changed: readonly Change[]
-  /** New since the last look, on a server that had pins. Told once. */
+  /** New since the last check, on a server that had pins. Reported once. */
   readonly added: readonly string[]
-  /** Gone since the last look. Told once; their pins stay. */
+  /** Missing since the last check. Reported once; their pins stay. */
   readonly removed: readonly string[]
 }
 
@@ -39,26 +39,26 @@ export type PinnedServer = {
 }
 
 export type Pins = {
-  /** Pins what is new of one kind and reports what changed. What follows from a change is for the caller to decide. */
+  /** Pins what is new of one kind and reports what changed. The caller decides what to do about a change. */
   judge(server: string, listed: readonly ListedTool[], kind?: PinKind): Promise<Verdict>
-  /** Makes the newest definitions the accepted ones, of all or of those named; returns the names of what changed. */
+  /** Accepts the newest definitions, of all or of the named ones; returns the names of what changed. */
   accept(server: string, names?: readonly string[]): Promise<readonly string[]>
-  /** False when the server had no pins. */
+  /** Returns false if the server had no pins. */
   forget(server: string): Promise<boolean>
   list(): Promise<readonly PinnedServer[]>
 }
 
 export type PinsOptions = {
-  /** Undefined: in memory only. */
+  /** If undefined, pins are kept in memory only. */
   readonly folder: string | undefined
   readonly now?: () => number
-  /** Hears what went wrong with the files; nothing here ever rejects. */
+  /** Called with problems of the files; nothing here ever rejects. */
   readonly notify?: (message: string) => void
 }
 
-/** Of one definition, as JSON. Of a longer one only the hash is kept. */
+/** Characters of one definition as JSON. Of a longer one, only the hash is stored. */
 const LONGEST_DEFINITION = 65_536
-/** Missing tools beyond this are forgotten: those that came last, so that no crowd can push the others out. */
+/** Missing tools beyond this number are forgotten, the latest first, so that a flood cannot evict the others. */
 const MOST_MISSING = 10_000
 
 const SLICE_TOOLS = 20
@@ -80,7 +80,7 @@ export function openPins({ folder, now = Date.now, notify = () => {} }: PinsOpti
   const files = openPinFiles(folder, notify)
   const stamp = () => new Date(now()).toISOString()
   let last: Promise<unknown> = Promise.resolve()
-  /** One after the other, so that what is read is still true when it is written. */
+  /** Runs one change after the other, so that what was read is still valid when it is written. */
   const inTurn = <Result>(server: string, work: () => Promise<Result>): Promise<Result> => {
     const result = last.then(() => files.alone(server, work))
     last = result.catch(() => {})
@@ -126,7 +126,7 @@ function kindOf({ kind }: Pin): PinKind {
   return kind ?? 'tool'
 }
 
-/** What is to be kept now, pins that stay as they are by identity, and what to tell. */
+/** Returns the pins to store (unchanged ones are the same objects) and what to report. */
 function compare(
   known: PinnedTools,
   listed: ReadonlyMap<string, SameName>,
@@ -136,7 +136,7 @@ function compare(
   const looks = [...listed].map(([name, group]) => look(known.get(pinKey(kind, name)), group, kind, at))
   const own = [...known.values()].filter((pin) => kindOf(pin) === kind)
   const gone = own.filter(({ name }) => !listed.has(name))
-  // Prompts are listed page by page: one that is not on a page has not gone.
+  // Prompts are listed page by page: one that is not on a page is not missing.
   const removed = kind === 'tool' ? gone.filter(({ isMissing }) => !isMissing) : []
   // In the order in which they were first seen.
   const pins = new Map(known)
@@ -154,10 +154,10 @@ function compare(
 }
 
 type Listed = { readonly tool: ListedTool; readonly hash: string }
-/** A server may list a name twice: each of the definitions counts. */
+/** A server may list a name twice: every definition counts. */
 type SameName = [Listed, ...Listed[]]
 
-/** In slices: the fingerprints of thousands of tools must hold up nobody else. */
+/** Works in slices: the fingerprints of thousands of tools must not block the event loop. */
 async function byName(tools: readonly ListedTool[]): Promise<ReadonlyMap<string, SameName>> {
   const groups = new Map<string, SameName>()
   for (const [index, tool] of tools.entries()) {
@@ -190,7 +190,7 @@ function see({ tool, hash }: Listed, since: string): Seen {
   return { hash, since, ...(definition && { definition }) }
 }
 
-/** A definition that changes again still waits since its first change. */
+/** A definition that changes again keeps the time of its first change. */
 function renew(newest: Seen | undefined, other: Listed, at: string): Seen {
   return newest?.hash === other.hash ? newest : see(other, newest?.since ?? at)
 }
@@ -210,7 +210,7 @@ function changeOf(pin: Pin, live?: ListedTool): Change | undefined {
   )
 }
 
-/** The parts that count, if they are small enough to be kept. */
+/** The parts that count, if they are small enough to be stored. */
 function small(tool: ListedTool): ListedTool | undefined {
   const definition = partsOf(tool) as ListedTool
   try {

@@ -1,16 +1,16 @@
-// Knows, while a message of a server is read, to which call of a client it belongs.
+// Tracks, while a message of a server is processed, which client call it belongs to.
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /** A call of a client, from its request to its end. */
-export type Call = {
-  /** The server has answered a call that was given up: it will not ask about it any more. */
+export type ClientCall = {
+  /** The server has answered a call that was cancelled: it will not ask about it any more. */
   answered(): void
 }
 
-/** Holds the call in the context of everything that arrives in answer to it. */
-export const callContext = new AsyncLocalStorage<Call>()
+/** Holds the call in the async context of everything that arrives in answer to it. */
+export const callContext = new AsyncLocalStorage<ClientCall>()
 
 /** Returns the call whose request is being sent, or whose answer is being read. */
-export function currentCall(): Call | undefined {
+export function currentCall(): ClientCall | undefined {
   return callContext.getStore()
 }

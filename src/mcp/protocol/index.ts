@@ -1,7 +1,7 @@
-// The door of mcp/protocol: what other folders use of it.
+// Public API of mcp/protocol for other folders.
 
 export { CallError, complaint, isAnswer, isUndelivered } from './call-error.ts'
-export { type Call, callContext, currentCall } from './current-call.ts'
+export { type ClientCall, callContext, currentCall } from './current-call.ts'
 export { isReservedKey, passableMeta, withPassableMeta } from './meta.ts'
 export { headerFault } from './param-headers.ts'
 export { ENDED, moreRights, reasonFor, withLastWords } from './reasons.ts'

@@ -1,4 +1,4 @@
-// Decides which `_meta` keys pass between a client and a server: those that belong to one connection stay there.
+// Decides which `_meta` keys pass between a client and a server: keys that belong to one connection do not.
 import type { Fields } from '../../lib/index.ts'
 
 /** Keys that MCP reserves for itself (`io.modelcontextprotocol/…`, `dev.mcp/…`), in the spelling of every revision. */
@@ -12,8 +12,8 @@ export function isReservedKey(key: string): boolean {
 }
 
 /**
- * Returns what may pass: trace context and the keys of vendors and extensions, but no progress token and no key that MCP
- * reserves. Of a `_meta` over 64 KB only the trace context passes.
+ * Returns what may pass: trace context and the keys of vendors and extensions, but no progress token and no key that
+ * MCP reserves. Of a `_meta` over 64 KB only the trace context passes.
  */
 export function passableMeta(meta: unknown): Fields {
   if (typeof meta !== 'object' || meta === null || Array.isArray(meta)) return {}
@@ -22,7 +22,7 @@ export function passableMeta(meta: unknown): Fields {
   return Object.fromEntries(kept)
 }
 
-/** The result with such a `_meta`, or with none. */
+/** Returns the result with a `_meta` that may pass, or without one. */
 export function withPassableMeta({ _meta, ...result }: Fields): Fields {
   const meta = passableMeta(_meta)
   return Object.keys(meta).length > 0 ? { ...result, _meta: meta } : result
@@ -32,7 +32,7 @@ function isShortTrace([key, value]: readonly [string, unknown]): boolean {
   return TRACE_CONTEXT.has(key) && typeof value === 'string' && value.length <= LONGEST_META / 8
 }
 
-/** Infinite for what is nested too deeply to be written. */
+/** Infinite for a value that is nested too deeply to be serialised. */
 function lengthOf(value: unknown): number {
   try {
     return JSON.stringify(value).length

@@ -1,15 +1,15 @@
-// Servers of the newer protocol may want arguments as HTTP headers, by `x-mcp-header` in a tool's schema. A declaration
-// that breaks the rules makes the tool unusable over HTTP, and clients must leave it out.
+// Validates `x-mcp-header` in a tool's schema, by which servers of the newer protocol request arguments as HTTP
+// headers. An invalid declaration makes the tool unusable over HTTP, and clients must leave it out.
 import type { Fields } from '../../lib/index.ts'
 
 const KEY = 'x-mcp-header'
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const TYPES = new Set(['string', 'integer', 'boolean'])
-/** Values, not schemas. */
+/** Keywords that hold values, not schemas. */
 const DATA = new Set(['enum', 'const', 'default', 'examples'])
 const MOST_DEPTH = 64
 
-/** What is wrong with the declarations of a schema; undefined when nothing is. */
+/** Returns what is wrong with the declarations of a schema; undefined if nothing is. */
 export function headerFault(schema: unknown): string | undefined {
   const seen = new Set<string>()
 

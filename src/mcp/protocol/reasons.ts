@@ -1,8 +1,8 @@
-// Why something failed, in words that a person can act on.
+// Explains why a connection failed, in messages that users can act on.
 import { existsSync } from 'node:fs'
 import type { ServerConfig } from '../types.ts'
 
-/** Of a process that ended by itself. */
+/** Start of the message for a process that ended by itself. */
 export const ENDED = 'the process '
 
 export function reasonFor(
@@ -34,7 +34,7 @@ function hostOf(url: string): string {
   }
 }
 
-/** `fetch failed` says nothing; what it failed of stands in its cause. */
+/** `fetch failed` says nothing; the actual error is in its cause. */
 function causeOf(error: unknown): string {
   const { message, code, cause } = error as { message?: string; code?: string; cause?: unknown }
   return cause ? causeOf(cause) : message || code || String(error)
@@ -45,7 +45,7 @@ export function isUnauthorized(error: unknown): boolean {
   return name === 'UnauthorizedError' || status === 401
 }
 
-/** The server names the scope, and people and models run what they read: one that a shell would run is left out. */
+/** The server chooses the scope, and users and models run commands they read: a scope with shell syntax is left out. */
 export function moreRights(server: string, scope = ''): string {
   const isHarmless = /^[\w.:/,+ -]{1,500}$/.test(scope)
   return `It needs more rights: run "toolshelf login ${server}${isHarmless ? ` --scope "${scope}"` : ''}"`
@@ -56,7 +56,7 @@ export function withLastWords(reason: string, stderr: string): string {
   return words && !reason.includes(words) ? `${reason}. It said: ${words}` : reason
 }
 
-/** What a person would look for: below a trace stand only its frames and the version of Node. */
+/** The line that explains the failure: below a stack trace there are only frames and the Node version. */
 function lastLine(text: string): string {
   const lines = text
     .split('\n')

@@ -1,6 +1,6 @@
-// Why a server could not be reached, apart from what reaches it: that is loaded only when needed.
+// The error of a session that could not be opened, in a file of its own so that the SDK is not loaded for it.
 
-/** It could not be opened; the message is for people. */
+/** The session could not be opened; the message is for users. */
 export class SessionError extends Error {
   readonly stderr: string
   constructor(message: string, stderr: string, cause: unknown) {

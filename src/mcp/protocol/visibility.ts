@@ -1,4 +1,4 @@
-// Who may use a tool, by the MCP Apps extension: the model, the page that a server shows, or both.
+// Decides who may use a tool, according to the MCP Apps extension: the model, the server's pages, or both.
 import type { Fields } from '../../lib/index.ts'
 import type { ListedTool } from '../types.ts'
 

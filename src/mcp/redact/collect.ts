@@ -1,11 +1,11 @@
-// Collects the secrets of one server's configuration, whatever form they are written in.
+// Collects the secrets in one server's configuration, in whatever form they are written.
 import type { ServerConfig } from '../types.ts'
 import { isHarmless, isKeyLike, isSecretName, isSecretSetting, isSecretWord } from './shapes.ts'
 
 /** Values that must not be shown. */
 export type Secrets = ReadonlySet<string>
 
-/** A `setting` is hidden unless it is harmless; a `word` of a command line only where it looks like a secret. */
+/** A `setting` is hidden unless it is harmless; a `word` of a command line only if it looks like a secret. */
 type Source = 'setting' | 'word'
 
 const MOST_DEPTH = 20
@@ -26,7 +26,7 @@ export function collectSecrets({ transport, variables = {} }: ServerConfig): Sec
   return secrets
 }
 
-/** Any value under a name; of a composite one its parts. */
+/** Adds a named value; of a composite one, its parts. */
 function take(given: string, name: string, source: Source, secrets: Set<string>, depth = 0): void {
   const value = unquoted(given.trim())
   if (value === '' || depth > MOST_DEPTH || takeComposite(value, name, source, secrets, depth)) return
@@ -36,7 +36,7 @@ function take(given: string, name: string, source: Source, secrets: Set<string>,
   takeParts(value, secrets)
 }
 
-/** JSON, credentials with their scheme, an address, fields of a connection. False when it is none of them. */
+/** Handles JSON, credentials with a scheme, URLs and connection strings. Returns false if it is none of them. */
 function takeComposite(
   value: string,
   name: string,
@@ -49,14 +49,14 @@ function takeComposite(
     takeCredentials(value, secrets) ||
     takeAddress(value, secrets) ||
     takeFields(value, secrets, depth)
-  // Under a secret's name the whole is one, too, whatever it looks like.
+  // Under the name of a secret, the whole value is a secret too, whatever it looks like.
   if (isComposite && source === 'setting' && isSecretName(name) && !isHarmless(value)) secrets.add(value)
   return isComposite
 }
 
 const SCHEME = /^(?:Bearer|Basic|Token|ApiKey|Api-Key|Digest|Negotiate|PRIVATE-TOKEN)[ :]+/i
 
-/** `Bearer x`, `ApiKey id:x`, `Basic dXNlcjpwYXNz`. False when it is none. */
+/** `Bearer x`, `ApiKey id:x`, `Basic dXNlcjpwYXNz`. Returns false if it is none of them. */
 function takeCredentials(value: string, secrets: Set<string>): boolean {
   const credentials = value.replace(SCHEME, '')
   if (credentials === value || /\s/.test(credentials)) return false
@@ -68,7 +68,7 @@ function takeCredentials(value: string, secrets: Set<string>): boolean {
   return true
 }
 
-/** What base64 stands for, if that is readable text. */
+/** The decoded base64, if it is readable text. */
 function decodedBase64(value: string): string | undefined {
   if (value.length < 12 || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(value)) return undefined
   const decoded = Buffer.from(value, 'base64').toString('utf8')
@@ -81,14 +81,14 @@ function takeHeader(name: string, value: string, secrets: Set<string>): void {
   take(value, name, isPublic ? 'word' : 'setting', secrets)
 }
 
-/** Single lines of a key, the key-like words of a list, what base64 stands for. */
+/** Single lines of a key, key-like words of a list, and decoded base64. */
 function takeParts(value: string, secrets: Set<string>): void {
   const decoded = secrets.has(value) ? decodedBase64(value) : undefined
   if (decoded !== undefined) secrets.add(decoded)
   const [, password = ''] =
     /^[^\s:@/]+:([^\s@]{4,})(?:@\S+)?$/.exec(decoded ?? (value.includes('@') ? value : '')) ?? []
   if (password !== '') secrets.add(password)
-  // Some write the line breaks of a key as `\n`.
+  // Some files write the line breaks of a key as `\n`.
   const lines = value.split(/\s*(?:\n|\\n)\s*/)
   if (lines.length > 1)
     for (const line of lines) if (line.length >= SHORTEST_LINE && !/^-{5}/.test(line)) secrets.add(line)
@@ -96,7 +96,7 @@ function takeParts(value: string, secrets: Set<string>): void {
   if (words.length > 1) for (const word of words) if (isKeyLike(word)) secrets.add(word)
 }
 
-/** Every text inside a JSON value, under its key. False when it is none. */
+/** Every string inside a JSON value, with its key. Returns false if it is no JSON. */
 function takeJson(value: string, name: string, source: Source, secrets: Set<string>, depth: number): boolean {
   if (!/^[[{]/.test(value)) return false
   let parsed: unknown
@@ -118,12 +118,12 @@ function takeJson(value: string, name: string, source: Source, secrets: Set<stri
   return true
 }
 
-/** Objects whose values are settings, wherever they stand. */
+/** Objects whose values are settings, at any depth. */
 const SETTINGS = /^(?:env|environment|headers?|http_headers)$/i
 
 /**
- * What an address holds besides its place: user and password, values of its query and fragment, key-like parts of its
- * path. Read by hand, because passwords often hold what a URL must not. False when it is no address.
+ * Collects the secret parts of a URL: user and password, values of query and fragment, key-like parts of the path.
+ * Parsed by hand, because passwords often contain characters that a URL must not. Returns false if it is no URL.
  */
 function takeAddress(value: string, secrets: Set<string>): boolean {
   const match = /^(?:jdbc:)?[a-z][a-z0-9+.-]*:\/\/([^\s]*)$/is.exec(value)
@@ -144,7 +144,7 @@ function takeAddress(value: string, secrets: Set<string>): boolean {
   return true
 }
 
-/** User and password end at the last `@` in front of the path; a password that holds a slash ends at the last of all. */
+/** User and password end at the last `@` before the path; a password with a slash ends at the last `@` of all. */
 function splitUser(address: string): { readonly users: readonly string[]; readonly rest: string } {
   const end = address.search(/[/?#]/)
   const authority = end < 0 ? address : address.slice(0, end)
@@ -169,7 +169,7 @@ function decode(text: string): string {
   }
 }
 
-/** `Server=db;User Id=sa;Password=x` and `host=db user=sa password=x`. False when it is neither. */
+/** `Server=db;User Id=sa;Password=x` and `host=db user=sa password=x`. Returns false if it is neither. */
 function takeFields(value: string, secrets: Set<string>, depth: number): boolean {
   const fields = value.includes(';') ? value.split(';') : value.split(/\s+(?=[\w.-]+=)/)
   const pairs = fields.map((field) => /^\s*([\w. -]{1,60}?)\s*=\s*(.*)$/s.exec(field))
@@ -178,15 +178,15 @@ function takeFields(value: string, secrets: Set<string>, depth: number): boolean
   return true
 }
 
-/** The words of a command line: assignments, headers, flags that name a secret, and what looks like a key. */
+/** The words of a command line: assignments, headers, flags that name a secret, and words that look like a key. */
 function takeArguments(args: readonly string[], secrets: Set<string>): void {
   const program = args.findIndex((argument) => !argument.startsWith('-'))
   args.forEach((argument, index) => {
-    // The first word names what runs: `npx -y secrets-manager-mcp`.
+    // The first word is the program: `npx -y secrets-manager-mcp`.
     if (index !== program || isKeyLike(argument) || /[=:\s]/.test(argument))
       takeArgument(argument, args[index - 1] ?? '', secrets)
     const words = shellWords(argument)
-    // A script in one argument, as `sh -c` takes it.
+    // A script in one argument, as for `sh -c`.
     if (words.length > 1) takeArguments(words, secrets)
   })
 }
@@ -199,7 +199,7 @@ function takeArgument(argument: string, before: string, secrets: Set<string>): v
   else if (isKeyLike(argument.replace(/^-+/, ''))) secrets.add(argument)
 }
 
-/** A value behind a flag, or alone. */
+/** A value after a flag, or on its own. */
 function takeBehind(flag: string, value: string, secrets: Set<string>): void {
   const [, name, assigned] = /^([A-Za-z_][\w.-]*)=(.*)$/s.exec(value) ?? []
   const [, header, content] = HEADER.exec(value) ?? []
@@ -215,7 +215,7 @@ function takeBehind(flag: string, value: string, secrets: Set<string>): void {
 const HEADER = /^([A-Za-z][A-Za-z0-9-]*):\s*(\S.*)$/s
 const USER_FLAG = /^(?:-u|--user|--userpwd|--basic-auth|--proxy-user|--credentials?)$/
 
-/** `Name: value`; without the space only where the name is one of a header that holds a secret. */
+/** `Name: value`; without the space only if the name is that of a header with a secret. */
 function isHeader(name: string, whole: string): boolean {
   return (
     !/^[a-z][a-z0-9+.-]*:\/\//i.test(whole) &&
@@ -227,7 +227,7 @@ function takeFieldsOf(value: string, secrets: Set<string>): boolean {
   return /[;\s]/.test(value) && takeFields(value, secrets, 0)
 }
 
-/** Words as a shell would part them; one for a text without blanks. */
+/** Splits words as a shell would; one word for a text without blanks. */
 function shellWords(text: string): string[] {
   if (!/\s/.test(text.trim())) return [text]
   const words = text.match(/(?:[^\s"']+|"(?:[^"\\]|\\.)*"|'[^']*')+/g) ?? []

@@ -1,8 +1,8 @@
-// Hides secrets in what a server lists, before it is shown to a model or kept on disk.
+// Hides secrets in a server's lists before they are shown to a model or stored on disk.
 import type { Fields } from '../../lib/index.ts'
 import type { Redactor } from './redactor.ts'
 
-/** What a call has to repeat exactly: with these changed it could not be made. */
+/** Values that a call has to repeat exactly: changing them would make the call impossible. */
 const EXACT_KEYS: ReadonlySet<string> = new Set([
   'name',
   'enum',
@@ -14,19 +14,19 @@ const EXACT_KEYS: ReadonlySet<string> = new Set([
   'type',
 ])
 
-/** The same entries; one that holds a secret is copied without it. Names, `enum` and `const` values stay. */
+/** Returns the same entries; one with a secret is copied without it. Names, `enum` and `const` values stay. */
 export function redactEntries(entries: readonly unknown[], redactor: Redactor): readonly unknown[] {
   return entries.map((entry) => {
     try {
       return redactTexts(entry, '', redactor)
     } catch {
-      // Nested too deeply to be read. What cannot be written either is reported and dropped by its reader.
+      // Nested too deeply to be read. What cannot be serialised is reported and dropped later.
       return isWritable(entry) ? undefined : entry
     }
   })
 }
 
-/** Lists are shown and kept; what a server returns for a call, a resource or a prompt is its own answer. */
+/** Only lists are shown and stored; the result of a call, a resource or a prompt is the server's own answer. */
 export function redactLists(method: string, result: Fields, redactor: Redactor): Fields {
   if (!method.endsWith('/list')) return result
   const entries = Object.entries(result).map(([field, value]) => [
@@ -36,7 +36,7 @@ export function redactLists(method: string, result: Fields, redactor: Redactor):
   return Object.fromEntries(entries)
 }
 
-/** The same value where nothing had to be hidden. */
+/** Returns the same value if nothing had to be hidden. */
 function redactTexts(value: unknown, key: string, redactor: Redactor): unknown {
   if (EXACT_KEYS.has(key) && !isSchemaOf(key, value)) return value
   if (typeof value === 'string') return redactor.hasSecret(value) ? redactor.text(value) : value
@@ -61,7 +61,7 @@ function isWritable(entry: unknown): boolean {
   }
 }
 
-/** An argument may be called `name` or `type`: then its schema stands there. */
+/** An argument may be called `name` or `type`: then its value is a schema. */
 function isSchemaOf(key: string, value: unknown): boolean {
   return (
     key !== 'enum' && key !== 'const' && typeof value === 'object' && value !== null && !Array.isArray(value)

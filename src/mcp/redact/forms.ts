@@ -1,7 +1,7 @@
-// The forms in which a secret may appear in a server's output: as it is, escaped, encoded, or in part.
+// Lists the forms in which a secret may appear in a server's output: plain, escaped, encoded, or in part.
 import type { Pattern } from './matcher.ts'
 
-/** Of characters of a long secret: so many in a row give it away. */
+/** Characters: this many consecutive ones give a long secret away. */
 const PIECE = 12
 const SHORTEST_IN_PIECES = 16
 const MOST_PATTERNS = 50_000
@@ -17,7 +17,7 @@ export function patternsFor(secrets: Iterable<string>): readonly Pattern[] {
   return [...patterns.values()]
 }
 
-/** Matched in any case. */
+/** Matched case-insensitively. */
 function writtenForms(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1)
   const url = encodeURIComponent(secret.toWellFormed())
@@ -41,7 +41,7 @@ function writtenForms(secret: string): string[] {
   return [...new Set(forms)]
 }
 
-/** How writers of HTML spell `"` and `'`. */
+/** HTML escapes of `"` and `'`. */
 const HTML_QUOTES = [
   ['&quot;', '&#39;'],
   ['&quot;', '&#x27;'],
@@ -59,7 +59,7 @@ function html(text: string, [double, single]: readonly [string, string]): string
     .replaceAll("'", single)
 }
 
-/** What is sure of its base64, wherever in the encoded text it begins: `user:secret`, a JSON document, alone. */
+/** The part of its base64 that is the same at any offset in the encoded text: `user:secret`, a JSON document, alone. */
 function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret)
   if (bytes.length < SHORTEST_BASE64) return []
@@ -70,7 +70,7 @@ function base64Forms(secret: string): string[] {
   })
 }
 
-/** Parts of a long key that no other text would hold, for output that was cut or wrapped with something in between. */
+/** Parts of a long key that no other text contains, for output that was cut or wrapped. */
 function piecesOf(secret: string): string[] {
   if (secret.length < SHORTEST_IN_PIECES || /\s/.test(secret)) return []
   const pieces = Array.from({ length: secret.length - PIECE + 1 }, (_, at) => secret.slice(at, at + PIECE))

@@ -1,5 +1,5 @@
-// The door of mcp/redact: what other folders use of it.
+// Public API of mcp/redact for other folders.
 
 export { redactEntries, redactLists } from './definitions.ts'
-export { createRedactor, watchTokens } from './redactor.ts'
+export { createRedactor, type Redactor, watchTokens } from './redactor.ts'
 export { isHarmless, isKeyLike, isSecretName } from './shapes.ts'

@@ -1,25 +1,25 @@
-// Finds many literal texts in one pass, whatever their case, also where line breaks, terminal sequences or characters
-// that are not shown part them.
+// Finds many literal strings in one pass, case-insensitively, even if line breaks, terminal sequences or invisible
+// characters split them.
 import { SEQUENCES, UNSEEN } from '../../lib/index.ts'
 
 export type Pattern = {
   readonly text: string
-  /** Base64 means something else in another case; the whole run of its characters is taken. */
+  /** Base64 is case-sensitive; the whole run of its characters is matched. */
   readonly isBase64?: boolean
 }
 
 export type Range = { readonly start: number; readonly end: number }
 
-/** Finds the ranges of a text that hold a pattern, in order, joined where they touch. */
+/** Finds the ranges of a text that match a pattern, in order, merged if they touch. */
 export type Matcher = (text: string) => readonly Range[]
 
-/** Of characters: the table below is looked up by so many. */
+/** Characters used as the key of the lookup table below. */
 const PREFIX = 3
 const SLOTS = 1 << 16
 
 export function createMatcher(patterns: readonly Pattern[]): Matcher {
   const find = createFinder(patterns.map((pattern) => ({ pattern, folded: fold(pattern.text).text })))
-  // A line may break at a blank of a secret, and take it away.
+  // A line may break at a blank of a secret, and remove it.
   const blanks = patterns.filter(({ text }) => /\s/.test(text))
   const findWithoutBlanks = createFinder(
     blanks.map((pattern) => ({ pattern, folded: fold(pattern.text, WITH_BLANKS).text })),
@@ -34,7 +34,7 @@ export function createMatcher(patterns: readonly Pattern[]): Matcher {
 
 type FoldedPattern = { readonly pattern: Pattern; readonly folded: string }
 
-/** Finds patterns in a text that was folded as they were; undefined where there are none. */
+/** Finds patterns in a text that was folded in the same way; undefined if there are no patterns. */
 function createFinder(patterns: readonly FoldedPattern[]): ((text: Folded) => Range[]) | undefined {
   const bySlot = new Map<number, FoldedPattern[]>()
   const isUsed = new Uint8Array(SLOTS)
@@ -51,7 +51,7 @@ function createFinder(patterns: readonly FoldedPattern[]): ((text: Folded) => Ra
   return ({ text: whole, positions }) => {
     const read = lower(whole)
     const found: Range[] = []
-    /** Where the last run of base64 ends that was taken: what is inside it need not be taken again. */
+    /** End of the last matched run of base64: matches inside it are skipped. */
     let taken = 0
     for (let at = 0; at + PREFIX <= read.length; at++) {
       const slot = slotAt(read, at)
@@ -97,9 +97,9 @@ function joined(ranges: readonly Range[]): Range[] {
   return merged
 }
 
-/** Colours, line breaks with the blanks behind them, and characters that are not shown. */
+/** Colours, line breaks with the blanks after them, and invisible characters. */
 const PARTING = new RegExp(`\\u001b\\[[\\d;?]*[ -/]*[@-~]|[\\r\\n]+[ \\t]*|${UNSEEN.source}`, 'gu')
-/** The same without whole sequences, as a terminal shows it: a sequence may end with the first character of a secret. */
+/** The same without whole sequences: a sequence may end with the first character of a secret. */
 const WITH_SEQUENCES = new RegExp(`${SEQUENCES.source}|${PARTING.source}`, 'gu')
 /** Sequences and all blanks. */
 const WITH_BLANKS = new RegExp(`${WITH_SEQUENCES.source}|\\s`, 'gu')
@@ -108,7 +108,10 @@ const ESCAPE = /[\u001b\u0090-\u009f]/
 
 type Folded = { readonly text: string; readonly positions: readonly number[] | undefined }
 
-/** The text without what may part a secret, and where each of its characters stood; no positions if nothing was. */
+/**
+ * Removes what may split a secret, and returns the original position of each character; no positions if nothing was
+ * removed.
+ */
 function fold(text: string, parting = PARTING): Folded {
   if (text.search(parting) < 0) return { text, positions: undefined }
   const positions: number[] = []
@@ -128,14 +131,14 @@ function fold(text: string, parting = PARTING): Folded {
 
 const BREAK = /^[\r\n]/
 
-/** By hand: an expression for blanks in front of a line break takes quadratic time where there is no line break. */
+/** By hand: a regular expression for blanks before a line break takes quadratic time if there is no line break. */
 function endWithoutBlanks(text: string, from: number, end: number): number {
   let at = end
   while (at > from && (text[at - 1] === ' ' || text[at - 1] === '\t')) at--
   return at
 }
 
-/** Lower case, character by character: some letters would become two. */
+/** Lower-cases character by character: some letters would become two. */
 function lower(text: string): string {
   const folded = text.toLowerCase()
   return folded.length === text.length

@@ -1,11 +1,12 @@
-// Hides the secrets of a server's configuration in everything of it that is shown, relayed or stored.
+// Hides the secrets of a server's configuration in everything that is shown, forwarded or stored.
 //
 // The rule. Hidden are values of `env`, `headers` and `${}`, values of `NAME=value` and header-like arguments, values
 // behind flags that name a secret, passwords, query values and key-like path parts of addresses and connection strings,
-// texts in JSON under secret names, and any argument that looks like a generated key; as they are, in any case, escaped,
-// URL-, hex- or base64-encoded, parted by line breaks, and pieces of twelve characters of long keys. Not hidden are
-// values of fewer than six characters (four under a secret's name) and plainly harmless ones: common words, regions,
-// hosts, paths, dates, versions, and outside of secret names short words and numbers. `shapes.ts` is the whole list.
+// texts in JSON under secret names, and any argument that looks like a generated key; as they are, in any case,
+// escaped, URL-, hex- or base64-encoded, parted by line breaks, and pieces of twelve characters of long keys. Not
+// hidden are values of fewer than six characters (four under a secret's name) and plainly harmless ones: common words,
+// regions, hosts, paths, dates, versions, and outside of secret names short words and numbers. `shapes.ts` is the whole
+// list.
 import type { AuthProvider } from '@modelcontextprotocol/client'
 import { cleanText } from '../../lib/index.ts'
 import type { RemoteConfig, ServerConfig, StdioConfig } from '../types.ts'
@@ -14,22 +15,25 @@ import { patternsFor } from './forms.ts'
 import { createMatcher, type Matcher, type Range } from './matcher.ts'
 
 export type Redactor = {
-  /** The text with every secret replaced. */
+  /** Returns the text with every secret replaced. */
   text(text: string): string
-  /** False where the text holds no secret. */
+  /** Whether the text contains a secret. */
   hasSecret(text: string): boolean
-  /** The same for every text inside plain data. Undefined for data too large or too deep to be copied. */
+  /** The same for every string in plain data. Undefined for data too large or too deeply nested to be copied. */
   data<Data>(data: Data): Data | undefined
-  /** The same error, its message, stack, data and causes without secrets, and its message harmless. */
+  /**
+   * Returns the same error with secrets hidden in its message, stack, data and causes, and with a message safe to
+   * display.
+   */
   error(error: unknown): unknown
-  /** The configuration as it may be shown. */
+  /** The configuration with its secrets hidden. */
   config(): ServerConfig
-  /** One more secret, learned later: a token of a login. */
+  /** Adds a secret learned later, such as the token of a login. */
   add(secret: string): void
 }
 
 export const HIDDEN = '[hidden]'
-/** Longer texts are cut before they are searched. */
+/** Longer texts are cut before the search. */
 const MOST_CHARACTERS = 1_000_000
 const MOST_CAUSES = 5
 const MOST_LEARNED = 20
@@ -40,7 +44,7 @@ export function createRedactor(config: ServerConfig): Redactor {
   let matcher: Matcher | undefined
   let shown: ServerConfig | undefined
 
-  /** Made at the first use: most servers never say anything. */
+  /** Created at first use: most servers never need it. */
   function match(text: string): readonly Range[] {
     matcher ??= createMatcher(patternsFor([...collectSecrets(config), ...learned]))
     return matcher(text)
@@ -72,7 +76,7 @@ export function createRedactor(config: ServerConfig): Redactor {
     }
   }
 
-  /** That of some errors cannot be written. */
+  /** The stack of some errors is read-only. */
   function rewrite(error: { [field: string]: unknown }, field: string, value: unknown): void {
     if (error[field] === value) return
     Object.defineProperty(error, field, { value, writable: true, configurable: true })
@@ -109,7 +113,7 @@ export function createRedactor(config: ServerConfig): Redactor {
   }
 }
 
-/** The same provider; the tokens it gives are hidden from then on. */
+/** Wraps a provider so that the tokens it returns are hidden from then on. */
 export function watchTokens(
   provider: AuthProvider | undefined,
   redactor: Redactor,
@@ -126,7 +130,7 @@ export function watchTokens(
   )
 }
 
-/** Every value of `env` and `headers` is hidden here: what it is called is all that a reader needs. */
+/** Hides every value of `env` and `headers`: their names are all that a reader needs. */
 function shownConfig(config: ServerConfig, redact: (text: string) => string): ServerConfig {
   const { variables: _, ...rest } = config
   return { ...rest, transport: shownTransport(config.transport, redact) }

@@ -1,11 +1,11 @@
 // Decides by name and shape whether a value is a secret, a harmless setting, or something in between.
 import { splitName } from '../../lib/index.ts'
 
-/** Shorter values are never hidden: replacing them would shred every text they occur in. */
+/** Shorter values are never hidden: replacing them would garble every text they occur in. */
 const SHORTEST_NAMED = 4
 const SHORTEST = 6
 
-/** True where the name of a variable, header, flag, parameter or JSON key says that its value is a secret. */
+/** Whether the name of a variable, header, flag, parameter or JSON key says that its value is a secret. */
 export function isSecretName(name: string): boolean {
   const words = splitName(name)
   if (isPublicName(name)) return false
@@ -27,8 +27,8 @@ const PUBLIC_ENDINGS = new Set(
 )
 
 /**
- * True where a value that was given as a setting (`env`, `headers`, `${}`, `NAME=value`) has to be hidden: everything of
- * six characters or more (four under a secret's name) that is not plainly harmless.
+ * Whether a value given as a setting (`env`, `headers`, `${}`, `NAME=value`) must be hidden: everything of six
+ * characters or more (four under a secret's name) that is not plainly harmless.
  */
 export function isSecretSetting(value: string, name: string): boolean {
   const isNamed = isSecretName(name)
@@ -39,14 +39,14 @@ export function isSecretSetting(value: string, name: string): boolean {
   )
 }
 
-/** True where a bare word of a command line is a secret by its own look. */
+/** Whether a bare word of a command line looks like a secret. */
 export function isSecretWord(word: string): boolean {
   return isKeyLike(word) || (SELF_NAMED.test(word) && word.length >= 8 && !isHarmless(word))
 }
 
 const SELF_NAMED = /secret|token|passw|api[-_]?key|credential/i
 
-/** Strings that only a generator makes: a vendor's prefix, or a part that mixes letters and digits. */
+/** Strings that only a generator makes: with a vendor's prefix, or a part that mixes letters and digits. */
 export function isKeyLike(word: string): boolean {
   if (word.length < 10 || /\s/.test(word) || isProgramPath(word)) return false
   if (VENDOR.test(word)) return true

@@ -1,5 +1,4 @@
-// fetch with an end: a server that sends one message without end must not fill our memory, and one that sends events
-// without end is listened to less.
+// A fetch with limits: an endless message must not fill our memory, and a server that floods events is throttled.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createBudget } from './throttle.ts'
 
@@ -32,14 +31,14 @@ function isStream({ method = 'GET', headers }: RequestInit = {}): boolean {
   return method === 'GET' && (new Headers(headers).get('accept')?.includes('text/event-stream') ?? false)
 }
 
-/** Milliseconds: a stream that is opened again so soon was reset. */
+/** Milliseconds: a stream reopened sooner than this was reset. */
 const SHORTEST_STREAM = 10_000
 const FIRST_PAUSE = 1000
 const LONGEST_RECONNECT_PAUSE = 60_000
 
 /**
- * A server may close its stream of events at once and name a tiny `retry`, which the SDK obeys: the pause before the next
- * attempt doubles until a stream lasts.
+ * A server may close its event stream at once and send a tiny `retry`, which the SDK obeys: doubles the delay before
+ * the next attempt until a stream lasts.
  */
 function createReconnectPace(now: () => number): () => number {
   let openedAt = Number.NEGATIVE_INFINITY
@@ -67,12 +66,12 @@ function meter(longest: number): Meter {
 }
 
 const BURST = 2000
-/** Events; a long one counts as one for each so many bytes. */
+/** Events; a long one counts once per this many bytes. */
 const PER_MILLISECOND = 0.2
 const BYTES_OF_ONE = 16_384
 const LONGEST_PAUSE = 5000
 
-/** A stream may last as long as it likes: an event is what must not be too long. */
+/** A stream may last forever; only the length of each event is limited. */
 function eventMeter(longest: number): Meter {
   const spend = createBudget(BURST, PER_MILLISECOND)
   let size = 0

@@ -1,4 +1,4 @@
-// The door of mcp/session: what other folders use of it.
+// Public API of mcp/session for other folders.
 
 export { boundedFetch } from './bounded-fetch.ts'
 export type { Listed } from './listing.ts'

@@ -1,14 +1,15 @@
-// Bytes → JSON-RPC messages, a line each. Servers print other things too: what is no message is left out.
+// Splits bytes into JSON-RPC messages, one per line. Servers print other things too: lines that are no message are
+// skipped.
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 
 export type LineReader = {
-  /** Takes what has arrived; returns the messages that are complete now. Throws when a line is too long. */
-  read(chunk: Buffer): Line[]
+  /** Takes a chunk; returns the messages completed by it. Throws if a line is too long. */
+  read(chunk: Buffer): MessageLine[]
 }
 
-export type Line = {
+export type MessageLine = {
   readonly bytes: number
-  /** Undefined when the line is none. */
+  /** Undefined if the line is no message. */
   readonly message: JSONRPCMessage | undefined
   readonly isAnswer: boolean
 }
@@ -20,7 +21,7 @@ export function createLineReader(longest: number): LineReader {
   let size = 0
   return {
     read(chunk) {
-      const lines: Line[] = []
+      const lines: MessageLine[] = []
       let start = 0
       for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
         parts.push(chunk.subarray(start, end))
@@ -43,7 +44,7 @@ export function createLineReader(longest: number): LineReader {
   }
 }
 
-function readLine(line: Buffer): Line {
+function readLine(line: Buffer): MessageLine {
   const message = parse(line)
   const isAnswer = message !== undefined && 'id' in message && !('method' in message)
   return { bytes: line.length + 1, message, isAnswer }
@@ -66,7 +67,7 @@ function parse(line: Buffer): JSONRPCMessage | undefined {
 const OPEN = 123
 const CLOSE = 125
 
-/** Trying to read what is no JSON takes long enough for a flood of it to be felt. */
+/** Parsing invalid JSON is slow enough for a flood of it to matter. */
 function looksLikeObject(line: Buffer): boolean {
   let start = 0
   let end = line.length - 1
@@ -79,7 +80,7 @@ function isBlank(byte: number): boolean {
   return byte === 32 || (byte >= 9 && byte <= 13)
 }
 
-/** An answer that is spelled wrong is still an answer to a request, which else would wait in vain. */
+/** A malformed response is still matched to its request, which would otherwise wait in vain. */
 function mend(value: Loose): object {
   const { error, result, ...rest } = value
   const isFine = typeof result === 'object' && result !== null && !Array.isArray(result)

@@ -1,4 +1,4 @@
-// What a server lists, page by page, as far as it has an end: in pages, in size and in time.
+// Reads a server's list page by page, with limits on pages, size and time.
 
 import type { Fields } from '../../lib/index.ts'
 import { createSlices, seconds, withTimeout } from '../../node/index.ts'
@@ -6,19 +6,19 @@ import { SilenceError } from './timeouts.ts'
 
 export type Listed = {
   readonly entries: readonly unknown[]
-  /** There was more than is taken. */
+  /** The list was truncated. */
   readonly isCut: boolean
-  /** For how long the server says that it stays as it is: the shortest of its pages. */
+  /** How long the server says the list stays fresh: the shortest time of its pages. */
   readonly ttlMs: number | undefined
 }
 
 const MOST_PAGES = 1000
 const MOST_ENTRIES = 50_000
-/** Characters of JSON: what is listed is read, compared and indexed. */
+/** Characters of JSON: listed entries are parsed, compared and indexed. */
 const MOST_CHARACTERS = 16_000_000
 
-/** `ask` gets one page. */
-export async function listAll(
+/** `ask` requests one page. */
+export async function listPages(
   ask: (params: Fields | undefined) => Promise<Fields>,
   field: string,
   timeout: number,
@@ -31,7 +31,7 @@ export async function listAll(
   let ttlMs: number | undefined
   const hasRoom = () => !isLate && entries.length < MOST_ENTRIES && size < MOST_CHARACTERS
   const sliceOver = createSlices()
-  /** Takes the entries of a page; false where not all of them have room. */
+  /** Adds the entries of a page; returns false if there is no room for all of them. */
   const take = async (found: readonly unknown[]) => {
     for (const entry of found) {
       const length = lengthOf(entry)
@@ -72,7 +72,7 @@ function shorter(one: number | undefined, other: number | undefined): number | u
   return one === undefined || other === undefined ? undefined : Math.min(one, other)
 }
 
-/** What cannot be written for its depth is left out later on, and counts as if it were large. */
+/** A value nested too deeply to be serialised is dropped later, and counts as large. */
 function lengthOf(entry: unknown): number {
   try {
     return JSON.stringify(entry)?.length ?? 0

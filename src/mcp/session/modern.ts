@@ -1,5 +1,5 @@
-// What the newer protocol does otherwise: a question belongs to a call, which is sent again with the answer; and what was
-// once said for a connection is said with each request.
+// The differences of the newer protocol: a question belongs to a call, which is sent again with the answer; and client
+// capabilities are sent with each request instead of once per connection.
 
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -13,9 +13,9 @@ import type { QuestionHandler } from '../types.ts'
 import type { SessionCallOptions } from './session.ts'
 
 export type Modern = {
-  /** Sends as often as the server asks something back; `send` takes what a round adds to the parameters. */
+  /** Sends again each time the server asks something; `send` gets the parameters that a round adds. */
   inRounds(send: (added: Fields) => Promise<Fields>, given: SessionCallOptions): Promise<Fields>
-  /** Answers what the newer protocol has no request for; undefined for all else. */
+  /** Answers requests that the newer protocol does not have; undefined for all others. */
   instead(method: string, params: Fields): Promise<Fields> | undefined
 }
 

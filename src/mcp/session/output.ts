@@ -1,4 +1,4 @@
-// What a call returned, as the protocol has it: what a server spelled otherwise is shown rather than lost.
+// Normalises the output of a call: what a server sent in an unknown form is shown as text instead of lost.
 
 import type { Fields } from '../../lib/index.ts'
 import { withPassableMeta } from '../protocol/index.ts'
@@ -28,7 +28,7 @@ function isBlock(block: unknown): block is CallOutput['content'][number] {
   return BLOCK_FIELDS.get(type)?.every((field) => typeof fields[field] === 'string') ?? false
 }
 
-/** What the protocol does not know is shown rather than lost. */
+/** Unknown forms are shown as text instead of lost. */
 function asText(block: unknown): CallOutput['content'][number] {
   return { type: 'text', text: typeof block === 'string' ? block : JSON.stringify(block) }
 }

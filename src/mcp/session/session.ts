@@ -1,5 +1,5 @@
-// One connected life of a server: opened, asked, closed. Answers are taken as they come: one field that is spelled wrong
-// must not cost the rest.
+// One session with a server: opens it, sends requests, closes it. Responses are not validated strictly: one malformed
+// field must not lose the rest.
 
 import {
   Client,
@@ -16,7 +16,7 @@ import {
 import type { Fields } from '../../lib/index.ts'
 import { seconds, TimeoutError, withTimeout } from '../../node/index.ts'
 import {
-  type Call,
+  type ClientCall,
   currentCall,
   ENDED,
   moreRights,
@@ -34,7 +34,7 @@ import type {
   ServerConfig,
 } from '../types.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { type Listed, listAll } from './listing.ts'
+import { type Listed, listPages } from './listing.ts'
 import { createModern } from './modern.ts'
 import { readOutput } from './output.ts'
 import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
@@ -46,12 +46,12 @@ export type ServerSession = {
   readonly instructions: string | undefined
   readonly protocol: string | undefined
   readonly isLegacy: boolean
-  /** Some arguments travel as HTTP headers, too. */
+  /** Some arguments are sent as HTTP headers, too. */
   readonly mirrorsArguments: boolean
   readonly pid: number | undefined
-  /** The last words of the process. */
+  /** The last lines that the process wrote to stderr. */
   stderr(): string
-  /** All pages of a list; those of one that does not end, up to a point. */
+  /** Reads all pages of a list, up to a limit. */
   list(method: string, field: string, timeout: number): Promise<Listed>
   call(name: string, input: Fields | undefined, options: SessionCallOptions): Promise<CallOutput>
   request(method: string, params: Fields | undefined, options: SessionCallOptions): Promise<Fields>
@@ -61,7 +61,7 @@ export type ServerSession = {
 
 export type SessionCallOptions = CallOptions & {
   readonly timeout: number
-  /** As it was listed: a modern server over HTTP may want some arguments as headers. */
+  /** The tool as listed: a modern server over HTTP may require some arguments as headers. */
   readonly tool?: ListedTool
 }
 
@@ -74,13 +74,13 @@ export type ServerSessionOptions = {
   readonly limits: StdioLimits | undefined
   /** Hides secrets in what the process writes to stderr. */
   readonly redact: (text: string) => string
-  /** Ends it at any moment. */
+  /** Ends the session at any moment. */
   readonly signal: AbortSignal
-  /** A notification of the server. */
+  /** Called for a notification of the server. */
   readonly onNotification: (method: string, params: Fields) => void
-  /** A request of the server: elicitation, sampling, roots. */
+  /** Called for a request of the server: elicitation, sampling, roots. */
   readonly onRequest: (method: string, params: Fields, signal: AbortSignal) => Promise<Fields>
-  /** It ended without being asked to. */
+  /** Called when the session ends without being closed. */
   readonly onEnd: (reason: string, stderr: string) => void
 }
 
@@ -92,7 +92,7 @@ export async function openServerSession(options: ServerSessionOptions): Promise<
     const open = (isLegacy: boolean) =>
       connect(options, createStdioTransport(transport, options.limits, options.redact), deadline, isLegacy)
     if (isKnownLegacy) return open(true)
-    // Some servers end at a question that they do not know; asked the old way they stay.
+    // Some servers exit at an unknown request; with the older protocol they stay.
     return open(false).catch((error: unknown) => {
       const isEnded = error instanceof SessionError && error.message.startsWith(ENDED)
       if (!isEnded || options.signal.aborted) throw error
@@ -128,13 +128,13 @@ function addressOf({ url }: RemoteConfig): URL {
   return new URL(url)
 }
 
-/** What a server that speaks only SSE says to the newer way of asking. */
+/** How a server that speaks only SSE answers a streamable HTTP request. */
 function isRefusedByHttp(error: unknown): boolean {
   const cause = error instanceof SessionError ? error.cause : error
   return cause instanceof SdkHttpError && [400, 404, 405, 406, 415].includes(cause.status ?? 0)
 }
 
-/** Asking a server that reads its input late for the newer protocol must not take all of its time. */
+/** Probing a slow server for the newer protocol must not use up all of its time. */
 const LONGEST_PROBE = 10_000
 
 async function connect(
@@ -151,14 +151,14 @@ async function connect(
     capabilities: options.capabilities as ClientCapabilities,
     versionNegotiation: {
       mode: 'auto',
-      // Over HTTP there is no second way to ask a server that is silent.
+      // Over HTTP, a silent server cannot be asked in a second way.
       probe: { timeoutMs: process ? Math.min(LONGEST_PROBE, left / 3) : left },
     },
   })
-  const patience = createTimeouts()
+  const timeouts = createTimeouts()
   answerServer(client, {
     ...options,
-    onRequest: (...question) => patience.during(() => options.onRequest(...question)),
+    onRequest: (...question) => timeouts.during(() => options.onRequest(...question)),
   })
   let isOpen = false
   let isClosing = false
@@ -186,7 +186,7 @@ async function connect(
   isOpen = true
   const mirrorsArguments = client.getProtocolEra() === 'modern' && !process
   void listenForChanges(client)
-  /** The SDK's words say neither how long it waited nor how the process ended. */
+  /** The SDK's message says neither how long it waited nor how the process ended. */
   const explain = (cause: unknown) => {
     const ending = process?.ending()
     if (cause instanceof SilenceError)
@@ -199,7 +199,7 @@ async function connect(
   }
   const modern = client.getProtocolEra() === 'modern' ? createModern(client) : undefined
   const sendOnce = (method: string, params: Fields | undefined, given: SessionCallOptions) =>
-    patience
+    timeouts
       .limit(given, (limited) => client.request({ method, ...(params ? { params } : {}) }, anything, limited))
       .catch(explain) as Promise<Fields>
   const send: typeof sendOnce = (method, params, given) =>
@@ -216,14 +216,15 @@ async function connect(
     mirrorsArguments,
     pid: process?.pid ?? undefined,
     stderr: () => process?.tail() ?? '',
-    list: (method, field, timeout) => listAll((params) => send(method, params, { timeout }), field, timeout),
+    list: (method, field, timeout) =>
+      listPages((params) => send(method, params, { timeout }), field, timeout),
     async call(name, input, given) {
       const params = { name, arguments: { ...input } }
       if (!given.tool || !mirrorsArguments) return readOutput(await send('tools/call', params, given))
       const { outputSchema: _, ...toolDefinition } = given.tool as Parameters<Client['callTool']>[1] &
         ListedTool
       const call = (added: Fields) =>
-        patience
+        timeouts
           .limit(given, (limited) =>
             client.callTool({ ...params, ...added }, { ...limited, toolDefinition } as never),
           )
@@ -249,12 +250,12 @@ function withMeta(params: Fields | undefined, { meta }: SessionCallOptions): Fie
   return Object.keys(passed).length > 0 ? { ...params, _meta: passed } : params
 }
 
-/** Requests whose answers may come after they were given up. */
+/** Requests whose responses may arrive after they were cancelled. */
 const MOST_NOTED = 1000
 
-/** Tells a call when its request is answered, however late. */
+/** Notifies a call when its request is answered, however late. */
 function noteAnswers(transport: Transport): void {
-  const calls = new Map<unknown, Call>()
+  const calls = new Map<unknown, ClientCall>()
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
     const call = 'method' in message && 'id' in message ? currentCall() : undefined
@@ -270,7 +271,7 @@ function noteAnswers(transport: Transport): void {
   }
 }
 
-/** Takes every answer as it is. */
+/** Accepts every response unchanged. */
 const anything: StandardSchemaV1<unknown, unknown> = {
   '~standard': { version: 1, vendor: 'toolshelf', validate: (value) => ({ value }) },
 }
@@ -305,7 +306,7 @@ function answerServer(
   }
 }
 
-/** Servers of the newer protocol tell of changes only to those who listen. */
+/** Servers of the newer protocol send changes only to subscribers. */
 async function listenForChanges(client: Client): Promise<void> {
   if (client.getProtocolEra() !== 'modern') return
   const { tools, prompts, resources } = client.getServerCapabilities() ?? {}
@@ -320,7 +321,7 @@ async function listenForChanges(client: Client): Promise<void> {
       const { closed } = await client.listen(filter)
       if ((await closed) !== 'remote') return
     } catch {
-      // It will not say when it changes; the list is still read at each connection.
+      // It will not report changes; the list is still read at each connection.
       return
     }
     await new Promise((resolve) => setTimeout(resolve, 1000 * 2 ** attempt).unref())

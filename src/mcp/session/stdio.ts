@@ -1,5 +1,5 @@
-// A server as a child process. Unlike the SDK's transport it owns the whole process group, so that what `npx` starts ends
-// too, keeps the last words of stderr, and stops listening to a server that floods.
+// Runs a server as a child process. Unlike the SDK's transport, it owns the whole process group, so that processes
+// started by `npx` end too, keeps the last lines of stderr, and throttles a server that floods.
 import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
@@ -17,18 +17,18 @@ export type StdioTransport = Transport & {
   readonly pid: number | null
   /** Read by the SDK to see that this is a child process. */
   readonly stderr: null
-  /** The last words of the process. */
+  /** The last lines that the process wrote to stderr. */
   readonly tail: () => string
-  /** How it ended, if it did so by itself. */
+  /** How it ended, if it ended by itself. */
   readonly ending: () => string | undefined
 }
 
 export type StdioLimits = {
   /** Bytes of one message. */
   readonly longestLine: number
-  /** Milliseconds from the end of its input to SIGTERM, and from there to SIGKILL. */
+  /** Milliseconds from closing its input to SIGTERM, and from there to SIGKILL. */
   readonly grace: number
-  /** Milliseconds without reading anything after which a server with a full input is ended; 30 s if left out. */
+  /** A server that reads nothing for this many milliseconds while its input is full is killed; 30 s by default. */
   readonly stuckMs?: number
 }
 
@@ -42,7 +42,7 @@ export function createStdioTransport(
 ): StdioTransport {
   const tail = createTail(redact)
   const reader = createLineReader(longestLine)
-  /** Requests of ours that wait for an answer. */
+  /** Our requests that wait for a response. */
   const asked = new Set<unknown>()
   let child: ChildProcess | undefined
   let ending: string | undefined
@@ -50,7 +50,7 @@ export function createStdioTransport(
   let closing: Promise<void> | undefined
   let moment: Promise<void> | undefined
   let sweeping: Promise<void> | undefined
-  /** When the process last took in a message, or had nothing to take in. */
+  /** When the process last read a message, or had nothing to read. */
   let readAt = 0
   const over = deferred()
 
@@ -131,7 +131,7 @@ export function createStdioTransport(
     else if (message.method === 'notifications/cancelled') asked.delete(message.params?.requestId)
   }
 
-  /** Reads messages; returns how many bytes nobody asked for, answers to nothing among them. */
+  /** Reads messages; returns how many bytes were unsolicited, including responses to no request. */
   function readOutput(chunk: Buffer): number {
     let unasked = 0
     try {
@@ -146,7 +146,7 @@ export function createStdioTransport(
     return unasked
   }
 
-  /** The SDK hands on notifications a moment later than answers, by which a last word of progress would be lost. */
+  /** The SDK delivers notifications slightly later than responses, which would lose the last progress. */
   function deliver(message: JSONRPCMessage, isAnswer: boolean): void {
     if (isAnswer && moment) void moment.then(() => transport.onmessage?.(message))
     else transport.onmessage?.(message)
@@ -156,7 +156,7 @@ export function createStdioTransport(
     })
   }
 
-  /** A server may be busy, and calls of others may run there: it is ended only if it reads nothing at all. */
+  /** A server may be busy with calls of others: it is killed only if it reads nothing at all. */
   function full(bytes: number): Error {
     if (performance.now() - readAt > stuckMs) return stop('it no longer reads what it is sent')
     const size = `${Math.round(bytes / 1_000_000)} MB`
@@ -206,12 +206,12 @@ export function createStdioTransport(
   return transport
 }
 
-/** For what was written before the end to arrive. */
+/** Time for output written before the end to arrive. */
 const LAST_WORDS = 200
 /** From a broken pipe to the end of its process. */
 const BROKEN_PIPE_MS = 2000
 
-/** Listens to a stream, with pauses for one that never stops. */
+/** Reads a stream, with pauses if it never stops. */
 function hear(stream: Readable, take: (chunk: Buffer) => number): void {
   const throttle = createThrottle(() => performance.now())
   stream.on('error', () => {})
@@ -226,7 +226,7 @@ function hear(stream: Readable, take: (chunk: Buffer) => number): void {
   })
 }
 
-/** The process is gone; what it started must go too. */
+/** The process has ended; kills what it started, too. */
 async function sweep(group: number): Promise<void> {
   if (killGroup(group, 'SIGTERM')) {
     await wait(500)
@@ -235,7 +235,7 @@ async function sweep(group: number): Promise<void> {
   watchdog.release(group)
 }
 
-/** False when there is no such group any more. */
+/** Returns false if the process group no longer exists. */
 function killGroup(group: number, signal: NodeJS.Signals): boolean {
   if (process.platform === 'win32') return false
   try {

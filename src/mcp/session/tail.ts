@@ -5,10 +5,10 @@ export type Tail = { add(chunk: Buffer): void; text(): string }
 
 const MOST_CHARACTERS = 8_192
 const MOST_LINES = 20
-/** Kept in front of what is shown, so that a secret which begins there is still found whole. */
+/** Kept in front of what is shown, so that a secret that starts there is still found. */
 const MARGIN = 8_192
 
-/** `redact` hides secrets: before anything is cut, or half of one would stay. */
+/** `redact` hides secrets before anything is cut; otherwise half of one could remain. */
 export function createTail(redact: (text: string) => string = (text) => text): Tail {
   let kept: Buffer = Buffer.alloc(0)
   let isCut = false

@@ -1,15 +1,15 @@
-// How much a server may say unasked, and how much of our time that may take. Beyond it we stop listening for a while: the
-// pipe fills up and the server waits, not its neighbours.
+// Limits a server's unsolicited output and the CPU time it costs. Above the limit we stop reading for a while: the pipe
+// fills up, and the server waits instead of slowing down others.
 
 export type Throttle = {
-  /** Counts; returns the milliseconds to stop listening, 0 for none. */
+  /** Adds to the count; returns the milliseconds to stop reading, 0 for none. */
   spend(bytes: number, milliseconds: number): number
 }
 
 const BURST_BYTES = 4_000_000
 const BYTES_PER_MILLISECOND = 256
 const BURST_TIME = 100
-/** A tenth of our time. */
+/** A tenth of our CPU time. */
 const TIME_PER_MILLISECOND = 0.1
 const LONGEST_PAUSE = 5000
 
@@ -26,7 +26,7 @@ export function createThrottle(now: () => number): Throttle {
   }
 }
 
-/** Fills up as time passes; returns the milliseconds until it is no longer overdrawn. */
+/** A token bucket that may be overdrawn; returns the milliseconds until it no longer is. */
 export function createBudget(most: number, refill: number): (passed: number, spent: number) => number {
   let left = most
   return (passed, spent) => {

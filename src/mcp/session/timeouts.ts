@@ -1,15 +1,15 @@
-// How long a server may be silent in a request. A server that waits for an answer of ours is not silent: a person may
-// think as long as they like.
+// Cancels a request when the server is silent for too long. A server that waits for our answer is not silent: a person
+// may take any time to answer.
 import type { RequestOptions } from '@modelcontextprotocol/client'
 import type { CallOptions } from '../types.ts'
 
 export type Timeouts = {
-  /** Makes a request that is cancelled when the server is silent for too long. */
+  /** Makes a request that is cancelled if the server is silent for too long. */
   limit<Value>(
     options: Pick<CallOptions, 'signal' | 'onProgress'> & { readonly timeout: number },
     request: (options: RequestOptions) => Promise<Value>,
   ): Promise<Value>
-  /** Answers a question of the server: meanwhile no request is late. */
+  /** Answers a question of the server: meanwhile no request times out. */
   during<Value>(answer: () => Promise<Value>): Promise<Value>
 }
 
@@ -24,7 +24,7 @@ export class SilenceError extends Error {
 const LONGEST_TIMER = 2 ** 31 - 1
 
 export function createTimeouts(): Timeouts {
-  /** What starts each request's time anew. */
+  /** Functions that restart each request's timeout. */
   const renewals = new Set<() => void>()
   let questions = 0
   return {

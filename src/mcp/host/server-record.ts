@@ -1,0 +1,118 @@
+// Everything known about one server: what it says about itself, its tools, and what earlier runs stored on disk. The last
+// good list outlives every failure.
+import { type Redactor, redactEntries } from '../redact/index.ts'
+import type { Listed, ServerSession } from '../session/index.ts'
+import type { ToolProblem } from '../types.ts'
+import { type ConnectionOptions, type ConnectionView, emptyView } from './connection-types.ts'
+import { readListedTools } from './definitions.ts'
+import type { Lifecycle } from './lifecycle.ts'
+import { createServerMemory, type Recalled } from './server-memory.ts'
+
+/** How long a stored note that a server speaks only the older protocol is trusted. */
+const LEGACY_NOTE_MS = 7 * 24 * 3_600_000
+
+export type ServerRecord = ReturnType<typeof createServerRecord>
+
+export type ServerRecordOptions = Pick<
+  ConnectionOptions,
+  'config' | 'cache' | 'onState' | 'onTools' | 'onList'
+> & { readonly redactor: Redactor; readonly lifecycle: Lifecycle }
+
+export function createServerRecord(options: ServerRecordOptions) {
+  const { config, cache, redactor, lifecycle } = options
+  let view = emptyView(config)
+  let isKnownLegacy = false
+  const clean = (entries: readonly unknown[]) => redactEntries(entries, redactor)
+  const memory = createServerMemory({
+    config,
+    cache,
+    clean,
+    onChange(capability) {
+      save()
+      options.onList(capability)
+    },
+  })
+
+  /** Changes the view without reporting it. */
+  function update(change: Partial<ConnectionView>): void {
+    view = { ...view, ...change }
+  }
+
+  /** Returns the entries that may be stored for the next run. */
+  async function showTools(
+    { entries, isCut }: Pick<Listed, 'entries' | 'isCut'>,
+    isCached: boolean,
+  ): Promise<readonly unknown[]> {
+    const { tools, problems, listed } = await readListedTools(entries, {
+      config,
+      clean: (entry) => clean([entry])[0],
+      mirrorsArguments: lifecycle.session()?.mirrorsArguments,
+    })
+    update({ tools, problems: isCut ? [truncatedList(entries.length), ...problems] : problems, isCached })
+    await options.onTools()
+    return listed
+  }
+
+  /** Stores the record for the next run. */
+  function save(): void {
+    const session = lifecycle.session()
+    if (session) memory.keep({ ...selfDescription(session, redactor), isLegacy: session.isLegacy })
+  }
+
+  return {
+    memory,
+    update,
+    save,
+    view: (): ConnectionView => ({ ...view, ...memory.lists.known() }),
+    isKnownLegacy: () => isKnownLegacy,
+    /** Changes the view and reports it. */
+    report(change: Partial<ConnectionView>): void {
+      update(change)
+      options.onState()
+    },
+    /** Reads what an earlier run stored, except the tools. */
+    async recall(): Promise<Recalled | undefined> {
+      const recalled = await memory.recall()
+      if (!recalled || lifecycle.isClosed()) return undefined
+      update({ isRemembered: true })
+      if (lifecycle.session()) return recalled
+      isKnownLegacy = recalled.isLegacy && recalled.age < LEGACY_NOTE_MS
+      const { info, capabilities, instructions } = recalled
+      update({ info, capabilities, instructions })
+      return recalled
+    },
+    showCachedTools: ({ tools }: Recalled) => showTools({ entries: tools, isCut: false }, true),
+    /** Whether the stored tools are still fresh, so that this session need not list them. */
+    hasFreshTools: (session: ServerSession) => memory.isFreshFor(selfDescription(session, redactor).info),
+    describe(session: ServerSession, startMilliseconds: number): void {
+      const { protocol, pid } = session
+      isKnownLegacy = session.isLegacy
+      update({ ...selfDescription(session, redactor), protocol, pid, startMilliseconds, stderr: '' })
+    },
+    /** Takes a new list of tools; without one, the last list is still valid. */
+    async setTools(listed: Listed | undefined): Promise<void> {
+      if (listed) memory.setTools(await showTools(listed, false), view.info, listed.ttlMs)
+      else {
+        update({ isCached: false })
+        await options.onTools()
+      }
+    },
+  }
+}
+
+/** What a server says about itself, with secrets hidden. */
+function selfDescription(
+  { info, capabilities, instructions }: ServerSession,
+  redactor: Redactor,
+): Pick<ConnectionView, 'info' | 'capabilities' | 'instructions'> {
+  return {
+    info: redactor.data(info),
+    capabilities: redactor.data(capabilities) ?? {},
+    instructions: typeof instructions === 'string' ? redactor.text(instructions) : undefined,
+  }
+}
+
+function truncatedList(count: number): ToolProblem {
+  const message = `its list does not end, or is too large; what came after the first ${count} was left out`
+  return { tool: 'all', kind: 'limited', message }
+}
