@@ -14,17 +14,22 @@ import { rewrite } from './request/index.ts'
 import { type Bound, plainView, withoutThinking } from './sendable.ts'
 import type { History, Message, MessageLike, SendableItem } from './types.ts'
 
+/** Options of `shelf.compact`. */
 export type CompactOptions<Item extends MessageLike = MessageLike> = {
-  /** Writes the summary of the messages that go, in a form that any back-end takes; or the text itself, as a session memory has it. */
+  /** Writes the summary of the messages that are replaced, in a form that any back-end takes; or the summary's text. */
   readonly summarize: ((messages: SendableItem<Item>[]) => string | Promise<string>) | string
-  /** How many of the newest messages stay as they are; more where a call and its result would be parted. */
+  /** How many of the newest messages stay as they are; more where a call would lose its result. Default: 0. */
   readonly keep?: number
+  /** Recorded with the summary, such as `auto`. Default: `manual`. */
   readonly trigger?: string
   /** Where thinking is bound to the prefix, that of messages that stay is dropped (N5). */
   readonly bound?: Bound
 }
 
-/** The boundary and the messages that stay. The loaded set is read from all messages, kept ones included (C2). */
+/**
+ * The function form of `shelf.compact`: the summary as a note, and the messages that stay. What is loaded is read from
+ * all messages, kept ones included (C2).
+ */
 export async function compactHistory<Item extends MessageLike>(
   given: readonly Item[],
   searchName: string,
@@ -61,8 +66,8 @@ export async function compactHistory<Item extends MessageLike>(
 }
 
 /**
- * Leaves out single messages, but never one that loads tools, nor what is tied to it by a call. A call that goes takes
- * its result along, and a result its call; what else stands in those messages stays (C5).
+ * The function form of `shelf.snip`. Leaves out single messages, but never one that loads tools, nor what is tied to it by
+ * a call. A call that goes takes its result along, and a result its call; what else stands in those messages stays (C5).
  */
 export function snipHistory<Item extends MessageLike>(
   given: readonly Item[],

@@ -1,5 +1,6 @@
 // Wrong configuration throws once, early: a code to search for, the value, and what to do. Odd history never throws.
 
+/** What is wrong, as `error.code`. */
 export type ErrorCode =
   | 'DUPLICATE_TOOL'
   | 'BAD_TOOL'
@@ -8,8 +9,10 @@ export type ErrorCode =
   | 'BAD_CAPABILITIES'
   | 'BAD_REQUEST'
 
+/** Thrown for a wrong option, tool or request, never for what a model or server says. */
 export class ShelfError extends Error {
   readonly code: ErrorCode
+  /** The offending value. */
   readonly value: unknown
 
   constructor(code: ErrorCode, message: string, value?: unknown) {

@@ -11,84 +11,100 @@ import { type Definition, type Tool, type Validate, type WireName, wireNames } f
 
 /** What core cannot do itself: it has no clock, no environment and no packages. */
 export type Services = {
-  /** Checks a call's input (V1). Without it every input passes. */
+  /** Checks a call's input by the tool's schema (V1). Default in core: all pass; in the main entry: `validateInput`. */
   readonly validate: Validate
   /**
-   * Without it nothing is waited for, and nothing times out. One that fails is over at once; core has no other clock, so
-   * one that never ends makes a search wait until every server has settled.
+   * Starts a timer. Without one, searches do not wait for servers and nothing times out. A timer that throws or rejects
+   * ends at once; one that never ends makes a search wait until every server has settled.
    */
   readonly timer: ((milliseconds: number) => Timer) | undefined
-  /** Told to the person who runs the agent, once per message. */
+  /** Receives warnings for the person who runs the agent, each once. Default in the main entry: `console.warn`. */
   readonly notify: (message: string) => void
+  /** Receives an event for every decision, announcement and search. */
   readonly trace: (event: Trace) => void
 }
 
+/** A running timer: `over` resolves when the time is up, `cancel` stops it. */
 export type Timer = { readonly over: Promise<void>; readonly cancel: () => void }
 
+/** Every option with its value. */
 export type Settings = Services & {
+  /** Environment variables such as `ENABLE_TOOL_SEARCH`. Default in core: none; in the main entry: `process.env`. */
   readonly environment: Environment
-  /** Overrides `ENABLE_TOOL_SEARCH`: true, false, 'auto', 'auto:N' (M). */
+  /**
+   * Turns tool search on (`true`), off (`false`), or on from a share of the context window on: `'auto'` (10 %) or
+   * `'auto:N'` (N %). Overrides `ENABLE_TOOL_SEARCH` (M). Default: on.
+   */
   readonly toolSearch: string | boolean | undefined
-  /** A row of the capability table; unknown ones get everything loaded. */
+  /** The back-end: a row of the capability table; an unknown one gets every tool loaded. Default: `'anthropic'`. */
   readonly provider: string
+  /** Where requests are sent; a URL that is not the provider's is a proxy. Default: `ANTHROPIC_BASE_URL`. */
   readonly baseURL: string | undefined
+  /** What models and back-ends can do. Default: the table that comes with the package. */
   readonly capabilities: Capabilities
-  /** In tokens; by default what the capability table says of the model. */
+  /** The model's context window in tokens. Default: by the capability table. */
   readonly contextWindow: number | undefined
-  /** Forces a wire; by default the capability table chooses. */
+  /** How loaded tools reach the model. Default: by the capability table. */
   readonly wire: WireName | undefined
-  /** Which of the provider's own search tools the hosted wire uses; by default the first one offered. */
+  /** The provider's search tool that the wire `hosted` uses. Default: the first one offered. */
   readonly hostedSearch: 'bm25' | 'regex' | undefined
-  /** `additions` by value need no definition in `tools`. */
+  /** How the wire `addition` adds tools; by value they need no definition in `tools`. Default: `'reference'`. */
   readonly additions: 'reference' | 'value'
-  /** `staged` also sends the deferred tools that are not loaded (Q1). */
+  /** `'staged'` also sends tools that are not loaded, hidden from the model (Q1). Default: `'on-demand'`. */
   readonly strategy: 'on-demand' | 'staged'
+  /** Announces new names where they appear (`'delta'`), or all names in front of the messages. Default: `'delta'`. */
   readonly announce: 'delta' | 'prepend'
-  /** One line of description with each announced name, cut at so many characters; 0 for names only. */
+  /** Characters of description beside each announced name. Default: 0, names only. */
   readonly announceDescriptions: number
-  /** The announcements' share of the context window (A7). */
+  /** The share of the context window that announcements may take (A7). Default: 0.02. */
   readonly announceShare: number
-  /** Characters of each server's instructions that are announced; 0 for none. */
+  /** Characters of each server's instructions that are announced; 0 for none. Default: 2048. */
   readonly announceInstructions: number
-  /** Keeps the definition of a loaded tool that vanished, on every model (N5). */
+  /** Keeps sending the definition of a loaded tool that was removed, on every model (N5). Default: false. */
   readonly tombstones: boolean
-  /** What happens to a valid call of a tool that was not loaded (V2). */
+  /** Whether a valid call of a tool that was not loaded is run (V2). Default: `'run'`. */
   readonly unloadedCalls: 'run' | 'refuse'
-  /** Counts the tokens of these definitions, preamble included (T3). */
+  /** Counts the tokens of definitions for `'auto'`, the API's preamble included (T3). Default: an estimate. */
   readonly countTokens:
     | ((definitions: readonly Definition[], model: string) => Promise<number> | number)
     | undefined
+  /** Milliseconds that `countTokens` may take. Default: 3000. */
   readonly countTimeout: number
+  /** Orders tools by how well they fit a search. Default in core: `classic`; in the main entry: `'model'`. */
   readonly rank: Rank
+  /** Tools that a search loads, unless the model asks for more or fewer. Default: 5. */
   readonly maxResults: number
-  /** Milliseconds that a search waits for servers still connecting, unless a tool's name answers it (S8). */
+  /** Milliseconds that a search waits for servers still connecting, unless it names a tool (S8). Default: 5000. */
   readonly pendingWait: number
+  /** The name of the tool by which the model searches. Default: `'ToolSearch'`. */
   readonly searchTool: string
+  /** The name of the tool by which the model calls others on the wire `bridge`. Default: `'CallTool'`. */
   readonly callTool: string
-  /** In front of the server in the name of an MCP tool (H3). */
+  /** Stands in front of the server in the name of an MCP tool (H3). Default: `'mcp__'`. */
   readonly namePrefix: string
-  /** Sends every tool under the name it was given, with all its fields, MCP or not; a name no API takes is an error. */
+  /** Sends every tool under its given name with all its fields; throws for a name that no API takes. Default: false. */
   readonly exactNames: boolean
-  /** Characters of an MCP tool's description that the model reads (H5). */
+  /** Characters of an MCP tool's description that the model reads (H5). Default: 2048. */
   readonly descriptionLimit: number
-  /** Characters of an MCP tool's whole definition; the schema of a larger one is shortened and says so (S17). */
+  /** Characters of an MCP tool's definition; a larger one's schema is shortened and says so (S17). Default: 100,000. */
   readonly definitionLimit: number
-  /** Tokens that the definitions of one search answer may take; what does not fit is shortened (S17). */
+  /** Tokens that the definitions of one search answer may take; the rest is shortened (S17). Default: 8000. */
   readonly answerTokens: number
-  /** Put on the last tool that is never deferred: the end of the part that stays the same. */
+  /** A `cache_control` for the last tool that is always sent, such as `{ type: 'ephemeral' }`. Default: none. */
   readonly cacheControl: object | undefined
-  /** Permissions: a hidden tool is neither sent, announced nor found (S10). */
+  /** Returns true for a tool that must not be sent, announced or found (S10). Default: none is hidden. */
   readonly hidden: ((tool: Tool) => boolean) | undefined
-  /** Sees each tool between match and load; false keeps it from loading (S16). */
+  /** Asked for each tool that a search is about to load; false keeps it from loading (S16). Default: all may load. */
   readonly allowLoad: ((tool: Tool, query: string) => boolean | Promise<boolean>) | undefined
 }
 
+/** Settings of a shelf, all optional. */
 export type Options = Partial<Omit<Settings, 'capabilities'>> & {
   /** Replaces parts of the capability table, or all of it. */
   readonly capabilities?: Partial<Capabilities>
 }
 
-/** What the model calls to search, unless a host names it otherwise. */
+/** The default name of the tool by which the model searches. */
 export const SEARCH_TOOL = 'ToolSearch'
 
 const defaults: Settings = {

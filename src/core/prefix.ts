@@ -8,6 +8,7 @@ export type Sent = {
   readonly headers?: { readonly [name: string]: string }
 }
 
+/** One reason why a request does not continue the cached prefix of the one before it. */
 export type BreakCause =
   | { readonly kind: 'model' | 'system' | 'header'; readonly before: unknown; readonly after: unknown }
   | { readonly kind: 'tool-added' | 'tool-removed' | 'tool-changed'; readonly name: string }
@@ -20,7 +21,12 @@ export function prefixHash({ request, headers }: Sent): string {
   return hash(json([request.model, headers ?? {}, tools, request.system ?? null]))
 }
 
-/** Everything in `next` that keeps it from continuing the cached prefix of `previous`; empty when it continues. */
+/**
+ * Lists what in `next` breaks the cached prefix of `previous`; empty when the cache holds.
+ *
+ * @example
+ * for (const cause of explainBreak(previous, prepared)) console.warn('prompt cache lost:', cause)
+ */
 export function explainBreak(previous: Sent, next: Sent): BreakCause[] {
   return [
     ...differ('model', previous.request.model, next.request.model),

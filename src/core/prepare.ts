@@ -35,8 +35,8 @@ export type Prepared<Request extends RequestLike = RequestLike> = {
   /** HTTP headers to send with the request; empty when none are needed. */
   readonly headers: Record<string, string>
   /**
-   * The conversation with the shelf's notes in it. Append the reply to it and prepare the next request from that, or keep
-   * an array of your own with the same message objects. The API refuses it: send `request`, or `shelf.sendable(history)`.
+   * The conversation with the shelf's notes in it. Append the reply to it and prepare the next request from that, or
+   * keep an array of your own with the same message objects. It is not for sending: send `request`.
    */
   readonly history: History<MessagesOf<Request>[number]>
   /** Whether tool search is on for this request, and why. */
@@ -52,6 +52,7 @@ export type MessagesOf<Request extends RequestLike> = Request['messages'] extend
   ? SendableItem<Item>[]
   : MessageLike[]
 
+/** The function form of `shelf.prepare`: makes the request to send, and leaves the new state in `conversation`. */
 export async function prepare<Request extends RequestLike>(
   host: Host,
   conversation: Conversation,

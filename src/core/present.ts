@@ -1,7 +1,8 @@
 // What a person sees of a conversation: searches for tools are plumbing and stay out of sight (P).
 import { blocksOf } from './history/index.ts'
-import type { Block, Message } from './types.ts'
+import type { Block, Message, MessageLike } from './types.ts'
 
+/** One line of a conversation as a person sees it. */
 export type Shown =
   | { readonly type: 'text'; readonly text: string }
   /** Calls of the collapsible kinds in a row: "Read 3 files, searched 2 files". */
@@ -12,7 +13,9 @@ export type Shown =
 /** Counts calls of one kind in words, e.g. `(n) => `read ${n} files``. */
 export type Kind = (count: number) => string
 
+/** Options of `present`. */
 export type PresentOptions = {
+  /** The name of the search tool, whose calls are left out. */
   readonly searchTool: string
   /** Everything in full, searches included (P2). */
   readonly verbose?: boolean
@@ -20,10 +23,19 @@ export type PresentOptions = {
   readonly kinds?: { readonly [name: string]: Kind }
 }
 
+/** "read 3 files". */
 export const readKind: Kind = (count) => `read ${count} ${count === 1 ? 'file' : 'files'}`
+/** "searched 3 files". */
 export const searchKind: Kind = (count) => `searched ${count} ${count === 1 ? 'file' : 'files'}`
 
-export function present(messages: readonly Message[], options: PresentOptions): Shown[] {
+/**
+ * Lists what a person should see of a conversation: text and calls, without searches for tools.
+ *
+ * @example
+ * present(history, { searchTool: SEARCH_TOOL, kinds: { Read: readKind, Grep: searchKind } })
+ */
+export function present(given: readonly MessageLike[], options: PresentOptions): Shown[] {
+  const messages = given as readonly Message[]
   const shown: Shown[] = []
   const results = resultsOf(messages)
   let row: Block[] = []

@@ -5,7 +5,7 @@ import type { Settings } from './options.ts'
 import type { NormalizedHistory } from './request/index.ts'
 import type { Definition, Pool, Servers, Shelving, Step, WireName } from './types.ts'
 
-/** What holds for every conversation of a host. */
+/** What all conversations of a host share: settings, tools and servers. `createHost` makes one. */
 export type Host = {
   readonly settings: Settings
   readonly pool: Pool
@@ -18,7 +18,7 @@ export type Host = {
 /** One conversation, the main thread or a sub-agent. Each request leaves its new state here. */
 export type Conversation = { state: State; readonly memory: Memory; readonly isSubAgent: boolean }
 
-/** What a conversation must remember that its messages do not tell. Plain JSON: save it with them. */
+/** What a conversation must remember beside its messages. Plain JSON: save it with them. */
 export type State = {
   /** Auto has opened: it stays open (T6). */
   readonly opened: boolean
@@ -56,6 +56,7 @@ export type Memory = {
   missed: readonly string[]
 }
 
+/** Starts a conversation of the function form, or continues one from its saved state. */
 export function newConversation(
   options: { state?: State | undefined; isSubAgent?: boolean } = {},
 ): Conversation {

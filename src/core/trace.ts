@@ -2,6 +2,7 @@
 // model searched for and what a back-end answered; never a message, a key or an address.
 import type { Decision, Origin } from './types.ts'
 
+/** What the option `trace` receives: a decision, an announcement, a search, a refusal of the back-end, or a warning. */
 export type Trace =
   | { readonly type: 'decision'; readonly model: string; readonly decision: Decision }
   | {

@@ -17,8 +17,8 @@ export type Message = {
 export type MessageLike = { readonly role?: Role; readonly content?: unknown }
 
 /**
- * A note that the shelf adds to a history: which names it announced, or what a compaction carried. It is not a message of
- * the API, which refuses its fields; `content` is `unknown` so that TypeScript refuses it too.
+ * A note that the shelf adds to a history: which names it announced, or what a compaction carried. The API refuses its
+ * fields; `content` is `unknown` so that TypeScript refuses it too.
  */
 export type HistoryNote = {
   readonly type: 'deferred_tools_delta' | 'system'
@@ -123,12 +123,15 @@ export type Server = {
   readonly description?: string | undefined
 }
 
+/** MCP servers by name. */
 export type Servers = ReadonlyMap<string, Server>
 
-/** How a back-end spells deferral (Q5). */
+/** Every wire (Q5). */
 export const wireNames = ['reference', 'addition', 'append', 'bridge', 'hosted'] as const
+/** The name of a wire: how tools reach a model once they are loaded. */
 export type WireName = (typeof wireNames)[number]
 
+/** The mode that the option `toolSearch` asks for: always on, on above a threshold, or off. */
 export type ToolSearchMode = 'tst' | 'tst-auto' | 'standard'
 
 /** Why tool search is on or off for a request (G5). */
@@ -144,12 +147,17 @@ export type Reason =
   | 'nothing-to-search'
   | 'below-threshold'
 
+/** Whether tool search is on for a request, and why. */
 export type Decision = {
+  /** True when tools are deferred. */
   readonly open: boolean
   readonly reason: Reason
   readonly mode: ToolSearchMode
+  /** How loaded tools reach the model when tool search is on; undefined for an unknown back-end. */
   readonly wire: WireName | undefined
+  /** How many tools could be deferred. */
   readonly deferrable: number
+  /** What the threshold of `auto` was compared with. */
   readonly measure?: Measure
   /** Why a check could not be made. */
   readonly error?: string

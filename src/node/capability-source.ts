@@ -4,10 +4,12 @@ import type { Shelf } from '../core/index.ts'
 
 const MOST_BYTES = 1_000_000
 
+/** Loads a capability table from a JSON file, for `keepFresh` and `shelf.refreshCapabilities`. */
 export function capabilitiesFromFile(path: string): () => Promise<unknown> {
   return async () => JSON.parse(await readFile(path, 'utf8'))
 }
 
+/** Loads a capability table as JSON from a URL, within 10 seconds and 1 MB. */
 export function capabilitiesFromUrl(url: string, fetchUrl: typeof fetch = fetch): () => Promise<unknown> {
   return async () => {
     const response = await fetchUrl(url, { signal: AbortSignal.timeout(10_000) })
@@ -18,7 +20,13 @@ export function capabilitiesFromUrl(url: string, fetchUrl: typeof fetch = fetch)
   }
 }
 
-/** Refreshes the table now and every `every` milliseconds until stopped; a failed refresh keeps the last good table. */
+/**
+ * Reloads the capability table of a shelf now and every `every` milliseconds until stopped; keeps the last good table if
+ * that fails.
+ *
+ * @example
+ * const { stop } = keepFresh(shelf, capabilitiesFromFile('capabilities.json'), 60_000)
+ */
 export function keepFresh(shelf: Shelf, load: () => Promise<unknown>, every: number): { stop: () => void } {
   const timer = setInterval(() => void shelf.refreshCapabilities(load), every)
   timer.unref()

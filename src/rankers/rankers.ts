@@ -32,7 +32,7 @@ const model: Rank = (tools, query, limit) => {
   return engines.model(tools, query, limit)
 }
 
-/** All rankers but `classic`, whose scores are specified (S6), rank deprecated tools behind their successors. */
+/** The rankers by name. All but `classic`, whose points are specified (S6), rank deprecated tools behind others. */
 export const rankers = {
   model: behindSuccessors(model),
   hybrid: behindSuccessors(hybrid),
@@ -42,9 +42,10 @@ export const rankers = {
   regex: behindSuccessors(regex),
 } as const satisfies Record<string, Rank>
 
+/** The name of a ranker, as the option `rank` takes it. */
 export type RankerName = keyof typeof rankers
 
-/** Resolves when the encoder has embedded these tools; false if it is not installed or failed. */
+/** Waits until the encoder of the ranker `model` has read these tools; false when it is not installed or failed. */
 export function warmUp(tools: readonly Tool[]): Promise<boolean> {
   const { tools: entries } = buildPool(tools, { descriptionLimit: 1, reserved: [], warn: () => {} })
   return warmUpEntries(entries)

@@ -8,7 +8,10 @@ import type { Validate } from '../core/index.ts'
 import { type CompiledPattern, compilePattern, isPlainPattern } from './pattern.ts'
 import { explain, pointerNames } from './problems.ts'
 
-/** Returns no problems if the schema is invalid or too expensive; the server then decides. */
+/**
+ * Lists what is wrong with an input by its JSON schema. Reports nothing for a schema that is broken or too large: the
+ * server then decides.
+ */
 export const validateInput: Validate = (schema, input) => {
   if (schema === false) return [{ path: '', message: 'no input is allowed' }]
   if (!isFields(schema)) return []

@@ -17,7 +17,7 @@ const MOST_UNKNOWN = 10
 /** Servers that an answer names for one reason. */
 const MAX_SERVERS_NAMED = 20
 
-/** A search call → its tool_result; any other call → undefined. */
+/** The function form of `shelf.answer`: a search gets its tool_result, any other call undefined. */
 export async function answer(
   live: LiveHost,
   conversation: Conversation,
@@ -37,6 +37,7 @@ export async function answer(
   return wire.answer(call.id, tools, remark ? searchNote(remark) : undefined)
 }
 
+/** What a search found. */
 export type SearchOutcome = {
   /** Those that are loaded: their definitions fit into `answerTokens`. */
   readonly tools: readonly PoolTool[]
@@ -54,8 +55,10 @@ export type SearchOutcome = {
   readonly isRefused: boolean
 }
 
+/** A server whose tools were not searched, and why: its state. */
 export type UnsearchedServer = Server & { readonly name: string }
 
+/** What the model knows from earlier searches. */
 export type SearchOptions = {
   /** The model knows already why this server cannot be searched: in an answer with tools its name will do. */
   readonly isTold?: (server: UnsearchedServer) => boolean
@@ -63,7 +66,7 @@ export type SearchOptions = {
   readonly missed?: readonly string[]
 }
 
-/** The input of a search call → what it finds. Loads nothing. */
+/** The function form of `shelf.search`: what a search call with this input finds. Loads nothing. */
 export async function search(
   live: LiveHost,
   input: unknown,

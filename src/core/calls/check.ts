@@ -11,10 +11,12 @@ import type { Pool, PoolTool, Problem, Servers, Shelving, ToolResult, ToolUse } 
 import type { Wire } from '../wire/index.ts'
 import { searchWire } from './answer.ts'
 
-/** The call as the host runs it: the bridge's wrapper taken off, and the way back to the server's own name. */
+/** A call as the host runs it: without the bridge's wrapper, and with the tool's own name at its server. */
 export type ResolvedCall = {
+  /** The name on the shelf, such as `mcp__github__create_issue`. */
   readonly name: string
   readonly input: unknown
+  /** The tool's MCP server; undefined for a tool of the host. */
   readonly server: string | undefined
   /** The tool's own name at its server. */
   readonly original: string
@@ -29,7 +31,7 @@ export function resolveCall(call: ToolUse, pool: Pool, settings: Settings): Reso
   return { name, input, server: entry?.server, original: entry?.original ?? name }
 }
 
-/** A call that cannot be run → a tool_result that tells the model what to do; otherwise undefined. */
+/** The function form of `shelf.check`: explains a call that cannot be run; undefined for a valid one. */
 export function check(
   host: Host,
   conversation: Conversation,

@@ -1,8 +1,10 @@
 // The whole extension point of search: a ranker is one function.
 import type { PoolTool } from '../types.ts'
 
+/** A tool that matches a query; the higher the score, the better. */
 export type Hit = { readonly tool: PoolTool; readonly score: number }
 
+/** What a ranker returns. */
 export type Ranking = {
   /** Best first, at most as many as asked for. */
   readonly hits: readonly Hit[]
@@ -12,5 +14,14 @@ export type Ranking = {
   readonly unread?: number
 }
 
-/** Ranks tools for the words of a query. The same tools and query give the same ranking; ties keep the tools' order. */
+/**
+ * A ranker: orders tools by how well they fit a query. The same tools and query must give the same ranking; ties keep the
+ * tools' order.
+ *
+ * @example
+ * const byName: Rank = (tools, query, limit) => {
+ *   const hits = tools.filter(({ name }) => name.includes(query)).map((tool) => ({ tool, score: 1 }))
+ *   return { hits: hits.slice(0, limit), matched: hits.length }
+ * }
+ */
 export type Rank = (tools: readonly PoolTool[], query: string, limit: number) => Ranking | Promise<Ranking>

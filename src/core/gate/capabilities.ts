@@ -5,9 +5,11 @@ import { quote } from '../../lib/index.ts'
 import { ShelfError } from '../errors.ts'
 import { type WireName, wireNames } from '../types.ts'
 
+/** What the capability table says of models whose id matches. */
 export type ModelRow = {
   /** A regular expression on the model's id, without case; of several rows that match, the first to say a thing decides it. */
   readonly match: string
+  /** In tokens. */
   readonly contextWindow?: number
   /** Replayed thinking is valid only while nothing already sent changes (N5). */
   readonly boundThinking?: boolean
@@ -17,21 +19,27 @@ export type ModelRow = {
   readonly wire?: WireName
 }
 
+/** What the capability table says of a back-end. */
 export type ProviderRow = {
+  /** The name that the option `provider` takes. */
   readonly provider: string
   /** The maker's own API: an unknown base URL in front of it is taken for a proxy (G1). */
   readonly firstParty?: boolean
+  /** Host names of the maker's own API. */
   readonly hosts?: readonly string[]
   /** `defer_loading` and `tool_reference` work here. */
   readonly references: boolean
+  /** How tools are loaded here, unless the model's row or the option `wire` says otherwise. */
   readonly wire: WireName
   /** Beta headers for references; none where they are generally available. */
   readonly betas?: readonly string[]
+  /** The provider's own search tools. */
   readonly hosted?: readonly ('bm25' | 'regex')[]
   /** Beta headers for `tool_addition`, by reference and by value. */
   readonly additions?: { readonly byReference?: string; readonly byValue?: string }
 }
 
+/** The capability table: what models and back-ends can do. */
 export type Capabilities = {
   readonly models: readonly ModelRow[]
   readonly providers: readonly ProviderRow[]
@@ -41,6 +49,7 @@ export type Capabilities = {
 
 /** What holds for one model on one back-end. */
 export type Capability = {
+  /** The back-end's row; undefined where it is unknown. */
   readonly provider: ProviderRow | undefined
   readonly modelTakesReferences: boolean
   readonly wire: WireName | undefined
@@ -56,6 +65,7 @@ const ADDITIONS = {
   byValue: 'inline-tools-2026-09-15',
 }
 
+/** The capability table that comes with the package. */
 export const capabilities: Capabilities = {
   models: [
     { match: '(fable|mythos)-5[-.][12]', boundThinking: true, forcedToolChoice: false },
@@ -113,6 +123,7 @@ export function searchBetas(table: Capabilities): Set<string> {
   return new Set([...rows, ...OLD_BETAS, ...Object.values(ADDITIONS)])
 }
 
+/** Looks up what holds for a model on a back-end. */
 export function capabilityOf(model: string, provider: string, table: Capabilities): Capability {
   const id = model.slice(0, 200)
   const rows = table.models.filter(({ match }) => matches(match, id))

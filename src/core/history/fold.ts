@@ -8,7 +8,7 @@ import { followReply, followResult, noOpenCalls, type OpenCalls } from './pairs.
 /** How a name came into the history. A removed tool is `mentioned`: its blocks still stand there. */
 export type Means = 'reference' | 'addition' | 'value' | 'text' | 'mentioned'
 
-/** What the messages so far tell. */
+/** What a history says: which tools are loaded and announced. */
 export type Facts = {
   /** Names in the order of loading. Grows, except by an explicit removal. */
   readonly loaded: Set<string>
@@ -33,6 +33,7 @@ export type Facts = {
   replies: number
 }
 
+/** Reads a whole history: which tools are loaded and announced. `searchName` is the name of the search tool. */
 export function foldHistory(messages: readonly Message[], searchName: string): Facts {
   const facts = noFacts()
   for (const message of messages) visit(facts, message, searchName)

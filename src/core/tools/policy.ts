@@ -49,9 +49,10 @@ export function oddMark(tool: Tool): string | undefined {
   )
 }
 
+/** Names of built-in tools that are always loaded, and of those that may be deferred; `*` stands for anything. */
 export type PolicyTable = { readonly always: readonly string[]; readonly defer: readonly string[] }
 
-/** A table for a coding host like the one in the documents (D9); `*` stands for anything. */
+/** The policy for the built-in tools of a coding agent (D9). */
 export const codingHost: PolicyTable = {
   always: ['Bash', 'Read', 'Edit', 'Write', 'Glob', 'Grep', 'Agent', 'ToolSearch', 'Skill'],
   defer: [
@@ -70,7 +71,12 @@ export const codingHost: PolicyTable = {
   ],
 }
 
-/** Marks built-ins by a table. What a tool says of itself stays. */
+/**
+ * Marks built-in tools as always loaded or deferrable by a table. Marks that a tool already has stay.
+ *
+ * @example
+ * const shelf = createShelf({ tools: markByTable(tools, codingHost) })
+ */
 export function markByTable<Given extends Tool>(tools: readonly Given[], table: PolicyTable): Given[] {
   return tools.map((tool) => {
     if (tool.server !== undefined || tool.alwaysLoad !== undefined || tool.shouldDefer !== undefined)
