@@ -154,8 +154,8 @@ export function faultOf(error: unknown, address = ''): Fault {
   const code = typeof status === 'number' ? status : undefined
   const kind = kindOf(code, text)
   const isPassing = code === undefined ? !isOurs(error, text) : PASSING.has(code)
-  const told = cut(text, LONGEST)
-  const reason = code === undefined ? told : `${told} (status ${code})`
+  const shortened = cut(text, LONGEST)
+  const reason = code === undefined ? shortened : `${shortened} (status ${code})`
   return {
     kind,
     reason,

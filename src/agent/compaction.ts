@@ -58,14 +58,14 @@ async function summaryOf(
   const room = Math.floor(Math.max(0, contextWindow - maxTokens) * FEWEST_CHARACTERS_PER_TOKEN)
   for (let most = Math.max(FEWEST_CHARACTERS, room); ; most = Math.floor(most / 2)) {
     const heading = 'A conversation between a user and you:'
-    const told = [
+    const prompt = [
       // A cut may split a surrogate pair, and the API refuses half of one.
       { role: 'user', content: `${heading}\n\n${cut(conversation, most)}`.toWellFormed() },
       { role: 'assistant', content: 'I have read it.' },
       { role: 'user', content: INSTRUCTION },
     ]
     try {
-      const request = { model, max_tokens: maxTokens, messages: told }
+      const request = { model, max_tokens: maxTokens, messages: prompt }
       return await textFrom(await client.messages.create(request as never, { signal }))
     } catch (error) {
       if (faultOf(error).kind !== 'too-long' || most <= FEWEST_CHARACTERS) throw error

@@ -1,4 +1,4 @@
-// One tool → its terms, each with a strength: BM25F's weighted, length-normalised and saturated count over the fields.
+// Computes a tool's terms with their strength: BM25F's weighted, length-normalised and saturated count over the fields.
 import type { PoolTool } from '../core/index.ts'
 import { searchFields } from './fields.ts'
 import type { LexicalSettings } from './settings.ts'

@@ -1,5 +1,5 @@
-// Tools → documents: which terms, how strongly, in compact arrays, one document after the other. A document depends on
-// its tool alone, so an update copies the documents of the tools that stayed.
+// Builds documents from tools: terms with their strengths, in compact arrays. A document depends only on its tool, so an
+// update copies the documents of unchanged tools.
 import type { PoolTool } from '../core/index.ts'
 import { type Analyser, analyse } from './analyse.ts'
 

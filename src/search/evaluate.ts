@@ -1,4 +1,4 @@
-// How good a ranker is: queries with known answers → recall, nDCG, MRR, in all and by kind. Pure and deterministic.
+// Evaluates a ranker on queries with known answers: recall, nDCG and MRR, overall and by kind. Pure and deterministic.
 //
 // Gains are 0 or 1. A query with n golds can be answered by n tools: golds and, in place of golds that were not found,
 // acceptable ones. So going down the list, every gold or acceptable tool counts until n of them have counted.
@@ -41,7 +41,7 @@ export type Evaluation = Quality & {
 export const METRICS: readonly Metric[] = ['r1', 'r3', 'r5', 'r10', 'ndcg10', 'mrr10', 'all5']
 
 export type EvaluateOptions = {
-  /** Told after each query. */
+  /** Called after each query. */
   readonly progress?: (done: number, all: number) => void
 }
 

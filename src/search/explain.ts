@@ -1,4 +1,4 @@
-// Why a tool was found: each word of the query, how it was met, in which fields, and how much it gave.
+// Explains why a tool was found: how each query word matched, in which fields, and how much it contributed.
 import type { PoolTool } from '../core/index.ts'
 import { fieldGain } from './analyse.ts'
 import { FIELDS, type Field, searchFields } from './fields.ts'

@@ -1,4 +1,4 @@
-// What search reads of a tool, field by field.
+// Extracts the searchable texts of a tool, field by field.
 import type { PoolTool } from '../core/index.ts'
 
 export const FIELDS = [

@@ -2,7 +2,7 @@
 // queries, checked by leaving whole sets out, and written here by hand so that anyone can read it.
 import type { LexicalHit } from './lexical.ts'
 
-/** What is known of one candidate beside the query. */
+/** The scores of one candidate. */
 export type Evidence = {
   readonly words: Pick<LexicalHit, 'score' | 'nameCoverage' | 'serverCoverage' | 'queryCoverage'>
   /** The cosine of the static table; 0 where it knows no word of the tool. */
@@ -11,7 +11,7 @@ export type Evidence = {
   readonly model: number
 }
 
-/** What is known of all candidates of a query. */
+/** The best scores among all candidates of a query, for normalising. */
 export type Scale = {
   /** The lexical score for having every word of the query at full strength. */
   readonly perfect: number

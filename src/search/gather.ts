@@ -1,5 +1,5 @@
-// The first stage: which documents can be among the best. Term by term over the postings, rarest first; as soon as the
-// rest of the query cannot lift a new document into the best, only those already found are followed up.
+// The first stage: finds candidate documents. Scans the postings term by term, rarest first; once the remaining terms
+// cannot lift a new document into the top results, it updates only documents already found.
 import { STRENGTH_STEPS } from './analyse.ts'
 import type { Group, QueryPlan } from './plan.ts'
 import type { Postings } from './postings.ts'

@@ -1,4 +1,4 @@
-// The default ranker: candidates by words and by meaning, one score for both (fusion.ts).
+// The default ranker: gathers candidates by words and by meaning, and scores them together (fusion.ts).
 import type { Hit, Rank, Ranking } from '../core/calls/index.ts'
 import type { PoolTool } from '../core/index.ts'
 import { ownName } from './fields.ts'

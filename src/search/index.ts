@@ -1,4 +1,4 @@
-// The public surface of search, name by name.
+// Exports of search for other folders.
 export { behindSuccessors } from './deprecated.ts'
 export {
   catalogueEntries,

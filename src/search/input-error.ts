@@ -1,4 +1,4 @@
-// What a hosted search tool refuses, as an error of its own.
+// The error for search inputs that a hosted search tool refuses.
 
 /** A search input that a hosted tool refuses. A shelf falls back to its classic ranker, a gateway says so (wire 20). */
 export class SearchInputError extends Error {

@@ -1,5 +1,5 @@
-// The lexical index: fielded BM25F over the words of tools, with bonuses for names. Immutable: an update makes a new
-// index that copies what stayed, so a search never sees half of a change.
+// The lexical index: BM25F over the words of tools, with bonuses for names. Immutable: an update creates a new index that
+// copies unchanged documents, so a search never sees a partial change.
 import type { PoolTool } from '../core/index.ts'
 import { createAnalyser } from './analyse.ts'
 import { addTool, copyDocuments, createDraft, type Documents, finish } from './documents.ts'

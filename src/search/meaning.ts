@@ -1,4 +1,4 @@
-// Meaning of a text as a direction: the normalised sum of one row per word piece. Pure; the table comes in as bytes.
+// Embeds a text as the normalised sum of one vector per word piece. Pure; the table is passed in as bytes.
 import { createPieceTable, type PieceTable, visitPieces } from './wordpiece.ts'
 
 export interface Meaning {

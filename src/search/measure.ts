@@ -1,4 +1,4 @@
-// The second stage: everything the ranker knows about one document and one query, read from the document itself.
+// The second stage: computes the exact features of a candidate document for a query.
 import { IN_NAME, IN_SERVER, STRENGTH_STEPS } from './analyse.ts'
 import type { Documents } from './documents.ts'
 import type { QueryPlan } from './plan.ts'

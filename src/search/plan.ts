@@ -1,4 +1,4 @@
-// A query → a plan: for each word the terms that answer it, with what each would give.
+// Plans a query: for each word, the index terms that match it and how much each contributes.
 import { STRENGTH_STEPS } from './analyse.ts'
 import { countOf, type Postings } from './postings.ts'
 import type { QueryWord } from './query-words.ts'

@@ -1,4 +1,4 @@
-// The inverted side: for each term the documents that have it, in order. Made from the documents in two linear passes.
+// The inverted index: for each term, the documents that contain it, in order. Built in two linear passes.
 import type { Documents } from './documents.ts'
 
 export type Postings = {

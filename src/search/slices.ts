@@ -1,4 +1,4 @@
-// Long work in slices: pure code says where it may be interrupted, and whoever runs it decides what happens there.
+// Splits long work into slices: pure code yields where it may be interrupted, and the caller decides how to pause.
 import type { PoolTool } from '../core/index.ts'
 
 /** Work that may be interrupted wherever it yields. */

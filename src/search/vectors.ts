@@ -1,4 +1,4 @@
-// A tool's meaning: the directions of its fields, added up by weight. Made once per tool.
+// Embeds tools: a tool's vector is the weighted sum of its fields' vectors, computed once per tool.
 
 import type { PoolTool } from '../core/index.ts'
 import { splitName } from '../lib/index.ts'

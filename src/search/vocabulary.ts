@@ -1,4 +1,4 @@
-// Words → numbers. Shared by an index and everything updated from it; it only grows.
+// Maps words to term numbers. Shared by an index and all indexes updated from it; it only grows.
 import { STOP_WORDS } from './filler.ts'
 import { stem } from './stem.ts'
 

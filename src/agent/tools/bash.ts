@@ -34,7 +34,9 @@ export function bashTool(directory: string, environment: NodeJS.ProcessEnv): Age
     },
     async run({ command, timeout = SECONDS }, { signal }) {
       signal.throwIfAborted()
-      return told(await runCommand(String(command), Number(timeout), { directory, environment, signal }))
+      return formatOutcome(
+        await runCommand(String(command), Number(timeout), { directory, environment, signal }),
+      )
     },
   }
 }
@@ -129,7 +131,7 @@ function kill({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-function told({ output, ending, isGood }: Outcome): Content {
+function formatOutcome({ output, ending, isGood }: Outcome): Content {
   const text = [output.trimEnd(), ending].filter((part) => part !== '').join('\n') || '(No output.)'
   return { content: [{ type: 'text', text }], isError: !isGood }
 }

@@ -30,9 +30,9 @@ export function fetchTool(get: typeof fetch): AgentTool {
       additionalProperties: false,
     },
     async run({ url, offset = 0 }, { signal }) {
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(MILLISECONDS)])
+      const deadline = AbortSignal.any([signal, AbortSignal.timeout(MILLISECONDS)])
       const address = addressOf(String(url))
-      const page = await pageAt(address, get, patience).catch((error: unknown) => {
+      const page = await pageAt(address, get, deadline).catch((error: unknown) => {
         throw signal.aborted ? error : new Error(unreachable(String(url), error))
       })
       return typeof page === 'string' ? page : contentOf(page, Number(offset))
