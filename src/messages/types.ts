@@ -15,12 +15,25 @@ export type MessagesRequest = {
   readonly [field: string]: unknown
 }
 
-/** Headers and abort signal of a request to an upstream. */
+/** The APIs that the gateway speaks, to clients and to upstreams. */
+export type ApiName = 'messages' | 'chat' | 'responses'
+
+/** What a client said in its own API beyond the Messages shape; for upstreams that speak the same API. */
+export type ClientTerms = {
+  readonly api: ApiName
+  /** Top-level fields such as `seed`, which replace the converted ones. */
+  readonly settings: Fields
+  /** Tool definitions by their name inside the gateway: freeform tools, hosted tools and the like. */
+  readonly tools: ReadonlyMap<string, Fields>
+}
+
+/** Headers, abort signal and terms of a request to an upstream. */
 export type UpstreamCall = {
   /** The client's headers that concern the upstream; names in lower case. */
   readonly headers: Headers
   /** Aborts when the client disconnects or the gateway closes. */
   readonly signal: AbortSignal
+  readonly terms?: ClientTerms | undefined
 }
 
 export type Headers = { readonly [name: string]: string }
