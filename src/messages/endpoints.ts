@@ -56,6 +56,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     const { incoming, path } = context
     if (!context.address) throw refuseRequest(400, 'invalid_request_error', 'this is no address')
     const client = path === '/health' || path === '/api/hello' ? undefined : guard(incoming)
+    if (incoming.headers.upgrade !== undefined) refuseUpgrade(context)
     const endpoint = endpoints[`${incoming.method} ${path}`]
     if (endpoint) return endpoint(context, client ?? NOBODY)
     const id = /^\/v1\/models\/([^/]+)$/.exec(path)?.[1]
@@ -315,6 +316,12 @@ async function* watched(
 
 function callFor({ gone }: RequestContext, { headers }: AuthenticatedClient): UpstreamCall {
   return { headers, signal: gone }
+}
+
+/** Clients that prefer WebSockets fall back to HTTP on this status. */
+function refuseUpgrade({ path }: RequestContext): never {
+  const message = `WebSockets are not supported at ${path}; send the request with POST, and stream: true for events`
+  throw refuseRequest(426, 'invalid_request_error', message)
 }
 
 /** The API's own limit. */

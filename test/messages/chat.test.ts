@@ -28,7 +28,7 @@ describe('the upstream', () => {
     expect(createChatUpstream({ url, wire: 'bridge' }).wireFor('m').wire).toBe('bridge')
     expect(() => createChatUpstream({ url, wire: 'native' })).toThrow(/append or bridge/)
     expect(upstream.name).not.toContain('secret')
-    expect(upstream.origin).toBeUndefined()
+    expect(upstream.api).toBe('chat')
   })
 
   it('counts no tokens', async () => {
