@@ -1,6 +1,6 @@
 // The ranker of the documents: how names split, what each match is worth, and that the work is done once.
 import { describe, expect, it } from 'vitest'
-import { buildPool } from '../src/core/tools/pool.ts'
+import { buildPool } from '../src/core/tools/index.ts'
 import { classic, type Ranking, type Tool } from '../src/index.ts'
 import { splitName } from '../src/lib/index.ts'
 import { ask } from './support/ask.ts'

@@ -1,7 +1,7 @@
 // H3. Names of MCP tools, and the way back from them.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { buildPool } from '../src/core/tools/pool.ts'
+import { buildPool } from '../src/core/tools/index.ts'
 import { mcpName, type Shelf, type Tool } from '../src/index.ts'
 import { builtIn, exampleTools, mcp, quietShelf, Talk } from './support/talk.ts'
 

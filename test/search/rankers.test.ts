@@ -2,8 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { classic, createShelf, type PoolTool, type Rank } from '../../src/index.ts'
 import { regex } from '../../src/rankers/regex.ts'
-import { SearchInputError } from '../../src/search/input-error.ts'
-import { bm25, lexical } from '../../src/search/rankers.ts'
+import { bm25, lexical, SearchInputError } from '../../src/search/index.ts'
 import { office, toolsOf } from './tools.ts'
 
 const fields: [string, PoolTool[]][] = [
