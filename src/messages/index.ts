@@ -9,6 +9,7 @@ export {
 export type { ClientKey } from './guard.ts'
 export { createMetrics, type Metrics } from './metrics.ts'
 export { type GatewayMode, readSetting, type Setting } from './plan.ts'
+export type { Wait } from './sampling.ts'
 export { type RequestRecord, type RunningServer, type ServeOptions, serve } from './server.ts'
 export type {
   Headers,

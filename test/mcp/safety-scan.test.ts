@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ListedTool } from '../../src/mcp/index.ts'
 import type { SuspicionKind } from '../../src/scan/index.ts'
-import { scan, scanText } from '../../src/scan/index.ts'
-import { scanServer } from '../../src/scan/scan.ts'
+import { scan, scanServer, scanText } from '../../src/scan/index.ts'
 
 const warnings = (tool: ListedTool) => scan(tool).filter(({ level }) => level === 'warn')
 const kindsOf = (tool: ListedTool) => new Set(warnings(tool).map(({ kind }) => kind))

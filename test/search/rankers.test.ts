@@ -1,9 +1,11 @@
 // The rankers with the semantics of the hosted search tools.
 import { describe, expect, test } from 'vitest'
 import { classic, createShelf, type PoolTool, type Rank } from '../../src/index.ts'
-import { regex } from '../../src/rankers/regex.ts'
+import { rankers } from '../../src/rankers/index.ts'
 import { bm25, lexical, SearchInputError } from '../../src/search/index.ts'
 import { office, toolsOf } from './tools.ts'
+
+const { regex } = rankers
 
 const fields: [string, PoolTool[]][] = [
   ['name', toolsOf({ name: 'other' }, { name: 'zebra' })],

@@ -2,10 +2,14 @@
 
 import { createCollector, eventsOf } from '../../../src/core/index.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../../src/lib/index.ts'
-import type { HttpAnswer, MessagesRequest, Upstream, UpstreamWire } from '../../../src/messages/index.ts'
+import type {
+  HttpAnswer,
+  MessagesRequest,
+  Upstream,
+  UpstreamWire,
+  Wait,
+} from '../../../src/messages/index.ts'
 import { createMessagesGateway, readSetting } from '../../../src/messages/index.ts'
-import { AUTO } from '../../../src/messages/plan.ts'
-import type { Wait } from '../../../src/messages/sampling.ts'
 import { rankers } from '../../../src/rankers/index.ts'
 import { refusal } from '../../oracle/requests.ts'
 
@@ -56,7 +60,7 @@ export async function replyOf(
   const { lexical: own, bm25, regex } = rankers
   const options = { upstream, rankers: { own, bm25, regex }, ...(wait ? { wait } : {}) }
   const call = { headers: {}, signal: new AbortController().signal }
-  const setting = readSetting(mode) ?? AUTO
+  const setting = readSetting(mode)!
   const { sampled } = await createMessagesGateway(options).reply(request as MessagesRequest, {
     setting,
     call,
