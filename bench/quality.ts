@@ -1,7 +1,8 @@
 // `npm run bench quality <folder>`: how well rankers find the right tools, ours and other libraries', in the same run.
 // The folder holds sets (tools.jsonl, queries.jsonl); each is also measured with its queries cut to a few words.
 // Of large sets only every n-th query is taken, because some peers need minutes; `--all` takes them all.
-import { classic, rankers as named, type Rank } from '../src/index.ts'
+import { classicRank } from '../src/entries/core.ts'
+import { rankers as named, type Rank } from '../src/index.ts'
 import { warmUpEntries } from '../src/rankers/index.ts'
 import {
   bm25,
@@ -35,7 +36,7 @@ const rankers: Readonly<Record<string, Rank>> = {
   lexical,
   'BM25F baseline': baseline,
   bm25: (tools, query, limit) => bm25(tools, query.slice(0, 500), limit),
-  classic,
+  classic: classicRank,
   ...peers,
 }
 

@@ -1,6 +1,6 @@
 // All rankers by name (S7). The first search loads the table of word vectors and starts the encoder's worker.
 import { readFileSync } from 'node:fs'
-import { classic, type PoolTool, type Rank, type Tool } from '../core/index.ts'
+import { classicRank, type PoolTool, type Rank, type Tool } from '../core/index.ts'
 import { buildPool } from '../core/tools/index.ts'
 import { createEmbedder } from '../embed/index.ts'
 import { startTimer } from '../node/index.ts'
@@ -37,7 +37,7 @@ export const rankers = {
   model: behindSuccessors(model),
   hybrid: behindSuccessors(hybrid),
   lexical: behindSuccessors(lexical),
-  classic,
+  classic: classicRank,
   bm25: behindSuccessors(bm25),
   regex: behindSuccessors(regex),
 } as const satisfies Record<string, Rank>
@@ -46,7 +46,7 @@ export const rankers = {
 export type RankerName = keyof typeof rankers
 
 /** Waits until the encoder of the ranker `model` has read these tools; false when it is not installed or failed. */
-export function warmUp(tools: readonly Tool[]): Promise<boolean> {
+export function warmUpSearch(tools: readonly Tool[]): Promise<boolean> {
   const { tools: entries } = buildPool(tools, { descriptionLimit: 1, reserved: [], warn: () => {} })
   return warmUpEntries(entries)
 }

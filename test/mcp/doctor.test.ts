@@ -9,7 +9,7 @@ import {
   type ReportOptions,
   terminalView,
 } from '../../src/doctor/index.ts'
-import { estimateTokens } from '../../src/index.ts'
+import { estimateTokens } from '../../src/entries/core.ts'
 import { callTool, searchTool } from '../../src/mcp/greeting/index.ts'
 import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/index.ts'
 

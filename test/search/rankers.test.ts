@@ -1,6 +1,7 @@
 // The rankers with the semantics of the hosted search tools.
 import { describe, expect, test } from 'vitest'
-import { classic, createShelf, type PoolTool, type Rank } from '../../src/index.ts'
+import { classicRank } from '../../src/entries/core.ts'
+import { createShelf, type PoolTool, type Rank } from '../../src/index.ts'
 import { rankers } from '../../src/rankers/index.ts'
 import { bm25, lexical, SearchInputError } from '../../src/search/index.ts'
 import { office, toolsOf } from './tools.ts'
@@ -115,7 +116,7 @@ describe('regex', () => {
 })
 
 describe.each<[string, Rank]>([
-  ['classic', classic],
+  ['classic', classicRank],
   ['lexical', lexical],
   ['bm25', bm25],
   ['regex', regex],

@@ -1,7 +1,7 @@
 // An upstream for the Messages API: Anthropic's own or a compatible server.
 
 import { isKnownHost, searchBetas } from '../../core/gate/index.ts'
-import { capabilities, capabilityOf, eventsOf } from '../../core/index.ts'
+import { capabilityOf, defaultCapabilities, eventsOf } from '../../core/index.ts'
 import { fieldsOf, isFields, parseBetas } from '../../lib/index.ts'
 import { exactJson, jsonBytes, parseExact } from '../json/index.ts'
 import type {
@@ -97,7 +97,7 @@ function withoutVersion(url: URL): URL {
 }
 
 function wireOf(model: string, url: URL): { wire: UpstreamWire; why: string } {
-  const capability = capabilityOf(model, 'anthropic', capabilities)
+  const capability = capabilityOf(model, 'anthropic', defaultCapabilities)
   if (!isKnownHost(url.href, capability.provider))
     return {
       // If thinking is bound to its prefix, a tool appended to the list would invalidate it.
@@ -119,7 +119,7 @@ function withKey(headers: Headers, key: string, url: URL): Headers {
 export function withoutSearchBetas(headers: Headers): Headers {
   const { 'anthropic-beta': given, ...rest } = headers
   if (given === undefined) return headers
-  const removed = new Set([...searchBetas(capabilities), DIRECTIVES])
+  const removed = new Set([...searchBetas(defaultCapabilities), DIRECTIVES])
   const kept = parseBetas(given).filter((beta) => !removed.has(beta))
   return kept.length > 0 ? { ...rest, 'anthropic-beta': kept.join(',') } : rest
 }
