@@ -32,7 +32,12 @@ const model: Rank = (tools, query, limit) => {
   return engines.model(tools, query, limit)
 }
 
-/** The rankers by name. All but `classic`, whose points are specified (S6), rank deprecated tools behind others. */
+/**
+ * The rankers by name. All but `classic`, whose points are specified (S6), rank deprecated tools behind others.
+ *
+ * @example
+ * const shelf = createShelf({ tools, rank: (tools, query, limit) => rankers.hybrid(tools, translated(query), limit) })
+ */
 export const rankers = {
   model: behindSuccessors(model),
   hybrid: behindSuccessors(hybrid),
@@ -45,7 +50,12 @@ export const rankers = {
 /** The name of a ranker, as the option `rank` takes it. */
 export type RankerName = keyof typeof rankers
 
-/** Waits until the encoder of the ranker `model` has read these tools; false when it is not installed or failed. */
+/**
+ * Waits until the encoder of the ranker `model` has read these tools; resolves to false if it is not installed or failed.
+ *
+ * @example
+ * if (!(await warmUpSearch(tools))) console.warn('searches rank without the sentence encoder')
+ */
 export function warmUpSearch(tools: readonly Tool[]): Promise<boolean> {
   const { tools: entries } = buildPool(tools, { descriptionLimit: 1, reserved: [], warn: () => {} })
   return warmUpEntries(entries)

@@ -25,6 +25,7 @@ import { createSubscriptions } from './subscriptions.ts'
 import { keepInformed, type LogEvent, tellChanges } from './updates.ts'
 import { createUrlElicitations } from './url-elicitations.ts'
 
+/** Options of `createMcpGateway`. */
 export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
   /** Made with `shelfOptions`. */
   readonly shelf: Shelf
@@ -39,6 +40,7 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly notify?: (message: string) => void
 }
 
+/** An MCP server that stands for many, for any number of clients. */
 export type McpGateway = {
   readonly host: McpHost
   /**
@@ -64,6 +66,14 @@ export type ClientKind = {
   readonly origin?: string
 }
 
+/**
+ * Creates an MCP gateway: clients see ToolSearch and the tools that it loads, in place of all tools of all servers.
+ *
+ * @example
+ * const shelf = createShelf(shelfOptions)
+ * const gateway = createMcpGateway({ shelf, makeHost: (asker) => createMcpHost({ shelf, servers, asker }) })
+ * await runOnStdio(gateway)
+ */
 export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const { shelf, ready, mode: forced = 'auto' } = options
   const connected = new Set<Server>()

@@ -9,6 +9,7 @@ import { createBodies } from './http-body.ts'
 import { createGuard, refusal } from './http-guard.ts'
 import { createSessions, type Session } from './http-sessions.ts'
 
+/** Options of `runOnHttp`. */
 export type HttpOptions = {
   readonly port: number
   /** Loopback by default; any other host needs a key. */
@@ -27,6 +28,7 @@ export type HttpOptions = {
   readonly notify?: (message: string) => void
 }
 
+/** A gateway that listens for HTTP clients. */
 export type HttpGateway = { readonly url: string; close(): Promise<void> }
 
 const PATH = '/mcp'
@@ -39,6 +41,12 @@ const MAX_LARGE_BODIES = 4
 /** A session needs a stream, and a connection for each running call. */
 const CONNECTIONS_PER_SESSION = 4
 
+/**
+ * Serves a gateway over streamable HTTP, at `/mcp`. Beyond loopback it needs a key.
+ *
+ * @example
+ * const { url, close } = await runOnHttp(gateway, { port: 8080 })
+ */
 export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idle = 600_000, mostSessions = 1000 } = options
   if (!LOOPBACK.has(address) && !key)

@@ -29,6 +29,7 @@ import { describeMember, heldBack, isPinned, type Member, newMember, pinnedFirst
 import { createPublisher } from './publisher.ts'
 import { defaultTimes, type Times } from './times.ts'
 
+/** Options of `createMcpHost`. */
 export type McpHostOptions = {
   /** Receives the servers' tools and states. */
   readonly shelf: Shelf
@@ -66,6 +67,15 @@ const CORE_STATE: { readonly [state in ServerState]: Server['state'] } = {
   disabled: 'disabled',
 }
 
+/**
+ * Creates a host: connects to MCP servers in the background and keeps their tools on a shelf.
+ *
+ * @example
+ * const { servers } = await readConfig(['.mcp.json'])
+ * const host = createMcpHost({ shelf, servers })
+ * host.start()
+ * await host.settled({ timeout: 5000 })
+ */
 export function createMcpHost(options: McpHostOptions): McpHost {
   if (!Array.isArray(options.servers) || options.servers.some((server) => !server?.transport?.kind))
     throw new TypeError('createMcpHost takes the `servers` that readConfig() returns')

@@ -18,6 +18,7 @@ import { brokenOff, fetchWhole, open, readWhole, relayed, UpstreamError } from '
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { createEventReader } from './sse.ts'
 
+/** Options of `createMessagesUpstream`. */
 export type MessagesOptions = {
   /** The URL in front of `/v1/messages`. */
   readonly url: URL
@@ -31,6 +32,12 @@ export type MessagesOptions = {
 
 export const ANTHROPIC = new URL('https://api.anthropic.com')
 
+/**
+ * Creates an upstream that speaks the Messages API: Anthropic's, or a compatible one.
+ *
+ * @example
+ * const upstream = createMessagesUpstream({ url: new URL('https://api.anthropic.com') })
+ */
 export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: MessagesOptions): Upstream {
   const url = withoutVersion(given)
   const credentials = (headers: Headers): Headers => {
