@@ -48,6 +48,64 @@ const ORDERS: Record<string, readonly string[]> = {
   mcp: ['protocol', 'redact', 'cache', 'pins', 'config', 'session', 'oauth', 'host', 'greeting', 'gateway'],
 }
 
+/** Files that tests may import although no door exports them, each group with its reason. */
+const TESTED_INSIDE: Record<string, readonly string[]> = {
+  'parsers, formats and renderers with tables or properties of their own': [
+    'agent/diff.ts',
+    'agent/permissions/shell.ts',
+    'agent/tools/html.ts',
+    'cli/chat/items.ts',
+    'cli/chat/markdown.ts',
+    'cli/chat/settle.ts',
+    'cli/chat/status.ts',
+    'cli/chat/styled.ts',
+    'cli/chat/turn.ts',
+    'doctor/findings.ts',
+    'embed/records.ts',
+    'embed/store.ts',
+    'mcp/config/json.ts',
+    'mcp/config/keys.ts',
+    'mcp/pins/fingerprint.ts',
+  ],
+  'translations of one request or reply, which a gateway only shows as a whole': [
+    'messages/hidden-thoughts.ts',
+    'messages/plan.ts',
+    'messages/read-request.ts',
+    'messages/shelve/carry.ts',
+    'messages/shelve/restore.ts',
+    'messages/upstream/chat-request.ts',
+    'messages/upstream/dialects.ts',
+    'messages/upstream/openai.ts',
+    'messages/upstream/responses-events.ts',
+    'messages/upstream/responses-reasoning.ts',
+    'messages/upstream/thoughts.ts',
+  ],
+  'limits and time-outs that a whole server reaches only after minutes or gigabytes': [
+    'embed/waiting.ts',
+    'mcp/gateway/http-body.ts',
+    'mcp/gateway/subscriptions.ts',
+    'mcp/oauth/callback.ts',
+    'mcp/session/listing.ts',
+    'messages/held-bytes.ts',
+    'messages/scheduler.ts',
+    'messages/upstream/http.ts',
+  ],
+  'steps of a ranker, whose scores do not tell which step is wrong': [
+    'embed/engine.ts',
+    'rankers/model-scores.ts',
+    'search/kernel.ts',
+    'search/query-words.ts',
+    'search/rankers.ts',
+    'search/repair.ts',
+    'search/slices.ts',
+    'search/stem.ts',
+    'search/wordpiece.ts',
+  ],
+  'the packages that the demo installs, which a test must find without installing them': [
+    'cli/demo/servers.ts',
+  ],
+}
+
 /** The top-level folder of a path below src/, or '' for a file in src/ itself. */
 const layerOf = (path: string) => (path.includes('/') ? path.slice(0, path.indexOf('/')) : '')
 const folderOf = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf('/')))
@@ -118,6 +176,29 @@ describe('layers', () => {
     const graph = new Map<string, string[]>(files.map(({ path }) => [path, []]))
     for (const { from, target, typeOnly } of imports) if (target && !typeOnly) graph.get(from)?.push(target)
     expect(findCycle(graph)?.join(' → ')).toBeUndefined()
+  })
+})
+
+describe('tests', () => {
+  const imported = readSource('test')
+    .flatMap(({ path, text }) =>
+      importsOf({ path: `test/${path}`, text }).map((found) => ({ path, ...found })),
+    )
+    .filter(({ target }) => target?.startsWith('src/'))
+    .map(({ path, target = '' }) => ({ path, target: target.slice('src/'.length) }))
+  // A command is a file of cli/, loaded when it is called.
+  const isDoor = (target: string) => /(?:^|\/)index\.ts$|^entries\/|^cli\/[^/]+$/.test(target)
+  const inside = imported.filter(({ target }) => !isDoor(target))
+  const allowed = Object.values(TESTED_INSIDE).flat()
+
+  test('import only indexes, entries, commands and the files listed above', () => {
+    const bad = inside.filter(({ target }) => !allowed.includes(target))
+    expect(bad.map(({ path, target }) => `test/${path} imports src/${target}`)).toEqual([])
+  })
+
+  test('import every file listed above', () => {
+    const used = new Set(inside.map(({ target }) => target))
+    expect(allowed.filter((file) => !used.has(file))).toEqual([])
   })
 })
 

@@ -25,6 +25,13 @@ const COMPACT_AT = 0.8
 const KEPT = 4
 const CONTEXT_WINDOW = 200_000
 
+/**
+ * Creates an agent: sends messages to the model, runs the tools that it calls, and yields events.
+ *
+ * @example
+ * const agent = createAgent({ client: new Anthropic({ maxRetries: 0 }), model: 'claude-sonnet-5-5', shelf, runner: host })
+ * for await (const event of agent.send('What is new?')) if (event.type === 'text') process.stdout.write(event.text)
+ */
 export function createAgent(options: AgentOptions): Agent {
   const { client, shelf, tools = [], runner, permission, system, enrich, onHistory = () => {} } = options
   const { maxTokens = MAX_TOKENS, maxSteps = MAX_STEPS, retries = RETRIES, wait = pause } = options

@@ -13,7 +13,7 @@ export type Shown =
 /** Counts calls of one kind in words, e.g. `(n) => `read ${n} files``. */
 export type Kind = (count: number) => string
 
-/** Options of `present`. */
+/** Options of `presentMessages`. */
 export type PresentOptions = {
   /** The name of the search tool, whose calls are left out. */
   readonly searchTool: string
@@ -32,9 +32,9 @@ export const searchKind: Kind = (count) => `searched ${count} ${count === 1 ? 'f
  * Lists what a person should see of a conversation: text and calls, without searches for tools.
  *
  * @example
- * present(history, { searchTool: SEARCH_TOOL, kinds: { Read: readKind, Grep: searchKind } })
+ * presentMessages(history, { searchTool: SEARCH_TOOL, kinds: { Read: readKind, Grep: searchKind } })
  */
-export function present(given: readonly MessageLike[], options: PresentOptions): Shown[] {
+export function presentMessages(given: readonly MessageLike[], options: PresentOptions): Shown[] {
   const messages = given as readonly Message[]
   const shown: Shown[] = []
   const results = resultsOf(messages)

@@ -5,6 +5,7 @@ import type { ChosenWire, MessagesRequest, UpstreamWire } from './types.ts'
 import { CALL_TOOL } from './wire/index.ts'
 
 export const modes = ['pass', 'emulate', 'shelve', 'off'] as const
+/** What the gateway does with a request: forward it, run its hosted searches, defer its tools, or load them all. */
 export type GatewayMode = (typeof modes)[number]
 
 /** The requested mode. `auto` shelves tools that take at least `share` per cent of the context window. */

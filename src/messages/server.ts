@@ -13,6 +13,7 @@ import { AUTO, type Setting } from './plan.ts'
 import { outcomeHeaders, type RequestContext, record } from './request-context.ts'
 import { sendFailure } from './respond.ts'
 
+/** Options of `serve`. */
 export type ServeOptions = {
   readonly gateway: MessagesGateway
   /** The mode for requests that do not choose one. Default: `auto`. */
@@ -74,6 +75,12 @@ const HEAD_WAIT_MS = 5000
 /** The status recorded when the client disconnects before the response. */
 const UNANSWERED = 499
 
+/**
+ * Serves a gateway over HTTP. Beyond loopback it needs `keys`, unless `isOpen`.
+ *
+ * @example
+ * const { url, close } = await serve({ gateway: createMessagesGateway({ upstream }), port: 3388 })
+ */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { gateway, setting = AUTO, metrics = createMetrics(), port } = options
   const { address = '127.0.0.1', keys = [], hosts = [] } = options

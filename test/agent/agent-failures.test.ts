@@ -1,7 +1,7 @@
 // What goes wrong around the loop: it is told, nothing is lost, and the next message works.
 import type Anthropic from '@anthropic-ai/sdk'
 import { expect, test } from 'vitest'
-import type { Upstream } from '../../src/messages/types.ts'
+import type { Upstream } from '../../src/messages/index.ts'
 import {
   echo,
   endOf,

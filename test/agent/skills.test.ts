@@ -1,7 +1,7 @@
 // Skills: what is offered, found and run.
 import { describe, expect, test } from 'vitest'
+import type { AgentTool } from '../../src/agent/index.ts'
 import { createSkills, type Skill, type SkillsOptions, searchBoth } from '../../src/agent/skills/index.ts'
-import type { AgentTool } from '../../src/agent/types.ts'
 import type { Message } from '../../src/index.ts'
 import { mcp, quietShelf } from '../support/talk.ts'
 

@@ -3,7 +3,7 @@ import { chmodSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { kinds } from '../../src/agent/tools/index.ts'
-import { present } from '../../src/core/index.ts'
+import { presentMessages } from '../../src/core/index.ts'
 import { createShelf } from '../../src/index.ts'
 import { textIn } from './support.ts'
 import { newFolder, workplace } from './tools-support.ts'
@@ -52,7 +52,7 @@ test('schemas are strict', () => {
 
 test('calls are summarised for people', () => {
   const content = ['Read', 'Read', 'Grep', 'Glob'].map((name) => ({ type: 'tool_use', name, input: {} }))
-  const shown = present([{ role: 'assistant', content }], { searchTool: 'ToolSearch', kinds })
+  const shown = presentMessages([{ role: 'assistant', content }], { searchTool: 'ToolSearch', kinds })
   expect(shown).toMatchObject([{ type: 'summary', text: 'Read 2 files, searched 2 files' }])
 })
 

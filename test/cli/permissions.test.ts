@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openUserRules } from '../../src/cli/permission-file.ts'
-import type { Machine } from '../../src/mcp/config/places.ts'
+import type { Machine } from '../../src/mcp/config/index.ts'
 import { binary, newPlace, type Place } from '../terminal/support.ts'
 
 const bash = (command: string) => ({ call: 'Bash', input: { command } })

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CommandError, helpFor, readInput, UsageError } from '../../src/cli/command.ts'
 import { pins } from '../../src/cli/pins.ts'
-import { openPins } from '../../src/mcp/pins/pins.ts'
-import type { ListedTool } from '../../src/mcp/types.ts'
+import type { ListedTool } from '../../src/mcp/index.ts'
+import { openPins } from '../../src/mcp/pins/index.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'toolshelf-pins-cli-'))
 afterAll(() => rmSync(base, { recursive: true, force: true }))

@@ -6,11 +6,10 @@ import { describe, expect, it } from 'vitest'
 import { createAgentMeter } from '../../src/agent/index.ts'
 import type { Input } from '../../src/cli/command.ts'
 import { pricesIn } from '../../src/cli/prices.ts'
-import { dollars } from '../../src/core/figures/dollars.ts'
-import { priceOf, priceOfPrompt, prices, readPrices } from '../../src/core/figures/prices.ts'
+import { dollars, priceOf, priceOfPrompt, prices, readPrices } from '../../src/core/figures/index.ts'
 import { createShelf } from '../../src/index.ts'
+import type { Upstream } from '../../src/messages/index.ts'
 import { createMessagesGateway } from '../../src/messages/index.ts'
-import type { Upstream } from '../../src/messages/types.ts'
 
 describe('the price table', () => {
   it('has a date and a source', () => {

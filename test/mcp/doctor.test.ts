@@ -1,13 +1,17 @@
 // The doctor's report and its views, on hand-made statuses.
 import { describe, expect, it } from 'vitest'
 import { findingsOf } from '../../src/doctor/findings.ts'
-import { htmlView } from '../../src/doctor/html.ts'
-import { arrivalLine, progressLine } from '../../src/doctor/progress.ts'
-import { makeReport, type ReportOptions } from '../../src/doctor/report.ts'
-import { terminalView } from '../../src/doctor/terminal.ts'
-import { estimateTokens } from '../../src/index.ts'
-import { callTool, searchTool } from '../../src/mcp/greeting/own-tools.ts'
-import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/types.ts'
+import {
+  arrivalLine,
+  htmlView,
+  makeReport,
+  progressLine,
+  type ReportOptions,
+  terminalView,
+} from '../../src/doctor/index.ts'
+import { estimateTokens } from '../../src/entries/core.ts'
+import { callTool, searchTool } from '../../src/mcp/greeting/index.ts'
+import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/index.ts'
 
 type Given = Partial<Omit<ServerStatus, 'config'>> & { readonly config?: Partial<ServerConfig> }
 

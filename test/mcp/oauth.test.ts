@@ -7,12 +7,15 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Terminal } from '../../src/cli/command.ts'
 import { readInput } from '../../src/cli/command.ts'
 import { browserCommand, createLogin, createLogout } from '../../src/cli/login.ts'
-import { createOAuth } from '../../src/mcp/oauth/authorize.ts'
+import type { RemoteConfig, ServerConfig } from '../../src/mcp/index.ts'
 import { listenForCallback } from '../../src/mcp/oauth/callback.ts'
-import { defaultTokenFolder } from '../../src/mcp/oauth/credentials.ts'
-import { type LoginOptions, login } from '../../src/mcp/oauth/login.ts'
-import { logout } from '../../src/mcp/oauth/logout.ts'
-import type { RemoteConfig, ServerConfig } from '../../src/mcp/types.ts'
+import {
+  createOAuth,
+  defaultTokenFolder,
+  type LoginOptions,
+  login,
+  logout,
+} from '../../src/mcp/oauth/index.ts'
 import { type AuthServer, browse, startAuthServer } from './support/auth-server.ts'
 import { temporaryFolder } from './support/folder.ts'
 

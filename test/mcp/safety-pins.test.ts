@@ -6,10 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
-import { differences, diffLines, outline } from '../../src/mcp/pins/changes.ts'
+import type { ListedTool } from '../../src/mcp/index.ts'
 import { fingerprint } from '../../src/mcp/pins/fingerprint.ts'
-import { defaultPinsFolder, openPins } from '../../src/mcp/pins/pins.ts'
-import type { ListedTool } from '../../src/mcp/types.ts'
+import { defaultPinsFolder, differences, diffLines, openPins, outline } from '../../src/mcp/pins/index.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'toolshelf-pins-'))
 afterAll(() => rmSync(base, { recursive: true, force: true }))

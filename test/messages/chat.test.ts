@@ -1,7 +1,6 @@
 // The Chat Completions upstream as the gateway sees it: addresses, credentials, refusals, models, connections.
 import { describe, expect, it } from 'vitest'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
-import { UpstreamError } from '../../src/messages/upstream/http.ts'
+import { createChatUpstream, UpstreamError } from '../../src/messages/upstream/index.ts'
 import {
   type ChatAnswer,
   callWith,

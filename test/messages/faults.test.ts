@@ -2,9 +2,8 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Rank } from '../../src/core/index.ts'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
-import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
-import { rankers } from '../../src/rankers/rankers.ts'
+import { createChatUpstream, createResponsesUpstream } from '../../src/messages/upstream/index.ts'
+import { rankers } from '../../src/rankers/index.ts'
 import {
   ask,
   begin,

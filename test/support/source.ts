@@ -3,18 +3,19 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const srcUrl = new URL('../../src/', import.meta.url)
+const rootUrl = new URL('../../', import.meta.url)
 
 export type SourceFile = { path: string; text: string }
 export type Import = { spec: string; target: string | undefined; typeOnly: boolean; isDynamic: boolean }
 
-/** Every TypeScript file in src/, by its path below src/ with forward slashes. */
-export function readSource(): SourceFile[] {
-  return readdirSync(fileURLToPath(srcUrl), { recursive: true, encoding: 'utf8' })
+/** Every TypeScript file in a folder, by its path below that folder with forward slashes. */
+export function readSource(folder = 'src'): SourceFile[] {
+  const folderUrl = new URL(`${folder}/`, rootUrl)
+  return readdirSync(fileURLToPath(folderUrl), { recursive: true, encoding: 'utf8' })
     .map((path) => path.replaceAll('\\', '/'))
-    .filter((path) => /\.tsx?$/.test(path))
+    .filter((path) => /\.tsx?$/.test(path) && !path.includes('node_modules/'))
     .sort()
-    .map((path) => ({ path, text: readFileSync(new URL(path, srcUrl), 'utf8') }))
+    .map((path) => ({ path, text: readFileSync(new URL(path, folderUrl), 'utf8') }))
 }
 
 const comment = /\/\*[\s\S]*?\*\/|\/\/[^\n]*/y

@@ -1,7 +1,7 @@
 // What is certain of a turn scrolls away while the turn goes on: nothing twice, nothing lost, in order.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { AgentEvent } from '../../src/agent/types.ts'
+import type { AgentEvent } from '../../src/agent/index.ts'
 import { type Item, linesOf } from '../../src/cli/chat/items.ts'
 import { finalItems, settle } from '../../src/cli/chat/settle.ts'
 import { follow, newTurn, withAside } from '../../src/cli/chat/turn.ts'

@@ -1,5 +1,6 @@
 // Parses permission rules such as `Bash(git status*)`, `Read(~/notes/**)`, `mcp__github__get_*` and `Edit`.
 
+/** What a rule does with a call that it matches. */
 export type RuleEffect = 'allow' | 'ask' | 'deny'
 
 /** Where a rule applies: in this session, in this working folder, or for this user everywhere. */

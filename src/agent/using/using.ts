@@ -23,6 +23,9 @@ export type UsingParts = {
 const LONGEST_TEXT = 20_000
 const MOST_PRELOADED = 10
 
+/**
+ * Helps the model use deferred tools: reminders, preloading of tools that a message names, and pins learned from use.
+ */
 export function createUsing({ shelf, options: given, folder, notify, rank }: UsingParts): Using {
   const file = usageFile(join(folder, 'usage.json'), notify)
   let options = given

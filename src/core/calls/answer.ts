@@ -18,7 +18,7 @@ const MOST_UNKNOWN = 10
 const MAX_SERVERS_NAMED = 20
 
 /** The function form of `shelf.answer`: a search gets its tool_result, any other call undefined. */
-export async function answer(
+export async function answerSearch(
   live: LiveHost,
   conversation: Conversation,
   call: ToolUse,
@@ -28,7 +28,7 @@ export async function answer(
   if (!wire)
     return sayTo(call, 'Tool search is off: every tool is in your list already. Call the one you need.')
   const { memory } = conversation
-  const { tools, remark, missed, isRefused } = await search(live, call.input, { missed: memory.missed })
+  const { tools, remark, missed, isRefused } = await searchTools(live, call.input, { missed: memory.missed })
   if (isRefused) return refuse(call, remark)
   memory.missed = missed
   if (tools.length === 0) return sayTo(call, remark)
@@ -67,7 +67,7 @@ export type SearchOptions = {
 }
 
 /** The function form of `shelf.search`: what a search call with this input finds. Loads nothing. */
-export async function search(
+export async function searchTools(
   live: LiveHost,
   input: unknown,
   { isTold = () => false, missed = [] }: SearchOptions = {},

@@ -2,7 +2,7 @@
 
 import { closestNames, splitName } from '../../lib/index.ts'
 import type { PoolTool, Shelving } from '../types.ts'
-import { classic } from './classic.ts'
+import { classicRank } from './classic.ts'
 import type { Rank, Ranking } from './rank.ts'
 import { fold, searchText, wordPattern } from './search-text.ts'
 
@@ -142,7 +142,7 @@ async function rankSafely(
     return { hits: own, matched: (Number(matched) || hits.length) - (hits.length - own.length), unread }
   } catch (error) {
     notify(`the ranker failed, so the classic one is used: ${String(error)}`)
-    return classic(deferred, query, limit)
+    return classicRank(deferred, query, limit)
   }
 }
 

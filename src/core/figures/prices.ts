@@ -14,6 +14,7 @@ export type Rates = {
   readonly cacheWrite1h: number
 }
 
+/** What a model costs, in dollars per million tokens. */
 export type Price = Rates & {
   /** A regular expression for the whole model id, without case; the first row that matches counts. */
   readonly match: string
@@ -21,6 +22,7 @@ export type Price = Rates & {
   readonly above?: Rates & { readonly promptTokens: number }
 }
 
+/** Prices by model, and the day of which they are. */
 export type PriceTable = {
   /** The day on which the prices were looked up. */
   readonly date: string

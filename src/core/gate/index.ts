@@ -2,8 +2,8 @@
 export {
   type Capabilities,
   type Capability,
-  capabilities,
   capabilityOf,
+  defaultCapabilities,
   isKnownHost,
   type ModelRow,
   mergeCapabilities,

@@ -11,6 +11,7 @@ export type Segment = {
   readonly text: string
 }
 
+/** One block of the messages as the model reads it. */
 export type Step = Placed & {
   readonly segments: readonly Segment[]
   /** Tools that come into sight at this block, each with its definition as JSON, and those that leave it. */
@@ -18,8 +19,10 @@ export type Step = Placed & {
   readonly removed: readonly string[]
 }
 
+/** A tool that comes into sight. */
 export type Revealed = { readonly name: string; readonly definition: string }
 
+/** A request as the model reads it, block by block. */
 export type Walk = {
   readonly tools: readonly Segment[]
   /** The line that the first deferred tool brings, whichever it is. */

@@ -15,6 +15,7 @@ import { type Machine, thisMachine } from './places.ts'
 import type { Environment } from './references.ts'
 import { readServer } from './server.ts'
 
+/** What `readConfig` read: the servers, the gateway's settings, and what was wrong. */
 export type Config = {
   readonly servers: readonly ServerConfig[]
   readonly settings: GatewaySettings
@@ -32,6 +33,9 @@ export type ConfigText = {
 /**
  * Reads configuration files of any client and expands the environment references in them. If several files configure
  * the same server or setting, the first file wins. Never rejects.
+ *
+ * @example
+ * const { servers, problems } = await readConfig(['.mcp.json'])
  */
 export async function readConfig(
   files: string | readonly (string | ConfigText)[],

@@ -20,6 +20,7 @@ export type ConfigPlace = {
   readonly isProject: boolean
 }
 
+/** Describes the machine that this process runs on. */
 export function thisMachine(): Machine {
   const { platform, env: environment } = process
   return { home: folderOf(homedir), folder: folderOf(process.cwd), platform, environment }

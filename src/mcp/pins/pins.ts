@@ -38,6 +38,7 @@ export type PinnedServer = {
   readonly changed: readonly Change[]
 }
 
+/** Definitions as they were first seen, to notice changes. */
 export type Pins = {
   /** Pins what is new of one kind and reports what changed. The caller decides what to do about a change. */
   judge(server: string, listed: readonly ListedTool[], kind?: PinKind): Promise<Verdict>
@@ -76,6 +77,12 @@ export function defaultPinsFolder(environment: NodeJS.ProcessEnv = process.env):
   }
 }
 
+/**
+ * Opens the pins in a folder; `createMcpHost` compares what servers list with them.
+ *
+ * @example
+ * const host = createMcpHost({ shelf, servers, pins: openPins({ folder: defaultPinsFolder() }), onChange: 'hold' })
+ */
 export function openPins({ folder, now = Date.now, notify = () => {} }: PinsOptions): Pins {
   const files = openPinFiles(folder, notify)
   const stamp = () => new Date(now()).toISOString()

@@ -31,6 +31,7 @@ import {
 import { readEvents, type ServerSentEvent } from './sse.ts'
 import { thoughtsOf } from './thoughts.ts'
 
+/** Options of `createChatUpstream`. */
 export type ChatOptions = {
   /** The base URL, such as `http://127.0.0.1:11434/v1`. */
   readonly url: URL
@@ -38,6 +39,12 @@ export type ChatOptions = {
   readonly wire?: UpstreamWire
 }
 
+/**
+ * Creates an upstream that speaks OpenAI's Chat Completions API, as local models do.
+ *
+ * @example
+ * const upstream = createChatUpstream({ url: new URL('http://127.0.0.1:11434/v1') })
+ */
 export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
   if (wire === 'native')
     throw new Error(

@@ -1,7 +1,7 @@
 // An upstream for the Messages API: Anthropic's own or a compatible server.
 
 import { isKnownHost, searchBetas } from '../../core/gate/index.ts'
-import { capabilities, capabilityOf, eventsOf } from '../../core/index.ts'
+import { capabilityOf, defaultCapabilities, eventsOf } from '../../core/index.ts'
 import { fieldsOf, isFields, parseBetas } from '../../lib/index.ts'
 import { exactJson, jsonBytes, parseExact } from '../json/index.ts'
 import type {
@@ -18,6 +18,7 @@ import { brokenOff, fetchWhole, open, readWhole, relayed, UpstreamError } from '
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { createEventReader } from './sse.ts'
 
+/** Options of `createMessagesUpstream`. */
 export type MessagesOptions = {
   /** The URL in front of `/v1/messages`. */
   readonly url: URL
@@ -31,6 +32,12 @@ export type MessagesOptions = {
 
 export const ANTHROPIC = new URL('https://api.anthropic.com')
 
+/**
+ * Creates an upstream that speaks the Messages API: Anthropic's, or a compatible one.
+ *
+ * @example
+ * const upstream = createMessagesUpstream({ url: new URL('https://api.anthropic.com') })
+ */
 export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: MessagesOptions): Upstream {
   const url = withoutVersion(given)
   const credentials = (headers: Headers): Headers => {
@@ -125,7 +132,7 @@ function withoutVersion(url: URL): URL {
 }
 
 function wireOf(model: string, url: URL): { wire: UpstreamWire; why: string } {
-  const capability = capabilityOf(model, 'anthropic', capabilities)
+  const capability = capabilityOf(model, 'anthropic', defaultCapabilities)
   if (!isKnownHost(url.href, capability.provider))
     return {
       // If thinking is bound to its prefix, a tool appended to the list would invalidate it.
@@ -147,7 +154,7 @@ function withKey(headers: Headers, key: string, url: URL): Headers {
 export function withoutSearchBetas(headers: Headers): Headers {
   const { 'anthropic-beta': given, ...rest } = headers
   if (given === undefined) return headers
-  const removed = new Set([...searchBetas(capabilities), DIRECTIVES])
+  const removed = new Set([...searchBetas(defaultCapabilities), DIRECTIVES])
   const kept = parseBetas(given).filter((beta) => !removed.has(beta))
   return kept.length > 0 ? { ...rest, 'anthropic-beta': kept.join(',') } : rest
 }

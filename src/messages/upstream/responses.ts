@@ -14,8 +14,15 @@ import { toResponses } from './responses-request.ts'
 import { readEvents } from './sse.ts'
 import { type Thoughts, thoughtsOf } from './thoughts.ts'
 
+/** Options of `createResponsesUpstream`. */
 export type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wire?: UpstreamWire }
 
+/**
+ * Creates an upstream that speaks OpenAI's Responses API.
+ *
+ * @example
+ * const upstream = createResponsesUpstream({ url: new URL('https://api.openai.com/v1') })
+ */
 export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): Upstream {
   const name = `responses ${url.host}`
   const upstream: Upstream = {

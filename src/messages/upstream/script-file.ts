@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { closestNames, type Fields, isFields, quote, toJson } from '../../lib/index.ts'
 import { groupsIn, patternOf, templatesIn } from './script-text.ts'
 
+/** A script for the offline model. */
 export type Script = {
   readonly models: readonly string[]
   /** The API version that it simulates: the current one, or one without tool search. */
@@ -49,6 +50,7 @@ export type Failure = {
 /** The script cannot be read or is invalid. */
 export class ScriptError extends Error {}
 
+/** Reads a script from a JSON file; throws a ScriptError that says what is wrong with it. */
 export async function loadScript(path: string): Promise<Script> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new ScriptError(`the script ${path} cannot be read (${error.code}). Is the path right?`)
