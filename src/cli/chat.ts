@@ -20,7 +20,7 @@ import { givenRules, openPermissions } from './session-rules.ts'
 import { machineAt, projectOf } from './trust/index.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
-export const chat: Command = {
+export const chatCommand: Command = {
   name: 'chat',
   summary: 'An agent with your MCP servers, in the terminal.',
   words: '[--config <files>] [--model <id>] [--resume last]',

@@ -12,7 +12,7 @@ import type { ConfigProblem } from '../mcp/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, UsageError } from './command.ts'
 
-export const config: Command = {
+export const configCommand: Command = {
   name: 'config',
   summary:
     'Checks the files that configure Toolshelf, without starting anything. In those of other programs only the servers are looked at.',

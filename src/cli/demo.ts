@@ -17,7 +17,7 @@ import { onInterrupt } from './interrupt.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
-export const demo: Command = {
+export const demoCommand: Command = {
   name: 'demo',
   summary:
     'Shows what is saved, on real MCP servers, without a key. Installs the servers from npm into your cache at the first run; afterwards it needs no network.',

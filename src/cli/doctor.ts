@@ -22,7 +22,7 @@ import {
 import type { McpHostOptions } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
-import { createPen, oneLine, type Pen } from '../terminal/index.ts'
+import { createPen, type Pen, printableLine } from '../terminal/index.ts'
 import { catalogueOf } from './catalogue.ts'
 import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
@@ -94,7 +94,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       const host = surroundings.createHost({ ...config, servers }, { notify, ...watched })
       try {
         await settle(host, terminal, surroundings, machine)
-        for (const notice of notices) terminal.tell(oneLine(notice))
+        for (const notice of notices) terminal.tell(printableLine(notice))
         const report = makeReport(host.status(), {
           configProblems: config.problems,
           untrusted,
@@ -123,7 +123,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
   }
 }
 
-export const doctor: Command = createDoctor({
+export const doctorCommand: Command = createDoctor({
   machine: thisMachine,
   createHost: ({ servers, settings }, { notify, pins }) =>
     createListingHost(servers, {

@@ -15,7 +15,7 @@ import { readQueries, readTools } from './catalogue.ts'
 import { type Command, CommandError, type Terminal, UsageError } from './command.ts'
 import { rankerOption, readRanker } from './rank-option.ts'
 
-export const evaluation: Command = {
+export const evalCommand: Command = {
   name: 'eval',
   summary: 'Measures rankers on queries whose answers are known.',
   words: '--catalog <tools.jsonl> --queries <queries.jsonl>',

@@ -102,8 +102,8 @@ export function createLogout({ machine }: Pick<LoginSurroundings, 'machine'>): C
   }
 }
 
-export const login: Command = createLogin({ machine: thisMachine, openBrowser })
-export const logout: Command = createLogout({ machine: thisMachine })
+export const loginCommand: Command = createLogin({ machine: thisMachine, openBrowser })
+export const logoutCommand: Command = createLogout({ machine: thisMachine })
 
 function readServer({ words }: Input): string {
   const server = words.join(' ').trim()

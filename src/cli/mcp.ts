@@ -38,7 +38,7 @@ const OF_HTTP = ['port', 'address', 'allow']
 /** A gateway behind a gateway is fine; a longer chain is a mistake. */
 const MOST_DEPTH = 2
 
-export const mcp: Command = {
+export const mcpCommand: Command = {
   name: 'mcp',
   summary: 'Stands in a client’s configuration in place of all your MCP servers.',
   words: '[--config <files>] [--http] [--mode auto|list|bridge] [--lazy]',

@@ -17,7 +17,7 @@ import { isTrusted, readProject, trustStore } from './trust/index.ts'
 
 const EFFECTS = ['allow', 'ask', 'deny'] as const
 
-export const permissions: Command = createPermissionsCommand(thisMachine)
+export const permissionsCommand: Command = createPermissionsCommand(thisMachine)
 
 export function createPermissionsCommand(machine: () => Machine): Command {
   return {

@@ -1,11 +1,11 @@
 // `toolshelf pins`: shows the pinned definitions, prompts and instructions, what has changed, and accepts changes.
 import { closestNames, spellOutInvisible } from '../lib/index.ts'
 import {
-  type Change,
+  type DefinitionChange,
   type Difference,
   defaultPinsFolder,
+  differenceLines,
   differences,
-  diffLines,
   openPins,
   outline,
   type PinnedServer,
@@ -14,7 +14,7 @@ import {
 import { table } from '../terminal/index.ts'
 import { type Command, CommandError, type ExitCode, type Terminal, UsageError } from './command.ts'
 
-export const pins: Command = {
+export const pinsCommand: Command = {
   name: 'pins',
   summary: 'Shows and accepts changes in what servers say of themselves.',
   words: '[show <server> [tool…] | accept <server> [tool…] | forget <server>]',
@@ -160,7 +160,10 @@ async function findServer({ pins, server }: Call): Promise<PinnedServer> {
 }
 
 /** The changes of the named tools, or all of them. */
-function chosen({ tools, prompts, changed }: PinnedServer, wanted: readonly string[]): readonly Change[] {
+function chosen(
+  { tools, prompts, changed }: PinnedServer,
+  wanted: readonly string[],
+): readonly DefinitionChange[] {
   const names = [...tools, ...prompts, 'instructions']
   const stranger = wanted.find((name) => !names.includes(name))
   if (stranger !== undefined) throw new CommandError(unknown('tool', stranger, [...tools, ...prompts]))
@@ -179,23 +182,23 @@ function unchanged({ server }: PinnedServer): string {
   return `Nothing has changed in the tools, prompts and instructions of "${spellOutInvisible(server)}".`
 }
 
-function asJson({ kind, name, since, before, after, isWhole }: Change): object {
+function asJson({ kind, name, since, before, after, isWhole }: DefinitionChange): object {
   return { kind, name, since, differences: isWhole ? differences(before, after) : undefined }
 }
 
 /** `prompt review`, `instructions`; a tool by its name alone. */
-function titleOf({ kind, name }: Change): string {
+function titleOf({ kind, name }: DefinitionChange): string {
   return kind === 'prompt' ? `prompt ${spellOutInvisible(name)}` : spellOutInvisible(name)
 }
 
-function placesOf({ kind, before, after, isWhole }: Change): string {
+function placesOf({ kind, before, after, isWhole }: DefinitionChange): string {
   return isWhole
     ? outline(differences(before, after).map((one) => inWordsOf(kind, one)))
     : 'too large to be shown'
 }
 
 /** A prompt is stored in the shape of a tool. */
-function inWordsOf(kind: Change['kind'], difference: Difference): Difference {
+function inWordsOf(kind: DefinitionChange['kind'], difference: Difference): Difference {
   if (kind === 'instructions') return { ...difference, where: 'text' }
   return kind === 'prompt'
     ? { ...difference, where: difference.where.replace(/^inputSchema/, 'arguments') }
@@ -207,14 +210,14 @@ const GREEN = '\u001b[32m'
 const BOLD = '\u001b[1m'
 const PLAIN = '\u001b[0m'
 
-function readable(change: Change, isColoured: boolean): string {
+function readable(change: DefinitionChange, isColoured: boolean): string {
   const { kind, since, before, after, isWhole } = change
   const paint = (colour: string, text: string) => (isColoured ? `${colour}${text}${PLAIN}` : text)
   const title = paint(BOLD, `${titleOf(change)}, changed since ${since}`)
   if (!isWhole) return `${title}\n  The definition is too large to be kept: only that it changed is known.\n`
   const lines = differences(before, after).flatMap((difference) => [
     `  ${spellOutInvisible(inWordsOf(kind, difference).where)}`,
-    ...diffLines(difference).map((line) => `    ${paint(line.startsWith('-') ? RED : GREEN, line)}`),
+    ...differenceLines(difference).map((line) => `    ${paint(line.startsWith('-') ? RED : GREEN, line)}`),
   ])
   return `${[title, ...lines].join('\n')}\n`
 }

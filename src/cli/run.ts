@@ -25,7 +25,13 @@ import { pricesIn, pricesOption } from './prices.ts'
 import { checkPrompt, readPrompt } from './prompt.ts'
 import { type AgentSession, openAgentSession } from './session.ts'
 import { resumeOptions } from './session-files.ts'
-import { givenRules, idleRules, openPermissions, refuseUnasked, ruleOptions } from './session-rules.ts'
+import {
+  givenRules,
+  idlePermissionRules,
+  openPermissions,
+  refuseUnasked,
+  ruleOptions,
+} from './session-rules.ts'
 import { machineAt, projectOf, trustOption } from './trust/index.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
@@ -49,7 +55,7 @@ export const sessionOptions: { readonly [name: string]: Option } = {
   window: { type: 'string', value: 'tokens', about: 'of the model; 200000 if left out' },
 }
 
-export const run: Command = {
+export const runCommand: Command = {
   name: 'run',
   summary: 'One prompt to an agent with your MCP servers; the answer on stdout.',
   words: '"<prompt>"|- [--json|--stream-json] [--allow <tools>] [--resume last]',
@@ -107,7 +113,7 @@ export const run: Command = {
       })
       tellOfServers(session.host, tell)
       await settled(session.host, stop.signal, tell)
-      for (const idle of idleRules(given, session)) tell(idle)
+      for (const idle of idlePermissionRules(given, session)) tell(idle)
       return await converse(session, prompt, { input, terminal, tell, prices, signal: stop.signal })
     } finally {
       forget()

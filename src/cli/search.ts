@@ -10,7 +10,7 @@ import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageErro
 import { rankerOption, readLimit, readRanker } from './rank-option.ts'
 import { listServerTools } from './server-tools.ts'
 
-export const search: Command = {
+export const searchCommand: Command = {
   name: 'search',
   summary: 'Shows which tools of your MCP servers, or of a catalogue, a query finds.',
   words: '<query> [--config <files>] [--catalog <tools.jsonl>]',

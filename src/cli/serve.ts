@@ -30,7 +30,7 @@ import { openUpstream } from './upstreams.ts'
 
 const PORT = '3388'
 
-export const serve: Command = {
+export const serveCommand: Command = {
   name: 'serve',
   summary: 'The Messages API with tool search, in front of any model, for any client.',
   words: '[--upstream <where>] [--mode auto|pass|emulate|shelve|off] [--port <number>]',

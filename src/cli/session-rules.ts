@@ -106,7 +106,7 @@ function quoted(text: string): string {
  * Describes the rules that match no tool, one sentence each. Rules for servers that are not connected are skipped:
  * their tools are unknown.
  */
-export function idleRules(
+export function idlePermissionRules(
   rules: readonly PermissionRule[],
   { shelf, host }: { readonly shelf: Shelf; readonly host: McpHost },
 ): string[] {

@@ -16,7 +16,7 @@ export type SessionEntry = SessionFile & {
   readonly isBroken: boolean
 }
 
-export const sessions: Command = {
+export const sessionsCommand: Command = {
   name: 'sessions',
   summary: 'Lists the sessions of a folder, newest first.',
   words: '[--directory <folder>] [--json]',

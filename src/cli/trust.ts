@@ -13,20 +13,20 @@ import {
 } from './command.ts'
 import type { TrustRecord, TrustStore } from './trust/index.ts'
 import {
-  decide,
+  decideTrust,
   isTrusted,
-  itemLines,
   type Project,
   questionText,
   readProject,
   showQuestion,
   summaryOf,
   troublesOf,
+  trustItemLines,
   trustNow,
   trustStore,
 } from './trust/index.ts'
 
-export const trust: Command = createTrust(thisMachine)
+export const trustCommand: Command = createTrust(thisMachine)
 
 export function createTrust(machine: () => Machine): Command {
   return {
@@ -94,7 +94,7 @@ async function ask(call: Call): Promise<ExitCode> {
   }
   // The explicit command always asks, whatever was answered earlier.
   const asking: TrustStore = { ...store, read: async () => withoutRefusal(record) }
-  const used = await decide(project, {
+  const used = await decideTrust(project, {
     ...{ store: asking, isTrusting: false, ask: terminal.ask, notify },
     show: (text) => showQuestion(terminal, text),
   })
@@ -117,7 +117,7 @@ async function show(call: Call): Promise<ExitCode> {
     terminal.print(JSON.stringify({ folder, isTrusted: isKnown, items }))
     return 0
   }
-  for (const item of project.items) for (const line of itemLines(item, LONGEST)) terminal.print(line)
+  for (const item of project.items) for (const line of trustItemLines(item, LONGEST)) terminal.print(line)
   terminal.print(stateOf(project, isKnown))
   return 0
 }

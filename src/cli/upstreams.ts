@@ -1,4 +1,5 @@
 // Parses `--upstream`: a URL and its API format, with the credentials from the environment.
+import type { Environment } from '../lib/index.ts'
 import type { Upstream, UpstreamWire } from '../messages/index.ts'
 import {
   ANTHROPIC,
@@ -9,8 +10,6 @@ import {
 } from '../messages/upstream/index.ts'
 import { CommandError, UsageError } from './command.ts'
 import { readScriptNamed } from './script-option.ts'
-
-export type Environment = { readonly [name: string]: string | undefined }
 
 const OPENAI = new URL('https://api.openai.com/v1')
 

@@ -28,7 +28,7 @@ export { type Facts, foldHistory } from './history/index.ts'
 export { type Options, resolveOptions, SEARCH_TOOL, type Settings, type Timer } from './options.ts'
 export { type BreakCause, explainBreak, prefixHash, type Sent } from './prefix.ts'
 export { type Prepared, prepare } from './prepare.ts'
-export { type Kind, type PresentOptions, present, readKind, type Shown, searchKind } from './present.ts'
+export { type CallKind, type PresentOptions, present, readKind, type Shown, searchKind } from './present.ts'
 export {
   type BlockInMaking,
   blockEvents,
@@ -45,6 +45,7 @@ export { CHARACTERS_PER_TOKEN, estimateTokens, FEWEST_CHARACTERS_PER_TOKEN } fro
 export { codingHost, markByTable, mcpName, type PolicyTable } from './tools/index.ts'
 export type { Trace } from './trace.ts'
 export type {
+  AnnouncementStep,
   Block,
   Decision,
   Definition,
@@ -63,7 +64,6 @@ export type {
   Server,
   Servers,
   Shelving,
-  Step,
   Tool,
   ToolResult,
   ToolSearchMode,

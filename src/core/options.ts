@@ -1,10 +1,9 @@
 // Every option of a shelf with its default, merged and checked once; nobody after this asks `??`.
 
-import { closestNames, MCP_PREFIX, quote } from '../lib/index.ts'
+import { closestNames, type Environment, MCP_PREFIX, quote } from '../lib/index.ts'
 import type { Rank } from './calls/index.ts'
 import { classic } from './calls/index.ts'
 import { ShelfError } from './errors.ts'
-import type { Environment } from './gate/index.ts'
 import { type Capabilities, capabilities, mergeCapabilities } from './gate/index.ts'
 import type { Trace } from './trace.ts'
 import { type Definition, type Tool, type Validate, type WireName, wireNames } from './types.ts'

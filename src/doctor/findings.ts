@@ -2,7 +2,7 @@
 import { dollars } from '../core/figures/index.ts'
 import { count, counted, linesOf } from '../terminal/index.ts'
 import { groupBy } from './groups.ts'
-import type { Report, ReportedProblem, ServerReport, Suspicion } from './report.ts'
+import type { Report, ReportedProblem, ReportedSuspicion, ServerReport } from './report.ts'
 
 export type Level = 'error' | 'warning' | 'note'
 
@@ -113,7 +113,7 @@ function suspicious({ name, suspicions }: ServerReport): Finding | undefined {
   }
 }
 
-function textOf({ where, message, excerpt }: Suspicion): string {
+function textOf({ where, message, excerpt }: ReportedSuspicion): string {
   return `${where}: ${message}${excerpt === '' ? '' : `: "${excerpt}"`}`
 }
 

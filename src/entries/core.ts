@@ -1,9 +1,11 @@
 // `toolshelf/core`: the library without Node, packages or clock, and the function form for hosts that keep their own state.
 export {
+  type AnnouncementStep,
   answer,
   type Block,
   type BoundaryNote,
   type BreakCause,
+  type CallKind,
   type Capabilities,
   type Capability,
   type CompactOptions,
@@ -30,7 +32,6 @@ export {
   type HistoryNote,
   type Hit,
   type Host,
-  type Kind,
   type LiveHost,
   type Measure,
   type Message,
@@ -73,7 +74,6 @@ export {
   type Shelving,
   type Shown,
   type State,
-  type Step,
   search,
   searchKind,
   snipHistory,

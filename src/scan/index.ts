@@ -1,4 +1,4 @@
 // Public API of scan for other folders.
 
-export { type Finding, scan, scanText } from './scan.ts'
+export { scan, scanText, type TextFinding } from './scan.ts'
 export {} from './suspicion.ts'

@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { run } from '../../src/cli/main.ts'
+import { runCli } from '../../src/cli/main.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolshelf-cli-'))
 const file = (name: string, lines: readonly (object | string)[]) => {
@@ -32,7 +32,7 @@ async function cli(...words: string[]) {
   const told: string[] = []
   const print = (text: string) => void out.push(text)
   const tell = (text: string) => void told.push(text)
-  const code = await run(words, { print, tell, isInteractive: false })
+  const code = await runCli(words, { print, tell, isInteractive: false })
   return { code, out: out.join('\n'), told: told.join('\n') }
 }
 

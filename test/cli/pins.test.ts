@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CommandError, helpFor, readInput, UsageError } from '../../src/cli/command.ts'
-import { pins } from '../../src/cli/pins.ts'
+import { pinsCommand } from '../../src/cli/pins.ts'
 import { openPins } from '../../src/mcp/pins/pins.ts'
 import type { ListedTool } from '../../src/mcp/types.ts'
 
@@ -41,10 +41,12 @@ async function cli(folder: string, words: readonly string[], isInteractive = fal
     tell: (text: string) => void told.push(text),
     isInteractive,
   }
-  const failure = await pins.run(readInput(pins, [...words, '--folder', folder]), terminal).then(
-    () => undefined,
-    (error: Error) => error,
-  )
+  const failure = await pinsCommand
+    .run(readInput(pinsCommand, [...words, '--folder', folder]), terminal)
+    .then(
+      () => undefined,
+      (error: Error) => error,
+    )
   return { failure, out: out.join('\n'), told: told.join('\n'), json: () => JSON.parse(out.join('\n')) }
 }
 
@@ -190,6 +192,6 @@ describe('wrong words are told with a remedy', () => {
 
   it('help has an example of each', () => {
     for (const action of ['show', 'accept', 'forget'])
-      expect(helpFor(pins)).toContain(`toolshelf pins ${action} `)
+      expect(helpFor(pinsCommand)).toContain(`toolshelf pins ${action} `)
   })
 })

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { run } from '../../src/cli/main.ts'
+import { runCli } from '../../src/cli/main.ts'
 import {
   ask,
   begin,
@@ -226,7 +226,7 @@ describe('what it refuses', () => {
   async function cli(...words: string[]) {
     const told: string[] = []
     const out: string[] = []
-    const code = await run(['serve', ...words], {
+    const code = await runCli(['serve', ...words], {
       print: (text) => void out.push(text),
       tell: (text) => void told.push(text),
       isInteractive: false,

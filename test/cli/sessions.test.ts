@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, utimesSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { run } from '../../src/cli/main.ts'
+import { runCli } from '../../src/cli/main.ts'
 import { listSessions } from '../../src/cli/sessions.ts'
 
 const user = (content: unknown) => ({ role: 'user', content })
@@ -31,7 +31,11 @@ async function sessions(...words: string[]) {
   const told: string[] = []
   const print = (text: string) => void out.push(text)
   const tell = (text: string) => void told.push(text)
-  const code = await run(['sessions', '--directory', work, ...words], { print, tell, isInteractive: false })
+  const code = await runCli(['sessions', '--directory', work, ...words], {
+    print,
+    tell,
+    isInteractive: false,
+  })
   return { code, out: out.join('\n'), told: told.join('\n') }
 }
 

@@ -6,7 +6,7 @@ import { arrivalLine, progressLine } from '../../src/doctor/progress.ts'
 import { makeReport, type ReportOptions } from '../../src/doctor/report.ts'
 import { terminalView } from '../../src/doctor/terminal.ts'
 import { estimateTokens } from '../../src/index.ts'
-import { callTool, searchTool } from '../../src/mcp/greeting/own-tools.ts'
+import { gatewayCallTool, gatewaySearchTool } from '../../src/mcp/greeting/own-tools.ts'
 import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/types.ts'
 
 type Given = Partial<Omit<ServerStatus, 'config'>> & { readonly config?: Partial<ServerConfig> }
@@ -132,7 +132,7 @@ describe('what deferral saves', () => {
   it('is a turn’s definitions without the search tool, the names, and what is always loaded', () => {
     expect(total.alwaysLoaded).toBe(always + tokensOf('mcp__c__t0', 100))
     expect(total.ownTools).toBe(
-      [searchTool('bridge', ['a', 'b', 'c']), callTool]
+      [gatewaySearchTool('bridge', ['a', 'b', 'c']), gatewayCallTool]
         .map(({ name, description, inputSchema }) =>
           estimateTokens(JSON.stringify({ name, description, input_schema: inputSchema })),
         )

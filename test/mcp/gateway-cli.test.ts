@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { run } from '../../src/cli/main.ts'
+import { runCli } from '../../src/cli/main.ts'
 import { runOnStdio } from '../../src/mcp/gateway/stdio.ts'
 import { binary } from '../support/binary.ts'
 import { temporaryFolder } from './support/folder.ts'
@@ -65,7 +65,7 @@ async function refused(at: Home, ...words: readonly string[]) {
   onTestFinished(() => void vi.unstubAllEnvs())
   const told: string[] = []
   const terminal = { print: () => {}, tell: (text: string) => void told.push(text), isInteractive: false }
-  const code = await run(['mcp', '--config', at.config, ...words], terminal)
+  const code = await runCli(['mcp', '--config', at.config, ...words], terminal)
   return { code, told: told.join('\n') }
 }
 

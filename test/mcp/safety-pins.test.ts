@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
-import { differences, diffLines, outline } from '../../src/mcp/pins/changes.ts'
+import { differenceLines, differences, outline } from '../../src/mcp/pins/changes.ts'
 import { fingerprint } from '../../src/mcp/pins/fingerprint.ts'
 import { defaultPinsFolder, openPins } from '../../src/mcp/pins/pins.ts'
 import type { ListedTool } from '../../src/mcp/types.ts'
@@ -336,15 +336,19 @@ describe('what changed', () => {
 
   it('is shown without what stayed', () => {
     const [description, , , added] = differences(before, after)
-    expect(diffLines(description!)).toEqual(['- Fast.', '+ Fast, and sends it.'])
-    expect(diffLines(added!)).toEqual(['+ {}'])
-    const lines = diffLines({ where: 'x', before: '', after: [...Array(20).keys()].join('\n') })
+    expect(differenceLines(description!)).toEqual(['- Fast.', '+ Fast, and sends it.'])
+    expect(differenceLines(added!)).toEqual(['+ {}'])
+    const lines = differenceLines({ where: 'x', before: '', after: [...Array(20).keys()].join('\n') })
     expect(lines.slice(-2)).toEqual(['+ 11', '+ … 8 more lines'])
   })
 
   it('is shown from where a long line differs, with nothing invisible left', () => {
     const long = 'word '.repeat(1000)
-    const [old, young] = diffLines({ where: 'x', before: `${long}end`, after: `${long}\u001b[8mnew\u200b` })
+    const [old, young] = differenceLines({
+      where: 'x',
+      before: `${long}end`,
+      after: `${long}\u001b[8mnew\u200b`,
+    })
     expect(old).toMatch(/^- …(word )+end$/)
     expect(young).toMatch(/^\+ …(word )+\\u\{1b\}\[8mnew\\u\{200b\}$/)
   })

@@ -12,13 +12,13 @@ import { resumedItems, watchServers } from './servers.ts'
 import { finalItems, settle } from './settle.ts'
 import type { Status } from './status.ts'
 import { itemOf, labelled, type Told } from './told.ts'
-import { follow, newTurn, spentItem, type Turn, timed, withAside } from './turn.ts'
+import { applyEvent, newTurn, spentItem, type TurnState, timed, withAside } from './turn.ts'
 import type { TypedLines } from './typed-lines.ts'
 
 export type ChatState = {
   /** Items that will not change any more. */
   readonly items: readonly Item[]
-  readonly turn: Turn | undefined
+  readonly turn: TurnState | undefined
   readonly asking: Question | undefined
   readonly isVerbose: boolean
   /** The hint below the empty input line. */
@@ -107,7 +107,7 @@ export function createChat(options: {
     for (const listener of listeners) listener()
   }
   /** Moves the settled part of the turn to the finished items. */
-  const go = (turn: Turn) => {
+  const go = (turn: TurnState) => {
     const { items, parts, isBegun } = settle(turn.parts, state.isVerbose)
     change({
       items: items.length === 0 ? state.items : [...state.items, ...items],
@@ -133,7 +133,7 @@ export function createChat(options: {
   )
 
   /** Ends the turn and shows its outcome once. */
-  const close = (turn: Turn, next: Partial<ChatState> = {}) => {
+  const close = (turn: TurnState, next: Partial<ChatState> = {}) => {
     const said = finalItems(turn.parts, state.isVerbose)
     const items = [...state.items, ...said, spentItem(turn, statusOf(spentNow()))]
     change({ items, turn: undefined, remark: undefined, status: sessionStatus(), ...next })
@@ -152,7 +152,7 @@ export function createChat(options: {
         meter ??= attached && createAgentMeter({ shelf: attached.shelf, prices })
         meter?.follow(event)
         if (event.type === 'reply') change({ status: sessionStatus() })
-        if (state.turn) go(follow(state.turn, event))
+        if (state.turn) go(applyEvent(state.turn, event))
       }
     } catch (error) {
       tell([(error as Error).message], 'notice')

@@ -17,7 +17,7 @@ export type Deciding = {
 }
 
 /** Returns the project unchanged if the user trusts it, else without anything that would act. */
-export async function decide(project: Project, deciding: Deciding): Promise<Project> {
+export async function decideTrust(project: Project, deciding: Deciding): Promise<Project> {
   const { store, isTrusting, ask, show, notify } = deciding
   if (project.items.length === 0 || isTrusting) return project
   const record = await store.read(project.folder)
@@ -105,7 +105,7 @@ export function questionText(project: Project, trusted: Decided | undefined): st
   const { folder, items } = project
   const changes = changesSince(trusted, project)
   const isChanged = trusted !== undefined && changes.length > 0
-  const shown = isChanged ? changes : items.map((one) => itemLines(one))
+  const shown = isChanged ? changes : items.map((one) => trustItemLines(one))
   const rest = shown.length - MOST_SHOWN
   return [
     isChanged
@@ -118,7 +118,7 @@ export function questionText(project: Project, trusted: Decided | undefined): st
 }
 
 /** One item in full. */
-export function itemLines({ kind, title, file, lines }: TrustItem, longest = LONGEST_LINE): string[] {
+export function trustItemLines({ kind, title, file, lines }: TrustItem, longest = LONGEST_LINE): string[] {
   return [`  ${kind} ${title} (${file})`, ...lines.map((line) => `    ${plainLine(line, longest)}`)]
 }
 
@@ -130,7 +130,7 @@ function changesSince(trusted: Decided | undefined, { items, files }: Project): 
   const changed = items.flatMap((one) => {
     const before = known.find(isSame(one))
     if (before?.hash === one.hash) return []
-    if (!before) return [['  new:', ...itemLines(one)]]
+    if (!before) return [['  new:', ...trustItemLines(one)]]
     const gone = before.lines.filter((line) => !one.lines.includes(line))
     const added = one.lines.filter((line) => !before.lines.includes(line))
     const lines = [...gone.map((line) => `    - ${line}`), ...added.map((line) => `    + ${line}`)]

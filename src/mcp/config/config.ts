@@ -5,14 +5,13 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml, TomlError } from 'smol-toml'
-import { isFields } from '../../lib/index.ts'
+import { type Environment, isFields } from '../../lib/index.ts'
 import type { ConfigProblem, ServerConfig } from '../types.ts'
 
-import { type Found, findServers, type ServerEntry } from './formats.ts'
+import { type FoundServers, findServers, type ServerEntry } from './formats.ts'
 import { parseJson } from './json.ts'
 import { type GatewaySettings, gatewayDefaults, readGateway } from './keys.ts'
 import { type Machine, thisMachine } from './places.ts'
-import type { Environment } from './references.ts'
 import { readServer } from './server.ts'
 
 export type Config = {
@@ -74,7 +73,7 @@ export async function readEntries(given: string | ConfigText, machine: Machine):
 }
 
 /** Removes the settings that only the user may decide from a file that came with a folder. */
-function withoutUserKeys({ entries, problems }: Found): Found {
+function withoutUserKeys({ entries, problems }: FoundServers): FoundServers {
   const isUsers = ({ fields }: ServerEntry) => Object.hasOwn(fields, 'trustAnnotations')
   const message = '"trustAnnotations" counts only in your own configuration; it is ignored.'
   return {

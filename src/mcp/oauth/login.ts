@@ -19,7 +19,7 @@ import { oneLine } from '../../lib/index.ts'
 import { createRedactor } from '../redact/index.ts'
 import { openServerSession, type ServerSessionOptions } from '../session/index.ts'
 import type { ServerConfig } from '../types.ts'
-import { briefFetch, createOAuth, describe } from './authorize.ts'
+import { briefFetch, createOAuth, describeOAuthError } from './authorize.ts'
 import { listenForCallback } from './callback.ts'
 import { type CredentialFile, openCredentials } from './credentials.ts'
 
@@ -222,5 +222,5 @@ function explain(error: unknown): string {
     return 'its authorization server goes by another name (issuer) than the one expected; nothing was stored'
   if (error instanceof RegistrationRejectedError)
     return `it does not let Toolshelf register itself (HTTP ${error.status}). If it gave you a client id, use --client-id; if it wants a key, put that in its "headers"`
-  return describe(error)
+  return describeOAuthError(error)
 }

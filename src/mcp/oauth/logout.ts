@@ -4,7 +4,7 @@ import {
   type OAuthMetadata,
   selectClientAuthMethod,
 } from '@modelcontextprotocol/client'
-import { briefFetch, describe } from './authorize.ts'
+import { briefFetch, describeOAuthError } from './authorize.ts'
 import { type Credentials, loggedInAddresses, openCredentials } from './credentials.ts'
 
 export type LogoutOptions = {
@@ -29,7 +29,7 @@ export async function logout({ folder, server, notify }: LogoutOptions): Promise
 
 function notRevoked(error: unknown, stored: Credentials): string {
   const { host } = new URL(stored.discovery.authorizationServerUrl)
-  return `the login is forgotten here, but ${host} may still accept it: ${describe(error, stored)}`
+  return `the login is forgotten here, but ${host} may still accept it: ${describeOAuthError(error, stored)}`
 }
 
 async function revoke({ tokens, client, discovery }: Credentials): Promise<void> {

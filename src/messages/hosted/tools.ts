@@ -51,7 +51,11 @@ export function plainSearchTool(variant: Variant): Fields {
   }
 }
 
-export type ErrorCode = 'invalid_tool_input' | 'unavailable' | 'too_many_requests' | 'execution_time_exceeded'
+export type SearchErrorCode =
+  | 'invalid_tool_input'
+  | 'unavailable'
+  | 'too_many_requests'
+  | 'execution_time_exceeded'
 
 /** The content of a `tool_search_tool_result`. */
 export type SearchContent =
@@ -59,7 +63,7 @@ export type SearchContent =
       type: 'tool_search_tool_search_result'
       tool_references: { type: 'tool_reference'; tool_name: string }[]
     }
-  | { type: 'tool_search_tool_result_error'; error_code: ErrorCode; error_message: string }
+  | { type: 'tool_search_tool_result_error'; error_code: SearchErrorCode; error_message: string }
 
 export type HostedRankers = { readonly [variant in Variant]: Rank }
 
