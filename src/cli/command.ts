@@ -1,6 +1,7 @@
 // Defines what a command of the CLI is, and parses its arguments.
 import { parseArgs } from 'node:util'
 import { closestNames } from '../lib/index.ts'
+import { OptionError } from '../node/index.ts'
 
 /** Where a command reads and writes: the process's own streams, or a test's. */
 export type Terminal = {
@@ -49,6 +50,14 @@ export class UsageError extends Error {}
 
 /** The command failed for a reason that the user can fix: shown without a stack trace, exit code 1. */
 export class CommandError extends Error {}
+
+/** A library error as the command's: where it is about an option, the remedy that names the flag replaces its own. */
+export function withFlags(error: unknown, remedies: { readonly [option: string]: string }): CommandError {
+  const remedy = error instanceof OptionError ? remedies[error.option] : undefined
+  return new CommandError(
+    remedy === undefined ? (error as Error).message : `${(error as OptionError).problem}; ${remedy}`,
+  )
+}
 
 export function readInput(command: Command, words: readonly string[]): Input {
   const options = Object.fromEntries(

@@ -27,6 +27,7 @@ import {
   portIn,
   type Terminal,
   UsageError,
+  withFlags,
 } from './command.ts'
 import { describeProblem, watchConfig } from './config-watch.ts'
 import type { HostOptions, OpenedHost } from './mcp-host.ts'
@@ -188,7 +189,10 @@ async function serveOnHttp(
     notify: (message) => terminal.tell(`toolshelf mcp: ${message}`),
   }).catch(async (error: unknown) => {
     await gateway.close()
-    throw new CommandError((error as Error).message)
+    throw withFlags(error, {
+      port: 'choose another with --port',
+      key: 'set TOOLSHELF_KEY, or listen on 127.0.0.1',
+    })
   })
   terminal.tell(`toolshelf mcp: ready at ${served.url}`)
   await new Promise<void>((resolve) => {

@@ -10,20 +10,20 @@ import {
   type RequestRecord,
   readSetting,
   type Setting,
-  serve as serveMessages,
+  serve,
   type Upstream,
   type UpstreamWire,
   wires,
 } from '../messages/index.ts'
 import {
   type Command,
-  CommandError,
   type Input,
   listIn,
   portIn,
   type Terminal,
   UsageError,
   windowIn,
+  withFlags,
 } from './command.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { openUpstream } from './upstreams.ts'
@@ -117,7 +117,7 @@ export const serveCommand: Command = {
       notify,
     })
     const isJson = input.isSet('json')
-    const served = await serveMessages({
+    const served = await serve({
       gateway,
       setting,
       metrics,
@@ -131,7 +131,10 @@ export const serveCommand: Command = {
       ...(input.text('address') ? { address: input.text('address')! } : {}),
       onDone: (done) => terminal.print(isJson ? inJson(done) : oneLine(line(done), LONGEST_LINE)),
     }).catch((error: unknown) => {
-      throw new CommandError((error as Error).message)
+      throw withFlags(error, {
+        port: 'choose another with --port',
+        keys: 'set TOOLSHELF_KEY, listen on 127.0.0.1, or pass --open if anyone may use it',
+      })
     })
     terminal.tell(welcome(served.url, upstream, setting))
     const ending = new AbortController()
@@ -226,7 +229,7 @@ async function warnIfUnreachable(upstream: Upstream, terminal: Terminal, ended: 
     if (ended.aborted) return
     const why = signal.aborted ? 'no answer within 5 s' : error.message
     terminal.tell(
-      `toolshelf serve: ${upstream.name} does not answer yet: ${why} Requests will be tried all the same.`,
+      `toolshelf serve: ${upstream.name} does not answer yet: ${why} Requests are tried all the same; --upstream names another.`,
     )
   })
 }

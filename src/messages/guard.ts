@@ -43,7 +43,7 @@ export function createRequestGuard({ address, keys, hosts, notify }: RequestGuar
       throw refuseRequest(
         403,
         'permission_error',
-        `this gateway is not reached as "${host.slice(0, 100)}"; --allow names further hosts`,
+        `host "${host.slice(0, 100)}" is not allowed (allowed: ${[...names].join(', ')}); the gateway's operator can allow more hosts`,
       )
     const { origin } = incoming.headers
     if (origin !== undefined && !names.has(hostName(origin.replace(/^[a-z-]+:\/\//i, ''))))

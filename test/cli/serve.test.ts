@@ -264,7 +264,7 @@ describe('what it refuses', () => {
     [
       [...offline, '--address', '0.0.0.0', '--port', '0'],
       1,
-      'set TOOLSHELF_KEY, listen on 127.0.0.1, or say --open',
+      'set TOOLSHELF_KEY, listen on 127.0.0.1, or pass --open',
     ],
   ])('%j: exit code %i', async (words, code, message) => {
     vi.stubEnv('TOOLSHELF_KEY', '')

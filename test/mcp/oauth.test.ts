@@ -168,10 +168,8 @@ describe('toolshelf login, H1', () => {
     const server = await startAuthServer({ registers: false })
     const { logIn, tools } = desk(server)
     const message = await messageOf(logIn())
-    expect(message).toMatch(
-      /Register one there with the redirect address http:\/\/127\.0\.0\.1:(\d+)\/callback/,
-    )
-    expect(message).toMatch(/--port \d+ --client-id/)
+    expect(message).toMatch(/Register one there with the redirect URL http:\/\/127\.0\.0\.1:(\d+)\/callback/)
+    expect(message).toMatch(/set the options "client" and "port" \(\d+\)/)
     await logIn({ client: { id: 'by-hand', secret: 'secret-by-hand' } })
     server.expire()
     expect(await tools()).toHaveLength(2)
@@ -191,7 +189,7 @@ describe('toolshelf login, H1', () => {
 
   test('one that wants a key and knows no login is told apart', async () => {
     const { logIn } = desk(await startAuthServer({ isBare: true }))
-    expect(await messageOf(logIn())).toContain('if it wants a key, put that in its "headers"')
+    expect(await messageOf(logIn())).toContain('If it wants a key, put the key in its "headers"')
   })
 
   test('gives up when nobody answers, and when it is cancelled', async () => {
@@ -254,7 +252,7 @@ describe('the address that the browser comes back to', () => {
     const { hostname, port } = new URL(callback.url)
     expect(hostname).toBe('127.0.0.1')
     const taken = listenForCallback({ state: 'right', port: Number(port) })
-    expect(await messageOf(taken)).toBe(`port ${port} is in use; choose another with --port`)
+    expect(await messageOf(taken)).toBe(`port ${port} is in use; set the option "port" to another`)
   })
 })
 
@@ -544,11 +542,17 @@ describe('the commands', () => {
     expect(opened).toEqual([])
   })
 
+  test('where no client can be registered, the error names the flags', async () => {
+    const { run, logIn } = await commands(await startAuthServer({ registers: false }))
+    const failure = expect(run(logIn, 'notes')).rejects
+    await failure.toThrow(/^notes: .* with its id and the same port; use --client-id and --port$/)
+  })
+
   test.each([
     [['no-such'], 'no server "no-such" is configured. Remote servers: notes.'],
-    [[], 'which server is missing.'],
+    [[], 'name a server, such as "toolshelf login linear".'],
     [['local'], '"local" runs on this machine and needs no login'],
-    [['notes', '--port', '99999'], '--port takes a number'],
+    [['notes', '--port', '99999'], '--port is "99999"; use a number from 1 to 65535'],
   ])('wrong words are told: %j', async (words, message) => {
     const { run, logIn } = await commands(await startAuthServer())
     await expect(run(logIn, ...words)).rejects.toThrow(message)

@@ -2,7 +2,7 @@
 // for the newer. Safe by default: loopback only, known hosts and origins only, and a key for everything else.
 import { createServer } from 'node:http'
 import { createMcpHandler, isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server'
-import { answerNode, close, LOOPBACK, listen, networkOf } from '../../node/index.ts'
+import { answerNode, close, LOOPBACK, listen, networkOf, OptionError } from '../../node/index.ts'
 import { PAGES } from '../greeting/index.ts'
 import type { McpGateway } from './gateway.ts'
 import { createBodies } from './http-body.ts'
@@ -42,7 +42,11 @@ const CONNECTIONS_PER_SESSION = 4
 export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idle = 600_000, mostSessions = 1000 } = options
   if (!LOOPBACK.has(address) && !key)
-    throw new Error(`listening on ${address} needs a key: set TOOLSHELF_KEY, or listen on 127.0.0.1`)
+    throw new OptionError(
+      'key',
+      `listening on ${address} needs a key`,
+      'set the option "key", or listen on 127.0.0.1',
+    )
   const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, notify } = options
   const sessions = createSessions(gateway, { maxSessions: mostSessions, idleMs: idle })
   const bodies = createBodies({ maxBytes: maxBodyBytes, maxTotalBytes: maxBodyBytes * MAX_LARGE_BODIES })
@@ -72,7 +76,7 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
     if (pathname === '/health') return Response.json({ status: 'ok', clients: sessions.size() })
     const locked = guard.checkKey(request, network, sessionOf(request) !== undefined)
     if (locked) return locked
-    if (pathname !== PATH) return refusal(404, `there is nothing at ${pathname}; the gateway is at ${PATH}`)
+    if (pathname !== PATH) return refusal(404, `no such path: ${pathname}; the gateway is at ${PATH}`)
     if (request.method !== 'POST') return answer(request, network, undefined)
     if (!isJsonContentType(request.headers.get('content-type')))
       return refusal(415, 'a request is JSON: send "Content-Type: application/json"')

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { isSecret } from '../../node/index.ts'
+import { isSecret, OptionError } from '../../node/index.ts'
 
 export type Callback = {
   readonly url: string
@@ -49,9 +49,9 @@ export async function listenForCallback({
   server.on('error', reject)
   server.listen(port, '127.0.0.1')
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
-    throw new Error(
-      error.code === 'EADDRINUSE' ? `port ${port} is in use; choose another with --port` : error.message,
-    )
+    throw error.code === 'EADDRINUSE'
+      ? new OptionError('port', `port ${port} is in use`, 'set the option "port" to another')
+      : new Error(error.message)
   })
   const timer = setTimeout(() => reject(new Error('nobody answered in time; run it again')), timeout)
   const cancel = () => reject(new Error('the login was cancelled'))

@@ -164,7 +164,7 @@ function pick(headers: IncomingMessage['headers'], isPicked: (name: string) => b
 function unreachable(url: URL, error: NodeJS.ErrnoException): UpstreamError {
   const why = error.code ?? error.message
   return new UpstreamError(
-    `the upstream ${url.origin} cannot be reached (${why}). Is it running, and is --upstream right?`,
+    `the upstream ${url.origin} cannot be reached (${why}). Check that it is running and that its URL is right.`,
     { cause: error },
   )
 }
