@@ -86,7 +86,9 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     forget()
   }
   if (session.isKept())
-    terminal.print(`The session is kept. To go on: toolshelf chat ${resumeOptions(session.file, directory)}`)
+    terminal.print(
+      `The session is saved. To continue: toolshelf chat ${resumeOptions(session.file, directory)}`,
+    )
   return stop.signal.aborted ? 130 : 0
 }
 

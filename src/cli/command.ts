@@ -95,10 +95,10 @@ function complaint({ message }: Error, command: Command, words: readonly string[
   const isOption = Object.keys(command.options).some((other) => given?.split('=')[0] === `--${other}`)
   if (given === undefined || isOption)
     return `--${name} needs a value: --${name} <${option.value ?? 'text'}>.`
-  return `--${name} is followed by "${given}". A value that begins with "-" is written --${name}=${given}.`
+  return `--${name} is followed by "${given}". Write a value that begins with "-" as --${name}=${given}.`
 }
 
-const BEHIND_DASHES = '. Words that begin with "-" stand behind "--".'
+const BEHIND_DASHES = '. Put words that begin with "-" after "--".'
 
 /** The closest name as a question, if there is one. */
 export function didYouMean(wanted: string, names: readonly string[], prefix = ''): string {
@@ -183,7 +183,8 @@ export function urlIn(input: Input, option: string, otherwise?: { name: string; 
   const url = URL.canParse(given) ? new URL(given) : undefined
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     throw new UsageError(`${name} is "${given}"; use an http(s) URL, such as http://127.0.0.1:3388.`)
-  if (url.username !== '' || url.password !== '') throw new UsageError(`${name} holds a name or a password.`)
+  if (url.username !== '' || url.password !== '')
+    throw new UsageError(`${name} must not contain a user name or password.`)
   return given
 }
 
@@ -202,7 +203,7 @@ export function windowIn(input: Input): number | undefined {
 export function filesIn(input: Input): string[] | undefined {
   if (input.text('config') === undefined) return undefined
   const files = listIn(input, 'config')
-  if (files.length === 0) throw new UsageError('--config names no file.')
+  if (files.length === 0) throw new UsageError('--config is empty; pass one or more files, comma separated.')
   return files
 }
 
@@ -223,6 +224,6 @@ export function here(): string {
   try {
     return process.cwd()
   } catch {
-    throw new CommandError('the folder that you are in does not exist any more. Go to another one.')
+    throw new CommandError('the current folder no longer exists; change to another one.')
   }
 }

@@ -40,13 +40,13 @@ export const demoCommand: Command = {
   ],
   async run(input, terminal) {
     if (input.words.length > 0)
-      throw new CommandError(`the demo takes no words, but was given "${input.words.join(' ')}".`)
+      throw new CommandError(`unexpected argument "${input.words.join(' ')}"; the demo has options only.`)
     const using = readUsing(input)
     const chosen = Object.keys(usingOptions).filter(
       (name) => input.isSet(name) || input.text(name) !== undefined,
     )
     if (input.isSet('compare') && chosen.length > 0)
-      throw new UsageError(`--compare plays every way by itself; leave --${chosen.join(', --')} out.`)
+      throw new UsageError(`--compare runs every variant; remove --${chosen.join(', --')}.`)
     const live = input.isSet('live') ? await openClient(input, process.env) : undefined
     const prices = await pricesIn(input)
     const pricedAs = input.text('model') ?? MODEL

@@ -95,7 +95,7 @@ export function createLogout({ machine }: Pick<LoginSurroundings, 'machine'>): C
       const count = await logout({ folder, server, notify: terminal.tell })
       const wasLoggedIn = count > 0
       if (input.isSet('json')) terminal.print(JSON.stringify({ server, wasLoggedIn }))
-      else terminal.print(wasLoggedIn ? `Logged out of ${server}.` : `There was no login of ${server}.`)
+      else terminal.print(wasLoggedIn ? `Logged out of ${server}.` : `No login of ${server} is stored.`)
       return 0
     },
   }

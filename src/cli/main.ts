@@ -43,7 +43,7 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'sessions',
-    summary: 'the conversations of this folder, to go on with',
+    summary: 'lists the sessions of this folder, to resume',
     load: async () => (await import('./sessions.ts')).sessionsCommand,
   },
   {
@@ -53,12 +53,12 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'serve',
-    summary: 'the Messages API with tool search, before any model',
+    summary: 'the Messages API with tool search, in front of any model',
     load: async () => (await import('./serve.ts')).serveCommand,
   },
   {
     name: 'doctor',
-    summary: 'what your MCP servers cost, and how they are',
+    summary: 'what your MCP servers cost, and their state',
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
@@ -108,7 +108,7 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'completion',
-    summary: 'for your shell',
+    summary: 'completion for your shell',
     load: async () => (await import('./completion.ts')).completionOf(everyCommand),
   },
 ]
@@ -133,7 +133,7 @@ export async function runCli(words: readonly string[], terminal: Terminal): Prom
   if (!command) {
     const names = commands.map((one) => one.name)
     const near = didYouMean(name, names) || '.'
-    terminal.tell(printable(`toolshelf: there is no command "${name}"${near} Commands: ${names.join(', ')}.`))
+    terminal.tell(printable(`toolshelf: unknown command "${name}"${near} Commands: ${names.join(', ')}.`))
     return 2
   }
   return runCommand(await command.load(), rest, terminal)
@@ -170,7 +170,7 @@ function overview(): string {
     ...commands
       .filter(({ summary }) => summary !== '')
       .map(({ name, summary }) => `  ${name.padEnd(12)} ${summary}`),
-    '\nMore: toolshelf <command> --help. Exit codes: 0 done, 1 failed,\n2 called wrongly, 3 the model stopped early, 130 interrupted.',
+    '\nMore: toolshelf <command> --help. Exit codes: 0 done, 1 failed,\n2 wrong usage, 3 the model stopped early, 130 interrupted.',
   ].join('\n')
 }
 

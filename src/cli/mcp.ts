@@ -41,7 +41,7 @@ const MOST_DEPTH = 2
 
 export const mcpCommand: Command = {
   name: 'mcp',
-  summary: 'Stands in a client’s configuration in place of all your MCP servers.',
+  summary: 'Gives a client one MCP server in place of all yours.',
   words: '[--config <files>] [--http] [--mode auto|list|bridge] [--lazy]',
   options: {
     config: {
@@ -77,7 +77,7 @@ export const mcpCommand: Command = {
   ],
   async run(input, terminal) {
     if (depthOf(process.env) > MOST_DEPTH)
-      throw new CommandError('it is started by itself; take it out of the configuration that it reads.')
+      throw new CommandError('toolshelf mcp starts itself; remove it from the configuration that it reads.')
     const mode = readMode(input)
     const port = readPort(input)
     const tell = (message: string) => terminal.tell(printable(`toolshelf mcp: ${message}`))
@@ -105,7 +105,7 @@ export const mcpCommand: Command = {
 }
 
 const FOR_CLIENTS = `toolshelf mcp: waiting for an MCP client on stdin; Ctrl-C ends it.
-It belongs into a client's configuration: { "command": "toolshelf", "args": ["mcp"] }`
+Add it to a client's configuration: { "command": "toolshelf", "args": ["mcp"] }`
 
 function readMode(input: Input): (typeof MODES)[number] | undefined {
   const given = input.text('mode')
@@ -118,7 +118,7 @@ function readMode(input: Input): (typeof MODES)[number] | undefined {
 function readPort(input: Input): number {
   const port = portIn(input, PORT)
   const stray = OF_HTTP.find((option) => input.text(option) !== undefined)
-  if (stray && !input.isSet('http')) throw new UsageError(`--${stray} means something only with --http.`)
+  if (stray && !input.isSet('http')) throw new UsageError(`--${stray} requires --http.`)
   return port
 }
 
@@ -131,9 +131,9 @@ async function readFiles(
   for (const problem of config.problems) tell(describeProblem(problem))
   if (config.servers.length > 0) return config
   if (config.problems.length > 0 && input.text('config') !== undefined)
-    throw new CommandError('no server is left to start; mend what is named above.')
+    throw new CommandError('no server can be started; fix the problems above.')
   throw new CommandError(
-    `no MCP server is configured in ${files.join(', ')}. Run "toolshelf import" to take over those of your clients into ${ownConfigFile(thisMachine())}, or name a file with --config.`,
+    `no MCP server is configured in ${files.join(', ')}. Run "toolshelf import" to take over those of your clients into ${ownConfigFile(thisMachine())}, or pass a file with --config.`,
   )
 }
 

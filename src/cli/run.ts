@@ -49,9 +49,13 @@ export const sessionOptions: { readonly [name: string]: Option } = {
     type: 'string',
     value: 'session',
     values: ['last'],
-    about: 'go on from the last one, or from one by its name or file',
+    about: 'continue the last session, or one by its name or file',
   },
-  directory: { type: 'string', value: 'folder', about: 'where the agent works; here if left out' },
+  directory: {
+    type: 'string',
+    value: 'folder',
+    about: 'where the agent works; the current folder if left out',
+  },
   window: { type: 'string', value: 'tokens', about: 'of the model; 200000 if left out' },
 }
 
@@ -76,7 +80,7 @@ export const runCommand: Command = {
   ],
   async run(input, terminal) {
     if (input.isSet('json') && input.isSet('stream-json'))
-      throw new UsageError('--json and --stream-json are two ways to print the same; use one.')
+      throw new UsageError('--json and --stream-json cannot be combined; use one of them.')
     checkPrompt(input)
     const tell = (message: string) => terminal.tell(harmless(`toolshelf run: ${message}`))
     const given = givenRules(input)
@@ -164,7 +168,7 @@ async function converse(session: AgentSession, prompt: string, talking: Talking)
   else if (!isStream && ledger.text !== '')
     terminal.print(process.stdout.isTTY ? harmless(ledger.text) : ledger.text)
   if (end.reason !== 'done' && !isWhole)
-    tell(end.error ?? `${end.reason}. To go on: ${resumeOptions(session.file, directoryIn(input))}`)
+    tell(end.error ?? `${end.reason}. To continue: ${resumeOptions(session.file, directoryIn(input))}`)
   return EXIT[end.reason]
 }
 
@@ -179,7 +183,7 @@ async function settled(host: McpHost, signal: AbortSignal, tell: (message: strin
   await Promise.race([host.settled({ timeout: PATIENCE }), aborted(signal)])
   clearTimeout(timer)
   if (pending().length > 0 && !signal.aborted)
-    tell(`going on without the server ${named()}, which is still starting.`)
+    tell(`continuing without the server ${named()}, which is still starting.`)
 }
 
 /** Milliseconds. */

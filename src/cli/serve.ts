@@ -96,7 +96,8 @@ export const serveCommand: Command = {
     'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0 --allow tools.example.com',
   ],
   async run(input, terminal) {
-    if (input.words.length > 0) throw new UsageError('the model behind it is named by --upstream.')
+    if (input.words.length > 0)
+      throw new UsageError('unexpected argument; pass the upstream with --upstream.')
     const setting = readMode(input.text('mode') ?? 'auto', '--mode')
     const port = portIn(input, PORT)
     const keys = readKeys(input, process.env)
@@ -143,7 +144,7 @@ export const serveCommand: Command = {
     ending.abort()
     if (served.active() > 0)
       terminal.tell(
-        `toolshelf serve: finishing requests (${served.active()}), for ${DRAIN_MS / 1000} s at most; another signal ends it now`,
+        `toolshelf serve: finishing requests (${served.active()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`,
       )
     await Promise.race([served.drain(DRAIN_MS), signalled().then(served.close)])
     return 0

@@ -152,7 +152,7 @@ export function resolveOptions(options: Options): Settings {
     const hint = near.length > 0 ? `nearest: ${near.join(', ')}.` : 'docs/reference/options.md lists them.'
     throw new ShelfError(
       'BAD_OPTION',
-      `there is no option "${unknown}" (given ${quote(given[unknown])}); ${hint}`,
+      `unknown option "${unknown}" (given ${quote(given[unknown])}); ${hint}`,
       given[unknown],
     )
   }

@@ -200,7 +200,7 @@ function projected(total: Total, tools: readonly MeasuredTool[], { model, prices
 const METHOD =
   'Tokens are estimates: the characters of each definition as it is sent ' +
   `(name, description cut at ${count(descriptionLimit)} characters, input schema, as JSON) divided by 2.9. ` +
-  'No tokenizer was asked.'
+  'No tokenizer was used.'
 
 function identityOf(status: ServerStatus) {
   const { name, state, reason, config, info, hidden } = status

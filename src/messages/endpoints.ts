@@ -48,13 +48,14 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
 
   async function answer(context: RequestContext): Promise<void> {
     const { incoming, path } = context
-    if (!context.address) throw refuseRequest(400, 'invalid_request_error', 'this is no address')
+    if (!context.address)
+      throw refuseRequest(400, 'invalid_request_error', 'the request target is not a valid URL')
     const client = path === '/health' || path === '/api/hello' ? undefined : guard(incoming)
     const endpoint = endpoints[`${incoming.method} ${path}`]
     if (endpoint) return endpoint(context, client ?? NOBODY)
     const isForwarded = forwarding(incoming.method ?? '', path)
     if (client && upstream.origin && isForwarded) return passThrough(context, client, upstream.origin)
-    throw refuseRequest(404, 'not_found_error', `there is nothing at ${incoming.method} ${path}`)
+    throw refuseRequest(404, 'not_found_error', `no such endpoint: ${incoming.method} ${path}`)
   }
 
   const endpoints: {
@@ -167,7 +168,8 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
   }
 
   function originOf(): UpstreamOrigin {
-    if (!upstream.origin) throw new Error('this upstream takes no requests as they are')
+    if (!upstream.origin)
+      throw new Error('this upstream does not speak the Messages API, so requests cannot be passed through')
     return upstream.origin
   }
 
@@ -181,7 +183,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     throw refuseRequest(
       400,
       'invalid_request_error',
-      'a request needs "model", a string, and "messages", a list of objects; "tools" is one, too',
+      'invalid request: "model" must be a string, "messages" and "tools" lists of objects',
     )
   }
 
@@ -271,7 +273,7 @@ const MOST_MESSAGES = 100_000
 function refuseTooMany({ messages }: Fields): void {
   const count = Array.isArray(messages) ? messages.length : 0
   if (count <= MOST_MESSAGES) return
-  const message = `messages: at most ${MOST_MESSAGES} are taken, but there are ${count}`
+  const message = `messages: at most ${MOST_MESSAGES} are allowed, but there are ${count}`
   throw refuseRequest(400, 'invalid_request_error', message)
 }
 

@@ -275,7 +275,7 @@ function estimated(request: MessagesRequest): HttpAnswer {
 
 function refuseThreads({ thread }: MessagesRequest): void {
   if (thread === undefined || thread === null) return
-  const message = 'thread: this gateway keeps no threads. Send the whole conversation.'
+  const message = 'thread: this gateway does not store threads. Send the whole conversation.'
   throw refuseRequest(400, 'invalid_request_error', message, 'thread_unsupported_request')
 }
 

@@ -334,7 +334,7 @@ describe('toolshelf doctor', () => {
       /no server to start[\s\S]*toolshelf import[\s\S]*Claude Code[\s\S]*--config/,
     )
     await expect(examine(['--config', 'nowhere.json'], { folder })).rejects.toThrow(
-      /nowhere\.json: there is no such file/,
+      /nowhere\.json: no such file/,
     )
   })
 
@@ -343,7 +343,7 @@ describe('toolshelf doctor', () => {
     [['--timeout', '0'], '--timeout is "0"'],
     [['--config', ','], '--config names no file'],
     [['--catalog', ''], '--catalog names no file'],
-    [['mcp.json'], '"mcp.json" is one word too many'],
+    [['mcp.json'], 'unexpected argument "mcp.json"'],
     [['--colour'], "Unknown option '--colour'"],
   ])('wrong words: %j', async (words, message) => {
     const wrong = examine(words)

@@ -78,7 +78,7 @@ describe('toolshelf pins', () => {
   })
 
   it('says when there is nothing', async () => {
-    expect((await cli(join(base, 'nowhere'), [])).out).toContain('There are no pins yet.')
+    expect((await cli(join(base, 'nowhere'), [])).out).toContain('No pins yet.')
     expect((await cli(join(base, 'nowhere'), ['--json'])).json()).toEqual({ servers: [] })
   })
 
@@ -106,7 +106,7 @@ describe('toolshelf pins show', () => {
         '    - Lists.',
         '    + Lists issues.',
         '',
-        'If this is as it should be: toolshelf pins accept github',
+        'To accept the changes: toolshelf pins accept github',
       ].join('\n'),
     )
   })
@@ -178,11 +178,11 @@ describe('toolshelf pins accept and forget', () => {
 
 describe('wrong words are told with a remedy', () => {
   it.each([
-    [['show', 'githup'], CommandError, 'there is no pinned server "githup". Nearest: github.'],
+    [['show', 'githup'], CommandError, 'no pinned server "githup". Nearest: github.'],
     [['show', 'zzz'], CommandError, 'Known: files, github.'],
     [['accept', 'github', 'create_isue'], CommandError, 'Nearest: create_issue'],
     [['show'], UsageError, 'which server is missing'],
-    [['lst'], UsageError, 'Say list, show, accept, forget, or nothing.'],
+    [['lst'], UsageError, 'use list, show, accept, forget, or no action.'],
     [['forget', 'github', 'merge'], UsageError, 'name no tools'],
   ])('%j', async (words, kind, message) => {
     const { failure } = await cli(await pinned(), words)

@@ -130,7 +130,7 @@ describe('a gateway that runs', () => {
     )
     expect(lines[1]).toMatch(/^\d{3} evil /)
     expect(lines[2]).toMatch(
-      /^404 GET \/v1\/nothing%0aforged \d+ ms failed: there is nothing at GET \/v1\/nothing%0aforged$/,
+      /^404 GET \/v1\/nothing%0aforged \d+ ms failed: no such endpoint: GET \/v1\/nothing%0aforged$/,
     )
     expect(plain.out()).not.toMatch(/[^\n\P{Cc}]|[\u2028\u2029]/u)
   })
@@ -213,7 +213,7 @@ describe('the end', () => {
     const cut = streams.map((one) => new Promise((resolve) => one.on('error', resolve).resume()))
     expect(fake.underWay()).toBe(4)
     gateway.child.kill('SIGTERM')
-    await until(() => gateway.told().includes('another signal ends it now'))
+    await until(() => gateway.told().includes('another signal to stop now'))
     gateway.child.kill('SIGTERM')
     expect(await gateway.exit).toEqual([0, null])
     await Promise.all(cut)
@@ -248,7 +248,7 @@ describe('what it refuses', () => {
     [['http://127.0.0.1:1'], 2, 'named by --upstream'],
     [['--upstreams', 'x'], 2, 'did you mean --upstream?'],
     [['--upstream'], 2, '--upstream'],
-    [['--upstream', 'script:nowhere.json'], 1, 'nowhere.json cannot be read (ENOENT)'],
+    [['--upstream', 'script:nowhere.json'], 1, 'nowhere.json (ENOENT); check its path'],
     [['--upstream', 'script:'], 1, 'cannot be read'],
     [['--upstream', `script:${file('broken.json', '{')}`], 1, 'is not JSON'],
     [

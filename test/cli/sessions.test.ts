@@ -60,7 +60,7 @@ describe('toolshelf sessions', () => {
       '  2026-03-01 14:30, 2 messages: one',
       'older',
       '  2026-03-01 14:01, 2 messages: what changed today?',
-      `To go on: toolshelf chat --directory ${work} --resume <name>, or last for the newest`,
+      `To resume: toolshelf chat --directory ${work} --resume <name>, or last for the newest`,
     ])
   })
 
@@ -135,7 +135,7 @@ describe('toolshelf sessions', () => {
     const { code, out } = await sessions()
     expect({ code, out }).toEqual({
       code: 0,
-      out: `There is no session here yet. They will be kept in ${kept}.`,
+      out: `No sessions in this folder yet. They are stored in ${kept}.`,
     })
     const none = await sessions('--directory', join(work, 'none'))
     expect(none).toMatchObject({ code: 1, told: expect.stringContaining('does not exist') })

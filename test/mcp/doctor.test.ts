@@ -339,7 +339,7 @@ describe('findings', () => {
       '"deny" "delete_*"',
       '"tools" "read_fiel"; did you mean "read_file"?',
     ])
-    expect(plainView([status('a', { ...given, config })])).toContain('! a has no tool for 3 rules')
+    expect(plainView([status('a', { ...given, config })])).toContain('! a has 3 rules that match no tool')
     expect(only(status('a', { state: 'failed', config })).idleRules).toEqual([])
   })
 
@@ -426,7 +426,7 @@ describe('in the terminal', () => {
   })
 
   it('says so when there is nothing to mend', () => {
-    expect(plainView([status('a', { tools: tools(40, 500) })])).toContain('+ Nothing to mend.')
+    expect(plainView([status('a', { tools: tools(40, 500) })])).toContain('+ Nothing to fix.')
   })
 
   it('tells of the start, of all or of one', () => {

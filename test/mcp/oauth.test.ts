@@ -477,7 +477,7 @@ describe('toolshelf logout', () => {
     await logIn({ config: configOf(server.url, 'notes 2') })
     const notices: string[] = []
     expect(await logout({ folder, server: 'notes', notify: (text) => notices.push(text) })).toBe(1)
-    expect(notices.join()).toContain('may still accept it: it takes no revocations')
+    expect(notices.join()).toContain('may still accept it: it does not support revocation')
     expect(await provider('notes 2').token()).toMatch(/^access-/)
     expect(await logout({ folder: join(folder, 'none'), server: 'notes', notify: () => {} })).toBe(0)
   })
@@ -519,7 +519,7 @@ describe('the commands', () => {
     expect(await run(logOut, 'notes')).toBe(0)
     expect(lines.at(-1)).toBe('Logged out of notes.')
     await run(logOut, 'notes')
-    expect(lines.at(-1)).toBe('There was no login of notes.')
+    expect(lines.at(-1)).toBe('No login of notes is stored.')
     expect(server.secrets.size).toBeGreaterThan(3)
     expectNoSecrets(server, lines)
   })

@@ -219,7 +219,7 @@ describe('on disk', () => {
     expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
     expect(await pins.accept('files')).toEqual(['read'])
     expect(await pins.judge('files', [tool('read', 'new')])).toEqual(quiet)
-    expect(told).toEqual([expect.stringContaining('they hold for this run only')])
+    expect(told).toEqual([expect.stringContaining('they apply to this run only')])
     expect((await pins.list()).map(({ server }) => server)).toEqual(['files', 'mail'])
   })
 

@@ -177,7 +177,7 @@ describe('what is certain of a turn', () => {
     expect(texts({ type: 'text', text: 'one' }, retry)).toEqual(['busy. Trying again.'])
     expect(texts({ type: 'text', text: 'one\ntwo' }, retry)).toEqual([
       'one',
-      'busy. Trying again. The answer above broke off and begins anew.',
+      'busy. Trying again. The answer above broke off and starts again.',
     ])
   })
 })

@@ -59,7 +59,7 @@ export type Chat = {
 
 export const STARTING = 'Starting …'
 const HINT = '/help shows the commands'
-const LEAVING = 'Press Ctrl-C again to end the session; it is kept.'
+const LEAVING = 'Press Ctrl-C again to end the session; it is saved.'
 
 export function createChat(options: {
   readonly welcome: readonly string[]
@@ -198,7 +198,7 @@ export function createChat(options: {
       }
     },
     async compact() {
-      if (state.turn) throw new Error('A turn has begun meanwhile; say it again once that is over.')
+      if (state.turn) throw new Error('A turn has started in the meantime; repeat the command when it ends.')
       await working((signal) => session.agent.compact({ signal }))
     },
     quit,
@@ -243,8 +243,8 @@ export function createChat(options: {
     wait: (line) =>
       change({
         remark: isCommand(line)
-          ? 'This waits for the end of the turn: press Enter then. Ctrl-C stops it.'
-          : 'It is still at work: the line waits for you. Ctrl-C stops it.',
+          ? 'This command cannot run during a turn: press Enter when the turn ends, or Ctrl-C to stop it.'
+          : 'A turn is running: press Enter when it ends, or Ctrl-C to stop it.',
       }),
     stay() {
       if (state.remark !== undefined && !stop?.signal.aborted) change({ remark: undefined })

@@ -137,7 +137,7 @@ function within(call: Call, event: AgentEvent): Call {
 function retried(turn: TurnState, event: AgentEvent & { readonly type: 'retry' }): TurnState {
   const { reason, attempt, attempts, milliseconds } = event
   const again = { at: Date.now() + milliseconds, attempt: attempt + 1, attempts }
-  const anew = turn.isBegun ? ' The answer above broke off and begins anew.' : ''
+  const anew = turn.isBegun ? ' The answer above broke off and starts again.' : ''
   return noticed({ ...unspoken(turn), again }, `${sentence(reason)} Trying again.${anew}`)
 }
 

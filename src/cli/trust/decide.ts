@@ -30,7 +30,7 @@ export async function decideTrust(project: Project, deciding: Deciding): Promise
     notify(
       notUsed(
         project,
-        'This content is not trusted, and nobody can be asked here. Look at it with "toolshelf trust", or add --trust-project to use it in this run.',
+        'This content is not trusted, and there is no terminal to ask in. Look at it with "toolshelf trust", or add --trust-project to use it in this run.',
       ),
     )
     return withoutContent(project)
@@ -63,7 +63,7 @@ async function keep(
   try {
     await store.write({ ...record, folder: project.folder, [outcome]: decided })
   } catch (error) {
-    notify(`the answer holds for this run only, because it cannot be kept: ${(error as Error).message}.`)
+    notify(`the answer applies to this run only, because it cannot be saved: ${(error as Error).message}.`)
   }
 }
 

@@ -47,7 +47,7 @@ export function readKeys<Table extends FieldTypes>(
 
 export function unknownKey(key: string, known: readonly string[]): string {
   const [near] = closestNames(key, known, 1)
-  return `there is no key ${JSON.stringify(key.slice(0, 80))}${near ? `; did you mean "${near}"?` : '.'} It is ignored.`
+  return `unknown key ${JSON.stringify(key.slice(0, 80))}${near ? `; did you mean "${near}"?` : '.'} It is ignored.`
 }
 
 const LONGEST_TIMER = 2 ** 31 - 1

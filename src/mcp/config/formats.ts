@@ -28,10 +28,10 @@ export type FoundServers = {
 }
 
 /** The problem reported for a file without servers. */
-export const noServers = 'it names no MCP servers; Toolshelf looks for "mcpServers".'
+export const noServers = 'it has no MCP servers; Toolshelf looks for "mcpServers".'
 
 export function findServers(document: unknown, file: string, machine: Machine): FoundServers {
-  if (!isFields(document)) return { entries: [], problems: [{ message: 'it does not hold an object.' }] }
+  if (!isFields(document)) return { entries: [], problems: [{ message: 'it is not a JSON object.' }] }
   const groups = groupsIn(document, file, machine)
   const found = groups.map((group) => readGroup(group, file, machine))
   return {

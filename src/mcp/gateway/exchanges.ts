@@ -83,7 +83,7 @@ export function createExchanges(): Exchanges {
       client,
       capabilities,
       ask: async (method, params, _signal, name = '') => {
-        if (!canAnswer(method)) throw new Error(`the client cannot do ${method}`)
+        if (!canAnswer(method)) throw new Error(`the client does not support ${method}`)
         sendable(params)
         // A client that expects the question may have sent the answer with the call.
         if (Object.hasOwn(early, name)) return early[name] as Fields

@@ -98,7 +98,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   async function askTheOnly(method: string, params: Fields): Promise<Fields> {
     const only = theOnly()
     if (method !== 'roots/list') throw new Error('questions are passed on only during a call')
-    if (!only || !canAnswer(capabilitiesOf(only), method)) throw new Error(`no client can do ${method}`)
+    if (!only || !canAnswer(capabilitiesOf(only), method)) throw new Error(`no client supports ${method}`)
     return (await only.request(sendable({ method, params }) as never, { timeout: LONGEST_ANSWER })) as Fields
   }
 

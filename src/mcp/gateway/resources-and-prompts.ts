@@ -105,7 +105,7 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
     if (entry) return entry
     throw new ProtocolError(
       ProtocolErrorCode.InvalidParams,
-      `there is no prompt "${oneLine(String(name), LONGEST_SHOWN)}"; ${known.size > 0 ? `there are ${namesOf(known)}` : 'there are none'}`,
+      `unknown prompt "${oneLine(String(name), LONGEST_SHOWN)}"; ${known.size > 0 ? `there are ${namesOf(known)}` : 'there are none'}`,
     )
   }
 
@@ -123,7 +123,7 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
     const remedy = forms.length > 0 ? `: ${forms.join(' or ')}` : '; no server has resources'
     throw new ResourceNotFoundError(
       shown,
-      `which server has "${shown}" cannot be told. Write it as server+uri${remedy}`,
+      `cannot tell which server has "${shown}"; write it as server+uri${remedy}`,
     )
   }
 

@@ -70,7 +70,9 @@ export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {
       report(server, kind, changed)
       return changed
     } catch (error) {
-      notify(`server "${server}": what it says could not be compared: ${(error as Error).message}`)
+      notify(
+        `server "${server}": could not compare its definitions with their pins: ${(error as Error).message}`,
+      )
       return []
     }
   }

@@ -240,7 +240,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     if (instructions !== undefined && !member.isNoted && unsafeKinds(instructions).length > 0) {
       member.isNoted = true
       notify(
-        `server "${config.name}": its instructions hold hidden characters or marks of ours; they are used without.`,
+        `server "${config.name}": its instructions contained hidden characters or marks of Toolshelf, which were removed.`,
       )
     }
     shelf.setServer(config.name, {
@@ -265,7 +265,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   function memberFor(server: string): Member {
     const member = members.get(server)
     if (member) return member
-    throw new Error(`there is no server "${server}"; there are ${[...members.keys()].join(', ') || 'none'}`)
+    throw new Error(`unknown server "${server}"; configured: ${[...members.keys()].join(', ') || 'none'}`)
   }
 
   const call: McpHost['call'] = async (server, tool, input, callOptions = {}) => {
@@ -327,7 +327,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     async run(used, callOptions: CallOptions = {}) {
       const { server, original, input } = shelf.resolve(used)
       if (server === undefined)
-        return shelf.result(used, `"${used.name}" is no tool of an MCP server.`, { isError: true })
+        return shelf.result(used, `"${used.name}" is not a tool of an MCP server.`, { isError: true })
       try {
         const output = await call(server, original, (input ?? {}) as Fields, callOptions)
         return shelf.result(used, toBlocks(output), output.isError ? { isError: true } : {})

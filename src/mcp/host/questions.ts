@@ -128,7 +128,7 @@ export function createServerQuestions(options: QuestionOptions): ServerQuestions
     asker: QuestionHandler,
     ...question: Parameters<QuestionHandler['ask']>
   ): Promise<Fields> {
-    if (!mayAskRoots()) throw new Error('the roots were asked for too often; ask again in a while')
+    if (!mayAskRoots()) throw new Error('too many requests for roots; try again later')
     return asker.ask(...question)
   }
 
@@ -202,7 +202,7 @@ export function createServerQuestions(options: QuestionOptions): ServerQuestions
       if (KINDS[method] !== undefined) throw new Error('questions are passed on only during a call')
       const [stranger] = givenUp
       if (!otherwise || (stranger && stranger.client !== (otherwise.client ?? otherwise)))
-        throw new Error('there is nobody to ask')
+        throw new Error('no client is there to ask')
       return askRoots(otherwise, method, params, signal)
     },
     owner: () => callNow()?.client,

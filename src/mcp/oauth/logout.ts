@@ -35,7 +35,7 @@ function notRevoked(error: unknown, stored: Credentials): string {
 async function revoke({ tokens, client, discovery }: Credentials): Promise<void> {
   const metadata = discovery.authorizationServerMetadata
   const endpoint = (metadata as OAuthMetadata | undefined)?.revocation_endpoint
-  if (endpoint === undefined) throw new Error('it takes no revocations')
+  if (endpoint === undefined) throw new Error('it does not support revocation')
   const url = assertSecureTokenEndpoint(endpoint)
   const method = selectClientAuthMethod(client, metadata?.token_endpoint_auth_methods_supported ?? [])
   const secret = client.client_secret ?? ''

@@ -81,7 +81,7 @@ export async function searchHosted(
     return invalid(`${KEY[variant]}: a non-empty string is required`)
   if (text.length > LONGEST[variant])
     return invalid(
-      `${KEY[variant]}: at most ${LONGEST[variant]} characters are taken, but it has ${text.length}`,
+      `${KEY[variant]}: at most ${LONGEST[variant]} characters are allowed, but it has ${text.length}`,
     )
   if (!Number.isInteger(limit) || Number(limit) < 1 || Number(limit) > MOST_RESULTS)
     return invalid(`limit: an integer from 1 to ${MOST_RESULTS} is required`)
