@@ -1,6 +1,6 @@
 // The direction of imports and the purity of the core. Every failure names the file and the import.
 import { describe, expect, test } from 'vitest'
-import { findCycle, importsOf, readSource, stripSource } from './support/source.ts'
+import { declaredExports, findCycle, importsOf, readSource, stripSource } from './support/source.ts'
 
 const files = readSource()
 const imports = files.flatMap((file) => importsOf(file).map((found) => ({ from: file.path, ...found })))
@@ -263,6 +263,21 @@ describe('the checks can fail', () => {
       { spec: 'node:fs', typeOnly: false, isDynamic: false, target: undefined },
       { spec: './e.ts', typeOnly: false, isDynamic: true, target: 'core/wire/e.ts' },
     ])
+  })
+
+  test('a name that two files declare is seen, one that is only passed on is not', () => {
+    const shared = sharedNames([
+      { path: 'a.ts', text: 'export async function one() {}\nexport const { two, three: four } = given' },
+      {
+        path: 'b.ts',
+        text: "export type one = string\nexport const six = 6\nexport class Five {}\nexport { four } from './a.ts'",
+      },
+      {
+        path: 'c.ts',
+        text: "// export const four = 4\nexport abstract class Five {}\nimport { six } from './d.ts'\nconst two = 2\nexport { two, six }",
+      },
+    ])
+    expect(shared).toEqual(['one: a.ts, b.ts', 'two: a.ts, c.ts', 'Five: b.ts, c.ts'])
   })
 
   test('impure code is seen in code only', () => {

@@ -52,6 +52,7 @@ export { CHARACTERS_PER_TOKEN, estimateTokens, FEWEST_CHARACTERS_PER_TOKEN } fro
 export { codingHost, markByTable, mcpName, type PolicyTable } from './tools/index.ts'
 export type { Trace } from './trace.ts'
 export type {
+  AnnouncementStep,
   Block,
   Decision,
   Definition,
@@ -70,7 +71,6 @@ export type {
   Server,
   Servers,
   Shelving,
-  Step,
   Tool,
   ToolResult,
   ToolSearchMode,

@@ -1,6 +1,6 @@
 // Every option of a shelf with its default, merged and checked once; nobody after this asks `??`.
 
-import { closestNames, MCP_PREFIX, quote } from '../lib/index.ts'
+import { closestNames, type Environment, MCP_PREFIX, quote } from '../lib/index.ts'
 import type { Rank } from './calls/index.ts'
 import { classicRank } from './calls/index.ts'
 import { ShelfError } from './errors.ts'
@@ -153,7 +153,7 @@ export function resolveOptions(options: Options): Settings {
     const hint = near.length > 0 ? `nearest: ${near.join(', ')}.` : 'docs/reference/options.md lists them.'
     throw new ShelfError(
       'BAD_OPTION',
-      `there is no option "${unknown}" (given ${quote(given[unknown])}); ${hint}`,
+      `unknown option "${unknown}" (given ${quote(given[unknown])}); ${hint}`,
       given[unknown],
     )
   }

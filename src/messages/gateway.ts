@@ -327,7 +327,7 @@ function refuseUnconvertible(what: string, api: ApiName): RefusedRequest {
 
 function refuseThreads({ thread }: MessagesRequest): void {
   if (thread === undefined || thread === null) return
-  const message = 'thread: this gateway keeps no threads. Send the whole conversation.'
+  const message = 'thread: this gateway does not store threads. Send the whole conversation.'
   throw refuseRequest(400, 'invalid_request_error', message, 'thread_unsupported_request')
 }
 

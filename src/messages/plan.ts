@@ -102,7 +102,7 @@ function shelves(
   if (shelving.deferrable === 0) return { isShelved: false, why: 'no tool can be deferred' }
   if (mode === 'shelve') return { isShelved: true, why: 'asked for' }
   if (shelving.exceeded !== undefined)
-    return { isShelved: true, why: `the upstream takes ${shelving.exceeded} tools at most` }
+    return { isShelved: true, why: `the upstream allows ${shelving.exceeded} tools at most` }
   if (shelving.reachesShare || shelving.isRestored)
     return { isShelved: true, why: `tools take ${share} % of the window or more` }
   return { isShelved: false, why: 'the tools are few' }

@@ -1,6 +1,6 @@
 // The gateway's HTTP server: listens, applies limits, and reports one record per request.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { close, LOOPBACK, listen } from '../node/index.ts'
+import { close, LOOPBACK, listen, OptionError } from '../node/index.ts'
 import { createEndpoints } from './endpoints.ts'
 import { reasonIn } from './errors.ts'
 import { createForwarding } from './forwarding.ts'
@@ -87,8 +87,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { mostBody = MOST_BODY, silence = SILENCE, isOpen = false, onDone = () => {} } = options
   const { patience = PATIENCE, maxHeldBytes = MAX_HELD_BYTES, headWaitMs = HEAD_WAIT_MS } = options
   if (!LOOPBACK.has(address) && keys.length === 0 && !isOpen)
-    throw new Error(
-      `listening on ${address} needs a key: set TOOLSHELF_KEY, listen on 127.0.0.1, or say --open if anyone may use it`,
+    throw new OptionError(
+      'keys',
+      `listening on ${address} needs a key`,
+      'set the option "keys", listen on 127.0.0.1, or set "isOpen" if anyone may use it',
     )
   const guard = createRequestGuard({ address, keys, hosts, notify: options.notify })
   const forwarding = createForwarding(options.forward ?? [])

@@ -4,6 +4,7 @@ export { capabilitiesFromFile, capabilitiesFromUrl, keepCapabilitiesFresh } from
 export { lockFile } from './file-lock.ts'
 export { answerNode, close, isSecret, LOOPBACK, listen, networkOf, waitForDrain } from './http.ts'
 export { createLimiter, type Limiter } from './limiter.ts'
+export { OptionError } from './option-error.ts'
 export { createSlices } from './slices.ts'
 export { startTimer } from './timer.ts'
 export { watchdog } from './watchdog.ts'

@@ -92,7 +92,7 @@ describe('offer (U2)', () => {
     const { prefetch, offer } = createSkills(skills, { rank, notify: (message) => notices.push(message) })
     prefetch(PDF)
     expect(await offer(PDF)).toEqual([])
-    expect(notices).toEqual(['no skills were offered: no index.'])
+    expect(notices).toEqual(['could not offer skills: no index.'])
   })
 
   test('a description stays on its line and closes no tag', async () => {

@@ -93,7 +93,7 @@ test('Read helps where there is nothing to read', async () => {
     'There is no file src/sever.ts. Nearest: src/server.ts.',
   )
   expect(await failure('Read', { path: 'lib/a.ts' })).toBe(
-    'There is no file lib/a.ts. lib is no folder. Find it with Glob.',
+    'There is no file lib/a.ts. lib is not a folder. Find it with Glob.',
   )
   expect(await failure('Read', { path: 'src' })).toBe('src is a folder. It holds:\ndeep/\nserver.ts')
   put('data.bin', Buffer.from([1, 0, 2]))

@@ -308,7 +308,7 @@ describe('toolshelf import', () => {
     expect(code).toBe(0)
     expect(printed).toMatch(/^a /m)
     expect(told).toContain('line 1, column 2')
-    expect(told).toContain(`${join(root, 'project/missing.json')}: there is no such file.`)
+    expect(told).toContain(`${join(root, 'project/missing.json')}: no such file.`)
     expect((await run(['--from', broken])).code).toBe(1)
   })
 

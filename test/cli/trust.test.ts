@@ -593,7 +593,7 @@ describe('what is remembered', () => {
     place.file('.mcp.json', server('x'))
     place.file('data', 'a file in the way')
     expect((await open('y')).configs).toHaveLength(1)
-    expect(notices.join()).toContain('holds for this run only')
+    expect(notices.join()).toContain('applies to this run only')
   })
 
   it('many at once, of many folders, lose nothing', async () => {
@@ -657,6 +657,6 @@ describe('toolshelf trust', () => {
   })
 
   it('words that are none say what can be said', async () => {
-    await expect(trustCommand(scene().machine, ['nonsense'])).rejects.toThrow('Say show, list or forget')
+    await expect(trustCommand(scene().machine, ['nonsense'])).rejects.toThrow('use show, list or forget')
   })
 })

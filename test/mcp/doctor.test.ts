@@ -136,7 +136,7 @@ describe('what deferral saves', () => {
   it('is a turn’s definitions without the search tool, the names, and what is always loaded', () => {
     expect(total.alwaysLoaded).toBe(always + tokensOf('mcp__c__t0', 100))
     expect(total.ownTools).toBe(
-      [searchTool('bridge', ['a', 'b', 'c']), callTool]
+      [gatewaySearchTool('bridge', ['a', 'b', 'c']), gatewayCallTool]
         .map(({ name, description, inputSchema }) =>
           estimateTokens(JSON.stringify({ name, description, input_schema: inputSchema })),
         )
@@ -343,7 +343,7 @@ describe('findings', () => {
       '"deny" "delete_*"',
       '"tools" "read_fiel"; did you mean "read_file"?',
     ])
-    expect(plainView([status('a', { ...given, config })])).toContain('! a has no tool for 3 rules')
+    expect(plainView([status('a', { ...given, config })])).toContain('! a has 3 rules that match no tool')
     expect(only(status('a', { state: 'failed', config })).idleRules).toEqual([])
   })
 
@@ -430,7 +430,7 @@ describe('in the terminal', () => {
   })
 
   it('says so when there is nothing to mend', () => {
-    expect(plainView([status('a', { tools: tools(40, 500) })])).toContain('+ Nothing to mend.')
+    expect(plainView([status('a', { tools: tools(40, 500) })])).toContain('+ Nothing to fix.')
   })
 
   it('tells of the start, of all or of one', () => {

@@ -353,7 +353,7 @@ describe('what it survives', () => {
     const body = Array.from({ length: 101 }, () => ({ jsonrpc: '2.0', method: 'notifications/initialized' }))
     expect(await send({ body })).toMatchObject({
       status: 400,
-      text: expect.stringContaining('a batch holds 100 messages at most, not 101'),
+      text: expect.stringContaining('the batch has 101 messages; at most 100 are allowed'),
     })
   })
 

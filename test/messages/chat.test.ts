@@ -102,7 +102,7 @@ describe('refusals', () => {
     [{ message: { detail: [{ msg: 'No' }] } }, '[{"msg":"No"}]'],
     [[{ error: { message: 'No' } }], 'No'],
     ['<h1>No</h1>', '<h1>No</h1>'],
-    [{}, 'the upstream answered 500 and no reason'],
+    [{}, 'the upstream answered with status 500 and gave no reason'],
   ])('reads %j', async (body, message) => {
     expect(JSON.parse((await refused({ status: 500, body })).body).error.message).toBe(message)
   })

@@ -721,7 +721,7 @@ describe('much', () => {
     const { status, text } = await ask(gateway, requestFor('shelve', { messages }))
     expect([status, JSON.parse(text).error.message]).toEqual([
       400,
-      'messages: at most 100000 are taken, but there are 100001',
+      'messages: at most 100000 are allowed, but there are 100001',
     ])
     expect(fake.came).toEqual([])
   })

@@ -38,7 +38,7 @@ describe('the decision', () => {
       'few tokens, but more tools than the upstream takes',
       facts('auto', { shelving: { ...few, exceeded: 128 } }),
       'shelve',
-      'the upstream takes 128 tools at most; append: it is old',
+      'the upstream allows 128 tools at most; append: it is old',
     ],
     ['auto:100', facts('auto:100'), 'pass', 'auto:100 shelves nothing'],
     [

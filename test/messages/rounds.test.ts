@@ -86,7 +86,7 @@ test.each([
     'shelve',
     async () => {},
   )
-  await expect(asked).rejects.toThrow('refused to go on')
+  await expect(asked).rejects.toThrow('refused to continue')
   expect(model.requests).toHaveLength(requests)
 })
 

@@ -80,6 +80,36 @@ export function importsOf({ path, text }: SourceFile): Import[] {
   }))
 }
 
+const declaration =
+  /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|type|interface|class|enum) (\w+)/gm
+const destructured = /^export const \{([^}]*)\}/gm
+const listed = /^export (?:type )?\{([^}]*)\}(?!\s*from)/gm
+const imported = /^import (?:type )?\{([^}]*)\}/gm
+
+/** The last name of each part of a list in braces: `b` of `a as b`, of `a: b` and of `type b`. */
+function namesIn(list: string): string[] {
+  const names = list.split(',').map(
+    (part) =>
+      part
+        .trim()
+        .split(/\s*:\s*|\s+/)
+        .at(-1) ?? '',
+  )
+  return names.filter((name) => name !== '')
+}
+
+/** The names that a file declares and exports; what it imports and passes on is not among them. */
+export function declaredExports({ text }: Pick<SourceFile, 'text'>): string[] {
+  const code = stripSource(text, 'keep')
+  const listsOf = (pattern: RegExp) => [...code.matchAll(pattern)].flatMap(([, list]) => namesIn(list!))
+  const foreign = new Set(listsOf(imported))
+  return [
+    ...[...code.matchAll(declaration)].map(([, name]) => name!),
+    ...listsOf(destructured),
+    ...listsOf(listed).filter((name) => !foreign.has(name)),
+  ]
+}
+
 /** One cycle as a path that ends where it starts, or undefined. */
 export function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
   const done = new Set<string>()

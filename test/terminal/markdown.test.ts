@@ -152,8 +152,8 @@ describe('Markdown', () => {
     fc.assert(
       fc.property(spans, fc.integer({ min: 14, max: 40 }), (texts, columns) => {
         const line = { spans: texts.map(([words, gap]) => ({ text: words.join(gap) + gap })) }
-        const text = textOf({ spans: brokenSpans(line, columns) })
-        expect(text.replaceAll(/\s/g, '')).toBe(textOf(line).replaceAll(' ', ''))
+        const text = plainText({ spans: brokenSpans(line, columns) })
+        expect(text.replaceAll(/\s/g, '')).toBe(plainText(line).replaceAll(' ', ''))
         for (const row of text.trimEnd().split('\n')) {
           expect(row).not.toMatch(/^ /)
           expect(columnsOf(row.trimEnd())).toBeLessThanOrEqual(columns)

@@ -32,7 +32,7 @@ const LONGEST = 1000
 /** Throws an error that says what is wrong with the rule. */
 export function parseRule(given: PermissionRule): ParsedRule {
   const rule = given.rule.trim()
-  if (rule === '') throw new Error('a rule is empty; write a tool such as Bash, or Bash(git status*)')
+  if (rule === '') throw new Error('the rule is empty; write a tool such as Bash, or Bash(git status*)')
   if (rule.length > LONGEST) throw new Error(`the rule ${short(rule)} has more than ${LONGEST} characters`)
   const [, tool = '', pattern] = /^([^()\s]+)(?:\((.*)\))?$/s.exec(rule) ?? []
   if (tool === '')

@@ -78,7 +78,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
     try {
       return (await relevantTools(skillEntries(all), text, MOST_OFFERED, rank)).map(({ name }) => name)
     } catch (error) {
-      notify(`no skills were offered: ${(error as Error).message}.`)
+      notify(`could not offer skills: ${(error as Error).message}.`)
       return []
     }
   }

@@ -62,7 +62,7 @@ export function createUsing({ shelf, options: given, folder, notify, rank }: Usi
           reminder(`These deferred tools may fit this: ${reminded.join(', ')}. Load them with ToolSearch.`),
         ]
       } catch (error) {
-        notify(`no deferred tools were named: ${(error as Error).message}`)
+        notify(`could not remind the model of deferred tools: ${(error as Error).message}`)
         return []
       }
     },

@@ -129,7 +129,7 @@ function readPrice(value: unknown): Price {
 function refuseUnknown(fields: Fields, known: readonly string[], owner: string): void {
   const unknown = Object.keys(fields).find((name) => !known.includes(name))
   if (unknown !== undefined)
-    throw wrong(`${quote(unknown)} of ${owner} is not known; known are ${known.join(', ')}`, fields[unknown])
+    throw wrong(`unknown key ${quote(unknown)} of ${owner}; use ${known.join(', ')}`, fields[unknown])
 }
 
 /** Dollars for a million tokens, at most: beyond all prices, and small enough for sums to stay numbers. */

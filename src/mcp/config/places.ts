@@ -2,7 +2,7 @@
 import { access } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { posix, win32 } from 'node:path'
-import type { Environment } from './references.ts'
+import type { Environment } from '../../lib/index.ts'
 
 /** Everything read from the machine: environment, folders, platform. */
 export type Machine = {

@@ -2,7 +2,7 @@
 import { ProtocolError } from '@modelcontextprotocol/server'
 import { mcpName, type PoolTool, type Shelf, type UnsearchedServer } from '../../core/index.ts'
 import { cut, type Fields } from '../../lib/index.ts'
-import { CALL, callTool, type ListingMode, SEARCH, searchTool } from '../greeting/index.ts'
+import { CALL, gatewayCallTool, gatewaySearchTool, type ListingMode, SEARCH } from '../greeting/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { type Addresses, addressMeta, addressOutput } from './addresses.ts'
 import { alwaysLoaded, listedTool, versionOf } from './listed-tool.ts'

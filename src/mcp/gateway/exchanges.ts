@@ -129,7 +129,7 @@ class Exchange {
       client,
       capabilities,
       ask: async (method, params, _signal, name = '') => {
-        if (!canAnswer(method)) throw new Error(`the client cannot do ${method}`)
+        if (!canAnswer(method)) throw new Error(`the client does not support ${method}`)
         sendable(params)
         if (Object.hasOwn(early, name)) return early[name] as Fields
         const isFree = name !== '' && this.#asked.every(({ key }) => key !== name)

@@ -48,7 +48,11 @@ const CONNECTIONS_PER_SESSION = 4
 export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idle = 600_000, mostSessions = 1000 } = options
   if (!LOOPBACK.has(address) && !key)
-    throw new Error(`listening on ${address} needs a key: set TOOLSHELF_KEY, or listen on 127.0.0.1`)
+    throw new OptionError(
+      'key',
+      `listening on ${address} needs a key`,
+      'set the option "key", or listen on 127.0.0.1',
+    )
   const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, notify } = options
   const sessions = createSessions(gateway, { maxSessions: mostSessions, idleMs: idle })
   const bodies = createBodies({ maxBytes: maxBodyBytes, maxTotalBytes: maxBodyBytes * MAX_LARGE_BODIES })

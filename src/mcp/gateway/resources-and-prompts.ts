@@ -56,7 +56,7 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
     if (entry) return entry
     throw new ProtocolError(
       ProtocolErrorCode.InvalidParams,
-      `there is no prompt "${oneLine(String(name), LONGEST_SHOWN)}"; ${known.size > 0 ? `there are ${namesOf(known)}` : 'there are none'}`,
+      `unknown prompt "${oneLine(String(name), LONGEST_SHOWN)}"; ${known.size > 0 ? `there are ${namesOf(known)}` : 'there are none'}`,
     )
   }
 

@@ -178,7 +178,7 @@ async function* streamed(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Stre
 async function* whole({ body }: HttpAnswer): AsyncGenerator<StreamEvent> {
   const message = parsed(body)
   if (!Array.isArray(message.content))
-    throw new UpstreamError('the upstream answered with a document that is no message.')
+    throw new UpstreamError('the upstream answered with JSON that is not a message.')
   yield* eventsOf(message, exactJson)
 }
 
@@ -189,5 +189,5 @@ function parsed(json: string) {
   } catch {
     // Reported below, like any other text that is not a JSON object.
   }
-  throw new UpstreamError('the upstream answered with something that is no JSON object.')
+  throw new UpstreamError('the upstream did not answer with a JSON object.')
 }

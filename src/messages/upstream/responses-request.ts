@@ -10,7 +10,7 @@ import {
   pathOf,
   type Revealed,
   referencesIn,
-  type Step,
+  type WalkStep,
   walk,
 } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
@@ -61,7 +61,7 @@ const TOLD = new Set([
   ...['tool_addition', 'tool_removal', 'compaction'],
 ])
 
-function faultIn({ tools = [] }: MessagesRequest, steps: readonly Step[]): string | undefined {
+function faultIn({ tools = [] }: MessagesRequest, steps: readonly WalkStep[]): string | undefined {
   const definitions = [...tools, ...steps.flatMap(({ revealed }) => revealed.map(definitionOf))]
   const foreign = definitions.find((tool) => kindOf(tool) !== 'custom' && !variantOf(tool))
   if (foreign) {
@@ -139,7 +139,7 @@ function choiceOf({ type, name }: Fields, { tools = [] }: MessagesRequest, names
   return type === 'none' ? 'none' : undefined
 }
 
-function inputOf(steps: readonly Step[], names: Names, thoughts: Thoughts): Fields[] {
+function inputOf(steps: readonly WalkStep[], names: Names, thoughts: Thoughts): Fields[] {
   const loaded = new Set<string>()
   return steps.flatMap((step, index) => {
     const isFollowed = steps[index + 1]?.message === step.message
@@ -150,7 +150,7 @@ function inputOf(steps: readonly Step[], names: Names, thoughts: Thoughts): Fiel
   })
 }
 
-function itemsOf(step: Step, names: Names, loaded: ReadonlySet<string>): Fields[] {
+function itemsOf(step: WalkStep, names: Names, loaded: ReadonlySet<string>): Fields[] {
   const { block, role } = step
   switch (block.type) {
     case 'text':
@@ -210,7 +210,7 @@ function searchOf(id: unknown, names: Names): Fields {
 }
 
 /** The definitions found by a search; its other text becomes a developer message, as there is no field for it. */
-function foundOf(step: Step, names: Names): Fields[] {
+function foundOf(step: WalkStep, names: Names): Fields[] {
   const { block, revealed } = step
   const { type, error_code: code, error_message: reason } = fieldsOf(block.content)
   const shown = new Set(revealed.map(({ name }) => names.short(name)))
@@ -228,7 +228,7 @@ function foundOf(step: Step, names: Names): Fields[] {
   ]
 }
 
-function changesOf({ revealed, removed }: Step, names: Names): Fields[] {
+function changesOf({ revealed, removed }: WalkStep, names: Names): Fields[] {
   const tools = functionsOf(revealed, names)
   return [
     ...(tools.length > 0 ? [{ type: 'additional_tools', role: 'developer', tools }] : []),

@@ -106,7 +106,6 @@ function lastEvent(response: Fields): Fields {
 
 function parsed(json: string): Fields {
   const value = jsonOf(json)
-  if (!isFields(value))
-    throw new UpstreamError('the upstream answered with something that is no JSON object.')
+  if (!isFields(value)) throw new UpstreamError('the upstream did not answer with a JSON object.')
   return fieldsOf(value)
 }
