@@ -5,7 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { render, visibleTools } from '../../src/core/oracle/index.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/index.ts'
 import { chatApi, type InboundApi, messagesApi } from '../../src/messages/inbound/index.ts'
-import { type HttpAnswer, type MessagesRequest, readSetting, type UpstreamWire } from '../../src/messages/index.ts'
+import {
+  type HttpAnswer,
+  type MessagesRequest,
+  readSetting,
+  type UpstreamWire,
+} from '../../src/messages/index.ts'
 import { runs } from '../support/runs.ts'
 import {
   anySampling,
