@@ -17,6 +17,7 @@ import type {
 import { brokenOff, fetchWhole, open, readWhole, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { createEventReader } from './sse.ts'
+import { withoutKeptThoughts } from './thoughts.ts'
 
 export type MessagesOptions = {
   /** The URL in front of `/v1/messages`. */
@@ -50,7 +51,7 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
     outgoing: {
       method: 'POST',
       headers: headersFor(call),
-      body: jsonBytes(request),
+      body: jsonBytes(withoutKeptThoughts(request)),
       signal: call.signal,
     },
   })
