@@ -1,6 +1,5 @@
 // The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
 import { createHash } from 'node:crypto'
-import { isFields } from '../lib/index.ts'
 import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
 import { newRequestId, RefusedRequest, reasonIn, refuseRequest } from './errors.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
@@ -8,6 +7,13 @@ import type { Forwarding } from './forwarding.ts'
 import { type MessagesGateway, newOutcome, type ReplyOptions, type RequestOutcome } from './gateway.ts'
 import type { AuthenticatedClient, RequestGuard } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
+import {
+  type InboundApi,
+  type InboundRequest,
+  modelAnswer,
+  modelsAnswer,
+  toOpenaiHeaders,
+} from './inbound/index.ts'
 import type { Metrics } from './metrics.ts'
 import { readSetting, type Setting } from './plan.ts'
 import { createRequestReader } from './read-request.ts'
@@ -23,7 +29,7 @@ import type {
   UpstreamCall,
   UpstreamOrigin,
 } from './types.ts'
-import { below, type Flow, open, withoutSearchBetas } from './upstream/index.ts'
+import { type Flow, open, withoutSearchBetas } from './upstream/index.ts'
 
 export type EndpointOptions = {
   readonly gateway: MessagesGateway
@@ -52,6 +58,9 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     const client = path === '/health' || path === '/api/hello' ? undefined : guard(incoming)
     const endpoint = endpoints[`${incoming.method} ${path}`]
     if (endpoint) return endpoint(context, client ?? NOBODY)
+    const id = /^\/v1\/models\/([^/]+)$/.exec(path)?.[1]
+    if (client && id !== undefined && incoming.method === 'GET' && !speaksTo(context))
+      return model(context, client, id)
     const isForwarded = forwarding(incoming.method ?? '', path)
     if (client && upstream.origin && isForwarded) return passThrough(context, client, upstream.origin)
     throw refuseRequest(404, 'not_found_error', `there is nothing at ${incoming.method} ${path}`)
@@ -63,7 +72,8 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
       client: AuthenticatedClient,
     ) => Promise<void> | void
   } = {
-    'POST /v1/messages': messages,
+    'POST /v1/messages': generate,
+    'POST /v1/chat/completions': generate,
     'POST /v1/messages/count_tokens': counting,
     'GET /v1/models': listing,
     'HEAD /api/hello': ({ outgoing }) => sendAnswer(outgoing, document('')),
@@ -77,17 +87,20 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
       }),
   }
 
-  async function messages(context: RequestContext, client: AuthenticatedClient): Promise<void> {
-    const { outgoing } = context
+  /** Answers a request for a reply in the client's API. */
+  async function generate(context: RequestContext, client: AuthenticatedClient): Promise<void> {
+    const { outgoing, api } = context
     if (settingFor(context, client).mode === 'pass') return passUnread(context, client)
-    const { body, request, replyOptions } = await read(context, client)
-    if (!isMessages(request)) return passMistake(context, client, body)
+    const { body, inbound, replyOptions } = await read(context, client)
+    if (!inbound) return passMistake(context, client, body)
+    const { request } = inbound
     context.model = request.model
+    const writer = inbound.reply()
     let stream: EventStream | undefined
     const onDecided = (outcome: RequestOutcome) => {
       context.outcome = outcome
       if (request.stream === true)
-        stream ??= openEventStream(outgoing, { headWaitMs, silence, headers: early(outcome) })
+        stream ??= openEventStream(outgoing, { headWaitMs, silence, headers: early(outcome, api), writer })
     }
     try {
       const { outcome, sampled } = await gateway.reply(request, { ...replyOptions, onDecided })
@@ -96,9 +109,14 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
       if ('refused' in sampled) throw new RefusedRequest(sampled.refused)
       onDecided(outcome)
       const id = newRequestId()
-      const headers = () => ({ 'request-id': id, ...sampled.headers, ...outcomeHeaders(outcome) })
+      const headers = () => ({
+        ...inClientApi({ 'request-id': id, ...sampled.headers }, api),
+        ...outcomeHeaders(outcome),
+      })
       const events = watched(sampled.events, context)
-      await (stream ? stream.send(events, headers()) : sendMessage(outgoing, events, headers))
+      await (stream
+        ? stream.send(events, headers())
+        : sendMessage(outgoing, events, headers, { writer, api }))
     } finally {
       stream?.close()
     }
@@ -106,8 +124,9 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
 
   async function counting(context: RequestContext, client: AuthenticatedClient): Promise<void> {
     if (settingFor(context, client).mode === 'pass') return passUnread(context, client)
-    const { body, request, replyOptions } = await read(context, client)
-    if (!isMessages(request)) return passMistake(context, client, body)
+    const { body, inbound, replyOptions } = await read(context, client)
+    if (!inbound) return passMistake(context, client, body)
+    const { request } = inbound
     context.model = request.model
     const { outcome, answer } = await gateway.count(request, replyOptions)
     context.outcome = outcome
@@ -122,21 +141,53 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
   }
 
   async function listing(context: RequestContext, client: AuthenticatedClient): Promise<void> {
-    if (upstream.origin) return passThrough(context, client, upstream.origin)
-    sendAnswer(context.outgoing, await upstream.models(callFor(context, client)))
+    if (upstream.origin && speaksTo(context)) return passThrough(context, client, upstream.origin)
+    const answer = await upstream.models(convertedCall(context, client))
+    sendAnswer(context.outgoing, modelsAnswer(answer, context.api))
+  }
+
+  /** Answers `GET /v1/models/<id>` from the list, for clients that speak another API than the upstream. */
+  async function model(context: RequestContext, client: AuthenticatedClient, id: string): Promise<void> {
+    const answer = await upstream.models(convertedCall(context, client))
+    sendAnswer(context.outgoing, modelAnswer(answer, context.api, decodeURIComponent(id)))
+  }
+
+  /** Whether the upstream speaks the client's API. */
+  function speaksTo({ api }: RequestContext): boolean {
+    return api.name === upstream.api
+  }
+
+  /** The call for a request that is converted between two APIs. */
+  function convertedCall(context: RequestContext, client: AuthenticatedClient): UpstreamCall {
+    const call = callFor(context, client)
+    const terms = { api: context.api.name, settings: {}, tools: new Map<string, Fields>() }
+    return speaksTo(context) || context.api.name === 'messages' ? call : { ...call, terms }
   }
 
   async function read(
     context: RequestContext,
     client: AuthenticatedClient,
-  ): Promise<{ body: Buffer; request: Fields; replyOptions: ReplyOptions }> {
+  ): Promise<{ body: Buffer; inbound: InboundRequest | undefined; replyOptions: ReplyOptions }> {
     const owner = ownerOf(client)
     const body = await readBody(context.incoming, limitsFor(context, owner))
-    const call = callFor(context, client)
     const slice = await scheduler.turn()
-    const request = await reader.read(body, owner, slice)
-    refuseTooMany(request)
-    return { body, request, replyOptions: { setting: settingFor(context, client), call, owner, slice } }
+    const fields = await reader.read(body, owner, slice)
+    refuseTooMany(fields)
+    const inbound = convert(fields, context)
+    const call = { ...callFor(context, client), ...(inbound?.terms ? { terms: inbound.terms } : {}) }
+    const facts = { ...inbound, api: context.api.name }
+    const setting = settingFor(context, client)
+    return { body, inbound, replyOptions: { setting, call, owner, slice, inbound: facts } }
+  }
+
+  /** Converts a request; undefined if it is malformed and the upstream, which speaks the same API, shall refuse it. */
+  function convert(fields: Fields, context: RequestContext): InboundRequest | undefined {
+    try {
+      return context.api.read(fields)
+    } catch (error) {
+      if (error instanceof RefusedRequest && upstream.origin && speaksTo(context)) return undefined
+      throw error
+    }
   }
 
   /** Counts the body's bytes as held until the request ends. */
@@ -147,9 +198,19 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
   }
 
   /** The setting from the request's header if its key allows that, else the key's, else the server's default. */
-  function settingFor({ incoming }: RequestContext, { key }: AuthenticatedClient): Setting {
-    const given = incoming.headers['x-toolshelf-mode']
-    if (given === undefined) return key?.setting ?? setting
+  function settingFor(context: RequestContext, { key }: AuthenticatedClient): Setting {
+    const given = context.incoming.headers['x-toolshelf-mode']
+    const isPassable = upstream.origin !== undefined && speaksTo(context)
+    if (given === undefined) {
+      const chosen = key?.setting ?? setting
+      if (chosen.mode === 'pass' && !isPassable)
+        throw refuseRequest(
+          400,
+          'invalid_request_error',
+          `this gateway forwards requests unchanged (mode pass), and its upstream does not serve ${context.path}`,
+        )
+      return chosen
+    }
     const requested = readSetting(String(given))
     if (key?.setting && !key.mayChoose && !isSame(requested, key.setting))
       throw refuseRequest(
@@ -157,11 +218,11 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
         'permission_error',
         `this key is fixed to the mode "${key.setting.mode}"; leave out the header x-toolshelf-mode`,
       )
-    if (!requested || (requested.mode === 'pass' && !upstream.origin))
+    if (!requested || (requested.mode === 'pass' && !isPassable))
       throw refuseRequest(
         400,
         'invalid_request_error',
-        `x-toolshelf-mode is "${String(given).slice(0, 40)}"; use auto, auto:N, emulate, shelve, off${upstream.origin ? ' or pass' : ''}`,
+        `x-toolshelf-mode is "${String(given).slice(0, 40)}"; use auto, auto:N, emulate, shelve, off${isPassable ? ' or pass' : ''}`,
       )
     return requested
   }
@@ -171,18 +232,9 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     return upstream.origin
   }
 
-  /** Forwards a malformed request so that a Messages upstream refuses it itself; other upstreams get a 400 from here. */
-  async function passMistake(
-    context: RequestContext,
-    client: AuthenticatedClient,
-    body: Buffer,
-  ): Promise<void> {
-    if (upstream.origin) return forward(context, upstream.origin, callFor(context, client), body)
-    throw refuseRequest(
-      400,
-      'invalid_request_error',
-      'a request needs "model", a string, and "messages", a list of objects; "tools" is one, too',
-    )
+  /** Forwards a malformed request, so that the upstream refuses it itself. */
+  function passMistake(context: RequestContext, client: AuthenticatedClient, body: Buffer): Promise<void> {
+    return forward(context, originOf(), callFor(context, client), body)
   }
 
   /** Forwards the request without parsing it (mode `pass`). */
@@ -191,7 +243,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     const outcome = newOutcome({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
     context.outcome = outcome
     const peeked = flow.whole.then((chunks) => {
-      const { model, tools } = peekRequest(chunks)
+      const { model, tools } = peekRequest(chunks, context.api.name)
       context.model = model
       outcome.toolsGiven = outcome.toolsVisible = tools
     })
@@ -217,21 +269,26 @@ function isSame(one: Setting | undefined, other: Setting): boolean {
 }
 
 /** Headers for a stream that starts before the upstream has answered. */
-function early(outcome: RequestOutcome): () => Headers {
+function early(outcome: RequestOutcome, api: InboundApi): () => Headers {
   const { 'x-toolshelf-tools': _, ...known } = outcomeHeaders(outcome)
-  return () => ({ 'request-id': newRequestId(), ...known })
+  return () => ({ ...inClientApi({ 'request-id': newRequestId() }, api), ...known })
+}
+
+/** The upstream's headers with the names that the client's API has for them. */
+function inClientApi(headers: Headers, { name }: InboundApi): Headers {
+  return name === 'messages' ? headers : toOpenaiHeaders(headers)
 }
 
 const NOBODY: AuthenticatedClient = { headers: {}, key: undefined }
 
 async function forward(
   context: RequestContext,
-  { url, credentials, secrets = [] }: UpstreamOrigin,
+  { address: addressFor, credentials, secrets = [] }: UpstreamOrigin,
   call: UpstreamCall,
   body: Buffer | Flow | undefined,
 ): Promise<void> {
   const { incoming, outgoing, address, path, outcome } = context
-  const answer = await open(below(url, path + (address?.search ?? '')), {
+  const answer = await open(addressFor(path + (address?.search ?? '')), {
     method: incoming.method ?? 'GET',
     headers: {
       ...credentials(call.headers),
@@ -260,23 +317,14 @@ function callFor({ gone }: RequestContext, { headers }: AuthenticatedClient): Up
   return { headers, signal: gone }
 }
 
-function isMessages(request: Fields): request is MessagesRequest {
-  const { model, messages, tools } = request
-  return typeof model === 'string' && areFields(messages) && (tools === undefined || areFields(tools))
-}
-
 /** The API's own limit. */
 const MOST_MESSAGES = 100_000
 
-function refuseTooMany({ messages }: Fields): void {
-  const count = Array.isArray(messages) ? messages.length : 0
+function refuseTooMany({ messages, input }: Fields): void {
+  const count = Math.max(...[messages, input].map((list) => (Array.isArray(list) ? list.length : 0)))
   if (count <= MOST_MESSAGES) return
   const message = `messages: at most ${MOST_MESSAGES} are taken, but there are ${count}`
   throw refuseRequest(400, 'invalid_request_error', message)
-}
-
-function areFields(value: unknown): boolean {
-  return Array.isArray(value) && value.every(isFields)
 }
 
 /** Identifies a client by its credentials, so that no client can reach another's conversations. */

@@ -2,8 +2,8 @@
 // arrives, because clients and proxies drop silent connections.
 import type { ServerResponse } from 'node:http'
 import { waitForDrain } from '../node/index.ts'
+import type { ReplyWriter } from './inbound/index.ts'
 import type { Headers, StreamEvent } from './types.ts'
-import { written } from './upstream/index.ts'
 
 export type EventStreamOptions = {
   /** Milliseconds after which headers are sent without waiting for the upstream; later errors become events. */
@@ -12,6 +12,7 @@ export type EventStreamOptions = {
   readonly silence: number
   /** Headers to use when they are sent early. */
   readonly headers: () => Headers
+  readonly writer: ReplyWriter
 }
 
 export type EventStream = {
@@ -22,7 +23,7 @@ export type EventStream = {
 }
 
 export function openEventStream(outgoing: ServerResponse, options: EventStreamOptions): EventStream {
-  const { headWaitMs, silence } = options
+  const { headWaitMs, silence, writer } = options
   let headers = options.headers
   let isSilent = false
   const begin = () => {
@@ -31,7 +32,7 @@ export function openEventStream(outgoing: ServerResponse, options: EventStreamOp
   const ping = () => {
     if (outgoing.destroyed || outgoing.writableEnded || outgoing.writableNeedDrain) return
     begin()
-    outgoing.write(written({ type: 'ping' }))
+    outgoing.write(writer.ping)
   }
   const waiting = setTimeout(ping, headWaitMs)
   const pinger = setInterval(() => {
@@ -50,7 +51,8 @@ export function openEventStream(outgoing: ServerResponse, options: EventStreamOp
         clearTimeout(waiting)
         begin()
         isSilent = false
-        if (!outgoing.write(written(event))) await waitForDrain(outgoing)
+        const text = writer.add(event)
+        if (text !== '' && !outgoing.write(text)) await waitForDrain(outgoing)
         if (outgoing.destroyed) return
       }
       begin()

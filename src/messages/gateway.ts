@@ -8,10 +8,11 @@ import { parseBetas } from '../lib/index.ts'
 import { startTimer } from '../node/index.ts'
 import { rankers as rankersByName } from '../rankers/index.ts'
 import { usesDeferral } from './contract.ts'
-import { refuseRequest } from './errors.ts'
+import { type RefusedRequest, refuseRequest } from './errors.ts'
 import { createHiddenThoughts } from './hidden-thoughts.ts'
 import type { HostedRankers } from './hosted/index.ts'
 import { startHosted } from './hosted/index.ts'
+import type { InboundRequest } from './inbound/index.ts'
 import { createMeter } from './meter.ts'
 import {
   asksForShelving,
@@ -24,6 +25,7 @@ import {
   whyNotShelved,
   wireFor,
 } from './plan.ts'
+import { createReplyMemory } from './reply-memory.ts'
 import { converse, type Job } from './rounds.ts'
 import { countUpstream, type Target, type Wait } from './sampling.ts'
 import { rest, type Slice } from './scheduler.ts'
@@ -44,7 +46,15 @@ import {
   withDroppedThinking,
   withoutCarriedIds,
 } from './shelve/index.ts'
-import type { HttpAnswer, MessagesRequest, Sampled, Upstream, UpstreamCall, UpstreamWire } from './types.ts'
+import type {
+  ApiName,
+  HttpAnswer,
+  MessagesRequest,
+  Sampled,
+  Upstream,
+  UpstreamCall,
+  UpstreamWire,
+} from './types.ts'
 import { asksForThinking, withoutSearchBetas } from './upstream/index.ts'
 import { withEverythingLoaded } from './wire/index.ts'
 
@@ -87,7 +97,12 @@ export type ReplyOptions = {
   readonly onDecided?: (outcome: RequestOutcome) => void
   /** Yields to other requests between steps that are slow for very large tool lists. */
   readonly slice?: Slice | undefined
+  /** What the client's own API says about the request; defaults to the Messages API. */
+  readonly inbound?: InboundFacts | undefined
 }
+
+/** What the plan needs to know about a request that was converted from the client's API. */
+export type InboundFacts = Pick<InboundRequest, 'unconvertible' | 'hidesSearches'> & { readonly api: ApiName }
 
 /** `sampled` is undefined if the caller must forward the request unchanged. */
 export type GatewayReply = { readonly outcome: RequestOutcome; readonly sampled: Sampled | undefined }
@@ -116,6 +131,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
   const prices = options.prices && readPrices(options.prices)
   const memory = createSearchMemory()
   const thoughts = createHiddenThoughts()
+  const replies = createReplyMemory()
   const conversations = createConversations()
   const shelves = createClientShelves({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow })
 
@@ -124,12 +140,16 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
     request: MessagesRequest,
     replyOptions: ReplyOptions,
   ): Promise<{ facts: PlanFacts; liftable?: Liftable }> {
-    const { setting, owner, slice } = replyOptions
-    const isDeferring = usesDeferral(request)
+    const { setting, owner, slice, inbound = MESSAGES } = replyOptions
+    const { unconvertible, hidesSearches = false } = inbound
+    const isDeferring = !hidesSearches && usesDeferral(request)
     const wire = wireFor(request, upstream.wireFor(request.model))
     const isReadable = wire.wire === 'native' || !hasTraces(request)
-    const facts = { setting, wire, isDeferring, isPassable: upstream.origin !== undefined && isReadable }
-    if (!asksForShelving(setting, isDeferring)) return { facts: { ...facts, shelving: undefined } }
+    const isPassable = upstream.origin !== undefined && upstream.api === inbound.api && isReadable
+    if (unconvertible !== undefined && !isPassable) throw refuseUnconvertible(unconvertible, inbound.api)
+    const facts = { setting, wire, isDeferring, isPassable, unconvertible, hidesSearches }
+    if (!asksForShelving(setting, isDeferring) && !hidesSearches)
+      return { facts: { ...facts, shelving: undefined } }
     const shelf = whyNotShelved(request) ?? (await shelves.shelfFor(request.tools ?? [], slice))
     if (typeof shelf === 'string') return { facts: { ...facts, shelving: shelf } }
     const liftable = { shelf, restoring: restoringFor(shelf, request, memory, owner) }
@@ -137,12 +157,23 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
   }
 
   /** OpenAI-style models may think although the client did not ask to see it. */
-  function hidesThoughts(request: MessagesRequest): boolean {
-    return upstream.origin === undefined && !asksForThinking(request)
+  function hidesThoughts(request: MessagesRequest, { inbound = MESSAGES }: ReplyOptions): boolean {
+    return inbound.api === 'messages' && upstream.api !== 'messages' && !asksForThinking(request)
+  }
+
+  /** Keeps what the client's API cannot express, so that the client need not send it back. */
+  function kept(sampled: Sampled, request: MessagesRequest, replyOptions: ReplyOptions): Sampled {
+    if ('refused' in sampled) return sampled
+    const { owner, inbound = MESSAGES } = replyOptions
+    if (inbound.api === 'chat') return { ...sampled, events: replies.remember(sampled.events, owner) }
+    if (!hidesThoughts(request, replyOptions)) return sampled
+    return { ...sampled, events: thoughts.hide(sampled.events, owner) }
   }
 
   /** Plans the request and builds its contract form: the client's own or a shelved one. */
-  async function start(given: MessagesRequest, replyOptions: ReplyOptions): Promise<Started> {
+  async function start(sent: MessagesRequest, replyOptions: ReplyOptions): Promise<Started> {
+    const { owner, inbound = MESSAGES } = replyOptions
+    const given = inbound.api === 'chat' ? replies.restore(sent, owner) : sent
     // 1. Choose pass, emulate, shelve or off
     const { facts, liftable } = await gatherFacts(given, replyOptions)
     const plan = planRequest(facts)
@@ -151,7 +182,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
     if (!leavesThreadsToUpstream(plan, given, replyOptions.setting)) refuseThreads(given)
     // 2. Refuse what the API itself would refuse
     if (plan.mode === 'emulate') refuseInvalid(given, replyOptions.call)
-    const request = hidesThoughts(given) ? thoughts.restore(given, replyOptions.owner) : given
+    const request = hidesThoughts(given, replyOptions) ? thoughts.restore(given, owner) : given
     // 3. Put the client's tools on the shelf, once
     const isShelved = plan.mode === 'shelve' && liftable !== undefined
     const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable, conversations) : undefined
@@ -215,8 +246,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
       }
       const target = targetFor(plan, request, replyOptions)
       const sampled = await converse({ ...target, searching, onRound, onUsage: meter?.reported })
-      if ('refused' in sampled || !hidesThoughts(request)) return { outcome, sampled }
-      return { outcome, sampled: { ...sampled, events: thoughts.hide(sampled.events, replyOptions.owner) } }
+      return { outcome, sampled: kept(sampled, request, replyOptions) }
     },
 
     async count(request, replyOptions) {
@@ -271,6 +301,19 @@ function estimated(request: MessagesRequest): HttpAnswer {
     },
     body: JSON.stringify({ input_tokens: countTokens(request) }),
   }
+}
+
+const MESSAGES: InboundFacts = { api: 'messages' }
+
+const API_NAMES: { readonly [api in ApiName]: string } = {
+  messages: 'the Messages API',
+  chat: 'Chat Completions',
+  responses: 'Responses',
+}
+
+function refuseUnconvertible(what: string, api: ApiName): RefusedRequest {
+  const message = `${what}: cannot be converted for this upstream. Leave it out, or use an upstream that speaks ${API_NAMES[api]}.`
+  return refuseRequest(400, 'invalid_request_error', message)
 }
 
 function refuseThreads({ thread }: MessagesRequest): void {

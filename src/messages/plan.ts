@@ -37,8 +37,12 @@ export type RequestPlan = {
 export type PlanFacts = {
   readonly setting: Setting
   readonly wire: ChosenWire
-  /** The upstream speaks the Messages API and can take the request unchanged. */
+  /** The upstream speaks the client's API and can take the request unchanged. */
   readonly isPassable: boolean
+  /** What the client's API asks for and a converted reply cannot express; such a request is only forwarded. */
+  readonly unconvertible?: string | undefined
+  /** The client defers tools and expects the gateway to search them, hidden from it. */
+  readonly hidesSearches?: boolean | undefined
   /** The client itself defers tools. */
   readonly isDeferring: boolean
   /** Facts about shelving, or the reason why the tools cannot be shelved; undefined if the setting rules it out. */
@@ -60,17 +64,26 @@ export function planRequest(facts: PlanFacts): RequestPlan {
   return { ...choose(facts), mostTools: facts.wire.mostTools }
 }
 
-function choose({ setting, wire: { wire, why }, isPassable, isDeferring, shelving }: PlanFacts): RequestPlan {
+function choose(facts: PlanFacts): RequestPlan {
+  const { setting, wire: chosen, isPassable, isDeferring, shelving, unconvertible } = facts
+  const { wire, why } = chosen
   if (setting.mode === 'pass') return { mode: 'pass', wire: undefined, why: 'asked for' }
+  if (unconvertible !== undefined)
+    return { mode: 'pass', wire: undefined, why: `${unconvertible} can only be forwarded` }
   if (setting.mode === 'off') return { mode: 'off', wire: undefined, why: 'switched off' }
-  if (isDeferring) {
-    const isPassed = wire === 'native' && isPassable && setting.mode !== 'emulate'
+  const knowsSearch = wire === 'native' || chosen.searchesTools === true
+  const isPassed = knowsSearch && isPassable && setting.mode !== 'emulate'
+  if (isDeferring)
     return { mode: isPassed ? 'pass' : 'emulate', wire, why: `the client defers; ${wire}: ${why}` }
-  }
-  const answer = shelves(setting, shelving)
+  if (facts.hidesSearches && isPassed && setting.mode === 'auto')
+    return { mode: 'pass', wire: undefined, why: 'the upstream searches the tools that the client defers' }
+  const answer = shelves(facts.hidesSearches ? SHELVE : setting, shelving)
   if (answer.isShelved) return { mode: 'shelve', wire, why: `${answer.why}; ${wire}: ${why}` }
   return { mode: isPassable ? 'pass' : 'off', wire: undefined, why: answer.why }
 }
+
+/** The setting for a client that defers tools in an API without searches. */
+const SHELVE: Setting = { mode: 'shelve', share: SHARE }
 
 /** Whether the plan depends on the facts about shelving. */
 export function asksForShelving({ mode }: Setting, isDeferring: boolean): boolean {

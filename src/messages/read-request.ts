@@ -27,7 +27,7 @@ export type RequestReader = {
 }
 
 export type ReaderOptions = {
-  /** Cache size in bytes for tools, and the same again for messages. */
+  /** Cache size in bytes for tools, and the same again for messages and for the items of Responses. */
   readonly maxCacheBytes?: number
 }
 
@@ -44,6 +44,7 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
   const lists = {
     tools: createListCache({ maxBytes, maxItemBytes: MAX_TOOL_BYTES, replaced: 0 }),
     messages: createListCache({ maxBytes, maxItemBytes: MAX_MESSAGE_BYTES, replaced: MOVED_MARKS }),
+    input: createListCache({ maxBytes, maxItemBytes: MAX_MESSAGE_BYTES, replaced: 0 }),
   }
 
   async function scanned(body: Buffer, owner: string, slice: Slice): Promise<Fields> {
@@ -54,7 +55,7 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
     for (let at = nextItem(body, end, true, '}'); at !== undefined; at = nextItem(body, end, false, '}')) {
       const { key, value } = memberAt(body, at)
       if (key === '__proto__') throw new ScanError('a key that needs JSON.parse')
-      if ((key === 'tools' || key === 'messages') && isListAt(body, value)) {
+      if ((key === 'tools' || key === 'messages' || key === 'input') && isListAt(body, value)) {
         const list = await readList(body, value, { owner, cache: lists[key] }, slice)
         fields[key] = list.values
         end = list.end

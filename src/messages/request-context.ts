@@ -3,8 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Figures } from '../core/figures/index.ts'
 import { cut } from '../lib/index.ts'
 import type { RequestOutcome } from './gateway.ts'
+import type { InboundApi } from './inbound/index.ts'
 import type { Metrics } from './metrics.ts'
-import type { Headers } from './types.ts'
+import type { ApiName, Headers } from './types.ts'
 
 /** The state of one HTTP request. */
 export type RequestContext = {
@@ -13,6 +14,8 @@ export type RequestContext = {
   /** Undefined if the request's URL is invalid. */
   readonly address: URL | undefined
   readonly path: string
+  /** The API that the client speaks, in which errors are written too. */
+  readonly api: InboundApi
   readonly gone: AbortSignal
   model: string | undefined
   outcome: RequestOutcome | undefined
@@ -21,7 +24,11 @@ export type RequestContext = {
 }
 
 /** Finds the model and the number of tools of a forwarded body without parsing it. */
-export function peekRequest(chunks: readonly Buffer[]): { model: string | undefined; tools: number } {
+export function peekRequest(
+  chunks: readonly Buffer[],
+  api: ApiName,
+): { model: string | undefined; tools: number } {
+  const schema = SCHEMAS[api]
   const start = Buffer.concat(startOf(chunks)).toString('latin1', 0, PEEK_BYTES)
   const last = Buffer.concat(startOf([...chunks].reverse()).reverse())
   const model = MODEL.exec(start)?.[1] ?? MODEL.exec(last.toString('latin1', last.length - PEEK_BYTES))?.[1]
@@ -29,9 +36,9 @@ export function peekRequest(chunks: readonly Buffer[]): { model: string | undefi
   let rest: Buffer = Buffer.alloc(0)
   for (const chunk of chunks) {
     // A key may straddle two chunks.
-    const seam = Buffer.concat([rest, chunk.subarray(0, SCHEMA.length - 1)])
-    tools += countIn(seam) + countIn(chunk)
-    rest = Buffer.concat([rest, chunk.subarray(-SCHEMA.length + 1)]).subarray(-SCHEMA.length + 1)
+    const seam = Buffer.concat([rest, chunk.subarray(0, schema.length - 1)])
+    tools += countIn(seam, schema) + countIn(chunk, schema)
+    rest = Buffer.concat([rest, chunk.subarray(-schema.length + 1)]).subarray(-schema.length + 1)
   }
   return { model, tools }
 }
@@ -46,15 +53,20 @@ function startOf(chunks: readonly Buffer[]): Buffer[] {
   return chunks.slice(0, end < 0 ? chunks.length : end + 1)
 }
 
-function countIn(bytes: Buffer): number {
+function countIn(bytes: Buffer, schema: Buffer): number {
   let count = 0
-  for (let at = bytes.indexOf(SCHEMA); at >= 0; at = bytes.indexOf(SCHEMA, at + SCHEMA.length)) count++
+  for (let at = bytes.indexOf(schema); at >= 0; at = bytes.indexOf(schema, at + schema.length)) count++
   return count
 }
 
 const PEEK_BYTES = 4096
 const MODEL = /(?<!\\)"model"\s*:\s*"([\w.:@/[\]-]{1,200})"/
-const SCHEMA = Buffer.from('"input_schema"')
+/** A key that every tool has once, in each API. */
+const SCHEMAS: { readonly [api in ApiName]: Buffer } = {
+  messages: Buffer.from('"input_schema"'),
+  chat: Buffer.from('"parameters"'),
+  responses: Buffer.from('"parameters"'),
+}
 
 /** Response headers that describe the outcome. Streams have no figures, which are known only at the end. */
 export function outcomeHeaders({
@@ -85,6 +97,11 @@ function figureHeaders(figures: Figures | undefined): Headers {
   }
 }
 
+/** Paths with metrics of their own. */
+const ENDPOINTS = new Set([
+  ...['/v1/messages', '/v1/messages/count_tokens', '/v1/chat/completions', '/v1/responses', '/v1/models'],
+])
+
 export function record(
   metrics: Metrics,
   { path, outcome }: RequestContext,
@@ -92,7 +109,7 @@ export function record(
   milliseconds: number,
 ): void {
   const mode = outcome?.mode ?? 'none'
-  const endpoint = ['/v1/messages', '/v1/messages/count_tokens', '/v1/models'].includes(path) ? path : 'other'
+  const endpoint = ENDPOINTS.has(path) ? path : 'other'
   metrics.add('toolshelf_requests_total', { endpoint, mode, status: String(status) })
   metrics.add('toolshelf_request_seconds_total', { endpoint, mode }, milliseconds / 1000)
   if (!outcome) return

@@ -2,13 +2,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { createCollector } from '../core/index.ts'
-import { fieldsOf, isFields } from '../lib/index.ts'
+import { fieldsOf } from '../lib/index.ts'
 import { errorAnswer, RefusedRequest } from './errors.ts'
-import { exactJson, stringifyExact } from './json/index.ts'
+import type { InboundApi, ReplyWriter } from './inbound/index.ts'
 import { RefusedMidway } from './rounds.ts'
 import type { Headers, HttpAnswer, StreamEvent } from './types.ts'
-import { maskedHeaders, maskingStream, passedOn, UpstreamError, written } from './upstream/index.ts'
+import { maskedHeaders, maskingStream, passedOn, UpstreamError } from './upstream/index.ts'
 
 export function sendAnswer(
   outgoing: ServerResponse,
@@ -80,32 +79,30 @@ export async function sendMessage(
   outgoing: ServerResponse,
   events: AsyncIterable<StreamEvent>,
   headers: () => Headers,
+  { writer, api }: { readonly writer: ReplyWriter; readonly api: InboundApi },
 ): Promise<void> {
-  const collector = createCollector(exactJson)
   for await (const event of events) {
     if (event.type === 'error') {
-      const body = JSON.stringify(event)
-      return sendAnswer(
-        outgoing,
-        { status: statusOf(event), headers: { 'content-type': 'application/json' }, body },
-        headers(),
-      )
+      const answer = { status: statusOf(event), headers: JSON_TYPE, body: JSON.stringify(event) }
+      return sendAnswer(outgoing, api.error(answer), headers())
     }
-    collector.add(event)
+    writer.add(event)
   }
-  const body = stringifyExact(collector.message())
-  sendAnswer(outgoing, { status: 200, headers: { 'content-type': 'application/json' }, body }, headers())
+  sendAnswer(outgoing, { status: 200, headers: JSON_TYPE, body: writer.document() }, headers())
 }
+
+const JSON_TYPE = { 'content-type': 'application/json' }
 
 /** Sends an error as a response, or as the last event of a stream that has begun. */
 export function sendFailure(
   outgoing: ServerResponse,
   error: unknown,
+  api: InboundApi,
   extraHeaders: Headers = {},
 ): HttpAnswer {
   const answer = answerFor(error)
-  if (!outgoing.headersSent) sendAnswer(outgoing, answer, extraHeaders)
-  else if (!outgoing.writableEnded) outgoing.end(written(asEvent(answer)))
+  if (!outgoing.headersSent) sendAnswer(outgoing, api.error(answer), extraHeaders)
+  else if (!outgoing.writableEnded) outgoing.end(api.failure(answer))
   return answer
 }
 
@@ -115,16 +112,6 @@ function answerFor(error: unknown): HttpAnswer {
   const isOurs = error instanceof Error && !('code' in error)
   const what = isOurs ? error.message : String((error as { code?: unknown })?.code ?? error)
   return errorAnswer(isOurs ? 500 : 502, 'api_error', `the gateway could not answer: ${what}`)
-}
-
-function asEvent({ body }: HttpAnswer): StreamEvent {
-  try {
-    const value: unknown = JSON.parse(body)
-    if (isFields(value) && value.type === 'error') return value as StreamEvent
-  } catch {
-    // Not JSON: the text is passed on below.
-  }
-  return { type: 'error', error: { type: 'api_error', message: body.slice(0, 2000) } }
 }
 
 const STATUS: ReadonlyMap<unknown, number> = new Map([

@@ -7,6 +7,7 @@ import { createForwarding } from './forwarding.ts'
 import type { MessagesGateway, RequestOutcome } from './gateway.ts'
 import { type ClientKey, createRequestGuard } from './guard.ts'
 import { createBodyMemory } from './held-bytes.ts'
+import { apiFor } from './inbound/index.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { AUTO, type Setting } from './plan.ts'
 import { outcomeHeaders, type RequestContext, record } from './request-context.ts'
@@ -99,13 +100,14 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const started = performance.now()
     const address = addressOf(incoming)
-    const path = address?.pathname ?? ''
+    const path = pathOf(address)
     const gone = new AbortController()
     const context: RequestContext = {
       incoming,
       outgoing,
       address,
       path,
+      api: apiFor(path, incoming.headers),
       gone: gone.signal,
       model: undefined,
       outcome: undefined,
@@ -129,9 +131,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       await answer(context)
     } catch (error) {
       if (gone.signal.aborted) return
-      context.error = reasonIn(
-        sendFailure(outgoing, error, context.outcome ? outcomeHeaders(context.outcome) : {}).body,
-      )
+      const headers = context.outcome ? outcomeHeaders(context.outcome) : {}
+      context.error = reasonIn(sendFailure(outgoing, error, context.api, headers).body)
     }
   }
 
@@ -150,6 +151,12 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     },
     close: () => close(server),
   }
+}
+
+/** The path; OpenAI's clients leave out `/v1` if their base URL does. */
+function pathOf(address: URL | undefined): string {
+  const path = address?.pathname ?? ''
+  return /^\/(?:chat\/completions|responses|models)(?:\/|$)/.test(path) ? `/v1${path}` : path
 }
 
 function addressOf({ url = '/' }: IncomingMessage): URL | undefined {

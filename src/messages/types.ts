@@ -55,12 +55,16 @@ export type ChosenWire = {
   readonly why: string
   /** The upstream's limit on tools per request; unlimited if omitted. */
   readonly mostTools?: number
+  /** The upstream itself searches tools that the client defers. */
+  readonly searchesTools?: boolean
 }
 
 /** A model API behind the gateway. */
 export type Upstream = {
   /** Shown in logs and headers; contains no secret. */
   readonly name: string
+  /** The API that it speaks. */
+  readonly api: ApiName
   /** Chooses the wire for a model. */
   wireFor(model: string): ChosenWire
   /**
@@ -72,13 +76,14 @@ export type Upstream = {
   countTokens(request: MessagesRequest, call: UpstreamCall): Promise<HttpAnswer | undefined>
   /** The response to `GET /v1/models`. */
   models(call: UpstreamCall): Promise<HttpAnswer>
-  /** Where requests can be forwarded unchanged; undefined if the upstream does not speak the Messages API. */
+  /** Where requests of its API can be forwarded unchanged; undefined if it runs in this process. */
   readonly origin?: UpstreamOrigin
 }
 
-/** A URL that serves the Messages API. */
+/** A server to which requests can be forwarded. */
 export type UpstreamOrigin = {
-  readonly url: URL
+  /** The URL for a path of the gateway, such as `/v1/models?limit=5`. */
+  readonly address: (path: string) => URL
   /** Adds this upstream's credentials to the client's headers. */
   readonly credentials: (headers: Headers) => Headers
   /** The operator's keys, which are masked in responses. */

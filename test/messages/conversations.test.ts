@@ -29,6 +29,7 @@ function shelving(wire: UpstreamWire) {
   const sent: MessagesRequest[] = []
   const upstream: Upstream = {
     name: 'fake',
+    api: 'messages',
     wireFor: () => ({ wire, why: 'of the test' }),
     async sample(request) {
       sent.push(request)

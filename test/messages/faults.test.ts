@@ -369,6 +369,7 @@ describe('a client that leaves', () => {
     }
     const upstream = {
       name: 'deaf',
+      api: 'messages' as const,
       wireFor: () => ({ wire: 'append' as const, why: 'x' }),
       sample: async () => ({ headers: {}, events: events() }),
       countTokens: async () => undefined,

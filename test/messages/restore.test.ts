@@ -178,6 +178,7 @@ function saying(wire: UpstreamWire, ...replies: readonly Json[][]) {
   }
   const upstream: Upstream = {
     name: 'saying',
+    api: 'messages',
     wireFor: () => ({ wire, why: 'asked for' }),
     async sample(request) {
       expect(refusal(request, { oldProxy: wire !== 'native' })).toBeUndefined()

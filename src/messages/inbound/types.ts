@@ -7,8 +7,6 @@ export type InboundApi = {
   readonly name: ApiName
   /** The path of its endpoint. */
   readonly path: string
-  /** The field that holds the conversation. */
-  readonly history: 'messages' | 'input'
   /** Converts a request; throws a `RefusedRequest` if it is malformed or asks for something that cannot be done. */
   readonly read: (body: Fields) => InboundRequest
   /** Converts an error response from the Messages envelope. */
@@ -20,20 +18,22 @@ export type InboundApi = {
 /** A client's request in the Messages shape. */
 export type InboundRequest = {
   readonly request: MessagesRequest
-  /** What only an upstream with the same API understands. */
+  /** What only an upstream with the same API understands; undefined for the Messages API itself. */
   readonly terms?: ClientTerms | undefined
-  /** Why the reply cannot be converted, for example `logprobs`: the request can only be forwarded unchanged. */
-  readonly unshelvable?: string | undefined
+  /** What the reply cannot express, for example `logprobs`: such a request can only be forwarded unchanged. */
+  readonly unconvertible?: string | undefined
+  /** The client defers tools and expects the gateway to search them, but its API cannot express searches. */
+  readonly hidesSearches?: boolean | undefined
   /** Creates the writer for the reply. */
   readonly reply: () => ReplyWriter
 }
 
-/** Writes one reply in the client's API. Every event is added, streamed or not. */
+/** Writes one reply in the client's API. Every event of the reply is added, streamed or not. */
 export type ReplyWriter = {
-  /** Returns the server-sent events for a Messages event, as text; empty if there are none. */
+  /** Returns the server-sent events for a Messages event; empty if there are none or the reply is not streamed. */
   readonly add: (event: StreamEvent) => string
   /** Keeps a silent stream alive. */
   readonly ping: string
-  /** Returns the complete reply once all events were added. */
+  /** Returns the complete reply as JSON, if it is not streamed. */
   readonly document: () => string
 }

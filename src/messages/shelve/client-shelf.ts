@@ -78,7 +78,7 @@ async function openShelf(
   slice: Slice | undefined,
 ): Promise<ClientShelf | string> {
   try {
-    const own = tools.filter((tool) => !isCustom(tool)).map(withoutBreakpoint)
+    const own = tools.filter((tool) => !isCustom(tool)).map(withoutMarks)
     const settings = shelfOptions(tools, options)
     const shelf = createShelf({ ...settings, tools: await readTools(tools, options, settings, slice) })
     await rest(slice)
@@ -112,10 +112,12 @@ async function readTools(
 ): Promise<Tool[]> {
   const reading = createShelf(settings)
   const custom = tools.filter(isCustom)
+  const isDeferring = custom.some((tool) => tool.defer_loading === true)
   const hasMcpNames = custom.some((tool) => nameOf(tool).startsWith('mcp__'))
   const marked: Tool[] = []
   for (const tool of custom) {
-    const next = withMark(withoutBreakpoint(tool), markFor(nameOf(tool), keep, hasMcpNames))
+    const mark = isDeferring ? chosenMark(tool, keep) : markFor(nameOf(tool), keep, hasMcpNames)
+    const next = withMark(withoutMarks(tool), mark)
     reading.readAhead(next)
     marked.push(next)
     await rest(slice)
@@ -150,6 +152,11 @@ function shelfOptions(tools: readonly Fields[], options: ShelveOptions): ShelfOp
 }
 
 type Mark = 'alwaysLoad' | 'shouldDefer' | undefined
+
+/** The mark for a tool of a client that chooses itself what is deferred. */
+function chosenMark(tool: Fields, keep: readonly string[]): Mark {
+  return tool.defer_loading === true && !matchesAny(keep, nameOf(tool)) ? 'shouldDefer' : 'alwaysLoad'
+}
 
 /** Defers MCP tools if the client names any as such; otherwise all tools except those every agent needs. */
 function markFor(name: string, keep: readonly string[], hasMcpNames: boolean): Mark {
@@ -187,8 +194,10 @@ const ESSENTIAL = new Set([
 /** Matches a client's own tool-search tool, which must stay visible. */
 const FINDS_TOOLS = /tools?[_-]?(search|find|discover)|(search|find|discover)[_-]?(deferred[_-]?)?tools?/i
 
-const withoutBreakpoint = oncePerFrozen((tool: Fields): Fields => {
-  return tool.cache_control === undefined ? tool : Object.freeze(without(tool, 'cache_control'))
+/** Removes what the shelf decides anew: the cache breakpoint and the deferral. */
+const withoutMarks = oncePerFrozen((tool: Fields): Fields => {
+  const isBare = tool.cache_control === undefined && tool.defer_loading === undefined
+  return isBare ? tool : Object.freeze(without(tool, 'cache_control', 'defer_loading'))
 })
 
 function isCustom(tool: Fields): boolean {

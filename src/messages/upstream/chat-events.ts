@@ -32,11 +32,17 @@ type ToolCall = {
 }
 type Block = Text | Thinking | ToolCall
 
-export function createReply(request: MessagesRequest, dialect: Dialect, thoughts: Thoughts): ChatReply {
+export function createReply(
+  request: MessagesRequest,
+  dialect: Dialect,
+  thoughts: Thoughts,
+  isChatClient = false,
+): ChatReply {
   const { wantsReasoning, wantsExtraContent } = dialect
   const names = namesOf(request.tools)
   const newId = idsFor(request, wantsReasoning || wantsExtraContent)
-  const hasThinking = asksForThinking(request) || wantsReasoning
+  // Clients of this API expect to see whatever the model thinks.
+  const hasThinking = asksForThinking(request) || wantsReasoning || isChatClient
   const calls: ToolCall[] = []
   /** Unfinished blocks; only the first may have been started in the output. */
   const queue: Block[] = []

@@ -1,7 +1,7 @@
 // Converts a Messages request to a Chat Completions request with few fields, since many servers refuse unknown ones.
 // Fields that grow from turn to turn come last, for the prompt cache: tools, then messages.
 import { type Fields, fieldsOf, hash, listOf, textOf } from '../../lib/index.ts'
-import type { MessagesRequest } from '../types.ts'
+import type { ClientTerms, MessagesRequest } from '../types.ts'
 import { plainTool } from '../wire/index.ts'
 import { toMessages } from './chat-messages.ts'
 import type { Dialect } from './dialects.ts'
@@ -17,21 +17,33 @@ export function hostedToolFault({ tools }: MessagesRequest): string | undefined 
   return `${name} is run by Anthropic's API, and this upstream speaks Chat Completions. Leave it out of \`tools\`, or use an upstream that speaks the Messages API.`
 }
 
-export function toChatRequest(request: MessagesRequest, dialect: Dialect, thoughts: Thoughts): Fields {
+export function toChatRequest(
+  request: MessagesRequest,
+  dialect: Dialect,
+  thoughts: Thoughts,
+  terms?: ClientTerms,
+): Fields {
   const names = namesOf(request.tools)
   const tools = listOf(request.tools).map((tool) => toTool(fieldsOf(tool), names))
-  const stop = listOf(request.stop_sequences)
   return {
     model: request.model,
+    // A client that speaks Chat Completions itself knows best what its server takes.
+    ...(terms?.api === 'chat' ? terms.settings : settingsOf(request, dialect)),
+    ...(request.stream === true ? { stream: true, stream_options: { include_usage: true } } : {}),
+    ...(tools.length > 0 ? { ...toToolChoice(fieldsOf(request.tool_choice), names), tools } : {}),
+    messages: toMessages(request, { ...dialect, names, thoughts }),
+  }
+}
+
+function settingsOf(request: MessagesRequest, dialect: Dialect): Fields {
+  const stop = listOf(request.stop_sequences)
+  return {
     [dialect.limit]: request.max_tokens,
     ...(dialect.temperature ? { temperature: request.temperature, top_p: request.top_p } : {}),
     ...(stop.length > 0 ? { stop } : {}),
     ...thinkingOf(request, dialect),
     response_format: formatOf(request),
     user: userOf(request.metadata),
-    ...(request.stream === true ? { stream: true, stream_options: { include_usage: true } } : {}),
-    ...(tools.length > 0 ? { ...toToolChoice(fieldsOf(request.tool_choice), names), tools } : {}),
-    messages: toMessages(request, { ...dialect, names, thoughts }),
   }
 }
 

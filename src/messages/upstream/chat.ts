@@ -19,7 +19,15 @@ import { dialectOf } from './dialects.ts'
 import { fetchWhole, open, readWhole, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { offer } from './offer.ts'
-import { addressOf, bearer, jsonOf, messagesErrorAnswer, toMessagesError, toModels } from './openai.ts'
+import {
+  addressOf,
+  bearer,
+  jsonOf,
+  messagesErrorAnswer,
+  openaiOrigin,
+  toMessagesError,
+  toModels,
+} from './openai.ts'
 import { readEvents, type ServerSentEvent } from './sse.ts'
 import { thoughtsOf } from './thoughts.ts'
 
@@ -50,19 +58,25 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
     : { wire: 'append', why: 'Chat Completions knows no tool references' }
   const upstream: Upstream = {
     name,
+    api: 'chat',
+    origin: openaiOrigin(url, key),
     wireFor(model) {
-      const { mostTools } = dialectOf(url, model)
-      return mostTools === undefined ? chosen : { ...chosen, mostTools }
+      const { mostTools, searchesTools } = dialectOf(url, model)
+      return {
+        ...chosen,
+        ...(mostTools === undefined ? {} : { mostTools }),
+        ...(searchesTools ? { searchesTools } : {}),
+      }
     },
     async sample(request, call) {
       const fault = hostedToolFault(request)
       if (fault !== undefined) return { refused: messagesErrorAnswer(400, fault) }
       const dialect = dialectOf(url, request.model)
       const thoughts = thoughtsOf(name, request.model)
-      const body = toChatRequest(request, dialect, thoughts)
+      const body = toChatRequest(request, dialect, thoughts, call.terms)
       const accepted = await offer(body, SPARE, (smaller) => post(smaller, call))
       if ('refused' in accepted) return accepted
-      const reply = createReply(request, dialect, thoughts)
+      const reply = createReply(request, dialect, thoughts, call.terms?.api === 'chat')
       return sampled(accepted.incoming, request, reply, call.signal)
     },
     countTokens: async () => undefined,

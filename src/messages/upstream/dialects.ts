@@ -26,6 +26,8 @@ export type Dialect = {
   readonly wantsAssistantAfterTool: boolean
   /** Maximum tools per request. */
   readonly mostTools: number | undefined
+  /** Searches tools that the client defers. */
+  readonly searchesTools: boolean
 }
 
 const PLAIN: Dialect = {
@@ -43,6 +45,7 @@ const PLAIN: Dialect = {
   callIds: 'short',
   wantsAssistantAfterTool: false,
   mostTools: undefined,
+  searchesTools: false,
 }
 
 type Row = {
@@ -82,7 +85,12 @@ const ROWS: readonly Row[] = [
     has: { efforts: { ...FIVE, max: 'xhigh' }, noEffort: 'none' },
   },
   { name: 'gpt-oss', model: /gpt-oss/, has: { efforts: THREE } },
-  { name: 'OpenRouter', host: /^openrouter\.ai$/, has: { files: true } },
+  { name: 'OpenRouter', host: /^openrouter\.ai$/, has: { files: true, searchesTools: true } },
+  {
+    name: 'Baseten and orq.ai',
+    host: /(^|\.)(baseten\.co|orq\.ai)$/,
+    has: { searchesTools: true },
+  },
   {
     name: 'DeepSeek, Kimi and GLM, wherever they are',
     host: /(^|\.)(deepseek\.com|moonshot\.(ai|cn)|kimi\.com|z\.ai|bigmodel\.cn)$/,

@@ -39,8 +39,8 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
     const used = key ?? (isOwn ? undefined : keyOtherwise)
     return used === undefined ? headers : withKey(headers, used, url)
   }
-  const headersFor = ({ headers }: UpstreamCall): Headers => ({
-    ...credentials(headers),
+  const headersFor = ({ headers, terms }: UpstreamCall): Headers => ({
+    ...credentials(terms ? fromOpenaiHeaders(headers, url) : headers),
     'content-type': 'application/json',
     'accept-encoding': 'identity',
   })
@@ -51,14 +51,15 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
     outgoing: {
       method: 'POST',
       headers: headersFor(call),
-      body: jsonBytes(withoutKeptThoughts(request)),
+      body: jsonBytes(withOutputLimit(withoutKeptThoughts(request), call)),
       signal: call.signal,
     },
   })
 
   const upstream: Upstream = {
     name: url.host,
-    origin: { url, credentials },
+    api: 'messages',
+    origin: { address: (path) => below(url, path), credentials },
     wireFor,
     async sample(request, call): Promise<Sampled> {
       const { address, outgoing } = post('/v1/messages', request, call)
@@ -80,6 +81,33 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
   }
   return withMaskedSecrets(upstream, maskable(key, keyOtherwise))
 }
+
+/** The headers of a client that speaks one of OpenAI's APIs, as this API expects them. */
+function fromOpenaiHeaders(headers: Headers, url: URL): Headers {
+  const kept = Object.entries(headers).filter(([name]) => name.startsWith('anthropic-') || KEPT.has(name))
+  const token = headers.authorization?.replace(/^Bearer +/i, '')
+  const version = { 'anthropic-version': headers['anthropic-version'] ?? '2023-06-01' }
+  const others = { ...Object.fromEntries(kept), ...version }
+  if (token === undefined || token === '') return others
+  // An OAuth token is no API key.
+  const isOauth = token.startsWith('sk-ant-oat')
+  return isOauth ? { ...others, authorization: `Bearer ${token}` } : withKey(others, token, url)
+}
+
+const KEPT = new Set(['user-agent', 'traceparent', 'tracestate', 'x-api-key'])
+
+/** OpenAI's clients may leave the limit to the model, which this API does not. */
+export function withOutputLimit(request: MessagesRequest, { terms }: UpstreamCall): MessagesRequest {
+  if (!terms || request.max_tokens !== undefined) return request
+  return { ...request, max_tokens: LIMITS.find(({ model }) => model.test(request.model))?.tokens }
+}
+
+/** The longest replies of older models, and what all later ones allow. */
+const LIMITS = [
+  { model: /claude-(?:[12]|3-(?:haiku|opus|sonnet)|instant)/, tokens: 4096 },
+  { model: /claude-3-5/, tokens: 8192 },
+  { model: /^/, tokens: 32_000 },
+]
 
 /** Appends a path to a base URL, with or without a trailing slash. */
 export function below(base: URL, path: string): URL {

@@ -1,6 +1,6 @@
 // Conversions shared by OpenAI's two APIs: errors, models, credentials and tool names.
 import { type Fields, fieldsOf, hash, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
-import type { Headers, HttpAnswer } from '../types.ts'
+import type { Headers, HttpAnswer, UpstreamOrigin } from '../types.ts'
 
 /** Anthropic's error types by status. */
 const ERROR_TYPES: Readonly<Record<number, string>> = {
@@ -92,6 +92,22 @@ export function addressOf(base: URL, path: string): URL {
   const address = new URL(base)
   address.pathname = `${base.pathname.replace(/\/+$/, '')}/${path}`
   return address
+}
+
+/** Where requests of OpenAI's APIs are forwarded; its base URL includes `/v1`. */
+export function openaiOrigin(base: URL, key: string | undefined): UpstreamOrigin {
+  return {
+    address(path) {
+      const [pathname = '', search = ''] = path.split(/(?=\?)/)
+      const address = addressOf(base, pathname.replace(/^\/(?:v1\/)?/, ''))
+      address.search = search
+      return address
+    },
+    credentials(headers) {
+      const { authorization: _, 'x-api-key': __, ...rest } = headers
+      return { ...rest, ...bearer(headers, key) }
+    },
+  }
 }
 
 /** Converts tool names to OpenAI's format and back. */

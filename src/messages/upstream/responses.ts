@@ -9,7 +9,7 @@ import { fetchWhole, open, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { nativeTools } from './native-tools.ts'
 import { offer } from './offer.ts'
-import { addressOf, bearer, jsonOf, messagesErrorAnswer, toModels } from './openai.ts'
+import { addressOf, bearer, jsonOf, messagesErrorAnswer, openaiOrigin, toModels } from './openai.ts'
 import { toMessageEvents } from './responses-events.ts'
 import { toResponses } from './responses-request.ts'
 import { readEvents } from './sse.ts'
@@ -21,6 +21,8 @@ export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): U
   const name = `responses ${url.host}`
   const upstream: Upstream = {
     name,
+    api: 'responses',
+    origin: openaiOrigin(url, key),
     wireFor(model) {
       const chosen: ChosenWire = wire ? { wire, why: 'it is forced' } : wireOf(model)
       const { mostTools } = dialectOf(url, model)

@@ -15,6 +15,7 @@ import type {
   UpstreamWire,
 } from '../types.ts'
 import { UpstreamError } from './http.ts'
+import { withOutputLimit } from './messages.ts'
 import type { Script } from './script-file.ts'
 import { replyTo, type ScriptReply } from './script-model.ts'
 
@@ -53,10 +54,12 @@ export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
 
   return {
     name,
+    api: 'messages',
     wireFor: () => chosenWire(script, wire),
 
-    async sample(request, call) {
+    async sample(given, call) {
       call.signal.throwIfAborted()
+      const request = withOutputLimit(given, call)
       const seed = hash(toJson(request))
       const headers = { 'request-id': `req_script_${seed}` }
       const error = refusal(request, script, call, headers['request-id'])

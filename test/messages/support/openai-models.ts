@@ -56,7 +56,7 @@ function chatAnswer(deed: Deed, isStream: boolean, number: number): ChatAnswer {
   const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
   if ('say' in deed)
     return isStream
-      ? { data: [chunk({ content: deed.say }), { ...chunk({}, 'stop'), usage }, '[DONE]'] }
+      ? { data: [chunk({ role: 'assistant', content: deed.say }), { ...chunk({}, 'stop'), usage }, '[DONE]'] }
       : { body: completion({ content: deed.say }, 'stop', usage) }
   const name = 'call' in deed ? deed.call : deed.search
   const call = {
@@ -65,7 +65,7 @@ function chatAnswer(deed: Deed, isStream: boolean, number: number): ChatAnswer {
     function: { name, arguments: JSON.stringify(deed.input) },
   }
   if (!isStream) return { body: completion({ content: null, tool_calls: [call] }, 'tool_calls', usage) }
-  const delta = { tool_calls: [{ index: 0, ...call }] }
+  const delta = { role: 'assistant', tool_calls: [{ index: 0, ...call }] }
   return { data: [chunk(delta), { ...chunk({}, 'tool_calls'), usage }, '[DONE]'] }
 }
 

@@ -22,6 +22,7 @@ export function modelOf(
   const requests: MessagesRequest[] = []
   const upstream: Upstream = {
     name: 'played',
+    api: 'messages',
     wireFor: () => ({ wire, why: 'asked for', ...(mostTools === undefined ? {} : { mostTools }) }),
     async sample(request) {
       requests.push(JSON.parse(JSON.stringify(request)))

@@ -95,6 +95,7 @@ export function randomModel(
   let isFirst = true
   const upstream: Upstream = {
     name: 'chance',
+    api: 'messages',
     wireFor: () => ({ wire, why: 'asked for' }),
     async sample(request) {
       received.push({ request: JSON.parse(JSON.stringify(request)), isFirst })

@@ -1,0 +1,201 @@
+// Converts a chat completion request to the Messages shape.
+import { type Fields, fieldsOf, isFields, listOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'
+import { refuseRequest } from '../errors.ts'
+import type { ClientTerms, MessagesRequest } from '../types.ts'
+import { fromChatMessages } from './chat-messages.ts'
+import { createChatWriter } from './chat-reply.ts'
+import { fromFreeform } from './freeform.ts'
+import { toThinking } from './thinking.ts'
+import { insideName } from './tool-names.ts'
+import type { InboundRequest } from './types.ts'
+
+export function readChatRequest(body: Fields): InboundRequest {
+  const { model, messages, stream } = body
+  if (typeof model !== 'string' || !areFields(messages))
+    throw wrong('a request needs "model", a string, and "messages", a list of objects')
+  if (body.tools !== undefined && body.tools !== null && !areFields(body.tools))
+    throw wrong('tools: send a list of objects')
+  const tools = fromChatTools(listOf(body.tools) as readonly Fields[])
+  const request = toMessagesRequest(body, tools)
+  const options = {
+    model,
+    isStream: stream === true,
+    includesUsage: fieldsOf(body.stream_options).include_usage === true,
+    freeform: tools.freeform,
+    nameOf: (name: string) => tools.names.get(name) ?? name,
+  }
+  return {
+    request,
+    terms: termsOf(body),
+    unconvertible: unconvertibleIn(body, tools),
+    hidesSearches: tools.hasSearch,
+    reply: () => createChatWriter(options),
+  }
+}
+
+function toMessagesRequest(body: Fields, tools: ChatTools): MessagesRequest {
+  const { system, messages } = fromChatMessages(listOf(body.messages) as readonly Fields[])
+  const choice = fromToolChoice(body, tools)
+  const format = fieldsOf(body.response_format)
+  const instructions = [system, format.type === 'json_object' ? JSON_ONLY : ''].filter(Boolean).join('\n\n')
+  const thinking = toThinking(textOf(body.model), effortOf(body))
+  const outputConfig = { ...fieldsOf(thinking.output_config), ...formatOf(format) }
+  return {
+    model: textOf(body.model),
+    ...settingsOf(body),
+    ...without(thinking, 'output_config'),
+    ...(Object.keys(outputConfig).length > 0 ? { output_config: outputConfig } : {}),
+    ...(instructions === '' ? {} : { system: instructions }),
+    ...(tools.list.length > 0 ? { tools: choice.tools, ...choice.field } : {}),
+    messages,
+  }
+}
+
+const JSON_ONLY = 'Reply with one JSON object and nothing else.'
+
+function settingsOf(body: Fields): Fields {
+  const { temperature, top_p, stop, user, safety_identifier: safety } = body
+  const most = body.max_completion_tokens ?? body.max_tokens
+  const stops = typeof stop === 'string' ? [stop] : listOf(stop)
+  const userId = textOf(safety) || textOf(user)
+  return {
+    ...(isGiven(most) ? { max_tokens: most } : {}),
+    // The Messages API takes temperatures up to 1.
+    ...(typeof temperature === 'number' ? { temperature: Math.min(1, temperature) } : {}),
+    ...(typeof top_p === 'number' ? { top_p } : {}),
+    ...(stops.length > 0 ? { stop_sequences: stops } : {}),
+    ...(userId === '' ? {} : { metadata: { user_id: userId } }),
+    ...(body.stream === true ? { stream: true } : {}),
+  }
+}
+
+function formatOf({ type, json_schema: given }: Fields): Fields {
+  return type === 'json_schema' ? { format: { type, schema: fieldsOf(given).schema } } : {}
+}
+
+/** The effort, as OpenAI, OpenRouter, or servers with a `thinking` switch spell it. */
+function effortOf({ reasoning_effort: effort, reasoning, thinking }: Fields): string | undefined {
+  const nested = fieldsOf(reasoning)
+  if (fieldsOf(thinking).type === 'disabled' || nested.enabled === false) return 'none'
+  const isOn = fieldsOf(thinking).type === 'enabled' || nested.enabled === true || isGiven(nested.max_tokens)
+  return textOf(effort) || textOf(nested.effort) || (isOn ? 'medium' : undefined)
+}
+
+/** A request's tools, converted. */
+type ChatTools = {
+  readonly list: readonly Fields[]
+  /** The client's names by those inside the gateway, where they differ. */
+  readonly names: ReadonlyMap<string, string>
+  readonly freeform: ReadonlySet<string>
+  /** The client expects the gateway to search its deferred tools. */
+  readonly hasSearch: boolean
+  /** Types of tools that only the provider could run. */
+  readonly hosted: readonly string[]
+}
+
+/** The search tools of OpenRouter, orq.ai, OpenAI and Anthropic, as they are written in a list of chat tools. */
+const SEARCH = /^(?:[\w-]+:)?tool_search(?:_tool_(?:regex|bm25)(?:_\d+)?)?$/
+
+const fromChatTools = oncePerFrozen((given: readonly Fields[]): ChatTools => {
+  const hasSearch = given.some(({ type }) => SEARCH.test(textOf(type)))
+  const own = given.filter(({ type }) => type === undefined || type === 'function' || type === 'custom')
+  const hosted = given.filter((tool) => !own.includes(tool) && !SEARCH.test(textOf(tool.type)))
+  const list = own.map(fromChatTool)
+  return {
+    list: Object.freeze(list),
+    names: new Map(own.map(definitionIn).map(({ name }) => [insideName(textOf(name)), textOf(name)])),
+    freeform: new Set(
+      own.filter(({ type }) => type === 'custom').map((tool) => insideName(textOf(definitionIn(tool).name))),
+    ),
+    hasSearch,
+    hosted: hosted.map(({ type }) => textOf(type)),
+  }
+})
+
+function definitionIn(tool: Fields): Fields {
+  return fieldsOf(tool.type === 'custom' ? tool.custom : tool.function)
+}
+
+const fromChatTool = oncePerFrozen((tool: Fields): Fields => {
+  const definition = definitionIn(tool)
+  const { name, description, parameters, strict } = definition
+  if (textOf(name) === '') throw wrong('tools: a function has no name')
+  const isDeferred = tool.defer_loading === true || definition.defer_loading === true
+  return Object.freeze({
+    name: insideName(textOf(name)),
+    ...(tool.type === 'custom'
+      ? fromFreeform(definition)
+      : {
+          ...(textOf(description) === '' ? {} : { description }),
+          input_schema: isFields(parameters) ? { type: 'object', ...parameters } : EMPTY_SCHEMA,
+          ...(strict === true ? { strict } : {}),
+        }),
+    ...(isDeferred ? { defer_loading: true } : {}),
+    ...(isFields(tool.cache_control) ? { cache_control: tool.cache_control } : {}),
+  })
+})
+
+const EMPTY_SCHEMA = { type: 'object', properties: {} }
+
+type Choice = { readonly tools: readonly Fields[]; readonly field: Fields }
+
+/** Converts `tool_choice`; a list of allowed tools hides the others. */
+function fromToolChoice(
+  { tool_choice: choice, parallel_tool_calls: isParallel }: Fields,
+  { list }: ChatTools,
+): Choice {
+  const { type, function: called, custom, allowed_tools: given } = fieldsOf(choice)
+  const allowed = type === 'allowed_tools' ? fieldsOf(given) : undefined
+  const names = new Set(
+    listOf(allowed?.tools).map((tool) =>
+      insideName(textOf(definitionIn(fieldsOf(tool)).name) || textOf(fieldsOf(tool).name)),
+    ),
+  )
+  const tools = allowed ? list.filter(({ name }) => names.has(textOf(name))) : list
+  const forced = textOf(fieldsOf(called ?? custom).name)
+  const kind = allowed ? allowed.mode : forced === '' ? choice : 'tool'
+  const single = isParallel === false ? { disable_parallel_tool_use: true } : {}
+  if (kind === 'tool')
+    return { tools, field: { tool_choice: { type: 'tool', name: insideName(forced), ...single } } }
+  if (kind === 'required') return { tools, field: { tool_choice: { type: 'any', ...single } } }
+  if (kind === 'none') return { tools, field: { tool_choice: { type: 'none' } } }
+  return { tools, field: isParallel === false ? { tool_choice: { type: 'auto', ...single } } : {} }
+}
+
+/** Fields that are converted or belong to the conversation; every other field is a setting of the server. */
+const CONVERTED = [
+  'model',
+  'messages',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'stream',
+  'stream_options',
+]
+
+function termsOf(body: Fields): ClientTerms {
+  return { api: 'chat', settings: without(body, ...CONVERTED), tools: new Map() }
+}
+
+/** What a converted reply cannot express; such a request is only forwarded. */
+function unconvertibleIn(body: Fields, { hosted }: ChatTools): string | undefined {
+  const { n, logprobs, modalities, audio, functions, function_call: call } = body
+  if (typeof n === 'number' && n > 1) return `n: ${n} replies at once`
+  if (logprobs === true) return 'logprobs'
+  if (isGiven(audio) || listOf(modalities).some((kind) => kind !== 'text')) return 'audio output'
+  if (isGiven(functions) || isGiven(call)) return 'functions, the retired form of tools'
+  if (isGiven(body.web_search_options)) return 'web_search_options'
+  return hosted.length > 0 ? `a tool of type ${hosted[0]?.slice(0, 60)}` : undefined
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function areFields(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isFields)
+}
+
+function wrong(message: string) {
+  return refuseRequest(400, 'invalid_request_error', message)
+}

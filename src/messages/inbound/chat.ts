@@ -1,0 +1,13 @@
+// The Chat Completions API inbound: what most agents and SDKs besides Anthropic's speak.
+import { chatFailure } from './chat-reply.ts'
+import { readChatRequest } from './chat-request.ts'
+import { toOpenaiAnswer } from './openai-errors.ts'
+import type { InboundApi } from './types.ts'
+
+export const chatApi: InboundApi = {
+  name: 'chat',
+  path: '/v1/chat/completions',
+  read: readChatRequest,
+  error: toOpenaiAnswer,
+  failure: chatFailure,
+}

@@ -1,0 +1,57 @@
+// The Messages API inbound: requests and replies already have the shape that the gateway uses inside.
+import { createCollector } from '../../core/index.ts'
+import { isFields } from '../../lib/index.ts'
+import { refuseRequest } from '../errors.ts'
+import { exactJson, stringifyExact } from '../json/index.ts'
+import type { Fields, HttpAnswer, MessagesRequest, StreamEvent } from '../types.ts'
+import { written } from '../upstream/index.ts'
+import type { InboundApi, ReplyWriter } from './types.ts'
+
+export const messagesApi: InboundApi = {
+  name: 'messages',
+  path: '/v1/messages',
+  read(body) {
+    if (!isMessages(body))
+      throw refuseRequest(
+        400,
+        'invalid_request_error',
+        'a request needs "model", a string, and "messages", a list of objects; "tools" is a list of objects, too',
+      )
+    return { request: body, reply: () => createMessagesWriter(body.stream === true) }
+  },
+  error: (answer) => answer,
+  failure: (answer) => written(toErrorEvent(answer)),
+}
+
+function isMessages(request: Fields): request is MessagesRequest {
+  const { model, messages, tools } = request
+  return typeof model === 'string' && areFields(messages) && (tools === undefined || areFields(tools))
+}
+
+function areFields(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isFields)
+}
+
+function createMessagesWriter(isStream: boolean): ReplyWriter {
+  const collector = createCollector(exactJson)
+  return {
+    ping: written({ type: 'ping' }),
+    add(event) {
+      if (isStream) return written(event)
+      collector.add(event)
+      return ''
+    },
+    document: () => stringifyExact(collector.message()),
+  }
+}
+
+/** The error of a response as a stream event. */
+export function toErrorEvent({ body }: HttpAnswer): StreamEvent {
+  try {
+    const value: unknown = JSON.parse(body)
+    if (isFields(value) && value.type === 'error') return value as StreamEvent
+  } catch {
+    // Not JSON: the text is passed on below.
+  }
+  return { type: 'error', error: { type: 'api_error', message: body.slice(0, 2000) } }
+}

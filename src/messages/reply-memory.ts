@@ -1,0 +1,98 @@
+// Remembers replies whose structure a client's API cannot express: Chat Completions joins all text and drops signed
+// thinking. When the client sends such a reply back, the model sees it exactly as it wrote it. If a reply is forgotten,
+// for example after a restart, the model sees what the client sent.
+import { hash } from 'node:crypto'
+import { createCollector } from '../core/index.ts'
+import { blocksOf } from '../core/oracle/index.ts'
+import { type Fields, oncePerFrozen, textOf, toJson } from '../lib/index.ts'
+import { exactJson } from './json/index.ts'
+import type { MessagesRequest, StreamEvent } from './types.ts'
+
+export type ReplyMemory = {
+  /** Replaces the replies that the client sent back by the remembered ones. */
+  readonly restore: (request: MessagesRequest, owner: string) => MessagesRequest
+  /** Passes a reply on and remembers it when it is complete. */
+  readonly remember: (events: AsyncIterable<StreamEvent>, owner: string) => AsyncIterable<StreamEvent>
+}
+
+/** Limits in characters on remembered replies: in total, and each. */
+const MOST_CHARACTERS = 64_000_000
+const MOST_OF_ONE = 2_000_000
+
+type Entry = { readonly message: Fields; readonly size: number }
+
+export function createReplyMemory(mostCharacters = MOST_CHARACTERS): ReplyMemory {
+  const known = new Map<string, Entry>()
+  let total = 0
+
+  function forget(key: string): void {
+    total -= known.get(key)?.size ?? 0
+    known.delete(key)
+  }
+
+  function keep(key: string, message: Fields): void {
+    const size = key.length + toJson(message).length
+    forget(key)
+    if (size > Math.min(MOST_OF_ONE, mostCharacters)) return
+    known.set(key, { message, size })
+    total += size
+    for (const oldest of known.keys()) {
+      if (total <= mostCharacters) break
+      forget(oldest)
+    }
+  }
+
+  function restored(message: Fields, owner: string): Fields {
+    if (message.role !== 'assistant' || !hasCall(blocksOf(message.content))) return message
+    const key = owner + digestOf(message)
+    const entry = known.get(key)
+    if (!entry) return message
+    // Moves the entry to the end, so that the least recently used one is forgotten first.
+    known.delete(key)
+    known.set(key, entry)
+    return entry.message
+  }
+
+  return {
+    restore(request, owner) {
+      if (known.size === 0) return request
+      const messages = request.messages.map((message) => restored(message, owner))
+      const isSame = messages.every((message, index) => message === request.messages[index])
+      return isSame ? request : { ...request, messages }
+    },
+    async *remember(events, owner) {
+      const collector = createCollector(exactJson)
+      for await (const event of events) {
+        collector.add(event)
+        if (event.type === 'message_stop') {
+          const content = blocksOf(collector.message().content).map(withoutCaller)
+          const message = Object.freeze({ role: 'assistant', content })
+          if (hasCall(content) && !isPlain(content)) keep(owner + digestOf(message), message)
+        }
+        yield event
+      }
+    },
+  }
+}
+
+/** Only replies with calls must come back as they were; the others need no thinking. */
+function hasCall(content: readonly Fields[]): boolean {
+  return content.some(({ type }) => type === 'tool_use')
+}
+
+function withoutCaller({ caller: _, ...block }: Fields): Fields {
+  return block
+}
+
+/** Whether a reply has the structure that every API expresses: one text at most, then calls. */
+function isPlain(content: readonly Fields[]): boolean {
+  return content.every(({ type }, index) => type === 'tool_use' || (type === 'text' && index === 0))
+}
+
+/** Identifies a reply by its text and its calls, whose ids are unique in a conversation. */
+const digestOf = oncePerFrozen(({ content }: Fields): string => {
+  const blocks = blocksOf(content)
+  const calls = blocks.filter(({ type }) => type === 'tool_use').map(({ id, name }) => [id, name])
+  const said = blocks.map(({ type, text }) => (type === 'text' ? textOf(text) : '')).join('')
+  return hash('sha256', toJson([said, calls]), 'base64')
+})
