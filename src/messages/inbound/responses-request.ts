@@ -32,7 +32,7 @@ export function readResponsesRequest(body: Fields): InboundRequest {
 }
 
 /** A request that is not converted, because only OpenAI knows all of its conversation. */
-function forwardedOnly(body: Fields, table: ToolTable, why: string): InboundRequest {
+function forwardedOnly(body: Fields, table: ToolTable, state: ServerState): InboundRequest {
   const model = textOf(body.model)
   const request = {
     model,
@@ -43,7 +43,7 @@ function forwardedOnly(body: Fields, table: ToolTable, why: string): InboundRequ
   return {
     request,
     terms: termsOf(body, table),
-    unconvertible: why,
+    ...state,
     reply: () => createResponsesWriter({ body, model, table }),
   }
 }
@@ -63,18 +63,22 @@ function itemsIn({ input }: Fields): readonly Fields[] {
   return input
 }
 
-const WHOLE = 'send the whole conversation in "input" with "store": false'
+const WHOLE = 'Send the whole conversation in "input" with "store": false'
 
-/** What needs a conversation or an item that OpenAI has stored; only OpenAI can answer such a request. */
-function serverStateIn(body: Fields): string | undefined {
+type ServerState = { readonly unconvertible: string; readonly remedy: string }
+
+/** What needs a conversation or an item that OpenAI has stored: only OpenAI can answer such a request. */
+function serverStateIn(body: Fields): ServerState | undefined {
   const field = ['previous_response_id', 'conversation', 'prompt'].find((name) => isGiven(body[name]))
-  if (field) return `${field}: the gateway stores nothing; ${WHOLE}`
-  if (body.background === true) return 'background: the gateway stores nothing; send the request without it'
-  const at = listOf(body.input).findIndex((item) => isItemReference(fieldsOf(item)))
-  if (at >= 0) return `input[${at}]: an item_reference, but the gateway stores nothing; ${WHOLE}`
-  const compacted = listOf(body.input).findIndex((item) => COMPACTED.test(textOf(fieldsOf(item).type)))
-  if (compacted < 0) return undefined
-  return `input[${compacted}]: a compaction, which only OpenAI can read; compact the conversation as a message`
+  if (field) return { unconvertible: field, remedy: WHOLE }
+  if (body.background === true) return { unconvertible: 'background', remedy: 'Send the request without it' }
+  const items = listOf(body.input).map(fieldsOf)
+  const reference = items.findIndex(isItemReference)
+  if (reference >= 0) return { unconvertible: `input[${reference}]: item_reference`, remedy: WHOLE }
+  const compaction = items.findIndex(({ type }) => COMPACTED.test(textOf(type)))
+  if (compaction < 0) return undefined
+  const remedy = 'Send a summary of the conversation as a message'
+  return { unconvertible: `input[${compaction}]: ${textOf(items[compaction]?.type)}`, remedy }
 }
 
 const COMPACTED = /^(?:compaction|compaction_trigger|compaction_summary|context_compaction)$/

@@ -104,7 +104,7 @@ const responsesClient: Client = async (options, prompts) => {
     for (let reply = 0; reply < MOST_REPLIES; reply++) {
       const client = new OpenAI({ apiKey: 'x', baseURL: `${talk.url(options)}/v1`, maxRetries: 0 })
       const body = { model, tools, input, store: false, include: ['reasoning.encrypted_content' as const] }
-      const response = isStream
+      const response: OpenAI.Responses.Response = isStream
         ? await client.responses.stream(body, { headers }).finalResponse()
         : await client.responses.create(body, { headers })
       input.push(...(response.output as OpenAI.Responses.ResponseInputItem[]))
