@@ -59,7 +59,7 @@ function itemsIn({ input }: Fields): readonly Fields[] {
   if (!Array.isArray(input) || input.length === 0 || !input.every(isFields))
     throw wrong('input: send a text, or a list of items that is not empty')
   const at = input.findIndex((item) => typeOf(item) === '')
-  if (at >= 0) throw wrong(`input[${at}].type: an item needs a type, such as "message"`)
+  if (at >= 0) throw wrong(`input[${at}].type: an item has no type; send one, such as "message"`)
   return input
 }
 

@@ -146,7 +146,7 @@ function joined(namespace: string, name: string): string {
 const entriesOf = oncePerFrozen((tool: Fields): readonly Entry[] => {
   if (tool.type !== 'namespace') return entryOf(tool, '', tool)
   const { name, description, tools } = tool
-  if (textOf(name) === '') throw wrong('tools: a namespace has no name')
+  if (textOf(name) === '') throw wrong('tools: a namespace has no name; send one')
   return listOf(tools).flatMap((inner) => {
     const own = fieldsOf(inner)
     return entryOf(own, textOf(name), { type: 'namespace', name, description, tools: [own] })
@@ -158,7 +158,7 @@ function entryOf(own: Fields, namespace: string, native: Fields): Entry[] {
   const converted = type === 'function' ? fromFunction(own) : clientToolDefinition(own)
   if (!converted) return []
   const name = textOf(own.name) || (type === 'function' || type === 'custom' ? '' : type)
-  if (name === '') throw wrong(`tools: a tool of type "${type}" has no name`)
+  if (name === '') throw wrong(`tools: a tool of type "${type}" has no name; send one`)
   const definition = Object.freeze({
     name: insideName(joined(namespace, name)),
     ...converted,
