@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Fields } from '../src/messages/types.ts'
+import type { Fields } from '../src/lib/index.ts'
 import { inHome } from './mcp-gateway.ts'
 import { endAll as endServers, start } from './mcp-processes.ts'
 import { commandsOfTwenty, installTwenty } from './mcp-servers.ts'

@@ -1,18 +1,21 @@
 // `npm run bench quality <folder>`: how well rankers find the right tools, ours and other libraries', in the same run.
 // The folder holds sets (tools.jsonl, queries.jsonl); each is also measured with its queries cut to a few words.
 // Of large sets only every n-th query is taken, because some peers need minutes; `--all` takes them all.
-import { classic, rankers as named, type Rank } from '../src/index.ts'
-import { warmUpEntries } from '../src/rankers/rankers.ts'
+import { classicRank } from '../src/entries/core.ts'
+import { rankers as named, type Rank } from '../src/index.ts'
+import { warmUpEntries } from '../src/rankers/index.ts'
 import {
+  bm25,
+  createLexicalIndex,
+  createLexicalRank,
   type Evaluation,
   type EvaluationQuery,
   evaluate,
   interval,
+  lexical,
+  PLAIN_BM25,
   type Quality,
-} from '../src/search/evaluate.ts'
-import { createLexicalIndex } from '../src/search/lexical.ts'
-import { bm25, createLexicalRank, lexical } from '../src/search/rankers.ts'
-import { PLAIN_BM25 } from '../src/search/settings.ts'
+} from '../src/search/index.ts'
 import { peers } from './peers.ts'
 import { report, table } from './report.ts'
 import { type QuerySet, readSets } from './sets.ts'
@@ -33,7 +36,7 @@ const rankers: Readonly<Record<string, Rank>> = {
   lexical,
   'BM25F baseline': baseline,
   bm25: (tools, query, limit) => bm25(tools, query.slice(0, 500), limit),
-  classic,
+  classic: classicRank,
   ...peers,
 }
 

@@ -2,10 +2,14 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PoolTool, Tool } from '../src/index.ts'
-import { catalogueEntries, type EvaluationQuery } from '../src/search/evaluate.ts'
-import { searchFields } from '../src/search/fields.ts'
-import { FILLER_WORDS, STOP_WORDS } from '../src/search/filler.ts'
-import { splitWords } from '../src/search/words.ts'
+import {
+  catalogueEntries,
+  type EvaluationQuery,
+  FILLER_WORDS,
+  STOP_WORDS,
+  searchFields,
+  splitWords,
+} from '../src/search/index.ts'
 
 export type QuerySet = {
   readonly name: string

@@ -1,6 +1,6 @@
 // Made-up tools and three-word queries of any number, the same ones each time: for speed and memory, not for quality.
 import type { PoolTool, Tool } from '../src/index.ts'
-import { catalogueEntries } from '../src/search/evaluate.ts'
+import { catalogueEntries } from '../src/search/index.ts'
 
 const words = (text: string) => text.trim().split(/\s+/)
 

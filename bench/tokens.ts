@@ -2,7 +2,8 @@
 // three figures that every change reports together: prompt tokens, cache prefix, and (in the search bench) recall.
 // A search is a request more, with all that it carries.
 import { countTokens, extendsPrefix, render } from '../src/core/oracle/index.ts'
-import { createShelf, estimateTokens, type Shelf } from '../src/index.ts'
+import { estimateTokens } from '../src/entries/core.ts'
+import { createShelf, type Shelf } from '../src/index.ts'
 import { readCatalogue } from './catalogue.ts'
 import { report, table } from './report.ts'
 

@@ -9,7 +9,7 @@ import {
   readScript,
   serve,
 } from '../src/messages/index.ts'
-import type { ObservedRequest } from '../src/messages/upstream/script.ts'
+import type { ObservedRequest } from '../src/messages/upstream/index.ts'
 
 export type OfflineModel = {
   readonly url: string

@@ -5,12 +5,15 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { table, report as writeReport } from '../bench/report.ts'
 import { type QuerySet, readSets } from '../bench/sets.ts'
-import { meanOf, measureRanking } from '../src/search/evaluate.ts'
 import { FUSION_FEATURES, type FusionWeights, fuse, fusionFeatures } from '../src/search/fusion.ts'
 import { type Candidates, gatherCandidates } from '../src/search/hybrid.ts'
-import { createLexicalIndex } from '../src/search/lexical.ts'
-import { createMeaning } from '../src/search/meaning.ts'
-import { createVectors } from '../src/search/vectors.ts'
+import {
+  createLexicalIndex,
+  createMeaning,
+  createVectors,
+  meanOf,
+  measureRanking,
+} from '../src/search/index.ts'
 
 type Example = {
   readonly set: string

@@ -10,9 +10,55 @@ import { startTimer } from './node/index.ts'
 import { type RankerName, rankers } from './rankers/index.ts'
 import { validateInput } from './validate/index.ts'
 
-export * from './entries/core.ts'
-export { capabilitiesFromFile, capabilitiesFromUrl, keepFresh } from './node/index.ts'
-export { type RankerName, rankers, warmUp } from './rankers/index.ts'
+export {
+  type BreakCause,
+  type Capabilities,
+  type CompactOptions,
+  type Content,
+  codingHost,
+  type Decision,
+  type Definition,
+  type ErrorCode,
+  type Execute,
+  explainBreak,
+  type History,
+  type Hit,
+  type Message,
+  type MessageLike,
+  type ModelRow,
+  markByTable,
+  type PolicyTable,
+  type PoolTool,
+  type Prepared,
+  type Problem,
+  type ProviderRow,
+  type Rank,
+  type Ranking,
+  type Reason,
+  type RequestLike,
+  type RequestTool,
+  type ResolvedCall,
+  type RunOptions,
+  type SearchOptions,
+  type SearchOutcome,
+  type Sent,
+  type Server,
+  type Servers,
+  type Shelf,
+  ShelfError,
+  type Shelving,
+  type State,
+  type Tool,
+  type ToolResult,
+  type ToolSearchMode,
+  type ToolUse,
+  type Trace,
+  type UnsearchedServer,
+  type Validate,
+  type WireName,
+} from './entries/core.ts'
+export { capabilitiesFromFile, capabilitiesFromUrl, keepCapabilitiesFresh } from './node/index.ts'
+export { type RankerName, rankers, warmUpSearch } from './rankers/index.ts'
 export { validateInput } from './validate/index.ts'
 
 /** Options of `createShelf`, all optional. `rank` is a function or the name of a ranker; default: `'model'`. */

@@ -1,6 +1,7 @@
 // What a search answers: matches, no matches, servers that are not there yet, and the host's veto.
 import { describe, expect, it } from 'vitest'
-import { classic, type Rank, type ShelfOptions, type Tool } from '../src/index.ts'
+import { classicRank } from '../src/entries/core.ts'
+import type { Rank, ShelfOptions, Tool } from '../src/index.ts'
 import { ask, readAnswer } from './support/ask.ts'
 import {
   BOUND_MODEL,
@@ -215,9 +216,9 @@ describe('waiting for servers', () => {
     const one = { fax: { state: 'pending' } } as const
     const slow: Rank = async (tools, query, limit) => {
       await settle()
-      return classic(tools, query, limit)
+      return classicRank(tools, query, limit)
     }
-    for (const rank of [classic, slow]) {
+    for (const rank of [classicRank, slow]) {
       const { shelf, answer } = searching({ tools: exampleTools, servers: one, rank }, 'fax')
       shelf.add(mcp('fax', 'transmit'))
       expect((await answer).names).toEqual(['mcp__fax__transmit'])

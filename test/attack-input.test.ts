@@ -1,6 +1,7 @@
 // Attacks by values of the wrong kind: servers, listeners, rankers and outputs that nobody checked.
 import { describe, expect, it } from 'vitest'
-import { estimateTokens, type PoolTool, present, type Server, type Shelf } from '../src/index.ts'
+import { estimateTokens, presentMessages } from '../src/entries/core.ts'
+import type { PoolTool, Server, Shelf } from '../src/index.ts'
 import { ask } from './support/ask.ts'
 import { ISSUE, result, SEND, text, tools } from './support/blocks.ts'
 import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
@@ -101,7 +102,7 @@ describe('values of the wrong kind', () => {
     ['null blocks', [{ role: 'assistant', content: [null, 'x'] }]],
   ])('P1 P2 a history of %s is shown as nothing', (_, messages) => {
     for (const verbose of [true, false])
-      expect(present(messages, { searchTool: 'ToolSearch', verbose })).toEqual([])
+      expect(presentMessages(messages, { searchTool: 'ToolSearch', verbose })).toEqual([])
   })
 
   const fails = () => {

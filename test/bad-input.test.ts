@@ -59,7 +59,7 @@ describe('wrong configuration', () => {
     ['environment', null, 'use'],
     ['cacheControl', 'ephemeral', 'use'],
     ['toolSerach', true, 'toolSearch'],
-    ['constructor', 1, 'there is no option'],
+    ['constructor', 1, 'unknown option'],
   ]
 
   it.each(wrong)(

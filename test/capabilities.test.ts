@@ -3,11 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { defaultCapabilities } from '../src/entries/core.ts'
 import {
-  capabilities,
   capabilitiesFromFile,
   capabilitiesFromUrl,
-  keepFresh,
+  keepCapabilitiesFresh,
   type Shelf,
   type ShelfOptions,
 } from '../src/index.ts'
@@ -140,18 +140,18 @@ describe('G3 replaced by option', () => {
   })
 
   it('G3 the parts that a replacement leaves out stay, and the shipped table is not touched', async () => {
-    const shipped = JSON.stringify(capabilities)
+    const shipped = JSON.stringify(defaultCapabilities)
     const models = [{ match: 'mine', contextWindow: 1_000 }]
     const shelf = shelfWith({ capabilities: { models }, toolSearch: 'auto' })
     expect(await reasonFor(shelf, 'claude-2')).toBe('model')
     const { decision } = await shelf.prepare({ model: 'mine-1', messages: [{ role: 'user', content: 'hi' }] })
     expect(decision.measure?.threshold).toBe(250)
-    expect(JSON.stringify(capabilities)).toBe(shipped)
+    expect(JSON.stringify(defaultCapabilities)).toBe(shipped)
   })
 
   it('G3 the table is plain data: written out and read back it is the same', async () => {
-    const copy = JSON.parse(JSON.stringify(capabilities))
-    expect(copy).toEqual(capabilities)
+    const copy = JSON.parse(JSON.stringify(defaultCapabilities))
+    expect(copy).toEqual(defaultCapabilities)
     expect(await reasonFor(shelfWith({ capabilities: copy }), 'claude-opus-4-1')).toBe('model')
   })
 
@@ -269,7 +269,7 @@ describe('G3 kept fresh', () => {
     let asked = 0
     const load = async () => tables[asked++]?.()
     const shelf = shelfWith()
-    const { stop } = keepFresh(shelf, load, 60_000)
+    const { stop } = keepCapabilitiesFresh(shelf, load, 60_000)
     await vi.advanceTimersByTimeAsync(0)
     expect(await reasonFor(shelf, HAIKU)).toBe('model')
     await vi.advanceTimersByTimeAsync(60_000)

@@ -1,7 +1,8 @@
 // The ranker of the documents: how names split, what each match is worth, and that the work is done once.
 import { describe, expect, it } from 'vitest'
-import { buildPool } from '../src/core/tools/pool.ts'
-import { classic, type Ranking, type Tool } from '../src/index.ts'
+import { buildPool } from '../src/core/tools/index.ts'
+import { classicRank } from '../src/entries/core.ts'
+import type { Ranking, Tool } from '../src/index.ts'
 import { splitName } from '../src/lib/index.ts'
 import { ask } from './support/ask.ts'
 import { builtIn, exampleTools, mcp, quietShelf } from './support/talk.ts'
@@ -11,7 +12,7 @@ const poolOf = (tools: readonly Tool[]) =>
 
 /** Names with their scores, as the ranker gives them. */
 function scores(tools: readonly Tool[], query: string, limit = 50): [string, number][] {
-  const { hits } = classic(poolOf(tools), query, limit) as Ranking
+  const { hits } = classicRank(poolOf(tools), query, limit) as Ranking
   return hits.map(({ tool, score }) => [tool.name, score])
 }
 
@@ -96,7 +97,7 @@ describe('points', () => {
     const tools = ['e', 'd', 'c', 'b', 'a'].map((letter) => mcp(letter, 'send', { description: '' }))
     const better = mcp('mail', 'send', { description: 'send' })
     const other = mcp('mail', 'read', { description: '' })
-    const ranking = classic(poolOf([...tools, other, better]), 'send', 4) as Ranking
+    const ranking = classicRank(poolOf([...tools, other, better]), 'send', 4) as Ranking
     expect(ranking.hits.map(({ tool }) => tool.server)).toEqual(['mail', 'e', 'd', 'c'])
     expect(ranking.matched).toBe(6)
   })
@@ -180,7 +181,7 @@ describe('languages', () => {
     ['ｉｎｖｏｉｃｅｓ', 'English'],
     ['naïve', 'English'],
   ])('S14 "%s" finds the tool whose description names it in %s', async (query, name) => {
-    for (const rank of [undefined, classic])
+    for (const rank of [undefined, classicRank])
       expect((await ask(quietShelf({ tools, rank }), query)).names[0]).toBe(name)
   })
 
@@ -265,13 +266,14 @@ describe('work done once', () => {
   it('S15 a pattern is compiled per term and search, not per tool', async () => {
     const many = Array.from({ length: 100 }, (_, index) => mcp('s', `tool_${index}`))
     for (const query of ['alpha beta gamma', '+alpha beta', '+tool', 'tool']) {
-      const searching = (tools: Tool[]) => compiled(() => ask(quietShelf({ tools, rank: classic }), query))
+      const searching = (tools: Tool[]) =>
+        compiled(() => ask(quietShelf({ tools, rank: classicRank }), query))
       const few = await searching(many.slice(0, 2))
       expect(few).toBeGreaterThan(0)
       expect(await searching(many)).toBe(few)
     }
-    expect(await compiled(() => classic(poolOf(many), 'alpha', 5))).toBe(
-      await compiled(() => classic(poolOf(many.slice(0, 1)), 'alpha', 5)),
+    expect(await compiled(() => classicRank(poolOf(many), 'alpha', 5))).toBe(
+      await compiled(() => classicRank(poolOf(many.slice(0, 1)), 'alpha', 5)),
     )
   })
 })

@@ -1,7 +1,7 @@
 // Text of strangers made harmless: what steers, hides or forges goes, what scripts and emoji need stays.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cleanText, unsafeKinds } from '../src/lib/clean-text.ts'
+import { cleanText, unsafeKinds } from '../src/lib/index.ts'
 import { runs } from './support/runs.ts'
 
 const ESC = '\u001b'

@@ -3,7 +3,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { extendsPrefix, render, validateRequest, visibleTools } from '../src/core/oracle/index.ts'
-import { explainBreak, foldHistory } from '../src/index.ts'
+import { foldHistory } from '../src/entries/core.ts'
+import { explainBreak } from '../src/index.ts'
 import { type Kind, type Step, stepOf, stepsOf } from './support/random-steps.ts'
 import {
   type Check,

@@ -1,5 +1,5 @@
-// Every name that users import from `toolshelf` and `toolshelf/core`, every method of a shelf and every option has a doc
-// comment, which editors show.
+// Every name that users import, every method of a shelf and every option has a doc comment, which editors show; the main
+// functions have an example.
 import { describe, expect, it } from 'vitest'
 import { readSource } from './support/source.ts'
 
@@ -8,28 +8,60 @@ const textOf = (path: string) => files.find((file) => file.path === path)?.text 
 
 /** The names in the braces of `export { … }`. */
 function exportedNames(text: string): string[] {
-  const lists = [...text.matchAll(/^export \{([^}]*)\}/gms)].flatMap(([, list = '']) => list.split(','))
+  const lists = [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gms)].flatMap(([, list = '']) =>
+    list.split(','),
+  )
   return lists.map((name) => name.replace('type ', '').trim()).filter((name) => name !== '')
 }
+
+/** Where the names of an entry are declared. */
+const FOLDERS: Record<string, RegExp> = {
+  'index.ts': /^(core(?!\/oracle)|node|rankers|validate)\//,
+  'entries/core.ts': /^core(?!\/oracle)\//,
+  'entries/oracle.ts': /^core\/oracle\//,
+  'entries/agent.ts': /^agent\//,
+  'entries/mcp.ts': /^mcp\//,
+  'entries/messages.ts': /^(messages\/|core\/figures\/|core\/reply\.ts)/,
+}
+
+/** What a new user calls first. */
+const MAIN = [
+  ...['createShelf', 'createHost', 'presentMessages', 'explainBreak', 'markByTable', 'keepCapabilitiesFresh'],
+  ...['rankers', 'warmUpSearch', 'validateInput', 'validateRequest', 'extendsPrefix'],
+  ...['createAgent', 'createPermissions', 'createSkills', 'createAgentMeter', 'openTranscript'],
+  ...['createMcpHost', 'createMcpGateway', 'readConfig', 'openPins', 'runOnHttp', 'runOnStdio'],
+  ...['createMessagesGateway', 'createMessagesUpstream', 'createChatUpstream', 'createResponsesUpstream'],
+  ...['createScriptUpstream', 'serve'],
+]
 
 /** Whether a line follows the end of a doc comment. */
 const isDocumented = (lines: readonly string[], index: number) => /\*\/$/.test(lines[index - 1] ?? '')
 
 describe('doc comments', () => {
-  const names = [...new Set(['entries/core.ts', 'index.ts'].flatMap((path) => exportedNames(textOf(path))))]
+  const names = Object.keys(FOLDERS).flatMap((path) =>
+    exportedNames(textOf(path)).map((name) => ({ path, name })),
+  )
 
-  it.each(names)('%s has one', (name) => {
+  it.each(names)('$path: $name has one', ({ path: entry, name }) => {
     const declaration = new RegExp(`^export (?:async )?(?:function|const|type|class) ${name}\\b`)
-    // The oracle is an entry of its own.
     const places = files
-      .filter(({ path }) => !path.startsWith('core/oracle/'))
-      .filter(({ path }) => /^(core|node|rankers|validate)\//.test(path))
+      .filter(({ path }) => FOLDERS[entry]?.test(path))
       .flatMap(({ text }) => {
         const lines = text.split('\n')
         return lines.flatMap((line, index) => (declaration.test(line) ? [isDocumented(lines, index)] : []))
       })
     expect(places).toContain(true)
     expect(places).not.toContain(false)
+  })
+
+  it.each(MAIN)('%s has an example', (name) => {
+    const declaration = new RegExp(`^export (?:async )?(?:function|const) ${name}\\b`, 'm')
+    const comments = files.flatMap(({ path, text }) => {
+      const at = path.startsWith('cli/') ? -1 : text.search(declaration)
+      return at < 0 ? [] : [text.slice(text.lastIndexOf('/**', at), at)]
+    })
+    expect(comments.length).toBeGreaterThan(0)
+    for (const comment of comments) expect(comment).toMatch(/^\/\*\*\n.*@example\n(?:(?!\*\/).)*\*\/\n$/s)
   })
 
   it.each([

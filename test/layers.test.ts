@@ -1,6 +1,6 @@
 // The direction of imports and the purity of the core. Every failure names the file and the import.
 import { describe, expect, test } from 'vitest'
-import { findCycle, importsOf, readSource, stripSource } from './support/source.ts'
+import { declaredExports, findCycle, importsOf, readSource, stripSource } from './support/source.ts'
 
 const files = readSource()
 const imports = files.flatMap((file) => importsOf(file).map((found) => ({ from: file.path, ...found })))
@@ -46,6 +46,64 @@ const LAYERS: Record<string, readonly string[]> = {
 const ORDERS: Record<string, readonly string[]> = {
   core: ['oracle', 'tools', 'history', 'figures', 'gate', 'wire', 'request', 'calls'],
   mcp: ['protocol', 'redact', 'cache', 'pins', 'config', 'session', 'oauth', 'host', 'greeting', 'gateway'],
+}
+
+/** Files that tests may import although no door exports them, each group with its reason. */
+const TESTED_INSIDE: Record<string, readonly string[]> = {
+  'parsers, formats and renderers with tables or properties of their own': [
+    'agent/diff.ts',
+    'agent/permissions/shell.ts',
+    'agent/tools/html.ts',
+    'cli/chat/items.ts',
+    'cli/chat/markdown.ts',
+    'cli/chat/settle.ts',
+    'cli/chat/status.ts',
+    'cli/chat/styled.ts',
+    'cli/chat/turn.ts',
+    'doctor/findings.ts',
+    'embed/records.ts',
+    'embed/store.ts',
+    'mcp/config/json.ts',
+    'mcp/config/keys.ts',
+    'mcp/pins/fingerprint.ts',
+  ],
+  'translations of one request or reply, which a gateway only shows as a whole': [
+    'messages/hidden-thoughts.ts',
+    'messages/plan.ts',
+    'messages/read-request.ts',
+    'messages/shelve/carry.ts',
+    'messages/shelve/restore.ts',
+    'messages/upstream/chat-request.ts',
+    'messages/upstream/dialects.ts',
+    'messages/upstream/openai.ts',
+    'messages/upstream/responses-events.ts',
+    'messages/upstream/responses-reasoning.ts',
+    'messages/upstream/thoughts.ts',
+  ],
+  'limits and time-outs that a whole server reaches only after minutes or gigabytes': [
+    'embed/waiting.ts',
+    'mcp/gateway/http-body.ts',
+    'mcp/gateway/subscriptions.ts',
+    'mcp/oauth/callback.ts',
+    'mcp/session/listing.ts',
+    'messages/held-bytes.ts',
+    'messages/scheduler.ts',
+    'messages/upstream/http.ts',
+  ],
+  'steps of a ranker, whose scores do not tell which step is wrong': [
+    'embed/engine.ts',
+    'rankers/model-scores.ts',
+    'search/kernel.ts',
+    'search/query-words.ts',
+    'search/rankers.ts',
+    'search/repair.ts',
+    'search/slices.ts',
+    'search/stem.ts',
+    'search/wordpiece.ts',
+  ],
+  'the packages that the demo installs, which a test must find without installing them': [
+    'cli/demo/servers.ts',
+  ],
 }
 
 /** The top-level folder of a path below src/, or '' for a file in src/ itself. */
@@ -121,6 +179,29 @@ describe('layers', () => {
   })
 })
 
+describe('tests', () => {
+  const imported = readSource('test')
+    .flatMap(({ path, text }) =>
+      importsOf({ path: `test/${path}`, text }).map((found) => ({ path, ...found })),
+    )
+    .filter(({ target }) => target?.startsWith('src/'))
+    .map(({ path, target = '' }) => ({ path, target: target.slice('src/'.length) }))
+  // A command is a file of cli/, loaded when it is called.
+  const isDoor = (target: string) => /(?:^|\/)index\.ts$|^entries\/|^cli\/[^/]+$/.test(target)
+  const inside = imported.filter(({ target }) => !isDoor(target))
+  const allowed = Object.values(TESTED_INSIDE).flat()
+
+  test('import only indexes, entries, commands and the files listed above', () => {
+    const bad = inside.filter(({ target }) => !allowed.includes(target))
+    expect(bad.map(({ path, target }) => `test/${path} imports src/${target}`)).toEqual([])
+  })
+
+  test('import every file listed above', () => {
+    const used = new Set(inside.map(({ target }) => target))
+    expect(allowed.filter((file) => !used.has(file))).toEqual([])
+  })
+})
+
 const impure: Record<string, RegExp> = {
   process: /(?<!\.)\bprocess\b/,
   globalThis: /\bglobalThis\b/,
@@ -182,6 +263,21 @@ describe('the checks can fail', () => {
       { spec: 'node:fs', typeOnly: false, isDynamic: false, target: undefined },
       { spec: './e.ts', typeOnly: false, isDynamic: true, target: 'core/wire/e.ts' },
     ])
+  })
+
+  test('a name that two files declare is seen, one that is only passed on is not', () => {
+    const shared = sharedNames([
+      { path: 'a.ts', text: 'export async function one() {}\nexport const { two, three: four } = given' },
+      {
+        path: 'b.ts',
+        text: "export type one = string\nexport const six = 6\nexport class Five {}\nexport { four } from './a.ts'",
+      },
+      {
+        path: 'c.ts',
+        text: "// export const four = 4\nexport abstract class Five {}\nimport { six } from './d.ts'\nconst two = 2\nexport { two, six }",
+      },
+    ])
+    expect(shared).toEqual(['one: a.ts, b.ts', 'two: a.ts, c.ts', 'Five: b.ts, c.ts'])
   })
 
   test('impure code is seen in code only', () => {

@@ -1,6 +1,6 @@
 // L. Which tools are loaded: the fold over history.
 import { describe, expect, it } from 'vitest'
-import { foldHistory } from '../src/index.ts'
+import { foldHistory } from '../src/entries/core.ts'
 import { builtIn, exampleTools, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
 import { hostedSearch } from './support/wires.ts'
 

@@ -1,8 +1,9 @@
 // H3. Names of MCP tools, and the way back from them.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { buildPool } from '../src/core/tools/pool.ts'
-import { mcpName, type Shelf, type Tool } from '../src/index.ts'
+import { buildPool } from '../src/core/tools/index.ts'
+import { mcpName } from '../src/entries/core.ts'
+import type { Shelf, Tool } from '../src/index.ts'
 import { builtIn, exampleTools, mcp, quietShelf, Talk } from './support/talk.ts'
 
 const poolOf = (tools: readonly Tool[]) =>

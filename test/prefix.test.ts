@@ -1,7 +1,8 @@
 // The prompt cache's prefix: what belongs to it (K1), and what broke it (K2).
 import { describe, expect, it } from 'vitest'
 import { extendsPrefix, render } from '../src/core/oracle/index.ts'
-import { explainBreak, type Prepared, prefixHash, type Sent, type ShelfOptions } from '../src/index.ts'
+import { prefixHash } from '../src/entries/core.ts'
+import { explainBreak, type Prepared, type Sent, type ShelfOptions } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 
 const read = builtIn('Read')

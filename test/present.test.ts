@@ -1,6 +1,6 @@
 // What a person sees of a conversation with searches in it.
 import { describe, expect, it } from 'vitest'
-import { type PresentOptions, present, readKind, searchKind } from '../src/index.ts'
+import { type PresentOptions, presentMessages, readKind, searchKind } from '../src/entries/core.ts'
 import { exampleTools, type Loose, quietShelf, Talk } from './support/talk.ts'
 
 const options: PresentOptions = {
@@ -12,7 +12,7 @@ const search = call('ToolSearch', { query: 'slack send' })
 const text = (content: string) => ({ type: 'text', text: content })
 const replies = (...blocks: Loose[]) => blocks.map((block) => ({ role: 'assistant', content: [block] }))
 const shown = (blocks: Loose[], more: Partial<PresentOptions> = {}) =>
-  present(replies(...blocks), { ...options, ...more })
+  presentMessages(replies(...blocks), { ...options, ...more })
 
 describe('a person', () => {
   it('P1 sees nothing of a search', () => {
@@ -34,7 +34,7 @@ describe('a person', () => {
     await talk.prepare()
     talk.run('mcp__slack__send_message', { text: 'hi' }).assistant('Sent.')
     await talk.prepare()
-    expect(present(talk.last?.history as Loose[], options)).toEqual([
+    expect(presentMessages(talk.last?.history as Loose[], options)).toEqual([
       { type: 'call', name: 'mcp__slack__send_message', input: { text: 'hi' } },
       { type: 'text', text: 'Sent.' },
     ])
@@ -78,7 +78,7 @@ describe('a person', () => {
       { type: 'deferred_tools_delta', role: 'user', content: 'x' },
       { role: 'assistant', content: 'Fine.' },
     ]
-    expect(present(messages, options)).toEqual([{ type: 'text', text: 'Fine.' }])
+    expect(presentMessages(messages, options)).toEqual([{ type: 'text', text: 'Fine.' }])
   })
 })
 

@@ -1,6 +1,7 @@
 // The query forms, each with every ranker at hand; only what differs between rankers is left open.
 import { describe, expect, it } from 'vitest'
-import { classic, type Rank, rankers, type ShelfOptions, type Tool } from '../src/index.ts'
+import { classicRank } from '../src/entries/core.ts'
+import { type Rank, rankers, type ShelfOptions, type Tool } from '../src/index.ts'
 import { ask } from './support/ask.ts'
 import { builtIn, exampleTools, mcp, quietShelf, Talk } from './support/talk.ts'
 
@@ -20,7 +21,7 @@ const tiny: Rank = (tools, query, limit) => {
 }
 
 const everyRanker: [string, Rank][] = [
-  ['classic', classic],
+  ['classic', classicRank],
   ['lexical', rankers.lexical],
   ['bm25', rankers.bm25],
   ['regex', rankers.regex],
@@ -242,7 +243,7 @@ describe('the interface of rankers', () => {
 
   it('S4 with only required terms these rank', async () => {
     const tools = [mcp('mail', 'resend', { description: '' }), mcp('mail', 'send', { description: '' })]
-    expect((await ask(quietShelf({ tools, rank: classic }), '+send')).names).toEqual([
+    expect((await ask(quietShelf({ tools, rank: classicRank }), '+send')).names).toEqual([
       'mcp__mail__send',
       'mcp__mail__resend',
     ])

@@ -1,7 +1,7 @@
 // Q. Building the request (Q5, the wires, has a file of its own).
 import { describe, expect, it } from 'vitest'
 import { extendsPrefix, render } from '../src/core/oracle/index.ts'
-import { buildPool } from '../src/core/tools/pool.ts'
+import { buildPool } from '../src/core/tools/index.ts'
 import type { ShelfOptions, Tool } from '../src/index.ts'
 import {
   BOUND_MODEL,

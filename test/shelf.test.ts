@@ -1,15 +1,8 @@
 // The public door: every method of a shelf, what it leaves alone, and that it is nothing but functions of core.
 import { describe, expect, it } from 'vitest'
 import type { ShelfOptions } from '../src/core/index.ts'
-import {
-  answer,
-  check,
-  createHost,
-  createShelf,
-  newConversation,
-  prepare,
-  type Server,
-} from '../src/index.ts'
+import { answerSearch, checkCall, createHost, newConversation, prepareRequest } from '../src/entries/core.ts'
+import { createShelf, type Server } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 
 const read = builtIn('Read')
@@ -247,7 +240,7 @@ describe('the function form', () => {
     ['off', { toolSearch: false }],
     ['a header', { provider: 'vertex' }],
   ] as [string, ShelfOptions][])(
-    'prepare(host, conversation, request) gives the same request: %s',
+    'prepareRequest(host, conversation, request) gives the same request: %s',
     async (_, options) => {
       const servers: Record<string, Server> = { slack: { state: 'connected', instructions: 'Ask first.' } }
       const talk = talkWith({ ...options, servers }).user()
@@ -255,7 +248,7 @@ describe('the function form', () => {
       const conversation = newConversation()
       const same = async () => {
         const request = { model: MODEL, max_tokens: 100, messages: talk.messages }
-        const prepared = await prepare(host, conversation, request)
+        const prepared = await prepareRequest(host, conversation, request)
         const expected = await talk.prepare()
         expect(prepared.request).toEqual(expected.request)
         expect(prepared.headers).toEqual(expected.headers)
@@ -381,13 +374,13 @@ describe('what is not ours', () => {
   it('answer and check are functions of host and conversation too', async () => {
     const host = createHost({ environment: {}, tools })
     const conversation = newConversation()
-    await prepare(host, conversation, { model: MODEL, messages: [{ role: 'user', content: 'hi' }] })
+    await prepareRequest(host, conversation, { model: MODEL, messages: [{ role: 'user', content: 'hi' }] })
     const live = { host, changed: () => new Promise<void>(() => {}) }
     const call = { id: 'toolu_1', name: 'ToolSearch', input: { query: `select:${SEND}` } }
-    expect(await answer(live, conversation, call)).toMatchObject({
+    expect(await answerSearch(live, conversation, call)).toMatchObject({
       content: [{ type: 'tool_reference', tool_name: SEND }],
     })
-    expect(check(host, conversation, { id: 'toolu_2', name: 'nobody' }, new Set())).toMatchObject({
+    expect(checkCall(host, conversation, { id: 'toolu_2', name: 'nobody' }, new Set())).toMatchObject({
       is_error: true,
     })
   })

@@ -25,6 +25,13 @@ const COMPACT_AT = 0.8
 const KEPT = 4
 const CONTEXT_WINDOW = 200_000
 
+/**
+ * Creates an agent: sends messages to the model, runs the tools that it calls, and yields events.
+ *
+ * @example
+ * const agent = createAgent({ client: new Anthropic({ maxRetries: 0 }), model: 'claude-sonnet-5-5', shelf, runner: host })
+ * for await (const event of agent.send('What is new?')) if (event.type === 'text') process.stdout.write(event.text)
+ */
 export function createAgent(options: AgentOptions): Agent {
   const { client, shelf, tools = [], runner, permission, system, enrich, onHistory = () => {} } = options
   const { maxTokens = MAX_TOKENS, maxSteps = MAX_STEPS, retries = RETRIES, wait = pause } = options
@@ -79,7 +86,7 @@ export function createAgent(options: AgentOptions): Agent {
       compactedTo = messages.length
       yield {
         type: 'notice',
-        text: `The history could not be summarised, so it stays as it is: ${faultOf(error).message}`,
+        text: `Could not summarise the history; it stays as it is: ${faultOf(error).message}`,
       }
       return false
     }
@@ -100,7 +107,7 @@ export function createAgent(options: AgentOptions): Agent {
       return await Promise.race([help(), stop.happened])
     } catch (error) {
       if (!signal.aborted)
-        yield { type: 'notice', text: `The message goes out as it is: ${errorMessage(error)}` }
+        yield { type: 'notice', text: `Sending the message as it is: ${errorMessage(error)}` }
       return []
     } finally {
       stop.forget()
@@ -216,8 +223,8 @@ export function createAgent(options: AgentOptions): Agent {
 const CUT_SHORT = new Set(['max_tokens', 'model_context_window_exceeded', 'refusal'])
 const NOT_RUN = 'This call was not run, because the reply it stands in was cut short. Make shorter calls.'
 const LEFT_OUT: { readonly [kind: string]: string } = {
-  image: 'The API refused an image. The model is told so in its place.',
-  thinking: 'The API refused what the model thought earlier, so that is left out.',
+  image: 'The API refused an image. A note to the model replaces it.',
+  thinking: "The API refused the model's earlier thinking, so it is left out.",
 }
 const NOT_READ =
   'This call was not run, because the input of a call in this reply is no JSON object. Make each call again.'
@@ -227,7 +234,7 @@ type End = { readonly reason: EndReason; readonly error?: string }
 function endOf(stopReason: string): End {
   if (stopReason === 'refusal') return { reason: 'refused', error: 'The model refused to answer.' }
   if (stopReason === 'max_tokens' || stopReason === 'model_context_window_exceeded')
-    return { reason: 'limit', error: 'The reply reached its limit of tokens. Say "go on" to continue.' }
+    return { reason: 'limit', error: 'The reply reached its token limit. Say "go on" to continue.' }
   return { reason: 'done' }
 }
 

@@ -47,7 +47,7 @@ export async function* callModel(
         if (piece) yield piece
       }
       const reply = collector.message()
-      if (!isShallow(reply)) throw new Error('the reply holds values within values without end')
+      if (!isShallow(reply)) throw new Error(`the reply is nested more than ${DEEPEST} levels deep`)
       const isReadable = collector.isReadable()
       if (textOf(reply.stop_reason) !== '') return { reply, isReadable, history: prepared.history }
       throw new Error(brokenOff(reply, address))
@@ -121,12 +121,12 @@ const TOO_LONG =
 /** The error for a response that is not a Messages API reply. */
 function brokenOff({ type }: Fields, address: string): string {
   if (type !== undefined) return 'the reply broke off'
-  return `${address || 'what was asked'} does not answer as the Messages API does`
+  return `${address || 'the endpoint'} does not answer as the Messages API does`
 }
 
 const REMEDIES: { readonly [status: number]: (address: string) => string } = {
   401: () => '. The key was refused: check ANTHROPIC_API_KEY, then send the message again.',
-  403: () => '. The key may not do this: check what it is allowed to, or use another one.',
+  403: () => '. The key is not allowed to do this: check its permissions, or use another one.',
   404: (address) =>
     `. Check the name of the model and the address of the API${address && `, ${address}, to which /v1/messages is added`}.`,
 }

@@ -1,5 +1,6 @@
 // Compares two texts line by line, for showing file changes to people. Pure; run time is bounded for any size.
 
+/** One line of a file change. */
 export type DiffLine = {
   /** `gap` stands for omitted lines between two changes. */
   readonly kind: 'same' | 'added' | 'removed' | 'gap'

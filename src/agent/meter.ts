@@ -18,6 +18,7 @@ import { listOf } from '../lib/index.ts'
 import type { AgentEvent, SentRequest, TokenUsage } from './types.ts'
 import { billedBy } from './usage.ts'
 
+/** Adds up what the agent's requests cost with and without tool search. */
 export type AgentMeter = {
   /** Records an event of the agent; pass all of them, including those of sub-agents. */
   readonly follow: (event: AgentEvent) => void
@@ -25,6 +26,7 @@ export type AgentMeter = {
   readonly figures: () => Figures
 }
 
+/** Options of `createAgentMeter`. */
 export type AgentMeterOptions = {
   /** The shelf whose definitions a request without tool search would contain. */
   readonly shelf: Shelf

@@ -13,12 +13,14 @@ export type TranscriptEntry =
   | (HistoryChange & { readonly state?: State })
   | { readonly type: 'state'; readonly state: State }
 
+/** A file that a conversation is appended to. */
 export type Transcript = {
   readonly file: string
   /** Appends an entry; omits a state that equals the last one written. */
   readonly write: (entry: TranscriptEntry) => void
 }
 
+/** A conversation read from a transcript. */
 export type Saved = {
   readonly messages: readonly Message[]
   readonly state: State | undefined
@@ -26,7 +28,13 @@ export type Saved = {
   readonly lost: number
 }
 
-/** Opens a transcript that writes synchronously. Reports a write failure once; the session continues. */
+/**
+ * Opens a transcript that writes synchronously. Reports a write failure once; the session continues.
+ *
+ * @example
+ * const transcript = openTranscript('session.jsonl', console.warn)
+ * const agent = createAgent({ client, model, shelf, onHistory: transcript.write })
+ */
 export function openTranscript(file: string, notify: (message: string) => void): Transcript {
   let isBroken = false
   let written: State | undefined

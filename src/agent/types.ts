@@ -25,8 +25,10 @@ export type AgentTool = Tool & {
   readonly change?: (input: ToolInput) => Promise<FileChange | undefined>
 }
 
+/** A call's input, as the model wrote it. */
 export type ToolInput = { readonly [name: string]: unknown }
 
+/** What a tool gets besides its input. */
 export type ToolContext = {
   readonly call: ToolUse
   readonly signal: AbortSignal
@@ -67,6 +69,7 @@ export type PermissionVerdict = true | { readonly isHidden: (path: string) => bo
 /** Decides about every tool call except ToolSearch. `createPermissions` creates one from rules. */
 export type Permission = (request: PermissionRequest) => Promise<PermissionVerdict> | PermissionVerdict
 
+/** What happens while the agent works on a message. */
 export type AgentEvent =
   /** A piece of the model's text or thinking. */
   | { readonly type: 'text' | 'thinking'; readonly text: string }
@@ -110,6 +113,10 @@ export type AgentEvent =
   | { readonly type: 'inside'; readonly call: ToolUse; readonly event: AgentEvent }
   | { readonly type: 'end'; readonly reason: EndReason; readonly error?: string }
 
+/**
+ * Why the agent stopped: the model was done, `signal` aborted, something failed, a limit of rounds or tokens was reached,
+ * or the model refused.
+ */
 export type EndReason = 'done' | 'stopped' | 'failed' | 'limit' | 'refused'
 
 /** Tokens of one reply, or of many. */
@@ -132,6 +139,7 @@ export type SentRequest = {
   readonly loaded: readonly string[]
 }
 
+/** Options of `createAgent`. */
 export type AgentOptions = {
   readonly client: Client
   readonly model: string
@@ -167,10 +175,12 @@ export type AgentOptions = {
   readonly wait?: (milliseconds: number, signal: AbortSignal) => Promise<void>
 }
 
+/** A change of the conversation, for a transcript. */
 export type HistoryChange =
   | { readonly type: 'append'; readonly messages: readonly Message[] }
   | { readonly type: 'replace'; readonly messages: readonly Message[] }
 
+/** An agent with one conversation. */
 export type Agent = {
   /** Sends a user message and yields events until the model has finished. One message at a time. */
   send(text: string, options?: { readonly signal?: AbortSignal }): AsyncGenerator<AgentEvent>

@@ -20,7 +20,7 @@ export function unreachable(error: unknown, address: string): Unreachable | unde
   // What `fetch` throws.
   if (!causes.some((one) => one instanceof TypeError) || causes.length === 1) return undefined
   const message = textOf(fieldsOf(causes.at(-1)).message).trim()
-  return { reason: `There is no connection to ${api}: ${message}.`, remedy: CORRECT, isPassing: code !== '' }
+  return { reason: `Cannot connect to ${api}: ${message}.`, remedy: CORRECT, isPassing: code !== '' }
 }
 
 const CORRECT = 'Check the address of the API.'
@@ -40,43 +40,43 @@ const KINDS: readonly Kind[] = [
   },
   {
     codes: /^(ENOTFOUND|EAI_\w+)$/,
-    reason: (api) => `The host of ${api} is not known.`,
+    reason: (api) => `The host of ${api} cannot be resolved.`,
     remedy: CORRECT_OR_NETWORK,
     isPassing: true,
   },
   {
     codes: /TIMEDOUT|TIMEOUT/,
-    reason: (api) => `There was no answer from ${api} in time.`,
+    reason: (api) => `${api} did not answer in time.`,
     remedy: CORRECT_OR_NETWORK,
     isPassing: true,
   },
   {
     codes: /^E(HOST|NET)(UNREACH|DOWN)$/,
-    reason: (api) => `There is no way from here to ${api}.`,
+    reason: (api) => `There is no network route to ${api}.`,
     remedy: CORRECT_OR_NETWORK,
     isPassing: true,
   },
   {
     codes: /^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/,
     reason: (api) => `The connection to ${api} broke off.`,
-    remedy: 'If that stays so, look at what runs there.',
+    remedy: 'If it keeps happening, check the server there.',
     isPassing: true,
   },
   {
     codes: /^(EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG)$/,
-    reason: (api, code) => `There is no secure connection to ${api}: it does not speak TLS (${code}).`,
-    remedy: `Write http:// where it speaks plain HTTP. ${CORRECT}`,
+    reason: (api, code) => `Cannot connect securely to ${api}: it does not speak TLS (${code}).`,
+    remedy: `Use http:// if it speaks plain HTTP. ${CORRECT}`,
     isPassing: false,
   },
   {
     codes: /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|ERR_TLS_|ERR_SSL_)/,
-    reason: (api, code) => `There is no secure connection to ${api}: its certificate is refused (${code}).`,
-    remedy: `Name a file with the authority that signed it in NODE_EXTRA_CA_CERTS. ${CORRECT}`,
+    reason: (api, code) => `Cannot connect securely to ${api}: its certificate was rejected (${code}).`,
+    remedy: `Set NODE_EXTRA_CA_CERTS to a file with the authority that signed it. ${CORRECT}`,
     isPassing: false,
   },
   {
     codes: /^HPE_/,
-    reason: (api) => `What answers at ${api} does not speak HTTP.`,
+    reason: (api) => `The server at ${api} does not speak HTTP.`,
     remedy: CORRECT,
     isPassing: false,
   },

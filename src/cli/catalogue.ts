@@ -18,7 +18,7 @@ export async function readTools(path: string, terminal: Terminal): Promise<Tool[
       return '"description" must be text'
     if (tool.server !== undefined && typeof tool.server !== 'string') return '"server" must be text'
     const key = JSON.stringify([tool.server, tool.name])
-    if (seen.has(key)) return `"${tool.name}" is there already`
+    if (seen.has(key)) return `"${tool.name}" occurs twice`
     seen.add(key)
     return tool
   })
@@ -59,7 +59,7 @@ async function readLines<Item extends object>(
 ): Promise<Item[]> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(
-      `cannot read ${path} (${error.code ?? error.message}). Name a file with one JSON object a line.`,
+      `cannot read ${path} (${error.code ?? error.message}). Pass a file with one JSON object per line.`,
     )
   })
   const items: Item[] = []
@@ -73,11 +73,9 @@ async function readLines<Item extends object>(
     if (typeof item !== 'string') items.push(item)
     else if (++broken <= MOST_TOLD) terminal.tell(`${path}:${index + 1}: ${item}; the line is skipped.`)
   }
-  if (broken > MOST_TOLD) terminal.tell(`${path}: ${broken - MOST_TOLD} more lines are skipped.`)
+  if (broken > MOST_TOLD) terminal.tell(`${path}: ${broken - MOST_TOLD} more lines are invalid and skipped.`)
   if (items.length === 0)
-    throw new CommandError(
-      `${path} has no line that can be used. One JSON object a line is expected, not a JSON list.`,
-    )
+    throw new CommandError(`${path} has no valid line; expected one JSON object per line, not a JSON list.`)
   return items
 }
 

@@ -20,7 +20,7 @@ import { givenRules, openPermissions } from './session-rules.ts'
 import { machineAt, projectOf } from './trust/index.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
-export const chat: Command = {
+export const chatCommand: Command = {
   name: 'chat',
   summary: 'An agent with your MCP servers, in the terminal.',
   words: '[--config <files>] [--model <id>] [--resume last]',
@@ -86,7 +86,9 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     forget()
   }
   if (session.isKept())
-    terminal.print(`The session is kept. To go on: toolshelf chat ${resumeOptions(session.file, directory)}`)
+    terminal.print(
+      `The session is saved. To continue: toolshelf chat ${resumeOptions(session.file, directory)}`,
+    )
   return stop.signal.aborted ? 130 : 0
 }
 

@@ -31,7 +31,7 @@ export const modelOptions: { readonly [name: string]: Option } = {
 export async function openClient(input: Input, environment: NodeJS.ProcessEnv): Promise<OpenedClient> {
   const file = input.text('script')
   if (file !== undefined && input.text('base-url') !== undefined)
-    throw new UsageError('--script and --base-url name two things to speak to; use one.')
+    throw new UsageError('--script and --base-url cannot be combined; use one of them.')
   if (file !== undefined) return openScript(await readScriptFile(file), `the script ${file}, no model`)
   const baseURL = urlIn(input, 'base-url', {
     name: 'ANTHROPIC_BASE_URL',
@@ -41,7 +41,7 @@ export async function openClient(input: Input, environment: NodeJS.ProcessEnv): 
   const authToken = keyIn(environment, 'ANTHROPIC_AUTH_TOKEN')
   if (!apiKey && !authToken && !baseURL)
     throw new CommandError(
-      'there is no model to speak to. Set ANTHROPIC_API_KEY, name a compatible API with --base-url (for a local model: "toolshelf serve --upstream openai:URL"), or try it without a model: --script demo.',
+      'no model is configured. Set ANTHROPIC_API_KEY, pass the URL of a compatible API with --base-url (for a local model: "toolshelf serve --upstream openai:URL"), or try it without a model: --script demo.',
     )
   const model = input.text('model') ?? environment.ANTHROPIC_MODEL ?? MODEL
   const client = new Anthropic({
@@ -65,7 +65,9 @@ export async function openClient(input: Input, environment: NodeJS.ProcessEnv): 
 function keyIn(environment: NodeJS.ProcessEnv, name: string): string | undefined {
   const key = environment[name]?.trim()
   if (key !== undefined && /[^ -~]/.test(key))
-    throw new CommandError(`${name} holds a line break or another character that no key has; set it anew.`)
+    throw new CommandError(
+      `${name} contains a line break or another character that a key cannot have; set it again.`,
+    )
   return key
 }
 

@@ -1,6 +1,7 @@
 // Defines what a command of the CLI is, and parses its arguments.
 import { parseArgs } from 'node:util'
 import { closestNames } from '../lib/index.ts'
+import { OptionError } from '../node/index.ts'
 
 /** Where a command reads and writes: the process's own streams, or a test's. */
 export type Terminal = {
@@ -50,6 +51,14 @@ export class UsageError extends Error {}
 /** The command failed for a reason that the user can fix: shown without a stack trace, exit code 1. */
 export class CommandError extends Error {}
 
+/** A library error as the command's: where it is about an option, the remedy that names the flag replaces its own. */
+export function withFlags(error: unknown, remedies: { readonly [option: string]: string }): CommandError {
+  const remedy = error instanceof OptionError ? remedies[error.option] : undefined
+  return new CommandError(
+    remedy === undefined ? (error as Error).message : `${(error as OptionError).problem}; ${remedy}`,
+  )
+}
+
 export function readInput(command: Command, words: readonly string[]): Input {
   const options = Object.fromEntries(
     Object.entries({ ...command.options, help }).map(([name, { type, short }]) => [
@@ -86,10 +95,10 @@ function complaint({ message }: Error, command: Command, words: readonly string[
   const isOption = Object.keys(command.options).some((other) => given?.split('=')[0] === `--${other}`)
   if (given === undefined || isOption)
     return `--${name} needs a value: --${name} <${option.value ?? 'text'}>.`
-  return `--${name} is followed by "${given}". A value that begins with "-" is written --${name}=${given}.`
+  return `--${name} is followed by "${given}". Write a value that begins with "-" as --${name}=${given}.`
 }
 
-const BEHIND_DASHES = '. Words that begin with "-" stand behind "--".'
+const BEHIND_DASHES = '. Put words that begin with "-" after "--".'
 
 /** The closest name as a question, if there is one. */
 export function didYouMean(wanted: string, names: readonly string[], prefix = ''): string {
@@ -174,7 +183,8 @@ export function urlIn(input: Input, option: string, otherwise?: { name: string; 
   const url = URL.canParse(given) ? new URL(given) : undefined
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     throw new UsageError(`${name} is "${given}"; use an http(s) URL, such as http://127.0.0.1:3388.`)
-  if (url.username !== '' || url.password !== '') throw new UsageError(`${name} holds a name or a password.`)
+  if (url.username !== '' || url.password !== '')
+    throw new UsageError(`${name} must not contain a user name or password.`)
   return given
 }
 
@@ -193,7 +203,7 @@ export function windowIn(input: Input): number | undefined {
 export function filesIn(input: Input): string[] | undefined {
   if (input.text('config') === undefined) return undefined
   const files = listIn(input, 'config')
-  if (files.length === 0) throw new UsageError('--config names no file.')
+  if (files.length === 0) throw new UsageError('--config is empty; pass one or more files, comma separated.')
   return files
 }
 
@@ -214,6 +224,6 @@ export function here(): string {
   try {
     return process.cwd()
   } catch {
-    throw new CommandError('the folder that you are in does not exist any more. Go to another one.')
+    throw new CommandError('the current folder no longer exists; change to another one.')
   }
 }

@@ -7,7 +7,7 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const
 export function completionOf(load: () => Promise<readonly Command[]>): Command {
   return {
     name: 'completion',
-    summary: 'Prints what your shell needs to complete commands, options and values.',
+    summary: 'Prints a script that makes your shell complete commands, options and values.',
     words: 'bash|zsh|fish',
     verbs: SHELLS,
     options: {},

@@ -27,9 +27,9 @@ export function watchConfig({ files, config, configure, tell }: ConfigWatchOptio
     const next = await readConfig(files)
     for (const problem of next.problems) if (!isKnown(problem, inUse)) tell(describeProblem(problem))
     const unread = unreadFile(inUse, next)
-    if (unread !== undefined) return tell(`${unread}: its servers stay as they are until it can be read.`)
+    if (unread !== undefined) return tell(`${unread}: keeping its servers as they are until it can be read.`)
     if (!isDeepStrictEqual(next.settings, inUse.settings))
-      tell('"gateway" has changed in the configuration; that counts from the next start on.')
+      tell('"gateway" has changed in the configuration; restart to apply it.')
     const changes = describeChanges(inUse.servers, next.servers)
     inUse = next
     if (changes === '') return

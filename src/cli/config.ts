@@ -12,10 +12,10 @@ import type { ConfigProblem } from '../mcp/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, UsageError } from './command.ts'
 
-export const config: Command = {
+export const configCommand: Command = {
   name: 'config',
   summary:
-    'Checks the files that configure Toolshelf, without starting anything. In those of other programs only the servers are looked at.',
+    'Checks configuration files without starting anything. In the files of other programs it checks only the servers.',
   words: 'check [<file> …] [--json]',
   verbs: ['check'],
   options: { json: { type: 'boolean', about: 'the findings as one JSON document' } },
@@ -26,7 +26,7 @@ export const config: Command = {
   ],
   async run({ words, isSet }, terminal) {
     const [verb, ...given] = words
-    if (verb !== 'check') throw new UsageError('say what to do with the configuration: check.')
+    if (verb !== 'check') throw new UsageError('unknown action; use "toolshelf config check".')
     const machine = thisMachine()
     const files =
       given.length > 0
@@ -38,7 +38,7 @@ export const config: Command = {
       terminal.print(JSON.stringify({ files, servers: found, problems }))
     } else if (files.length === 0) {
       terminal.print(
-        `There is no configuration yet. "toolshelf import" makes ${ownConfigFile(machine)} from those of your clients.`,
+        `No configuration found. "toolshelf import" creates ${ownConfigFile(machine)} from the configurations of your clients.`,
       )
     } else
       for (const file of files)

@@ -17,7 +17,7 @@ import { onInterrupt } from './interrupt.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
-export const demo: Command = {
+export const demoCommand: Command = {
   name: 'demo',
   summary:
     'Shows what is saved, on real MCP servers, without a key. Installs the servers from npm into your cache at the first run; afterwards it needs no network.',
@@ -40,13 +40,13 @@ export const demo: Command = {
   ],
   async run(input, terminal) {
     if (input.words.length > 0)
-      throw new CommandError(`the demo takes no words, but was given "${input.words.join(' ')}".`)
+      throw new CommandError(`unexpected argument "${input.words.join(' ')}"; the demo has options only.`)
     const using = readUsing(input)
     const chosen = Object.keys(usingOptions).filter(
       (name) => input.isSet(name) || input.text(name) !== undefined,
     )
     if (input.isSet('compare') && chosen.length > 0)
-      throw new UsageError(`--compare plays every way by itself; leave --${chosen.join(', --')} out.`)
+      throw new UsageError(`--compare runs every variant; remove --${chosen.join(', --')}.`)
     const live = input.isSet('live') ? await openClient(input, process.env) : undefined
     const prices = await pricesIn(input)
     const pricedAs = input.text('model') ?? MODEL

@@ -22,7 +22,7 @@ import {
 import type { McpHostOptions } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
-import { createPen, oneLine, type Pen } from '../terminal/index.ts'
+import { createPen, type Pen, printableLine } from '../terminal/index.ts'
 import { catalogueOf } from './catalogue.ts'
 import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
@@ -94,7 +94,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       const host = surroundings.createHost({ ...config, servers }, { notify, ...watched })
       try {
         await settle(host, terminal, surroundings, machine)
-        for (const notice of notices) terminal.tell(oneLine(notice))
+        for (const notice of notices) terminal.tell(printableLine(notice))
         const report = makeReport(host.status(), {
           configProblems: config.problems,
           untrusted,
@@ -123,7 +123,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
   }
 }
 
-export const doctor: Command = createDoctor({
+export const doctorCommand: Command = createDoctor({
   machine: thisMachine,
   createHost: ({ servers, settings }, { notify, pins }) =>
     createListingHost(servers, {
@@ -145,17 +145,16 @@ export const doctor: Command = createDoctor({
 
 function readWords(input: Input) {
   const { words, text } = input
-  if (words.length > 0)
-    throw new UsageError(`"${words[0]}" is one word too many; a file goes behind --config.`)
+  if (words.length > 0) throw new UsageError(`unexpected argument "${words[0]}"; pass files with --config.`)
   const seconds = text('timeout')
   const timeout = seconds === undefined ? undefined : 1000 * Number(seconds)
   if (timeout !== undefined && !(timeout > 0 && timeout <= HOUR))
     throw new UsageError(`--timeout is "${seconds}"; use seconds, more than 0 and at most ${HOUR / 1000}.`)
   const files = filesIn(input)
   const page = text('html')
-  if (page === '') throw new UsageError('--html names no file.')
+  if (page === '') throw new UsageError('--html is empty; pass a file.')
   const catalog = text('catalog')
-  if (catalog === '') throw new UsageError('--catalog names no file.')
+  if (catalog === '') throw new UsageError('--catalog is empty; pass a file.')
   return { files, timeout, page, catalog }
 }
 
@@ -179,8 +178,8 @@ async function findServers(
   const problems = config.problems.map(
     ({ file, server, message }) => `  ${file}: ${server === undefined ? '' : `${server}: `}${message}`,
   )
-  const looked = problems.length > 0 ? problems : files.map((file) => `  ${file}: it holds no servers.`)
-  throw new CommandError(['there is no server to start.', ...looked, await whatToDo(machine)].join('\n'))
+  const looked = problems.length > 0 ? problems : files.map((file) => `  ${file}: no servers in it.`)
+  throw new CommandError(['no server to start.', ...looked, await whatToDo(machine)].join('\n'))
 }
 
 const MOST_UNTRUSTED = 50
@@ -203,7 +202,7 @@ async function whatToDo(machine: Machine): Promise<string> {
   const existing = new Set(await existingFiles(places.map(({ file }) => file)))
   const clients = new Set(places.filter(({ file }) => existing.has(file)).map(({ client }) => client))
   const found = clients.size > 0 ? ` (there are files of ${[...clients].join(', ')})` : ''
-  return `Run \`toolshelf import\` to take over the servers of your clients${found}, or name a file with --config.`
+  return `Run \`toolshelf import\` to take over the servers of your clients${found}, or pass a file with --config.`
 }
 
 /** Finds pinned tools that have changed. Pinning a server for the first time is left to the gateway. */
@@ -310,6 +309,6 @@ async function writeTo(file: string, text: string): Promise<void> {
     await writeFile(file, text)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new CommandError(`cannot write ${file} (${code}). Name a file in a folder that can be written to.`)
+    throw new CommandError(`cannot write ${file} (${code}); pass a file in a writable folder.`)
   }
 }

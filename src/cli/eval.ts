@@ -15,7 +15,7 @@ import { readQueries, readTools } from './catalogue.ts'
 import { type Command, CommandError, type Terminal, UsageError } from './command.ts'
 import { rankerOption, readRanker } from './rank-option.ts'
 
-export const evaluation: Command = {
+export const evalCommand: Command = {
   name: 'eval',
   summary: 'Measures rankers on queries whose answers are known.',
   words: '--catalog <tools.jsonl> --queries <queries.jsonl>',
@@ -23,12 +23,12 @@ export const evaluation: Command = {
     catalog: {
       type: 'string',
       value: 'file',
-      about: 'one tool a line: {name, description, input_schema, server?}',
+      about: 'one tool per line: {name, description, input_schema, server?}',
     },
     queries: {
       type: 'string',
       value: 'file',
-      about: 'one query a line: {query, gold: [names], acceptable?, kind?, scope?}',
+      about: 'one query per line: {query, gold: [names], acceptable?, kind?, scope?}',
     },
     ranker: {
       ...rankerOption,
@@ -40,7 +40,7 @@ export const evaluation: Command = {
   examples: ['toolshelf eval --catalog tools.jsonl --queries queries.jsonl --ranker hybrid,classic,bm25'],
   async run({ text, isSet }, terminal) {
     const [catalog, queryFile] = [text('catalog'), text('queries')]
-    if (!catalog || !queryFile) throw new UsageError('--catalog and --queries are both needed.')
+    if (!catalog || !queryFile) throw new UsageError('--catalog and --queries are both required.')
     const names = (text('ranker') ?? 'hybrid').split(',').map((name) => name.trim())
     const chosen = names.map((name) => [name, readRanker(name)] as const)
     const tools = catalogueEntries(await readTools(catalog, terminal))

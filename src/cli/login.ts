@@ -3,14 +3,9 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { type Machine, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
 import type { ServerConfig } from '../mcp/index.ts'
-import {
-  defaultTokenFolder,
-  type LoginOptions,
-  login as logIn,
-  logout as logOut,
-} from '../mcp/oauth/index.ts'
+import { defaultTokenFolder, type LoginOptions, login, logout } from '../mcp/oauth/index.ts'
 import { printable } from '../terminal/index.ts'
-import { type Command, CommandError, type Input, UsageError } from './command.ts'
+import { type Command, CommandError, type Input, UsageError, withFlags } from './command.ts'
 import type { Project } from './trust/index.ts'
 import { openProject, trustOption } from './trust/index.ts'
 import { version } from './version.ts'
@@ -49,7 +44,7 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
     },
     examples: ['toolshelf login linear', 'toolshelf login linear --no-browser --port 8976'],
     async run(input, terminal) {
-      const name = readServer(input)
+      const name = readServer(input, 'login')
       const place = machine()
       const tell = (message: string) => terminal.tell(printable(message))
       const asked = readOptions(input, place.environment)
@@ -69,8 +64,12 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
         openBrowser: input.isSet('no-browser') ? undefined : openBrowser,
         ...asked,
       }
-      const { tools, isLoggedIn } = await logIn(options).catch((error: Error) => {
-        throw new CommandError(`${name}: ${error.message}`)
+      const { tools, isLoggedIn } = await login(options).catch((error: unknown) => {
+        const { message } = withFlags(error, {
+          port: 'choose another with --port',
+          client: 'use --client-id and --port',
+        })
+        throw new CommandError(`${name}: ${message}`)
       })
       if (input.isSet('json')) {
         terminal.print(JSON.stringify({ server: name, isLoggedIn, tools }))
@@ -91,23 +90,23 @@ export function createLogout({ machine }: Pick<LoginSurroundings, 'machine'>): C
     options: { json: { type: 'boolean', about: 'print {"server", "wasLoggedIn"}' } },
     examples: ['toolshelf logout linear'],
     async run(input, terminal) {
-      const server = readServer(input)
+      const server = readServer(input, 'logout')
       const folder = defaultTokenFolder(machine().environment)
-      const count = await logOut({ folder, server, notify: terminal.tell })
+      const count = await logout({ folder, server, notify: terminal.tell })
       const wasLoggedIn = count > 0
       if (input.isSet('json')) terminal.print(JSON.stringify({ server, wasLoggedIn }))
-      else terminal.print(wasLoggedIn ? `Logged out of ${server}.` : `There was no login of ${server}.`)
+      else terminal.print(wasLoggedIn ? `Logged out of ${server}.` : `No login of ${server} is stored.`)
       return 0
     },
   }
 }
 
-export const login: Command = createLogin({ machine: thisMachine, openBrowser })
-export const logout: Command = createLogout({ machine: thisMachine })
+export const loginCommand: Command = createLogin({ machine: thisMachine, openBrowser })
+export const logoutCommand: Command = createLogout({ machine: thisMachine })
 
-function readServer({ words }: Input): string {
+function readServer({ words }: Input, command: string): string {
   const server = words.join(' ').trim()
-  if (server === '') throw new UsageError('which server is missing.')
+  if (server === '') throw new UsageError(`name a server, such as "toolshelf ${command} linear".`)
   return server
 }
 
@@ -124,7 +123,7 @@ function readPort(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const port = Number(text)
   if (!Number.isInteger(port) || port < 1 || port > 65535)
-    throw new UsageError('--port takes a number from 1 to 65535.')
+    throw new UsageError(`--port is "${text}"; use a number from 1 to 65535.`)
   return port
 }
 

@@ -29,37 +29,37 @@ const commands: readonly Entry[] = [
   {
     name: 'demo',
     summary: 'what is saved, on real servers, without a key',
-    load: async () => (await import('./demo.ts')).demo,
+    load: async () => (await import('./demo.ts')).demoCommand,
   },
   {
     name: 'chat',
     summary: 'an agent with your MCP servers, in the terminal',
-    load: async () => (await import('./chat.ts')).chat,
+    load: async () => (await import('./chat.ts')).chatCommand,
   },
   {
     name: 'run',
     summary: 'one prompt to that agent, for scripts and pipes',
-    load: async () => (await import('./run.ts')).run,
+    load: async () => (await import('./run.ts')).runCommand,
   },
   {
     name: 'sessions',
-    summary: 'the conversations of this folder, to go on with',
-    load: async () => (await import('./sessions.ts')).sessions,
+    summary: 'lists the sessions of this folder, to resume',
+    load: async () => (await import('./sessions.ts')).sessionsCommand,
   },
   {
     name: 'mcp',
     summary: 'the gateway: all your MCP servers behind one',
-    load: async () => (await import('./mcp.ts')).mcp,
+    load: async () => (await import('./mcp.ts')).mcpCommand,
   },
   {
     name: 'serve',
-    summary: 'the Messages API with tool search, before any model',
-    load: async () => (await import('./serve.ts')).serve,
+    summary: 'the Messages API with tool search, in front of any model',
+    load: async () => (await import('./serve.ts')).serveCommand,
   },
   {
     name: 'doctor',
-    summary: 'what your MCP servers cost, and how they are',
-    load: async () => (await import('./doctor.ts')).doctor,
+    summary: 'what your MCP servers cost, and their state',
+    load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
     name: 'import',
@@ -69,46 +69,46 @@ const commands: readonly Entry[] = [
   {
     name: 'login',
     summary: 'logs in to a remote MCP server; logout forgets it',
-    load: async () => (await import('./login.ts')).login,
+    load: async () => (await import('./login.ts')).loginCommand,
   },
   {
     name: 'logout',
     summary: '',
-    load: async () => (await import('./login.ts')).logout,
+    load: async () => (await import('./login.ts')).logoutCommand,
   },
   {
     name: 'trust',
     summary: 'which folders’ servers and skills are used',
-    load: async () => (await import('./trust.ts')).trust,
+    load: async () => (await import('./trust.ts')).trustCommand,
   },
   {
     name: 'permissions',
     summary: 'what the agent may run without asking',
-    load: async () => (await import('./permissions.ts')).permissions,
+    load: async () => (await import('./permissions.ts')).permissionsCommand,
   },
   {
     name: 'pins',
     summary: 'tool definitions that changed since first seen',
-    load: async () => (await import('./pins.ts')).pins,
+    load: async () => (await import('./pins.ts')).pinsCommand,
   },
   {
     name: 'search',
     summary: 'which tools a query finds, and why',
-    load: async () => (await import('./search.ts')).search,
+    load: async () => (await import('./search.ts')).searchCommand,
   },
   {
     name: 'eval',
     summary: 'how well rankers find the right tools',
-    load: async () => (await import('./eval.ts')).evaluation,
+    load: async () => (await import('./eval.ts')).evalCommand,
   },
   {
     name: 'config',
     summary: 'checks your configuration files',
-    load: async () => (await import('./config.ts')).config,
+    load: async () => (await import('./config.ts')).configCommand,
   },
   {
     name: 'completion',
-    summary: 'for your shell',
+    summary: 'completion for your shell',
     load: async () => (await import('./completion.ts')).completionOf(everyCommand),
   },
 ]
@@ -118,9 +118,9 @@ export function everyCommand(): Promise<Command[]> {
   return Promise.all(commands.map(({ load }) => load()))
 }
 
-export async function run(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
+export async function runCli(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const [name, ...rest] = words
-  if (name === 'help' && rest[0] !== undefined) return run([rest[0], '--help'], terminal)
+  if (name === 'help' && rest[0] !== undefined) return runCli([rest[0], '--help'], terminal)
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
     terminal.print(overview())
     return name === undefined ? 2 : 0
@@ -133,7 +133,7 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
   if (!command) {
     const names = commands.map((one) => one.name)
     const near = didYouMean(name, names) || '.'
-    terminal.tell(printable(`toolshelf: there is no command "${name}"${near} Commands: ${names.join(', ')}.`))
+    terminal.tell(printable(`toolshelf: unknown command "${name}"${near} Commands: ${names.join(', ')}.`))
     return 2
   }
   return runCommand(await command.load(), rest, terminal)
@@ -170,7 +170,7 @@ function overview(): string {
     ...commands
       .filter(({ summary }) => summary !== '')
       .map(({ name, summary }) => `  ${name.padEnd(12)} ${summary}`),
-    '\nMore: toolshelf <command> --help. Exit codes: 0 done, 1 failed,\n2 called wrongly, 3 the model stopped early, 130 interrupted.',
+    '\nMore: toolshelf <command> --help. Exit codes: 0 done, 1 failed,\n2 wrong usage, 3 the model stopped early, 130 interrupted.',
   ].join('\n')
 }
 
@@ -211,5 +211,5 @@ if (isEntry()) {
   }
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(isClosedPipe(code) ? 0 : 1))
-  process.exitCode = await run(process.argv.slice(2), terminal)
+  process.exitCode = await runCli(process.argv.slice(2), terminal)
 }

@@ -27,6 +27,7 @@ import {
   portIn,
   type Terminal,
   UsageError,
+  withFlags,
 } from './command.ts'
 import { describeProblem, watchConfig } from './config-watch.ts'
 import type { HostOptions, OpenedHost } from './mcp-host.ts'
@@ -38,9 +39,9 @@ const OF_HTTP = ['port', 'address', 'allow']
 /** A gateway behind a gateway is fine; a longer chain is a mistake. */
 const MOST_DEPTH = 2
 
-export const mcp: Command = {
+export const mcpCommand: Command = {
   name: 'mcp',
-  summary: 'Stands in a client’s configuration in place of all your MCP servers.',
+  summary: 'Gives a client one MCP server in place of all yours.',
   words: '[--config <files>] [--http] [--mode auto|list|bridge] [--lazy]',
   options: {
     config: {
@@ -76,7 +77,7 @@ export const mcp: Command = {
   ],
   async run(input, terminal) {
     if (depthOf(process.env) > MOST_DEPTH)
-      throw new CommandError('it is started by itself; take it out of the configuration that it reads.')
+      throw new CommandError('toolshelf mcp starts itself; remove it from the configuration that it reads.')
     const mode = readMode(input)
     const port = readPort(input)
     const tell = (message: string) => terminal.tell(printable(`toolshelf mcp: ${message}`))
@@ -104,7 +105,7 @@ export const mcp: Command = {
 }
 
 const FOR_CLIENTS = `toolshelf mcp: waiting for an MCP client on stdin; Ctrl-C ends it.
-It belongs into a client's configuration: { "command": "toolshelf", "args": ["mcp"] }`
+Add it to a client's configuration: { "command": "toolshelf", "args": ["mcp"] }`
 
 function readMode(input: Input): (typeof MODES)[number] | undefined {
   const given = input.text('mode')
@@ -117,7 +118,7 @@ function readMode(input: Input): (typeof MODES)[number] | undefined {
 function readPort(input: Input): number {
   const port = portIn(input, PORT)
   const stray = OF_HTTP.find((option) => input.text(option) !== undefined)
-  if (stray && !input.isSet('http')) throw new UsageError(`--${stray} means something only with --http.`)
+  if (stray && !input.isSet('http')) throw new UsageError(`--${stray} requires --http.`)
   return port
 }
 
@@ -130,9 +131,9 @@ async function readFiles(
   for (const problem of config.problems) tell(describeProblem(problem))
   if (config.servers.length > 0) return config
   if (config.problems.length > 0 && input.text('config') !== undefined)
-    throw new CommandError('no server is left to start; mend what is named above.')
+    throw new CommandError('no server can be started; fix the problems above.')
   throw new CommandError(
-    `no MCP server is configured in ${files.join(', ')}. Run "toolshelf import" to take over those of your clients into ${ownConfigFile(thisMachine())}, or name a file with --config.`,
+    `no MCP server is configured in ${files.join(', ')}. Run "toolshelf import" to take over those of your clients into ${ownConfigFile(thisMachine())}, or pass a file with --config.`,
   )
 }
 
@@ -188,7 +189,10 @@ async function serveOnHttp(
     notify: (message) => terminal.tell(`toolshelf mcp: ${message}`),
   }).catch(async (error: unknown) => {
     await gateway.close()
-    throw new CommandError((error as Error).message)
+    throw withFlags(error, {
+      port: 'choose another with --port',
+      key: 'set TOOLSHELF_KEY, or listen on 127.0.0.1',
+    })
   })
   terminal.tell(`toolshelf mcp: ready at ${served.url}`)
   await new Promise<void>((resolve) => {

@@ -56,7 +56,7 @@ export function openUserRules(machine: Machine): UserRules {
       const own = rulesIn(document, 'user')
       const here = rulesIn(fieldsOf(fieldsOf(document.folders)[folder]), 'project')
       const [problem] = [...own.problems, ...here.problems]
-      if (problem !== undefined) throw new Error(`${file}: ${problem}. Mend it.`)
+      if (problem !== undefined) throw new Error(`${file}: ${problem}. Correct the file.`)
       return [...own.rules, ...here.rules]
     },
     async add(rules) {
@@ -74,13 +74,13 @@ type Document = { [key: string]: unknown }
 async function readDocument(file: string): Promise<Document> {
   try {
     const document: unknown = JSON.parse((await readBoundedFile(file, MOST_RULE_BYTES)).toString('utf8'))
-    if (!isFields(document)) throw new Error('does not hold an object')
+    if (!isFields(document)) throw new Error('is not a JSON object')
     return { ...document }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return {}
     const why = error instanceof SyntaxError ? 'is not valid JSON' : message
-    throw new Error(`${file} ${why}. Mend it, or remove it to start without rules.`)
+    throw new Error(`${file} ${why}. Correct it, or remove it to start without rules.`)
   }
 }
 

@@ -17,7 +17,7 @@ import { isTrusted, readProject, trustStore } from './trust/index.ts'
 
 const EFFECTS = ['allow', 'ask', 'deny'] as const
 
-export const permissions: Command = createPermissionsCommand(thisMachine)
+export const permissionsCommand: Command = createPermissionsCommand(thisMachine)
 
 export function createPermissionsCommand(machine: () => Machine): Command {
   return {
@@ -46,7 +46,9 @@ export function createPermissionsCommand(machine: () => Machine): Command {
       const effect = EFFECTS.find((one) => one === verb)
       const rule = words.join(' ').trim()
       if (rule === '' || (!effect && verb !== 'remove'))
-        throw new UsageError('say nothing to list the rules, or allow, ask, deny or remove and a rule.')
+        throw new UsageError(
+          'unknown arguments; use allow, ask, deny or remove with a rule, or no argument to list the rules.',
+        )
       return effect ? add(call, effect, rule) : remove(call, rule)
     },
   }
@@ -80,7 +82,7 @@ async function list({ input, terminal, machine, rules }: Call): Promise<ExitCode
   ]
   if (input.isSet('json')) terminal.print(JSON.stringify({ rules: all }))
   else if (all.length === 0)
-    terminal.print('There are no rules: reading inside the working folder runs, everything else asks.')
+    terminal.print('No rules: reading inside the working folder runs, everything else asks.')
   else for (const line of ruleLines(all)) terminal.print(printable(line))
   return 0
 }
@@ -89,7 +91,7 @@ function ruleLines(rules: readonly ListedRule[]): string[] {
   const where = { session: 'this session', project: 'this folder', user: 'everywhere' }
   return rules.map(
     ({ effect, rule, scope, source, counts }) =>
-      `${effect.padEnd(5)}  ${rule}  (${where[scope]}, ${source}${counts ? '' : '; counts once you trust the folder'})`,
+      `${effect.padEnd(5)}  ${rule}  (${where[scope]}, ${source}${counts ? '' : '; applies once you trust the folder'})`,
   )
 }
 
@@ -98,7 +100,7 @@ async function add(call: Call, effect: RuleEffect, rule: string): Promise<ExitCo
   const wanted = checked({ effect, rule, scope })
   await call.rules.read().catch(asCommandError)
   await call.rules.add([wanted]).catch(asCommandError)
-  call.terminal.print(printable(`Kept in ${call.rules.file}: ${effect} ${wanted.rule}`))
+  call.terminal.print(printable(`Saved in ${call.rules.file}: ${effect} ${wanted.rule}`))
   return 0
 }
 
@@ -109,7 +111,7 @@ async function remove({ input, terminal, rules }: Call, rule: string): Promise<E
     if (await rules.remove({ effect, rule, scope }).catch(asCommandError)) removed.push(effect)
   if (removed.length === 0) {
     const other = scope === 'user' ? ' for everywhere; add --here for one of this folder' : ' for this folder'
-    throw new CommandError(`there is no rule "${rule}"${other}. "toolshelf permissions" lists them.`)
+    throw new CommandError(`no such rule: "${rule}"${other}. "toolshelf permissions" lists them.`)
   }
   terminal.print(printable(`Removed: ${removed.map((effect) => `${effect} ${rule}`).join(', ')}`))
   return 0

@@ -1,11 +1,11 @@
 // `toolshelf pins`: shows the pinned definitions, prompts and instructions, what has changed, and accepts changes.
 import { closestNames, spellOutInvisible } from '../lib/index.ts'
 import {
-  type Change,
+  type DefinitionChange,
   type Difference,
   defaultPinsFolder,
+  differenceLines,
   differences,
-  diffLines,
   openPins,
   outline,
   type PinnedServer,
@@ -14,9 +14,9 @@ import {
 import { table } from '../terminal/index.ts'
 import { type Command, CommandError, type ExitCode, type Terminal, UsageError } from './command.ts'
 
-export const pins: Command = {
+export const pinsCommand: Command = {
   name: 'pins',
-  summary: 'Shows and accepts changes in what servers say of themselves.',
+  summary: 'Shows and accepts changes of tool definitions, prompts and instructions.',
   words: '[show <server> [tool…] | accept <server> [tool…] | forget <server>]',
   verbs: ['list', 'show', 'accept', 'forget'],
   options: {
@@ -37,10 +37,10 @@ export const pins: Command = {
     const [action = 'list', server, ...tools] = words
     const run = actions.get(action)
     if (!run)
-      throw new UsageError(`"${action}" is not known. Say ${[...actions.keys()].join(', ')}, or nothing.`)
+      throw new UsageError(`unknown action "${action}"; use ${[...actions.keys()].join(', ')}, or no action.`)
     const folder = text('folder') ?? defaultPinsFolder()
     if (folder === undefined)
-      throw new CommandError('there is no home folder. Say with --folder where pins are.')
+      throw new CommandError('there is no home folder; pass the folder of the pins with --folder.')
     const troubles: string[] = []
     const notify = (trouble: string) => {
       troubles.push(trouble)
@@ -75,7 +75,8 @@ const actions: ReadonlyMap<string, (call: Call) => Promise<ExitCode>> = new Map(
 ])
 
 async function list({ pins, server, terminal, isJson }: Call): Promise<ExitCode> {
-  if (server !== undefined) throw new UsageError('a list is of all servers.')
+  if (server !== undefined)
+    throw new UsageError('unexpected argument; without an action, all servers are listed.')
   const servers = await pins.list()
   if (isJson) {
     const counted = servers.map(({ server, tools, changed }) => ({
@@ -85,7 +86,7 @@ async function list({ pins, server, terminal, isJson }: Call): Promise<ExitCode>
     }))
     terminal.print(JSON.stringify({ servers: counted }))
   } else if (servers.length === 0) {
-    terminal.print('There are no pins yet. "toolshelf mcp" makes them when it first connects to a server.')
+    terminal.print('No pins yet. "toolshelf mcp" creates them when it first connects to a server.')
   } else {
     const rows = servers.map(({ server, tools, prompts, changed }) => [
       spellOutInvisible(server),
@@ -109,7 +110,7 @@ async function show(call: Call): Promise<ExitCode> {
   else {
     for (const change of changes)
       terminal.print(readable(change, terminal.isInteractive && !process.env.NO_COLOR))
-    terminal.print(`If this is as it should be: toolshelf pins accept ${spellOutInvisible(found.server)}`)
+    terminal.print(`To accept the changes: toolshelf pins accept ${spellOutInvisible(found.server)}`)
   }
   return 0
 }
@@ -122,30 +123,31 @@ async function accept(call: Call): Promise<ExitCode> {
     found.server,
     changes.map(({ name }) => name),
   )
-  if (call.troubles.length > before) throw new CommandError('nothing is accepted, because it cannot be kept.')
+  if (call.troubles.length > before)
+    throw new CommandError('nothing was accepted, because the pins cannot be saved.')
   if (call.isJson) call.terminal.print(JSON.stringify({ server: found.server, accepted }))
   else if (accepted.length === 0) call.terminal.print(unchanged(found))
   else
     for (const change of changes.filter(({ name }) => accepted.includes(name)))
-      call.terminal.print(`Accepted as it is now: ${titleOf(change)} (${placesOf(change)}).`)
+      call.terminal.print(`Accepted: ${titleOf(change)} (${placesOf(change)}).`)
   return 0
 }
 
 async function forget(call: Call): Promise<ExitCode> {
-  if (call.tools.length > 0) throw new UsageError('a server is forgotten as a whole: name no tools.')
+  if (call.tools.length > 0) throw new UsageError('forget takes one server and no tools.')
   const { server } = await findServer(call)
   if (!(await call.pins.forget(server)))
-    throw new CommandError(`"${spellOutInvisible(server)}" could not be forgotten.`)
+    throw new CommandError(`could not forget "${spellOutInvisible(server)}".`)
   if (call.isJson) call.terminal.print(JSON.stringify({ server, forgotten: true }))
   else
     call.terminal.print(
-      `Forgotten. The tools of "${spellOutInvisible(server)}" are pinned anew when it is next connected.`,
+      `Forgotten. The tools of "${spellOutInvisible(server)}" are pinned again at its next connection.`,
     )
   return 0
 }
 
 async function findServer({ pins, server }: Call): Promise<PinnedServer> {
-  if (server === undefined) throw new UsageError('which server is missing.')
+  if (server === undefined) throw new UsageError('name a server; "toolshelf pins" lists them.')
   const servers = await pins.list()
   const found = servers.find((one) => one.server === server)
   if (!found)
@@ -160,7 +162,10 @@ async function findServer({ pins, server }: Call): Promise<PinnedServer> {
 }
 
 /** The changes of the named tools, or all of them. */
-function chosen({ tools, prompts, changed }: PinnedServer, wanted: readonly string[]): readonly Change[] {
+function chosen(
+  { tools, prompts, changed }: PinnedServer,
+  wanted: readonly string[],
+): readonly DefinitionChange[] {
   const names = [...tools, ...prompts, 'instructions']
   const stranger = wanted.find((name) => !names.includes(name))
   if (stranger !== undefined) throw new CommandError(unknown('tool', stranger, [...tools, ...prompts]))
@@ -170,32 +175,31 @@ function chosen({ tools, prompts, changed }: PinnedServer, wanted: readonly stri
 function unknown(what: 'server' | 'tool', wanted: string, names: readonly string[]): string {
   const near = closestNames(wanted, names)
   const known = (near.length > 0 ? near : names.slice(0, 10)).map(spellOutInvisible).join(', ')
-  const remedy =
-    names.length === 0 ? 'There are no pins yet.' : `${near.length > 0 ? 'Nearest' : 'Known'}: ${known}.`
-  return `there is no pinned ${what} "${spellOutInvisible(wanted)}". ${remedy}`
+  const remedy = names.length === 0 ? 'No pins yet.' : `${near.length > 0 ? 'Nearest' : 'Known'}: ${known}.`
+  return `no pinned ${what} "${spellOutInvisible(wanted)}". ${remedy}`
 }
 
 function unchanged({ server }: PinnedServer): string {
   return `Nothing has changed in the tools, prompts and instructions of "${spellOutInvisible(server)}".`
 }
 
-function asJson({ kind, name, since, before, after, isWhole }: Change): object {
+function asJson({ kind, name, since, before, after, isWhole }: DefinitionChange): object {
   return { kind, name, since, differences: isWhole ? differences(before, after) : undefined }
 }
 
 /** `prompt review`, `instructions`; a tool by its name alone. */
-function titleOf({ kind, name }: Change): string {
+function titleOf({ kind, name }: DefinitionChange): string {
   return kind === 'prompt' ? `prompt ${spellOutInvisible(name)}` : spellOutInvisible(name)
 }
 
-function placesOf({ kind, before, after, isWhole }: Change): string {
+function placesOf({ kind, before, after, isWhole }: DefinitionChange): string {
   return isWhole
     ? outline(differences(before, after).map((one) => inWordsOf(kind, one)))
     : 'too large to be shown'
 }
 
 /** A prompt is stored in the shape of a tool. */
-function inWordsOf(kind: Change['kind'], difference: Difference): Difference {
+function inWordsOf(kind: DefinitionChange['kind'], difference: Difference): Difference {
   if (kind === 'instructions') return { ...difference, where: 'text' }
   return kind === 'prompt'
     ? { ...difference, where: difference.where.replace(/^inputSchema/, 'arguments') }
@@ -207,14 +211,15 @@ const GREEN = '\u001b[32m'
 const BOLD = '\u001b[1m'
 const PLAIN = '\u001b[0m'
 
-function readable(change: Change, isColoured: boolean): string {
+function readable(change: DefinitionChange, isColoured: boolean): string {
   const { kind, since, before, after, isWhole } = change
   const paint = (colour: string, text: string) => (isColoured ? `${colour}${text}${PLAIN}` : text)
   const title = paint(BOLD, `${titleOf(change)}, changed since ${since}`)
-  if (!isWhole) return `${title}\n  The definition is too large to be kept: only that it changed is known.\n`
+  if (!isWhole)
+    return `${title}\n  The definition is too large to be stored, so the difference cannot be shown.\n`
   const lines = differences(before, after).flatMap((difference) => [
     `  ${spellOutInvisible(inWordsOf(kind, difference).where)}`,
-    ...diffLines(difference).map((line) => `    ${paint(line.startsWith('-') ? RED : GREEN, line)}`),
+    ...differenceLines(difference).map((line) => `    ${paint(line.startsWith('-') ? RED : GREEN, line)}`),
   ])
   return `${[title, ...lines].join('\n')}\n`
 }

@@ -9,7 +9,7 @@ const PATIENCE = 3000
 /** Throws if there can be no prompt, before reading anything. */
 export function checkPrompt({ words }: Input): void {
   if (words.length === 0 && !isPiped())
-    throw new UsageError('a prompt is missing: as words, or through a pipe.')
+    throw new UsageError('no prompt; pass it as an argument, or through a pipe.')
 }
 
 /** `-` stands for piped input, and waits for it. */
@@ -38,7 +38,7 @@ async function readPiped(isAwaited: boolean, tell: (message: string) => void): P
     }
   } catch (error) {
     if (!silence.signal.aborted) throw error
-    tell('nothing came through the pipe, so it is not waited for. Where there is none, add "< /dev/null".')
+    tell('nothing came through the pipe; continuing without it. If there is no input, add "< /dev/null".')
   } finally {
     clearTimeout(timer)
   }

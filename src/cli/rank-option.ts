@@ -12,7 +12,7 @@ export const rankerOption: Option = {
 
 export function readRanker(name: string): Rank {
   if (!Object.hasOwn(rankers, name)) {
-    throw new UsageError(`there is no ranker "${name}". Use one of ${Object.keys(rankers).join(', ')}.`)
+    throw new UsageError(`unknown ranker "${name}"; use one of ${Object.keys(rankers).join(', ')}.`)
   }
   return rankers[name as RankerName]
 }
@@ -20,6 +20,6 @@ export function readRanker(name: string): Rank {
 export function readLimit(text: string | undefined, standard: number): number {
   const limit = text === undefined ? standard : Number(text)
   if (!Number.isInteger(limit) || limit < 1)
-    throw new UsageError(`--limit is "${text}"; use a whole number from 1 on.`)
+    throw new UsageError(`--limit is "${text}"; use a whole number of at least 1.`)
   return limit
 }

@@ -25,7 +25,13 @@ import { pricesIn, pricesOption } from './prices.ts'
 import { checkPrompt, readPrompt } from './prompt.ts'
 import { type AgentSession, openAgentSession } from './session.ts'
 import { resumeOptions } from './session-files.ts'
-import { givenRules, idleRules, openPermissions, refuseUnasked, ruleOptions } from './session-rules.ts'
+import {
+  givenRules,
+  idlePermissionRules,
+  openPermissions,
+  refuseUnasked,
+  ruleOptions,
+} from './session-rules.ts'
 import { machineAt, projectOf, trustOption } from './trust/index.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
@@ -43,13 +49,17 @@ export const sessionOptions: { readonly [name: string]: Option } = {
     type: 'string',
     value: 'session',
     values: ['last'],
-    about: 'go on from the last one, or from one by its name or file',
+    about: 'continue the last session, or one by its name or file',
   },
-  directory: { type: 'string', value: 'folder', about: 'where the agent works; here if left out' },
+  directory: {
+    type: 'string',
+    value: 'folder',
+    about: 'where the agent works; the current folder if left out',
+  },
   window: { type: 'string', value: 'tokens', about: 'of the model; 200000 if left out' },
 }
 
-export const run: Command = {
+export const runCommand: Command = {
   name: 'run',
   summary: 'One prompt to an agent with your MCP servers; the answer on stdout.',
   words: '"<prompt>"|- [--json|--stream-json] [--allow <tools>] [--resume last]',
@@ -70,7 +80,7 @@ export const run: Command = {
   ],
   async run(input, terminal) {
     if (input.isSet('json') && input.isSet('stream-json'))
-      throw new UsageError('--json and --stream-json are two ways to print the same; use one.')
+      throw new UsageError('--json and --stream-json cannot be combined; use one of them.')
     checkPrompt(input)
     const tell = (message: string) => terminal.tell(harmless(`toolshelf run: ${message}`))
     const given = givenRules(input)
@@ -107,7 +117,7 @@ export const run: Command = {
       })
       tellOfServers(session.host, tell)
       await settled(session.host, stop.signal, tell)
-      for (const idle of idleRules(given, session)) tell(idle)
+      for (const idle of idlePermissionRules(given, session)) tell(idle)
       return await converse(session, prompt, { input, terminal, tell, prices, signal: stop.signal })
     } finally {
       forget()
@@ -158,7 +168,7 @@ async function converse(session: AgentSession, prompt: string, talking: Talking)
   else if (!isStream && ledger.text !== '')
     terminal.print(process.stdout.isTTY ? harmless(ledger.text) : ledger.text)
   if (end.reason !== 'done' && !isWhole)
-    tell(end.error ?? `${end.reason}. To go on: ${resumeOptions(session.file, directoryIn(input))}`)
+    tell(end.error ?? `${end.reason}. To continue: ${resumeOptions(session.file, directoryIn(input))}`)
   return EXIT[end.reason]
 }
 
@@ -173,7 +183,7 @@ async function settled(host: McpHost, signal: AbortSignal, tell: (message: strin
   await Promise.race([host.settled({ timeout: PATIENCE }), aborted(signal)])
   clearTimeout(timer)
   if (pending().length > 0 && !signal.aborted)
-    tell(`going on without the server ${named()}, which is still starting.`)
+    tell(`continuing without the server ${named()}, which is still starting.`)
 }
 
 /** Milliseconds. */

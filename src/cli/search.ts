@@ -10,7 +10,7 @@ import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageErro
 import { rankerOption, readLimit, readRanker } from './rank-option.ts'
 import { listServerTools } from './server-tools.ts'
 
-export const search: Command = {
+export const searchCommand: Command = {
   name: 'search',
   summary: 'Shows which tools of your MCP servers, or of a catalogue, a query finds.',
   words: '<query> [--config <files>] [--catalog <tools.jsonl>]',
@@ -23,7 +23,7 @@ export const search: Command = {
     catalog: {
       type: 'string',
       value: 'file',
-      about: 'search this file instead: one tool a line, {name, description, input_schema, server?}',
+      about: 'search this file instead: one tool per line, {name, description, input_schema, server?}',
     },
     ranker: { ...rankerOption, about: `${rankerOption.about}; hybrid if left out` },
     limit: { type: 'string', value: 'number', about: 'how many hits at most; 5 if left out' },
@@ -42,7 +42,7 @@ export const search: Command = {
       catalog === undefined ? await listServerTools(config, terminal) : await readTools(catalog, terminal)
     const tools = catalogueEntries(listed)
     if (name === 'model' && !(await warmUpEntries(tools)))
-      terminal.tell('The encoder is not installed: as hybrid.')
+      terminal.tell('The encoder is not installed; using hybrid.')
     const found = await findWith(rank, tools, query, limit, terminal)
     const whys = input.isSet('explain')
       ? explain(
@@ -61,15 +61,15 @@ export const search: Command = {
 function readWords(input: Input) {
   const { words, text, isSet } = input
   const query = words.join(' ').trim()
-  if (query === '') throw new UsageError('what to search for is missing.')
+  if (query === '') throw new UsageError('pass words to search for, such as "create github issue".')
   const catalog = text('catalog')
-  if (catalog === '') throw new UsageError('--catalog names no file.')
+  if (catalog === '') throw new UsageError('--catalog is empty; pass a file.')
   const config = filesIn(input)
   if (catalog !== undefined && config !== undefined)
-    throw new UsageError('--config and --catalog name two things to search; use one.')
+    throw new UsageError('--config and --catalog cannot be combined; use one of them.')
   const name = text('ranker') ?? 'hybrid'
   if (isSet('explain') && !EXPLAINED.includes(name))
-    throw new UsageError(`--explain goes with ${EXPLAINED.join(', ')}.`)
+    throw new UsageError(`--explain works only with ${EXPLAINED.join(', ')}.`)
   return { query, catalog, config, name, limit: readLimit(text('limit'), 5) }
 }
 

@@ -10,27 +10,27 @@ import {
   type RequestRecord,
   readSetting,
   type Setting,
-  serve as serveMessages,
+  serve,
   type Upstream,
   type UpstreamWire,
   wires,
 } from '../messages/index.ts'
 import {
   type Command,
-  CommandError,
   type Input,
   listIn,
   portIn,
   type Terminal,
   UsageError,
   windowIn,
+  withFlags,
 } from './command.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { openUpstream } from './upstreams.ts'
 
 const PORT = '3388'
 
-export const serve: Command = {
+export const serveCommand: Command = {
   name: 'serve',
   summary: 'The Messages API with tool search, in front of any model, for any client.',
   words: '[--upstream <where>] [--mode auto|pass|emulate|shelve|off] [--port <number>]',
@@ -96,7 +96,8 @@ export const serve: Command = {
     'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0 --allow tools.example.com',
   ],
   async run(input, terminal) {
-    if (input.words.length > 0) throw new UsageError('the model behind it is named by --upstream.')
+    if (input.words.length > 0)
+      throw new UsageError('unexpected argument; pass the upstream with --upstream.')
     const setting = readMode(input.text('mode') ?? 'auto', '--mode')
     const port = portIn(input, PORT)
     const keys = readKeys(input, process.env)
@@ -117,7 +118,7 @@ export const serve: Command = {
       notify,
     })
     const isJson = input.isSet('json')
-    const served = await serveMessages({
+    const served = await serve({
       gateway,
       setting,
       metrics,
@@ -131,7 +132,10 @@ export const serve: Command = {
       ...(input.text('address') ? { address: input.text('address')! } : {}),
       onDone: (done) => terminal.print(isJson ? inJson(done) : oneLine(line(done), LONGEST_LINE)),
     }).catch((error: unknown) => {
-      throw new CommandError((error as Error).message)
+      throw withFlags(error, {
+        port: 'choose another with --port',
+        keys: 'set TOOLSHELF_KEY, listen on 127.0.0.1, or pass --open if anyone may use it',
+      })
     })
     terminal.tell(welcome(served.url, upstream, setting))
     const ending = new AbortController()
@@ -140,7 +144,7 @@ export const serve: Command = {
     ending.abort()
     if (served.active() > 0)
       terminal.tell(
-        `toolshelf serve: finishing requests (${served.active()}), for ${DRAIN_MS / 1000} s at most; another signal ends it now`,
+        `toolshelf serve: finishing requests (${served.active()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`,
       )
     await Promise.race([served.drain(DRAIN_MS), signalled().then(served.close)])
     return 0
@@ -226,7 +230,7 @@ async function warnIfUnreachable(upstream: Upstream, terminal: Terminal, ended: 
     if (ended.aborted) return
     const why = signal.aborted ? 'no answer within 5 s' : error.message
     terminal.tell(
-      `toolshelf serve: ${upstream.name} does not answer yet: ${why} Requests will be tried all the same.`,
+      `toolshelf serve: ${upstream.name} does not answer yet: ${why} Requests are tried all the same; --upstream names another.`,
     )
   })
 }

@@ -34,7 +34,7 @@ export async function listServerTools(
         tell(`Not searched: ${name}: ${reason ?? 'it is still starting'}`)
     const tools = toolsOf(statuses)
     if (tools.length === 0)
-      throw new CommandError('no server lists a tool. Run "toolshelf doctor" to see how they are.')
+      throw new CommandError('no server lists any tools. Run "toolshelf doctor" to see their state.')
     return tools
   } finally {
     await host.close()
@@ -51,6 +51,6 @@ async function readServers(
     tell(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
   if (servers.length > 0) return servers
   throw new CommandError(
-    `no MCP server is configured in ${files.join(', ')}. Name a configuration with --config or a file of tools with --catalog, or run "toolshelf import" to take over the servers of your clients.`,
+    `no MCP server is configured in ${files.join(', ')}. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf import" to take over the servers of your clients.`,
   )
 }

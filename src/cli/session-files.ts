@@ -69,12 +69,10 @@ export function findSession(given: string, directory: string): string {
   const names = begun.map(({ name }) => name)
   if (names.length > 0)
     throw new CommandError(
-      `"${given}" is the beginning of ${names.length} sessions, ${listed(names)}. Write more of the name.`,
+      `"${given}" matches ${names.length} sessions: ${listed(names)}. Write more of the name.`,
     )
   const near = didYouMean(wanted, ['last', ...sessions.map(({ name }) => name)])
-  throw new CommandError(
-    `there is no such file and no such session as "${given}"${near || '.'} ${whereabouts(directory)}`,
-  )
+  throw new CommandError(`no such file or session: "${given}"${near || '.'} ${whereabouts(directory)}`)
 }
 
 /** The command that resumes a session. */
@@ -87,12 +85,12 @@ export function resumeOptions(file: string, directory: string): string {
 /** Where the sessions of a folder are, and how to list them. */
 export function whereabouts(directory: string): string {
   const option = resolve(directory) === process.cwd() ? '' : ` --directory ${directory}`
-  return `Sessions of this folder are kept in ${sessionsFolder(directory)}; "toolshelf sessions${option}" lists them.`
+  return `Sessions of this folder are stored in ${sessionsFolder(directory)}; "toolshelf sessions${option}" lists them.`
 }
 
 function lastOf([last]: readonly SessionFile[], directory: string): string {
   if (last) return last.file
-  throw new CommandError(`there is no session to go on from in ${sessionsFolder(directory)}.`)
+  throw new CommandError(`no session to resume in ${sessionsFolder(directory)}.`)
 }
 
 /** Returns undefined for anything but a file. */
@@ -110,7 +108,7 @@ function namesIn(folder: string): string[] {
     return readdirSync(folder)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw new CommandError(`the sessions in ${folder} cannot be listed: ${(error as Error).message}`)
+    throw new CommandError(`cannot list the sessions in ${folder}: ${(error as Error).message}`)
   }
 }
 

@@ -24,7 +24,11 @@ export const ruleOptions: { readonly [name: string]: Option } = {
     value: 'rules',
     about: 'may run without asking, comma separated: Bash(git status*), mcp__github__*, * for anything',
   },
-  deny: { type: 'string', value: 'rules', about: 'may not run, whatever else allows it; written as --allow' },
+  deny: {
+    type: 'string',
+    value: 'rules',
+    about: 'may not run, whatever else allows it; same form as --allow',
+  },
 }
 
 /** The permissions of a session, with changes that are stored beyond it. */
@@ -106,7 +110,7 @@ function quoted(text: string): string {
  * Describes the rules that match no tool, one sentence each. Rules for servers that are not connected are skipped:
  * their tools are unknown.
  */
-export function idleRules(
+export function idlePermissionRules(
   rules: readonly PermissionRule[],
   { shelf, host }: { readonly shelf: Shelf; readonly host: McpHost },
 ): string[] {

@@ -87,7 +87,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
   for (const { file, server, message } of config.problems)
     notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
   if (options.isStrict && options.configFiles && config.servers.length === 0 && config.problems.length > 0)
-    throw new CommandError('no server is left to start; mend what is named above, or leave --config out.')
+    throw new CommandError('no server can be started; fix the problems above, or leave --config out.')
   const using = createUsing({ shelf, options: options.using, folder: dataFolder(), notify })
   const host = createMcpHost({
     shelf,
@@ -161,7 +161,7 @@ function readable<Value>(file: string, read: () => Value): Value {
   try {
     return read()
   } catch (error) {
-    throw new CommandError(`the session ${file} cannot be gone on with: ${(error as Error).message}`)
+    throw new CommandError(`cannot resume session ${file}: ${(error as Error).message}`)
   }
 }
 

@@ -16,17 +16,21 @@ export type SessionEntry = SessionFile & {
   readonly isBroken: boolean
 }
 
-export const sessions: Command = {
+export const sessionsCommand: Command = {
   name: 'sessions',
   summary: 'Lists the sessions of a folder, newest first.',
   words: '[--directory <folder>] [--json]',
   options: {
-    directory: { type: 'string', value: 'folder', about: 'where the agent worked; here if left out' },
+    directory: {
+      type: 'string',
+      value: 'folder',
+      about: 'where the agent worked; the current folder if left out',
+    },
     json: { type: 'boolean', about: 'print {"folder", "sessions": [{"name", "time", "messages", …}]}' },
   },
   examples: ['toolshelf sessions', 'toolshelf sessions --directory ~/project', 'toolshelf sessions --json'],
   async run(input, terminal) {
-    if (input.words.length > 0) throw new UsageError('the folder is named by --directory.')
+    if (input.words.length > 0) throw new UsageError('unexpected argument; pass the folder with --directory.')
     const given = input.text('directory')
     const directory = directoryIn(input)
     const folder = sessionsFolder(directory)
@@ -37,13 +41,13 @@ export const sessions: Command = {
     const found = listSessions(directory, MOST_SHOWN)
     if (found.length === 0 && !existsSync(directory))
       throw new CommandError(`the folder ${directory} does not exist.`)
-    if (found.length === 0) terminal.print(`There is no session here yet. They will be kept in ${folder}.`)
+    if (found.length === 0) terminal.print(`No sessions in this folder yet. They are stored in ${folder}.`)
     else {
       const older = sessionFiles(directory).length - found.length
       for (const line of linesOf(found, process.stdout.columns ?? COLUMNS)) terminal.print(printable(line))
       if (older > 0) terminal.print(`… and ${older} older, which --json lists.`)
       const option = given === undefined ? '' : ` --directory ${given}`
-      terminal.print(printable(`To go on: toolshelf chat${option} --resume <name>, or last for the newest`))
+      terminal.print(printable(`To resume: toolshelf chat${option} --resume <name>, or last for the newest`))
     }
     return 0
   },

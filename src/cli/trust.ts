@@ -13,20 +13,20 @@ import {
 } from './command.ts'
 import type { TrustRecord, TrustStore } from './trust/index.ts'
 import {
-  decide,
+  decideTrust,
   isTrusted,
-  itemLines,
   type Project,
   questionText,
   readProject,
   showQuestion,
   summaryOf,
   troublesOf,
+  trustItemLines,
   trustNow,
   trustStore,
 } from './trust/index.ts'
 
-export const trust: Command = createTrust(thisMachine)
+export const trustCommand: Command = createTrust(thisMachine)
 
 export function createTrust(machine: () => Machine): Command {
   return {
@@ -51,7 +51,9 @@ export function createTrust(machine: () => Machine): Command {
       const [verb, folder, ...more] = input.words
       const run = verb === undefined ? ask : actions[verb]
       if (!run || more.length > 0)
-        throw new UsageError(`"${input.words.join(' ')}" is not known. Say show, list or forget, or nothing.`)
+        throw new UsageError(
+          `unknown action "${input.words.join(' ')}"; use show, list or forget, or no action.`,
+        )
       const here = machine()
       const place = { ...here, folder: resolve(here.folder, folder ?? '.') }
       const notify = (message: string) => terminal.tell(printable(`toolshelf trust: ${message}`))
@@ -83,18 +85,18 @@ async function ask(call: Call): Promise<ExitCode> {
   if (input.isSet('yes')) {
     terminal.print(questionText(project, record?.trusted))
     await trustNow(project, store).catch((error: Error) => {
-      throw new CommandError(`it cannot be kept: ${error.message}.`)
+      throw new CommandError(`the answer cannot be saved: ${error.message}.`)
     })
     terminal.print(stateOf(project, true))
     return 0
   }
   if (!terminal.ask) {
     terminal.print(questionText(project, record?.trusted))
-    throw new CommandError('nobody can be asked here. Add --yes to trust it as it is now.')
+    throw new CommandError('cannot ask without a terminal; add --yes to trust the folder as it is now.')
   }
   // The explicit command always asks, whatever was answered earlier.
   const asking: TrustStore = { ...store, read: async () => withoutRefusal(record) }
-  const used = await decide(project, {
+  const used = await decideTrust(project, {
     ...{ store: asking, isTrusting: false, ask: terminal.ask, notify },
     show: (text) => showQuestion(terminal, text),
   })
@@ -117,7 +119,7 @@ async function show(call: Call): Promise<ExitCode> {
     terminal.print(JSON.stringify({ folder, isTrusted: isKnown, items }))
     return 0
   }
-  for (const item of project.items) for (const line of itemLines(item, LONGEST)) terminal.print(line)
+  for (const item of project.items) for (const line of trustItemLines(item, LONGEST)) terminal.print(line)
   terminal.print(stateOf(project, isKnown))
   return 0
 }
@@ -125,7 +127,7 @@ async function show(call: Call): Promise<ExitCode> {
 const LONGEST = 10_000
 
 async function list({ input, terminal, store }: Call): Promise<ExitCode> {
-  if (input.words.length > 1) throw new UsageError('a list is of all folders.')
+  if (input.words.length > 1) throw new UsageError('unexpected argument; list shows all folders.')
   const records = await store.list()
   const folders = records.map(({ folder, trusted, refused }) => ({
     folder,
@@ -151,13 +153,15 @@ async function forget({ input, terminal, machine, store }: Call): Promise<ExitCo
   // A deleted folder is identified by its former path.
   const folder = await realpath(machine.folder).catch(() => machine.folder)
   const wasKnown = await store.remove(folder).catch((error: Error) => {
-    throw new CommandError(`it cannot be forgotten: ${error.message}.`)
+    throw new CommandError(`cannot forget it: ${error.message}.`)
   })
   if (input.isSet('json')) terminal.print(JSON.stringify({ folder, wasKnown }))
   else
     terminal.print(
       printable(
-        wasKnown ? `Forgotten. You will be asked about ${folder} again.` : `Nothing was known of ${folder}.`,
+        wasKnown
+          ? `Forgotten. You will be asked about ${folder} again.`
+          : `No decision about ${folder} was stored.`,
       ),
     )
   return 0
@@ -170,6 +174,6 @@ async function read({ machine, notify }: Call): Promise<Project> {
 }
 
 function stateOf({ folder, items }: Project, isKnown: boolean): string {
-  if (items.length === 0) return printable(`${folder} brings nothing that would be used.`)
+  if (items.length === 0) return printable(`${folder} contains nothing that Toolshelf would use.`)
   return printable(`${folder} is ${isKnown ? 'trusted' : 'not trusted'}: ${summaryOf(items)}.`)
 }

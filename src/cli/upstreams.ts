@@ -1,4 +1,5 @@
 // Parses `--upstream`: a URL and its API format, with the credentials from the environment.
+import type { Environment } from '../lib/index.ts'
 import type { Upstream, UpstreamWire } from '../messages/index.ts'
 import {
   ANTHROPIC,
@@ -9,8 +10,6 @@ import {
 } from '../messages/upstream/index.ts'
 import { CommandError, UsageError } from './command.ts'
 import { readScriptNamed } from './script-option.ts'
-
-export type Environment = { readonly [name: string]: string | undefined }
 
 const OPENAI = new URL('https://api.openai.com/v1')
 
@@ -57,7 +56,7 @@ function addressOf(text: string): URL {
   if (url?.protocol === 'http:' || url?.protocol === 'https:') {
     const isSecret = [...url.searchParams.keys()].some((name) => /key|token|secret|password|auth/i.test(name))
     if (url.username === '' && url.password === '' && !isSecret) return url
-    throw new UsageError('--upstream holds a password or a key; give it as TOOLSHELF_UPSTREAM_KEY instead.')
+    throw new UsageError('--upstream contains a password or a key; set TOOLSHELF_UPSTREAM_KEY instead.')
   }
   throw new UsageError(
     `--upstream is "${text}"; use anthropic, an http(s) URL, openai:URL, responses:URL, script:FILE or script:demo.`,

@@ -11,7 +11,7 @@ export const usingOptions: { readonly [name: string]: Option } = {
   remind: {
     type: 'string',
     value: 'number',
-    about: 'name so many deferred tools that fit each message; 0 if left out',
+    about: 'name this many relevant deferred tools with each message; 0 if left out',
   },
   'no-preload': { type: 'boolean', about: 'do not load tools that a message names exactly' },
   learn: { type: 'boolean', about: 'keep tools loaded that most of your sessions load' },

@@ -1,11 +1,11 @@
 // Shortens a history without losing a loaded tool: by a summary (C1–C4), or by leaving out single messages (C5).
 
 import {
-  blocksOf,
   carriesState,
   foldHistory,
   isToolChange,
   keepBlocks,
+  messageBlocks,
   readDelta,
   writeBoundary,
 } from './history/index.ts'
@@ -110,7 +110,7 @@ function keptByState(entries: readonly Message[], searchName: string): boolean[]
 
 /** The calls that a message makes or answers. */
 function idsIn(message: Message): unknown[] {
-  return blocksOf(message).flatMap(({ id, tool_use_id }) =>
+  return messageBlocks(message).flatMap(({ id, tool_use_id }) =>
     [id, tool_use_id].filter((one) => one !== undefined),
   )
 }
@@ -138,12 +138,12 @@ function isCleanCut(entries: readonly Message[], start: number): boolean {
   const reply = entries.slice(start).find(({ role }) => role === 'assistant')
   if (reply && answersEarlier(reply)) return false
   if (first?.role === 'assistant') return true
-  return first?.role === 'user' && !blocksOf(first).some(({ type }) => type === 'tool_result')
+  return first?.role === 'user' && !messageBlocks(first).some(({ type }) => type === 'tool_result')
 }
 
 /** A reply that begins with the result of a hosted search made in the turn before. */
 function answersEarlier(reply: Message): boolean {
-  const blocks = blocksOf(reply)
+  const blocks = messageBlocks(reply)
   const calls = new Set(blocks.map(({ id }) => id))
   return blocks.some(({ type, tool_use_id }) => type === 'tool_search_tool_result' && !calls.has(tool_use_id))
 }

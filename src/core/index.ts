@@ -2,14 +2,14 @@
 
 export type { Content, Execute, Hit, LiveHost, Rank, Ranking } from './calls/index.ts'
 export {
-  answer,
-  check,
-  classic,
+  answerSearch,
+  checkCall,
+  classicRank,
   type ResolvedCall,
   type RunOptions,
   type SearchOptions,
   type SearchOutcome,
-  search,
+  searchTools,
   type UnsearchedServer,
 } from './calls/index.ts'
 export { type CompactOptions, compactHistory, snipHistory } from './compact.ts'
@@ -17,8 +17,8 @@ export { type ErrorCode, ShelfError } from './errors.ts'
 export {
   type Capabilities,
   type Capability,
-  capabilities,
   capabilityOf,
+  defaultCapabilities,
   type ModelRow,
   mergeCapabilities,
   type ProviderRow,
@@ -27,8 +27,15 @@ export type { BoundaryNote, DeltaNote } from './history/index.ts'
 export { type Facts, foldHistory } from './history/index.ts'
 export { type Options, resolveOptions, SEARCH_TOOL, type Settings, type Timer } from './options.ts'
 export { type BreakCause, explainBreak, prefixHash, type Sent } from './prefix.ts'
-export { type Prepared, prepare } from './prepare.ts'
-export { type Kind, type PresentOptions, present, readKind, type Shown, searchKind } from './present.ts'
+export { type Prepared, prepareRequest } from './prepare.ts'
+export {
+  type Kind,
+  type PresentOptions,
+  presentMessages,
+  readKind,
+  type Shown,
+  searchKind,
+} from './present.ts'
 export {
   type BlockInMaking,
   blockEvents,
@@ -45,6 +52,7 @@ export { CHARACTERS_PER_TOKEN, estimateTokens, FEWEST_CHARACTERS_PER_TOKEN } fro
 export { codingHost, markByTable, mcpName, type PolicyTable } from './tools/index.ts'
 export type { Trace } from './trace.ts'
 export type {
+  AnnouncementStep,
   Block,
   Decision,
   Definition,
@@ -63,7 +71,6 @@ export type {
   Server,
   Servers,
   Shelving,
-  Step,
   Tool,
   ToolResult,
   ToolSearchMode,

@@ -1,11 +1,11 @@
 // Every option of a shelf with its default, merged and checked once; nobody after this asks `??`.
 
-import { closestNames, MCP_PREFIX, quote } from '../lib/index.ts'
+import { closestNames, type Environment, MCP_PREFIX, quote } from '../lib/index.ts'
 import type { Rank } from './calls/index.ts'
-import { classic } from './calls/index.ts'
+import { classicRank } from './calls/index.ts'
 import { ShelfError } from './errors.ts'
 import type { Environment } from './gate/index.ts'
-import { type Capabilities, capabilities, mergeCapabilities } from './gate/index.ts'
+import { type Capabilities, defaultCapabilities, mergeCapabilities } from './gate/index.ts'
 import type { Trace } from './trace.ts'
 import { type Definition, type Tool, type Validate, type WireName, wireNames } from './types.ts'
 
@@ -70,7 +70,7 @@ export type Settings = Services & {
     | undefined
   /** Milliseconds that `countTokens` may take. Default: 3000. */
   readonly countTimeout: number
-  /** Orders tools by how well they fit a search. Default in core: `classic`; in the main entry: `'model'`. */
+  /** Orders tools by how well they fit a search. Default in core: `classicRank`; in the main entry: `'model'`. */
   readonly rank: Rank
   /** Tools that a search loads, unless the model asks for more or fewer. Default: 5. */
   readonly maxResults: number
@@ -116,7 +116,7 @@ const defaults: Settings = {
   toolSearch: undefined,
   provider: 'anthropic',
   baseURL: undefined,
-  capabilities,
+  capabilities: defaultCapabilities,
   contextWindow: undefined,
   wire: undefined,
   hostedSearch: undefined,
@@ -130,7 +130,7 @@ const defaults: Settings = {
   unloadedCalls: 'run',
   countTokens: undefined,
   countTimeout: 3000,
-  rank: classic,
+  rank: classicRank,
   maxResults: 5,
   pendingWait: 5000,
   searchTool: SEARCH_TOOL,
@@ -153,7 +153,7 @@ export function resolveOptions(options: Options): Settings {
     const hint = near.length > 0 ? `nearest: ${near.join(', ')}.` : 'docs/reference/options.md lists them.'
     throw new ShelfError(
       'BAD_OPTION',
-      `there is no option "${unknown}" (given ${quote(given[unknown])}); ${hint}`,
+      `unknown option "${unknown}" (given ${quote(given[unknown])}); ${hint}`,
       given[unknown],
     )
   }
@@ -166,8 +166,8 @@ export function resolveOptions(options: Options): Settings {
     baseURL: settings.baseURL ?? settings.environment.ANTHROPIC_BASE_URL,
     capabilities:
       options.capabilities !== undefined
-        ? mergeCapabilities(capabilities, options.capabilities)
-        : capabilities,
+        ? mergeCapabilities(defaultCapabilities, options.capabilities)
+        : defaultCapabilities,
   }
 }
 

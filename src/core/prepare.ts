@@ -53,7 +53,7 @@ export type MessagesOf<Request extends RequestLike> = Request['messages'] extend
   : MessageLike[]
 
 /** The function form of `shelf.prepare`: makes the request to send, and leaves the new state in `conversation`. */
-export async function prepare<Request extends RequestLike>(
+export async function prepareRequest<Request extends RequestLike>(
   host: Host,
   conversation: Conversation,
   request: Request,

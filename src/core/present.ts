@@ -1,5 +1,5 @@
 // What a person sees of a conversation: searches for tools are plumbing and stay out of sight (P).
-import { blocksOf } from './history/index.ts'
+import { messageBlocks } from './history/index.ts'
 import type { Block, Message, MessageLike } from './types.ts'
 
 /** One line of a conversation as a person sees it. */
@@ -11,30 +11,30 @@ export type Shown =
   | { readonly type: 'call'; readonly name: string; readonly input: unknown; readonly result?: unknown }
 
 /** Counts calls of one kind in words, e.g. `(n) => `read ${n} files``. */
-export type Kind = (count: number) => string
+export type CallKind = (count: number) => string
 
-/** Options of `present`. */
+/** Options of `presentMessages`. */
 export type PresentOptions = {
   /** The name of the search tool, whose calls are left out. */
   readonly searchTool: string
   /** Everything in full, searches included (P2). */
   readonly verbose?: boolean
   /** The collapsible tools by name; the others are shown one by one. */
-  readonly kinds?: { readonly [name: string]: Kind }
+  readonly kinds?: { readonly [name: string]: CallKind }
 }
 
 /** "read 3 files". */
-export const readKind: Kind = (count) => `read ${count} ${count === 1 ? 'file' : 'files'}`
+export const readKind: CallKind = (count) => `read ${count} ${count === 1 ? 'file' : 'files'}`
 /** "searched 3 files". */
-export const searchKind: Kind = (count) => `searched ${count} ${count === 1 ? 'file' : 'files'}`
+export const searchKind: CallKind = (count) => `searched ${count} ${count === 1 ? 'file' : 'files'}`
 
 /**
  * Lists what a person should see of a conversation: text and calls, without searches for tools.
  *
  * @example
- * present(history, { searchTool: SEARCH_TOOL, kinds: { Read: readKind, Grep: searchKind } })
+ * presentMessages(history, { searchTool: SEARCH_TOOL, kinds: { Read: readKind, Grep: searchKind } })
  */
-export function present(given: readonly MessageLike[], options: PresentOptions): Shown[] {
+export function presentMessages(given: readonly MessageLike[], options: PresentOptions): Shown[] {
   const messages = given as readonly Message[]
   const shown: Shown[] = []
   const results = resultsOf(messages)
@@ -44,7 +44,7 @@ export function present(given: readonly MessageLike[], options: PresentOptions):
     if (text) shown.push({ type: 'summary', text, calls: row })
     row = []
   }
-  for (const block of messages.filter((message) => message?.role === 'assistant').flatMap(blocksOf)) {
+  for (const block of messages.filter((message) => message?.role === 'assistant').flatMap(messageBlocks)) {
     if (block.type === 'text') {
       close()
       shown.push({ type: 'text', text: String(block.text) })
@@ -64,7 +64,7 @@ export function present(given: readonly MessageLike[], options: PresentOptions):
 
 /** Kinds in the order of their first call. A search joins the row but is not counted (P1). */
 function summaryOf(row: readonly Block[], options: PresentOptions): string {
-  const counts = new Map<Kind, number>()
+  const counts = new Map<CallKind, number>()
   for (const { name } of row) {
     const kind = kindOf(String(name), options)
     if (kind) counts.set(kind, (counts.get(kind) ?? 0) + 1)
@@ -74,7 +74,7 @@ function summaryOf(row: readonly Block[], options: PresentOptions): string {
 }
 
 function resultsOf(messages: readonly Message[]): Map<unknown, unknown> {
-  const answers = messages.flatMap(blocksOf).filter((block) => 'tool_use_id' in block)
+  const answers = messages.flatMap(messageBlocks).filter((block) => 'tool_use_id' in block)
   return new Map(answers.map(({ tool_use_id, content }) => [tool_use_id, content]))
 }
 
@@ -82,7 +82,7 @@ function isSearch(name: string, { searchTool }: PresentOptions): boolean {
   return name === searchTool || name.startsWith('tool_search_tool_')
 }
 
-function kindOf(name: string, { kinds }: PresentOptions): Kind | undefined {
+function kindOf(name: string, { kinds }: PresentOptions): CallKind | undefined {
   return kinds && Object.hasOwn(kinds, name) ? kinds[name] : undefined
 }
 

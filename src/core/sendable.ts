@@ -1,5 +1,5 @@
 // A history → messages that any back-end takes, with or without tool search.
-import { blocksOf, isThinking, textBlock } from './history/index.ts'
+import { isThinking, messageBlocks, textBlock } from './history/index.ts'
 import { normalize, type View } from './request/index.ts'
 import type { Message, MessageLike, SendableItem } from './types.ts'
 import { loadedEarlier } from './wire/index.ts'
@@ -32,7 +32,7 @@ export function sendableMessages<Item extends MessageLike>(
 
 /** The message without thinking; a message of nothing else says that there was some. */
 export function withoutThinking(message: Message): Message {
-  const blocks = blocksOf(message)
+  const blocks = messageBlocks(message)
   const kept = blocks.filter((block) => !isThinking(block))
   if (kept.length === blocks.length) return message
   return { ...message, content: kept.length > 0 ? kept : [textBlock('(thought)')] }

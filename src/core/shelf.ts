@@ -3,16 +3,16 @@
 
 import { quote } from '../lib/index.ts'
 import {
-  answer,
+  answerSearch,
   type Content,
-  check,
+  checkCall,
   type ResolvedCall,
   type RunOptions,
   resolveCall,
   runCall,
   type SearchOptions,
   type SearchOutcome,
-  search,
+  searchTools,
   toolResult,
 } from './calls/index.ts'
 import { type CompactOptions, compactHistory, snipHistory } from './compact.ts'
@@ -20,7 +20,7 @@ import { ShelfError } from './errors.ts'
 import { learnRejection } from './gate/index.ts'
 import { follow } from './history/index.ts'
 import { type Options, resolveOptions, wrong } from './options.ts'
-import { type Prepared, prepare } from './prepare.ts'
+import { type Prepared, prepareRequest } from './prepare.ts'
 import { sendableMessages } from './sendable.ts'
 import { type Conversation, type Host, newConversation, type State } from './state.ts'
 import { createStore, type Store } from './store.ts'
@@ -177,7 +177,7 @@ export function createShelf(options: ShelfOptions = {}): Shelf {
  * @example
  * const host = createHost({ tools })
  * const conversation = newConversation({ state })
- * const prepared = await prepare(host, conversation, request)
+ * const prepared = await prepareRequest(host, conversation, request)
  */
 export function createHost(options: ShelfOptions): Host {
   return storeFor(options).host
@@ -202,18 +202,18 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
   const shelf: Shelf = {
     async prepare(request) {
       checkRequest(request)
-      return prepare(store.host, conversation, request)
+      return prepareRequest(store.host, conversation, request)
     },
     async run(call, options) {
       const execute: unknown = options?.execute
       if (typeof execute !== 'function') throw wrong('execute', execute, 'a function that runs a tool')
       return runCall(shelf, call, options)
     },
-    answer: (call) => answer(store, conversation, call),
-    search: (input, options) => search(store, input, options),
+    answer: (call) => answerSearch(store, conversation, call),
+    search: (input, options) => searchTools(store, input, options),
     check(call, messages) {
       const { facts } = messages ? read(messages) : (memory.history ?? read([]))
-      return check(store.host, conversation, call, facts.loaded)
+      return checkCall(store.host, conversation, call, facts.loaded)
     },
     resolve: (call) => resolveCall(call, store.host.pool, store.host.settings),
     result: toolResult,

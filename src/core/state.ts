@@ -3,7 +3,7 @@ import type { Capability, Counts, ModeReading } from './gate/index.ts'
 import type { Anchors, FoldedHistory } from './history/index.ts'
 import type { Settings } from './options.ts'
 import type { NormalizedHistory } from './request/index.ts'
-import type { Definition, Pool, Servers, Shelving, Step, WireName } from './types.ts'
+import type { AnnouncementStep, Definition, Pool, Servers, Shelving, WireName } from './types.ts'
 
 /** What all conversations of a host share: settings, tools and servers. `createHost` makes one. */
 export type Host = {
@@ -25,7 +25,7 @@ export type State = {
   /** Beta headers once sent (Q4). */
   readonly betas: readonly string[]
   /** How much of each tool the announcements print (A7). */
-  readonly step?: Step | undefined
+  readonly step?: AnnouncementStep | undefined
   /** Something was announced: a later "nothing before" is a fault (A4). */
   readonly announced: boolean
   /** How the last request let the model search. */
@@ -37,8 +37,12 @@ export type State = {
 }
 
 /** `isFixed` once it was sent where nothing sent may change. */
-export type Kept = { readonly definition: Definition; readonly place: Place; readonly isFixed?: boolean }
-export type Place = 'built-in' | 'mcp' | 'deferred'
+export type Kept = {
+  readonly definition: Definition
+  readonly place: ToolSection
+  readonly isFixed?: boolean
+}
+export type ToolSection = 'built-in' | 'mcp' | 'deferred'
 
 export const emptyState: State = { opened: false, betas: [], announced: false, kept: [] }
 

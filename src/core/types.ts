@@ -173,7 +173,7 @@ export type Measure = {
 }
 
 /** How much of each tool an announcement prints. A conversation moves down these steps, never up (A7). */
-export type Step = 'described' | 'names' | 'grouped' | 'servers'
+export type AnnouncementStep = 'described' | 'names' | 'grouped' | 'servers'
 
 /** Where an announcement was made (A4). */
 export type Origin = 'main' | 'sub-agent' | 'resumed' | 'compacted'

@@ -2,7 +2,7 @@
 import { dollars } from '../core/figures/index.ts'
 import { count, counted, linesOf } from '../terminal/index.ts'
 import { groupBy } from './groups.ts'
-import type { Report, ReportedProblem, ServerReport, Suspicion } from './report.ts'
+import type { Report, ReportedProblem, ReportedSuspicion, ServerReport } from './report.ts'
 
 export type Level = 'error' | 'warning' | 'note'
 
@@ -66,7 +66,7 @@ function misconfigured({ configProblems }: Report): Finding[] {
     details: problems.map(({ server, message }) =>
       server === undefined ? message : `${server}: ${message}`,
     ),
-    remedy: 'Mend the file and run the doctor again.',
+    remedy: 'Correct the file and run the doctor again.',
   }))
 }
 
@@ -80,8 +80,8 @@ function notConnected({ name, state, reason, stderr, source, transport }: Server
     details: lines.map((line) => `stderr: ${line}`),
     remedy:
       transport === 'stdio'
-        ? `Run the command by hand, give it longer with --timeout, or mend the entry in ${source}.`
-        : `Look at the address and the key in ${source}, or give it longer with --timeout.`,
+        ? `Run the command by hand, give it longer with --timeout, or correct the entry in ${source}.`
+        : `Check the URL and the key in ${source}, or give it longer with --timeout.`,
   }
 }
 
@@ -113,7 +113,7 @@ function suspicious({ name, suspicions }: ServerReport): Finding | undefined {
   }
 }
 
-function textOf({ where, message, excerpt }: Suspicion): string {
+function textOf({ where, message, excerpt }: ReportedSuspicion): string {
   return `${where}: ${message}${excerpt === '' ? '' : `: "${excerpt}"`}`
 }
 
@@ -134,9 +134,9 @@ function idle({ name, idleRules, source }: ServerReport): Finding | undefined {
   return {
     level: 'warning',
     server: name,
-    title: `has no tool for ${counted(idleRules.length, 'rule')}`,
+    title: `has ${counted(idleRules.length, 'rule')} that match no tool`,
     details: idleRules,
-    remedy: `Mend or remove what is named, in ${source}.`,
+    remedy: `Correct or remove these rules in ${source}.`,
   }
 }
 
@@ -150,7 +150,7 @@ const kinds: {
   dropped: {
     level: 'warning',
     title: (tools) => `lists ${tools} that cannot be used`,
-    remedy: 'Tell its makers; its other tools work.',
+    remedy: 'Report it to its authors; its other tools work.',
   },
   limited: {
     level: 'warning',
@@ -169,8 +169,8 @@ const kinds: {
   },
   repaired: {
     level: 'note',
-    title: (tools) => `lists ${tools} with a wrong definition, mended here`,
-    remedy: 'Nothing to do; clients that read strictly lose the whole list.',
+    title: (tools) => `lists ${tools} with an invalid definition, corrected here`,
+    remedy: 'Nothing to do; strict clients reject the whole list.',
   },
   'long-name': {
     level: 'note',
@@ -179,7 +179,7 @@ const kinds: {
   },
   characters: {
     level: 'note',
-    title: (tools) => `has ${tools} with characters in the name that the API does not take`,
+    title: (tools) => `has ${tools} with characters in the name that the API does not allow`,
     remedy: 'Nothing to do: they are replaced, and put back when the tool is called.',
   },
 }
@@ -279,7 +279,7 @@ function savesNoMoney({ projection }: Report): Finding | undefined {
     server: undefined,
     title: `Toolshelf saves context, but no money with ${pricedAs} and prompt caching`,
     details: [`${dollars(dollarsWithout)} without, ${dollars(dollarsWith)} with`],
-    remedy: 'Use it if the window is what is short.',
+    remedy: 'Use it if the context window is your limit.',
   }
 }
 

@@ -49,7 +49,7 @@ function heading({ total, projection }: Report, date: string): Markup {
   const { tools, tokens, share, window, tokensSavedPerRequest } = total
   const claim =
     tools === 0
-      ? 'No server has given any tools.'
+      ? 'No server lists any tools.'
       : `About ${count(tokens)} tokens of tool definitions travel with every request.`
   const lead = `That is ${percent(share)} of a window of ${count(window)} tokens, before anyone has asked anything.`
   return html`<header>
@@ -188,7 +188,7 @@ ${rows}</tbody>
 const levelNames: { readonly [level in Level]: string } = { error: 'Error', warning: 'Warning', note: 'Note' }
 
 function findings(all: readonly Finding[]): Markup {
-  if (all.length === 0) return html`<section>\n<h2>Findings</h2>\n<p>Nothing to mend.</p>\n</section>`
+  if (all.length === 0) return html`<section>\n<h2>Findings</h2>\n<p>Nothing to fix.</p>\n</section>`
   return html`<section id="findings">
 <h2>Findings</h2>
 <ul class="findings">

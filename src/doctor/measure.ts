@@ -2,12 +2,7 @@
 import { availableList } from '../core/history/index.ts'
 import { createShelf, estimateTokens, type PoolTool, resolveOptions, type Tool } from '../core/index.ts'
 import { searchTool } from '../core/wire/index.ts'
-import {
-  callTool,
-  searchTool as gatewaySearch,
-  joinInstructions,
-  type OwnTool,
-} from '../mcp/greeting/index.ts'
+import { gatewayCallTool, gatewaySearchTool, joinInstructions, type OwnTool } from '../mcp/greeting/index.ts'
 import { refuseMarks, toShelvedTool } from '../mcp/host/index.ts'
 import type { ServerStatus } from '../mcp/index.ts'
 
@@ -36,7 +31,7 @@ export type Measured = {
   readonly library: number
 }
 
-export function measure(statuses: readonly ServerStatus[], window: number): Measured {
+export function measureTools(statuses: readonly ServerStatus[], window: number): Measured {
   const shelf = createShelf({
     tools: toolsOf(statuses),
     servers: Object.fromEntries(
@@ -63,11 +58,11 @@ export function measure(statuses: readonly ServerStatus[], window: number): Meas
     tools,
     ownTools:
       tokensOf(
-        gatewaySearch(
+        gatewaySearchTool(
           'bridge',
           enabled.map(({ name }) => name),
         ),
-      ) + tokensOf(callTool),
+      ) + tokensOf(gatewayCallTool),
     serverNames: estimateTokens(joinInstructions(enabled, Number.POSITIVE_INFINITY)),
     library: estimateTokens(JSON.stringify(searchTool(settings))) + estimateTokens(announced.text),
   }

@@ -40,7 +40,7 @@ function problemOf(
     const message = `${plain} has ${plain.length} characters, ${LONGEST} are allowed; the model calls it ${name}`
     return { server, tool, kind: 'long-name', message }
   }
-  const message = `a name takes only letters, digits, "_" and "-"; the model calls it ${name}`
+  const message = `a name may have only letters, digits, "_" and "-"; the model calls it ${name}`
   return { server, tool, kind: 'characters', message }
 }
 

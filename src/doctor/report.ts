@@ -4,10 +4,10 @@ import type { PriceTable } from '../core/figures/index.ts'
 import type { GatewaySettings } from '../mcp/config/index.ts'
 import { idleRules } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerState, ServerStatus, ToolProblem } from '../mcp/index.ts'
-import { scan, scanText, type Finding as TextFinding } from '../scan/index.ts'
+import { scan, scanText, type TextFinding } from '../scan/index.ts'
 import { count } from '../terminal/index.ts'
 import { groupBy } from './groups.ts'
-import { descriptionLimit, type Measured, type MeasuredTool, measure } from './measure.ts'
+import { descriptionLimit, type Measured, type MeasuredTool, measureTools } from './measure.ts'
 import { type NameProblem, nameProblems, type SharedName, sharedNames } from './names.ts'
 import { breakEven, CONVERSATION_TOKENS, type Projection, project, REQUESTS } from './projection.ts'
 
@@ -52,9 +52,9 @@ export type ServerReport = {
   /** While none of its tools is loaded. */
   readonly tokensSavedPerRequest: number
   readonly heaviest: readonly HeavyTool[]
-  readonly pin: Pin | null
+  readonly pin: PinAdvice | null
   readonly problems: readonly ReportedProblem[]
-  readonly suspicions: readonly Suspicion[]
+  readonly suspicions: readonly ReportedSuspicion[]
   /** Own names of tools hidden by rules. */
   readonly hidden: readonly string[]
   /** Rules that match no tool. */
@@ -74,7 +74,11 @@ export type HeavyTool = {
 }
 
 /** Tools that should be always loaded. */
-export type Pin = { readonly tools: readonly string[]; readonly tokens: number; readonly reason: string }
+export type PinAdvice = {
+  readonly tools: readonly string[]
+  readonly tokens: number
+  readonly reason: string
+}
 
 export type ReportedProblem = {
   readonly tool: string
@@ -83,7 +87,7 @@ export type ReportedProblem = {
 }
 
 /** `tool` is null for the server's own instructions. */
-export type Suspicion = TextFinding & { readonly tool: string | null }
+export type ReportedSuspicion = TextFinding & { readonly tool: string | null }
 
 export type Total = {
   readonly servers: number
@@ -145,7 +149,7 @@ const MOST_HEAVIEST = 5
 
 export function makeReport(statuses: readonly ServerStatus[], options: ReportOptions = {}): Report {
   const { window = WINDOW, configProblems = [], onChange, clients = [] } = options
-  const measured = measure(statuses, window)
+  const measured = measureTools(statuses, window)
   const tools = groupBy(measured.tools, ({ server }) => server)
   const problems = groupBy(nameProblems(measured.tools), ({ server }) => server)
   const started = statuses.map((status): ServerReport => {
@@ -196,7 +200,7 @@ function projected(total: Total, tools: readonly MeasuredTool[], { model, prices
 const METHOD =
   'Tokens are estimates: the characters of each definition as it is sent ' +
   `(name, description cut at ${count(descriptionLimit)} characters, input schema, as JSON) divided by 2.9. ` +
-  'No tokenizer was asked.'
+  'No tokenizer was used.'
 
 function identityOf(status: ServerStatus) {
   const { name, state, reason, config, info, hidden } = status
@@ -224,7 +228,7 @@ function notStarted({ name, source, does }: UntrustedServer): ServerReport {
   }
 }
 
-function suspicionsOf({ tools, instructions = '' }: ServerStatus): Suspicion[] {
+function suspicionsOf({ tools, instructions = '' }: ServerStatus): ReportedSuspicion[] {
   const ofServer = scanText(instructions, 'instructions').map((finding) => ({ tool: null, ...finding }))
   return [...ofServer, ...tools.flatMap(scan)]
 }
@@ -303,7 +307,7 @@ function heaviestOf(tools: readonly MeasuredTool[], window: number): HeavyTool[]
 }
 
 /** Worthwhile if sending a server's tools in every request costs less than searching for them. */
-function pinFor(tools: readonly MeasuredTool[]): Pin | null {
+function pinFor(tools: readonly MeasuredTool[]): PinAdvice | null {
   const deferred = tools.filter(({ isDeferred }) => isDeferred)
   const tokens = tokensOf(deferred)
   const isAlone = tools.length === 1 && tokens <= 2 * SEARCH_TOKENS

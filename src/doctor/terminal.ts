@@ -189,7 +189,7 @@ function heaviestTools({ heaviest }: Report, pen: Pen): string {
 }
 
 function findings(all: readonly Finding[], pen: Pen): string[] {
-  if (all.length === 0) return [`${pen.green(pen.marks.good)} Nothing to mend.`]
+  if (all.length === 0) return [`${pen.green(pen.marks.good)} Nothing to fix.`]
   return [[pen.bold('Findings'), ...all.flatMap((one) => findingLines(one, pen))].join('\n')]
 }
 

@@ -119,7 +119,9 @@ function createDisk({ folder, model, dimensions, notify, mostBytes = MOST_BYTES 
     } catch (error) {
       path = undefined
       const reason = error instanceof Error ? error.message : String(error)
-      notify(`tools' vectors cannot be kept in ${folder} (${reason}). They are computed anew at every start.`)
+      notify(
+        `cannot store the tools' vectors in ${folder} (${reason}). They are computed again at every start.`,
+      )
     }
   }
   const readAll = (take: (record: Buffer) => void) => async (path: string) => {

@@ -96,7 +96,7 @@ async function embed(now: Situation, texts: readonly string[]): ReturnType<Tier[
   try {
     return await now.engine?.embed(texts.map((text) => text.slice(0, LONGEST_TEXT)))
   } catch (error) {
-    fail(now, `the model of ${packages.model} failed (${messageOf(error)}). Search goes on without it.`)
+    fail(now, `the model of ${packages.model} failed (${messageOf(error)}). Search continues without it.`)
   }
 }
 
@@ -109,7 +109,7 @@ function fail(now: Situation, reason: string): void {
 function missing(error: unknown): string {
   return (
     `the optional packages ${packages.embed} and ${packages.model} cannot be loaded (${messageOf(error)}). ` +
-    'Search works without them; installed, they let it understand more.'
+    'Search works without them, but ranks by meaning less well.'
   )
 }
 

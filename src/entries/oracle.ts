@@ -7,12 +7,12 @@ export {
   type Revealed,
   render,
   type Segment,
-  type Step,
   sign,
   thinkingPrefix,
   type ValidateOptions,
   validateRequest,
   visibleTools,
   type Walk,
+  type WalkStep,
   walk,
 } from '../core/oracle/index.ts'

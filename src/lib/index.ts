@@ -2,6 +2,7 @@
 
 export { parseBetas } from './betas.ts'
 export { cleanText, cleanValue, SEQUENCES, UNSEEN, unsafeKinds } from './clean-text.ts'
+export type { Environment } from './environment.ts'
 export { hash } from './hash.ts'
 export { bare, type Fields, fieldsOf, isFields, listOf, textOf, toJson, without } from './json.ts'
 export { byName, closestNames, fullName, MCP_PREFIX, splitName } from './names.ts'

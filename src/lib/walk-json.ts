@@ -1,6 +1,6 @@
 // Every value inside a JSON value, without recursion: definitions of strangers may be deep, huge, or in a circle.
 
-export type Place = {
+export type JsonNode = {
   /** As one would write it: `properties.path.description`, `anyOf[1]`, `properties["a.b"]`. */
   readonly path: string
   /** The key that the value stands under, of the whole its path; an empty text inside lists. */
@@ -13,9 +13,9 @@ export function* walkJson(
   value: unknown,
   path: string,
   isWhole: (value: object) => boolean = () => false,
-): Generator<Place> {
+): Generator<JsonNode> {
   const opened = new Set<object>()
-  const waiting: Place[] = [{ path, key: path, value }]
+  const waiting: JsonNode[] = [{ path, key: path, value }]
   for (let place = waiting.pop(); place; place = waiting.pop()) {
     yield place
     if (!isContainer(place.value) || opened.has(place.value) || isWhole(place.value)) continue
@@ -29,7 +29,7 @@ export function isContainer(value: unknown): value is object {
 }
 
 /** Two places never have the same path, so that a diff cannot mix them up. */
-function placesIn(path: string, value: object): Place[] {
+function placesIn(path: string, value: object): JsonNode[] {
   if (Array.isArray(value))
     return value.map((item, index) => ({ path: `${path}[${index}]`, key: '', value: item }))
   return Object.entries(value).map(([key, item]) => ({

@@ -34,6 +34,7 @@ export type ServerConfig = {
   readonly variables?: { readonly [name: string]: string }
 }
 
+/** A server that runs as a process of ours. */
 export type StdioConfig = {
   readonly kind: 'stdio'
   readonly command: string
@@ -43,6 +44,7 @@ export type StdioConfig = {
   readonly cwd: string | undefined
 }
 
+/** A server that is reached by URL. */
 export type RemoteConfig = {
   /** `auto`: streamable HTTP, and SSE where a server speaks only that. */
   readonly kind: 'http' | 'sse' | 'auto'
@@ -50,6 +52,7 @@ export type RemoteConfig = {
   readonly headers: { readonly [name: string]: string }
 }
 
+/** Settings of one tool. */
 export type ToolConfig = { readonly alwaysLoad?: boolean; readonly hint?: string }
 
 /** Something in a configuration that was left out or mended, and what to do about it. */
@@ -78,6 +81,7 @@ export type ToolProblem = {
 /** `idle`: not started, and will be when one of its tools is called. */
 export type ServerState = 'idle' | 'pending' | 'connected' | 'failed' | 'disabled'
 
+/** The state of a server, and what it offers. */
 export type ServerStatus = {
   readonly name: string
   readonly state: ServerState
@@ -119,6 +123,7 @@ export type KnownServer = Pick<ServerStatus, 'name' | 'state' | 'instructions' |
   readonly config: Pick<ServerConfig, 'description'>
 }
 
+/** Options of a call to a server. */
 export type CallOptions = {
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: Progress) => void
@@ -130,6 +135,7 @@ export type CallOptions = {
   readonly meta?: { readonly [key: string]: unknown }
 }
 
+/** How far a call has got, as its server reports it. */
 export type Progress = { readonly progress: number; readonly total?: number; readonly message?: string }
 
 /** Answers what a server asks its client: elicitation, sampling, roots. Rejects for what it cannot do. */
@@ -156,6 +162,7 @@ export type CallOutput = {
   readonly [field: string]: unknown
 }
 
+/** What happens at the servers of a host. */
 export type HostEvent =
   | { readonly type: 'state'; readonly server: string; readonly status: ServerStatus }
   | { readonly type: 'tools'; readonly server: string; readonly status: ServerStatus }
@@ -183,6 +190,7 @@ export type AuthProvider = {
   onUnauthorized?(context: UnauthorizedContext): Promise<void>
 }
 
+/** The 401 answer that a provider is called about. */
 export type UnauthorizedContext = {
   readonly response: Response
   readonly serverUrl: URL

@@ -19,7 +19,7 @@ export async function readBody(incoming: IncomingMessage, limits: RequestBodyLim
     throw refuseRequest(
       415,
       'invalid_request_error',
-      `a body in "${encoding}" is not read; send it uncompressed`,
+      `content-encoding "${encoding}" is not supported; send the body uncompressed`,
     )
   const length = lengthOf(incoming, limits)
   // With a known length, chunks are copied straight into the final buffer, so the body is never in memory twice.
@@ -97,6 +97,6 @@ function lengthOf({ headers }: IncomingMessage, { maxBytes }: RequestBodyLimits)
 }
 
 function tooLarge(maxBytes: number) {
-  const message = `the request is larger than ${Math.floor(maxBytes / 1_000_000)} MB, which is the most this gateway takes`
+  const message = `the request body is larger than the limit of ${Math.floor(maxBytes / 1_000_000)} MB`
   return refuseRequest(413, 'request_too_large', message)
 }

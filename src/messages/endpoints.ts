@@ -54,8 +54,10 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
 
   async function answer(context: RequestContext): Promise<void> {
     const { incoming, path } = context
-    if (!context.address) throw refuseRequest(400, 'invalid_request_error', 'this is no address')
+    if (!context.address)
+      throw refuseRequest(400, 'invalid_request_error', 'the request target is not a valid URL')
     const client = path === '/health' || path === '/api/hello' ? undefined : guard(incoming)
+    if (incoming.headers.upgrade !== undefined) refuseUpgrade(context)
     const endpoint = endpoints[`${incoming.method} ${path}`]
     if (endpoint) return endpoint(context, client ?? NOBODY)
     const id = /^\/v1\/models\/([^/]+)$/.exec(path)?.[1]
@@ -63,7 +65,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
       return model(context, client, id)
     const isForwarded = forwarding(incoming.method ?? '', path)
     if (client && upstream.origin && isForwarded) return passThrough(context, client, upstream.origin)
-    throw refuseRequest(404, 'not_found_error', `there is nothing at ${incoming.method} ${path}`)
+    throw refuseRequest(404, 'not_found_error', `no such endpoint: ${incoming.method} ${path}`)
   }
 
   const endpoints: {
@@ -229,7 +231,8 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
   }
 
   function originOf(): UpstreamOrigin {
-    if (!upstream.origin) throw new Error('this upstream takes no requests as they are')
+    if (!upstream.origin)
+      throw new Error('this upstream does not speak the Messages API, so requests cannot be passed through')
     return upstream.origin
   }
 
@@ -318,13 +321,19 @@ function callFor({ gone }: RequestContext, { headers }: AuthenticatedClient): Up
   return { headers, signal: gone }
 }
 
+/** Clients that prefer WebSockets fall back to HTTP on this status. */
+function refuseUpgrade({ path }: RequestContext): never {
+  const message = `WebSockets are not supported at ${path}; send the request with POST, and stream: true for events`
+  throw refuseRequest(426, 'invalid_request_error', message)
+}
+
 /** The API's own limit. */
 const MOST_MESSAGES = 100_000
 
 function refuseTooMany({ messages, input }: Fields): void {
   const count = Math.max(...[messages, input].map((list) => (Array.isArray(list) ? list.length : 0)))
   if (count <= MOST_MESSAGES) return
-  const message = `messages: at most ${MOST_MESSAGES} are taken, but there are ${count}`
+  const message = `messages: at most ${MOST_MESSAGES} are allowed, but there are ${count}`
   throw refuseRequest(400, 'invalid_request_error', message)
 }
 

@@ -58,6 +58,7 @@ import type {
 import { asksForThinking, withoutSearchBetas } from './upstream/index.ts'
 import { withEverythingLoaded } from './wire/index.ts'
 
+/** Options of `createMessagesGateway`. */
 export type MessagesGatewayOptions = {
   readonly upstream: Upstream
   /** Rankers for the API's two hosted searches and for ToolSearch; defaults to the library's best. */
@@ -119,6 +120,7 @@ type Started = {
   readonly shelved: Shelved | undefined
 }
 
+/** Answers requests of the Messages API with tool search; `serve` puts it on HTTP. */
 export type MessagesGateway = {
   readonly upstream: Upstream
   readonly reply: (request: MessagesRequest, options: ReplyOptions) => Promise<GatewayReply>
@@ -128,6 +130,13 @@ export type MessagesGateway = {
   ) => Promise<{ outcome: RequestOutcome; answer: HttpAnswer | undefined }>
 }
 
+/**
+ * Creates a gateway that speaks the Messages API with tool search in front of any upstream.
+ *
+ * @example
+ * const upstream = createMessagesUpstream({ url: new URL('https://models.example.com') })
+ * const { url, close } = await serve({ gateway: createMessagesGateway({ upstream }), port: 3388 })
+ */
 export function createMessagesGateway(options: MessagesGatewayOptions): MessagesGateway {
   const { upstream, rankers = bestRankers, keep = [], contextWindow, notify = () => {} } = options
   const prices = options.prices && readPrices(options.prices)
@@ -320,7 +329,7 @@ function refuseUnconvertible(what: string, { api, remedy = 'Leave it out' }: Inb
 
 function refuseThreads({ thread }: MessagesRequest): void {
   if (thread === undefined || thread === null) return
-  const message = 'thread: this gateway keeps no threads. Send the whole conversation.'
+  const message = 'thread: this gateway does not store threads. Send the whole conversation.'
   throw refuseRequest(400, 'invalid_request_error', message, 'thread_unsupported_request')
 }
 

@@ -43,11 +43,11 @@ export function createRequestGuard({ address, keys, hosts, notify }: RequestGuar
       throw refuseRequest(
         403,
         'permission_error',
-        `this gateway is not reached as "${host.slice(0, 100)}"; --allow names further hosts`,
+        `host "${host.slice(0, 100)}" is not allowed (allowed: ${[...names].join(', ')}); the gateway's operator can allow more hosts`,
       )
     const { origin } = incoming.headers
     if (origin !== undefined && !names.has(hostName(origin.replace(/^[a-z-]+:\/\//i, ''))))
-      throw refuseRequest(403, 'permission_error', 'pages of other origins may not use this gateway')
+      throw refuseRequest(403, 'permission_error', 'web pages of other origins are not allowed')
     const headers = headersOf(incoming)
     const client = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
     if (keys.length > 0) checkKey(networkOf(incoming), client.key, presentedIn(headers))
@@ -80,7 +80,7 @@ function createKeyCheck(notify: RequestGuardOptions['notify']) {
     throw refuseRequest(
       401,
       'authentication_error',
-      'this gateway needs its key, as x-api-key, as a bearer token or as x-toolshelf-key',
+      'missing or wrong key; send it as x-api-key, as a bearer token or as x-toolshelf-key',
     )
   }
 }

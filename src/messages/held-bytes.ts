@@ -58,6 +58,6 @@ export function createBodyMemory(maxBytes: number): BodyMemory {
 
 function full(maxBytes: number, whose: string): RefusedRequest {
   const megabytes = Math.floor(maxBytes / 1_000_000)
-  const message = `the bodies of ${whose} that are being answered take ${megabytes} MB, which is the most this gateway holds; try again in ${RETRY_AFTER} seconds`
+  const message = `the bodies of ${whose} being answered take the limit of ${megabytes} MB; try again in ${RETRY_AFTER} seconds`
   return refuseForNow(message, RETRY_AFTER)
 }

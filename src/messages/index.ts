@@ -1,11 +1,18 @@
 // Exports of the Messages gateway for other folders. The public entry point is src/entries/messages.ts.
 export type { Figures, Price, PriceTable } from '../core/figures/index.ts'
-export { createMessagesGateway, type MessagesGateway, type MessagesGatewayOptions } from './gateway.ts'
+export {
+  createMessagesGateway,
+  type MessagesGateway,
+  type MessagesGatewayOptions,
+  type RequestOutcome,
+} from './gateway.ts'
 export type { ClientKey } from './guard.ts'
 export { createMetrics, type Metrics } from './metrics.ts'
 export { type GatewayMode, readSetting, type Setting } from './plan.ts'
+export type { Wait } from './sampling.ts'
 export { type RequestRecord, type RunningServer, type ServeOptions, serve } from './server.ts'
 export type {
+  Headers,
   HttpAnswer,
   MessagesRequest,
   Sampled,
@@ -16,11 +23,16 @@ export type {
 } from './types.ts'
 export { wires } from './types.ts'
 export {
+  type ChatOptions,
   createChatUpstream,
   createMessagesUpstream,
   createResponsesUpstream,
   createScriptUpstream,
   loadScript,
+  type MessagesOptions,
+  type ObservedRequest,
   readScript,
   type Script,
+  ScriptError,
+  type ScriptUpstreamOptions,
 } from './upstream/index.ts'

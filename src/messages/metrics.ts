@@ -1,5 +1,6 @@
 // Gateway metrics in Prometheus format. Labels come from a fixed set, never from client input.
 
+/** Counters of a gateway, as `/metrics` shows them. */
 export type Metrics = {
   readonly add: (name: CounterName, labels: Labels, amount?: number) => void
   /** Counts a request as active until the returned function is called. */
@@ -35,6 +36,7 @@ const series = {
 /** The name of a gateway counter or gauge. */
 export type CounterName = keyof typeof series
 
+/** Creates the counters of a gateway, all zero. */
 export function createMetrics(): Metrics {
   const values = new Map<CounterName, Map<string, number>>()
   let active = 0

@@ -5,6 +5,7 @@ import type { ChosenWire, MessagesRequest, UpstreamWire } from './types.ts'
 import { CALL_TOOL } from './wire/index.ts'
 
 export const modes = ['pass', 'emulate', 'shelve', 'off'] as const
+/** What the gateway does with a request: forward it, run its hosted searches, defer its tools, or load them all. */
 export type GatewayMode = (typeof modes)[number]
 
 /** The requested mode. `auto` shelves tools that take at least `share` per cent of the context window. */
@@ -101,7 +102,7 @@ function shelves(
   if (shelving.deferrable === 0) return { isShelved: false, why: 'no tool can be deferred' }
   if (mode === 'shelve') return { isShelved: true, why: 'asked for' }
   if (shelving.exceeded !== undefined)
-    return { isShelved: true, why: `the upstream takes ${shelving.exceeded} tools at most` }
+    return { isShelved: true, why: `the upstream allows ${shelving.exceeded} tools at most` }
   if (shelving.reachesShare || shelving.isRestored)
     return { isShelved: true, why: `tools take ${share} % of the window or more` }
   return { isShelved: false, why: 'the tools are few' }

@@ -69,7 +69,7 @@ function withMask(incoming: IncomingMessage, secrets: readonly string[]): Passed
   const { 'content-encoding': encoding = 'identity', 'content-length': _, ...rest } = headers
   if (encoding === 'identity') return { headers, body: incoming.pipe(maskingStream(secrets)) }
   const decoder = DECODERS[encoding]?.()
-  if (!decoder) throw new UpstreamError('the upstream answered in an encoding that this gateway cannot read.')
+  if (!decoder) throw new UpstreamError('the upstream answered in an unsupported content-encoding.')
   decoder.once('error', () => incoming.destroy())
   return { headers: rest, body: incoming.pipe(decoder).pipe(maskingStream(secrets)) }
 }

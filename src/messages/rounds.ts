@@ -40,7 +40,7 @@ type Reply = { readonly shown: Fields[]; readonly usages: Fields[] }
 export class RefusedMidway extends Error {
   readonly answer: HttpAnswer
   constructor(answer: HttpAnswer) {
-    super(`the upstream refused to go on with the reply (status ${answer.status})`)
+    super(`the upstream refused to continue the reply (status ${answer.status})`)
     this.answer = answer
   }
 }
@@ -58,7 +58,7 @@ async function* rounds(job: Job, first: Begun): AsyncGenerator<StreamEvent> {
       if (sampling.isBroken) return
     }
     const { end: event, searches, calls } = sampling
-    if (!event) throw new UpstreamError('the stream of the upstream ended before its reply did.')
+    if (!event) throw new UpstreamError("the upstream's stream ended before its reply was complete.")
     const isSearch = searches > 0 && calls === 0
     if (isSearch) for (const result of await searching.answer(reply.shown.length)) yield* show(result, reply)
     const goesOn = isSearch && fieldsOf(event.delta).stop_reason === 'tool_use'
@@ -107,7 +107,7 @@ function seen(
   job: Job,
 ): readonly StreamEvent[] | Promise<readonly StreamEvent[]> {
   if (reply.usages.length === 0 && (event.type === 'message_delta' || event.type === 'content_block_start'))
-    throw new UpstreamError('the stream of the upstream does not start with a message.')
+    throw new UpstreamError("the upstream's stream does not start with a message.")
   const open = sampling.making.get(event.index)
   switch (event.type) {
     case 'message_start':

@@ -1,6 +1,6 @@
 // The gateway's HTTP server: listens, applies limits, and reports one record per request.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { close, LOOPBACK, listen } from '../node/index.ts'
+import { close, LOOPBACK, listen, OptionError } from '../node/index.ts'
 import { createEndpoints } from './endpoints.ts'
 import { reasonIn } from './errors.ts'
 import { createForwarding } from './forwarding.ts'
@@ -13,6 +13,7 @@ import { AUTO, type Setting } from './plan.ts'
 import { outcomeHeaders, type RequestContext, record } from './request-context.ts'
 import { sendFailure } from './respond.ts'
 
+/** Options of `serve`. */
 export type ServeOptions = {
   readonly gateway: MessagesGateway
   /** The mode for requests that do not choose one. Default: `auto`. */
@@ -74,14 +75,22 @@ const HEAD_WAIT_MS = 5000
 /** The status recorded when the client disconnects before the response. */
 const UNANSWERED = 499
 
+/**
+ * Serves a gateway over HTTP. Beyond loopback it needs `keys`, unless `isOpen`.
+ *
+ * @example
+ * const { url, close } = await serve({ gateway: createMessagesGateway({ upstream }), port: 3388 })
+ */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { gateway, setting = AUTO, metrics = createMetrics(), port } = options
   const { address = '127.0.0.1', keys = [], hosts = [] } = options
   const { mostBody = MOST_BODY, silence = SILENCE, isOpen = false, onDone = () => {} } = options
   const { patience = PATIENCE, maxHeldBytes = MAX_HELD_BYTES, headWaitMs = HEAD_WAIT_MS } = options
   if (!LOOPBACK.has(address) && keys.length === 0 && !isOpen)
-    throw new Error(
-      `listening on ${address} needs a key: set TOOLSHELF_KEY, listen on 127.0.0.1, or say --open if anyone may use it`,
+    throw new OptionError(
+      'keys',
+      `listening on ${address} needs a key`,
+      'set the option "keys", listen on 127.0.0.1, or set "isOpen" if anyone may use it',
     )
   const guard = createRequestGuard({ address, keys, hosts, notify: options.notify })
   const forwarding = createForwarding(options.forward ?? [])

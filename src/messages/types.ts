@@ -46,8 +46,9 @@ export type Sampled =
   | { readonly events: AsyncIterable<StreamEvent>; readonly headers: Headers }
   | { readonly refused: HttpAnswer }
 
-/** How found tools reach the model: by reference, appended to `tools`, or as text and called through CallTool. */
+/** All of `UpstreamWire`. */
 export const wires = ['native', 'append', 'bridge'] as const
+/** How found tools reach the model: by reference, appended to `tools`, or as text and called through CallTool. */
 export type UpstreamWire = (typeof wires)[number]
 
 export type ChosenWire = {

@@ -4,7 +4,7 @@ import type { Shelf } from '../core/index.ts'
 
 const MOST_BYTES = 1_000_000
 
-/** Loads a capability table from a JSON file, for `keepFresh` and `shelf.refreshCapabilities`. */
+/** Loads a capability table from a JSON file, for `keepCapabilitiesFresh` and `shelf.refreshCapabilities`. */
 export function capabilitiesFromFile(path: string): () => Promise<unknown> {
   return async () => JSON.parse(await readFile(path, 'utf8'))
 }
@@ -25,9 +25,13 @@ export function capabilitiesFromUrl(url: string, fetchUrl: typeof fetch = fetch)
  * that fails.
  *
  * @example
- * const { stop } = keepFresh(shelf, capabilitiesFromFile('capabilities.json'), 60_000)
+ * const { stop } = keepCapabilitiesFresh(shelf, capabilitiesFromFile('capabilities.json'), 60_000)
  */
-export function keepFresh(shelf: Shelf, load: () => Promise<unknown>, every: number): { stop: () => void } {
+export function keepCapabilitiesFresh(
+  shelf: Shelf,
+  load: () => Promise<unknown>,
+  every: number,
+): { stop: () => void } {
   const timer = setInterval(() => void shelf.refreshCapabilities(load), every)
   timer.unref()
   void shelf.refreshCapabilities(load)

@@ -3,6 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
+import { OptionError } from './option-error.ts'
 
 export const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost'])
 
@@ -11,7 +12,9 @@ export async function listen(server: Server, port: number, address: string): Pro
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(
-        error.code === 'EADDRINUSE' ? new Error(`port ${port} is in use; choose another with --port`) : error,
+        error.code === 'EADDRINUSE'
+          ? new OptionError('port', `port ${port} is in use`, 'set the option "port" to another')
+          : error,
       ),
     )
     server.listen(port, address, resolve)
@@ -57,7 +60,7 @@ export async function answerNode(
   const address = addressOf(incoming)
   if (!address) {
     outgoing.writeHead(400, { 'content-type': 'text/plain', connection: 'close' })
-    outgoing.end('this is no address\n')
+    outgoing.end('the request target is not a valid URL\n')
     return
   }
   try {

@@ -1,9 +1,10 @@
 // Exports of the Node helpers for other folders.
 export { readBoundedFile } from './bounded-file.ts'
-export { capabilitiesFromFile, capabilitiesFromUrl, keepFresh } from './capability-source.ts'
+export { capabilitiesFromFile, capabilitiesFromUrl, keepCapabilitiesFresh } from './capability-source.ts'
 export { lockFile } from './file-lock.ts'
 export { answerNode, close, isSecret, LOOPBACK, listen, networkOf, waitForDrain } from './http.ts'
 export { createLimiter, type Limiter } from './limiter.ts'
+export { OptionError } from './option-error.ts'
 export { createSlices } from './slices.ts'
 export { startTimer } from './timer.ts'
 export { watchdog } from './watchdog.ts'

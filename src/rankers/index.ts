@@ -1,2 +1,2 @@
 // Exports of rankers for other folders.
-export { explainHybrid, type RankerName, rankers, warmUp, warmUpEntries } from './rankers.ts'
+export { explainHybrid, type RankerName, rankers, warmUpEntries, warmUpSearch } from './rankers.ts'

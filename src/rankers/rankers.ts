@@ -1,6 +1,6 @@
 // All rankers by name (S7). The first search loads the table of word vectors and starts the encoder's worker.
 import { readFileSync } from 'node:fs'
-import { classic, type PoolTool, type Rank, type Tool } from '../core/index.ts'
+import { classicRank, type PoolTool, type Rank, type Tool } from '../core/index.ts'
 import { buildPool } from '../core/tools/index.ts'
 import { createEmbedder } from '../embed/index.ts'
 import { startTimer } from '../node/index.ts'
@@ -32,12 +32,17 @@ const model: Rank = (tools, query, limit) => {
   return engines.model(tools, query, limit)
 }
 
-/** The rankers by name. All but `classic`, whose points are specified (S6), rank deprecated tools behind others. */
+/**
+ * The rankers by name. All but `classic`, whose points are specified (S6), rank deprecated tools behind others.
+ *
+ * @example
+ * const shelf = createShelf({ tools, rank: (tools, query, limit) => rankers.hybrid(tools, translated(query), limit) })
+ */
 export const rankers = {
   model: behindSuccessors(model),
   hybrid: behindSuccessors(hybrid),
   lexical: behindSuccessors(lexical),
-  classic,
+  classic: classicRank,
   bm25: behindSuccessors(bm25),
   regex: behindSuccessors(regex),
 } as const satisfies Record<string, Rank>
@@ -45,8 +50,13 @@ export const rankers = {
 /** The name of a ranker, as the option `rank` takes it. */
 export type RankerName = keyof typeof rankers
 
-/** Waits until the encoder of the ranker `model` has read these tools; false when it is not installed or failed. */
-export function warmUp(tools: readonly Tool[]): Promise<boolean> {
+/**
+ * Waits until the encoder of the ranker `model` has read these tools; resolves to false if it is not installed or failed.
+ *
+ * @example
+ * if (!(await warmUpSearch(tools))) console.warn('searches rank without the sentence encoder')
+ */
+export function warmUpSearch(tools: readonly Tool[]): Promise<boolean> {
   const { tools: entries } = buildPool(tools, { descriptionLimit: 1, reserved: [], warn: () => {} })
   return warmUpEntries(entries)
 }

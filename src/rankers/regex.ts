@@ -24,7 +24,7 @@ export const regex: Rank = (tools, pattern, limit) => {
 function compile(pattern: string): RE2JS {
   if (pattern === '') throw new SearchInputError('the pattern is empty. Give one that matches a tool.')
   if (pattern.length > LONGEST_PATTERN) {
-    const message = `the pattern has ${pattern.length} characters; at most ${LONGEST_PATTERN} are taken. Shorten it.`
+    const message = `the pattern has ${pattern.length} characters; at most ${LONGEST_PATTERN} are allowed. Shorten it.`
     throw new SearchInputError(message)
   }
   try {

@@ -1,10 +1,10 @@
 // Detects text that people do not see but models read: invisible characters, look-alike letters, tags, blobs.
 import { unsafeKinds } from '../lib/index.ts'
-import { excerpt, type Finding, isPlain, LONGEST_TEXT, plain } from './suspicion.ts'
+import { excerpt, isPlain, LONGEST_TEXT, plain, type TextFinding } from './suspicion.ts'
 
-export function findHidden(text: string, where: string): Finding[] {
+export function findHidden(text: string, where: string): TextFinding[] {
   const read = text.slice(0, LONGEST_TEXT)
-  const findings = (isPlain(read) ? markup : [...characters, ...markup]).flatMap((check): Finding[] => {
+  const findings = (isPlain(read) ? markup : [...characters, ...markup]).flatMap((check): TextFinding[] => {
     const { pattern, level, message, show = excerpt, unless } = check
     const match = pattern.exec(read)
     if (match === null || unless?.(read, match.index)) return []
@@ -14,7 +14,7 @@ export function findHidden(text: string, where: string): Finding[] {
   return text.length > LONGEST_TEXT ? [...findings, tooLong(text, where)] : findings
 }
 
-function tooLong(text: string, where: string): Finding {
+function tooLong(text: string, where: string): TextFinding {
   const message = `it is so long that only the first ${LONGEST_TEXT} characters were read`
   return { kind: 'hidden', level: 'warn', where, excerpt: `${text.length} characters`, message }
 }
@@ -30,7 +30,7 @@ function markIn(text: string): number {
 
 type Check = {
   readonly pattern: RegExp
-  readonly level: Finding['level']
+  readonly level: TextFinding['level']
   readonly message: string
   readonly show?: (text: string, start: number, end: number) => string
   readonly unless?: (text: string, start: number) => boolean

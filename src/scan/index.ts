@@ -1,4 +1,3 @@
 // Public API of scan for other folders.
 
-export { type Finding, scan, scanText } from './scan.ts'
-export {} from './suspicion.ts'
+export { type Finding, type SuspicionKind, scan, scanServer, scanText } from './scan.ts'

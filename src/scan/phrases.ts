@@ -1,8 +1,8 @@
 // Defines suspicious phrases, and finds them in many texts at once.
-import { excerpt, type Finding, plain, type SuspicionKind } from './suspicion.ts'
+import { excerpt, plain, type SuspicionKind, type TextFinding } from './suspicion.ts'
 
 export type Phrase = {
-  readonly level: Finding['level']
+  readonly level: TextFinding['level']
   readonly message: string
   readonly patterns: readonly RegExp[]
   /** Each must occur in the same text, at most `NEAR` characters away. */
@@ -22,11 +22,11 @@ export function words(parts: TemplateStringsArray, ...values: readonly string[])
 export const ADDRESS = String.raw`(?<!(?:e\.g\.|such as|example|like)[,:]? ?.?)(?:(?<![\w.+-])[\w.+-]{1,60}@[\w-]{1,60}\.\w|https?://|(?<!\w)\+\d[\d -]{7,15}|\b0x[0-9a-f]{10})`
 
 /** Joins texts, one per line: a pattern runs once for all of them, and never matches across two. */
-export type Lines = { readonly whole: string; readonly lines: readonly Line[] }
+export type JoinedTexts = { readonly whole: string; readonly lines: readonly Line[] }
 
 type Line = { readonly where: string; readonly text: string; readonly start: number; readonly end: number }
 
-export function linesOf(texts: readonly { readonly where: string; readonly text: string }[]): Lines {
+export function joinTexts(texts: readonly { readonly where: string; readonly text: string }[]): JoinedTexts {
   let start = 0
   const lines = texts.map(({ where, text }): Line => {
     const line = plain(text)
@@ -43,10 +43,10 @@ export function linesOf(texts: readonly { readonly where: string; readonly text:
 export function findPhrases(
   kind: SuspicionKind,
   phrases: readonly Phrase[],
-  { whole, lines }: Lines,
-): Finding[] {
+  { whole, lines }: JoinedTexts,
+): TextFinding[] {
   return phrases.flatMap(({ level, message, patterns, near = [] }) => {
-    const found = new Map<Line, Finding>()
+    const found = new Map<Line, TextFinding>()
     for (const pattern of patterns)
       for (const { line, start, end } of find(pattern, near, whole, lines))
         if (!found.has(line)) {

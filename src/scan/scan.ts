@@ -3,14 +3,14 @@ import type { ListedTool } from '../mcp/index.ts'
 import { exfiltrationPhrases, namePhrases } from './exfiltration.ts'
 import { findHidden } from './hidden.ts'
 import { overridePhrases } from './override.ts'
-import { findPhrases, linesOf } from './phrases.ts'
+import { findPhrases, joinTexts } from './phrases.ts'
 import { secrecyPhrases } from './secrecy.ts'
 import { shadowingPhrases } from './shadowing.ts'
 import { findStuffing } from './stuffing.ts'
-import { excerpt, type Finding, type Suspicion } from './suspicion.ts'
+import { excerpt, type Suspicion, type TextFinding } from './suspicion.ts'
 import { MOST_TEXTS, type Text, textsOf } from './texts.ts'
 
-export type { Finding, Suspicion, SuspicionKind } from './suspicion.ts'
+export type { Suspicion, SuspicionKind, TextFinding } from './suspicion.ts'
 
 /** Scans every text of a tool that a model would read. */
 export function scan(tool: ListedTool): readonly Suspicion[] {
@@ -18,7 +18,7 @@ export function scan(tool: ListedTool): readonly Suspicion[] {
   const findings = [
     ...scanTexts(texts),
     ...names.flatMap(({ text, where }) => findHidden(text, where)),
-    ...findPhrases('exfiltration', namePhrases, linesOf(names)),
+    ...findPhrases('exfiltration', namePhrases, joinTexts(names)),
     ...(isAll ? [] : [tooMany]),
   ]
   const worstFirst = findings.sort((a, b) => Number(b.level === 'warn') - Number(a.level === 'warn'))
@@ -31,14 +31,14 @@ export function scanServer(tools: readonly ListedTool[]): readonly Suspicion[] {
 }
 
 /** Scans one text that a model would read, such as a server's instructions. */
-export function scanText(text: string, where: string): readonly Finding[] {
+export function scanText(text: string, where: string): readonly TextFinding[] {
   return scanTexts([{ text, where }])
 }
 
 const MOST_FINDINGS = 100
 
-function scanTexts(texts: readonly Text[]): Finding[] {
-  const lines = linesOf(texts)
+function scanTexts(texts: readonly Text[]): TextFinding[] {
+  const lines = joinTexts(texts)
   return [
     ...texts.flatMap(({ text, where }) => findHidden(text, where)),
     ...findPhrases('override', overridePhrases, lines),
@@ -49,7 +49,7 @@ function scanTexts(texts: readonly Text[]): Finding[] {
   ]
 }
 
-const tooMany: Finding = {
+const tooMany: TextFinding = {
   kind: 'hidden',
   level: 'note',
   where: 'inputSchema',

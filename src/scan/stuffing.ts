@@ -1,22 +1,22 @@
 // Detects descriptions made to win every search: keyword lists, repetition, the names of many services.
-import { excerpt, type Finding } from './suspicion.ts'
+import { excerpt, type TextFinding } from './suspicion.ts'
 
 /** Shorter texts gain nothing. */
 const SHORTEST = 100
 
-export function findStuffing(text: string, where: string): Finding[] {
+export function findStuffing(text: string, where: string): TextFinding[] {
   if (text.length < SHORTEST) return []
   const keywords = longestList(text)
   const services = [...new Set(wordsIn(text))].filter((word) => SERVICES.has(word))
   const { word, count, share } = mostRepeated(text)
-  const finding = (level: Finding['level'], message: string, shown: string): Finding => ({
+  const finding = (level: TextFinding['level'], message: string, shown: string): TextFinding => ({
     kind: 'stuffing',
     level,
     where,
     message,
     excerpt: excerpt(shown, 0, shown.length),
   })
-  const findings: Finding[] = []
+  const findings: TextFinding[] = []
   if (keywords.length >= 25)
     findings.push(
       finding(

@@ -4,7 +4,7 @@ import { cut, spellOutInvisible } from '../lib/index.ts'
 export type SuspicionKind = 'override' | 'secrecy' | 'exfiltration' | 'hidden' | 'shadowing' | 'stuffing'
 
 /** `warn`: an honest server does not write this. `note`: some do, and the user may want to know. */
-export type Finding = {
+export type TextFinding = {
   readonly kind: SuspicionKind
   readonly level: 'warn' | 'note'
   /** `description`, `inputSchema.properties.x.description` … */
@@ -14,7 +14,7 @@ export type Finding = {
   readonly message: string
 }
 
-export type Suspicion = Finding & { readonly tool: string }
+export type Suspicion = TextFinding & { readonly tool: string }
 
 /** Characters of one text; a model sees fewer. */
 export const LONGEST_TEXT = 65_536

@@ -160,7 +160,7 @@ function resolve(
     if (tool) tools.add(tool)
     else if (isGold)
       throw new Error(
-        `query "${query.id ?? query.query}" has the gold "${name}", which is not in the catalogue${query.scope === undefined ? '' : ` under the server "${query.scope}"`}. Mend or remove it.`,
+        `query "${query.id ?? query.query}" has the gold "${name}", which is not in the catalogue${query.scope === undefined ? '' : ` under the server "${query.scope}"`}. Correct or remove it.`,
       )
   }
   return tools

@@ -8,6 +8,8 @@ export {
   interval,
   METRICS,
   type Metric,
+  meanOf,
+  measureRanking,
   type Quality,
 } from './evaluate.ts'
 export type { LexicalExplanation, WordMatch } from './explain.ts'
@@ -18,7 +20,8 @@ export { SearchInputError } from './input-error.ts'
 export { createDense, type Dense } from './kernel.ts'
 export { createLexicalIndex, type LexicalIndex } from './lexical.ts'
 export { createMeaning, type Meaning } from './meaning.ts'
-export { bm25, lexical } from './rankers.ts'
+export { bm25, createLexicalRank, lexical } from './rankers.ts'
 export type { Breaks } from './reading.ts'
+export { LEXICAL, PLAIN_BM25 } from './settings.ts'
 export { createVectors, type Vectors } from './vectors.ts'
 export { splitWords } from './words.ts'

@@ -45,14 +45,14 @@ export function createMeaning(bytes: Uint8Array): Meaning {
 function readTable(bytes: Uint8Array): Table {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (bytes.byteLength < HEADER || view.getUint32(0, true) !== MAGIC)
-    throw new Error('Not a table of meanings.')
+    throw new Error('The file is not a table of meanings.')
   const dimensions = view.getUint32(4, true)
   const rows = view.getUint32(8, true)
   const length = view.getUint32(12, true)
   const scalesFrom = HEADER + Math.ceil(length / 4) * 4
   const codesFrom = scalesFrom + rows * 4
   if (bytes.byteLength !== codesFrom + (rows * dimensions) / 2)
-    throw new Error('The table of meanings is torn.')
+    throw new Error('The table of meanings is truncated.')
   const scales = new Float32Array(rows)
   for (let row = 0; row < rows; row++) scales[row] = view.getFloat32(scalesFrom + row * 4, true)
   return {

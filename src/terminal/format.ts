@@ -22,12 +22,12 @@ export function duration(milliseconds: number | null): string {
 export function harmlessData<Data>(data: Data): Data {
   return JSON.parse(JSON.stringify(data), (key, value) => {
     if (typeof value !== 'string') return value
-    return key === 'stderr' ? linesOf(value).join('\n') : oneLine(value)
+    return key === 'stderr' ? linesOf(value).join('\n') : printableLine(value)
   })
 }
 
 /** Untrusted text on one line, without invisible characters. */
-export function oneLine(text: string): string {
+export function printableLine(text: string): string {
   return text
     .toWellFormed()
     .replace(ESCAPE_SEQUENCE, '')
@@ -40,7 +40,7 @@ export function oneLine(text: string): string {
 export function linesOf(text: string): string[] {
   return text
     .split(/\r\n|\r|\n/)
-    .map(oneLine)
+    .map(printableLine)
     .filter((line) => line !== '')
 }
 

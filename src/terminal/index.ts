@@ -1,7 +1,7 @@
 // Public API of terminal for other folders.
 
 export { colour } from './colour.ts'
-export { count, counted, duration, harmlessData, linesOf, oneLine, percent } from './format.ts'
+export { count, counted, duration, harmlessData, linesOf, percent, printableLine } from './format.ts'
 export { columnsOf, createPen, fit, type Look, type Pen, padEnd, padStart, wrap } from './pen.ts'
 export { printable } from './printable.ts'
 export {

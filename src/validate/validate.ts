@@ -11,6 +11,9 @@ import { explain, pointerNames } from './problems.ts'
 /**
  * Lists what is wrong with an input by its JSON schema. Reports nothing for a schema that is broken or too large: the
  * server then decides.
+ *
+ * @example
+ * const problems = validateInput(tool.input_schema, call.input)
  */
 export const validateInput: Validate = (schema, input) => {
   if (schema === false) return [{ path: '', message: 'no input is allowed' }]

@@ -1,7 +1,7 @@
 // What goes wrong around the loop: it is told, nothing is lost, and the next message works.
 import type Anthropic from '@anthropic-ai/sdk'
 import { expect, test } from 'vitest'
-import type { Upstream } from '../../src/messages/types.ts'
+import type { Upstream } from '../../src/messages/index.ts'
 import {
   echo,
   endOf,
@@ -101,12 +101,12 @@ test.each([null, undefined, 'no reason'])(
     }
     const model = whole(scripted({ do: [{ say: 'ok' }] }))
     const told = lines(await said(over(model, { enrich: fail, preload: fail }).agent, 'go'))
-    expect(told[0]).toBe(`notice The message goes out as it is: ${thrown}`)
+    expect(told[0]).toBe(`notice Sending the message as it is: ${thrown}`)
     expect(told.at(-1)).toBe('end done')
     expect(endOf(await said(over(model, { onHistory: fail }).agent, 'go')).error).toBe(String(thrown))
     const messages = Array(5).fill({ role: 'user', content: 'hi' })
     const broken = over({ client: { messages: { create: fail } }, seen: [] }, { messages })
-    expect(lines(await heard(broken.agent.compact()))[0]).toMatch(`so it stays as it is: ${thrown}`)
+    expect(lines(await heard(broken.agent.compact()))[0]).toMatch(`; it stays as it is: ${thrown}`)
   },
 )
 
@@ -292,7 +292,7 @@ test('a summary that fails leaves the history as it is', async () => {
   await said(talk.agent, 'one')
   await said(talk.agent, 'two')
   const before = talk.agent.messages
-  expect(lines(await heard(talk.agent.compact()))[0]).toMatch(/^notice The history could not be summarised/)
+  expect(lines(await heard(talk.agent.compact()))[0]).toMatch(/^notice Could not summarise the history/)
   expect(talk.agent.messages).toEqual(before)
   expect(lines(await heard(over(whole(chat)).agent.compact()))).toEqual([
     'notice There is nothing to summarise yet.',

@@ -3,8 +3,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFile
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openTranscript, readTranscript, type Saved } from '../../src/agent/index.ts'
-import { mendTranscript } from '../../src/agent/transcript.ts'
+import { mendTranscript, openTranscript, readTranscript, type Saved } from '../../src/agent/index.ts'
 import type { State } from '../../src/core/index.ts'
 import { validateRequest } from '../../src/core/oracle/index.ts'
 import {

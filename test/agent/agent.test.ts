@@ -168,7 +168,7 @@ test('a message is enriched on its way; what cannot be had, or is blank, is no l
   const talk = await talking(script, { enrich })
   expect(lines(await said(talk.agent, 'go'))).toContain(`text I heard hint for go\ngo${NOTE}`)
   const failed = lines(await said(talk.agent, 'fail'))
-  expect(failed[0]).toBe('notice The message goes out as it is: no skills today')
+  expect(failed[0]).toBe('notice Sending the message as it is: no skills today')
   expect(failed.at(-1)).toBe('end done')
   expect(refusals(talk)).toEqual([])
 })

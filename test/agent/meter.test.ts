@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { agentTool, createAgentMeter } from '../../src/agent/index.ts'
-import type { Fields } from '../../src/messages/types.ts'
+import type { Fields } from '../../src/lib/index.ts'
 import { counting, inputOf, OUTPUT } from '../support/exact-usage.ts'
 import { type Bill, type Fate, fates, unreliable, WHOLE } from '../support/unreliable-upstream.ts'
 import { over, runnerOn, saying, scripted, served, serverTools, shelfWith } from './support.ts'

@@ -13,7 +13,7 @@ import {
   type PermissionQuestion,
   type PermissionRule,
 } from '../../src/agent/index.ts'
-import { splitRules } from '../../src/agent/permissions/rules.ts'
+import { splitRules } from '../../src/agent/permissions/index.ts'
 import type { Tool } from '../../src/core/index.ts'
 import { lines, MODEL, runnerOn, said, scripted, serverTools, shelfWith, talking, textIn } from './support.ts'
 import { newFolder } from './tools-support.ts'

@@ -77,8 +77,8 @@ describe('SKILL.md', () => {
   })
 
   test.each([
-    ['description: a: b', 'its front matter is no YAML'],
-    ['description: [', 'its front matter is no YAML'],
+    ['description: a: b', 'its front matter is not valid YAML'],
+    ['description: [', 'its front matter is not valid YAML'],
     ['license: MIT', 'its front matter has no description; add a line "description: …"'],
     ['description: ""', 'its front matter has no description'],
     ['description: {a: 1}', 'its front matter has no description'],
@@ -150,7 +150,7 @@ describe('SKILL.md', () => {
     const { names, notices } = await load(folder)
     expect(names).toEqual(['other'])
     expect(notices).toEqual([
-      `the skill in ${place} is called "other" in its SKILL.md; name the folder so too.`,
+      `the skill in ${place} is called "other" in its SKILL.md; rename the folder to match.`,
     ])
   })
 

@@ -107,7 +107,7 @@ describe('remote skills', () => {
 
   test.each<[string, RequestListener, string]>([
     ['an error', (_, response) => response.writeHead(503).end(), 'status 503'],
-    ['no JSON', (_, response) => response.end('<html>'), 'it is no JSON'],
+    ['no JSON', (_, response) => response.end('<html>'), 'it is not valid JSON'],
     ['no list', (_, response) => response.end('{}'), 'it has no list "skills"'],
     ['too much', (_, response) => response.end(Buffer.alloc(2_000_000, ' ')), 'more than 1000000 bytes'],
     [
@@ -120,9 +120,9 @@ describe('remote skills', () => {
     const { run, notices } = open(`${await serve(listener)}/index.json`, [mine])
     await run('DiscoverSkills', { query: 'mine' })
     expect(await run('Skill', { skill: 'mine' })).toContain('Mine.')
-    expect(notices[0]).toContain('the index of skills http://127.0.0.1')
+    expect(notices[0]).toContain('cannot use the skill index http://127.0.0.1')
     expect(notices[0]).toContain(sentence)
-    expect(notices[0]).toContain('Local skills work all the same.')
+    expect(notices[0]).toContain('Local skills still work.')
   })
 
   test('an index that failed is asked for again at the next search', async () => {
@@ -141,6 +141,6 @@ describe('remote skills', () => {
   test('an address that is none is a notice', async () => {
     const { run, notices } = open('not an address')
     expect(await run('DiscoverSkills', { query: 'taxes' })).toContain('0 skills can be searched')
-    expect(notices[0]).toContain('the index of skills not an address cannot be used')
+    expect(notices[0]).toContain('cannot use the skill index not an address')
   })
 })

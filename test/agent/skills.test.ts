@@ -1,7 +1,7 @@
 // Skills: what is offered, found and run.
 import { describe, expect, test } from 'vitest'
+import type { AgentTool } from '../../src/agent/index.ts'
 import { createSkills, type Skill, type SkillsOptions, searchBoth } from '../../src/agent/skills/index.ts'
-import type { AgentTool } from '../../src/agent/types.ts'
 import type { Message } from '../../src/index.ts'
 import { mcp, quietShelf } from '../support/talk.ts'
 
@@ -92,7 +92,7 @@ describe('offer (U2)', () => {
     const { prefetch, offer } = createSkills(skills, { rank, notify: (message) => notices.push(message) })
     prefetch(PDF)
     expect(await offer(PDF)).toEqual([])
-    expect(notices).toEqual(['no skills were offered: no index.'])
+    expect(notices).toEqual(['could not offer skills: no index.'])
   })
 
   test('a description stays on its line and closes no tag', async () => {

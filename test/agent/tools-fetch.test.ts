@@ -104,9 +104,9 @@ test('redirects are followed on the same host and told to others', async () => {
   })
   expect(await textOf(`${url}/a`)).toBe('this is /b')
   expect(await textOf(`${url}/far`)).toBe(
-    `${url}/far sends you on to http://example.invalid/x, which is another host. Fetch that address if you want it.`,
+    `${url}/far redirects to another host: http://example.invalid/x. Fetch that URL if you want it.`,
   )
-  expect(await textOf(`${url}/file`)).toMatch(/sends you on to file:/)
+  expect(await textOf(`${url}/file`)).toMatch(/redirects to another host: file:/)
   expect(await textOf(`${url}/round`)).toMatch(/redirects more than 5 times/)
 })
 
@@ -121,7 +121,7 @@ test('what cannot be had is explained', async () => {
   })
   await expect(get(`${url}/pdf`)).rejects.toThrow('The answer is application/pdf, not text.')
   await expect(get('file:///etc/passwd')).rejects.toThrow(/Only http and https/)
-  await expect(get('example.com')).rejects.toThrow('"example.com" is no address.')
+  await expect(get('example.com')).rejects.toThrow('"example.com" is not a URL; include the scheme')
   await expect(get('http://me:secret@example.com')).rejects.toThrow(/name or password/)
   await expect(get('http://127.0.0.1:1/')).rejects.toThrow(/http:\/\/127\.0\.0\.1:1\/ could not be reached/)
 })

@@ -50,7 +50,9 @@ test('Grep shows matching lines, with lines around them', async () => {
     'src/a.ts:1:zero\nsrc/a.ts-2-foo one\n--\nsrc/a.ts-5-FOO four\nsrc/a.ts:6:foo five',
   )
   expect(await text('Grep', { pattern: 'nowhere' })).toBe('No line matches.')
-  expect(await failure('Grep', { pattern: 'foo(?=bar)' })).toMatch(/is no regular expression.*Look-around/s)
+  expect(await failure('Grep', { pattern: 'foo(?=bar)' })).toMatch(
+    /is not a valid RE2 regular expression.*Look-around/s,
+  )
   expect(await failure('Grep', { pattern: 'x', path: 'srcs' })).toMatch(/Nearest: src\./)
 })
 

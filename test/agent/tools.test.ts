@@ -3,7 +3,7 @@ import { chmodSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { kinds } from '../../src/agent/tools/index.ts'
-import { present } from '../../src/core/index.ts'
+import { presentMessages } from '../../src/core/index.ts'
 import { createShelf } from '../../src/index.ts'
 import { textIn } from './support.ts'
 import { newFolder, workplace } from './tools-support.ts'
@@ -52,7 +52,7 @@ test('schemas are strict', () => {
 
 test('calls are summarised for people', () => {
   const content = ['Read', 'Read', 'Grep', 'Glob'].map((name) => ({ type: 'tool_use', name, input: {} }))
-  const shown = present([{ role: 'assistant', content }], { searchTool: 'ToolSearch', kinds })
+  const shown = presentMessages([{ role: 'assistant', content }], { searchTool: 'ToolSearch', kinds })
   expect(shown).toMatchObject([{ type: 'summary', text: 'Read 2 files, searched 2 files' }])
 })
 
@@ -93,7 +93,7 @@ test('Read helps where there is nothing to read', async () => {
     'There is no file src/sever.ts. Nearest: src/server.ts.',
   )
   expect(await failure('Read', { path: 'lib/a.ts' })).toBe(
-    'There is no file lib/a.ts. lib is no folder. Find it with Glob.',
+    'There is no file lib/a.ts. lib is not a folder. Find it with Glob.',
   )
   expect(await failure('Read', { path: 'src' })).toBe('src is a folder. It holds:\ndeep/\nserver.ts')
   put('data.bin', Buffer.from([1, 0, 2]))

@@ -39,7 +39,7 @@ test('a refused connection is told with the address and what to do, and tried ag
 test('https where plain HTTP is spoken is no reason to try again', async () => {
   const url = `https://127.0.0.1:${await http((_, response) => response.end())}`
   const { error, reasons } = await endAt(clientOf(url))
-  expect(error).toContain(`There is no secure connection to ${url}: it does not speak TLS`)
+  expect(error).toContain(`Cannot connect securely to ${url}: it does not speak TLS`)
   expect(error).toContain('Write http://')
   expect(reasons).toEqual([])
 })
@@ -47,7 +47,7 @@ test('https where plain HTTP is spoken is no reason to try again', async () => {
 test('what speaks no HTTP is told as such', async () => {
   const port = await portOf(createSocketServer((socket) => socket.on('error', () => {}).end('SSH-2.0\r\n')))
   const { error, reasons } = await endAt(clientOf(`http://127.0.0.1:${port}`))
-  expect(error).toContain(`What answers at http://127.0.0.1:${port} does not speak HTTP.`)
+  expect(error).toContain(`The server at http://127.0.0.1:${port} does not speak HTTP.`)
   expect(reasons).toEqual([])
 })
 
@@ -83,14 +83,18 @@ const failing = (code: string, error: object = new Error('Connection error.')): 
 }
 
 test.each([
-  ['ENOTFOUND', 'The host of https://api.example.com is not known.', 2],
-  ['EAI_AGAIN', 'The host of https://api.example.com is not known.', 2],
-  ['UND_ERR_CONNECT_TIMEOUT', 'There was no answer from https://api.example.com in time.', 2],
-  ['ENETUNREACH', 'There is no way from here to https://api.example.com.', 2],
+  ['ENOTFOUND', 'The host of https://api.example.com cannot be resolved.', 2],
+  ['EAI_AGAIN', 'The host of https://api.example.com cannot be resolved.', 2],
+  ['UND_ERR_CONNECT_TIMEOUT', 'https://api.example.com did not answer in time.', 2],
+  ['ENETUNREACH', 'There is no network route to https://api.example.com.', 2],
   ['ECONNRESET', 'The connection to https://api.example.com broke off.', 2],
-  ['SELF_SIGNED_CERT_IN_CHAIN', 'its certificate is refused (SELF_SIGNED_CERT_IN_CHAIN). Name a file', 0],
-  ['CERT_HAS_EXPIRED', 'its certificate is refused (CERT_HAS_EXPIRED)', 0],
-  ['ENEWLY_MADE', 'There is no connection to https://api.example.com: the system says so.', 2],
+  [
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'its certificate was rejected (SELF_SIGNED_CERT_IN_CHAIN). Set NODE_EXTRA_CA_CERTS',
+    0,
+  ],
+  ['CERT_HAS_EXPIRED', 'its certificate was rejected (CERT_HAS_EXPIRED)', 0],
+  ['ENEWLY_MADE', 'Cannot connect to https://api.example.com: the system says so.', 2],
 ])('%s: %s', async (code, sentence, tries) => {
   const { error, reasons, told } = await endAt(failing(code))
   expect(error).toContain(sentence)

@@ -99,7 +99,7 @@ describe('remind', () => {
     }
     const { using, notices } = usingWith({ remind: 3 }, { rank })
     expect(await using.remind('send a slack message to a channel')).toEqual([])
-    expect(notices).toEqual(['no deferred tools were named: no index'])
+    expect(notices).toEqual(['could not remind the model of deferred tools: no index'])
   })
 })
 

@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { run } from '../../src/cli/main.ts'
+import { runCli } from '../../src/cli/main.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolshelf-cli-'))
 const file = (name: string, lines: readonly (object | string)[]) => {
@@ -32,7 +32,7 @@ async function cli(...words: string[]) {
   const told: string[] = []
   const print = (text: string) => void out.push(text)
   const tell = (text: string) => void told.push(text)
-  const code = await run(words, { print, tell, isInteractive: false })
+  const code = await runCli(words, { print, tell, isInteractive: false })
   return { code, out: out.join('\n'), told: told.join('\n') }
 }
 
@@ -81,27 +81,39 @@ describe('toolshelf search', () => {
   })
 
   it.each([
-    [['search', '--catalog', 'x'], 2, 'what to search for is missing'],
-    [['search', 'x', '--catalog', tools, '--config', 'x.json'], 2, '--config and --catalog name two things'],
+    [['search', '--catalog', 'x'], 2, 'pass words to search for'],
+    [
+      ['search', 'x', '--catalog', tools, '--config', 'x.json'],
+      2,
+      '--config and --catalog cannot be combined',
+    ],
     [['search', 'x', '--config', 'nowhere.json'], 1, 'no MCP server is configured in nowhere.json'],
-    [['search', 'x', '--catalog', tools, '--ranker', 'best'], 2, 'there is no ranker "best"'],
+    [['search', 'x', '--catalog', tools, '--ranker', 'best'], 2, 'unknown ranker "best"'],
     [['search', 'x', '--catalog', tools, '--limit', '0'], 2, '--limit is "0"'],
     [['search', 'x', '--catalog', 'nowhere.jsonl'], 1, 'cannot read nowhere.jsonl (ENOENT)'],
     [['search', 'x', '--colour'], 2, "Unknown option '--colour'"],
-    [['search', 'x', '--limit', '-5'], 2, '--limit is followed by "-5". A value that begins with "-" is'],
+    [
+      ['search', 'x', '--limit', '-5'],
+      2,
+      '--limit is followed by "-5". Write a value that begins with "-" as',
+    ],
     [['search', 'x', '--limit', '-5'], 2, 'is written --limit=-5.'],
-    [['search', 'x', '--catalog', tools, '--limit=-5'], 2, '--limit is "-5"; use a whole number from 1'],
+    [
+      ['search', 'x', '--catalog', tools, '--limit=-5'],
+      2,
+      '--limit is "-5"; use a whole number of at least 1',
+    ],
     [['search', 'x', '--limit', '--json'], 2, '--limit needs a value: --limit <number>.'],
     [['search', 'x', '--limit'], 2, '--limit needs a value: --limit <number>.'],
     [['search', 'x', '--json=yes'], 2, '--json takes no value.'],
-    [['search', '-x'], 2, 'Unknown option \'-x\'. Words that begin with "-" stand behind "--".'],
+    [['search', '-x'], 2, 'Unknown option \'-x\'. Put words that begin with "-" after "--".'],
     [['serve', '--window=-5'], 2, '--window is "-5"; use a number of tokens from 1000 to 99999999'],
     [['serve', '--window=0000'], 2, '--window is "0000"; use a number'],
-    [['config', 'chek'], 2, 'say what to do with the configuration: check.'],
+    [['config', 'chek'], 2, 'unknown action; use "toolshelf config check".'],
     [['search', 'x', '--catalogue', tools], 2, "Unknown option '--catalogue'; did you mean --catalog?"],
-    [['find', 'x'], 2, 'there is no command "find". Commands: demo, '],
-    [['serach', 'x'], 2, 'there is no command "serach"; did you mean search? Commands: demo, '],
-    [['help', 'serach'], 2, 'there is no command "serach"; did you mean search?'],
+    [['find', 'x'], 2, 'unknown command "find". Commands: demo, '],
+    [['serach', 'x'], 2, 'unknown command "serach"; did you mean search? Commands: demo, '],
+    [['help', 'serach'], 2, 'unknown command "serach"; did you mean search?'],
   ])('says what is wrong: %j', async (words, code, message) => {
     const result = await cli(...words)
     expect(result.code).toBe(code)

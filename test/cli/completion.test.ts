@@ -4,14 +4,14 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { run } from '../../src/cli/main.ts'
+import { runCli } from '../../src/cli/main.ts'
 
 async function scriptFor(shell: string): Promise<string> {
   let script = ''
   const print = (text: string) => {
     script += text
   }
-  expect(await run(['completion', shell], { print, tell: expect.fail, isInteractive: false })).toBe(0)
+  expect(await runCli(['completion', shell], { print, tell: expect.fail, isInteractive: false })).toBe(0)
   return script
 }
 
@@ -114,6 +114,6 @@ describe.each([
 it('another shell is a mistake', async () => {
   const told: string[] = []
   const tell = (text: string) => void told.push(text)
-  expect(await run(['completion', 'tcsh'], { print: expect.fail, tell, isInteractive: false })).toBe(2)
+  expect(await runCli(['completion', 'tcsh'], { print: expect.fail, tell, isInteractive: false })).toBe(2)
   expect(told.join()).toContain('name a shell: bash, zsh, fish.')
 })

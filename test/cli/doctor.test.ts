@@ -8,9 +8,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CommandError, readInput, UsageError } from '../../src/cli/command.ts'
 import { createDoctor, type DoctorSurroundings, doctor } from '../../src/cli/doctor.ts'
 import { run } from '../../src/cli/main.ts'
-import type { McpHostOptions } from '../../src/mcp/host/host.ts'
-import { openPins, type Pins } from '../../src/mcp/pins/pins.ts'
-import type { HostEvent, McpHost, ServerConfig, ServerStatus } from '../../src/mcp/types.ts'
+import type { McpHostOptions } from '../../src/mcp/host/index.ts'
+import type { HostEvent, McpHost, ServerConfig, ServerStatus } from '../../src/mcp/index.ts'
+import { openPins, type Pins } from '../../src/mcp/pins/index.ts'
 
 function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'toolshelf-doctor-'))
@@ -256,7 +256,7 @@ describe('toolshelf doctor', () => {
     expect(told.at(-1)).toContain(`The tools are in ${file}`)
     const out: string[] = []
     const terminal = { print: (text: string) => void out.push(text), tell: () => {}, isInteractive: false }
-    expect(await run(['search', 'telegram', '--catalog', file, '--json'], terminal)).toBe(0)
+    expect(await runCli(['search', 'telegram', '--catalog', file, '--json'], terminal)).toBe(0)
     expect(JSON.parse(out.join()).hits[0]).toMatchObject({ name: 'send', server: 'a' })
   })
 
@@ -334,7 +334,7 @@ describe('toolshelf doctor', () => {
       /no server to start[\s\S]*toolshelf import[\s\S]*Claude Code[\s\S]*--config/,
     )
     await expect(examine(['--config', 'nowhere.json'], { folder })).rejects.toThrow(
-      /nowhere\.json: there is no such file/,
+      /nowhere\.json: no such file/,
     )
   })
 
@@ -343,7 +343,7 @@ describe('toolshelf doctor', () => {
     [['--timeout', '0'], '--timeout is "0"'],
     [['--config', ','], '--config names no file'],
     [['--catalog', ''], '--catalog names no file'],
-    [['mcp.json'], '"mcp.json" is one word too many'],
+    [['mcp.json'], 'unexpected argument "mcp.json"'],
     [['--colour'], "Unknown option '--colour'"],
   ])('wrong words: %j', async (words, message) => {
     const wrong = examine(words)
@@ -355,7 +355,7 @@ describe('toolshelf doctor', () => {
 it('wrong words end with 2 and the usage', async () => {
   const told: string[] = []
   const terminal = { print: () => {}, tell: (text: string) => void told.push(text), isInteractive: false }
-  expect(await run(['doctor', '--timeout', 'soon'], terminal)).toBe(2)
+  expect(await runCli(['doctor', '--timeout', 'soon'], terminal)).toBe(2)
   expect(told.join()).toContain('Usage: toolshelf doctor [--config')
 })
 
@@ -376,7 +376,7 @@ describe('with real servers', () => {
     onTestFinished(() => void vi.unstubAllEnvs())
     const out: string[] = []
     const config = join(configured(servers, 'mcp.json'), 'mcp.json')
-    const code = await doctor.run(readInput(doctor, ['--config', config, '--json', ...words]), {
+    const code = await doctorCommand.run(readInput(doctorCommand, ['--config', config, '--json', ...words]), {
       print: (text) => void out.push(text),
       tell: () => {},
       isInteractive: false,

@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { CommandError, readInput, UsageError } from '../../src/cli/command.ts'
 import { importCommand } from '../../src/cli/import.ts'
-import { readConfig } from '../../src/mcp/config/config.ts'
+import { readConfig } from '../../src/mcp/config/index.ts'
 
 let root = ''
 let own = ''
@@ -308,7 +308,7 @@ describe('toolshelf import', () => {
     expect(code).toBe(0)
     expect(printed).toMatch(/^a /m)
     expect(told).toContain('line 1, column 2')
-    expect(told).toContain(`${join(root, 'project/missing.json')}: there is no such file.`)
+    expect(told).toContain(`${join(root, 'project/missing.json')}: no such file.`)
     expect((await run(['--from', broken])).code).toBe(1)
   })
 

@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openUserRules } from '../../src/cli/permission-file.ts'
-import type { Machine } from '../../src/mcp/config/places.ts'
+import type { Machine } from '../../src/mcp/config/index.ts'
 import { binary, newPlace, type Place } from '../terminal/support.ts'
 
 const bash = (command: string) => ({ call: 'Bash', input: { command } })
@@ -121,7 +121,7 @@ describe('toolshelf run', () => {
     put(place, '.toolshelf/permissions.json', '{"allow"')
     const { code, told } = toolshelf(place, 'run', 'status', '--allow', '*')
     expect(code).toBe(0)
-    expect(told).toContain('its rules do not count')
+    expect(told).toContain('its rules are ignored')
   })
 })
 
@@ -135,7 +135,7 @@ describe('toolshelf permissions', () => {
     const { out } = toolshelf(place, 'permissions')
     expect(out).toMatch(/^deny {3}Read\(\.env\) {2}\(everywhere, .*permissions\.json\)$/m)
     expect(out).toMatch(/^allow {2}Edit\(src\/\*\*\) {2}\(this folder, .*\)$/m)
-    expect(out).toMatch(/^allow {2}Bash\(npm test\) .*counts once you trust the folder\)$/m)
+    expect(out).toMatch(/^allow {2}Bash\(npm test\) .*applies once you trust the folder\)$/m)
     const listed = JSON.parse(toolshelf(place, 'permissions', '--json').out).rules
     expect(listed.map(({ counts }: { counts: boolean }) => counts)).toEqual([true, true, false])
     expect(toolshelf(place, 'permissions', 'remove', 'Edit(src/**)').code).toBe(1)

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CommandError, helpFor, readInput, UsageError } from '../../src/cli/command.ts'
 import { pins } from '../../src/cli/pins.ts'
-import { openPins } from '../../src/mcp/pins/pins.ts'
-import type { ListedTool } from '../../src/mcp/types.ts'
+import type { ListedTool } from '../../src/mcp/index.ts'
+import { openPins } from '../../src/mcp/pins/index.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'toolshelf-pins-cli-'))
 afterAll(() => rmSync(base, { recursive: true, force: true }))
@@ -41,10 +41,12 @@ async function cli(folder: string, words: readonly string[], isInteractive = fal
     tell: (text: string) => void told.push(text),
     isInteractive,
   }
-  const failure = await pins.run(readInput(pins, [...words, '--folder', folder]), terminal).then(
-    () => undefined,
-    (error: Error) => error,
-  )
+  const failure = await pinsCommand
+    .run(readInput(pinsCommand, [...words, '--folder', folder]), terminal)
+    .then(
+      () => undefined,
+      (error: Error) => error,
+    )
   return { failure, out: out.join('\n'), told: told.join('\n'), json: () => JSON.parse(out.join('\n')) }
 }
 
@@ -76,7 +78,7 @@ describe('toolshelf pins', () => {
   })
 
   it('says when there is nothing', async () => {
-    expect((await cli(join(base, 'nowhere'), [])).out).toContain('There are no pins yet.')
+    expect((await cli(join(base, 'nowhere'), [])).out).toContain('No pins yet.')
     expect((await cli(join(base, 'nowhere'), ['--json'])).json()).toEqual({ servers: [] })
   })
 
@@ -104,7 +106,7 @@ describe('toolshelf pins show', () => {
         '    - Lists.',
         '    + Lists issues.',
         '',
-        'If this is as it should be: toolshelf pins accept github',
+        'To accept the changes: toolshelf pins accept github',
       ].join('\n'),
     )
   })
@@ -176,11 +178,11 @@ describe('toolshelf pins accept and forget', () => {
 
 describe('wrong words are told with a remedy', () => {
   it.each([
-    [['show', 'githup'], CommandError, 'there is no pinned server "githup". Nearest: github.'],
+    [['show', 'githup'], CommandError, 'no pinned server "githup". Nearest: github.'],
     [['show', 'zzz'], CommandError, 'Known: files, github.'],
     [['accept', 'github', 'create_isue'], CommandError, 'Nearest: create_issue'],
     [['show'], UsageError, 'which server is missing'],
-    [['lst'], UsageError, 'Say list, show, accept, forget, or nothing.'],
+    [['lst'], UsageError, 'use list, show, accept, forget, or no action.'],
     [['forget', 'github', 'merge'], UsageError, 'name no tools'],
   ])('%j', async (words, kind, message) => {
     const { failure } = await cli(await pinned(), words)
@@ -190,6 +192,6 @@ describe('wrong words are told with a remedy', () => {
 
   it('help has an example of each', () => {
     for (const action of ['show', 'accept', 'forget'])
-      expect(helpFor(pins)).toContain(`toolshelf pins ${action} `)
+      expect(helpFor(pinsCommand)).toContain(`toolshelf pins ${action} `)
   })
 })

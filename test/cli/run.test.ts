@@ -192,7 +192,7 @@ describe('toolshelf run', () => {
     const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
     const { code, out, told } = await start(newPlace(), ['hi', '--base-url', url]).over
     expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(told).toMatch(/^toolshelf run: There is no secure connection to https:.* Write http:.*\n$/)
+    expect(told).toMatch(/^toolshelf run: Cannot connect securely to https:.* Use http:.*\n$/)
     expect(told).toContain(url)
   })
 
@@ -200,8 +200,8 @@ describe('toolshelf run', () => {
     [['--base-url', 'nope'], {}, '--base-url is "nope"; use an http(s) URL'],
     [['--base-url', 'localhost:3388'], {}, '--base-url is "localhost:3388"; use an http(s) URL'],
     [['--base-url='], {}, '--base-url is ""; use an http(s) URL'],
-    [['--base-url', 'http://me:secret@host'], {}, '--base-url holds a name or a password'],
-    [['--base-url', 'http://host', '--script', 'x'], {}, '--script and --base-url name two things'],
+    [['--base-url', 'http://me:secret@host'], {}, '--base-url must not contain a user name or password'],
+    [['--base-url', 'http://host', '--script', 'x'], {}, '--script and --base-url cannot be combined'],
   ])('an address that is none is a wrong call, before anything starts: %j', async (words, more, message) => {
     const place = newPlace(more)
     const { code, told } = await start(place, ['hi', ...words]).over
@@ -260,7 +260,7 @@ describe('toolshelf run', () => {
     expect((await ran('--', '--what is it?')).out).toContain('I heard: --what is it?')
     const { code, told } = await ran('-5 degrees')
     expect(code).toBe(2)
-    expect(told).toContain('Words that begin with "-" stand behind "--".')
+    expect(told).toContain('Put words that begin with "-" after "--".')
   })
 
   it('takes a prompt of megabytes', async () => {
@@ -284,7 +284,7 @@ describe('toolshelf run', () => {
     const none = await ran('again', '--resume', 'last')
     expect(none).toMatchObject({
       code: 1,
-      told: expect.stringContaining('there is no session to go on from'),
+      told: expect.stringContaining('no session to resume in'),
     })
   })
 
@@ -299,7 +299,7 @@ describe('toolshelf run', () => {
     await start(place, ['hello']).over
     const both = await start(place, ['again', '--resume', name.slice(0, 4)]).over
     expect(both.code).toBe(1)
-    expect(both.told).toMatch(/is the beginning of 2 sessions, .*Write more of the name\./)
+    expect(both.told).toMatch(/matches 2 sessions: .*Write more of the name\./)
     expect(both.told).toContain(name)
   })
 
@@ -323,7 +323,7 @@ describe('toolshelf run', () => {
     await start(place, ['hello']).over
     const { code, out, told } = await start(place, ['again', '--resume', 'nope']).over
     expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(told).toContain('there is no such file and no such session as "nope"')
+    expect(told).toContain('no such file or session: "nope"')
     expect(told).toContain(join(place.folder, 'data/toolshelf/sessions'))
     expect(told).toContain('"toolshelf sessions" lists them')
     expect(told).not.toContain('ENOENT')
@@ -362,7 +362,7 @@ describe('the folder and the configuration of toolshelf run', () => {
   it('a configuration that was named and gives no server is a reason to stop', async () => {
     const { code, out, told } = await start(newPlace(), ['hello', '--config', 'nowhere.json']).over
     expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(told).toContain('no server is left to start')
+    expect(told).toContain('no server can be started')
   })
 
   it('the last session is that of the folder', async () => {
@@ -370,7 +370,7 @@ describe('the folder and the configuration of toolshelf run', () => {
     await start(place, ['hello']).over
     const elsewhere = await start(place, ['hello', '--resume', 'last', '--directory', '/']).over
     expect(elsewhere.code).toBe(1)
-    expect(elsewhere.told).toContain('there is no session to go on from')
+    expect(elsewhere.told).toContain('no session to resume in')
     expect((await start(place, ['hello', '--resume', 'last']).over).code).toBe(0)
   })
 })
@@ -403,7 +403,7 @@ describe('the tools of toolshelf run', () => {
     expect(code).toBe(0)
     expect(told.split('\n').slice(0, 2)).toEqual([
       'toolshelf run: waiting for the server "silent" …',
-      'toolshelf run: going on without the server "silent", which is still starting.',
+      'toolshelf run: continuing without the server "silent", which is still starting.',
     ])
   })
 

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { run } from '../../src/cli/main.ts'
+import { runCli } from '../../src/cli/main.ts'
 import {
   ask,
   begin,
@@ -130,7 +130,7 @@ describe('a gateway that runs', () => {
     )
     expect(lines[1]).toMatch(/^\d{3} evil /)
     expect(lines[2]).toMatch(
-      /^404 GET \/v1\/nothing%0aforged \d+ ms failed: there is nothing at GET \/v1\/nothing%0aforged$/,
+      /^404 GET \/v1\/nothing%0aforged \d+ ms failed: no such endpoint: GET \/v1\/nothing%0aforged$/,
     )
     expect(plain.out()).not.toMatch(/[^\n\P{Cc}]|[\u2028\u2029]/u)
   })
@@ -213,7 +213,7 @@ describe('the end', () => {
     const cut = streams.map((one) => new Promise((resolve) => one.on('error', resolve).resume()))
     expect(fake.underWay()).toBe(4)
     gateway.child.kill('SIGTERM')
-    await until(() => gateway.told().includes('another signal ends it now'))
+    await until(() => gateway.told().includes('another signal to stop now'))
     gateway.child.kill('SIGTERM')
     expect(await gateway.exit).toEqual([0, null])
     await Promise.all(cut)
@@ -226,7 +226,7 @@ describe('what it refuses', () => {
   async function cli(...words: string[]) {
     const told: string[] = []
     const out: string[] = []
-    const code = await run(['serve', ...words], {
+    const code = await runCli(['serve', ...words], {
       print: (text) => void out.push(text),
       tell: (text) => void told.push(text),
       isInteractive: false,
@@ -248,7 +248,7 @@ describe('what it refuses', () => {
     [['http://127.0.0.1:1'], 2, 'named by --upstream'],
     [['--upstreams', 'x'], 2, 'did you mean --upstream?'],
     [['--upstream'], 2, '--upstream'],
-    [['--upstream', 'script:nowhere.json'], 1, 'nowhere.json cannot be read (ENOENT)'],
+    [['--upstream', 'script:nowhere.json'], 1, 'nowhere.json (ENOENT); check its path'],
     [['--upstream', 'script:'], 1, 'cannot be read'],
     [['--upstream', `script:${file('broken.json', '{')}`], 1, 'is not JSON'],
     [
@@ -264,7 +264,7 @@ describe('what it refuses', () => {
     [
       [...offline, '--address', '0.0.0.0', '--port', '0'],
       1,
-      'set TOOLSHELF_KEY, listen on 127.0.0.1, or say --open',
+      'set TOOLSHELF_KEY, listen on 127.0.0.1, or pass --open',
     ],
   ])('%j: exit code %i', async (words, code, message) => {
     vi.stubEnv('TOOLSHELF_KEY', '')

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, utimesSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { run } from '../../src/cli/main.ts'
+import { runCli } from '../../src/cli/main.ts'
 import { listSessions } from '../../src/cli/sessions.ts'
 
 const user = (content: unknown) => ({ role: 'user', content })
@@ -31,7 +31,11 @@ async function sessions(...words: string[]) {
   const told: string[] = []
   const print = (text: string) => void out.push(text)
   const tell = (text: string) => void told.push(text)
-  const code = await run(['sessions', '--directory', work, ...words], { print, tell, isInteractive: false })
+  const code = await runCli(['sessions', '--directory', work, ...words], {
+    print,
+    tell,
+    isInteractive: false,
+  })
   return { code, out: out.join('\n'), told: told.join('\n') }
 }
 
@@ -56,7 +60,7 @@ describe('toolshelf sessions', () => {
       '  2026-03-01 14:30, 2 messages: one',
       'older',
       '  2026-03-01 14:01, 2 messages: what changed today?',
-      `To go on: toolshelf chat --directory ${work} --resume <name>, or last for the newest`,
+      `To resume: toolshelf chat --directory ${work} --resume <name>, or last for the newest`,
     ])
   })
 
@@ -131,7 +135,7 @@ describe('toolshelf sessions', () => {
     const { code, out } = await sessions()
     expect({ code, out }).toEqual({
       code: 0,
-      out: `There is no session here yet. They will be kept in ${kept}.`,
+      out: `No sessions in this folder yet. They are stored in ${kept}.`,
     })
     const none = await sessions('--directory', join(work, 'none'))
     expect(none).toMatchObject({ code: 1, told: expect.stringContaining('does not exist') })

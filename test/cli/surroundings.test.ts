@@ -27,7 +27,7 @@ describe.skipIf(process.platform === 'win32')('surroundings', () => {
     const place = newPlace({ [name]: 'sk-secret\nsk-more' })
     const { code, out, told } = toolshelf(place, ['run', 'hello', '--base-url', 'http://127.0.0.1:1'])
     expect(code).toBe(1)
-    expect(told).toContain(`${name} holds a line break`)
+    expect(told).toContain(`${name} contains a line break`)
     expect(out + told).not.toMatch(/secret|more/)
   })
 
@@ -35,9 +35,7 @@ describe.skipIf(process.platform === 'win32')('surroundings', () => {
     const place = newPlace({ ANTHROPIC_API_KEY: 'key' })
     const { code, told } = toolshelf(place, words, 'mkdir gone; cd gone; rmdir ../gone;')
     expect(code).toBe(1)
-    expect(told).toBe(
-      `toolshelf ${words[0]}: the folder that you are in does not exist any more. Go to another one.\n`,
-    )
+    expect(told).toBe(`toolshelf ${words[0]}: the current folder no longer exists; change to another one.\n`)
   })
 
   it('completion works in a folder that is gone', () => {

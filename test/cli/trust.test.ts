@@ -19,11 +19,10 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readInput, type Terminal } from '../../src/cli/command.ts'
-import { openProject, trustStore } from '../../src/cli/trust/open.ts'
-import { readProject } from '../../src/cli/trust/project.ts'
+import { openProject, readProject, trustStore } from '../../src/cli/trust/index.ts'
 import { createTrust } from '../../src/cli/trust.ts'
-import { readConfig } from '../../src/mcp/config/config.ts'
-import type { Machine } from '../../src/mcp/config/places.ts'
+import type { Machine } from '../../src/mcp/config/index.ts'
+import { readConfig } from '../../src/mcp/config/index.ts'
 import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace, type Place } from '../terminal/support.ts'
 
@@ -594,7 +593,7 @@ describe('what is remembered', () => {
     place.file('.mcp.json', server('x'))
     place.file('data', 'a file in the way')
     expect((await open('y')).configs).toHaveLength(1)
-    expect(notices.join()).toContain('holds for this run only')
+    expect(notices.join()).toContain('applies to this run only')
   })
 
   it('many at once, of many folders, lose nothing', async () => {
@@ -658,6 +657,6 @@ describe('toolshelf trust', () => {
   })
 
   it('words that are none say what can be said', async () => {
-    await expect(trustCommand(scene().machine, ['nonsense'])).rejects.toThrow('Say show, list or forget')
+    await expect(trustCommand(scene().machine, ['nonsense'])).rejects.toThrow('use show, list or forget')
   })
 })

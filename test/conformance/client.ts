@@ -4,10 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createShelf } from '../../src/core/index.ts'
-import { createMcpHost } from '../../src/mcp/host/host.ts'
-import { createOAuth } from '../../src/mcp/oauth/authorize.ts'
-import { login } from '../../src/mcp/oauth/login.ts'
-import type { ListedTool, McpHost, QuestionHandler, ServerConfig } from '../../src/mcp/types.ts'
+import { createMcpHost } from '../../src/mcp/host/index.ts'
+import type { ListedTool, McpHost, QuestionHandler, ServerConfig } from '../../src/mcp/index.ts'
+import { createOAuth, login } from '../../src/mcp/oauth/index.ts'
 
 type Fields = { readonly [name: string]: unknown }
 type Context = {

@@ -1,7 +1,7 @@
 // What the tier promises, with a tiny engine in place of the model.
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createEmbedder, type Embedder, type EmbedderOptions, floatsOf } from '../../src/embed/embedder.ts'
+import { createEmbedder, type Embedder, type EmbedderOptions, floatsOf } from '../../src/embed/index.ts'
 import { type FakeEngine, fakeEngine, temporaryFolder, textsOf, vectorOf } from './support.ts'
 
 type Setup = { embedder: Embedder; engine: FakeEngine; messages: string[]; folder: string }

@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createEmbedder, floatsOf } from '../../src/embed/embedder.ts'
-import { createEngine, type Engine, type EngineModules, packages } from '../../src/embed/engine.ts'
+import { createEngine, type EngineModules, packages } from '../../src/embed/engine.ts'
+import { createEmbedder, type Engine, floatsOf } from '../../src/embed/index.ts'
 import { temporaryFolder } from './support.ts'
 
 const manifest = `export default { id: 'small', dimensions: 4 }`

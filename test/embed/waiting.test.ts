@@ -1,6 +1,6 @@
 // The texts that wait for the encoder: bounded in number and size, the newest list first.
 import { describe, expect, it } from 'vitest'
-import { createEmbedder } from '../../src/embed/embedder.ts'
+import { createEmbedder } from '../../src/embed/index.ts'
 import { createWaiting } from '../../src/embed/waiting.ts'
 import { fakeEngine, temporaryFolder, textsOf } from './support.ts'
 

@@ -6,11 +6,10 @@ import { describe, expect, it } from 'vitest'
 import { createAgentMeter } from '../../src/agent/index.ts'
 import type { Input } from '../../src/cli/command.ts'
 import { pricesIn } from '../../src/cli/prices.ts'
-import { dollars } from '../../src/core/figures/dollars.ts'
-import { priceOf, priceOfPrompt, prices, readPrices } from '../../src/core/figures/prices.ts'
+import { dollars, priceOf, priceOfPrompt, prices, readPrices } from '../../src/core/figures/index.ts'
 import { createShelf } from '../../src/index.ts'
+import type { Upstream } from '../../src/messages/index.ts'
 import { createMessagesGateway } from '../../src/messages/index.ts'
-import type { Upstream } from '../../src/messages/types.ts'
 
 describe('the price table', () => {
   it('has a date and a source', () => {
@@ -77,14 +76,14 @@ describe('a table from a file', () => {
     [[], /no list "models"/],
     [{ models: [row] }, /no "date", the day of its prices/],
     [{ date: 5, models: [row] }, /no "date"/],
-    [{ ...tableOf(row), currency: 'EUR' }, /"currency" of the price table is not known; known are date/],
+    [{ ...tableOf(row), currency: 'EUR' }, /unknown key "currency" of the price table; use date/],
     [tableOf(null), /no "match"/],
     [tableOf({ input: 1, output: 1 }), /no "match"/],
     [tableOf({ ...row, match: '(' }), /not a regular expression: "\("/],
     [tableOf({ ...row, input: '1' }), /"input" of "a" is not a price .*: "1"/],
     [tableOf({ ...row, output: -1 }), /"output" of "a" is not a price .*: -1/],
     [tableOf({ ...row, input: 1e308 }), /"input" of "a" is not a price .*: 1e\+308/],
-    [tableOf({ ...row, cacheread: 0.1 }), /"cacheread" of "a" is not known; known are .*cacheRead/],
+    [tableOf({ ...row, cacheread: 0.1 }), /unknown key "cacheread" of "a"; use .*cacheRead/],
     [tableOf({ ...row, above: 5 }), /promptTokens/],
     [tableOf({ ...row, above: { input: 1, output: 1 } }), /promptTokens/],
     [

@@ -1,8 +1,8 @@
 // JSON with comments and trailing commas, and adding to it without losing anything.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { addServers } from '../../src/mcp/config/index.ts'
 import { parseJson } from '../../src/mcp/config/json.ts'
-import { addServers } from '../../src/mcp/config/write.ts'
 
 describe('reading', () => {
   it('reads whatever JSON.parse reads', () => {
@@ -30,10 +30,10 @@ describe('reading', () => {
     ['{"a" 1}', 'line 1, column 6: a colon is missing'],
     ['{\n  a: 1}', 'line 2, column 3: a name in double quotes, or }, is missing'],
     ['{"a": [1 2]}', 'line 1, column 10: a comma or ] is missing'],
-    ['{"a": "x}', 'line 1, column 7: a text is not closed or holds a wrong character'],
-    ['{"a": .5}', 'line 1, column 7: no value starts like this'],
+    ['{"a": "x}', 'line 1, column 7: a string is not closed or has an invalid character'],
+    ['{"a": .5}', 'line 1, column 7: unexpected character'],
     ['{,}', 'line 1, column 2: a name in double quotes, or }, is missing'],
-    ['{} x', 'line 1, column 4: something stands behind the end'],
+    ['{} x', 'line 1, column 4: unexpected text after the end'],
     ['{ /* x', 'line 1, column 3: a comment is not closed'],
     ['['.repeat(100_000), 'line 1, column 501: it is nested more than 500 levels deep'],
   ])('says where %.20j is wrong', (text, message) => {
@@ -68,7 +68,7 @@ describe('adding', () => {
   })
 
   it.each([
-    ['[]', 'it does not hold an object'],
+    ['[]', 'it is not a JSON object'],
     ['{"mcpServers": []}', '"mcpServers" is not an object'],
     ['{', 'line 1, column 2'],
   ])('refuses %j', (text, message) => {

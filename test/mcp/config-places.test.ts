@@ -6,7 +6,7 @@ import {
   ownConfigFile,
   projectConfigFiles,
   userConfigFiles,
-} from '../../src/mcp/config/places.ts'
+} from '../../src/mcp/config/index.ts'
 
 const linux: Machine = { home: '/home/a', folder: '/project', platform: 'linux', environment: {} }
 const mac: Machine = { ...linux, home: '/Users/a', platform: 'darwin' }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readConfig } from '../../src/mcp/config/config.ts'
+import { readConfig } from '../../src/mcp/config/index.ts'
 import { runs } from '../support/runs.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'toolshelf-config-'))
@@ -42,7 +42,7 @@ it('H9 what only the user may decide does not count in a file that came with a f
   const project = await readConfig([{ file: join(root, '.mcp.json'), text, isProject: true }], {}, { home })
   expect(project.servers[0]).toMatchObject({ name: 'one' })
   expect(project.servers[0]?.trustAnnotations).toBeUndefined()
-  expect(project.problems[0]?.message).toContain('counts only in your own configuration')
+  expect(project.problems[0]?.message).toContain('works only in your own configuration')
 })
 
 describe('our own file', () => {
@@ -92,9 +92,9 @@ describe('our own file', () => {
   it.each([
     [
       { command: 'x', alwaysload: true },
-      'there is no key "alwaysload"; did you mean "alwaysLoad"? It is ignored.',
+      'unknown key "alwaysload"; did you mean "alwaysLoad"? It is ignored.',
     ],
-    [{ command: 'x', zzz: 1 }, 'there is no key "zzz". It is ignored.'],
+    [{ command: 'x', zzz: 1 }, 'unknown key "zzz". It is ignored.'],
     [{ command: 'x', lazy: 'yes' }, '"lazy" must be true or false; it is ignored.'],
     [
       { command: 'x', callTimeout: 0 },
@@ -103,7 +103,7 @@ describe('our own file', () => {
     [{ command: 'x', env: ['A=1'] }, '"env" must be an object of texts; it is ignored.'],
     [{ command: 'x', type: 'ws' }, '"type" must be one of "stdio", "http", "sse", "auto"; it is ignored.'],
     [{ command: 'x', type: 'http' }, '"type" is "http", but it has no "url"; its "command" is used.'],
-    [{ command: 'x', tools: { a: { pin: 1 } } }, 'for the tool "a", there is no key "pin". It is ignored.'],
+    [{ command: 'x', tools: { a: { pin: 1 } } }, 'for the tool "a", unknown key "pin". It is ignored.'],
     [{ command: 'x', tools: { a: true } }, 'the tool "a" must be an object; it is ignored.'],
     [{ url: 'http://x', type: 'stdio' }, '"type" is "stdio", but it has no "command"; its "url" is used.'],
     [
@@ -138,11 +138,11 @@ describe('our own file', () => {
     )
     expect(settings).toMatchObject({ mode: 'auto', concurrency: 4 })
     expect(problems.map(({ message }) => message)).toEqual([
-      'there is no key "mcpserver"; did you mean "mcpServers"? It is ignored.',
+      'unknown key "mcpserver"; did you mean "mcpServers"? It is ignored.',
       'a server has no name; it is left out.',
       'in "gateway", "mode" must be one of "auto", "list", "bridge"; it is ignored.',
       'in "gateway", "concurrency" must be a whole number from 1; it is ignored.',
-      'in "gateway", there is no key "mod"; did you mean "mode"? It is ignored.',
+      'in "gateway", unknown key "mod"; did you mean "mode"? It is ignored.',
     ])
   })
 
@@ -233,7 +233,7 @@ describe('several files', () => {
       {
         file: second,
         server: 'a',
-        message: `there is another server of this name in ${first}, and that one is used. Rename one to have both.`,
+        message: `another server has this name in ${first} and is used instead. Rename one to have both.`,
       },
     ])
   })
@@ -260,12 +260,12 @@ describe('several files', () => {
     const { servers, problems } = await read([missing, root, json, toml, list, nothing, good])
     expect(servers.map(({ name }) => name)).toEqual(['a'])
     expect(problems).toEqual([
-      { file: missing, message: expect.stringMatching(/^there is no such file.*toolshelf import/) },
+      { file: missing, message: expect.stringMatching(/^no such file.*toolshelf import/) },
       { file: root, message: 'it cannot be read (EISDIR).' },
-      { file: json, message: 'it is not valid JSON: line 2, column 24: no value starts like this.' },
+      { file: json, message: 'it is not valid JSON: line 2, column 24: unexpected character.' },
       { file: toml, message: expect.stringMatching(/^it is not valid TOML: line 2, column \d+\.$/) },
-      { file: list, message: 'it does not hold an object.' },
-      { file: nothing, message: 'it names no MCP servers; Toolshelf looks for "mcpServers".' },
+      { file: list, message: 'it is not a JSON object.' },
+      { file: nothing, message: 'it has no MCP servers; Toolshelf looks for "mcpServers".' },
     ])
   })
 })

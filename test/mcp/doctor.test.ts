@@ -1,13 +1,17 @@
 // The doctor's report and its views, on hand-made statuses.
 import { describe, expect, it } from 'vitest'
 import { findingsOf } from '../../src/doctor/findings.ts'
-import { htmlView } from '../../src/doctor/html.ts'
-import { arrivalLine, progressLine } from '../../src/doctor/progress.ts'
-import { makeReport, type ReportOptions } from '../../src/doctor/report.ts'
-import { terminalView } from '../../src/doctor/terminal.ts'
-import { estimateTokens } from '../../src/index.ts'
-import { callTool, searchTool } from '../../src/mcp/greeting/own-tools.ts'
-import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/types.ts'
+import {
+  arrivalLine,
+  htmlView,
+  makeReport,
+  progressLine,
+  type ReportOptions,
+  terminalView,
+} from '../../src/doctor/index.ts'
+import { estimateTokens } from '../../src/entries/core.ts'
+import { callTool, searchTool } from '../../src/mcp/greeting/index.ts'
+import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/index.ts'
 
 type Given = Partial<Omit<ServerStatus, 'config'>> & { readonly config?: Partial<ServerConfig> }
 
@@ -132,7 +136,7 @@ describe('what deferral saves', () => {
   it('is a turn’s definitions without the search tool, the names, and what is always loaded', () => {
     expect(total.alwaysLoaded).toBe(always + tokensOf('mcp__c__t0', 100))
     expect(total.ownTools).toBe(
-      [searchTool('bridge', ['a', 'b', 'c']), callTool]
+      [gatewaySearchTool('bridge', ['a', 'b', 'c']), gatewayCallTool]
         .map(({ name, description, inputSchema }) =>
           estimateTokens(JSON.stringify({ name, description, input_schema: inputSchema })),
         )
@@ -339,7 +343,7 @@ describe('findings', () => {
       '"deny" "delete_*"',
       '"tools" "read_fiel"; did you mean "read_file"?',
     ])
-    expect(plainView([status('a', { ...given, config })])).toContain('! a has no tool for 3 rules')
+    expect(plainView([status('a', { ...given, config })])).toContain('! a has 3 rules that match no tool')
     expect(only(status('a', { state: 'failed', config })).idleRules).toEqual([])
   })
 
@@ -426,7 +430,7 @@ describe('in the terminal', () => {
   })
 
   it('says so when there is nothing to mend', () => {
-    expect(plainView([status('a', { tools: tools(40, 500) })])).toContain('+ Nothing to mend.')
+    expect(plainView([status('a', { tools: tools(40, 500) })])).toContain('+ Nothing to fix.')
   })
 
   it('tells of the start, of all or of one', () => {

@@ -9,7 +9,7 @@ import { PassThrough } from 'node:stream'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { run } from '../../src/cli/main.ts'
-import { runOnStdio } from '../../src/mcp/gateway/stdio.ts'
+import { runOnStdio } from '../../src/mcp/gateway/index.ts'
 import { binary } from '../support/binary.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { connectWith, type Desk, listed, openGateway, textOf, tool } from './support/gateway.ts'
@@ -65,7 +65,7 @@ async function refused(at: Home, ...words: readonly string[]) {
   onTestFinished(() => void vi.unstubAllEnvs())
   const told: string[] = []
   const terminal = { print: () => {}, tell: (text: string) => void told.push(text), isInteractive: false }
-  const code = await run(['mcp', '--config', at.config, ...words], terminal)
+  const code = await runCli(['mcp', '--config', at.config, ...words], terminal)
   return { code, told: told.join('\n') }
 }
 
@@ -114,10 +114,10 @@ describe('as a process', () => {
     const lines = desk
       .told()
       .split('\n')
-      .filter((line) => line.includes('has no tool for the rule'))
+      .filter((line) => line.includes('matches none of its tools'))
     expect(lines).toEqual([
-      'toolshelf mcp: server "calculator" has no tool for the rule "deny" "delete_*"',
-      'toolshelf mcp: server "calculator" has no tool for the rule "tools" "ad"; did you mean "add"?',
+      'toolshelf mcp: server "calculator": the rule "deny" "delete_*" matches none of its tools',
+      'toolshelf mcp: server "calculator": the rule "tools" "ad"; did you mean "add"? matches none of its tools',
     ])
   })
 
@@ -177,9 +177,9 @@ describe('what it refuses', () => {
   it.each([
     [['--mode', 'fast'], 'use one of auto, list, bridge'],
     [['--port', '70000'], 'use a number from 0 to 65535'],
-    [['--port', '3000'], '--port means something only with --http'],
-    [['--address', '0.0.0.0'], '--address means something only with --http'],
-    [['--allow', 'example.com'], '--allow means something only with --http'],
+    [['--port', '3000'], '--port requires --http'],
+    [['--address', '0.0.0.0'], '--address requires --http'],
+    [['--allow', 'example.com'], '--allow requires --http'],
     [['--speed', '9'], '--speed'],
   ])('%j: exit code 2 and the usage', async (words, message) => {
     const { code, told } = await refused(at(), ...words)

@@ -3,7 +3,7 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, it } from 'vitest'
-import type { ServerConfig } from '../../src/mcp/types.ts'
+import type { ServerConfig } from '../../src/mcp/index.ts'
 import { binary } from '../support/binary.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { connectWith, type Era, eras, listed, openDesk, textOf, tool } from './support/gateway.ts'
@@ -150,7 +150,7 @@ it('toolshelf mcp takes up a changed file, and keeps its servers while the file 
   expect(await sum('second')).toBe('3')
 
   write('{ "mcpServers": ')
-  await until(() => told.includes('its servers stay as they are'), 'the mistake is told')
+  await until(() => told.includes('its servers as they are'), 'the mistake is told')
   expect(await sum('first')).toBe('3')
 
   servers('second')

@@ -2,10 +2,9 @@
 import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { runOnHttp } from '../../src/mcp/gateway/http.ts'
 import { createBodies } from '../../src/mcp/gateway/http-body.ts'
-import { answerNode, close, listen } from '../../src/node/http.ts'
-import { createWrongKeys } from '../../src/node/wrong-keys.ts'
+import { runOnHttp } from '../../src/mcp/gateway/index.ts'
+import { answerNode, close, createWrongKeys, listen } from '../../src/node/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { eras, everyCapability, listed, openGateway, textOf, tool } from './support/gateway.ts'
 import { type HttpDesk, initialize, openHttp } from './support/gateway-http.ts'
@@ -354,7 +353,7 @@ describe('what it survives', () => {
     const body = Array.from({ length: 101 }, () => ({ jsonrpc: '2.0', method: 'notifications/initialized' }))
     expect(await send({ body })).toMatchObject({
       status: 400,
-      text: expect.stringContaining('a batch holds 100 messages at most, not 101'),
+      text: expect.stringContaining('the batch has 101 messages; at most 100 are allowed'),
     })
   })
 

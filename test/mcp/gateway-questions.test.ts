@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { McpHost } from '../../src/mcp/types.ts'
+import type { McpHost } from '../../src/mcp/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { temporaryFolder } from './support/folder.ts'
 import {
@@ -74,7 +74,9 @@ describe.each(eras)('in a call, %s', (era) => {
   it('H6 one too large to be sent is refused, and the client stays', async () => {
     const desk = await openDesk([library()], { client: { ...able, era } })
     const params = { ...elicitation.params, message: 'x'.repeat(11_000_000) }
-    expect((await ask(desk, { ...elicitation, params })).error.message).toMatch(/too long to be shown/)
+    expect((await ask(desk, { ...elicitation, params })).error.message).toMatch(
+      /characters; at most \d+ can be shown/,
+    )
     expect((await ask(desk, elicitation)).result).toBeDefined()
   })
 

@@ -1,7 +1,7 @@
 // Searches through the gateway: honest about what they do not show, and patient with servers that are still connecting.
 import { rmSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { ServerConfig } from '../../src/mcp/types.ts'
+import type { ServerConfig } from '../../src/mcp/index.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { listed, openDesk, openGateway, textOf, tool, untilFound } from './support/gateway.ts'
 import { untilState } from './support/host.ts'

@@ -1,7 +1,7 @@
 // A server whose every text is poisoned: nothing of it speaks in our name, hides or steers, and a person is told.
 import { describe, expect, it } from 'vitest'
-import { makeReport } from '../../src/doctor/report.ts'
-import { unsafeKinds } from '../../src/lib/clean-text.ts'
+import { makeReport } from '../../src/doctor/index.ts'
+import { unsafeKinds } from '../../src/lib/index.ts'
 import { openGateway } from './support/gateway.ts'
 import { openHost, statusOf, untilState } from './support/host.ts'
 import { until } from './support/processes.ts'

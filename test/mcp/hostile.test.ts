@@ -234,7 +234,7 @@ describe('H6 servers that fail in a call', () => {
     await host.call('bad', 'quick', {})
     const large = { text: 'x'.repeat(90_000) }
     await Promise.allSettled(Array.from({ length: 10 }, () => host.call('bad', 'quick', large)))
-    expect(statusOf(host, 'bad').reason).toContain('it no longer reads what it is sent')
+    expect(statusOf(host, 'bad').reason).toContain('it no longer reads its input')
   })
 
   it('crash call: the call says how the server ended; all calls under way end; the tools stay', async () => {

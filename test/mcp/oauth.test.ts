@@ -7,12 +7,15 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Terminal } from '../../src/cli/command.ts'
 import { readInput } from '../../src/cli/command.ts'
 import { browserCommand, createLogin, createLogout } from '../../src/cli/login.ts'
-import { createOAuth } from '../../src/mcp/oauth/authorize.ts'
+import type { RemoteConfig, ServerConfig } from '../../src/mcp/index.ts'
 import { listenForCallback } from '../../src/mcp/oauth/callback.ts'
-import { defaultTokenFolder } from '../../src/mcp/oauth/credentials.ts'
-import { type LoginOptions, login } from '../../src/mcp/oauth/login.ts'
-import { logout } from '../../src/mcp/oauth/logout.ts'
-import type { RemoteConfig, ServerConfig } from '../../src/mcp/types.ts'
+import {
+  createOAuth,
+  defaultTokenFolder,
+  type LoginOptions,
+  login,
+  logout,
+} from '../../src/mcp/oauth/index.ts'
 import { type AuthServer, browse, startAuthServer } from './support/auth-server.ts'
 import { temporaryFolder } from './support/folder.ts'
 
@@ -168,10 +171,8 @@ describe('toolshelf login, H1', () => {
     const server = await startAuthServer({ registers: false })
     const { logIn, tools } = desk(server)
     const message = await messageOf(logIn())
-    expect(message).toMatch(
-      /Register one there with the redirect address http:\/\/127\.0\.0\.1:(\d+)\/callback/,
-    )
-    expect(message).toMatch(/--port \d+ --client-id/)
+    expect(message).toMatch(/Register one there with the redirect URL http:\/\/127\.0\.0\.1:(\d+)\/callback/)
+    expect(message).toMatch(/set the options "client" and "port" \(\d+\)/)
     await logIn({ client: { id: 'by-hand', secret: 'secret-by-hand' } })
     server.expire()
     expect(await tools()).toHaveLength(2)
@@ -191,7 +192,7 @@ describe('toolshelf login, H1', () => {
 
   test('one that wants a key and knows no login is told apart', async () => {
     const { logIn } = desk(await startAuthServer({ isBare: true }))
-    expect(await messageOf(logIn())).toContain('if it wants a key, put that in its "headers"')
+    expect(await messageOf(logIn())).toContain('If it wants a key, put the key in its "headers"')
   })
 
   test('gives up when nobody answers, and when it is cancelled', async () => {
@@ -254,7 +255,7 @@ describe('the address that the browser comes back to', () => {
     const { hostname, port } = new URL(callback.url)
     expect(hostname).toBe('127.0.0.1')
     const taken = listenForCallback({ state: 'right', port: Number(port) })
-    expect(await messageOf(taken)).toBe(`port ${port} is in use; choose another with --port`)
+    expect(await messageOf(taken)).toBe(`port ${port} is in use; set the option "port" to another`)
   })
 })
 
@@ -479,7 +480,7 @@ describe('toolshelf logout', () => {
     await logIn({ config: configOf(server.url, 'notes 2') })
     const notices: string[] = []
     expect(await logout({ folder, server: 'notes', notify: (text) => notices.push(text) })).toBe(1)
-    expect(notices.join()).toContain('may still accept it: it takes no revocations')
+    expect(notices.join()).toContain('may still accept it: it does not support revocation')
     expect(await provider('notes 2').token()).toMatch(/^access-/)
     expect(await logout({ folder: join(folder, 'none'), server: 'notes', notify: () => {} })).toBe(0)
   })
@@ -521,7 +522,7 @@ describe('the commands', () => {
     expect(await run(logOut, 'notes')).toBe(0)
     expect(lines.at(-1)).toBe('Logged out of notes.')
     await run(logOut, 'notes')
-    expect(lines.at(-1)).toBe('There was no login of notes.')
+    expect(lines.at(-1)).toBe('No login of notes is stored.')
     expect(server.secrets.size).toBeGreaterThan(3)
     expectNoSecrets(server, lines)
   })
@@ -544,11 +545,17 @@ describe('the commands', () => {
     expect(opened).toEqual([])
   })
 
+  test('where no client can be registered, the error names the flags', async () => {
+    const { run, logIn } = await commands(await startAuthServer({ registers: false }))
+    const failure = expect(run(logIn, 'notes')).rejects
+    await failure.toThrow(/^notes: .* with its id and the same port; use --client-id and --port$/)
+  })
+
   test.each([
     [['no-such'], 'no server "no-such" is configured. Remote servers: notes.'],
-    [[], 'which server is missing.'],
+    [[], 'name a server, such as "toolshelf login linear".'],
     [['local'], '"local" runs on this machine and needs no login'],
-    [['notes', '--port', '99999'], '--port takes a number'],
+    [['notes', '--port', '99999'], '--port is "99999"; use a number from 1 to 65535'],
   ])('wrong words are told: %j', async (words, message) => {
     const { run, logIn } = await commands(await startAuthServer())
     await expect(run(logIn, ...words)).rejects.toThrow(message)

@@ -1,8 +1,8 @@
 // Secrets of a configuration, in every form in which people write them, and every form in which servers print them.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createRedactor } from '../../src/mcp/redact/redactor.ts'
-import type { RemoteConfig, ServerConfig, StdioConfig } from '../../src/mcp/types.ts'
+import type { RemoteConfig, ServerConfig, StdioConfig } from '../../src/mcp/index.ts'
+import { createRedactor } from '../../src/mcp/redact/index.ts'
 
 type Given = {
   readonly transport: StdioConfig | RemoteConfig

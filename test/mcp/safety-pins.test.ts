@@ -6,10 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
-import { differences, diffLines, outline } from '../../src/mcp/pins/changes.ts'
+import type { ListedTool } from '../../src/mcp/index.ts'
 import { fingerprint } from '../../src/mcp/pins/fingerprint.ts'
-import { defaultPinsFolder, openPins } from '../../src/mcp/pins/pins.ts'
-import type { ListedTool } from '../../src/mcp/types.ts'
+import { defaultPinsFolder, differences, diffLines, openPins, outline } from '../../src/mcp/pins/index.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'toolshelf-pins-'))
 afterAll(() => rmSync(base, { recursive: true, force: true }))
@@ -219,7 +218,7 @@ describe('on disk', () => {
     expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
     expect(await pins.accept('files')).toEqual(['read'])
     expect(await pins.judge('files', [tool('read', 'new')])).toEqual(quiet)
-    expect(told).toEqual([expect.stringContaining('they hold for this run only')])
+    expect(told).toEqual([expect.stringContaining('they apply to this run only')])
     expect((await pins.list()).map(({ server }) => server)).toEqual(['files', 'mail'])
   })
 
@@ -336,15 +335,19 @@ describe('what changed', () => {
 
   it('is shown without what stayed', () => {
     const [description, , , added] = differences(before, after)
-    expect(diffLines(description!)).toEqual(['- Fast.', '+ Fast, and sends it.'])
-    expect(diffLines(added!)).toEqual(['+ {}'])
-    const lines = diffLines({ where: 'x', before: '', after: [...Array(20).keys()].join('\n') })
+    expect(differenceLines(description!)).toEqual(['- Fast.', '+ Fast, and sends it.'])
+    expect(differenceLines(added!)).toEqual(['+ {}'])
+    const lines = differenceLines({ where: 'x', before: '', after: [...Array(20).keys()].join('\n') })
     expect(lines.slice(-2)).toEqual(['+ 11', '+ … 8 more lines'])
   })
 
   it('is shown from where a long line differs, with nothing invisible left', () => {
     const long = 'word '.repeat(1000)
-    const [old, young] = diffLines({ where: 'x', before: `${long}end`, after: `${long}\u001b[8mnew\u200b` })
+    const [old, young] = differenceLines({
+      where: 'x',
+      before: `${long}end`,
+      after: `${long}\u001b[8mnew\u200b`,
+    })
     expect(old).toMatch(/^- …(word )+end$/)
     expect(young).toMatch(/^\+ …(word )+\\u\{1b\}\[8mnew\\u\{200b\}$/)
   })

@@ -1,8 +1,8 @@
 // Poisoned definitions are seen, in the styles that attacks were published in; honest ones are left alone.
 import { describe, expect, it } from 'vitest'
-import type { ListedTool } from '../../src/mcp/types.ts'
-import { scan, scanServer, scanText } from '../../src/scan/scan.ts'
-import type { SuspicionKind } from '../../src/scan/suspicion.ts'
+import type { ListedTool } from '../../src/mcp/index.ts'
+import type { SuspicionKind } from '../../src/scan/index.ts'
+import { scan, scanServer, scanText } from '../../src/scan/index.ts'
 
 const warnings = (tool: ListedTool) => scan(tool).filter(({ level }) => level === 'warn')
 const kindsOf = (tool: ListedTool) => new Set(warnings(tool).map(({ kind }) => kind))

@@ -1,8 +1,8 @@
 // Clients whose tools are shelved, in front of a model that binds its thinking to all that came before it.
 import type Anthropic from '@anthropic-ai/sdk'
 import { expect, test } from 'vitest'
-import type { Upstream } from '../../src/messages/types.ts'
-import type { ObservedRequest } from '../../src/messages/upstream/script.ts'
+import type { Upstream } from '../../src/messages/index.ts'
+import type { ObservedRequest } from '../../src/messages/upstream/index.ts'
 import { start, upstreamOf } from './support/gateways.ts'
 
 const names = ['issue', 'label', 'branch', 'commit', 'release', 'review', 'comment', 'milestone']

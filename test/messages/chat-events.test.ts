@@ -1,7 +1,7 @@
 // What servers of many dialects stream, as the events of a Messages reply.
 import { describe, expect, it } from 'vitest'
-import type { Fields } from '../../src/lib/json.ts'
-import type { MessagesRequest } from '../../src/messages/types.ts'
+import type { Fields } from '../../src/lib/index.ts'
+import type { MessagesRequest } from '../../src/messages/index.ts'
 import { chunk, completion, talk } from './support/chat-server.ts'
 
 const stream = (chunks: readonly unknown[], request: Partial<MessagesRequest> = {}) =>

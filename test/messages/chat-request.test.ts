@@ -1,10 +1,10 @@
 // What a Chat Completions server is sent for a Messages request. The server refuses every field it does not know.
 import { describe, expect, it } from 'vitest'
-import type { Fields } from '../../src/lib/json.ts'
-import type { MessagesRequest } from '../../src/messages/types.ts'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
+import type { Fields } from '../../src/lib/index.ts'
+import type { MessagesRequest } from '../../src/messages/index.ts'
 import { toChatRequest } from '../../src/messages/upstream/chat-request.ts'
 import { dialectOf } from '../../src/messages/upstream/dialects.ts'
+import { createChatUpstream } from '../../src/messages/upstream/index.ts'
 import { thoughtsOf } from '../../src/messages/upstream/thoughts.ts'
 import { callWith, completion, hello, sample, serveChat, talk } from './support/chat-server.ts'
 

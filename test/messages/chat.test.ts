@@ -1,7 +1,6 @@
 // The Chat Completions upstream as the gateway sees it: addresses, credentials, refusals, models, connections.
 import { describe, expect, it } from 'vitest'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
-import { UpstreamError } from '../../src/messages/upstream/http.ts'
+import { createChatUpstream, UpstreamError } from '../../src/messages/upstream/index.ts'
 import {
   type ChatAnswer,
   callWith,
@@ -28,7 +27,7 @@ describe('the upstream', () => {
     expect(createChatUpstream({ url, wire: 'bridge' }).wireFor('m').wire).toBe('bridge')
     expect(() => createChatUpstream({ url, wire: 'native' })).toThrow(/append or bridge/)
     expect(upstream.name).not.toContain('secret')
-    expect(upstream.origin).toBeUndefined()
+    expect(upstream.api).toBe('chat')
   })
 
   it('counts no tokens', async () => {
@@ -103,7 +102,7 @@ describe('refusals', () => {
     [{ message: { detail: [{ msg: 'No' }] } }, '[{"msg":"No"}]'],
     [[{ error: { message: 'No' } }], 'No'],
     ['<h1>No</h1>', '<h1>No</h1>'],
-    [{}, 'the upstream answered 500 and no reason'],
+    [{}, 'the upstream answered with status 500 and gave no reason'],
   ])('reads %j', async (body, message) => {
     expect(JSON.parse((await refused({ status: 500, body })).body).error.message).toBe(message)
   })

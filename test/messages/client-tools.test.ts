@@ -1,10 +1,9 @@
 // The client's tools stay the client's: their names, their fields, and where their cache breakpoints may go.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Fields, fieldsOf, listOf } from '../../src/lib/json.ts'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
+import { type Fields, fieldsOf, listOf } from '../../src/lib/index.ts'
+import { createChatUpstream, createResponsesUpstream } from '../../src/messages/upstream/index.ts'
 import { namesOf } from '../../src/messages/upstream/openai.ts'
-import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
 import { assistant, deferred, result, text, tool, use, user } from '../oracle/requests.ts'
 import { always } from './script-talk.ts'
 import { ask, blockLine, emulate, hosted, kinds, reply, start } from './support/gateways.ts'

@@ -1,5 +1,6 @@
 // A conversation that goes on: each request costs what is new in it, and is the one that a new gateway would send.
 import { describe, expect, it } from 'vitest'
+import type { Fields } from '../../src/lib/index.ts'
 import {
   createMessagesGateway,
   type MessagesRequest,
@@ -7,8 +8,7 @@ import {
   type UpstreamWire,
 } from '../../src/messages/index.ts'
 import { createRequestReader } from '../../src/messages/read-request.ts'
-import type { Fields } from '../../src/messages/types.ts'
-import { rankers } from '../../src/rankers/rankers.ts'
+import { rankers } from '../../src/rankers/index.ts'
 
 const TOOLS = Array.from({ length: 30 }, (_, number) => ({
   name: `mcp__files__tool_${number}`,

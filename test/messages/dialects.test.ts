@@ -2,9 +2,9 @@
 // client wants to see it or not, and what it was never given is made up for.
 import Anthropic from '@anthropic-ai/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Fields, fieldsOf, listOf } from '../../src/lib/json.ts'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
+import { type Fields, fieldsOf, listOf } from '../../src/lib/index.ts'
 import { dialectOf } from '../../src/messages/upstream/dialects.ts'
+import { createChatUpstream } from '../../src/messages/upstream/index.ts'
 import { type DialectModel, given, startDialect } from './support/dialect-models.ts'
 import { closeAll, startGateway, tool } from './support/faults.ts'
 

@@ -2,10 +2,8 @@
 
 import type { ServerResponse } from 'node:http'
 import { afterEach, expect, it } from 'vitest'
-import { createMessagesGateway } from '../../src/messages/gateway.ts'
-import { readSetting } from '../../src/messages/plan.ts'
-import { serve } from '../../src/messages/server.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
+import { createMessagesGateway, readSetting, serve } from '../../src/messages/index.ts'
+import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 import {
   begin,
   closeAll,

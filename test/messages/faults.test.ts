@@ -2,9 +2,8 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Rank } from '../../src/core/index.ts'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
-import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
-import { rankers } from '../../src/rankers/rankers.ts'
+import { createChatUpstream, createResponsesUpstream } from '../../src/messages/upstream/index.ts'
+import { rankers } from '../../src/rankers/index.ts'
 import {
   ask,
   begin,
@@ -722,7 +721,7 @@ describe('much', () => {
     const { status, text } = await ask(gateway, requestFor('shelve', { messages }))
     expect([status, JSON.parse(text).error.message]).toEqual([
       400,
-      'messages: at most 100000 are taken, but there are 100001',
+      'messages: at most 100000 are allowed, but there are 100001',
     ])
     expect(fake.came).toEqual([])
   })

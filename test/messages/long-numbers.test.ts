@@ -3,10 +3,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Upstream } from '../../src/messages/types.ts'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
-import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
+import type { Upstream } from '../../src/messages/index.ts'
+import {
+  createChatUpstream,
+  createMessagesUpstream,
+  createResponsesUpstream,
+} from '../../src/messages/upstream/index.ts'
 import { post, start } from './support/gateways.ts'
 
 const LONG = '12345678901234567890123'

@@ -1,8 +1,9 @@
 // Replies with hosted searches in them as turns that an API from before tool search takes: the shapes that random
 // conversations found, and tools that stand nowhere but in a message.
 import { expect, test } from 'vitest'
-import type { Fields, MessagesRequest } from '../../src/messages/types.ts'
-import { lower } from '../../src/messages/wire/lower.ts'
+import type { Fields } from '../../src/lib/index.ts'
+import type { MessagesRequest } from '../../src/messages/index.ts'
+import { lower } from '../../src/messages/wire/index.ts'
 import {
   assistant,
   deferred,

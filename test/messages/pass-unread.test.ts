@@ -4,12 +4,15 @@ import type { AddressInfo } from 'node:net'
 import { arrayBuffer, text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
-import { createMessagesGateway } from '../../src/messages/gateway.ts'
-import { createMetrics } from '../../src/messages/metrics.ts'
-import { readSetting } from '../../src/messages/plan.ts'
-import { type RequestRecord, serve } from '../../src/messages/server.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
-import { rankers } from '../../src/rankers/rankers.ts'
+import {
+  createMessagesGateway,
+  createMetrics,
+  type RequestRecord,
+  readSetting,
+  serve,
+} from '../../src/messages/index.ts'
+import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
+import { rankers } from '../../src/rankers/index.ts'
 
 const ends: (() => unknown)[] = []
 afterEach(async () => {

@@ -1,6 +1,7 @@
 // What is done with a request, decided from facts alone.
 import { describe, expect, it } from 'vitest'
-import { type PlanFacts, planRequest, readSetting } from '../../src/messages/plan.ts'
+import { readSetting } from '../../src/messages/index.ts'
+import { type PlanFacts, planRequest } from '../../src/messages/plan.ts'
 
 const many = { deferrable: 300, reachesShare: true, isRestored: false, exceeded: undefined }
 const few = { deferrable: 3, reachesShare: false, isRestored: false, exceeded: undefined }
@@ -37,7 +38,7 @@ describe('the decision', () => {
       'few tokens, but more tools than the upstream takes',
       facts('auto', { shelving: { ...few, exceeded: 128 } }),
       'shelve',
-      'the upstream takes 128 tools at most; append: it is old',
+      'the upstream allows 128 tools at most; append: it is old',
     ],
     ['auto:100', facts('auto:100'), 'pass', 'auto:100 shelves nothing'],
     [

@@ -3,12 +3,10 @@
 import Anthropic from '@anthropic-ai/sdk'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { blocksOf } from '../../src/core/oracle/turns.ts'
-import { type Fields, textOf } from '../../src/lib/json.ts'
-import { createMetrics } from '../../src/messages/metrics.ts'
-import { readSetting } from '../../src/messages/plan.ts'
-import { serve } from '../../src/messages/server.ts'
-import type { MessagesRequest, UpstreamWire } from '../../src/messages/types.ts'
+import { blocksOf } from '../../src/core/oracle/index.ts'
+import { type Fields, textOf } from '../../src/lib/index.ts'
+import type { MessagesRequest, UpstreamWire } from '../../src/messages/index.ts'
+import { createMetrics, readSetting, serve } from '../../src/messages/index.ts'
 import { refusal, result, text } from '../oracle/requests.ts'
 import {
   anySampling,

@@ -2,11 +2,10 @@
 // valid ones of the contract, it sees no search, and its own history is enough to go on anywhere.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, render, visibleTools } from '../../src/core/oracle/index.ts'
-import { blocksOf } from '../../src/core/oracle/turns.ts'
-import { type Fields, textOf } from '../../src/lib/json.ts'
-import { withoutCarried } from '../../src/messages/shelve/carry.ts'
-import type { MessagesRequest, UpstreamWire } from '../../src/messages/types.ts'
+import { blocksOf, extendsPrefix, render, visibleTools } from '../../src/core/oracle/index.ts'
+import { type Fields, textOf } from '../../src/lib/index.ts'
+import type { MessagesRequest, UpstreamWire } from '../../src/messages/index.ts'
+import { withoutCarried } from '../../src/messages/shelve/index.ts'
 import { refusal } from '../oracle/requests.ts'
 import {
   anySampling,

@@ -2,12 +2,11 @@
 // nothing that was sent changes later without need.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, render, visibleTools, walk } from '../../src/core/oracle/index.ts'
-import { blocksOf } from '../../src/core/oracle/turns.ts'
-import { fieldsOf } from '../../src/lib/json.ts'
-import type { Fields, MessagesRequest } from '../../src/messages/types.ts'
-import { CALL_TOOL } from '../../src/messages/wire/call-tool.ts'
-import { lower } from '../../src/messages/wire/lower.ts'
+import { blocksOf, extendsPrefix, render, visibleTools, walk } from '../../src/core/oracle/index.ts'
+import type { Fields } from '../../src/lib/index.ts'
+import { fieldsOf } from '../../src/lib/index.ts'
+import type { MessagesRequest } from '../../src/messages/index.ts'
+import { CALL_TOOL, lower } from '../../src/messages/wire/index.ts'
 import { refusal } from '../oracle/requests.ts'
 import { anyMove, anySetup, BETAS, DEFERRED, requestsOf } from './support/random-contract.ts'
 

@@ -1,10 +1,11 @@
 // Reading of requests: what was read before is recognised, what nobody changes goes out as the bytes that came.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { jsonBytes } from '../../src/messages/json/text.ts'
+import type { Fields } from '../../src/lib/index.ts'
+import type { MessagesRequest } from '../../src/messages/index.ts'
+import { jsonBytes } from '../../src/messages/json/index.ts'
 import { createRequestReader } from '../../src/messages/read-request.ts'
-import type { Fields, MessagesRequest } from '../../src/messages/types.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
+import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 import { post, record, start } from './support/gateways.ts'
 
 const slice = { isOver: () => false, next: async () => {} }

@@ -1,11 +1,10 @@
 // The remark of a search ("155 more tools matched …") is part of its result where there are no references: never words
 // of the user.
 import { expect, test } from 'vitest'
-import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/json.ts'
-import type { MessagesRequest } from '../../src/messages/types.ts'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
-import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
-import { lower } from '../../src/messages/wire/lower.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/index.ts'
+import type { MessagesRequest } from '../../src/messages/index.ts'
+import { createChatUpstream, createResponsesUpstream } from '../../src/messages/upstream/index.ts'
+import { lower } from '../../src/messages/wire/index.ts'
 import { assistant, deferred, reference, request, result, text, tool, use, user } from '../oracle/requests.ts'
 import { always } from './script-talk.ts'
 import { ask, emulate, reply, start } from './support/gateways.ts'

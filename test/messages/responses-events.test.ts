@@ -1,8 +1,9 @@
 // Replies of the Responses API as Messages streams: event orders as recorded, and what servers make of them.
 import { describe, expect, test } from 'vitest'
-import { createCollector } from '../../src/core/reply.ts'
-import type { Fields, StreamEvent } from '../../src/messages/types.ts'
-import { UpstreamError } from '../../src/messages/upstream/http.ts'
+import { createCollector } from '../../src/core/index.ts'
+import type { Fields } from '../../src/lib/index.ts'
+import type { StreamEvent } from '../../src/messages/index.ts'
+import { UpstreamError } from '../../src/messages/upstream/index.ts'
 import { namesOf } from '../../src/messages/upstream/openai.ts'
 import { toMessageEvents } from '../../src/messages/upstream/responses-events.ts'
 import { thoughtsOf } from '../../src/messages/upstream/thoughts.ts'

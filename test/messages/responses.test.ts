@@ -3,11 +3,11 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createCollector } from '../../src/core/reply.ts'
-import type { Fields, MessagesRequest, Sampled, UpstreamWire } from '../../src/messages/types.ts'
-import { UpstreamError } from '../../src/messages/upstream/http.ts'
+import { createCollector } from '../../src/core/index.ts'
+import type { Fields } from '../../src/lib/index.ts'
+import type { MessagesRequest, Sampled, UpstreamWire } from '../../src/messages/index.ts'
+import { createResponsesUpstream, UpstreamError } from '../../src/messages/upstream/index.ts'
 import { namesOf } from '../../src/messages/upstream/openai.ts'
-import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
 
 type Body = { readonly tools?: Fields[]; readonly input: Fields[]; readonly [field: string]: unknown }
 

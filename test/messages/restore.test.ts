@@ -2,12 +2,12 @@
 // gone, and what the client changes in what it sends again.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { blocksOf } from '../../src/core/oracle/turns.ts'
-import { type Fields, textOf } from '../../src/lib/json.ts'
-import { carriedBy, carry, codeNames, withoutCarried } from '../../src/messages/shelve/carry.ts'
-import { createSearchMemory } from '../../src/messages/shelve/memory.ts'
+import { blocksOf } from '../../src/core/oracle/index.ts'
+import { type Fields, textOf } from '../../src/lib/index.ts'
+import type { MessagesRequest, StreamEvent, Upstream, UpstreamWire } from '../../src/messages/index.ts'
+import { carriedBy, carry, codeNames } from '../../src/messages/shelve/carry.ts'
+import { createSearchMemory, withoutCarried } from '../../src/messages/shelve/index.ts'
 import { restore } from '../../src/messages/shelve/restore.ts'
-import type { MessagesRequest, StreamEvent, Upstream, UpstreamWire } from '../../src/messages/types.ts'
 import { assistant, type Json, refusal, result, text, tool, use, user } from '../oracle/requests.ts'
 import { asking, clientTools, loadedIn, MODEL, openGateway } from './support/random-client.ts'
 

@@ -1,8 +1,7 @@
 // A reply of several samplings: the last one, refusals on the way, what all of them cost, and how many tools fit.
 import { expect, test } from 'vitest'
-import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/json.ts'
-import type { Wait } from '../../src/messages/sampling.ts'
-import type { HttpAnswer, MessagesRequest } from '../../src/messages/types.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/index.ts'
+import type { HttpAnswer, MessagesRequest, Wait } from '../../src/messages/index.ts'
 import { assistant, deferred, refusal, result, text, tool, use, user } from '../oracle/requests.ts'
 import { ask } from './support/gateways.ts'
 import { modelOf, namesIn, replyOf, searching, type Turn } from './support/played-model.ts'
@@ -87,7 +86,7 @@ test.each([
     'shelve',
     async () => {},
   )
-  await expect(asked).rejects.toThrow('refused to go on')
+  await expect(asked).rejects.toThrow('refused to continue')
   expect(model.requests).toHaveLength(requests)
 })
 

@@ -3,9 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createScriptUpstream } from '../../src/messages/upstream/script.ts'
-import { loadScript, readScript, ScriptError } from '../../src/messages/upstream/script-file.ts'
-import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
+import {
+  createScriptUpstream,
+  loadScript,
+  OFFLINE_NOTE,
+  readScript,
+  ScriptError,
+} from '../../src/messages/upstream/index.ts'
 import { deferred, tool } from '../oracle/requests.ts'
 import { ask, finding, talk } from './script-talk.ts'
 
@@ -18,44 +22,44 @@ describe('mistakes', () => {
     [[], 'the script must be an object'],
     [{}, 'rules is missing: write a list with at least one entry.'],
     [{ rules: {} }, 'rules must be a list with at least one entry, not {}.'],
-    [{ ruels: say }, 'the script: there is no key "ruels". Did you mean "rules"?'],
-    [{ rules: say, zzz: 1 }, 'there is no key "zzz". It takes "model"'],
+    [{ ruels: say }, 'the script: unknown key "ruels". Did you mean "rules"?'],
+    [{ rules: say, zzz: 1 }, 'unknown key "zzz". Use one of "model"'],
     [{ rules: say, api: 'new' }, 'api must be one of "current", "old", not "new".'],
     [{ rules: say, model: [] }, 'model must be a list with at least one entry'],
     [{ rules: say, model: 7 }, 'model must be a text, not 7.'],
     [{ rules: say, delay: -1 }, 'delay must be a whole number from 0 to 60000, not -1.'],
     [{ rules: say, boundThinking: 'yes' }, 'boundThinking must be true or false, not "yes".'],
-    [{ rules: say, otherwise: '{{1}}' }, 'otherwise: {{1}} stands for nothing.'],
+    [{ rules: say, otherwise: '{{1}}' }, 'otherwise: unknown placeholder {{1}}.'],
     [{ rules: ['hi'] }, 'rules[0] must be an object with "when", "do", not "hi".'],
-    [{ rules: [{ wen: 'x', do: [] }] }, 'rules[0]: there is no key "wen". Did you mean "when"?'],
+    [{ rules: [{ wen: 'x', do: [] }] }, 'rules[0]: unknown key "wen". Did you mean "when"?'],
     [{ rules: [{ do: [] }] }, 'rules[0].do must be a list with at least one entry, not [].'],
     [step({ say: 'x' }, '(a'), 'rules[0].when: Invalid regular expression'],
     [step({ say: 'x' }, '(a'), 'In JSON each backslash is written twice.'],
     [step('hi'), 'rules[0].do[0] must be an object with "say"'],
     [
       step({}),
-      'rules[0].do[0]: what shall it do? Write "say", "think", "calls", "stop", "fail", "cut", "call", "search".',
+      'rules[0].do[0] has no action; write "say", "think", "calls", "stop", "fail", "cut", "call", "search".',
     ],
-    [step({ input: {} }), 'rules[0].do[0]: what shall it do?'],
-    [step({ cal: 'Read' }), 'rules[0].do[0]: there is no key "cal". Did you mean "call"?'],
-    [step({ say: 'x', call: 'y' }), '"say" and "call" do not belong together. Write two steps.'],
-    [step({ call: 'y', stop: 'end_turn' }), '"stop" and "call" do not belong together.'],
+    [step({ input: {} }), 'rules[0].do[0] has no action'],
+    [step({ cal: 'Read' }), 'rules[0].do[0]: unknown key "cal". Did you mean "call"?'],
+    [step({ say: 'x', call: 'y' }), '"say" and "call" cannot be combined; write two steps.'],
+    [step({ call: 'y', stop: 'end_turn' }), '"stop" and "call" cannot be combined'],
     [step({ say: ' ' }), 'rules[0].do[0].say must be a text, not " ".'],
     [
       step({ say: '{{resutl}}' }),
-      'rules[0].do[0].say: {{resutl}} stands for nothing. Known are {{user}}, {{result}}',
+      'rules[0].do[0].say: unknown placeholder {{resutl}}. Known are {{user}}, {{result}}',
     ],
     [
       step({ say: '{{2}}' }),
-      '{{2}} stands for nothing. Known are {{user}}, {{result}} and, for each group of "when", its number; there are 1.',
+      'unknown placeholder {{2}}. Known are {{user}}, {{result}} and, for each group of "when", its number; there are 1.',
     ],
     [
       step({ call: 'x', input: [] }),
       'rules[0].do[0].input must be an object, or a text that becomes one, not [].',
     ],
-    [step({ call: 'x', input: { a: ['{{b}}'] } }), 'rules[0].do[0].input: {{b}} stands for nothing.'],
+    [step({ call: 'x', input: { a: ['{{b}}'] } }), 'rules[0].do[0].input: unknown placeholder {{b}}.'],
     [step({ call: '/(x/' }), 'rules[0].do[0].call: Invalid regular expression'],
-    [step({ calls: [{ say: 'x' }] }), 'rules[0].do[0].calls[0]: there is no key "say".'],
+    [step({ calls: [{ say: 'x' }] }), 'rules[0].do[0].calls[0]: unknown key "say".'],
     [step({ stop: 'tool_use' }), 'rules[0].do[0].stop must be one of "end_turn"'],
     [step({ fail: {} }), 'rules[0].do[0].fail.status is missing: write a whole number from 400 to 599.'],
     [step({ fail: { status: 500, times: 0 } }), 'rules[0].do[0].fail.times must be a whole number from 1'],
@@ -75,9 +79,7 @@ describe('files', () => {
 
   test('the message names the file', async () => {
     const path = join(folder, 'script.json')
-    await expect(loadScript(path)).rejects.toThrow(
-      `the script ${path} cannot be read (ENOENT). Is the path right?`,
-    )
+    await expect(loadScript(path)).rejects.toThrow(`cannot read the script ${path} (ENOENT); check its path.`)
     await writeFile(path, '{ "rules": [], }')
     await expect(loadScript(path)).rejects.toThrow(`${path} is not JSON: `)
     await writeFile(path, '{ "rules": 1 }')

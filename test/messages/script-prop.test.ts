@@ -3,9 +3,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { visibleTools } from '../../src/core/oracle/index.ts'
-import type { Fields, MessagesRequest } from '../../src/messages/types.ts'
-import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
-import { callToolDefinition } from '../../src/messages/wire/call-tool.ts'
+import type { Fields } from '../../src/lib/index.ts'
+import type { MessagesRequest } from '../../src/messages/index.ts'
+import { OFFLINE_NOTE } from '../../src/messages/upstream/index.ts'
+import { callToolDefinition } from '../../src/messages/wire/index.ts'
 import { deferred, reference, tool, user } from '../oracle/requests.ts'
 import { answered, ask, lines, messageFrom, play } from './script-talk.ts'
 

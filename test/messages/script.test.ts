@@ -1,7 +1,6 @@
 // The offline model as an upstream: its steps, its stream, its refusals.
 import { describe, expect, test } from 'vitest'
-import { UpstreamError } from '../../src/messages/upstream/http.ts'
-import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
+import { OFFLINE_NOTE, UpstreamError } from '../../src/messages/upstream/index.ts'
 import { assistant, deferred, reference, result, text, tool, use, user } from '../oracle/requests.ts'
 import {
   always,

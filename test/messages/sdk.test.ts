@@ -1,10 +1,13 @@
 // The official client, unchanged, against each mode and each kind of upstream.
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { describe, expect, test } from 'vitest'
-import type { Fields, Upstream } from '../../src/messages/types.ts'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
-import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
+import type { Fields } from '../../src/lib/index.ts'
+import type { Upstream } from '../../src/messages/index.ts'
+import {
+  createChatUpstream,
+  createMessagesUpstream,
+  createResponsesUpstream,
+} from '../../src/messages/upstream/index.ts'
 import { deferred, tool } from '../oracle/requests.ts'
 import { always } from './script-talk.ts'
 import { ask, blockLine, emulate, expose, hosted, start, upstreamOf } from './support/gateways.ts'

@@ -1,6 +1,6 @@
 // Golden streams: the order of events, block by block, as recorded traffic has it (wire 1.5 and 1.6).
 import { describe, expect, test } from 'vitest'
-import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
+import { OFFLINE_NOTE } from '../../src/messages/upstream/index.ts'
 import { assistant, text, tool, user } from '../oracle/requests.ts'
 import { always } from './script-talk.ts'
 import { ask, emulate, hosted, kinds, lines, open, post, stream, ways } from './support/gateways.ts'

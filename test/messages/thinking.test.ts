@@ -1,8 +1,8 @@
 // Thinking switched on by hand: the API refuses a turn of calls that does not start with the model's thought.
 import { describe, expect, test } from 'vitest'
-import { blocksOf } from '../../src/core/oracle/turns.ts'
-import { type Fields, fieldsOf, textOf } from '../../src/lib/json.ts'
-import type { MessagesRequest } from '../../src/messages/types.ts'
+import { blocksOf } from '../../src/core/oracle/index.ts'
+import { type Fields, fieldsOf, textOf } from '../../src/lib/index.ts'
+import type { MessagesRequest } from '../../src/messages/index.ts'
 import { assistant, result, text, tool, user } from '../oracle/requests.ts'
 import { ask } from './support/gateways.ts'
 import { modelOf, replyOf, searching, type Turn } from './support/played-model.ts'

@@ -1,10 +1,10 @@
 // A later request of a shelved or emulated conversation that has no tools (titles, summaries, counts): nothing that
 // only this gateway or tool search wrote reaches an upstream from before tool search.
 import { expect, test } from 'vitest'
-import { type Fields, fieldsOf } from '../../src/lib/json.ts'
-import type { MessagesRequest } from '../../src/messages/types.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
-import type { ObservedRequest } from '../../src/messages/upstream/script.ts'
+import { type Fields, fieldsOf } from '../../src/lib/index.ts'
+import type { MessagesRequest } from '../../src/messages/index.ts'
+import type { ObservedRequest } from '../../src/messages/upstream/index.ts'
+import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 import { assistant, deferred, result, text, tool, user } from '../oracle/requests.ts'
 import { always, play } from './script-talk.ts'
 import { ask, COUNT, count, expose, hosted, post, type Reply, reply, start } from './support/gateways.ts'

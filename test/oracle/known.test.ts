@@ -1,6 +1,6 @@
 // Fields that the oracle does not know are left out, at every depth; what it knows, and whole requests of that, stay.
 import { describe, expect, it } from 'vitest'
-import { withoutUnknown } from '../../src/core/oracle/known.ts'
+import { withoutUnknown } from '../../src/core/oracle/index.ts'
 import {
   assistant,
   deferred,

@@ -1,8 +1,13 @@
 // The length of what the model reads, which agrees with what `render` shows and builds none of it.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { render, visibleTools } from '../../src/core/oracle/index.ts'
-import { hasCacheMarks, MEDIA_CHARACTERS, readingOf } from '../../src/core/oracle/size.ts'
+import {
+  hasCacheMarks,
+  MEDIA_CHARACTERS,
+  readingOf,
+  render,
+  visibleTools,
+} from '../../src/core/oracle/index.ts'
 import { runs } from '../support/runs.ts'
 import {
   assistant,

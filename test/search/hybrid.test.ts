@@ -2,8 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { rankers, type Tool } from '../../src/index.ts'
-import { catalogueEntries } from '../../src/search/index.ts'
-import { createLexicalRank } from '../../src/search/rankers.ts'
+import { catalogueEntries, createLexicalRank } from '../../src/search/index.ts'
 import { runs } from '../support/runs.ts'
 
 const tool = (server: string, name: string, description: string): Tool => ({ name, server, description })

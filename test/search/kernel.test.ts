@@ -3,7 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createDense, KERNEL } from '../../src/search/kernel.ts'
+import { createDense } from '../../src/search/index.ts'
+import { KERNEL } from '../../src/search/kernel.ts'
 
 const vector = (dimensions: number) =>
   fc

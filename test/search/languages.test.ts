@@ -1,9 +1,9 @@
 // S18: no ranker, and no part of one, scores a text worse for a language that it does not know.
 import { describe, expect, it } from 'vitest'
-import type { Embedder } from '../../src/embed/embedder.ts'
+import type { Embedder } from '../../src/embed/index.ts'
 import { type RankerName, rankers } from '../../src/index.ts'
 import { createModelScores } from '../../src/rankers/model-scores.ts'
-import { createHybrid } from '../../src/search/hybrid.ts'
+import { createHybrid } from '../../src/search/index.ts'
 import { toolsOf } from './tools.ts'
 
 const decoys = toolsOf(

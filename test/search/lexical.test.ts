@@ -2,9 +2,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { PoolTool } from '../../src/index.ts'
-import { createLexicalIndex } from '../../src/search/lexical.ts'
-import { createIndexes, lexical } from '../../src/search/rankers.ts'
-import { LEXICAL } from '../../src/search/settings.ts'
+import { createLexicalIndex, LEXICAL, lexical } from '../../src/search/index.ts'
+import { createIndexes } from '../../src/search/rankers.ts'
 import { runAtOnce } from '../../src/search/slices.ts'
 import { office, toolsOf } from './tools.ts'
 

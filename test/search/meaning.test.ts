@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createMeaning } from '../../src/search/meaning.ts'
+import { createMeaning } from '../../src/search/index.ts'
 import { createPieceTable, visitPieces } from '../../src/search/wordpiece.ts'
 import { runs } from '../support/runs.ts'
 

@@ -1,10 +1,12 @@
 // The rankers with the semantics of the hosted search tools.
 import { describe, expect, test } from 'vitest'
-import { classic, createShelf, type PoolTool, type Rank } from '../../src/index.ts'
-import { regex } from '../../src/rankers/regex.ts'
-import { SearchInputError } from '../../src/search/input-error.ts'
-import { bm25, lexical } from '../../src/search/rankers.ts'
+import { classicRank } from '../../src/entries/core.ts'
+import { createShelf, type PoolTool, type Rank } from '../../src/index.ts'
+import { rankers } from '../../src/rankers/index.ts'
+import { bm25, lexical, SearchInputError } from '../../src/search/index.ts'
 import { office, toolsOf } from './tools.ts'
+
+const { regex } = rankers
 
 const fields: [string, PoolTool[]][] = [
   ['name', toolsOf({ name: 'other' }, { name: 'zebra' })],
@@ -114,7 +116,7 @@ describe('regex', () => {
 })
 
 describe.each<[string, Rank]>([
-  ['classic', classic],
+  ['classic', classicRank],
   ['lexical', lexical],
   ['bm25', bm25],
   ['regex', regex],

@@ -1,8 +1,8 @@
 // Many tools are read in slices: others get a turn, the ranking is the same, and a search that cannot wait says so.
 import { describe, expect, it } from 'vitest'
 import { createShelf } from '../../src/index.ts'
+import type { Breaks } from '../../src/search/index.ts'
 import { createHybrid } from '../../src/search/index.ts'
-import type { Breaks } from '../../src/search/reading.ts'
 import { toolsOf } from './tools.ts'
 
 const many = (count: number, word = 'record') =>

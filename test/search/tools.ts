@@ -1,6 +1,6 @@
 // Small catalogues for the search tests.
 import type { PoolTool } from '../../src/index.ts'
-import { catalogueEntries } from '../../src/search/evaluate.ts'
+import { catalogueEntries } from '../../src/search/index.ts'
 
 export type Spec = {
   readonly name: string

@@ -1,10 +1,10 @@
 // Text → words, stems and query words.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { splitWords } from '../../src/search/index.ts'
 import { readQuery } from '../../src/search/query-words.ts'
 import { editDistance } from '../../src/search/repair.ts'
 import { stem } from '../../src/search/stem.ts'
-import { splitWords } from '../../src/search/words.ts'
 
 describe('words of a text', () => {
   test.each([

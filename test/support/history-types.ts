@@ -1,7 +1,8 @@
 // What a host may and may not write with a history, which cannot be sent by mistake. Nothing here runs: `tsc` checks it
 // (npm run typecheck), and an `@ts-expect-error` without an error is one.
 import type Anthropic from '@anthropic-ai/sdk'
-import { type History, present, SEARCH_TOOL, type Shelf } from '../../src/index.ts'
+import { presentMessages, SEARCH_TOOL } from '../../src/entries/core.ts'
+import type { History, Shelf } from '../../src/index.ts'
 
 type MessageParam = Anthropic.MessageParam
 
@@ -28,7 +29,7 @@ export async function historyTypes(shelf: Shelf, client: Anthropic, reply: Anthr
   // The shelf takes it everywhere.
   const call = { id: 'toolu_1', name: 'Read', input: {} }
   shelf.check(call, history)
-  present(history, { searchTool: SEARCH_TOOL })
+  presentMessages(history, { searchTool: SEARCH_TOOL })
   await shelf.run(call, { messages: history, execute: () => 'fine' })
   history = shelf.snip(history, ({ role }) => role === 'assistant')
   history = await shelf.compact(history, {

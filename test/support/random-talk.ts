@@ -1,7 +1,8 @@
 // Random conversations: a host, its servers and a model, played step by step.
 
 import { sign } from '../../src/core/oracle/index.ts'
-import { foldHistory, type Prepared, type Shelf, type ShelfOptions, type Tool } from '../../src/index.ts'
+import { foldHistory } from '../../src/entries/core.ts'
+import type { Prepared, Shelf, ShelfOptions, Tool } from '../../src/index.ts'
 import type { Step } from './random-steps.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf } from './talk.ts'
 

@@ -3,18 +3,19 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const srcUrl = new URL('../../src/', import.meta.url)
+const rootUrl = new URL('../../', import.meta.url)
 
 export type SourceFile = { path: string; text: string }
 export type Import = { spec: string; target: string | undefined; typeOnly: boolean; isDynamic: boolean }
 
-/** Every TypeScript file in src/, by its path below src/ with forward slashes. */
-export function readSource(): SourceFile[] {
-  return readdirSync(fileURLToPath(srcUrl), { recursive: true, encoding: 'utf8' })
+/** Every TypeScript file in a folder, by its path below that folder with forward slashes. */
+export function readSource(folder = 'src'): SourceFile[] {
+  const folderUrl = new URL(`${folder}/`, rootUrl)
+  return readdirSync(fileURLToPath(folderUrl), { recursive: true, encoding: 'utf8' })
     .map((path) => path.replaceAll('\\', '/'))
-    .filter((path) => /\.tsx?$/.test(path))
+    .filter((path) => /\.tsx?$/.test(path) && !path.includes('node_modules/'))
     .sort()
-    .map((path) => ({ path, text: readFileSync(new URL(path, srcUrl), 'utf8') }))
+    .map((path) => ({ path, text: readFileSync(new URL(path, folderUrl), 'utf8') }))
 }
 
 const comment = /\/\*[\s\S]*?\*\/|\/\/[^\n]*/y
@@ -77,6 +78,36 @@ export function importsOf({ path, text }: SourceFile): Import[] {
     ...how,
     target: spec.startsWith('.') ? posix.join(posix.dirname(path), spec) : undefined,
   }))
+}
+
+const declaration =
+  /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|type|interface|class|enum) (\w+)/gm
+const destructured = /^export const \{([^}]*)\}/gm
+const listed = /^export (?:type )?\{([^}]*)\}(?!\s*from)/gm
+const imported = /^import (?:type )?\{([^}]*)\}/gm
+
+/** The last name of each part of a list in braces: `b` of `a as b`, of `a: b` and of `type b`. */
+function namesIn(list: string): string[] {
+  const names = list.split(',').map(
+    (part) =>
+      part
+        .trim()
+        .split(/\s*:\s*|\s+/)
+        .at(-1) ?? '',
+  )
+  return names.filter((name) => name !== '')
+}
+
+/** The names that a file declares and exports; what it imports and passes on is not among them. */
+export function declaredExports({ text }: Pick<SourceFile, 'text'>): string[] {
+  const code = stripSource(text, 'keep')
+  const listsOf = (pattern: RegExp) => [...code.matchAll(pattern)].flatMap(([, list]) => namesIn(list!))
+  const foreign = new Set(listsOf(imported))
+  return [
+    ...[...code.matchAll(declaration)].map(([, name]) => name!),
+    ...listsOf(destructured),
+    ...listsOf(listed).filter((name) => !foreign.has(name)),
+  ]
 }
 
 /** One cycle as a path that ends where it starts, or undefined. */

@@ -48,7 +48,7 @@ describe.skipIf(noTerminal)('bad input to a chat', () => {
     const text = await screen.shows('Check the name of the model')
     expect(text).toContain('model: no-such-model')
     await screen.enter('/model another')
-    await screen.shows('From now on the model is another.')
+    await screen.shows('The model is now another.')
   })
 
   it('a key that is refused is told with what to do, and the message is kept', async () => {

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { eventsOf } from '../../src/core/reply.ts'
+import { eventsOf } from '../../src/core/index.ts'
 import { keys, newPlace, noTerminal, open, type Screen, type Size } from './support.ts'
 
 type Block = { readonly type: string; readonly [field: string]: unknown }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { markdownLines } from '../../src/cli/chat/markdown.ts'
 import { brokenSpans, type Looks, type StyledLine, textOf } from '../../src/cli/chat/styled.ts'
-import { columnsOf } from '../../src/terminal/pen.ts'
+import { columnsOf } from '../../src/terminal/index.ts'
 import { runs } from '../support/runs.ts'
 import { newPlace, noTerminal, open, type Size } from './support.ts'
 
@@ -152,8 +152,8 @@ describe('Markdown', () => {
     fc.assert(
       fc.property(spans, fc.integer({ min: 14, max: 40 }), (texts, columns) => {
         const line = { spans: texts.map(([words, gap]) => ({ text: words.join(gap) + gap })) }
-        const text = textOf({ spans: brokenSpans(line, columns) })
-        expect(text.replaceAll(/\s/g, '')).toBe(textOf(line).replaceAll(' ', ''))
+        const text = plainText({ spans: brokenSpans(line, columns) })
+        expect(text.replaceAll(/\s/g, '')).toBe(plainText(line).replaceAll(' ', ''))
         for (const row of text.trimEnd().split('\n')) {
           expect(row).not.toMatch(/^ /)
           expect(columnsOf(row.trimEnd())).toBeLessThanOrEqual(columns)

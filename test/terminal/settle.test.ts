@@ -1,10 +1,10 @@
 // What is certain of a turn scrolls away while the turn goes on: nothing twice, nothing lost, in order.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { AgentEvent } from '../../src/agent/types.ts'
+import type { AgentEvent } from '../../src/agent/index.ts'
 import { type Item, linesOf } from '../../src/cli/chat/items.ts'
 import { finalItems, settle } from '../../src/cli/chat/settle.ts'
-import { follow, newTurn, withAside } from '../../src/cli/chat/turn.ts'
+import { applyEvent, newTurn, withAside } from '../../src/cli/chat/turn.ts'
 import { runs } from '../support/runs.ts'
 import { newPlace, noTerminal, open } from './support.ts'
 
@@ -16,7 +16,7 @@ function shown(steps: readonly Step[], isVerbose: (step: number) => boolean, isS
   const gone: Item[] = []
   let turn = newTurn()
   steps.forEach((step, index) => {
-    turn = step.type === 'aside' ? withAside(turn, { kind: 'told', text: step.text }) : follow(turn, step)
+    turn = step.type === 'aside' ? withAside(turn, { kind: 'told', text: step.text }) : applyEvent(turn, step)
     if (!isSettling) return
     const { items, parts, isBegun } = settle(turn.parts, isVerbose(index))
     gone.push(...items)
@@ -27,7 +27,7 @@ function shown(steps: readonly Step[], isVerbose: (step: number) => boolean, isS
 }
 
 const drawn = (items: readonly Item[], isPlain: boolean) =>
-  items.flatMap((item) => linesOf(item, { columns: 60, isPlain }))
+  items.flatMap((item) => itemLines(item, { columns: 60, isPlain }))
 
 const line = fc.oneof(
   fc.constantFrom(
@@ -177,7 +177,7 @@ describe('what is certain of a turn', () => {
     expect(texts({ type: 'text', text: 'one' }, retry)).toEqual(['busy. Trying again.'])
     expect(texts({ type: 'text', text: 'one\ntwo' }, retry)).toEqual([
       'one',
-      'busy. Trying again. The answer above broke off and begins anew.',
+      'busy. Trying again. The answer above broke off and starts again.',
     ])
   })
 })

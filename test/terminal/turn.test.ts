@@ -52,14 +52,14 @@ describe.skipIf(noTerminal)('a turn', () => {
     await screen.shows('word2')
     for (const command of ['/compact', '/model another']) {
       await screen.enter(command)
-      await screen.shows('This waits for the end of the turn: press Enter then.')
+      await screen.shows('This command cannot run during a turn')
       screen.type('\u0015')
       await screen.hides(`> ${command}`)
     }
     await screen.enter('/model another')
     await screen.shows(/\d out/)
     screen.type('\r')
-    await screen.shows('From now on the model is another.')
+    await screen.shows('The model is now another.')
   })
 
   it('/quit stops it, shows what it came to, and ends', async () => {
@@ -99,7 +99,7 @@ describe.skipIf(noTerminal)('a turn', () => {
       ],
     })
     await screen.enter('/verbose')
-    await screen.shows('each call is shown with its result')
+    await screen.shows('Calls are now shown with their results')
     await screen.enter('go')
     const asked = await screen.shows('[y] yes')
     expect(asked).toMatch(/Allow Bash\?.*A sub-agent asks: look around.*command: sleep 1/s)
@@ -117,7 +117,7 @@ describe.skipIf(noTerminal)('a turn', () => {
     await screen.enter('go')
     expect(await screen.shows(/Done\..*\d out/s)).not.toContain('ponder')
     await screen.enter('/verbose')
-    await screen.shows('each call is shown with its result')
+    await screen.shows('Calls are now shown with their results')
     await screen.enter('again')
     expect(await screen.shows(/I ponder/)).toContain('Ctrl-C stops')
     await screen.shows(/I ponder.*word59\n.*Done\..*\d out/s)

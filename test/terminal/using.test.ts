@@ -51,7 +51,7 @@ describe.skipIf(noTerminal)('using what is deferred, in a chat', () => {
     await screen.enter('/using')
     await screen.shows(/mcp__everything__\S+: fits your last message/)
     await screen.enter('/using forget mcp__everything__get-sum')
-    await screen.shows('Nothing is learned: start with --learn')
+    await screen.shows('Learning is off: start with --learn')
     await screen.enter('/using remind many')
     await screen.shows('To switch: /using remind 3')
   })

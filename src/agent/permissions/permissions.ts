@@ -36,6 +36,7 @@ export type PermissionQuestion = {
 /** Allow once, allow by the suggested rules in a scope, or refuse, optionally with a reason. */
 export type PermissionAnswer = 'once' | RuleScope | 'no' | { readonly refusal: string }
 
+/** Options of `createPermissions`. */
 export type PermissionsOptions = {
   /** The working folder: paths in rules are relative to it, and reading inside it needs no permission. */
   readonly directory: string
@@ -51,6 +52,7 @@ export type PermissionsOptions = {
   readonly refusal?: (question: PermissionQuestion) => string
 }
 
+/** The rules that decide which calls may run. */
 export type Permissions = {
   /** For `createAgent`. */
   readonly permission: Permission

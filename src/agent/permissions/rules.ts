@@ -1,5 +1,6 @@
 // Parses permission rules such as `Bash(git status*)`, `Read(~/notes/**)`, `mcp__github__get_*` and `Edit`.
 
+/** What a rule does with a call that it matches. */
 export type RuleEffect = 'allow' | 'ask' | 'deny'
 
 /** Where a rule applies: in this session, in this working folder, or for this user everywhere. */
@@ -31,7 +32,7 @@ const LONGEST = 1000
 /** Throws an error that says what is wrong with the rule. */
 export function parseRule(given: PermissionRule): ParsedRule {
   const rule = given.rule.trim()
-  if (rule === '') throw new Error('a rule is empty; write a tool such as Bash, or Bash(git status*)')
+  if (rule === '') throw new Error('the rule is empty; write a tool such as Bash, or Bash(git status*)')
   if (rule.length > LONGEST) throw new Error(`the rule ${short(rule)} has more than ${LONGEST} characters`)
   const [, tool = '', pattern] = /^([^()\s]+)(?:\((.*)\))?$/s.exec(rule) ?? []
   if (tool === '')

@@ -43,7 +43,7 @@ export function bodyOf(text: string): string {
 export function checkedName(name: string): string {
   if (NAME.test(name)) return name
   const shown = oneLine(name, 80)
-  throw new Error(`the name "${shown}" cannot be used; take up to 64 letters, digits, "-", "_" and "."`)
+  throw new Error(`the name "${shown}" is invalid; use up to 64 letters, digits, "-", "_" and "."`)
 }
 
 export function checkedDescription(description: string): string {
@@ -57,7 +57,7 @@ function frontMatter(text: string): Fields {
   const yaml = found[1] ?? ''
   if (yaml.length > LONGEST_FRONT_MATTER)
     throw new Error(
-      `its front matter has ${yaml.length} characters; shorten it to ${LONGEST_FRONT_MATTER}, the text below it can hold the rest`,
+      `its front matter has ${yaml.length} characters; shorten it to ${LONGEST_FRONT_MATTER} and move the rest into the text below it`,
     )
   return fieldsOf(parsed(yaml))
 }
@@ -67,7 +67,7 @@ function parsed(yaml: string): unknown {
     return parse(yaml, { logLevel: 'error' })
   } catch (error) {
     const reason = oneLine((error as Error).message.split('\n')[0], 200).replace(/:$/, '')
-    throw new Error(`its front matter is no YAML (${reason}); put values that hold ": " or "#" in quotes`)
+    throw new Error(`its front matter is not valid YAML (${reason}); quote values that contain ": " or "#"`)
   }
 }
 

@@ -79,7 +79,9 @@ export function skillsIn(files: readonly SkillFile[], notify: Notify): Skill[] {
       continue
     }
     if (text.name !== basename(one.folder))
-      notify(`the skill in ${one.folder} is called "${text.name}" in its ${FILE}; name the folder so too.`)
+      notify(
+        `the skill in ${one.folder} is called "${text.name}" in its ${FILE}; rename the folder to match.`,
+      )
     skills.set(text.name, { ...one, fields: text })
   }
   return [...skills.values()].map(toSkill)

@@ -19,9 +19,7 @@ export function remoteSkills(
       return await fetchIndex(new URL(index), fetchUrl, notify)
     } catch (error) {
       running = undefined
-      notify(
-        `the index of skills ${index} cannot be used: ${reasonOf(error)}. Local skills work all the same.`,
-      )
+      notify(`cannot use the skill index ${index}: ${reasonOf(error)}. Local skills still work.`)
       return []
     }
   }
@@ -51,12 +49,12 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Error('it is no JSON')
+    throw new Error('it is not valid JSON')
   }
 }
 
 function toSkill(entry: unknown, index: URL, fetchUrl: typeof fetch): Skill {
-  if (!isFields(entry)) throw new Error('it is no object')
+  if (!isFields(entry)) throw new Error('it is not an object')
   const description = checkedDescription(textOf(entry.description))
   if (description === '') throw new Error('it has no description')
   const url = addressOf(textOf(entry.url), index)
@@ -70,9 +68,10 @@ function toSkill(entry: unknown, index: URL, fetchUrl: typeof fetch): Skill {
 }
 
 function addressOf(given: string, index: URL): URL {
-  if (given === '' || !URL.canParse(given, index.href)) throw new Error(`its url "${given}" is no address`)
+  if (given === '' || !URL.canParse(given, index.href))
+    throw new Error(`its url "${given}" is not a URL; include the scheme, e.g. https://example.com/skill.md`)
   const url = new URL(given, index)
-  if (url.origin !== index.origin) throw new Error(`its url ${url.href} is not of ${index.origin}`)
+  if (url.origin !== index.origin) throw new Error(`its url ${url.href} is not on ${index.origin}`)
   return url
 }
 

@@ -12,6 +12,7 @@ export type FoundThing = {
   readonly description: string
 }
 
+/** What a search of tools and skills found. */
 export type FoundThings = {
   /** Tools and skills in one order, best first. */
   readonly found: readonly FoundThing[]

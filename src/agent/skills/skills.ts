@@ -8,6 +8,7 @@ import { skillEntries } from './search.ts'
 import { discoverTool, skillTool } from './tools.ts'
 import type { Notify, Skill, SkillDiscovery, UsedSkill } from './types.ts'
 
+/** Options of `createSkills`. */
 export type SkillsOptions = {
   /** URL of a remote skill index. */
   readonly index?: URL | string
@@ -21,6 +22,7 @@ export type SkillsOptions = {
   readonly rank?: Rank
 }
 
+/** The skills of a conversation, and the tools by which the model reads them. */
 export type Skills = {
   /** The skill tools; empty if there are no skills. */
   readonly tools: readonly AgentTool[]
@@ -38,6 +40,13 @@ const MOST_OFFERED = 5
 /** Messages before a skill is offered again. */
 const PAUSE = 5
 
+/**
+ * Offers skills to the model: by name with messages that they match, and through the tools Skill and DiscoverSkills.
+ *
+ * @example
+ * const skills = createSkills(await loadSkills(['.claude/skills'], console.warn), { shelf })
+ * const agent = createAgent({ client, model, shelf, tools: skills.tools })
+ */
 export function createSkills(local: readonly Skill[], options: SkillsOptions = {}): Skills {
   const { notify = () => {}, messages = [], shelf, rank } = options
   const discovered = discoveredIn(messages)
@@ -69,7 +78,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
     try {
       return (await relevantTools(skillEntries(all), text, MOST_OFFERED, rank)).map(({ name }) => name)
     } catch (error) {
-      notify(`no skills were offered: ${(error as Error).message}.`)
+      notify(`could not offer skills: ${(error as Error).message}.`)
       return []
     }
   }

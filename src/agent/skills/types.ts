@@ -1,5 +1,6 @@
 // Types of skills: instructions for a kind of task, which the model reads when needed.
 
+/** Instructions for a kind of task. */
 export type Skill = {
   readonly name: string
   readonly description: string

@@ -42,11 +42,11 @@ export function fetchTool(get: typeof fetch): AgentTool {
 
 function addressOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  if (!url) throw new Error(`"${text}" is no address. Give it whole, such as https://example.com/page.`)
+  if (!url) throw new Error(`"${text}" is not a URL; include the scheme, e.g. https://example.com/page.`)
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw new Error(`Only http and https addresses can be fetched, not ${url.protocol} Read files with Read.`)
+    throw new Error(`Only http and https URLs can be fetched, not ${url.protocol} Use Read for files.`)
   if (url.username !== '' || url.password !== '')
-    throw new Error('An address with a name or password in it is not fetched. Leave them out.')
+    throw new Error('URLs with a user name or password are not fetched; leave them out.')
   return url
 }
 
@@ -68,10 +68,10 @@ async function follow(start: URL, get: typeof fetch, signal: AbortSignal): Promi
     await answer.body?.cancel()
     const next = new URL(location, url)
     if (next.host !== url.host || !/^https?:$/.test(next.protocol))
-      return `${url} sends you on to ${next}, which is another host. Fetch that address if you want it.`
+      return `${url} redirects to another host: ${next}. Fetch that URL if you want it.`
     url = next
   }
-  return `${start} redirects more than ${MOST_REDIRECTS} times, so it was given up.`
+  return `${start} redirects more than ${MOST_REDIRECTS} times; stopped.`
 }
 
 function unreachable(url: string, error: unknown): string {

@@ -121,7 +121,7 @@ async function regularFile(path: string, shown: (path: string) => string): Promi
     throw new Error(await missing(path, shown))
   })
   if (found.isDirectory()) throw new Error(await listing(path, shown))
-  if (!found.isFile()) throw new Error(`${shown(path)} is neither a file nor a folder, so it is not read.`)
+  if (!found.isFile()) throw new Error(`${shown(path)} is neither a file nor a folder and cannot be read.`)
   return found
 }
 
@@ -134,7 +134,7 @@ export async function missing(
   const folder = dirname(path)
   const names = await readdir(folder).catch(() => undefined)
   if (!names) {
-    const why = folder === path ? '' : ` ${shown(folder)} is no folder.`
+    const why = folder === path ? '' : ` ${shown(folder)} is not a folder.`
     return `There is no ${kind} ${shown(path)}.${why} Find it with Glob.`
   }
   const near = closestNames(basename(path), names).map((name) => shown(resolve(folder, name)))

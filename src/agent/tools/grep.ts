@@ -77,7 +77,7 @@ function compile(pattern: string, ignoreCase: boolean): RE2JS {
   } catch (error) {
     const { message } = error as Error
     throw new Error(
-      `"${pattern}" is no regular expression that can be used here: ${message}. Look-around and back-references do not exist; escape ( [ { . * + ? | with a backslash to find them as they are.`,
+      `"${pattern}" is not a valid RE2 regular expression: ${message}. Look-around and back-references are not supported; escape ( [ { . * + ? | with a backslash to match them literally.`,
     )
   }
 }

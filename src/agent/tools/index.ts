@@ -1,6 +1,6 @@
 // The agent's built-in tools. Rarely needed ones are deferred until the model searches for them.
 import { resolve } from 'node:path'
-import { type Kind, readKind, searchKind } from '../../core/index.ts'
+import { type CallKind, readKind, searchKind } from '../../core/index.ts'
 import type { AgentTool } from '../types.ts'
 import { bashTool } from './bash.ts'
 import { fetchTool } from './fetch.ts'
@@ -37,7 +37,7 @@ export function builtInTools(options: BuiltInOptions): AgentTool[] {
 }
 
 /** How each tool is shown to a person, for `present`. */
-export const kinds: { readonly [name: string]: Kind } = {
+export const kinds: { readonly [name: string]: CallKind } = {
   Read: readKind,
   Grep: searchKind,
   Glob: searchKind,

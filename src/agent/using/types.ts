@@ -1,6 +1,7 @@
 // Types of the four features that help models use deferred tools: descriptions, reminders, preloading, learned pins.
 import type { Message } from '../../core/index.ts'
 
+/** Which of the four features are on. */
 export type UsingOptions = {
   /** Characters of description with each name that is announced; 0 announces names only. For the shelf. */
   readonly describe: number
@@ -28,6 +29,7 @@ export type LearnedPin = {
   readonly reason: string
 }
 
+/** The four features for one session. */
 export type Using = {
   /** As they are now. */
   options(): UsingOptions

@@ -22,7 +22,7 @@ export function usageFile(file: string, notify: (message: string) => void): Usag
     try {
       return readUsage(file)
     } catch (error) {
-      notify(`${file} cannot be used, so learning starts anew: ${(error as Error).message}. ${aside(file)}`)
+      notify(`${file} cannot be used, so learning starts over: ${(error as Error).message}. ${aside(file)}`)
       return NOTHING
     }
   }

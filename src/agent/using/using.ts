@@ -23,6 +23,9 @@ export type UsingParts = {
 const LONGEST_TEXT = 20_000
 const MOST_PRELOADED = 10
 
+/**
+ * Helps the model use deferred tools: reminders, preloading of tools that a message names, and pins learned from use.
+ */
 export function createUsing({ shelf, options: given, folder, notify, rank }: UsingParts): Using {
   const file = usageFile(join(folder, 'usage.json'), notify)
   let options = given
@@ -59,7 +62,7 @@ export function createUsing({ shelf, options: given, folder, notify, rank }: Usi
           reminder(`These deferred tools may fit this: ${reminded.join(', ')}. Load them with ToolSearch.`),
         ]
       } catch (error) {
-        notify(`no deferred tools were named: ${(error as Error).message}`)
+        notify(`could not remind the model of deferred tools: ${(error as Error).message}`)
         return []
       }
     },

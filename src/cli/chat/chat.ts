@@ -12,13 +12,13 @@ import { resumedItems, watchServers } from './servers.ts'
 import { finalItems, settle } from './settle.ts'
 import type { Status } from './status.ts'
 import { itemOf, labelled, type Told } from './told.ts'
-import { follow, newTurn, spentItem, type Turn, timed, withAside } from './turn.ts'
+import { applyEvent, newTurn, spentItem, type TurnState, timed, withAside } from './turn.ts'
 import type { TypedLines } from './typed-lines.ts'
 
 export type ChatState = {
   /** Items that will not change any more. */
   readonly items: readonly Item[]
-  readonly turn: Turn | undefined
+  readonly turn: TurnState | undefined
   readonly asking: Question | undefined
   readonly isVerbose: boolean
   /** The hint below the empty input line. */
@@ -59,7 +59,7 @@ export type Chat = {
 
 export const STARTING = 'Starting …'
 const HINT = '/help shows the commands'
-const LEAVING = 'Press Ctrl-C again to end the session; it is kept.'
+const LEAVING = 'Press Ctrl-C again to end the session; it is saved.'
 
 export function createChat(options: {
   readonly welcome: readonly string[]
@@ -107,7 +107,7 @@ export function createChat(options: {
     for (const listener of listeners) listener()
   }
   /** Moves the settled part of the turn to the finished items. */
-  const go = (turn: Turn) => {
+  const go = (turn: TurnState) => {
     const { items, parts, isBegun } = settle(turn.parts, state.isVerbose)
     change({
       items: items.length === 0 ? state.items : [...state.items, ...items],
@@ -133,7 +133,7 @@ export function createChat(options: {
   )
 
   /** Ends the turn and shows its outcome once. */
-  const close = (turn: Turn, next: Partial<ChatState> = {}) => {
+  const close = (turn: TurnState, next: Partial<ChatState> = {}) => {
     const said = finalItems(turn.parts, state.isVerbose)
     const items = [...state.items, ...said, spentItem(turn, statusOf(spentNow()))]
     change({ items, turn: undefined, remark: undefined, status: sessionStatus(), ...next })
@@ -152,7 +152,7 @@ export function createChat(options: {
         meter ??= attached && createAgentMeter({ shelf: attached.shelf, prices })
         meter?.follow(event)
         if (event.type === 'reply') change({ status: sessionStatus() })
-        if (state.turn) go(follow(state.turn, event))
+        if (state.turn) go(applyEvent(state.turn, event))
       }
     } catch (error) {
       tell([(error as Error).message], 'notice')
@@ -198,7 +198,7 @@ export function createChat(options: {
       }
     },
     async compact() {
-      if (state.turn) throw new Error('A turn has begun meanwhile; say it again once that is over.')
+      if (state.turn) throw new Error('A turn has started in the meantime; repeat the command when it ends.')
       await working((signal) => session.agent.compact({ signal }))
     },
     quit,
@@ -243,8 +243,8 @@ export function createChat(options: {
     wait: (line) =>
       change({
         remark: isCommand(line)
-          ? 'This waits for the end of the turn: press Enter then. Ctrl-C stops it.'
-          : 'It is still at work: the line waits for you. Ctrl-C stops it.',
+          ? 'This command cannot run during a turn: press Enter when the turn ends, or Ctrl-C to stop it.'
+          : 'A turn is running: press Enter when it ends, or Ctrl-C to stop it.',
       }),
     stay() {
       if (state.remark !== undefined && !stop?.signal.aborted) change({ remark: undefined })

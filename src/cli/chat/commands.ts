@@ -33,36 +33,36 @@ export type CommandContext = {
 export const slashes: readonly Slash[] = [
   {
     name: 'tools',
-    about: 'which tools are there: working set, deferred, pending, failed',
+    about: 'list the tools: working set, deferred, pending, failed',
     run: (_, desk) => toolLines(desk),
   },
-  { name: 'context', about: 'what fills the window', run: (_, desk) => windowLines(desk) },
-  { name: 'search', about: 'what a search for tools finds', run: searchLines },
+  { name: 'context', about: 'show what fills the context window', run: (_, desk) => windowLines(desk) },
+  { name: 'search', about: 'show what a tool search finds', run: searchLines },
   {
     name: 'using',
-    about: 'what helps the model use deferred tools, and a switch for each',
+    about: 'show or switch what helps the model use deferred tools',
     run: (words, { session }) => usingLines(words, session),
   },
   {
     name: 'permissions',
-    about: 'what runs without asking and what never does, and changes of that',
+    about: 'show or change what runs without asking and what never runs',
     run: (words, { session }) => permissionLines(words, session),
   },
-  { name: 'skills', about: 'which skills are there', run: (_, { session }) => skillLines(session) },
+  { name: 'skills', about: 'list the skills', run: (_, { session }) => skillLines(session) },
   {
     name: 'sessions',
-    about: 'earlier sessions of this folder, and how to go on with them',
+    about: 'list earlier sessions of this folder and how to resume them',
     run: (_, { session, directory }) => sessionLines(directory, session.file),
   },
   { name: 'compact', about: 'summarise the conversation now', run: (_, desk) => compactNow(desk) },
-  { name: 'model', about: 'which model answers, or another one', run: modelLines },
+  { name: 'model', about: 'show the model, or switch to another', run: modelLines },
   {
     name: 'verbose',
-    about: 'show each call with its result, searches and thinking, or not',
+    about: 'show or hide call results, searches and thinking',
     run: verboseLines,
   },
   { name: 'help', about: 'this', run: () => helpLines() },
-  { name: 'quit', about: 'end the session; it is kept', run: (_, desk) => quitLines(desk) },
+  { name: 'quit', about: 'end the session; it is saved', run: (_, desk) => quitLines(desk) },
 ]
 
 /** A slash and a word; a path is an ordinary message. */
@@ -84,7 +84,7 @@ export async function runSlash(line: string, desk: CommandContext): Promise<read
   const slash = slashes.find((one) => one.name === name || (name === 'exit' && one.name === 'quit'))
   if (!slash) {
     const names = slashes.map((one) => one.name)
-    return [`There is no command /${name}${didYouMean(name, names, '/') || '.'} /help shows them all.`]
+    return [`Unknown command /${name}${didYouMean(name, names, '/') || '.'} /help shows them all.`]
   }
   return slash.run(words.trim(), desk)
 }
@@ -92,9 +92,9 @@ export async function runSlash(line: string, desk: CommandContext): Promise<read
 function helpLines(): Told[] {
   return [
     ...slashes.map(({ name, about }) => labelled(`/${name}`, about, 12)),
-    'Ctrl-C stops what is running; twice at an empty line, or Ctrl-D, ends the session; it is kept.',
-    '↑ and ↓ go through what you typed, in earlier sessions too; a line that begins with a space is not kept.',
-    'Alt-Enter begins a new line. While a turn runs, commands that only show something are answered at once.',
+    'Ctrl-C stops what is running; twice at an empty line, or Ctrl-D, ends the session; it is saved.',
+    '↑ and ↓ recall what you typed, in earlier sessions too; a line that begins with a space is not saved.',
+    'Alt-Enter starts a new line. Commands that only show something also work while a turn runs.',
   ]
 }
 
@@ -157,7 +157,7 @@ async function sizeOf(agent: AgentSession['agent']): Promise<string> {
 }
 
 async function searchLines(words: string, { session, waiting }: CommandContext): Promise<Told[]> {
-  if (words === '') return ['Say what to search for: /search github create issue']
+  if (words === '') return ['Add words to search for, e.g. /search github create issue']
   const pending = session.host.status().filter(({ state }) => state === 'pending')
   const names = pending.map(({ name }) => name).join(', ')
   const { tools, remark, left } = await waiting(
@@ -172,22 +172,22 @@ async function searchLines(words: string, { session, waiting }: CommandContext):
 function skillLines({ skills }: AgentSession): Told[] {
   const all = skills.list()
   return all.length === 0
-    ? ['There are no skills. Put folders with a SKILL.md into .agents/skills or ~/.agents/skills.']
+    ? ['No skills found. Put folders with a SKILL.md into .agents/skills or ~/.agents/skills.']
     : listed(all.map(({ name, description }) => [name, firstLine(description)]))
 }
 
 function modelLines(words: string, { session: { agent } }: CommandContext): string[] {
-  if (words === '') return [`The model is ${agent.model}. Another one: /model <id>`]
+  if (words === '') return [`The model is ${agent.model}. To switch: /model <id>`]
   agent.model = words
-  return [`From now on the model is ${words}.`]
+  return [`The model is now ${words}.`]
 }
 
 function verboseLines(_: string, desk: CommandContext): string[] {
   desk.setVerbose(!desk.isVerbose())
   return [
     desk.isVerbose()
-      ? 'From now on each call is shown with its result (a long one only in its beginning), and searches and thinking too.'
-      : 'Calls are summed up, searches are hidden.',
+      ? 'Calls are now shown with their results (long ones cut), searches and thinking.'
+      : 'Calls are now summarised, searches hidden.',
   ]
 }
 

@@ -54,12 +54,12 @@ export function lastLinesOf(items: readonly Item[], rows: number, paper: Paper):
   const lines: StyledLine[] = []
   for (const item of items.toReversed()) {
     if (lines.length >= rows) break
-    lines.unshift(...linesOf(item, paper))
+    lines.unshift(...itemLines(item, paper))
   }
   return lastLines(lines, rows, paper.columns)
 }
 
-export function linesOf(item: Item, { columns, isPlain }: Paper): StyledLine[] {
+export function itemLines(item: Item, { columns, isPlain }: Paper): StyledLine[] {
   const { kind, text, fence, isOpen } = item
   const safe = harmless(shortened(kind === 'user' ? `> ${text}` : text, isOpen))
   if (kind === 'said' && !isPlain)

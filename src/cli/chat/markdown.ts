@@ -1,7 +1,7 @@
 // Renders a model's Markdown as styled lines. Keeps line breaks, and drops no meaningful text.
 import { columnsOf } from '../../terminal/index.ts'
 import { spansOf } from './inline.ts'
-import { EDGE, type Span, type StyledLine, textOf } from './styled.ts'
+import { EDGE, plainText, type Span, type StyledLine } from './styled.ts'
 
 type Block = { readonly lines: readonly StyledLine[]; readonly end: number }
 
@@ -156,5 +156,5 @@ function rowOf(
 }
 
 function widthOf(cell: readonly Span[] | undefined): number {
-  return columnsOf(textOf({ spans: cell ?? [] }))
+  return columnsOf(plainText({ spans: cell ?? [] }))
 }

@@ -2,7 +2,7 @@
 import type { FileChange } from '../../agent/index.ts'
 import { kinds } from '../../agent/tools/index.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
-import { present, SEARCH_TOOL } from '../../core/index.ts'
+import { presentMessages, SEARCH_TOOL } from '../../core/index.ts'
 import { visible } from '../../terminal/index.ts'
 import { callText, shortened, textIn } from './calls.ts'
 import { changeTitle, diffLines } from './diff-lines.ts'
@@ -72,7 +72,7 @@ export function isInRow(part: Part, isVerbose: boolean): part is Call {
 
 function shownOf(calls: readonly Call[]) {
   const message = { role: 'assistant', content: calls.map(({ block }) => block) }
-  return present([message], { searchTool: SEARCH_TOOL, kinds })[0]
+  return presentMessages([message], { searchTool: SEARCH_TOOL, kinds })[0]
 }
 
 function summaryOf(row: readonly Call[]): Item[] {

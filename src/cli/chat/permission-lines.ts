@@ -5,7 +5,7 @@ import type { AgentSession } from '../session.ts'
 import { labelled, type Told } from './told.ts'
 
 const USAGE =
-  'To change: /permissions allow Bash(git status*) · deny Read(.env) · ask mcp__github__* · remove <rule>; before the rule, "project" or "user" keeps it.'
+  'To change: /permissions allow Bash(git status*) · deny Read(.env) · ask mcp__github__* · remove <rule>; add "project" or "user" in front of the rule to save it.'
 const EFFECTS: readonly RuleEffect[] = ['allow', 'ask', 'deny']
 const SCOPES: readonly RuleScope[] = ['session', 'project', 'user']
 const WHERE = { session: 'in this session', project: 'in this folder', user: 'everywhere' }
@@ -41,6 +41,6 @@ async function removed(rule: string, { forget }: AgentSession['permissions']): P
   for (const effect of EFFECTS)
     for (const scope of SCOPES)
       if (await forget({ effect, rule, scope })) gone.push(`${effect} ${rule} ${WHERE[scope]}`)
-  if (gone.length === 0) return [`There is no rule ${rule}. /permissions shows them all.`]
+  if (gone.length === 0) return [`No such rule: ${rule}. /permissions lists all rules.`]
   return gone.map((one) => `Removed: ${one}.`)
 }

@@ -3,7 +3,7 @@ import type { PermissionAnswer, PermissionQuestion } from '../../agent/index.ts'
 import type { ToolUse } from '../../core/index.ts'
 import { visible } from '../../terminal/index.ts'
 import { changeTitle, diffLines } from './diff-lines.ts'
-import { type StyledLine, textOf } from './styled.ts'
+import { plainText, type StyledLine } from './styled.ts'
 
 export type Question = {
   readonly name: string
@@ -107,6 +107,7 @@ function line(text: string, color?: string): StyledLine {
 
 /** How many characters of a question are not in these lines. */
 export function hiddenIn({ detail }: Question, shown: readonly StyledLine[]): number {
-  const length = (lines: readonly StyledLine[]) => lines.reduce((sum, one) => sum + textOf(one).length + 1, 0)
+  const length = (lines: readonly StyledLine[]) =>
+    lines.reduce((sum, one) => sum + plainText(one).length + 1, 0)
   return length(detail) - length(shown)
 }

@@ -6,7 +6,7 @@ import { brokenSpans, EDGE, type Span, type StyledLine } from './styled.ts'
 
 type LinesProps = { readonly lines: readonly StyledLine[]; readonly columns: number }
 
-export function Lines({ lines, columns }: LinesProps) {
+export function StyledLines({ lines, columns }: LinesProps) {
   return (
     <Box flexDirection="column" width={columns}>
       {groupsOf(lines).map((group, index) => (

@@ -44,7 +44,11 @@ export function watchServers(host: McpHost, { show, tell, warn }: Teller): () =>
     if (reasons.get(name) === reason) return
     reasons.set(name, reason)
     const why = reason === '' ? '' : `: ${reason.replace(/\.$/, '')}`
-    warn(wasThere ? `${name} is gone${why}. Its tools work again once it is back.` : `${name} failed${why}.`)
+    warn(
+      wasThere
+        ? `${name} disconnected${why}. Its tools work again when it reconnects.`
+        : `${name} failed${why}.`,
+    )
   }
   const stop = host.listen(look)
   look()
@@ -59,7 +63,7 @@ export function watchServers(host: McpHost, { show, tell, warn }: Teller): () =>
 const isThere = ({ state, isCached }: ServerStatus) => state === 'connected' || (state === 'idle' && isCached)
 
 function inFull(statuses: readonly ServerStatus[]): string {
-  if (statuses.length === 0) return 'none; name them in .mcp.json, or with --config'
+  if (statuses.length === 0) return 'none; configure them in .mcp.json or with --config'
   const there = statuses.filter(isThere).map(({ name, tools }) => `${name} ${tools.length}`)
   return there.length === 0 ? 'none is connected' : `${there.join(', ')} (tools)`
 }

@@ -9,7 +9,7 @@ const LONGEST_WORDS = 48
 export function sessionLines(directory: string, file: string): string[] {
   const found = listSessions(directory, MOST)
   if (found.length === 0)
-    return ['There is no session of this folder yet; this one is kept once you say something.']
+    return ['No sessions in this folder yet; this one is saved with your first message.']
   const older = sessionFiles(directory).length - found.length
   const option = resolve(directory) === process.cwd() ? '' : ` --directory ${directory}`
   return [

@@ -26,18 +26,18 @@ export type StyledLine = {
 /** Columns that an edge takes, with the space after it. */
 export const EDGE = 2
 
-export function textOf({ spans }: StyledLine): string {
+export function plainText({ spans }: StyledLine): string {
   return spans.map(({ text }) => text).join('')
 }
 
 export function rowsOfLine(line: StyledLine, columns: number): number {
-  return rowsOf(textOf(line), room(line, columns)) + (line.isApart ? 1 : 0)
+  return rowsOf(plainText(line), room(line, columns)) + (line.isApart ? 1 : 0)
 }
 
 /** Wrapped between words, so that no row starts with a space; the terminal wraps code and words that are too long. */
 export function brokenSpans(line: StyledLine, columns: number): readonly Span[] {
   if (line.hasEdge) return line.spans
-  const gaps = gapsToBreak(textOf(line), room(line, columns))
+  const gaps = gapsToBreak(plainText(line), room(line, columns))
   let at = 0
   return line.spans.map((span) => {
     const begin = at
@@ -66,7 +66,7 @@ export function lastLines(lines: readonly StyledLine[], rows: number, columns: n
   for (const line of lines.toReversed()) {
     if (left <= 0) break
     const most = left * usable(room(line, columns))
-    kept.unshift(widthOf(textOf(line)) > most ? { ...line, spans: lastOf(line.spans, most) } : line)
+    kept.unshift(widthOf(plainText(line)) > most ? { ...line, spans: lastOf(line.spans, most) } : line)
     left -= rowsOfLine(line, columns)
   }
   return kept
@@ -79,7 +79,7 @@ export function firstLines(lines: readonly StyledLine[], rows: number, columns: 
   for (const line of lines) {
     if (left <= 0) break
     const most = left * usable(room(line, columns))
-    kept.push(widthOf(textOf(line)) > most ? { ...line, spans: firstOf(line.spans, most) } : line)
+    kept.push(widthOf(plainText(line)) > most ? { ...line, spans: firstOf(line.spans, most) } : line)
     left -= rowsOfLine(line, columns)
   }
   return kept

@@ -9,7 +9,7 @@ import { type Call, isCall, type Part, partsOf } from './parts.ts'
 import { isSpeech } from './settle.ts'
 import { type Status, statusParts } from './status.ts'
 
-export type Turn = {
+export type TurnState = {
   /** Parts that may still change, and what follows them. */
   readonly parts: readonly Part[]
   /** Part of the streaming reply is already final on screen. */
@@ -26,7 +26,7 @@ export type Turn = {
   readonly askedAt: number | undefined
 }
 
-export function newTurn(): Turn {
+export function newTurn(): TurnState {
   return {
     parts: [],
     isBegun: false,
@@ -39,7 +39,7 @@ export function newTurn(): Turn {
   }
 }
 
-export function follow(turn: Turn, event: AgentEvent): Turn {
+export function applyEvent(turn: TurnState, event: AgentEvent): TurnState {
   switch (event.type) {
     case 'text':
       return spoken(turn, 'said', event.text)
@@ -76,7 +76,7 @@ export function follow(turn: Turn, event: AgentEvent): Turn {
 }
 
 /** Appends to the latest text, even if something else follows it by now. */
-function spoken(turn: Turn, kind: 'said' | 'thought', text: string): Turn {
+function spoken(turn: TurnState, kind: 'said' | 'thought', text: string): TurnState {
   const at = turn.parts.findLastIndex((part) => isSpeech(part) && part.isOpen)
   const last = turn.parts[at]
   if (last?.kind !== kind)
@@ -86,7 +86,7 @@ function spoken(turn: Turn, kind: 'said' | 'thought', text: string): Turn {
 }
 
 /** Discards the text of an interrupted reply, as far as it is not final on screen. */
-function unspoken(turn: Turn): Turn {
+function unspoken(turn: TurnState): TurnState {
   return { ...turn, parts: withoutSpeech(turn.parts), isBegun: false }
 }
 
@@ -95,7 +95,7 @@ function withoutSpeech(parts: readonly Part[]): Part[] {
 }
 
 /** The text was already shown; it is reordered only if calls are in between. */
-function replied(turn: Turn, content: readonly Message[], usage: TokenUsage): Turn {
+function replied(turn: TurnState, content: readonly Message[], usage: TokenUsage): TurnState {
   const heard = turn.parts.map((part) => (isSpeech(part) ? { ...part, isOpen: false } : part))
   const isMixed = content.findLastIndex(({ type }) => type === 'text') > content.findIndex(isCall)
   const isInOrder = turn.isBegun || !content.some(isCall) || !isMixed
@@ -134,23 +134,23 @@ function within(call: Call, event: AgentEvent): Call {
   return { ...call, inside }
 }
 
-function retried(turn: Turn, event: AgentEvent & { readonly type: 'retry' }): Turn {
+function retried(turn: TurnState, event: AgentEvent & { readonly type: 'retry' }): TurnState {
   const { reason, attempt, attempts, milliseconds } = event
   const again = { at: Date.now() + milliseconds, attempt: attempt + 1, attempts }
-  const anew = turn.isBegun ? ' The answer above broke off and begins anew.' : ''
+  const anew = turn.isBegun ? ' The answer above broke off and starts again.' : ''
   return noticed({ ...unspoken(turn), again }, `${sentence(reason)} Trying again.${anew}`)
 }
 
-export function stopped(turn: Turn): Turn {
+export function stopped(turn: TurnState): TurnState {
   return noticed(turn, 'Stopped. The session goes on.')
 }
 
-function noticed(turn: Turn, text: string | undefined): Turn {
+function noticed(turn: TurnState, text: string | undefined): TurnState {
   return text === undefined ? turn : withAside(turn, { kind: 'notice', text })
 }
 
 /** After what is visible; does not repeat a notice that is already there. */
-export function withAside(turn: Turn, item: Item): Turn {
+export function withAside(turn: TurnState, item: Item): TurnState {
   const { notices } = turn
   const isNotice = item.kind === 'notice'
   if (isNotice && notices.includes(item.text)) return turn
@@ -159,14 +159,14 @@ export function withAside(turn: Turn, item: Item): Turn {
 }
 
 /** The clock stops while the user is asked. */
-export function timed(turn: Turn, isAsking: boolean): Turn {
+export function timed(turn: TurnState, isAsking: boolean): TurnState {
   const { began, askedAt } = turn
   if (isAsking) return { ...turn, askedAt: askedAt ?? Date.now() }
   return askedAt === undefined ? turn : { ...turn, began: began + Date.now() - askedAt, askedAt: undefined }
 }
 
 /** Milliseconds so far. */
-export function spentBy({ began, askedAt }: Turn): number {
+export function spentBy({ began, askedAt }: TurnState): number {
   return (askedAt ?? Date.now()) - began
 }
 
@@ -175,7 +175,7 @@ function sentence(text: string): string {
 }
 
 /** The summary of a finished turn; `status` has the figures of this turn alone. */
-export function spentItem(turn: Turn, status: Status | undefined): Item {
+export function spentItem(turn: TurnState, status: Status | undefined): Item {
   const { usage } = turn
   const count = (tokens: number) => tokens.toLocaleString('en-US')
   const cached = usage.cached > 0 ? ` (${count(usage.cached)} cached)` : ''
@@ -189,7 +189,7 @@ export function spentItem(turn: Turn, status: Status | undefined): Item {
 const LONGEST_NAMES = 70
 
 /** What happens now, in a few words; tool searches are not shown. */
-export function runningText({ running, again, parts }: Turn): string {
+export function runningText({ running, again, parts }: TurnState): string {
   if (again) {
     const seconds = Math.max(0, Math.ceil((again.at - Date.now()) / 1000))
     return `trying again in ${seconds} s (attempt ${again.attempt} of ${again.attempts})`

@@ -54,7 +54,7 @@ function switched(way: string, value: string | undefined, { using }: AgentSessio
     ]
   }
   if ((way === 'forget' || way === 'remember') && value) {
-    if (!using.options().learn) return ['Nothing is learned: start with --learn, or say /using learn on.']
+    if (!using.options().learn) return ['Learning is off: start with --learn, or type /using learn on.']
     using[way](value)
     return [
       way === 'forget'

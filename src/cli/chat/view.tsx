@@ -6,14 +6,14 @@ import { colour, firstRows, harmless, lastRows, visible } from '../../terminal/i
 import type { Chat, ChatState } from './chat.ts'
 import { slashHint } from './commands.ts'
 import { ASK_FOR_MARKS, type Line, lineAfter, NO_MORE_MARKS, pressesIn, underCursor } from './editor.ts'
-import { type Item, lastLinesOf, linesOf } from './items.ts'
+import { type Item, itemLines, lastLinesOf } from './items.ts'
 import { itemsOf } from './parts.ts'
 import { pressed } from './press.ts'
 import { hiddenIn, type Question } from './questions.ts'
-import { Lines } from './said.tsx'
+import { StyledLines } from './said.tsx'
 import { statusLine } from './status.ts'
 import { firstLines, rowsOfLine, type StyledLine } from './styled.ts'
-import { runningText, spentBy, type Turn } from './turn.ts'
+import { runningText, spentBy, type TurnState } from './turn.ts'
 
 export async function showChat(chat: Chat): Promise<void> {
   process.stdout.write(ASK_FOR_MARKS)
@@ -132,7 +132,7 @@ const isPlain = colour('cyan') === undefined || process.env.TERM === 'dumb'
 
 function Said({ item }: { readonly item: Item }) {
   const { columns } = useRoom()
-  return <Lines lines={linesOf(item, { columns, isPlain })} columns={columns} />
+  return <StyledLines lines={itemLines(item, { columns, isPlain })} columns={columns} />
 }
 
 /** Rows for the input line, its surroundings, and a question. */
@@ -154,7 +154,7 @@ function Now({ state: { turn, asking, isVerbose } }: { readonly state: ChatState
   const lines = lastLinesOf(itemsOf(turn.parts, isVerbose), rows, { columns, isPlain })
   return (
     <Box flexDirection="column">
-      <Lines lines={lines} columns={columns} />
+      <StyledLines lines={lines} columns={columns} />
       {asking ? null : <Working turn={turn} />}
     </Box>
   )
@@ -162,7 +162,7 @@ function Now({ state: { turn, asking, isVerbose } }: { readonly state: ChatState
 
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 
-function Working({ turn }: { readonly turn: Turn }) {
+function Working({ turn }: { readonly turn: TurnState }) {
   const [frame, next] = useState(0)
   useEffect(() => {
     const timer = setInterval(() => next((now) => now + 1), 120)
@@ -192,7 +192,7 @@ function Asking({ question, isReady }: AskingProps) {
       {task === undefined ? null : (
         <Text color={colour('gray')}>{`A sub-agent asks${task === '' ? '' : `: ${task}`}`}</Text>
       )}
-      <Lines lines={shown} columns={room.columns - 4} />
+      <StyledLines lines={shown} columns={room.columns - 4} />
       {hidden > 0 ? (
         <Text color={colour('yellow')}>{`… and ${hidden} more characters that do not fit here`}</Text>
       ) : null}

@@ -17,7 +17,7 @@ export type Deciding = {
 }
 
 /** Returns the project unchanged if the user trusts it, else without anything that would act. */
-export async function decide(project: Project, deciding: Deciding): Promise<Project> {
+export async function decideTrust(project: Project, deciding: Deciding): Promise<Project> {
   const { store, isTrusting, ask, show, notify } = deciding
   if (project.items.length === 0 || isTrusting) return project
   const record = await store.read(project.folder)
@@ -30,7 +30,7 @@ export async function decide(project: Project, deciding: Deciding): Promise<Proj
     notify(
       notUsed(
         project,
-        'This content is not trusted, and nobody can be asked here. Look at it with "toolshelf trust", or add --trust-project to use it in this run.',
+        'This content is not trusted, and there is no terminal to ask in. Look at it with "toolshelf trust", or add --trust-project to use it in this run.',
       ),
     )
     return withoutContent(project)
@@ -63,7 +63,7 @@ async function keep(
   try {
     await store.write({ ...record, folder: project.folder, [outcome]: decided })
   } catch (error) {
-    notify(`the answer holds for this run only, because it cannot be kept: ${(error as Error).message}.`)
+    notify(`the answer applies to this run only, because it cannot be saved: ${(error as Error).message}.`)
   }
 }
 
@@ -105,7 +105,7 @@ export function questionText(project: Project, trusted: Decided | undefined): st
   const { folder, items } = project
   const changes = changesSince(trusted, project)
   const isChanged = trusted !== undefined && changes.length > 0
-  const shown = isChanged ? changes : items.map((one) => itemLines(one))
+  const shown = isChanged ? changes : items.map((one) => trustItemLines(one))
   const rest = shown.length - MOST_SHOWN
   return [
     isChanged
@@ -118,7 +118,7 @@ export function questionText(project: Project, trusted: Decided | undefined): st
 }
 
 /** One item in full. */
-export function itemLines({ kind, title, file, lines }: TrustItem, longest = LONGEST_LINE): string[] {
+export function trustItemLines({ kind, title, file, lines }: TrustItem, longest = LONGEST_LINE): string[] {
   return [`  ${kind} ${title} (${file})`, ...lines.map((line) => `    ${plainLine(line, longest)}`)]
 }
 
@@ -130,7 +130,7 @@ function changesSince(trusted: Decided | undefined, { items, files }: Project): 
   const changed = items.flatMap((one) => {
     const before = known.find(isSame(one))
     if (before?.hash === one.hash) return []
-    if (!before) return [['  new:', ...itemLines(one)]]
+    if (!before) return [['  new:', ...trustItemLines(one)]]
     const gone = before.lines.filter((line) => !one.lines.includes(line))
     const added = one.lines.filter((line) => !before.lines.includes(line))
     const lines = [...gone.map((line) => `    - ${line}`), ...added.map((line) => `    + ${line}`)]

@@ -5,7 +5,7 @@ import { type Machine, thisMachine } from '../../mcp/config/index.ts'
 import { wrapLines } from '../../terminal/index.ts'
 import { directoryIn, filesIn, type Input, type Option, type Terminal } from '../command.ts'
 import { dataFolder } from '../session-files.ts'
-import { decide } from './decide.ts'
+import { decideTrust } from './decide.ts'
 import { type Project, type ProjectParts, readProject, troublesOf } from './project.ts'
 import { openTrustStore, type TrustStore } from './store.ts'
 
@@ -26,7 +26,7 @@ export async function openProject(machine: Machine, options: OpenProjectOptions)
   const { terminal, notify, isTrusting, ...parts } = options
   const project = await readProject(machine, parts)
   for (const trouble of troublesOf(project)) notify(trouble)
-  return decide(project, {
+  return decideTrust(project, {
     store: trustStore(machine, notify),
     isTrusting,
     ask: terminal.ask,

@@ -116,10 +116,10 @@ async function readRules(machine: Machine, notify: (problem: string) => void) {
   const text = (await readText(file, MOST_RULE_BYTES, (message) => notify(`${file}: ${message}`))) ?? '{}'
   try {
     const { rules, problems } = rulesIn(fieldsOf(JSON.parse(text)), 'project')
-    for (const problem of problems) notify(`${file}: ${problem}; it does not count.`)
+    for (const problem of problems) notify(`${file}: ${problem}; ignored.`)
     return { rules, text }
   } catch {
-    notify(`${file}: it is not valid JSON, so its rules do not count.`)
+    notify(`${file}: it is not valid JSON, so its rules are ignored.`)
     return { rules: [], text }
   }
 }
@@ -133,6 +133,6 @@ async function readSkills(machine: Machine, notify: (problem: string) => void): 
     return size <= MOST_SKILL_BYTES
   })
   if (kept.length < found.length)
-    notify(`${found.length - kept.length} skills of this folder are left out: all together are too large.`)
+    notify(`${found.length - kept.length} skills of this folder are left out: together they are too large.`)
   return kept
 }

@@ -9,7 +9,7 @@ import { charactersFor } from '../tokens.ts'
 import { fitTools } from '../tools/index.ts'
 import type { PoolTool, Server, Shelving, ToolResult, ToolUse } from '../types.ts'
 import { makeWire, selectIt, type Wire } from '../wire/index.ts'
-import { cleanQuery, type Found, isTooLong, LONGEST_QUERY } from './query.ts'
+import { cleanQuery, isTooLong, LONGEST_QUERY, type QueryResult } from './query.ts'
 import { findWhenReady, type LiveHost, shelvingOf } from './wait.ts'
 
 const MOST_RESULTS = 50
@@ -18,7 +18,7 @@ const MOST_UNKNOWN = 10
 const MAX_SERVERS_NAMED = 20
 
 /** The function form of `shelf.answer`: a search gets its tool_result, any other call undefined. */
-export async function answer(
+export async function answerSearch(
   live: LiveHost,
   conversation: Conversation,
   call: ToolUse,
@@ -28,7 +28,7 @@ export async function answer(
   if (!wire)
     return sayTo(call, 'Tool search is off: every tool is in your list already. Call the one you need.')
   const { memory } = conversation
-  const { tools, remark, missed, isRefused } = await search(live, call.input, { missed: memory.missed })
+  const { tools, remark, missed, isRefused } = await searchTools(live, call.input, { missed: memory.missed })
   if (isRefused) return refuse(call, remark)
   memory.missed = missed
   if (tools.length === 0) return sayTo(call, remark)
@@ -67,7 +67,7 @@ export type SearchOptions = {
 }
 
 /** The function form of `shelf.search`: what a search call with this input finds. Loads nothing. */
-export async function search(
+export async function searchTools(
   live: LiveHost,
   input: unknown,
   { isTold = () => false, missed = [] }: SearchOptions = {},
@@ -154,7 +154,7 @@ function nothing(query: string, { deferred }: Shelving): string {
   return `No deferred tool matches "${oneLine(query, 100)}". ${deferred.length} deferred tools can be searched.`
 }
 
-function aboutNames({ unknown }: Found): string[] {
+function aboutNames({ unknown }: QueryResult): string[] {
   const told = unknown.slice(0, MOST_UNKNOWN).map(({ name, near }) => {
     const asked = `There is no tool named "${oneLine(name, 100)}".`
     return near.length > 0 ? `${asked} Nearest: ${near.join(', ')}.` : asked
@@ -163,13 +163,13 @@ function aboutNames({ unknown }: Found): string[] {
   return rest > 0 ? [...told, `${rest} more of the names do not exist.`] : told
 }
 
-function aboutUnread({ unread = 0 }: Found): string[] {
+function aboutUnread({ unread = 0 }: QueryResult): string[] {
   return unread > 0
     ? [`${unread} tools were not searched, because they are still being read; try again shortly.`]
     : []
 }
 
-function aboutRest(found: Found, allowed: readonly PoolTool[]): string[] {
+function aboutRest(found: QueryResult, allowed: readonly PoolTool[]): string[] {
   const held = found.tools.length - allowed.length
   const left = found.matched - found.tools.length
   return [

@@ -32,7 +32,7 @@ export function resolveCall(call: ToolUse, pool: Pool, settings: Settings): Reso
 }
 
 /** The function form of `shelf.check`: explains a call that cannot be run; undefined for a valid one. */
-export function check(
+export function checkCall(
   host: Host,
   conversation: Conversation,
   call: ToolUse,

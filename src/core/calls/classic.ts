@@ -7,7 +7,7 @@ import { fold, searchText, UNSPACED, wordPattern } from './search-text.ts'
 const MOST_TERMS = 40
 
 /** The ranker of the first tool-search clients: points per word for name, hint and description (S6). */
-export const classic: Rank = (tools, query, limit) => {
+export const classicRank: Rank = (tools, query, limit) => {
   const terms = termsOf(query).slice(0, MOST_TERMS)
   const hits: Hit[] = []
   for (const tool of tools) {

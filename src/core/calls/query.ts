@@ -2,13 +2,13 @@
 
 import { closestNames, splitName } from '../../lib/index.ts'
 import type { PoolTool, Shelving } from '../types.ts'
-import { classic } from './classic.ts'
+import { classicRank } from './classic.ts'
 import type { Rank, Ranking } from './rank.ts'
 import { fold, searchText, wordPattern } from './search-text.ts'
 
 export type Search = { readonly rank: Rank; readonly notify: (message: string) => void }
 
-export type Found = {
+export type QueryResult = {
   readonly tools: readonly PoolTool[]
   /** How many matched in all, those left out included. */
   readonly matched: number
@@ -24,7 +24,12 @@ const MOST_SUGGESTIONS = 3
 const MOST_RANKED = 500
 
 /** Deferred tools by keywords and prefix; by exact name also the rest of the pool (S10). */
-export async function find(query: string, limit: number, shelving: Shelving, search: Search): Promise<Found> {
+export async function find(
+  query: string,
+  limit: number,
+  shelving: Shelving,
+  search: Search,
+): Promise<QueryResult> {
   const text = cleanQuery(query)
   const selected = selectedNames(text)
   if (selected) return select(selected, shelving)
@@ -56,7 +61,7 @@ export function selectedNames(text: string): string[] | undefined {
   return names.map((name) => name.trim()).filter((name) => name !== '')
 }
 
-function select(names: readonly string[], shelving: Shelving): Found {
+function select(names: readonly string[], shelving: Shelving): QueryResult {
   const tools = new Set<PoolTool>()
   const unknown = new Set<string>()
   for (const name of names) {
@@ -107,7 +112,12 @@ function byPrefix(text: string, { deferred }: Shelving): PoolTool[] {
     : []
 }
 
-async function byKeywords(text: string, limit: number, shelving: Shelving, search: Search): Promise<Found> {
+async function byKeywords(
+  text: string,
+  limit: number,
+  shelving: Shelving,
+  search: Search,
+): Promise<QueryResult> {
   const words = text.split(/\s+/u)
   const required = words
     .filter((word) => word.startsWith('+') && splitName(word.slice(1)).length > 0)
@@ -142,7 +152,7 @@ async function rankSafely(
     return { hits: own, matched: (Number(matched) || hits.length) - (hits.length - own.length), unread }
   } catch (error) {
     notify(`the ranker failed, so the classic one is used: ${String(error)}`)
-    return classic(deferred, query, limit)
+    return classicRank(deferred, query, limit)
   }
 }
 

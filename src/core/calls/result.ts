@@ -1,5 +1,5 @@
 // A tool's output → its tool_result, in shapes that the API takes, cleaned of what only the host may write.
-import { blocksOf, isBlock, refuse, sayTo, textBlock } from '../history/index.ts'
+import { isBlock, messageBlocks, refuse, sayTo, textBlock } from '../history/index.ts'
 import { checkResultItem, imageTypeOf } from '../oracle/checks/index.ts'
 import type { Block, TextBlock, ToolResult, ToolUse } from '../types.ts'
 
@@ -17,7 +17,7 @@ export function toolResult(
 ): ToolResult {
   const answer: Block = isBlock(output) && !Array.isArray(output) ? output : { content: output }
   const isError = options.isError ?? isErrorAnswer(answer)
-  const content = blocksOf({ content: contentOf(answer) })
+  const content = messageBlocks({ content: contentOf(answer) })
     .map(withoutReferences)
     .filter((block) => block !== undefined)
     .flatMap(converted)

@@ -6,7 +6,7 @@ import type { Timer } from '../options.ts'
 import type { Host } from '../state.ts'
 import { shelve } from '../tools/index.ts'
 import type { PoolTool, Shelving } from '../types.ts'
-import { byExactName, type Found, find, selectedNames } from './query.ts'
+import { byExactName, find, type QueryResult, selectedNames } from './query.ts'
 import { fold, searchText, UNSPACED } from './search-text.ts'
 
 /** A host whose tools may change while a search waits. */
@@ -16,7 +16,7 @@ export type LiveHost = { readonly host: Host; readonly changed: () => Promise<vo
  * Finds tools once enough servers are there: at once if a tool's name answers the query, else when every server has
  * settled, at the latest after `pendingWait`. A query that names a connecting server waits for that one.
  */
-export async function findWhenReady(query: string, limit: number, live: LiveHost): Promise<Found> {
+export async function findWhenReady(query: string, limit: number, live: LiveHost): Promise<QueryResult> {
   const { settings } = live.host
   const named = missingServers(live.host).filter((server) => namesServer(query, server))
   let timer: Timer | undefined
@@ -49,7 +49,7 @@ function enoughFor(
   query: string,
   named: readonly string[],
   host: Host,
-): ((found: Found) => boolean) | undefined {
+): ((found: QueryResult) => boolean) | undefined {
   if (!isConnecting(host.servers)) return () => true
   const missing = missingServers(host)
   if (named.some((server) => missing.includes(server))) return undefined

@@ -12,5 +12,5 @@ export {
   noFigures,
   type Sampling,
 } from './figures.ts'
-export { type Price, type PriceTable, priceOf, prices, readPrices } from './prices.ts'
+export { type Price, type PriceTable, priceOf, priceOfPrompt, prices, readPrices } from './prices.ts'
 export { withoutToolSearch } from './without.ts'

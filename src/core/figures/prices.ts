@@ -14,6 +14,7 @@ export type Rates = {
   readonly cacheWrite1h: number
 }
 
+/** What a model costs, in dollars per million tokens. */
 export type Price = Rates & {
   /** A regular expression for the whole model id, without case; the first row that matches counts. */
   readonly match: string
@@ -21,6 +22,7 @@ export type Price = Rates & {
   readonly above?: Rates & { readonly promptTokens: number }
 }
 
+/** Prices by model, and the day of which they are. */
 export type PriceTable = {
   /** The day on which the prices were looked up. */
   readonly date: string
@@ -127,7 +129,7 @@ function readPrice(value: unknown): Price {
 function refuseUnknown(fields: Fields, known: readonly string[], owner: string): void {
   const unknown = Object.keys(fields).find((name) => !known.includes(name))
   if (unknown !== undefined)
-    throw wrong(`${quote(unknown)} of ${owner} is not known; known are ${known.join(', ')}`, fields[unknown])
+    throw wrong(`unknown key ${quote(unknown)} of ${owner}; use ${known.join(', ')}`, fields[unknown])
 }
 
 /** Dollars for a million tokens, at most: beyond all prices, and small enough for sums to stay numbers. */

@@ -66,7 +66,7 @@ const ADDITIONS = {
 }
 
 /** The capability table that comes with the package. */
-export const capabilities: Capabilities = {
+export const defaultCapabilities: Capabilities = {
   models: [
     { match: '(fable|mythos)-5[-.][12]', boundThinking: true, forcedToolChoice: false },
     { match: 'opus-5[-.]5', boundThinking: true, forcedToolChoice: false },
@@ -221,7 +221,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 function bad(what: string, value: unknown): ShelfError {
   return new ShelfError(
     'BAD_CAPABILITIES',
-    `a capability table ${what}, but was given ${quote(value)}. The exported \`capabilities\` shows the form.`,
+    `a capability table ${what}, but was given ${quote(value)}. The exported \`defaultCapabilities\` shows the form.`,
     value,
   )
 }

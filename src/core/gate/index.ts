@@ -2,8 +2,8 @@
 export {
   type Capabilities,
   type Capability,
-  capabilities,
   capabilityOf,
+  defaultCapabilities,
   isKnownHost,
   type ModelRow,
   mergeCapabilities,
@@ -11,7 +11,7 @@ export {
   searchBetas,
 } from './capabilities.ts'
 export { decide, isConnecting, wireInUse } from './gate.ts'
-export { type Environment, type ModeReading, readMode } from './mode.ts'
+export { type ModeReading, readMode } from './mode.ts'
 export { learnRejection } from './recover.ts'
 export { type Counts, reachesShare } from './threshold.ts'
 export { additionBeta, type Speaker } from './wire-traits.ts'

@@ -1,5 +1,5 @@
 // What the user asked for: `ENABLE_TOOL_SEARCH` or the option that overrides it, and the kill switch (M).
-
+import type { Environment } from '../../lib/index.ts'
 import type { ToolSearchMode } from '../types.ts'
 
 export type ModeReading = {
@@ -12,8 +12,6 @@ export type ModeReading = {
   readonly killed: boolean
   readonly warning?: string
 }
-
-export type Environment = { readonly [name: string]: string | undefined }
 
 const DEFAULT_PERCENT = 10
 const KILL_SWITCHES = ['CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS', 'TOOLSHELF_DISABLE_BETAS']

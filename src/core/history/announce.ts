@@ -2,11 +2,11 @@
 
 import { byName, cleanText, cut, oneLine } from '../../lib/index.ts'
 import { estimateTokens } from '../tokens.ts'
-import type { Origin, PoolTool, Server, Servers, Shelving, Step } from '../types.ts'
+import type { AnnouncementStep, Origin, PoolTool, Server, Servers, Shelving } from '../types.ts'
 import type { Facts } from './fold.ts'
 import { ANNOUNCEMENT, availableTools, type DeltaNote, reminder, writeDelta } from './notes.ts'
 
-const steps: readonly Step[] = ['described', 'names', 'grouped', 'servers']
+const steps: readonly AnnouncementStep[] = ['described', 'names', 'grouped', 'servers']
 
 export type AnnounceInput = {
   readonly shelving: Shelving
@@ -20,7 +20,7 @@ export type AnnounceInput = {
   /** What the model calls to search. */
   readonly searchName: string
   /** The step that the conversation has come to. */
-  readonly step: Step | undefined
+  readonly step: AnnouncementStep | undefined
 }
 
 /** The note for what is new and what is gone since the deltas in history; nothing when nothing changed (A2). */
@@ -63,7 +63,7 @@ export function availableList(input: AnnounceInput): AvailableList {
   return list
 }
 
-type AvailableList = { readonly text: string; readonly step: Step }
+type AvailableList = { readonly text: string; readonly step: AnnouncementStep }
 
 const lists = new WeakMap<Shelving, { readonly key: string; readonly list: AvailableList }>()
 
@@ -77,17 +77,17 @@ function writeList(input: AnnounceInput): AvailableList {
   return { step, text: [text, ...told.texts].join('\n') }
 }
 
-const howToRead: Record<Step, string> = {
+const howToRead: Record<AnnouncementStep, string> = {
   described: ':',
   names: ':',
   grouped: ' (too many for a line each; a tool of a server is called mcp__<server>__<tool>):',
   servers: ' (too many to name; search by service, action and object to find one):',
 }
 
-type Write = (step: Step, lines: (tools: readonly PoolTool[]) => string[]) => string
+type Write = (step: AnnouncementStep, lines: (tools: readonly PoolTool[]) => string[]) => string
 
 /** The first step, from the one come to, whose text is within the room; the last one with as many lines as fit. */
-function fit(input: AnnounceInput, room: number, write: Write): { step: Step; text: string } {
+function fit(input: AnnounceInput, room: number, write: Write): { step: AnnouncementStep; text: string } {
   const first = input.descriptions > 0 ? 'described' : 'names'
   const isKnown = input.step !== undefined && steps.includes(input.step)
   const from = isKnown ? (input.step ?? first) : first
@@ -140,7 +140,7 @@ function firstOf(lines: readonly string[], most: number): string[] {
   return [...lines.slice(0, most), `and ${lines.length - most} ${most > 0 ? 'more ' : ''}servers`]
 }
 
-function listed(tools: readonly PoolTool[], step: Step, input: AnnounceInput): string[] {
+function listed(tools: readonly PoolTool[], step: AnnouncementStep, input: AnnounceInput): string[] {
   if (step === 'names') return tools.map(({ name }) => name)
   const groups = [...byServer(tools)]
   if (step === 'grouped') return groups.map(([server, members]) => grouped(server, members))
@@ -175,7 +175,7 @@ function counted(server: string, count: number, known: Server | undefined): stri
   return about ? `${label}: ${oneLine(about, 100)}` : label
 }
 
-function gone(names: readonly string[], step: Step): string[] {
+function gone(names: readonly string[], step: AnnouncementStep): string[] {
   if (names.length === 0) return []
   if (step === 'servers') return [`${ANNOUNCEMENT} no longer available: ${names.length}`]
   return [`${ANNOUNCEMENT} no longer available:`, ...(step === 'grouped' ? [names.join(', ')] : names)]

@@ -2,7 +2,7 @@
 import type { Block, Message, TextBlock, ToolResult, ToolUse } from '../types.ts'
 
 /** A message's blocks; a string is one text, anything else none. */
-export function blocksOf(message: Message | undefined): readonly Block[] {
+export function messageBlocks(message: Message | undefined): readonly Block[] {
   const content = message?.content
   if (typeof content === 'string') return content === '' ? [] : [textBlock(content)]
   return Array.isArray(content) ? content.filter(isBlock) : []
@@ -12,14 +12,10 @@ export function isBlock(value: unknown): value is Block {
   return typeof value === 'object' && value !== null
 }
 
-export function isReference(item: Block | null): boolean {
-  return item?.type === 'tool_reference'
-}
-
 /** A system message that adds or removes tools. */
 export function isToolChange(message: Message): boolean {
   if (message?.role !== 'system') return false
-  return blocksOf(message).some(({ type }) => type === 'tool_addition' || type === 'tool_removal')
+  return messageBlocks(message).some(({ type }) => type === 'tool_addition' || type === 'tool_removal')
 }
 
 export function textBlock(text: string): TextBlock {

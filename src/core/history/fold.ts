@@ -1,6 +1,6 @@
 // What a conversation says of itself: a fold over its messages, grown only by what is new (L).
 
-import type { Block, Message, Step } from '../types.ts'
+import type { AnnouncementStep, Block, Message } from '../types.ts'
 import { isBlock } from './blocks.ts'
 import { keptDeltas, noteKey, readBoundary, readDelta, readLoadedNote, strings } from './notes.ts'
 import { followReply, followResult, noOpenCalls, type OpenCalls } from './pairs.ts'
@@ -25,7 +25,7 @@ export type Facts = {
   isReplying: boolean
   announcedEver: number
   announcedTokens: number
-  step: Step | undefined
+  step: AnnouncementStep | undefined
   deltas: number
   deltasSinceBoundary: number
   boundaries: number
@@ -106,7 +106,12 @@ export function follow(
 }
 
 /** Adds a note of ours behind the newest user message, and remembers where it stands. */
-export function append(history: FoldedHistory, note: Message, anchors: Anchors, searchName: string): void {
+export function appendNote(
+  history: FoldedHistory,
+  note: Message,
+  anchors: Anchors,
+  searchName: string,
+): void {
   const anchor = history.given.findLast((message) => isBlock(message) && message.role === 'user')
   if (!anchor) return
   const last = history.entries.at(-1)

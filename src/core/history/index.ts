@@ -1,10 +1,10 @@
 // The door of core/history: what other folders use of it.
 
 export { availableList, deltaNote } from './announce.ts'
-export { blocksOf, isBlock, isReference, isToolChange, refuse, sayTo, textBlock } from './blocks.ts'
+export { isBlock, isToolChange, messageBlocks, refuse, sayTo, textBlock } from './blocks.ts'
 export {
   type Anchors,
-  append,
+  appendNote,
   carriesState,
   type Facts,
   type FoldedHistory,

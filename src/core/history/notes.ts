@@ -5,8 +5,8 @@
 // The one note that is plain text, what a search loaded on wires without references, counts only at the very start
 // of an answer to our own search call.
 
-import type { Block, Message, Origin, Step } from '../types.ts'
-import { blocksOf, isToolChange } from './blocks.ts'
+import type { AnnouncementStep, Block, Message, Origin } from '../types.ts'
+import { isToolChange, messageBlocks } from './blocks.ts'
 
 /** Which names the model has been told, appended when the deferred tools change (A2, A8). */
 export type DeltaNote = {
@@ -18,7 +18,7 @@ export type DeltaNote = {
   /** How many names had been told before, and from where this was made (A4). */
   readonly announcedBefore: number
   readonly origin: Origin
-  readonly step: Step
+  readonly step: AnnouncementStep
   readonly tokens: number
   /** Servers whose instructions stand in this note. */
   readonly instructedBy: readonly string[]
@@ -146,8 +146,8 @@ export function keptDeltas(message: Message): number {
 export function noteKey(message: Message): string | undefined {
   const delta = readDelta(message)
   if (delta) return JSON.stringify(['delta', delta.addedNames, delta.removedNames, delta.announcedBefore])
-  if (isToolChange(message)) return JSON.stringify(['change', blocksOf(message).map(({ tool }) => tool)])
-  const call = blocksOf(message).find(({ id, tool_use_id }) => isOurCall(id) || isOurCall(tool_use_id))
+  if (isToolChange(message)) return JSON.stringify(['change', messageBlocks(message).map(({ tool }) => tool)])
+  const call = messageBlocks(message).find(({ id, tool_use_id }) => isOurCall(id) || isOurCall(tool_use_id))
   return call && JSON.stringify([message.role, call.id ?? call.tool_use_id])
 }
 

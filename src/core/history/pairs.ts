@@ -4,7 +4,7 @@
 // either stays in the history. Hosts that drop single messages leave such halves behind (C5).
 
 import type { Block, Message } from '../types.ts'
-import { blocksOf, isBlock, textBlock } from './blocks.ts'
+import { isBlock, messageBlocks, textBlock } from './blocks.ts'
 
 /** Said in place of a result that is no longer in the history. */
 export const MISSING_RESULT = 'The result of this call is no longer in the conversation.'
@@ -48,7 +48,7 @@ export function pairedTurn(turn: readonly Message[], open: OpenCalls): Message[]
   if (missing.length === 0) return kept
   const [first, ...rest] = kept
   if (!first || !hasResult(first)) return [{ role: 'user', content: missing }, ...kept]
-  return [{ ...first, content: [...missing, ...blocksOf(first)] }, ...rest]
+  return [{ ...first, content: [...missing, ...messageBlocks(first)] }, ...rest]
 }
 
 /** A reply without its searches that never got a result. */
@@ -57,7 +57,7 @@ export function withoutSearches(message: Message, ids: ReadonlySet<unknown>): Me
 }
 
 export function hasSearch(message: Message, ids: ReadonlySet<unknown>): boolean {
-  return ids.size > 0 && blocksOf(message).some((block) => isSearch(block) && ids.has(block.id))
+  return ids.size > 0 && messageBlocks(message).some((block) => isSearch(block) && ids.has(block.id))
 }
 
 /** The message with the blocks that pass; nothing where only thinking, or nothing, is left of it. */
@@ -79,7 +79,7 @@ function isSearch({ type, name }: Block): boolean {
 }
 
 function hasResult(message: Message): boolean {
-  return blocksOf(message).some(({ type }) => type === 'tool_result')
+  return messageBlocks(message).some(({ type }) => type === 'tool_result')
 }
 
 function missingResult(id: unknown): Block {

@@ -2,13 +2,20 @@
 
 export { entryOf, isDeferred, kindOf, nameOf } from './catalogue.ts'
 export type { ApiError } from './error.ts'
-export { areNames, DEEPEST_SCHEMA, isOfKind, isSchema, KINDS, type Kind } from './json-schema.ts'
+export {
+  areNames,
+  DEEPEST_SCHEMA,
+  isOfKind,
+  isSchema,
+  KEYWORD_KINDS,
+  type KeywordKind,
+} from './json-schema.ts'
 export { withoutUnknown } from './known.ts'
 export { extendsPrefix, type PrefixCheck } from './prefix.ts'
 export { changeIn, isChange, isReference, mayChangeView, referencesIn } from './references.ts'
 export { countTokens, render, visibleTools } from './render.ts'
-export { hasCacheMarks, readingOf } from './size.ts'
+export { hasCacheMarks, MEDIA_CHARACTERS, readingOf } from './size.ts'
 export { sign, THINKING_BINDING, thinkingPrefix } from './thinking.ts'
 export { blocksOf, isDirective, pathOf } from './turns.ts'
 export { type ValidateOptions, validateRequest } from './validate.ts'
-export { type Revealed, type Segment, type Step, type Walk, walk } from './walk.ts'
+export { type Revealed, type Segment, type Walk, type WalkStep, walk } from './walk.ts'

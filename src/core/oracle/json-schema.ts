@@ -1,12 +1,12 @@
 // JSON Schema draft 2020-12 as the API checks it: each keyword has one kind of value. Unknown keywords are remarks.
 import { isFields } from '../../lib/index.ts'
 
-export type Kind =
+export type KeywordKind =
   | ('schema' | 'schemas' | 'named schemas' | 'named dependencies' | 'named names')
   | ('text' | 'flag' | 'number' | 'positive number' | 'count' | 'names' | 'list' | 'types')
 
 const words = (text: string): string[] => text.split(' ')
-const rows: readonly (readonly [Kind, string])[] = [
+const rows: readonly (readonly [KeywordKind, string])[] = [
   ['schema', 'items additionalProperties unevaluatedItems unevaluatedProperties contentSchema'],
   ['schema', 'not if then else contains propertyNames'],
   ['schemas', 'prefixItems allOf anyOf oneOf'],
@@ -24,14 +24,14 @@ const rows: readonly (readonly [Kind, string])[] = [
   ['types', 'type'],
 ]
 
-export const KINDS: ReadonlyMap<string, Kind> = new Map(
+export const KEYWORD_KINDS: ReadonlyMap<string, KeywordKind> = new Map(
   rows.flatMap(([kind, keywords]) => words(keywords).map((keyword) => [keyword, kind] as const)),
 )
 
 const TYPES: ReadonlySet<unknown> = new Set(words('array boolean integer null number object string'))
 
 /** Whether a value is of this kind; the schemas inside it are not looked at. */
-export function isOfKind(kind: Kind, value: unknown): boolean {
+export function isOfKind(kind: KeywordKind, value: unknown): boolean {
   switch (kind) {
     case 'schema':
       return isFields(value) || typeof value === 'boolean'
@@ -81,19 +81,19 @@ export function isSchema(schema: unknown, depth = 0): boolean {
   if (typeof schema === 'boolean') return true
   if (!isFields(schema) || depth > DEEPEST_SCHEMA) return false
   return Object.entries(schema).every(([keyword, value]) => {
-    const kind = KINDS.get(keyword)
+    const kind = KEYWORD_KINDS.get(keyword)
     if (!kind) return true
     const isInner = (one: unknown) => isSchema(one, depth + 1)
     return isOfKind(kind, value) && innerOf(kind, value).every((one) => areNamesOf(kind, one) || isInner(one))
   })
 }
 
-function areNamesOf(kind: Kind, value: unknown): boolean {
+function areNamesOf(kind: KeywordKind, value: unknown): boolean {
   return (kind === 'named names' || kind === 'named dependencies') && areNames(value)
 }
 
 /** What a value of this kind holds: schemas, or lists of names where the kind allows them. */
-function innerOf(kind: Kind, value: unknown): readonly unknown[] {
+function innerOf(kind: KeywordKind, value: unknown): readonly unknown[] {
   if (kind === 'schema') return [value]
   if (kind === 'schemas') return value as readonly unknown[]
   return kind.startsWith('named') && isFields(value) ? Object.values(value) : []

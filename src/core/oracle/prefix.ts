@@ -6,6 +6,12 @@ export type PrefixCheck =
   | { extends: true }
   | { extends: false; at: number; expected: Segment; found: Segment | undefined }
 
+/**
+ * Compares two renderings; a prompt cache holds where the second begins with the whole first.
+ *
+ * @example
+ * expect(extendsPrefix(render(previous), render(next))).toEqual({ extends: true })
+ */
 export function extendsPrefix(previous: readonly Segment[], next: readonly Segment[]): PrefixCheck {
   for (const [at, expected] of previous.entries()) {
     const found = next[at]

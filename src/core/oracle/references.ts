@@ -11,12 +11,13 @@ export function referencesIn(block: Fields): readonly Fields[] {
   return listOf(fieldsOf(block.content).tool_references).filter(isFields).filter(isReference)
 }
 
-export function isReference(block: Fields): boolean {
-  return block.type === 'tool_reference'
+/** Whether a content item is a `tool_reference`; null, which a broken history may hold, is not. */
+export function isReference(block: Fields | null): boolean {
+  return block?.type === 'tool_reference'
 }
 
 /** A change of the tool set in the middle of a conversation; here a reference says `name`, not `tool_name`. */
-export type Change = {
+export type ToolChange = {
   readonly kind: 'addition' | 'removal'
   /** The tool's name; for an MCP tool or toolset its server, which is what `tools` declares. */
   readonly name: string
@@ -24,7 +25,7 @@ export type Change = {
   readonly definition: Fields | undefined
 }
 
-export function changeIn(block: Fields): Change | undefined {
+export function changeIn(block: Fields): ToolChange | undefined {
   if (!isChange(block)) return undefined
   const kind = block.type === 'tool_addition' ? 'addition' : 'removal'
   const tool = fieldsOf(block.tool)

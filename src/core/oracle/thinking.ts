@@ -2,7 +2,7 @@
 import { bare, fieldsOf, hash, listOf, textOf, toJson } from '../../lib/index.ts'
 import type { Refusal } from './error.ts'
 import { type Placed, pathOf } from './turns.ts'
-import { type Step, walk } from './walk.ts'
+import { type WalkStep, walk } from './walk.ts'
 
 /**
  * A hash of everything before one block: system, tools in sight, earlier content; neither thinking nor cache
@@ -42,7 +42,7 @@ export function checkBoundThinking(request: unknown, betas: readonly string[]): 
 
 const SIGNED = 'oracle:'
 
-type Link = { readonly step: Step; readonly prefix: string }
+type Link = { readonly step: WalkStep; readonly prefix: string }
 
 /** The prefix before each block, in one pass. */
 function chain(request: unknown): { before: Link[]; end: string } {
@@ -58,6 +58,6 @@ function chain(request: unknown): { before: Link[]; end: string } {
   return { before, end: prefix }
 }
 
-function isThinking({ block }: Step): boolean {
+function isThinking({ block }: WalkStep): boolean {
   return block.type === 'thinking' || block.type === 'redacted_thinking'
 }

@@ -1,20 +1,20 @@
 // A history as the API reads it: adjacent messages of one role are one turn, each block keeping its place.
 import { type Fields, fieldsOf, isFields, listOf } from '../../lib/index.ts'
 
-export type Role = 'user' | 'assistant' | 'system'
+export type TurnRole = 'user' | 'assistant' | 'system'
 
 /** A block and where it stands; `message` and `index` count as in the request. */
 export type Placed = {
   readonly message: number
   readonly index: number
-  readonly role: Role
+  readonly role: TurnRole
   readonly block: Fields
 }
 
-export type Turn = { readonly role: Role; readonly message: number; readonly blocks: readonly Placed[] }
+export type Turn = { readonly role: TurnRole; readonly message: number; readonly blocks: readonly Placed[] }
 
 export function turnsOf(messages: unknown): Turn[] {
-  const turns: { role: Role; message: number; blocks: Placed[] }[] = []
+  const turns: { role: TurnRole; message: number; blocks: Placed[] }[] = []
   for (const [message, value] of listOf(messages).entries()) {
     const fields = fieldsOf(value)
     if (isDirective(fields)) continue
@@ -61,6 +61,6 @@ export function pathOf(placed: { readonly message: number; readonly index: numbe
   return `messages.${placed.message}.content.${placed.index}`
 }
 
-function roleOf(role: unknown): Role {
+function roleOf(role: unknown): TurnRole {
   return role === 'assistant' || role === 'system' ? role : 'user'
 }

@@ -21,6 +21,7 @@ import { type ApiError, type Refusal, toApiError } from './error.ts'
 import { checkBoundThinking } from './thinking.ts'
 import { type Turn, turnsOf } from './turns.ts'
 
+/** Options of `validateRequest`. */
 export type ValidateOptions = {
   /** The values of the `anthropic-beta` header. */
   readonly betas?: readonly string[]
@@ -38,6 +39,12 @@ export type ValidateOptions = {
   readonly requestId?: string
 }
 
+/**
+ * Returns the error with which the API would refuse a request; undefined if it would take it.
+ *
+ * @example
+ * expect(validateRequest(prepared.request)).toBeUndefined()
+ */
 export function validateRequest(request: unknown, options: ValidateOptions = {}): ApiError | undefined {
   const refusal = check(request, options)
   return refusal && toApiError(refusal, options.requestId ?? 'req_oracle')

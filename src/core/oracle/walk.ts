@@ -2,8 +2,8 @@
 
 import { bare, type Fields, fieldsOf, listOf, textOf, toJson, without } from '../../lib/index.ts'
 import { type Entry, entriesOf, entryOf } from './catalogue.ts'
-import { type Change, changeIn, isReference, mayChangeView, referencesIn } from './references.ts'
-import { blocksOf, type Placed, placedBlocks, type Role } from './turns.ts'
+import { changeIn, isReference, mayChangeView, referencesIn, type ToolChange } from './references.ts'
+import { blocksOf, type Placed, placedBlocks, type TurnRole } from './turns.ts'
 
 /** A piece of what the model sees. Pieces are as fine as blocks, so that a longer turn still has the same start. */
 export type Segment = {
@@ -11,6 +11,7 @@ export type Segment = {
   readonly text: string
 }
 
+/** One block of the messages as the model reads it. */
 export type Step = Placed & {
   readonly segments: readonly Segment[]
   /** Tools that come into sight at this block, each with its definition as JSON, and those that leave it. */
@@ -18,14 +19,16 @@ export type Step = Placed & {
   readonly removed: readonly string[]
 }
 
+/** A tool that comes into sight. */
 export type Revealed = { readonly name: string; readonly definition: string }
 
+/** A request as the model reads it, block by block. */
 export type Walk = {
   readonly tools: readonly Segment[]
   /** The line that the first deferred tool brings, whichever it is. */
   readonly scaffold: readonly Segment[]
   readonly system: readonly Segment[]
-  readonly steps: readonly Step[]
+  readonly steps: readonly WalkStep[]
   /** Names to definitions, as they stand at the end. */
   readonly visible: ReadonlyMap<string, string>
 }
@@ -74,7 +77,7 @@ function viewOf(entries: readonly Entry[], immediate: readonly Entry[]): View {
   }
 }
 
-function stepAt({ message, index, role, block }: Placed, view: View): Step {
+function stepAt({ message, index, role, block }: Placed, view: View): WalkStep {
   if (!mayChangeView(block)) {
     // Most callers only want to know what is visible: the text of a block is made when somebody reads it.
     let made: readonly Segment[] | undefined
@@ -99,7 +102,7 @@ function stepAt({ message, index, role, block }: Placed, view: View): Step {
 
 const NOTHING: readonly never[] = Object.freeze([])
 
-function segmentsOf(role: Role, block: Fields, view: View): Segment[] {
+function segmentsOf(role: TurnRole, block: Fields, view: View): Segment[] {
   switch (block.type) {
     case 'text':
       return [{ kind: role, text: plain(block) }]
@@ -125,7 +128,7 @@ function segmentsOf(role: Role, block: Fields, view: View): Segment[] {
 }
 
 // The closing tag makes a block that joins a result already sent differ from one that follows it.
-function resultSegments(role: Role, block: Fields, view: View): Segment[] {
+function resultSegments(role: TurnRole, block: Fields, view: View): Segment[] {
   const open = toJson(bare(without(block, 'content')))
   const inner = blocksOf(block.content).flatMap((item): Segment[] =>
     isReference(item) ? reveal(textOf(item.tool_name), view) : [{ kind: role, text: plain(item) }],
@@ -133,14 +136,14 @@ function resultSegments(role: Role, block: Fields, view: View): Segment[] {
   return [{ kind: role, text: `<result>${open}` }, ...inner, { kind: role, text: '</result>' }]
 }
 
-function searchSegments(role: Role, block: Fields, view: View): Segment[] {
+function searchSegments(role: TurnRole, block: Fields, view: View): Segment[] {
   const content = fieldsOf(block.content)
   const open = toJson(bare({ ...block, content: without(content, 'tool_references') }))
   const inner = referencesIn(block).flatMap((item) => reveal(textOf(item.tool_name), view))
   return [{ kind: role, text: `<result>${open}` }, ...inner, { kind: role, text: '</result>' }]
 }
 
-function changeSegments(change: Change | undefined, view: View): Segment[] {
+function changeSegments(change: ToolChange | undefined, view: View): Segment[] {
   if (!change) return []
   if (change.kind === 'removal') {
     if (!view.visible.delete(change.name)) return []

@@ -2,18 +2,18 @@
 // Notes are only ever appended, and only behind a user message: what was sent before stays as it was.
 
 import {
-  append,
+  appendNote,
   availableList,
-  blocksOf,
   deltaNote,
   type Facts,
   type FoldedHistory,
   isToolChange,
+  messageBlocks,
   ourCallId,
   readDelta,
 } from '../history/index.ts'
 import type { Context } from '../state.ts'
-import type { Origin, PoolTool, Step } from '../types.ts'
+import type { AnnouncementStep, Origin, PoolTool } from '../types.ts'
 import type { Wire } from '../wire/index.ts'
 import { type Demands, toShow } from './demands.ts'
 
@@ -22,7 +22,7 @@ export function announce(
   context: Context,
   wire: Wire,
   history: FoldedHistory,
-): { prepended?: string; step?: Step } {
+): { prepended?: string; step?: AnnouncementStep } {
   const { settings, shelving, servers, state } = context
   const input = {
     shelving,
@@ -43,7 +43,7 @@ function appendDelta(
   context: Context,
   history: FoldedHistory,
   input: Parameters<typeof deltaNote>[0],
-): { step?: Step } {
+): { step?: AnnouncementStep } {
   const { memory, settings, shelving, state } = context
   const { facts } = history
   const last = memory.announcedFor
@@ -51,7 +51,7 @@ function appendDelta(
   if (isTold || !canAppend(history) || endsInToolChange(history)) return {}
   const note = deltaNote(input, facts, originOf(context, facts))
   if (note) {
-    append(history, note, memory.anchors, settings.searchTool)
+    appendNote(history, note, memory.anchors, settings.searchTool)
     const { addedNames, removedNames, announcedBefore, origin } = note
     const fault = origin === 'main' && announcedBefore === 0 && state.announced
     const counts = { added: addedNames.length, removed: removedNames.length, announcedBefore }
@@ -76,7 +76,7 @@ export function reload(context: Context, wire: Wire, history: FoldedHistory, dem
     .filter((entry): entry is PoolTool => entry !== undefined && shelving.deferredNames.has(entry.name))
   if (tools.length === 0) return
   for (const message of wire.reload(tools, freeId(history))) {
-    append(history, message, memory.anchors, settings.searchTool)
+    appendNote(history, message, memory.anchors, settings.searchTool)
   }
 }
 
@@ -91,7 +91,7 @@ function freeId({ entries, facts }: FoldedHistory): string {
 function canAppend({ entries }: FoldedHistory): boolean {
   const last = entries.findLast((entry) => entry.role !== 'system' || readDelta(entry) !== undefined)
   if (last?.role !== 'user') return false
-  const blocks = blocksOf(entries.findLast(({ role }) => role === 'assistant'))
+  const blocks = messageBlocks(entries.findLast(({ role }) => role === 'assistant'))
   const answered = new Set(blocks.map(({ tool_use_id }) => tool_use_id))
   return !blocks.some(({ type, id }) => type === 'server_tool_use' && !answered.has(id))
 }

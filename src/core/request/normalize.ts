@@ -4,12 +4,11 @@
 // foreign text after them (N4). A request visits only the turns that are new since the last one.
 
 import {
-  blocksOf,
   hasSearch,
   isAnnouncement,
   isOurText,
-  isReference,
   isToolChange,
+  messageBlocks,
   noOpenCalls,
   type OpenCalls,
   pairedReply,
@@ -20,6 +19,7 @@ import {
   textBlock,
   withoutSearches,
 } from '../history/index.ts'
+import { isReference } from '../oracle/index.ts'
 import type { Block, Message } from '../types.ts'
 import { rewrite, type View } from './rewrite.ts'
 
@@ -150,7 +150,7 @@ function placeNotes(sheet: NormalizedHistory, turn: Turn): void {
   const notes: Block[] = []
   for (let index = turn.first; index < turn.first + turn.length; index++) {
     const message = sheet.out[index]
-    const taken = blocksOf(message).map(takeRemark)
+    const taken = messageBlocks(message).map(takeRemark)
     if (!message || taken.every(({ remark }) => remark === undefined)) continue
     notes.push(...taken.flatMap(({ remark }) => (remark === undefined ? [] : [textBlock(remark)])))
     const blocks = taken.map(({ rest }) => rest)
@@ -166,7 +166,7 @@ function moveWaiting(sheet: NormalizedHistory, target: number): void {
     for (let index = turn.first; index < turn.first + turn.length; index++) {
       const message = sheet.out[index]
       if (!message || !hasForeignText(message)) continue
-      const blocks = blocksOf(message)
+      const blocks = messageBlocks(message)
       moved.push(...blocks.filter(isForeignText))
       const kept = blocks.filter((block) => !isForeignText(block))
       sheet.out[index] = kept.length > 0 ? { ...message, content: kept } : undefined
@@ -186,13 +186,13 @@ function ensureText(sheet: NormalizedHistory, turn: Turn, bound: boolean): void 
 
 function addBlocks(sheet: NormalizedHistory, index: number, blocks: readonly Block[]): void {
   const message = sheet.out[index]
-  if (message) sheet.out[index] = { ...message, content: [...blocksOf(message), ...blocks] }
+  if (message) sheet.out[index] = { ...message, content: [...messageBlocks(message), ...blocks] }
 }
 
 function lastResult(sheet: NormalizedHistory, turn: Turn): number {
   for (let index = turn.first + turn.length - 1; index >= turn.first; index--) {
     const message = sheet.out[index]
-    if (message && blocksOf(message).some(({ type }) => type === 'tool_result')) return index
+    if (message && messageBlocks(message).some(({ type }) => type === 'tool_result')) return index
   }
   return -1
 }
@@ -206,17 +206,17 @@ function some(sheet: NormalizedHistory, turn: Turn, test: (message: Message) => 
 }
 
 function hasReference(message: Message): boolean {
-  return blocksOf(message).some(
+  return messageBlocks(message).some(
     ({ type, content }) => type === 'tool_result' && Array.isArray(content) && content.some(isReference),
   )
 }
 
 function hasText(message: Message): boolean {
-  return blocksOf(message).some(({ type, text }) => type === 'text' && !isAnnouncement(String(text)))
+  return messageBlocks(message).some(({ type, text }) => type === 'text' && !isAnnouncement(String(text)))
 }
 
 function hasForeignText(message: Message): boolean {
-  return blocksOf(message).some(isForeignText)
+  return messageBlocks(message).some(isForeignText)
 }
 
 function isForeignText(block: Block): boolean {

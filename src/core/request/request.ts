@@ -50,7 +50,7 @@ export function hostTools(
 ): readonly Definition[] {
   const twice = tools.find(({ name }) => pool.byName.has(name) || ours.some((tool) => tool.name === name))
   if (!twice) return tools
-  const message = `"${twice.name}" is on the shelf and in the request's own tools. Leave it out of one.`
+  const message = `"${twice.name}" is both on the shelf and in the request's own tools; remove it from one of them.`
   throw new ShelfError('DUPLICATE_TOOL', message, twice)
 }
 

@@ -1,13 +1,7 @@
 // One message of a history → what this request may hold of it. Each rule looks at one message alone.
 
-import {
-  isBlock,
-  isReference,
-  readDelta,
-  takeRemark,
-  textBlock,
-  withoutNoteFields,
-} from '../history/index.ts'
+import { isBlock, readDelta, takeRemark, textBlock, withoutNoteFields } from '../history/index.ts'
+import { isReference } from '../oracle/index.ts'
 import type { Block, Message } from '../types.ts'
 
 /** What the request can hold. */

@@ -2,7 +2,7 @@
 
 import { byName } from '../../lib/index.ts'
 import type { Facts } from '../history/index.ts'
-import type { Context, Kept, Place } from '../state.ts'
+import type { Context, Kept, ToolSection } from '../state.ts'
 import type { Definition, PoolTool, Shelving } from '../types.ts'
 import type { Wire } from '../wire/index.ts'
 import { type Demands, toSendOpenly } from './demands.ts'
@@ -77,7 +77,7 @@ function definitions(tools: readonly PoolTool[]): Definition[] {
   return tools.map(({ definition }) => definition)
 }
 
-function keep({ definition }: PoolTool, place: Place): Kept {
+function keep({ definition }: PoolTool, place: ToolSection): Kept {
   return { definition, place }
 }
 
@@ -116,7 +116,7 @@ function fixSent(kept: readonly Kept[], sent: readonly Kept[]): readonly Kept[] 
 function inOrder(kept: readonly Kept[], deferredNames: ReadonlySet<string>): Kept[] {
   const byDefinition = new Map(kept.map((entry) => [entry.definition.name, entry]))
   const deferred = [...deferredNames].flatMap((name) => byDefinition.get(name) ?? [])
-  const group = (place: Place) =>
+  const group = (place: ToolSection) =>
     kept.filter((entry) => entry.place === place).sort((a, b) => byName(a.definition, b.definition))
   return [...group('built-in'), ...group('mcp'), ...deferred.filter(({ place }) => place === 'deferred')]
 }

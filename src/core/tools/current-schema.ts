@@ -1,7 +1,14 @@
 // An input schema as the API takes it: draft 2020-12, whatever draft or mistake the server wrote. One keyword of another
 // form would have every request refused that holds the tool. Calls are checked by the original.
 import { type Fields, isFields } from '../../lib/index.ts'
-import { areNames, DEEPEST_SCHEMA, isOfKind, isSchema, KINDS, type Kind } from '../oracle/index.ts'
+import {
+  areNames,
+  DEEPEST_SCHEMA,
+  isOfKind,
+  isSchema,
+  KEYWORD_KINDS,
+  type KeywordKind,
+} from '../oracle/index.ts'
 
 /** The same schema where the API takes it. Else older forms are written anew, and what means nothing is left out. */
 export function currentSchema(schema: unknown): unknown {
@@ -14,7 +21,7 @@ function rewrite(schema: unknown, depth: number): unknown {
   if (!isFields(schema)) return {}
   const kept: Record<string, unknown> = {}
   for (const [keyword, given] of Object.entries(modernise(schema))) {
-    const kind = KINDS.get(keyword)
+    const kind = KEYWORD_KINDS.get(keyword)
     const value = kind ? rewriteValue(kind, given, depth + 1) : given
     if (kind === undefined || isOfKind(kind, value)) set(kept, keyword, value)
   }
@@ -37,7 +44,7 @@ function exclusive(schema: Fields, limit: string, keyword: string): Fields {
 }
 
 /** The value with schemas of today inside it; what cannot be mended stays, and is left out by the caller. */
-function rewriteValue(kind: Kind, value: unknown, depth: number): unknown {
+function rewriteValue(kind: KeywordKind, value: unknown, depth: number): unknown {
   switch (kind) {
     case 'schema':
       return isFields(value) ? rewrite(value, depth) : value

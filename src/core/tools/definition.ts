@@ -21,7 +21,7 @@ const FROM_MCP: { readonly [field: string]: (value: unknown) => boolean } = {
   strict: (value) => typeof value === 'boolean',
 }
 
-export type Described = {
+export type BuiltDefinition = {
   readonly definition: Definition
   readonly json: string
   readonly warning?: string
@@ -34,7 +34,12 @@ export type Described = {
 /** Characters of an MCP tool's description, and of its whole definition as JSON; a host's own tools have no limits. */
 export type DefinitionLimits = { readonly descriptionLimit: number; readonly definitionLimit: number }
 
-export function describe(tool: Tool, name: string, isMcp: boolean, limits: DefinitionLimits): Described {
+export function buildDefinition(
+  tool: Tool,
+  name: string,
+  isMcp: boolean,
+  limits: DefinitionLimits,
+): BuiltDefinition {
   const fields: Record<string, unknown> = { name }
   const given = typeof tool.description === 'string' ? tool.description : undefined
   const head = isMcp ? given?.slice(0, limits.descriptionLimit * 4).replace(/[\uD800-\uDBFF]$/, '') : given
@@ -67,7 +72,7 @@ export function describe(tool: Tool, name: string, isMcp: boolean, limits: Defin
 }
 
 /** With a smaller schema, and without the fields that a call can do without. */
-function shortened({ name, description, input_schema }: Definition, limit: number): Described {
+function shortened({ name, description, input_schema }: Definition, limit: number): BuiltDefinition {
   const text = { name, description: `${SHORTENED} ${description ?? ''}`.trimEnd() }
   const room = limit - JSON.stringify(text).length - 20
   return serialise({ ...text, input_schema: shortenSchema(input_schema, room) })
@@ -101,7 +106,7 @@ function isNames(value: unknown): boolean {
 }
 
 /** What JSON cannot write is left out: first the schema, then every field but the usual ones. */
-function serialise(definition: Definition): Described {
+function serialise(definition: Definition): BuiltDefinition {
   const { name, description, input_schema } = definition
   const open = { type: 'object', properties: {} }
   const text = description === undefined ? {} : { description: String(description) }

@@ -3,9 +3,9 @@ import type { Definition } from '../types.ts'
 import { signatureOf } from './signature.ts'
 
 /** A definition, and the same as JSON. */
-export type Described = { readonly name: string; readonly definition: Definition; readonly json: string }
+export type FittableTool = { readonly name: string; readonly definition: Definition; readonly json: string }
 
-export type Fitted<Tool extends Described> = {
+export type Fitted<Tool extends FittableTool> = {
   /** Those whose whole definition fits, best first. */
   readonly whole: readonly Tool[]
   /** The others, best first. */
@@ -27,7 +27,7 @@ const WHOLE_SHARE = 0.75
  *
  * @param howToSelect - Tells the model how to get one whole definition.
  */
-export function fitTools<Tool extends Described>(
+export function fitTools<Tool extends FittableTool>(
   tools: readonly Tool[],
   budget: number,
   howToSelect: string,
@@ -48,7 +48,7 @@ export function fitTools<Tool extends Described>(
 /** A tool's line at each level of detail; undefined where it has none. */
 type Forms = { readonly [detail in Detail]: string | undefined }
 
-function formsOf(tool: Described): Forms {
+function formsOf(tool: FittableTool): Forms {
   const signature = signatureOf(tool.definition)
   return {
     unnamed: '',
@@ -59,7 +59,7 @@ function formsOf(tool: Described): Forms {
 }
 
 /** A note in front of the definitions lists their names. */
-function wholeForm({ name, json }: Described): string {
+function wholeForm({ name, json }: FittableTool): string {
   return `${name}\n${json}`
 }
 

@@ -3,7 +3,7 @@
 import { MCP_PREFIX, quote } from '../../lib/index.ts'
 import { ShelfError } from '../errors.ts'
 import type { Pool, PoolTool, Tool } from '../types.ts'
-import { type DefinitionLimits, describe } from './definition.ts'
+import { buildDefinition, type DefinitionLimits } from './definition.ts'
 import { clashName, isExact, mcpName, serverOfName } from './names.ts'
 
 export type PoolOptions = Partial<DefinitionLimits> & {
@@ -195,7 +195,7 @@ function enter({ tool, server, original }: Owned, name: string, options: PoolOpt
   const isSameForm = memo?.entry.name === name && memo.isTrimmed === isTrimmed && isSame(memo.limits, limits)
   const isSameText = memo?.description === description && memo?.schema === schema && memo?.entry.hint === hint
   if (memo && isSameForm && isSameText) return memo.entry
-  const { definition, json, warning, isCleaned, names } = describe(tool, name, isTrimmed, limits)
+  const { definition, json, warning, isCleaned, names } = buildDefinition(tool, name, isTrimmed, limits)
   if (warning) options.warn(warning)
   // The same message for all tools of a server, so that it is said once.
   if (isCleaned)

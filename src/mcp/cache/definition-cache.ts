@@ -81,7 +81,7 @@ export function openDefinitionCache(
         await rename(temporary, path)
       } catch (error) {
         notify(
-          `definitions are not kept for the next start: ${(error as NodeJS.ErrnoException).code ?? error}`,
+          `cannot store definitions for the next start: ${(error as NodeJS.ErrnoException).code ?? error}`,
         )
         if (temporary !== undefined) await rm(temporary, { force: true }).catch(() => {})
       }

@@ -5,16 +5,16 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml, TomlError } from 'smol-toml'
-import { isFields } from '../../lib/index.ts'
+import { type Environment, isFields } from '../../lib/index.ts'
 import type { ConfigProblem, ServerConfig } from '../types.ts'
 
-import { type Found, findServers, type ServerEntry } from './formats.ts'
+import { type FoundServers, findServers, type ServerEntry } from './formats.ts'
 import { parseJson } from './json.ts'
 import { type GatewaySettings, gatewayDefaults, readGateway } from './keys.ts'
 import { type Machine, thisMachine } from './places.ts'
-import type { Environment } from './references.ts'
 import { readServer } from './server.ts'
 
+/** What `readConfig` read: the servers, the gateway's settings, and what was wrong. */
 export type Config = {
   readonly servers: readonly ServerConfig[]
   readonly settings: GatewaySettings
@@ -32,6 +32,9 @@ export type ConfigText = {
 /**
  * Reads configuration files of any client and expands the environment references in them. If several files configure
  * the same server or setting, the first file wins. Never rejects.
+ *
+ * @example
+ * const { servers, problems } = await readConfig(['.mcp.json'])
  */
 export async function readConfig(
   files: string | readonly (string | ConfigText)[],
@@ -74,9 +77,9 @@ export async function readEntries(given: string | ConfigText, machine: Machine):
 }
 
 /** Removes the settings that only the user may decide from a file that came with a folder. */
-function withoutUserKeys({ entries, problems }: Found): Found {
+function withoutUserKeys({ entries, problems }: FoundServers): FoundServers {
   const isUsers = ({ fields }: ServerEntry) => Object.hasOwn(fields, 'trustAnnotations')
-  const message = '"trustAnnotations" counts only in your own configuration; it is ignored.'
+  const message = '"trustAnnotations" works only in your own configuration; it is ignored here.'
   return {
     entries: entries.map((entry) => {
       const { trustAnnotations: _, ...fields } = entry.fields
@@ -124,7 +127,7 @@ export function programOf(entry: ServerEntry, { transport }: ServerConfig): obje
 
 function secondOf(first: string, file: string): string {
   const where = first === file ? 'earlier in this file' : `in ${first}`
-  return `there is another server of this name ${where}, and that one is used. Rename one to have both.`
+  return `another server has this name ${where} and is used instead. Rename one to have both.`
 }
 
 type Document = { readonly value?: unknown; readonly problem?: string }
@@ -136,10 +139,10 @@ async function readDocument(file: string): Promise<Document> {
     // Opening a FIFO may block forever, and even keep the process from exiting. A shell's <(…) has a writer at the
     // other end.
     if (found.isFIFO() && !/^\/(dev|proc)\//.test(file))
-      return { problem: 'it is a pipe, to which nobody may ever write. Use a file.' }
+      return { problem: 'it is a named pipe. Use a regular file.' }
     if (found.size > MOST_BYTES)
       return {
-        problem: `it has ${found.size} bytes, more than ${MOST_BYTES}. Keep the servers in a smaller file.`,
+        problem: `it has ${found.size} bytes, more than ${MOST_BYTES}. Move the servers to a smaller file.`,
       }
     text = await readFile(file, 'utf8')
   } catch (error) {
@@ -159,8 +162,8 @@ function unreadable(file: string, error: unknown): string {
   const code = (error as NodeJS.ErrnoException).code ?? String(error)
   if (code !== 'ENOENT') return `it cannot be read (${code}).`
   return basename(file) === 'toolshelf.json'
-    ? 'there is no such file. `toolshelf import` makes one from the servers that other clients have.'
-    : 'there is no such file.'
+    ? 'no such file. `toolshelf import` creates one from the servers of your clients.'
+    : 'no such file.'
 }
 
 function jsonIn(text: string): Document {

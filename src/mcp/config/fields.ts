@@ -2,13 +2,13 @@
 import { closestNames, type Fields, isFields } from '../../lib/index.ts'
 
 /** A type of value: its name for messages, and a function that returns the value if it matches. */
-export type Kind<Value> = { readonly is: string; readonly read: (value: unknown) => Value | undefined }
-export type Kinds = { readonly [key: string]: Kind<unknown> }
-export type Values<Table extends Kinds> = {
-  readonly [key in keyof Table]?: Table[key] extends Kind<infer Value> ? Value : never
+export type FieldType<Value> = { readonly is: string; readonly read: (value: unknown) => Value | undefined }
+export type FieldTypes = { readonly [key: string]: FieldType<unknown> }
+export type Values<Table extends FieldTypes> = {
+  readonly [key in keyof Table]?: Table[key] extends FieldType<infer Value> ? Value : never
 }
 
-type Read<Table extends Kinds> = {
+type Read<Table extends FieldTypes> = {
   readonly values: Values<Table>
   /** Keys whose value has the wrong type. */
   readonly wrong: readonly string[]
@@ -22,7 +22,7 @@ type ReadOptions = {
   readonly decisive?: readonly string[]
 }
 
-export function readKeys<Table extends Kinds>(
+export function readKeys<Table extends FieldTypes>(
   kinds: Table,
   fields: Fields,
   { others = [], decisive = [] }: ReadOptions = {},
@@ -47,28 +47,28 @@ export function readKeys<Table extends Kinds>(
 
 export function unknownKey(key: string, known: readonly string[]): string {
   const [near] = closestNames(key, known, 1)
-  return `there is no key ${JSON.stringify(key.slice(0, 80))}${near ? `; did you mean "${near}"?` : '.'} It is ignored.`
+  return `unknown key ${JSON.stringify(key.slice(0, 80))}${near ? `; did you mean "${near}"?` : '.'} It is ignored.`
 }
 
 const LONGEST_TIMER = 2 ** 31 - 1
 
-export const text: Kind<string> = {
+export const text: FieldType<string> = {
   is: 'a text',
   read: (value) => (typeof value === 'string' ? value : undefined),
 }
 
-export const flag: Kind<boolean> = {
+export const flag: FieldType<boolean> = {
   is: 'true or false',
   read: (value) => (typeof value === 'boolean' ? value : undefined),
 }
 
 /** Accepts numbers and booleans and converts them to strings. */
-export const texts: Kind<readonly string[]> = {
+export const texts: FieldType<readonly string[]> = {
   is: 'a list of texts',
   read: (value) => (Array.isArray(value) && value.every(isWord) ? value.map(String) : undefined),
 }
 
-export const textsByName: Kind<{ readonly [name: string]: string }> = {
+export const textsByName: FieldType<{ readonly [name: string]: string }> = {
   is: 'an object of texts',
   read(value) {
     if (!isFields(value)) return undefined
@@ -79,24 +79,24 @@ export const textsByName: Kind<{ readonly [name: string]: string }> = {
   },
 }
 
-export const milliseconds: Kind<number> = {
+export const milliseconds: FieldType<number> = {
   is: 'a number of milliseconds above 0',
   read: (value) => (typeof value === 'number' && value > 0 ? Math.min(value, LONGEST_TIMER) : undefined),
 }
 
-export const fieldsKind: Kind<Fields> = {
+export const fieldsKind: FieldType<Fields> = {
   is: 'an object',
   read: (value) => (isFields(value) ? value : undefined),
 }
 
-export function wholeNumber(least: number): Kind<number> {
+export function wholeNumber(least: number): FieldType<number> {
   return {
     is: `a whole number from ${least}`,
     read: (value) => (Number.isSafeInteger(value) && Number(value) >= least ? Number(value) : undefined),
   }
 }
 
-export function oneOf<Word extends string>(...words: readonly Word[]): Kind<Word> {
+export function oneOf<Word extends string>(...words: readonly Word[]): FieldType<Word> {
   return {
     is: `one of ${words.map((word) => `"${word}"`).join(', ')}`,
     read: (value) => words.find((word) => word === value),

@@ -22,16 +22,16 @@ export type ServerEntry = {
 
 export type EntryProblem = { readonly server?: string; readonly message: string }
 
-export type Found = {
+export type FoundServers = {
   readonly entries: readonly ServerEntry[]
   readonly problems: readonly EntryProblem[]
 }
 
 /** The problem reported for a file without servers. */
-export const noServers = 'it names no MCP servers; Toolshelf looks for "mcpServers".'
+export const noServers = 'it has no MCP servers; Toolshelf looks for "mcpServers".'
 
-export function findServers(document: unknown, file: string, machine: Machine): Found {
-  if (!isFields(document)) return { entries: [], problems: [{ message: 'it does not hold an object.' }] }
+export function findServers(document: unknown, file: string, machine: Machine): FoundServers {
+  if (!isFields(document)) return { entries: [], problems: [{ message: 'it is not a JSON object.' }] }
   const groups = groupsIn(document, file, machine)
   const found = groups.map((group) => readGroup(group, file, machine))
   return {
@@ -91,7 +91,7 @@ function isGemini(file: string, servers: unknown): boolean {
   return isFields(servers) && Object.values(servers).some(hasKey)
 }
 
-function readGroup({ key, servers, spelling, project }: Group, file: string, machine: Machine): Found {
+function readGroup({ key, servers, spelling, project }: Group, file: string, machine: Machine): FoundServers {
   if (!isFields(servers)) {
     const message = `"${key}" must be an object with a server for each name; it is ignored.`
     return { entries: [], problems: servers === null ? [] : [{ message }] }

@@ -31,7 +31,7 @@ export function parseJson(text: string): Parsed {
   const cursor: Cursor = { text, at: 0, depth: 0, spans: new WeakMap() }
   const value = readValue(cursor)
   skipSpace(cursor)
-  if (cursor.at < text.length) fail(cursor, 'something stands behind the end')
+  if (cursor.at < text.length) fail(cursor, 'unexpected text after the end')
   return { value, spans: cursor.spans }
 }
 
@@ -39,12 +39,8 @@ function readValue(cursor: Cursor): unknown {
   skipSpace(cursor)
   const first = cursor.text[cursor.at]
   if (first === '{' || first === '[') return readNested(cursor, first)
-  if (first === '"') return readToken(cursor, quoted, 'a text is not closed or holds a wrong character')
-  return readToken(
-    cursor,
-    bare,
-    first === undefined ? 'the file ends too early' : 'no value starts like this',
-  )
+  if (first === '"') return readToken(cursor, quoted, 'a string is not closed or has an invalid character')
+  return readToken(cursor, bare, first === undefined ? 'the file ends too early' : 'unexpected character')
 }
 
 function readNested(cursor: Cursor, open: '{' | '['): unknown {

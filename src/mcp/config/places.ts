@@ -2,7 +2,7 @@
 import { access } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { posix, win32 } from 'node:path'
-import type { Environment } from './references.ts'
+import type { Environment } from '../../lib/index.ts'
 
 /** Everything read from the machine: environment, folders, platform. */
 export type Machine = {
@@ -20,6 +20,7 @@ export type ConfigPlace = {
   readonly isProject: boolean
 }
 
+/** Describes the machine that this process runs on. */
 export function thisMachine(): Machine {
   const { platform, env: environment } = process
   return { home: folderOf(homedir), folder: folderOf(process.cwd), platform, environment }

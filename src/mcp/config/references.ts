@@ -1,7 +1,6 @@
 // Expands environment references in strings, and translates other clients' spellings of references into ours.
 import { basename, sep } from 'node:path'
-
-export type Environment = { readonly [name: string]: string | undefined }
+import type { Environment } from '../../lib/index.ts'
 
 export type Expanded = {
   readonly text: string

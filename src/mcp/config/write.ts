@@ -19,7 +19,7 @@ export function serverNames(text: string): readonly string[] {
 /** Returns the text with the servers added. Throws an error that says what is wrong with it. */
 export function addServers(text: string, servers: NamedFields): string {
   const { value, spans } = parseJson(text)
-  if (!isFields(value)) throw new Error('it does not hold an object')
+  if (!isFields(value)) throw new Error('it is not a JSON object')
   const { mcpServers } = value
   if (mcpServers === undefined)
     return insert(text, spans.get(value), `"mcpServers": ${asJson(Object.fromEntries(servers), 1)}`, 1)

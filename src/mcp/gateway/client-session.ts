@@ -2,7 +2,7 @@
 import { ProtocolError } from '@modelcontextprotocol/server'
 import { mcpName, type PoolTool, type Shelf, type UnsearchedServer } from '../../core/index.ts'
 import { cut, type Fields } from '../../lib/index.ts'
-import { CALL, callTool, type ListingMode, SEARCH, searchTool } from '../greeting/index.ts'
+import { CALL, gatewayCallTool, gatewaySearchTool, type ListingMode, SEARCH } from '../greeting/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { type Addresses, addressMeta, addressOutput } from './addresses.ts'
 import { alwaysLoaded, listedTool, versionOf } from './listed-tool.ts'
@@ -39,38 +39,87 @@ export type ClientSessionOptions = {
 const MAX_SEEN = 5000
 
 export function createClientSession(options: ClientSessionOptions): ClientSession {
-  const { shelf, host, addresses, mode, servers, loaded, pageTools, callServer, onLoad } = options
-  const seen = new Set<string>()
-  /** Why servers could not be searched, as reported by the last search. */
-  const reportedStates = new Map<string, string>()
-  let missed: readonly string[] = []
+  return new Session(options)
+}
 
-  async function search(input: unknown): Promise<CallOutput> {
+class Session implements ClientSession {
+  readonly mode: () => ListingMode
+  readonly #options: ClientSessionOptions
+  readonly #seen = new Set<string>()
+  /** Why servers could not be searched, as reported by the last search. */
+  readonly #reportedStates = new Map<string, string>()
+  #missed: readonly string[] = []
+
+  constructor(options: ClientSessionOptions) {
+    this.#options = options
+    this.mode = options.mode
+  }
+
+  tools({ withPageTools = false } = {}): Fields[] {
+    const { addresses, servers, loaded, pageTools } = this.#options
+    return [
+      ...(this.mode() === 'bridge'
+        ? [searchTool('bridge', servers()), callTool]
+        : [searchTool('list', servers())]),
+      ...this.#shown().map((tool) => {
+        const listed = addressMeta(listedTool(tool), tool.server ?? '', addresses.uri)
+        return loaded.has(tool.name) ? alwaysLoaded(listed) : listed
+      }),
+      ...(withPageTools ? pageTools.list() : []),
+    ]
+  }
+
+  version(): string {
+    const { servers, loaded, pageTools } = this.#options
+    const shown = this.#shown().map(versionOf)
+    return `${this.mode()} ${servers().join()} ${shown.join()} ${loaded.names().join()} ${pageTools.version()}`
+  }
+
+  async call(name: string, input: unknown, options: CallOptions): Promise<CallOutput> {
+    try {
+      if (name === SEARCH) return await this.#search(input)
+      if (name !== CALL) return await this.#callDirectly(name, (input ?? {}) as Fields, options)
+      const wrapped = readWrapped(input)
+      if (!wrapped) return failure(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
+      if (wrapped.name === SEARCH) return await this.#search(wrapped.input)
+      return await this.#callByName(wrapped.name, wrapped.input, options)
+    } catch (error) {
+      options.signal?.throwIfAborted()
+      const { message, cause } = error as Error
+      // The client gets a server's own error with its code and data.
+      if (cause instanceof ProtocolError) throw cause
+      return failure(message)
+    }
+  }
+
+  async #search(input: unknown): Promise<CallOutput> {
+    const { shelf, host, loaded, onLoad } = this.#options
     const isTold = (server: UnsearchedServer) =>
-      server.state !== 'pending' && reportedStates.get(server.name) === stateOf(server)
+      server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
     await host.freshen({ timeout: LONGEST_FRESHENING })
-    const outcome = await shelf.search(input, { isTold, missed })
+    const outcome = await shelf.search(input, { isTold, missed: this.#missed })
     const { tools, remark: searchRemark, unsearched, isRefused } = outcome
-    missed = outcome.missed
+    this.#missed = outcome.missed
     if (isRefused) return failure(searchRemark)
-    reportedStates.clear()
-    for (const server of unsearched) reportedStates.set(server.name, stateOf(server))
+    this.#reportedStates.clear()
+    for (const server of unsearched) this.#reportedStates.set(server.name, stateOf(server))
     const remark = [searchRemark, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
     if (tools.length === 0) return say(remark)
-    for (const { name } of tools) see(name)
-    if (mode() === 'bridge') return say(described(tools, remark))
+    for (const { name } of tools) this.#see(name)
+    if (this.mode() === 'bridge') return say(described(tools, remark))
     const { hasAdded, dropped } = loaded.add(tools)
     if (hasAdded) await onLoad()
     return say(listed(tools, [remark, aboutDropped(dropped)].filter(Boolean).join('\n')))
   }
 
-  function see(name: string): void {
-    seen.add(name)
-    const [first] = seen
-    if (seen.size > MAX_SEEN && first !== undefined) seen.delete(first)
+  #see(name: string): void {
+    this.#seen.add(name)
+    const [first] = this.#seen
+    if (this.#seen.size > MAX_SEEN && first !== undefined) this.#seen.delete(first)
   }
 
-  async function callByName(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
+  async #callByName(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
+    const { shelf, host, loaded, callServer, onLoad } = this.#options
     // Its server may still be connecting: a search waits for it, within limits.
     if (!shelf.shelving().pool.byName.has(name)) await shelf.search({ query: `select:${name}` })
     const { pool, deferredNames } = shelf.shelving()
@@ -80,64 +129,37 @@ export function createClientSession(options: ClientSessionOptions): ClientSessio
     // The host refuses it and gives the reason.
     if (held) return callServer(held.server, held.tool, input, options)
     if (!entry?.server) return failure(`${textOf(complaint)} Search for it with ${SEARCH}.`)
-    const isUnseen = deferredNames.has(name) && !seen.has(name)
-    see(name)
-    if (mode() === 'list' && loaded.use(entry)) void onLoad()
+    const isUnseen = deferredNames.has(name) && !this.#seen.has(name)
+    this.#see(name)
+    if (this.mode() === 'list' && loaded.use(entry)) void onLoad()
     if (complaint && isUnseen) {
       const remedy = 'You had not seen its definition. Here it is; call it again with arguments that fit.'
       return failure(`${textOf(complaint)}\n${remedy}\n${entry.json}`)
     }
     const { input: own } = shelf.resolve({ id: name, name, input })
-    const output = sendable(await callServer(entry.server, entry.original, own as Fields, options))
-    return addressOutput(output, entry.server, addresses)
+    return this.#callServer(entry.server, entry.original, own as Fields, options)
   }
 
   /** A call that may come from a page of an MCP App instead of the model. */
-  async function callDirectly(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
+  async #callDirectly(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
+    const { shelf, pageTools } = this.#options
     const isKnown = shelf.shelving().pool.byName.has(name)
     const page = isKnown ? undefined : pageTools.find(name, options.asker?.client)
-    if (!page) return callByName(name, input, options)
-    const output = sendable(await callServer(page.server, page.tool, input, options))
-    return addressOutput(output, page.server, addresses)
+    if (!page) return this.#callByName(name, input, options)
+    return this.#callServer(page.server, page.tool, input, options)
+  }
+
+  async #callServer(server: string, tool: string, input: Fields, options: CallOptions): Promise<CallOutput> {
+    const { callServer, addresses } = this.#options
+    return addressOutput(sendable(await callServer(server, tool, input, options)), server, addresses)
   }
 
   /** The always-loaded tools, then those that searches found. */
-  function shown(): PoolTool[] {
+  #shown(): PoolTool[] {
+    const { shelf, loaded } = this.#options
     const { immediate, pool } = shelf.shelving()
     const found = loaded.names().flatMap((name) => pool.byName.get(name) ?? [])
     return [...new Set([...immediate, ...found])]
-  }
-
-  return {
-    mode,
-    tools: ({ withPageTools = false } = {}) => [
-      ...(mode() === 'bridge'
-        ? [searchTool('bridge', servers()), callTool]
-        : [searchTool('list', servers())]),
-      ...shown().map((tool) => {
-        const listed = addressMeta(listedTool(tool), tool.server ?? '', addresses.uri)
-        return loaded.has(tool.name) ? alwaysLoaded(listed) : listed
-      }),
-      ...(withPageTools ? pageTools.list() : []),
-    ],
-    version: () =>
-      `${mode()} ${servers().join()} ${shown().map(versionOf).join()} ${loaded.names().join()} ${pageTools.version()}`,
-    async call(name, input, options) {
-      try {
-        if (name === SEARCH) return await search(input)
-        if (name !== CALL) return await callDirectly(name, (input ?? {}) as Fields, options)
-        const wrapped = readWrapped(input)
-        if (!wrapped) return failure(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
-        if (wrapped.name === SEARCH) return await search(wrapped.input)
-        return await callByName(wrapped.name, wrapped.input, options)
-      } catch (error) {
-        options.signal?.throwIfAborted()
-        const { message, cause } = error as Error
-        // The client gets a server's own error with its code and data.
-        if (cause instanceof ProtocolError) throw cause
-        return failure(message)
-      }
-    },
   }
 }
 

@@ -43,135 +43,136 @@ type Question = {
   readonly refuse: (error: Error) => void
 }
 
-type Exchange = {
-  /** Of the current round. */
-  id: string
-  readonly controller: AbortController
-  readonly finished: Promise<unknown>
-  asked: Question[]
-  wake: () => void
-  /** Stops listening to the signal of the last round. */
-  release: () => void
-  onProgress: (progress: Progress) => void
-  expiry: ReturnType<typeof setTimeout> | undefined
-}
-
 /** Limits how long a call waits for a client that never answers. */
 const LONGEST_WAIT = 600_000
+
+const ASKS = Symbol('asks')
 
 export function createExchanges(): Exchanges {
   /** Calls whose client is answering a question; their outcome waits for it. */
   const open = new Map<string, Exchange>()
-
   return {
     async run(round, caller, work) {
       const state = round.requestState()
       const known = typeof state === 'string' ? open.get(state) : undefined
       if (typeof state === 'string' && !known)
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Invalid or expired requestState')
-      if (known) deliver(known, round.inputResponses ?? {})
-      const exchange = known ?? begin(caller, round.inputResponses ?? {}, work)
-      return (await follow(exchange, round, caller)) as never
+      const responses = round.inputResponses ?? {}
+      known?.deliver(responses)
+      const exchange = known ?? new Exchange(open, caller, responses, work)
+      return (await exchange.follow(round, caller)) as never
     },
   }
+}
 
-  function begin(caller: Caller, early: Fields, work: Work<unknown>): Exchange {
-    const { client, capabilities, canAnswer } = caller
-    const controller = new AbortController()
-    let count = 0
-    const asker: QuestionHandler = {
-      client,
-      capabilities,
-      ask: async (method, params, _signal, name = '') => {
-        if (!canAnswer(method)) throw new Error(`the client cannot do ${method}`)
-        sendable(params)
-        // A client that expects the question may have sent the answer with the call.
-        if (Object.hasOwn(early, name)) return early[name] as Fields
-        const isFree = name !== '' && exchange.asked.every(({ key }) => key !== name)
-        return new Promise((answer, refuse) => {
-          exchange.asked.push({ key: isFree ? name : `ask-${++count}`, method, params, answer, refuse })
-          exchange.wake()
-        })
-      },
-    }
-    const finished = Promise.resolve().then(() =>
-      work(asker, controller.signal, (progress) => exchange.onProgress(progress)),
+/** One call of a server, through all rounds of its client. */
+class Exchange {
+  readonly #open: Map<string, Exchange>
+  readonly #controller = new AbortController()
+  readonly #finished: Promise<unknown>
+  /** Of the current round. */
+  #id: string = randomUUID()
+  #asked: Question[] = []
+  #questions = 0
+  #wake = () => {}
+  /** Stops listening to the signal of the last round. */
+  #release = () => {}
+  #onProgress: Caller['onProgress'] = () => {}
+  #expiry: ReturnType<typeof setTimeout> | undefined
+
+  constructor(open: Map<string, Exchange>, caller: Caller, early: Fields, work: Work<unknown>) {
+    this.#open = open
+    const asker = this.#askerFor(caller, early)
+    this.#finished = Promise.resolve().then(() =>
+      work(asker, this.#controller.signal, (progress) => this.#onProgress(progress)),
     )
-    const exchange: Exchange = {
-      id: randomUUID(),
-      controller,
-      finished,
-      asked: [],
-      wake: () => {},
-      release: () => {},
-      onProgress: () => {},
-      expiry: undefined,
-    }
-    /** Drops the questions that the client has not received yet. */
-    const close = () => {
-      exchange.release()
-      if (open.has(exchange.id)) return
-      for (const { refuse } of exchange.asked) refuse(new Error('the call has ended'))
-    }
-    finished.then(close, close)
-    return exchange
+    const close = () => this.#close()
+    this.#finished.then(close, close)
   }
 
   /** Waits until the work is done or asks something: then the client gets the question and returns with the answer. */
-  async function follow(exchange: Exchange, { signal }: Round, caller: Caller): Promise<unknown> {
-    obey(exchange, signal)
-    exchange.onProgress = caller.onProgress
+  async follow({ signal }: Round, caller: Caller): Promise<unknown> {
+    this.#obey(signal)
+    this.#onProgress = caller.onProgress
     const asks = new Promise<typeof ASKS>((resolve) => {
-      exchange.wake = () => resolve(ASKS)
-      if (exchange.asked.length > 0) resolve(ASKS)
+      this.#wake = () => resolve(ASKS)
+      if (this.#asked.length > 0) resolve(ASKS)
     })
-    const outcome = await Promise.race([exchange.finished, asks])
+    const outcome = await Promise.race([this.#finished, asks])
     if (outcome !== ASKS) return outcome
-    exchange.onProgress = () => {}
-    if (caller.isStateless) exchange.release()
-    waitFor(exchange)
+    this.#onProgress = () => {}
+    if (caller.isStateless) this.#release()
+    this.#awaitAnswers()
     const inputRequests = Object.fromEntries(
-      exchange.asked.map(({ key, method, params }) => [key, { method, params }]),
+      this.#asked.map(({ key, method, params }) => [key, { method, params }]),
     )
-    return inputRequired({ inputRequests: inputRequests as never, requestState: exchange.id })
+    return inputRequired({ inputRequests: inputRequests as never, requestState: this.#id })
+  }
+
+  /** Gives the client's answers to the questions that wait for them. */
+  deliver(responses: Fields): void {
+    clearTimeout(this.#expiry)
+    this.#open.delete(this.#id)
+    const waiting = this.#asked
+    this.#asked = []
+    this.#wake = () => {}
+    for (const question of waiting) {
+      const response = Object.hasOwn(responses, question.key) ? responses[question.key] : undefined
+      if (response === undefined) this.#asked.push(question)
+      else question.answer(response as Fields)
+    }
+  }
+
+  /** @param early - Answers that a client, expecting the questions, sent with the call. */
+  #askerFor({ client, capabilities, canAnswer }: Caller, early: Fields): QuestionHandler {
+    return {
+      client,
+      capabilities,
+      ask: async (method, params, _signal, name = '') => {
+        if (!canAnswer(method)) throw new Error(`the client does not support ${method}`)
+        sendable(params)
+        if (Object.hasOwn(early, name)) return early[name] as Fields
+        const isFree = name !== '' && this.#asked.every(({ key }) => key !== name)
+        return new Promise((answer, refuse) => {
+          const key = isFree ? name : `ask-${++this.#questions}`
+          this.#asked.push({ key, method, params, answer, refuse })
+          this.#wake()
+        })
+      },
+    }
   }
 
   /** The signal of the newest round aborts the work, also while the client is answering a question. */
-  function obey(exchange: Exchange, signal: AbortSignal): void {
+  #obey(signal: AbortSignal): void {
     const abort = () => {
-      open.delete(exchange.id)
-      exchange.controller.abort(signal.reason)
+      this.#open.delete(this.#id)
+      this.#controller.abort(signal.reason)
     }
-    exchange.release()
-    exchange.release = () => signal.removeEventListener('abort', abort)
+    this.#release()
+    this.#release = () => signal.removeEventListener('abort', abort)
     signal.addEventListener('abort', abort, { once: true })
     if (signal.aborted) abort()
   }
 
-  function waitFor(exchange: Exchange): void {
-    exchange.id = randomUUID()
-    open.set(exchange.id, exchange)
-    exchange.expiry = setTimeout(() => {
-      open.delete(exchange.id)
+  #awaitAnswers(): void {
+    this.#id = randomUUID()
+    this.#open.set(this.#id, this)
+    this.#expiry = setTimeout(() => {
+      this.#open.delete(this.#id)
       const silence = new Error('the client never answered')
-      for (const { refuse } of exchange.asked) refuse(silence)
-      exchange.controller.abort(silence)
+      this.#refuseAll(silence)
+      this.#controller.abort(silence)
     }, LONGEST_WAIT)
-    exchange.expiry.unref()
+    this.#expiry.unref()
   }
 
-  function deliver(exchange: Exchange, responses: Fields): void {
-    clearTimeout(exchange.expiry)
-    open.delete(exchange.id)
-    const waiting = exchange.asked
-    exchange.asked = []
-    exchange.wake = () => {}
-    for (const question of waiting) {
-      const response = Object.hasOwn(responses, question.key) ? responses[question.key] : undefined
-      if (response === undefined) exchange.asked.push(question)
-      else question.answer(response as Fields)
-    }
+  /** Drops the questions that the client has not received yet. */
+  #close(): void {
+    this.#release()
+    if (!this.#open.has(this.#id)) this.#refuseAll(new Error('the call has ended'))
+  }
+
+  #refuseAll(reason: Error): void {
+    for (const { refuse } of this.#asked) refuse(reason)
   }
 }
-
-const ASKS = Symbol('asks')

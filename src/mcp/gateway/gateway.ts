@@ -7,9 +7,10 @@ import type { ListingMode } from '../greeting/index.ts'
 import { type GreetingOptions, greetingFor } from '../greeting/index.ts'
 import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'
 import { createAddresses } from './addresses.ts'
-import { canAnswer, capabilitiesOf } from './capabilities.ts'
+import { capabilitiesOf } from './capabilities.ts'
 import { createClientSession } from './client-session.ts'
 import { modeFor } from './clients.ts'
+import { type ConnectedClients, createConnectedClients } from './connected-clients.ts'
 import { createExchanges } from './exchanges.ts'
 import { createIdentities } from './identities.ts'
 import { versionOf } from './listed-tool.ts'
@@ -20,11 +21,11 @@ import { createPageTools } from './page-tools.ts'
 import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
 import { createResourcesAndPrompts } from './resources-and-prompts.ts'
-import { sendable } from './sendable.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { keepInformed, type LogEvent, tellChanges } from './updates.ts'
 import { createUrlElicitations } from './url-elicitations.ts'
 
+/** Options of `createMcpGateway`. */
 export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
   /** Made with `shelfOptions`. */
   readonly shelf: Shelf
@@ -39,6 +40,7 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly notify?: (message: string) => void
 }
 
+/** An MCP server that stands for many, for any number of clients. */
 export type McpGateway = {
   readonly host: McpHost
   /**
@@ -64,121 +66,32 @@ export type ClientKind = {
   readonly origin?: string
 }
 
+/**
+ * Creates an MCP gateway: clients see ToolSearch and the tools that it loads, in place of all tools of all servers.
+ *
+ * @example
+ * const shelf = createShelf(shelfOptions)
+ * const gateway = createMcpGateway({ shelf, makeHost: (asker) => createMcpHost({ shelf, servers, asker }) })
+ * await runOnStdio(gateway)
+ */
 export function createMcpGateway(options: McpGatewayOptions): McpGateway {
-  const { shelf, ready, mode: forced = 'auto' } = options
-  const connected = new Set<Server>()
-  const exchanges = createExchanges()
-  const identities = createIdentities()
-  let hadStateless = false
-  const host = options.makeHost({
-    ask: askTheOnly,
-    get client() {
-      return theOnly()
-    },
-  })
-  const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
-  const addresses = createAddresses(servers())
-  host.listen((event) => event.type === 'servers' && addresses.add(servers()))
-  const resourcesAndPrompts = createResourcesAndPrompts(host, addresses)
-  const subscriptions = createSubscriptions(host)
-  const logLevels = createLogLevels(host)
-  const urlElicitations = createUrlElicitations(host)
-  const pageTools = createPageTools(host, addresses)
-
-  /**
-   * Outside of a call, a question can be routed only if there is a single client; a sessionless client counts even if
-   * it called long ago.
-   */
-  function theOnly(): Server | undefined {
-    const [only, ...others] = connected
-    return others.length === 0 && !hadStateless ? only : undefined
-  }
-
-  /** Servers read the roots when they start; all other questions belong to a call. */
-  async function askTheOnly(method: string, params: Fields): Promise<Fields> {
-    const only = theOnly()
-    if (method !== 'roots/list') throw new Error('questions are passed on only during a call')
-    if (!only || !canAnswer(capabilitiesOf(only), method)) throw new Error(`no client can do ${method}`)
-    return (await only.request(sendable({ method, params }) as never, { timeout: LONGEST_ANSWER })) as Fields
-  }
-
-  /** A log message goes to the client in whose call it was written; outside of calls only to a sole client. */
-  const isLogFor = (client: Server, event: LogEvent) => client === (event.client ?? theOnly())
-
+  const clients = createConnectedClients()
+  const host = options.makeHost(clients.asker)
+  const shared = createSharedParts(options, host, clients)
+  const { servers, addresses, subscriptions, logLevels, urlElicitations, pageTools } = shared
   const stopLogs = tellOperator(
     host,
-    (event) => event.client === undefined && theOnly() === undefined && (connected.size > 0 || hadStateless),
+    (event) => event.client === undefined && clients.only() === undefined && clients.hasAny(),
     options.notify,
   )
 
-  function serve({ isStateless, isLasting = false, origin }: ClientKind): Server {
-    hadStateless ||= isStateless
-    const { serverInfo, ...greeting } = greetingFor(host.status(), { ...options, isStateless })
-    const server = new Server(serverInfo, { ...greeting, inputRequired: { maxRounds: 100 } })
-    const mode = () => modeFor(server.getClientVersion()?.name, forced, isStateless)
-    const relisting = createRelisting(
-      () => clientSession.version(),
-      () => server.sendToolListChanged().catch(() => {}),
-    )
-    const clientSession = createClientSession({
-      shelf,
-      host,
-      addresses,
-      servers,
-      mode,
-      loaded: createLoadedTools(options.loadedTools),
-      pageTools,
-      callServer: (name, tool, input, given = {}) =>
-        urlElicitations.run(name, { client: server, isStateless, ...given }, () =>
-          host.call(name, tool, input, given),
-        ),
-      onLoad: () => relisting.announce(),
-    })
-    answerRequests({
-      server,
-      isStateless,
-      clientOf: (envelope) => (origin === undefined ? server : identities.of(origin, envelope)),
-      host,
-      clientSession,
-      resourcesAndPrompts,
-      exchanges,
-      pageTools,
-      relisting,
-      ready,
-    })
-    if (isStateless && isLasting) server.onclose = tellChanges({ server, host, relisting })
-    if (isStateless) return server
-
-    const stop = keepInformed({
-      server,
-      host,
-      relisting,
-      resourcesAndPrompts,
-      addresses,
-      subscriptions,
-      logLevels,
-      isLogFor,
-    })
-    server.oninitialized = () => {
-      relisting.listed()
-      host.start(capabilitiesOf(server))
-    }
-    server.onclose = () => {
-      stop()
-      urlElicitations.leave(server)
-      connected.delete(server)
-    }
-    connected.add(server)
-    return server
-  }
-
   /** Everything that a sessionless client lists; our own tools name the servers. */
   const immediateTools = () =>
-    `${servers().join()} ${shelf.shelving().immediate.map(versionOf).join()} ${pageTools.version()}`
+    `${servers().join()} ${options.shelf.shelving().immediate.map(versionOf).join()} ${pageTools.version()}`
 
   return {
     host,
-    serve,
+    serve: (client) => serveClient(shared, client),
     onChange(listener) {
       let listed = immediateTools()
       return host.listen((event) => {
@@ -190,17 +103,80 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
       })
     },
     uriFor: addresses.uri,
-    clients: () => connected.size,
+    clients: () => clients.all().length,
     async close() {
       subscriptions.close()
       logLevels.close()
       stopLogs()
       urlElicitations.close()
-      await Promise.all([...connected].map((server) => server.close().catch(() => {})))
+      await Promise.all(clients.all().map((client) => client.close().catch(() => {})))
       await host.close()
     },
   }
 }
 
-/** A person may need time to answer. */
-const LONGEST_ANSWER = 600_000
+type SharedParts = ReturnType<typeof createSharedParts>
+
+/** What all clients of a gateway share. */
+function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: ConnectedClients) {
+  const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
+  const addresses = createAddresses(servers())
+  host.listen((event) => event.type === 'servers' && addresses.add(servers()))
+  return {
+    options,
+    host,
+    clients,
+    servers,
+    addresses,
+    resourcesAndPrompts: createResourcesAndPrompts(host, addresses),
+    subscriptions: createSubscriptions(host),
+    logLevels: createLogLevels(host),
+    urlElicitations: createUrlElicitations(host),
+    pageTools: createPageTools(host, addresses),
+    exchanges: createExchanges(),
+    identities: createIdentities(),
+    /** A log message goes to the client in whose call it was written; outside of calls only to a sole client. */
+    isLogFor: (client: Server, event: LogEvent) => client === (event.client ?? clients.only()),
+  }
+}
+
+function serveClient(shared: SharedParts, { isStateless, isLasting = false, origin }: ClientKind): Server {
+  const { options, host, clients, urlElicitations, identities } = shared
+  const { shelf, ready, mode: forced = 'auto' } = options
+  if (isStateless) clients.sawStateless()
+  const { serverInfo, ...greeting } = greetingFor(host.status(), { ...options, isStateless })
+  const server = new Server(serverInfo, { ...greeting, inputRequired: { maxRounds: 100 } })
+  const relisting = createRelisting(
+    () => clientSession.version(),
+    () => server.sendToolListChanged().catch(() => {}),
+  )
+  const clientSession = createClientSession({
+    ...shared,
+    shelf,
+    mode: () => modeFor(server.getClientVersion()?.name, forced, isStateless),
+    loaded: createLoadedTools(options.loadedTools),
+    callServer: (name, tool, input, given = {}) =>
+      urlElicitations.run(name, { client: server, isStateless, ...given }, () =>
+        host.call(name, tool, input, given),
+      ),
+    onLoad: () => relisting.announce(),
+  })
+  const clientOf = (envelope: Fields | undefined) =>
+    origin === undefined ? server : identities.of(origin, envelope)
+  answerRequests({ ...shared, server, isStateless, clientOf, clientSession, relisting, ready })
+  if (isStateless && isLasting) server.onclose = tellChanges({ server, host, relisting })
+  if (isStateless) return server
+
+  const stop = keepInformed({ ...shared, server, relisting })
+  server.oninitialized = () => {
+    relisting.listed()
+    host.start(capabilitiesOf(server))
+  }
+  server.onclose = () => {
+    stop()
+    urlElicitations.leave(server)
+    clients.delete(server)
+  }
+  clients.add(server)
+  return server
+}

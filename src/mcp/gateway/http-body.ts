@@ -21,11 +21,11 @@ export function createBodies({ maxBytes, maxTotalBytes }: BodyLimits): Bodies {
   let total = 0
   const tooLarge = {
     status: 413,
-    message: `the request is larger than ${maxBytes} bytes, the most this gateway takes`,
+    message: `the request body is larger than the limit of ${maxBytes} bytes`,
   } as const
   const full = {
     status: 503,
-    message: `large requests take ${maxTotalBytes} bytes already, the most this gateway holds; try again later`,
+    message: `large request bodies already take the limit of ${maxTotalBytes} bytes; try again later`,
   } as const
 
   return {
@@ -54,7 +54,7 @@ export function createBodies({ maxBytes, maxTotalBytes }: BodyLimits): Bodies {
         return { value: JSON.parse(Buffer.concat(chunks).toString('utf8')), release }
       } catch {
         release()
-        return { status: 400, message: 'the body is not JSON' }
+        return { status: 400, message: 'the body is not valid JSON' }
       }
     },
   }

@@ -39,7 +39,7 @@ export function createGuard({ address, key, hosts, notify }: GuardOptions): Guar
         return refusal(429, `too many wrong keys from this address; try again in ${seconds} s`, seconds)
       if (isSecret(given, `Bearer ${key}`)) return undefined
       if (given !== null) wrongKeys.add(network)
-      return refusal(401, 'a key is needed, as "Authorization: Bearer <key>"')
+      return refusal(401, 'missing or wrong key; send "Authorization: Bearer <key>"')
     },
   }
 }

@@ -32,51 +32,35 @@ export type RequestOptions = {
   readonly ready: (() => Promise<unknown>) | undefined
 }
 
+/** Registers a handler for every request that the gateway answers. */
 export function answerRequests(options: RequestOptions): void {
-  const {
-    server,
-    isStateless,
-    clientOf,
-    host,
-    clientSession,
-    resourcesAndPrompts,
-    exchanges,
-    pageTools,
-    relisting,
-    ready,
-  } = options
+  const context = createRequestContext(options)
+  answerToolRequests(options, context)
+  answerResourceRequests(options, context)
+  answerPromptRequests(options, context)
+}
 
+/** What the handlers of one client share. */
+type RequestContext = {
   /** Starts the servers with the first request: the client's capabilities are known only then. */
-  const begin = ({ envelope }: Request) => host.start(capabilitiesOf(server, envelope))
-
+  readonly begin: (request: Request) => void
   /** How long a client may cache a list: not at all while more tools are expected. Only in the newer protocol. */
-  function fresh(): { ttlMs: number; cacheScope: 'private' } | object {
-    if (!isStateless) return {}
-    const isComplete = host
-      .status()
-      .every(({ state, hasListed }) => state !== 'pending' && (state !== 'connected' || hasListed))
-    return { ttlMs: isComplete ? FRESH_FOR : 0, cacheScope: 'private' }
-  }
-
-  let running = 0
-
+  readonly fresh: () => { readonly ttlMs: number; readonly cacheScope: 'private' } | object
   /**
    * Runs a call during which a server may ask something. A call continues when its client disconnects, so their number
    * is limited.
    */
-  async function inExchange(request: Request, work: Work<unknown>): Promise<never> {
-    if (running >= MAX_RUNNING)
-      throw new ProtocolError(
-        ProtocolErrorCode.InvalidRequest,
-        `${MAX_RUNNING} requests of this client are running; wait until some have ended`,
-      )
-    running++
-    try {
-      return await exchange(request, work)
-    } finally {
-      running--
-    }
-  }
+  readonly inExchange: (request: Request, work: Work<unknown>) => Promise<never>
+}
+
+function createRequestContext({
+  server,
+  isStateless,
+  clientOf,
+  host,
+  exchanges,
+}: RequestOptions): RequestContext {
+  let running = 0
 
   async function exchange(request: Request, work: Work<unknown>): Promise<never> {
     const capabilities = capabilitiesOf(server, request.envelope)
@@ -90,6 +74,35 @@ export function answerRequests(options: RequestOptions): void {
     return (await exchanges.run(request, caller, work)) as never
   }
 
+  return {
+    begin: ({ envelope }) => host.start(capabilitiesOf(server, envelope)),
+    fresh() {
+      if (!isStateless) return {}
+      const isComplete = host
+        .status()
+        .every(({ state, hasListed }) => state !== 'pending' && (state !== 'connected' || hasListed))
+      return { ttlMs: isComplete ? FRESH_FOR : 0, cacheScope: 'private' }
+    },
+    async inExchange(request, work) {
+      if (running >= MAX_RUNNING)
+        throw new ProtocolError(
+          ProtocolErrorCode.InvalidRequest,
+          `${MAX_RUNNING} requests of this client are running; wait until some have ended`,
+        )
+      running++
+      try {
+        return await exchange(request, work)
+      } finally {
+        running--
+      }
+    },
+  }
+}
+
+function answerToolRequests(
+  { server, host, clientSession, relisting, ready }: RequestOptions,
+  { begin, fresh, inExchange }: RequestContext,
+): void {
   server.setRequestHandler('tools/list', async (_, { mcpReq }) => {
     begin(mcpReq)
     relisting.listed()
@@ -104,6 +117,12 @@ export function answerRequests(options: RequestOptions): void {
       clientSession.call(params.name, params.arguments, { asker, signal, onProgress, ...metaOf(mcpReq) }),
     )
   })
+}
+
+function answerResourceRequests(
+  { server, resourcesAndPrompts, pageTools }: RequestOptions,
+  { begin, fresh, inExchange }: RequestContext,
+): void {
   server.setRequestHandler('resources/list', async (_, { mcpReq }) => {
     begin(mcpReq)
     return { resources: (await resourcesAndPrompts.resources()) as never[], ...fresh() }
@@ -114,16 +133,18 @@ export function answerRequests(options: RequestOptions): void {
   })
   server.setRequestHandler('resources/read', ({ params }, { mcpReq }) =>
     inExchange(mcpReq, async (asker, signal, onProgress) => {
-      const given = { asker, signal, onProgress, ...metaOf(mcpReq) }
-      const {
-        server: owner,
-        isPage,
-        result,
-      } = await resourcesAndPrompts.readResource(params.uri, given).catch(ownError)
-      if (isPage && asker.client) pageTools.read(asker.client, owner)
-      return result
+      const options = { asker, signal, onProgress, ...metaOf(mcpReq) }
+      const read = await resourcesAndPrompts.readResource(params.uri, options).catch(ownError)
+      if (read.isPage && asker.client) pageTools.read(asker.client, read.server)
+      return read.result
     }),
   )
+}
+
+function answerPromptRequests(
+  { server, resourcesAndPrompts }: RequestOptions,
+  { begin, fresh, inExchange }: RequestContext,
+): void {
   server.setRequestHandler('prompts/list', async (_, { mcpReq }) => {
     begin(mcpReq)
     return { prompts: (await resourcesAndPrompts.prompts()) as never[], ...fresh() }
@@ -135,14 +156,10 @@ export function answerRequests(options: RequestOptions): void {
         .catch(ownError),
     ),
   )
-  server.setRequestHandler(
-    'completion/complete',
-    async ({ params }, { mcpReq }) =>
-      (await resourcesAndPrompts.complete(params as Fields, {
-        signal: mcpReq.signal,
-        ...metaOf(mcpReq),
-      })) as never,
-  )
+  server.setRequestHandler('completion/complete', async ({ params }, { mcpReq }) => {
+    const options = { signal: mcpReq.signal, ...metaOf(mcpReq) }
+    return (await resourcesAndPrompts.complete(params as Fields, options)) as never
+  })
 }
 
 /** Concurrent calls of one session. */

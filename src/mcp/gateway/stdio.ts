@@ -9,6 +9,7 @@ import type { McpGateway } from './gateway.ts'
 const LONGEST_MESSAGE = 32_000_000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
+/** Options of `runOnStdio`. */
 export type StdioOptions = {
   readonly input?: Readable
   readonly output?: Writable
@@ -16,7 +17,12 @@ export type StdioOptions = {
   readonly answered?: InitializeRequest | undefined
 }
 
-/** Resolves when the client has disconnected and all servers have stopped. */
+/**
+ * Serves a gateway to the client on stdin and stdout; resolves when it has disconnected and all servers have stopped.
+ *
+ * @example
+ * await runOnStdio(gateway)
+ */
 export async function runOnStdio(
   gateway: McpGateway,
   { input = process.stdin, output = process.stdout, answered }: StdioOptions = {},

@@ -6,9 +6,9 @@ export { joinInstructions } from './instructions.ts'
 export {
   ALWAYS_LOAD,
   CALL,
-  callTool,
+  gatewayCallTool,
+  gatewaySearchTool,
   type ListingMode,
   type OwnTool,
   SEARCH,
-  searchTool,
 } from './own-tools.ts'

@@ -3,7 +3,7 @@
 import { cleanText, oneLine } from '../../lib/index.ts'
 import { SEARCH } from './own-tools.ts'
 
-export type Described = {
+export type ServerDescription = {
   readonly name: string
   readonly description: string | undefined
   readonly instructions: string | undefined
@@ -11,7 +11,7 @@ export type Described = {
 
 const CUT = '… [cut]'
 
-export function joinInstructions(servers: readonly Described[], budget: number): string {
+export function joinInstructions(servers: readonly ServerDescription[], budget: number): string {
   const head = `The tools of these services are behind ${SEARCH}: ${servers.map(line).join(', ')}. Search there for what a task needs, before you say that it cannot be done.`
   const speaking = servers.filter(({ instructions }) => instructions?.trim())
   const parts = [cut(head, budget)]
@@ -30,7 +30,7 @@ export function joinInstructions(servers: readonly Described[], budget: number):
 /** A shorter excerpt of a text is useless. */
 const SHORTEST = 80
 
-function line({ name, description }: Described): string {
+function line({ name, description }: ServerDescription): string {
   return description ? `${oneLine(name, 60)} (${cleanText(description)})` : oneLine(name, 60)
 }
 

@@ -24,7 +24,7 @@ const AFTERWARDS: { readonly [mode in ListingMode]: string } = {
 }
 
 /** Uses the configured names of the servers, so that this text does not change with the servers' state. */
-export function searchTool(mode: ListingMode, servers: readonly string[]): OwnTool {
+export function gatewaySearchTool(mode: ListingMode, servers: readonly string[]): OwnTool {
   return {
     name: SEARCH,
     title: 'Search tools',
@@ -48,7 +48,7 @@ Fetch all the tools that a step needs in one search.`,
   }
 }
 
-export const callTool: OwnTool = {
+export const gatewayCallTool: OwnTool = {
   name: CALL,
   title: 'Call a found tool',
   description: `Calls a tool whose definition ${SEARCH} has returned.`,

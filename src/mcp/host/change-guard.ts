@@ -1,5 +1,5 @@
 // Compares definitions with those first seen, reports changes, and holds changed ones back if configured.
-import type { Change, Verdict } from '../pins/index.ts'
+import type { DefinitionChange, Verdict } from '../pins/index.ts'
 import type { ListedTool } from '../types.ts'
 
 export type ChangeGuardOptions = {
@@ -20,7 +20,7 @@ export type Judge = {
   judge(
     server: string,
     listed: readonly ListedTool[],
-    kind?: Change['kind'],
+    kind?: DefinitionChange['kind'],
   ): Promise<Pick<Verdict, 'changed'>>
 }
 
@@ -62,21 +62,27 @@ export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {
   async function changesOf(
     server: string,
     listed: readonly ListedTool[],
-    kind: Change['kind'],
-  ): Promise<readonly Change[]> {
+    kind: DefinitionChange['kind'],
+  ): Promise<readonly DefinitionChange[]> {
     if (!pins || listed.length === 0) return []
     try {
       const { changed } = await pins.judge(server, listed, kind)
       report(server, kind, changed)
       return changed
     } catch (error) {
-      notify(`server "${server}": what it says could not be compared: ${(error as Error).message}`)
+      notify(
+        `server "${server}": could not compare its definitions with their pins: ${(error as Error).message}`,
+      )
       return []
     }
   }
 
   /** Reports each change once. */
-  function report(server: string, kind: Change['kind'], changed: readonly Change[]): void {
+  function report(
+    server: string,
+    kind: DefinitionChange['kind'],
+    changed: readonly DefinitionChange[],
+  ): void {
     const names = changed.map(({ name }) => name)
     const key = `${server}\n${kind}`
     const before = reported.get(key)

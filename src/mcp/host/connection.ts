@@ -198,7 +198,7 @@ class ServerConnection implements Connection {
       redact: this.#redactor.text,
       signal: this.#lifecycle.signal,
       onNotification: (method, params) => this.#notifications.hear(method, params, this.#questions.owner()),
-      onRequest: this.#questions.answer,
+      onRequest: (...question) => this.#questions.answer(...question),
       onEnd: (reason, stderr) => {
         ended = reason
         this.#end(session, reason, stderr)

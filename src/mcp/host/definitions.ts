@@ -115,7 +115,7 @@ function mend(tool: ListedTool, length: number, report: (problem: ToolProblem) =
   const repaired = (message: string) => report({ tool: tool.name, kind: 'repaired', message })
   let mended = tool
   if (tool.description !== undefined && typeof tool.description !== 'string') {
-    repaired('its description is no text and was left out')
+    repaired('its description is not a string and was left out')
     const { description: _, ...rest } = mended
     mended = rest as ListedTool
   }
@@ -131,7 +131,7 @@ function mend(tool: ListedTool, length: number, report: (problem: ToolProblem) =
   }
   const output = tool.outputSchema
   if (output !== undefined && (typeof output !== 'object' || output === null)) {
-    repaired('its output schema is no schema and was left out')
+    repaired('its output schema is not a valid schema and was left out')
     const { outputSchema: _, ...rest } = mended
     mended = rest as ListedTool
   }

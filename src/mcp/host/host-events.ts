@@ -1,4 +1,4 @@
-// Translates server notifications into host events, and waits for a state.
+// Translates server notifications into host events, and delivers events to listeners.
 
 import type { Fields } from '../../lib/index.ts'
 import type { HostEvent } from '../types.ts'
@@ -29,33 +29,57 @@ export function eventOf(
 }
 
 export type WaitOptions = {
-  readonly listeners: Set<(event: HostEvent) => void>
   readonly signal: AbortSignal
   /** Milliseconds; no limit if undefined. */
   readonly timeout: number | undefined
 }
 
-/**
- * Resolves when the condition no longer holds (checked at each event), when the signal aborts, or after the timeout.
- */
-export async function untilNot(
-  condition: () => boolean,
-  { listeners, signal, timeout }: WaitOptions,
-): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  await new Promise<void>((resolve) => {
-    const leave = () => {
-      listeners.delete(look)
-      signal.removeEventListener('abort', leave)
-      resolve()
-    }
-    const look = () => {
-      if (signal.aborted || !condition()) leave()
-    }
-    listeners.add(look)
-    signal.addEventListener('abort', leave)
-    if (timeout !== undefined) timer = setTimeout(leave, timeout)
-    look()
-  })
-  clearTimeout(timer)
+export type Listeners = {
+  /** Returns the function that removes the listener. */
+  add(listener: (event: HostEvent) => void): () => void
+  /** Calls every listener; reports those that throw. */
+  emit(event: HostEvent): void
+  /**
+   * Resolves when the condition no longer holds (checked at each event), when the signal aborts, or after the timeout.
+   */
+  untilNot(condition: () => boolean, options: WaitOptions): Promise<void>
+  clear(): void
+}
+
+export function createListeners(notify: (message: string) => void): Listeners {
+  const listeners = new Set<(event: HostEvent) => void>()
+  return {
+    add(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    emit(event) {
+      for (const listener of listeners) {
+        try {
+          listener(event)
+        } catch (error) {
+          notify(`a listener failed: ${(error as Error).message}`)
+        }
+      }
+    },
+    async untilNot(condition, { signal, timeout }) {
+      let timer: ReturnType<typeof setTimeout> | undefined
+      await new Promise<void>((resolve) => {
+        const leave = () => {
+          listeners.delete(look)
+          signal.removeEventListener('abort', leave)
+          resolve()
+        }
+        const look = () => {
+          if (signal.aborted || !condition()) leave()
+        }
+        listeners.add(look)
+        signal.addEventListener('abort', leave)
+        if (timeout !== undefined) timer = setTimeout(leave, timeout)
+        look()
+      })
+      clearTimeout(timer)
+    },
+    clear: () => listeners.clear(),
+  }
 }

@@ -52,7 +52,7 @@ export function createNotifications(options: NotificationOptions): Notifications
       return
     }
     if (dropped > 0) {
-      const data = `${dropped} log messages were left out: there were too many`
+      const data = `dropped ${dropped} log messages: too many at once`
       dropped = 0
       deliver(LOG, { level: 'warning', logger: params.logger, data }, client)
     }

@@ -19,7 +19,10 @@ export type ServerQuestions = {
   answer(method: string, params: Fields, signal?: AbortSignal): Promise<Fields>
   /** The client whose call an arriving message belongs to; undefined outside of calls, and if it is ambiguous. */
   owner(): object | undefined
-  /** Reviews an error outside of a call: one that sends the user to a page (-32042) is forwarded without the page. */
+  /**
+   * An error may send the user to pages (-32042), which are questions too. Returns the same error under the server's
+   * name, outside of a call without the pages; or a refusal.
+   */
   review(error: unknown): unknown
   /** Capabilities without those that this server may not use. */
   allowed(capabilities: Fields): Fields
@@ -61,103 +64,58 @@ type OpenCall = ClientCall & {
 }
 
 export function createServerQuestions(options: QuestionOptions): ServerQuestions {
-  const { config, otherwise, shown, notify, now = Date.now } = options
-  const running = new Set<OpenCall>()
-  const givenUp = new Set<OpenCall>()
-  const identity = {}
-  const mayAskRoots = createBucket(ROOTS_BURST, ROOTS_PER_SECOND / 1000, now)
-  let recent: { readonly at: number; readonly page: string | undefined }[] = []
-  let hasNoted = false
+  return new Questions(options)
+}
 
-  function begin(given: QuestionHandler | undefined): OpenCall {
-    const source = given ?? otherwise
-    const call: OpenCall = {
-      owner: identity,
-      client: source && (source.client ?? source),
-      asked: 0,
-      asker: source && {
-        ...(source.client ? { client: source.client } : {}),
-        ...(source.capabilities ? { capabilities: allowed(source.capabilities) } : {}),
-        ask: (method, params, signal, key) => pass(call, source, method, params, signal, key),
-      },
-      answered: () => void givenUp.delete(call),
+class Questions implements ServerQuestions {
+  readonly #options: QuestionOptions
+  readonly #limits: QuestionLimits
+  readonly #mayAskRoots: () => boolean
+  readonly #running = new Set<OpenCall>()
+  /** Calls that ended without an answer: their server may still be working, and asking. */
+  readonly #givenUp = new Set<OpenCall>()
+
+  constructor(options: QuestionOptions) {
+    const { config, notify, now = Date.now } = options
+    this.#options = options
+    this.#limits = new QuestionLimits(config.name, notify, now)
+    this.#mayAskRoots = createBucket(ROOTS_BURST, ROOTS_PER_SECOND / 1000, now)
+  }
+
+  async during<Value>(
+    asker: QuestionHandler | undefined,
+    isGivenUp: (error: unknown) => boolean,
+    work: (asker: QuestionHandler | undefined) => Promise<Value>,
+  ): Promise<Value> {
+    const call = this.#begin(asker)
+    try {
+      return await callContext.run(call, () => work(call.asker))
+    } catch (error) {
+      if (isGivenUp(error)) this.#giveUp(call)
+      throw this.review(error, call)
+    } finally {
+      this.#running.delete(call)
     }
-    running.add(call)
-    return call
   }
 
-  function giveUp(call: OpenCall): void {
-    if (!call.client) return
-    givenUp.add(call)
-    setTimeout(() => givenUp.delete(call), AFTERMATH).unref()
+  async answer(method: string, params: Fields, signal?: AbortSignal): Promise<Fields> {
+    const { otherwise } = this.#options
+    const call = this.#callNow()
+    if (call?.asker) return call.asker.ask(method, params, signal)
+    if (this.#isShared()) throw new Error('several clients are calling this server, so none can be asked')
+    if (KINDS[method] !== undefined) throw new Error('questions are passed on only during a call')
+    const [stranger] = this.#givenUp
+    if (!otherwise || (stranger && stranger.client !== (otherwise.client ?? otherwise)))
+      throw new Error('there is nobody to ask')
+    return this.#askRoots(otherwise, method, params, signal)
   }
 
-  /** The call that a message came in answer to; else the call of the only client calling now. */
-  function callNow(): OpenCall | undefined {
-    const own = callContext.getStore() as OpenCall | undefined
-    if (own?.owner === identity) return running.has(own) ? own : undefined
-    const calls = [...running].filter(({ client }) => client !== undefined)
-    const clients = new Set([...calls, ...givenUp].map(({ client }) => client))
-    return clients.size === 1 ? calls[0] : undefined
+  owner(): object | undefined {
+    return this.#callNow()?.client
   }
 
-  function isShared(): boolean {
-    return new Set([...running, ...givenUp].flatMap(({ client }) => client ?? [])).size > 1
-  }
-
-  /** Forwards a question if it is allowed. */
-  async function pass(
-    call: OpenCall,
-    asker: QuestionHandler,
-    method: string,
-    params: Fields,
-    signal: AbortSignal | undefined,
-    key?: string,
-  ): Promise<Fields> {
-    const kind = KINDS[method]
-    if (kind === undefined) return askRoots(asker, method, params, signal, key)
-    if (config[kind] === 'deny')
-      throw new Error(`"${config.name}" may not use ${kind}: it is set to "deny" in ${config.source}`)
-    const question = namedQuestion(config.name, method, params, shown)
-    count(call)
-    return asker.ask(method, question, signal, key)
-  }
-
-  /** Roots need no user interaction, but a flood of requests would still reach the client. */
-  function askRoots(
-    asker: QuestionHandler,
-    ...question: Parameters<QuestionHandler['ask']>
-  ): Promise<Fields> {
-    if (!mayAskRoots()) throw new Error('the roots were asked for too often; ask again in a while')
-    return asker.ask(...question)
-  }
-
-  /** @param page - The page of a question that only opens one: a repeated call may ask for the same page again. */
-  function count(call: Pick<OpenCall, 'asked'>, page?: string): void {
-    const time = now()
-    recent = recent.filter(({ at }) => time - at < MINUTE)
-    const isRepeated = page !== undefined && recent.some((one) => one.page === page)
-    const limit =
-      call.asked >= MOST_IN_A_CALL
-        ? `${MOST_IN_A_CALL} questions in one call`
-        : !isRepeated && recent.length >= MOST_IN_A_MINUTE
-          ? `${MOST_IN_A_MINUTE} questions in a minute`
-          : undefined
-    if (limit === undefined) {
-      call.asked++
-      if (!isRepeated) recent.push({ at: time, page })
-      return
-    }
-    if (!hasNoted) notify(`server "${config.name}" asked more than ${limit}; the rest is refused.`)
-    hasNoted = true
-    throw new Error(`no more than ${limit} of "${config.name}" are passed on`)
-  }
-
-  /**
-   * An error may send the user to pages (-32042), which are questions too. Returns the same error with the server's
-   * name, or a refusal.
-   */
-  function reviewed(error: unknown, call?: OpenCall): unknown {
+  review(error: unknown, call?: OpenCall): unknown {
+    const { config, shown } = this.#options
     const { code, data } = error as { code?: unknown; data?: unknown }
     if (code !== URL_ELICITATION_REQUIRED) return error
     if (config.elicitation === 'deny')
@@ -165,7 +123,7 @@ export function createServerQuestions(options: QuestionOptions): ServerQuestions
     const mayAsk = (page: Fields) => {
       if (!call) return false
       try {
-        count(call, JSON.stringify(page))
+        this.#limits.count(call, JSON.stringify(page))
         return true
       } catch {
         return false
@@ -175,37 +133,108 @@ export function createServerQuestions(options: QuestionOptions): ServerQuestions
     return Object.defineProperty(error as object, 'data', { value: named })
   }
 
-  function allowed(capabilities: Fields): Fields {
+  allowed(capabilities: Fields): Fields {
+    const { config } = this.#options
     const denied = Object.values(KINDS).filter((kind) => config[kind] === 'deny')
     return Object.fromEntries(
       Object.entries(capabilities).filter(([name]) => !denied.includes(name as never)),
     )
   }
 
-  return {
-    async during(asker, isGivenUp, work) {
-      const call = begin(asker)
-      try {
-        return await callContext.run(call, () => work(call.asker))
-      } catch (error) {
-        if (isGivenUp(error)) giveUp(call)
-        throw reviewed(error, call)
-      } finally {
-        running.delete(call)
-      }
-    },
-    review: (error) => reviewed(error),
-    async answer(method, params, signal) {
-      const call = callNow()
-      if (call?.asker) return call.asker.ask(method, params, signal)
-      if (isShared()) throw new Error('several clients are calling this server, so none can be asked')
-      if (KINDS[method] !== undefined) throw new Error('questions are passed on only during a call')
-      const [stranger] = givenUp
-      if (!otherwise || (stranger && stranger.client !== (otherwise.client ?? otherwise)))
-        throw new Error('there is nobody to ask')
-      return askRoots(otherwise, method, params, signal)
-    },
-    owner: () => callNow()?.client,
-    allowed,
+  #begin(given: QuestionHandler | undefined): OpenCall {
+    const source = given ?? this.#options.otherwise
+    const call: OpenCall = {
+      owner: this,
+      client: source && (source.client ?? source),
+      asked: 0,
+      asker: source && {
+        ...(source.client ? { client: source.client } : {}),
+        ...(source.capabilities ? { capabilities: this.allowed(source.capabilities) } : {}),
+        ask: (...question) => this.#pass(call, source, ...question),
+      },
+      answered: () => void this.#givenUp.delete(call),
+    }
+    this.#running.add(call)
+    return call
+  }
+
+  #giveUp(call: OpenCall): void {
+    if (!call.client) return
+    this.#givenUp.add(call)
+    setTimeout(() => this.#givenUp.delete(call), AFTERMATH).unref()
+  }
+
+  /** The call that a message came in answer to; else the call of the only client calling now. */
+  #callNow(): OpenCall | undefined {
+    const own = callContext.getStore() as OpenCall | undefined
+    if (own?.owner === this) return this.#running.has(own) ? own : undefined
+    const calls = [...this.#running].filter(({ client }) => client !== undefined)
+    const clients = new Set([...calls, ...this.#givenUp].map(({ client }) => client))
+    return clients.size === 1 ? calls[0] : undefined
+  }
+
+  #isShared(): boolean {
+    return new Set([...this.#running, ...this.#givenUp].flatMap(({ client }) => client ?? [])).size > 1
+  }
+
+  /** Forwards a question if it is allowed. */
+  async #pass(call: OpenCall, asker: QuestionHandler, ...question: Question): Promise<Fields> {
+    const [method, params, signal, key] = question
+    const { config, shown } = this.#options
+    const kind = KINDS[method]
+    if (kind === undefined) return this.#askRoots(asker, ...question)
+    if (config[kind] === 'deny')
+      throw new Error(`"${config.name}" may not use ${kind}: it is set to "deny" in ${config.source}`)
+    const named = namedQuestion(config.name, method, params, shown)
+    this.#limits.count(call)
+    return asker.ask(method, named, signal, key)
+  }
+
+  /** Roots need no user interaction, but a flood of requests would still reach the client. */
+  #askRoots(asker: QuestionHandler, ...question: Question): Promise<Fields> {
+    if (!this.#mayAskRoots()) throw new Error('the roots were asked for too often; ask again in a while')
+    return asker.ask(...question)
+  }
+}
+
+type Question = Parameters<QuestionHandler['ask']>
+
+/** Counts a server's questions, in each call and over the last minute. */
+class QuestionLimits {
+  readonly #server: string
+  readonly #notify: (message: string) => void
+  readonly #now: () => number
+  #recent: { readonly at: number; readonly page: string | undefined }[] = []
+  #hasNoted = false
+
+  constructor(server: string, notify: (message: string) => void, now: () => number) {
+    this.#server = server
+    this.#notify = notify
+    this.#now = now
+  }
+
+  /**
+   * Throws if the question is one too many.
+   * @param page - The page of a question that only opens one: a repeated call may ask for the same page again.
+   */
+  count(call: Pick<OpenCall, 'asked'>, page?: string): void {
+    const time = this.#now()
+    this.#recent = this.#recent.filter(({ at }) => time - at < MINUTE)
+    const isRepeated = page !== undefined && this.#recent.some((one) => one.page === page)
+    const limit =
+      call.asked >= MOST_IN_A_CALL
+        ? `${MOST_IN_A_CALL} questions in one call`
+        : !isRepeated && this.#recent.length >= MOST_IN_A_MINUTE
+          ? `${MOST_IN_A_MINUTE} questions in a minute`
+          : undefined
+    if (limit === undefined) {
+      call.asked++
+      if (!isRepeated) this.#recent.push({ at: time, page })
+      return
+    }
+    if (!this.#hasNoted)
+      this.#notify(`server "${this.#server}" asked more than ${limit}; the rest is refused.`)
+    this.#hasNoted = true
+    throw new Error(`no more than ${limit} of "${this.#server}" are passed on`)
   }
 }

@@ -113,6 +113,6 @@ function selfDescription(
 }
 
 function truncatedList(count: number): ToolProblem {
-  const message = `its list does not end, or is too large; what came after the first ${count} was left out`
+  const message = `its list is too long or endless; only the first ${count} entries are used`
   return { tool: 'all', kind: 'limited', message }
 }

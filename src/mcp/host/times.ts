@@ -1,5 +1,6 @@
-// Timeouts and intervals of a host, in milliseconds.
+// Timeouts and intervals of a host.
 
+/** Timeouts and intervals of a host, in milliseconds. */
 export type Times = {
   /** Delay of the first retry; doubles with each failure, up to `longestRetry`. */
   readonly firstRetry: number

@@ -73,7 +73,7 @@ async function refresh(stored: Credentials): Promise<StoredOAuthTokens> {
   } catch (error) {
     if (isRefusal(error)) throw needsLogin(server, `the last one is no longer accepted: ${error.code}`)
     const { host } = new URL(authorizationServerUrl)
-    throw new Error(`its login could not be renewed at ${host}: ${describe(error, stored)}`)
+    throw new Error(`its login could not be renewed at ${host}: ${describeOAuthError(error, stored)}`)
   }
 }
 
@@ -105,7 +105,7 @@ export const briefFetch: typeof fetch = (input, init) => {
  * The error on one line, without secrets that a server may have sent back.
  * @internal
  */
-export function describe(error: unknown, stored?: Credentials): string {
+export function describeOAuthError(error: unknown, stored?: Credentials): string {
   const { message, cause } = error as { message?: string; cause?: { code?: string } }
   const { tokens, client } = stored ?? {}
   const secrets = [tokens?.access_token, tokens?.refresh_token, tokens?.id_token, client?.client_secret]

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { isSecret } from '../../node/index.ts'
+import { isSecret, OptionError } from '../../node/index.ts'
 
 export type Callback = {
   readonly url: string
@@ -33,10 +33,10 @@ export async function listenForCallback({
   let isAnswered = false
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1')
-    if (request.method !== 'GET' || pathname !== PATH) return show(response, 404, 'There is nothing here.')
+    if (request.method !== 'GET' || pathname !== PATH) return show(response, 404, 'Not found.')
     if (isAnswered) return show(response, 410, 'This login is already over.')
     if (!isSecret(searchParams.get('state') ?? '', state))
-      return show(response, 400, 'This answer does not belong to the login that is going on.')
+      return show(response, 400, 'This answer does not belong to the current login.')
     isAnswered = true
     const isGranted = searchParams.has('code')
     show(
@@ -49,11 +49,11 @@ export async function listenForCallback({
   server.on('error', reject)
   server.listen(port, '127.0.0.1')
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
-    throw new Error(
-      error.code === 'EADDRINUSE' ? `port ${port} is in use; choose another with --port` : error.message,
-    )
+    throw error.code === 'EADDRINUSE'
+      ? new OptionError('port', `port ${port} is in use`, 'set the option "port" to another')
+      : new Error(error.message)
   })
-  const timer = setTimeout(() => reject(new Error('nobody answered in time; run it again')), timeout)
+  const timer = setTimeout(() => reject(new Error('the login timed out; run it again')), timeout)
   const cancel = () => reject(new Error('the login was cancelled'))
   signal?.addEventListener('abort', cancel)
   if (signal?.aborted) cancel()

@@ -16,10 +16,11 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 import { oneLine } from '../../lib/index.ts'
+import { OptionError } from '../../node/index.ts'
 import { createRedactor } from '../redact/index.ts'
 import { openServerSession, type ServerSessionOptions } from '../session/index.ts'
 import type { ServerConfig } from '../types.ts'
-import { briefFetch, createOAuth, describe } from './authorize.ts'
+import { briefFetch, createOAuth, describeOAuthError } from './authorize.ts'
 import { listenForCallback } from './callback.ts'
 import { type CredentialFile, openCredentials } from './credentials.ts'
 
@@ -59,7 +60,7 @@ export async function login(options: LoginOptions): Promise<LoginResult> {
       return { tools: asked.tools, isLoggedIn: false }
     await authorize(options, new URL(transport.url), asked, openCredentials(credentials))
   } catch (error) {
-    throw new Error(explain(error))
+    throw error instanceof OptionError ? error : (rejectedRegistration(error) ?? new Error(explain(error)))
   }
   try {
     return { tools: await countTools(options, createOAuth(credentials)), isLoggedIn: true }
@@ -147,8 +148,7 @@ function createLoginProvider(
     clientInformation(context) {
       const metadata = draft.discovery?.authorizationServerMetadata
       if (given) draft.client = { client_id: given.id, client_secret: given.secret, issuer: context?.issuer }
-      else if (metadata && !metadata.registration_endpoint)
-        throw new Error(noRegistration(metadata.issuer, redirectUrl))
+      else if (metadata && !metadata.registration_endpoint) throw noRegistration(metadata.issuer, redirectUrl)
       return draft.client
     },
     saveClientInformation(client) {
@@ -179,13 +179,22 @@ function createLoginProvider(
 
 const LOOPBACK: readonly string[] = ['127.0.0.1', '[::1]', 'localhost']
 
-function noRegistration(issuer: string, redirectUrl: string): string {
+function noRegistration(issuer: string, redirectUrl: string): OptionError {
   const { port } = new URL(redirectUrl)
-  return [
-    `${oneLine(issuer, 80)} does not let clients register themselves.`,
-    `Register one there with the redirect address ${redirectUrl},`,
-    `then run it again with --port ${port} --client-id and its id`,
-  ].join(' ')
+  return new OptionError(
+    'client',
+    `${oneLine(issuer, 80)} does not let clients register themselves. Register one there with the redirect URL ${redirectUrl}, then log in again with its id and the same port`,
+    `set the options "client" and "port" (${port})`,
+  )
+}
+
+function rejectedRegistration(error: unknown): OptionError | undefined {
+  if (!(error instanceof RegistrationRejectedError)) return undefined
+  return new OptionError(
+    'client',
+    `it does not let Toolshelf register itself (HTTP ${error.status}). If it wants a key, put the key in its "headers"; if it gave you a client ID, log in with that`,
+    'set the option "client"',
+  )
 }
 
 async function countTools(
@@ -220,7 +229,5 @@ async function countTools(
 function explain(error: unknown): string {
   if (error instanceof IssuerMismatchError)
     return 'its authorization server goes by another name (issuer) than the one expected; nothing was stored'
-  if (error instanceof RegistrationRejectedError)
-    return `it does not let Toolshelf register itself (HTTP ${error.status}). If it gave you a client id, use --client-id; if it wants a key, put that in its "headers"`
-  return describe(error)
+  return describeOAuthError(error)
 }

@@ -4,7 +4,7 @@ import {
   type OAuthMetadata,
   selectClientAuthMethod,
 } from '@modelcontextprotocol/client'
-import { briefFetch, describe } from './authorize.ts'
+import { briefFetch, describeOAuthError } from './authorize.ts'
 import { type Credentials, loggedInAddresses, openCredentials } from './credentials.ts'
 
 export type LogoutOptions = {
@@ -29,13 +29,13 @@ export async function logout({ folder, server, notify }: LogoutOptions): Promise
 
 function notRevoked(error: unknown, stored: Credentials): string {
   const { host } = new URL(stored.discovery.authorizationServerUrl)
-  return `the login is forgotten here, but ${host} may still accept it: ${describe(error, stored)}`
+  return `the login is forgotten here, but ${host} may still accept it: ${describeOAuthError(error, stored)}`
 }
 
 async function revoke({ tokens, client, discovery }: Credentials): Promise<void> {
   const metadata = discovery.authorizationServerMetadata
   const endpoint = (metadata as OAuthMetadata | undefined)?.revocation_endpoint
-  if (endpoint === undefined) throw new Error('it takes no revocations')
+  if (endpoint === undefined) throw new Error('it does not support revocation')
   const url = assertSecureTokenEndpoint(endpoint)
   const method = selectClientAuthMethod(client, metadata?.token_endpoint_auth_methods_supported ?? [])
   const secret = client.client_secret ?? ''

@@ -1,7 +1,7 @@
 // Compares two definitions of a tool: as paths that differ, and as lines for display.
 import { cut, isContainer, spellOutInvisible, walkJson } from '../../lib/index.ts'
 import type { ListedTool } from '../types.ts'
-import { partsOf } from './fingerprint.ts'
+import { pinnedParts } from './fingerprint.ts'
 
 /** Undefined if there is nothing at that path. */
 export type Difference = {
@@ -33,7 +33,7 @@ const LONGEST_LINE = 160
 const CONTEXT = 40
 
 /** Removed lines (`- …`) and added lines (`+ …`), without the common start and end. */
-export function diffLines({ before, after }: Difference): string[] {
+export function differenceLines({ before, after }: Difference): string[] {
   const [old, young] = [linesOf(before), linesOf(after)]
   const shortest = Math.min(old.length, young.length)
   let start = 0
@@ -66,7 +66,7 @@ function sharedStart(one: string, other: string): number {
 
 function placesOf(tool: ListedTool): Map<string, string> {
   const places = new Map<string, string>()
-  for (const [part, whole] of Object.entries(partsOf(tool))) {
+  for (const [part, whole] of Object.entries(pinnedParts(tool))) {
     if (whole === undefined) continue
     for (const { path, value } of walkJson(whole, part, isShort))
       if (!isContainer(value) || isShort(value)) places.set(path, printed(value))

@@ -1,8 +1,8 @@
 // Public API of mcp/pins for other folders.
 
-export { type Difference, differences, diffLines, outline } from './changes.ts'
+export { type Difference, differenceLines, differences, outline } from './changes.ts'
 export {
-  type Change,
+  type DefinitionChange,
   defaultPinsFolder,
   openPins,
   type PinnedServer,

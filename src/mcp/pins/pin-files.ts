@@ -58,15 +58,14 @@ export function openPinFiles(folder: string | undefined, notify: (message: strin
   let hasTold = false
 
   const tellOnce = (error: unknown) => {
-    if (!hasTold)
-      notify(`pins cannot be kept in ${folder} (${reasonOf(error)}): they hold for this run only.`)
+    if (!hasTold) notify(`cannot store pins in ${folder} (${reasonOf(error)}); they apply to this run only.`)
     hasTold = true
   }
   const pathOf = (server: string) => (folder === undefined ? undefined : join(folder, fileNameOf(server)))
 
   const setAside = async (path: string, reason: string) => {
     notify(
-      `${path} is broken (${reason}). It is now ${path}.broken, and that server's tools are pinned anew.`,
+      `${path} is broken (${reason}). It was renamed to ${path}.broken, and that server's tools are pinned again.`,
     )
     await rename(path, `${path}.broken`).catch((error) => {
       if (!isAbsent(error)) tellOnce(error)
@@ -206,7 +205,7 @@ function parse(text: string): PinFile {
   const file = JSON.parse(text) as PinFile
   if (file?.version !== VERSION) throw new Error('it is of another version')
   if (typeof file.server !== 'string' || !Array.isArray(file.tools) || !file.tools.every(isPin))
-    throw new Error('it does not hold pins')
+    throw new Error('it does not contain pins')
   return file
 }
 

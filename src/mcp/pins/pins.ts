@@ -3,10 +3,10 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { ListedTool } from '../types.ts'
-import { fingerprint, partsOf } from './fingerprint.ts'
+import { fingerprint, pinnedParts } from './fingerprint.ts'
 import { openPinFiles, type Pin, type PinKind, type PinnedTools, pinKey, type Seen } from './pin-files.ts'
 
-export type Change = {
+export type DefinitionChange = {
   readonly kind: PinKind
   /** Name of the tool or prompt; `instructions` for instructions. */
   readonly name: string
@@ -22,7 +22,7 @@ export type Change = {
 
 export type Verdict = {
   /** Reported every time until they are accepted. */
-  readonly changed: readonly Change[]
+  readonly changed: readonly DefinitionChange[]
   /** New since the last check, on a server that had pins. Reported once. */
   readonly added: readonly string[]
   /** Missing since the last check. Reported once; their pins stay. */
@@ -35,9 +35,10 @@ export type PinnedServer = {
   readonly tools: readonly string[]
   /** Names of its pinned prompts. */
   readonly prompts: readonly string[]
-  readonly changed: readonly Change[]
+  readonly changed: readonly DefinitionChange[]
 }
 
+/** Definitions as they were first seen, to notice changes. */
 export type Pins = {
   /** Pins what is new of one kind and reports what changed. The caller decides what to do about a change. */
   judge(server: string, listed: readonly ListedTool[], kind?: PinKind): Promise<Verdict>
@@ -76,6 +77,12 @@ export function defaultPinsFolder(environment: NodeJS.ProcessEnv = process.env):
   }
 }
 
+/**
+ * Opens the pins in a folder; `createMcpHost` compares what servers list with them.
+ *
+ * @example
+ * const host = createMcpHost({ shelf, servers, pins: openPins({ folder: defaultPinsFolder() }), onChange: 'hold' })
+ */
 export function openPins({ folder, now = Date.now, notify = () => {} }: PinsOptions): Pins {
   const files = openPinFiles(folder, notify)
   const stamp = () => new Date(now()).toISOString()
@@ -175,7 +182,7 @@ function look(
   listed: SameName,
   kind: PinKind,
   at: string,
-): { readonly pin: Pin; readonly change: Change | undefined } {
+): { readonly pin: Pin; readonly change: DefinitionChange | undefined } {
   const accepted = known?.accepted ?? see(listed[0], at)
   const other = listed.find(({ hash }) => hash !== accepted.hash)
   const newest = other && renew(known?.newest, other, at)
@@ -195,7 +202,7 @@ function renew(newest: Seen | undefined, other: Listed, at: string): Seen {
   return newest?.hash === other.hash ? newest : see(other, newest?.since ?? at)
 }
 
-function changeOf(pin: Pin, live?: ListedTool): Change | undefined {
+function changeOf(pin: Pin, live?: ListedTool): DefinitionChange | undefined {
   const { name, accepted, newest } = pin
   const after = live ?? newest?.definition
   return (
@@ -212,7 +219,7 @@ function changeOf(pin: Pin, live?: ListedTool): Change | undefined {
 
 /** The parts that count, if they are small enough to be stored. */
 function small(tool: ListedTool): ListedTool | undefined {
-  const definition = partsOf(tool) as ListedTool
+  const definition = pinnedParts(tool) as ListedTool
   try {
     return JSON.stringify(definition).length <= LONGEST_DEFINITION ? definition : undefined
   } catch {

@@ -32,8 +32,9 @@ export function headerFault(schema: unknown): string | undefined {
 
   function check(fields: Fields, isReachable: boolean): string | undefined {
     const name = fields[KEY]
-    if (typeof name !== 'string' || !TOKEN.test(name)) return `${JSON.stringify(name)} is no name of a header`
-    if (!isReachable) return `the header "${name}" is declared where no argument stands`
+    if (typeof name !== 'string' || !TOKEN.test(name))
+      return `${JSON.stringify(name)} is not a valid header name`
+    if (!isReachable) return `the header "${name}" is declared outside of an argument`
     if (!TYPES.has(String(fields.type))) return `the header "${name}" is of a type that headers cannot hold`
     if (seen.has(name.toLowerCase())) return `the header "${name}" is declared twice`
     seen.add(name.toLowerCase())

@@ -16,7 +16,7 @@ export function reasonFor(
   if (code === 'ENOENT' && transport.kind === 'stdio')
     return `the command "${transport.command}" was not found; install it, or write its full path`
   if (code === 'EACCES' && transport.kind === 'stdio')
-    return `the command "${transport.command}" may not be run; check its permissions`
+    return `the command "${transport.command}" is not executable; check its permissions`
   if (isUnauthorized(error))
     return message?.includes('login') ? message : `needs a login: run "toolshelf login ${name}"`
   if (ending !== undefined) return `${ENDED}${ending} before it was ready`
@@ -48,7 +48,7 @@ export function isUnauthorized(error: unknown): boolean {
 /** The server chooses the scope, and users and models run commands they read: a scope with shell syntax is left out. */
 export function moreRights(server: string, scope = ''): string {
   const isHarmless = /^[\w.:/,+ -]{1,500}$/.test(scope)
-  return `It needs more rights: run "toolshelf login ${server}${isHarmless ? ` --scope "${scope}"` : ''}"`
+  return `It needs more permissions: run "toolshelf login ${server}${isHarmless ? ` --scope "${scope}"` : ''}"`
 }
 
 export function withLastWords(reason: string, stderr: string): string {

@@ -87,7 +87,7 @@ function mend(value: Loose): object {
   if (error !== undefined && !(error === null && isFine)) return { ...rest, error: mendError(error) }
   if (isFine || !('result' in value)) return error === undefined ? value : { ...rest, result }
   const shown = JSON.stringify(result).slice(0, LONGEST_EXCERPT)
-  return { ...rest, error: { code: -32603, message: `its answer is no object: ${shown}` } }
+  return { ...rest, error: { code: -32603, message: `its answer is not an object: ${shown}` } }
 }
 
 const LONGEST_EXCERPT = 500

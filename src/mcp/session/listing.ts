@@ -46,7 +46,7 @@ export async function listPages(
     for (let page = 0; page < MOST_PAGES && hasRoom(); page++) {
       const result = await ask(cursor === undefined ? undefined : { cursor })
       const found = result?.[field]
-      if (!Array.isArray(found)) throw new Error(`its answer holds no list of ${field}`)
+      if (!Array.isArray(found)) throw new Error(`its answer has no list "${field}"`)
       if (!(await take(found))) return true
       ttlMs = page === 0 ? ttlOf(result) : shorter(ttlMs, ttlOf(result))
       cursor = result.nextCursor

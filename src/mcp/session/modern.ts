@@ -54,7 +54,7 @@ export function createModern(client: Client): Modern {
           ...(requestState !== undefined ? { requestState } : {}),
         }
       }
-      throw new Error(`it asked ${MOST_ROUNDS} times and gave no answer`)
+      throw new Error(`it asked ${MOST_ROUNDS} questions without giving an answer`)
     },
     instead(method, params) {
       if (method === 'resources/subscribe') return subscribe(String(params.uri))
@@ -74,7 +74,7 @@ async function answer(
   signal: AbortSignal | undefined,
 ): Promise<Fields> {
   const answers = Object.entries(questions).map(async ([key, { method, params = {} }]) => {
-    if (!asker) throw new Error(`it asks for ${method}, and there is nobody to ask`)
+    if (!asker) throw new Error(`it asks for ${method}, but no client can answer`)
     return [key, await asker.ask(method, params, signal, key)] as const
   })
   return Object.fromEntries(await Promise.all(answers))

@@ -124,7 +124,10 @@ function remoteOptions({ headers }: RemoteConfig, { authorize, limits = stdioLim
 }
 
 function addressOf({ url }: RemoteConfig): URL {
-  if (!URL.canParse(url)) throw new Error(`its address "${url}" is none; write it as https://host/path`)
+  if (!URL.canParse(url))
+    throw new Error(
+      `its "url" ${JSON.stringify(url)} is not a URL; include the scheme, e.g. https://host/path`,
+    )
   return new URL(url)
 }
 
@@ -164,7 +167,10 @@ async function connect(
   let isClosing = false
   client.onclose = () => {
     if (!isOpen || isClosing) return
-    options.onEnd(process ? `${ENDED}${process.ending() ?? 'ended'}` : 'it hung up', process?.tail() ?? '')
+    options.onEnd(
+      process ? `${ENDED}${process.ending() ?? 'ended'}` : 'it closed the connection',
+      process?.tail() ?? '',
+    )
   }
   client.onerror = () => {}
   const opening = client.connect(transport, {

@@ -158,9 +158,9 @@ export function createStdioTransport(
 
   /** A server may be busy with calls of others: it is killed only if it reads nothing at all. */
   function full(bytes: number): Error {
-    if (performance.now() - readAt > stuckMs) return stop('it no longer reads what it is sent')
+    if (performance.now() - readAt > stuckMs) return stop('it no longer reads its input')
     const size = `${Math.round(bytes / 1_000_000)} MB`
-    return new Error(`the server no longer reads what it is sent: ${size} wait for it; try again later`)
+    return new Error(`the server no longer reads its input: ${size} are waiting; try again later`)
   }
 
   function stop(why: string): Error {

@@ -51,7 +51,11 @@ export function plainSearchTool(variant: Variant): Fields {
   }
 }
 
-export type ErrorCode = 'invalid_tool_input' | 'unavailable' | 'too_many_requests' | 'execution_time_exceeded'
+export type SearchErrorCode =
+  | 'invalid_tool_input'
+  | 'unavailable'
+  | 'too_many_requests'
+  | 'execution_time_exceeded'
 
 /** The content of a `tool_search_tool_result`. */
 export type SearchContent =
@@ -59,7 +63,7 @@ export type SearchContent =
       type: 'tool_search_tool_search_result'
       tool_references: { type: 'tool_reference'; tool_name: string }[]
     }
-  | { type: 'tool_search_tool_result_error'; error_code: ErrorCode; error_message: string }
+  | { type: 'tool_search_tool_result_error'; error_code: SearchErrorCode; error_message: string }
 
 export type HostedRankers = { readonly [variant in Variant]: Rank }
 
@@ -77,7 +81,7 @@ export async function searchHosted(
     return invalid(`${KEY[variant]}: a non-empty string is required`)
   if (text.length > LONGEST[variant])
     return invalid(
-      `${KEY[variant]}: at most ${LONGEST[variant]} characters are taken, but it has ${text.length}`,
+      `${KEY[variant]}: at most ${LONGEST[variant]} characters are allowed, but it has ${text.length}`,
     )
   if (!Number.isInteger(limit) || Number(limit) < 1 || Number(limit) > MOST_RESULTS)
     return invalid(`limit: an integer from 1 to ${MOST_RESULTS} is required`)

@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto'
 import { reachesShare } from '../../core/gate/index.ts'
 import type { Timer } from '../../core/index.ts'
 import {
-  capabilities,
   capabilityOf,
   codingHost,
   createShelf,
+  defaultCapabilities,
   type Rank,
   SEARCH_TOOL,
   type Shelf,
@@ -88,7 +88,7 @@ async function openShelf(
     const names = codeNames(shelving.deferredNames)
     await rest(slice)
     const windowOf = (model: string) =>
-      options.contextWindow ?? capabilityOf(model, 'anthropic', capabilities).contextWindow
+      options.contextWindow ?? capabilityOf(model, 'anthropic', defaultCapabilities).contextWindow
     return {
       shelf,
       own,
@@ -134,7 +134,7 @@ function shelfOptions(tools: readonly Fields[], options: ShelveOptions): ShelfOp
   const { rank, timer, notify, contextWindow } = options
   // Tools move, so one cache breakpoint replaces theirs: the last one, at the end of the tools that never move.
   const mark = tools.findLast(({ cache_control: control }) => control)?.cache_control
-  const models = capabilities.models.map((row) => ({ ...row, boundThinking: false }))
+  const models = defaultCapabilities.models.map((row) => ({ ...row, boundThinking: false }))
   return {
     toolSearch: true,
     wire: 'reference',

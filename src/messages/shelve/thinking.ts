@@ -1,6 +1,6 @@
 // Handles models that bind thinking to its prefix (wire 44). Some hidden searches are not restored, which changes the
 // prefix; the API is asked to drop the thinking after them instead of refusing the request.
-import { capabilities, capabilityOf } from '../../core/index.ts'
+import { capabilityOf, defaultCapabilities } from '../../core/index.ts'
 import { THINKING_BINDING } from '../../core/oracle/index.ts'
 import { fieldsOf, parseBetas } from '../../lib/index.ts'
 import type { Headers, MessagesRequest } from '../types.ts'
@@ -8,7 +8,7 @@ import type { Headers, MessagesRequest } from '../types.ts'
 export function isBound({ model, thinking }: MessagesRequest): boolean {
   const { type } = fieldsOf(thinking)
   const isThinking = type === 'enabled' || type === 'adaptive'
-  return isThinking && capabilityOf(model, 'anthropic', capabilities).boundThinking
+  return isThinking && capabilityOf(model, 'anthropic', defaultCapabilities).boundThinking
 }
 
 /** Adds the option to drop mismatched thinking; the client's own thinking options take precedence. */

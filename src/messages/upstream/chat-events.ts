@@ -163,7 +163,7 @@ export function createReply(
     },
     *end(isMarked) {
       if (finish === '' && !isMarked)
-        throw new UpstreamError('the reply of the upstream broke off before its end. Try again.')
+        throw new UpstreamError("the upstream's reply broke off before its end. Try again.")
       if (calls.some(({ name }) => name === ''))
         throw new UpstreamError(
           'the upstream sent a tool call without a name. Try again, or use another model.',

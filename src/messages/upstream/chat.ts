@@ -31,6 +31,7 @@ import {
 import { readEvents, type ServerSentEvent } from './sse.ts'
 import { thoughtsOf } from './thoughts.ts'
 
+/** Options of `createChatUpstream`. */
 export type ChatOptions = {
   /** The base URL, such as `http://127.0.0.1:11434/v1`. */
   readonly url: URL
@@ -38,10 +39,16 @@ export type ChatOptions = {
   readonly wire?: UpstreamWire
 }
 
+/**
+ * Creates an upstream that speaks OpenAI's Chat Completions API, as local models do.
+ *
+ * @example
+ * const upstream = createChatUpstream({ url: new URL('http://127.0.0.1:11434/v1') })
+ */
 export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
   if (wire === 'native')
     throw new Error(
-      'Chat Completions cannot speak the native wire. Use append or bridge, or leave the choice to us.',
+      'Chat Completions cannot speak the native wire. Use append or bridge, or leave the wire out.',
     )
 
   const post = (body: Fields, { headers, signal }: UpstreamCall) =>
@@ -55,7 +62,7 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
   const name = `chat ${url.host}`
   const chosen: ChosenWire = wire
     ? { wire, why: 'it is forced' }
-    : { wire: 'append', why: 'Chat Completions knows no tool references' }
+    : { wire: 'append', why: 'Chat Completions has no tool references' }
   const upstream: Upstream = {
     name,
     api: 'chat',
@@ -121,8 +128,7 @@ function statusOf({ error }: Fields): number {
 }
 
 function noCompletion(headers: Headers): HttpAnswer {
-  const message =
-    'the upstream answered with no completion. Does its address end as it should, mostly in /v1?'
+  const message = 'the upstream did not answer with a completion. Check the path of its URL; most end in /v1.'
   return messagesErrorAnswer(502, message, headers)
 }
 
@@ -156,7 +162,7 @@ async function* streamed(
 function chunkOf({ event, data }: ServerSentEvent): unknown {
   const chunk = jsonOf(data)
   if (chunk === undefined)
-    throw new UpstreamError('the upstream streamed an event that is no JSON. Try again.')
+    throw new UpstreamError('the upstream streamed an event that is not valid JSON. Try again.')
   return event === 'error' ? { error: chunk } : chunk
 }
 
@@ -166,7 +172,7 @@ async function explained<Value>(read: () => Promise<Value>, signal: AbortSignal)
     return await read()
   } catch (error) {
     if (signal.aborted) throw error
-    throw new UpstreamError(`the reply of the upstream broke off (${(error as Error).message}). Try again.`, {
+    throw new UpstreamError(`the upstream's reply broke off (${(error as Error).message}). Try again.`, {
       cause: error,
     })
   }

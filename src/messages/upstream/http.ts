@@ -111,7 +111,7 @@ async function textOf(incoming: IncomingMessage): Promise<string> {
   try {
     for await (const chunk of incoming as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > LONGEST_ANSWER) throw new UpstreamError('the answer of the upstream is too long.')
+      if (size > LONGEST_ANSWER) throw new UpstreamError("the upstream's answer is too long.")
       chunks.push(chunk)
     }
   } catch (error) {
@@ -124,7 +124,7 @@ async function textOf(incoming: IncomingMessage): Promise<string> {
 export function brokenOff(error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error
   const { code, message } = error as NodeJS.ErrnoException
-  return new UpstreamError(`the answer of the upstream broke off (${code ?? message}). Try again.`, {
+  return new UpstreamError(`the upstream's answer broke off (${code ?? message}). Try again.`, {
     cause: error,
   })
 }
@@ -164,7 +164,7 @@ function pick(headers: IncomingMessage['headers'], isPicked: (name: string) => b
 function unreachable(url: URL, error: NodeJS.ErrnoException): UpstreamError {
   const why = error.code ?? error.message
   return new UpstreamError(
-    `the upstream ${url.origin} cannot be reached (${why}). Is it running, and is --upstream right?`,
+    `the upstream ${url.origin} cannot be reached (${why}). Check that it is running and that its URL is right.`,
     { cause: error },
   )
 }

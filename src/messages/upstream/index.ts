@@ -1,13 +1,19 @@
 // Exports of messages/upstream for other folders.
 
 export { type CallItems, callItemsIn, callItemsOf, toolTypeOf } from './call-items.ts'
-export { createChatUpstream } from './chat.ts'
+export { type ChatOptions, createChatUpstream } from './chat.ts'
 export { type Flow, ofConnection, open, passedOn, UpstreamError } from './http.ts'
 export { maskedHeaders, maskingStream } from './mask.ts'
-export { ANTHROPIC, below, createMessagesUpstream, withoutSearchBetas } from './messages.ts'
+export {
+  ANTHROPIC,
+  below,
+  createMessagesUpstream,
+  type MessagesOptions,
+  withoutSearchBetas,
+} from './messages.ts'
 export { createResponsesUpstream } from './responses.ts'
-export { createScriptUpstream } from './script.ts'
-export { loadScript, readScript, type Script } from './script-file.ts'
+export { createScriptUpstream, type ObservedRequest, type ScriptUpstreamOptions } from './script.ts'
+export { loadScript, readScript, type Script, ScriptError } from './script-file.ts'
 export { OFFLINE_NOTE } from './script-model.ts'
 export { written } from './sse.ts'
 export { asksForThinking, isKeptThought, itemIn, keepItem } from './thoughts.ts'

@@ -1,7 +1,7 @@
 // An upstream for the Messages API: Anthropic's own or a compatible server.
 
 import { isKnownHost, searchBetas } from '../../core/gate/index.ts'
-import { capabilities, capabilityOf, eventsOf } from '../../core/index.ts'
+import { capabilityOf, defaultCapabilities, eventsOf } from '../../core/index.ts'
 import { fieldsOf, isFields, parseBetas } from '../../lib/index.ts'
 import { exactJson, jsonBytes, parseExact } from '../json/index.ts'
 import type {
@@ -19,6 +19,7 @@ import { maskable, withMaskedSecrets } from './mask.ts'
 import { createEventReader } from './sse.ts'
 import { withoutKeptThoughts } from './thoughts.ts'
 
+/** Options of `createMessagesUpstream`. */
 export type MessagesOptions = {
   /** The URL in front of `/v1/messages`. */
   readonly url: URL
@@ -32,6 +33,12 @@ export type MessagesOptions = {
 
 export const ANTHROPIC = new URL('https://api.anthropic.com')
 
+/**
+ * Creates an upstream that speaks the Messages API: Anthropic's, or a compatible one.
+ *
+ * @example
+ * const upstream = createMessagesUpstream({ url: new URL('https://api.anthropic.com') })
+ */
 export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: MessagesOptions): Upstream {
   const url = withoutVersion(given)
   const credentials = (headers: Headers): Headers => {
@@ -126,7 +133,7 @@ function withoutVersion(url: URL): URL {
 }
 
 function wireOf(model: string, url: URL): { wire: UpstreamWire; why: string } {
-  const capability = capabilityOf(model, 'anthropic', capabilities)
+  const capability = capabilityOf(model, 'anthropic', defaultCapabilities)
   if (!isKnownHost(url.href, capability.provider))
     return {
       // If thinking is bound to its prefix, a tool appended to the list would invalidate it.
@@ -148,7 +155,7 @@ function withKey(headers: Headers, key: string, url: URL): Headers {
 export function withoutSearchBetas(headers: Headers): Headers {
   const { 'anthropic-beta': given, ...rest } = headers
   if (given === undefined) return headers
-  const removed = new Set([...searchBetas(capabilities), DIRECTIVES])
+  const removed = new Set([...searchBetas(defaultCapabilities), DIRECTIVES])
   const kept = parseBetas(given).filter((beta) => !removed.has(beta))
   return kept.length > 0 ? { ...rest, 'anthropic-beta': kept.join(',') } : rest
 }
@@ -172,7 +179,7 @@ async function* streamed(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Stre
 async function* whole({ body }: HttpAnswer): AsyncGenerator<StreamEvent> {
   const message = parsed(body)
   if (!Array.isArray(message.content))
-    throw new UpstreamError('the upstream answered with a document that is no message.')
+    throw new UpstreamError('the upstream answered with JSON that is not a message.')
   yield* eventsOf(message, exactJson)
 }
 
@@ -183,5 +190,5 @@ function parsed(json: string) {
   } catch {
     // Reported below, like any other text that is not a JSON object.
   }
-  throw new UpstreamError('the upstream answered with something that is no JSON object.')
+  throw new UpstreamError('the upstream did not answer with a JSON object.')
 }

@@ -25,7 +25,7 @@ export function toMessagesError(answer: HttpAnswer): HttpAnswer {
   const message =
     errorTextOf(jsonOf(answer.body)) ||
     plainText(answer) ||
-    `the upstream answered ${answer.status} and no reason`
+    `the upstream answered with status ${answer.status} and gave no reason`
   return messagesErrorAnswer(status, message, answer.headers)
 }
 
@@ -55,7 +55,8 @@ export function toModels(answer: HttpAnswer): HttpAnswer {
   const listing = jsonOf(answer.body)
   const entries = Array.isArray(listing) ? listing : fieldsOf(listing).data
   if (!Array.isArray(entries)) {
-    const message = 'the upstream gave no list of models. Does its address end as it should, mostly in /v1?'
+    const message =
+      'the upstream did not answer with a list of models. Check the path of its URL; most end in /v1.'
     return messagesErrorAnswer(502, message, answer.headers)
   }
   const data = entries

@@ -10,7 +10,7 @@ import {
   pathOf,
   type Revealed,
   referencesIn,
-  type Step,
+  type WalkStep,
   walk,
 } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
@@ -78,7 +78,7 @@ const TOLD = new Set([
   ...['tool_addition', 'tool_removal', 'compaction'],
 ])
 
-function faultIn({ tools = [] }: MessagesRequest, steps: readonly Step[]): string | undefined {
+function faultIn({ tools = [] }: MessagesRequest, steps: readonly WalkStep[]): string | undefined {
   const definitions = [...tools, ...steps.flatMap(({ revealed }) => revealed.map(definitionOf))]
   const foreign = definitions.find((tool) => kindOf(tool) !== 'custom' && !variantOf(tool))
   if (foreign) {
@@ -169,7 +169,7 @@ function choiceOf(
   return type === 'none' ? 'none' : undefined
 }
 
-function inputOf(steps: readonly Step[], spelling: Spelling, thoughts: Thoughts): Fields[] {
+function inputOf(steps: readonly WalkStep[], spelling: Spelling, thoughts: Thoughts): Fields[] {
   const loaded = new Set<string>()
   /** Calls by items of their own, by id: their outputs have items of their own, too. */
   const calls = new Map<string, CallItems>()
@@ -183,7 +183,7 @@ function inputOf(steps: readonly Step[], spelling: Spelling, thoughts: Thoughts)
 }
 
 function itemsOf(
-  step: Step,
+  step: WalkStep,
   spelling: Spelling,
   loaded: ReadonlySet<string>,
   calls: Map<string, CallItems>,
@@ -273,7 +273,7 @@ function searchOf(id: unknown, names: Names): Fields {
 }
 
 /** The definitions found by a search; its other text becomes a developer message, as there is no field for it. */
-function foundOf(step: Step, spelling: Spelling): Fields[] {
+function foundOf(step: WalkStep, spelling: Spelling): Fields[] {
   const { block, revealed } = step
   const { names } = spelling
   const { type, error_code: code, error_message: reason } = fieldsOf(block.content)
@@ -292,7 +292,7 @@ function foundOf(step: Step, spelling: Spelling): Fields[] {
   ]
 }
 
-function changesOf({ revealed, removed }: Step, spelling: Spelling): Fields[] {
+function changesOf({ revealed, removed }: WalkStep, spelling: Spelling): Fields[] {
   const tools = functionsOf(revealed, spelling)
   return [
     ...(tools.length > 0 ? [{ type: 'additional_tools', role: 'developer', tools }] : []),

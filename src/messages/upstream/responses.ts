@@ -15,8 +15,15 @@ import { toResponses } from './responses-request.ts'
 import { readEvents } from './sse.ts'
 import { type Thoughts, thoughtsOf } from './thoughts.ts'
 
+/** Options of `createResponsesUpstream`. */
 export type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wire?: UpstreamWire }
 
+/**
+ * Creates an upstream that speaks OpenAI's Responses API.
+ *
+ * @example
+ * const upstream = createResponsesUpstream({ url: new URL('https://api.openai.com/v1') })
+ */
 export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): Upstream {
   const name = `responses ${url.host}`
   const upstream: Upstream = {
@@ -101,7 +108,6 @@ function lastEvent(response: Fields): Fields {
 
 function parsed(json: string): Fields {
   const value = jsonOf(json)
-  if (!isFields(value))
-    throw new UpstreamError('the upstream answered with something that is no JSON object.')
+  if (!isFields(value)) throw new UpstreamError('the upstream did not answer with a JSON object.')
   return fieldsOf(value)
 }

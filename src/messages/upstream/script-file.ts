@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { closestNames, type Fields, isFields, quote, toJson } from '../../lib/index.ts'
 import { groupsIn, patternOf, templatesIn } from './script-text.ts'
 
+/** A script for the offline model. */
 export type Script = {
   readonly models: readonly string[]
   /** The API version that it simulates: the current one, or one without tool search. */
@@ -49,9 +50,10 @@ export type Failure = {
 /** The script cannot be read or is invalid. */
 export class ScriptError extends Error {}
 
+/** Reads a script from a JSON file; throws a ScriptError that says what is wrong with it. */
 export async function loadScript(path: string): Promise<Script> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new ScriptError(`the script ${path} cannot be read (${error.code}). Is the path right?`)
+    throw new ScriptError(`cannot read the script ${path} (${error.code}); check its path.`)
   })
   try {
     return readScript(JSON.parse(text))
@@ -131,7 +133,7 @@ function readStep(value: unknown, place: string, groups: number): ScriptStep {
   if (!read || key === undefined) return { kind: 'act', acts: [readAct(fields, place, groups)] }
   const other = keys.find((name) => name !== key)
   if (other === undefined) return read(fields[key], `${place}.${key}`, groups)
-  throw new ScriptError(`${place}: "${key}" and "${other}" do not belong together. Write two steps.`)
+  throw new ScriptError(`${place}: "${key}" and "${other}" cannot be combined; write two steps.`)
 }
 
 function readAct(value: unknown, place: string, groups: number): Act {
@@ -148,7 +150,7 @@ function readAct(value: unknown, place: string, groups: number): Act {
 
 function readSearch(query: string | undefined, place: string): Act {
   if (query !== undefined) return { kind: 'search', query }
-  throw new ScriptError(`${place}: what shall it do? Write ${listed(STEP_KEYS.filter(isVerb))}.`)
+  throw new ScriptError(`${place} has no action; write ${listed(STEP_KEYS.filter(isVerb))}.`)
 }
 
 const isVerb = (key: string) => key !== 'input'
@@ -170,8 +172,8 @@ function objectAt(value: unknown, place: string, known: readonly string[]): Fiel
   const unknown = Object.keys(value).find((key) => !known.includes(key))
   if (unknown === undefined) return value
   const [near] = closestNames(unknown, known, 1)
-  const remedy = near ? `Did you mean "${near}"?` : `It takes ${listed(known)}.`
-  throw new ScriptError(`${place}: there is no key ${quote(unknown)}. ${remedy}`)
+  const remedy = near ? `Did you mean "${near}"?` : `Use one of ${listed(known)}.`
+  throw new ScriptError(`${place}: unknown key ${quote(unknown)}. ${remedy}`)
 }
 
 function listAt(value: unknown, place: string): readonly unknown[] {
@@ -206,7 +208,7 @@ function checkTemplates(text: string, place: string, groups: number): void {
   )
   if (unknown === undefined) return
   const known = `Known are {{user}}, {{result}} and, for each group of "when", its number; there are ${groups}.`
-  throw new ScriptError(`${place}: {{${unknown}}} stands for nothing. ${known}`)
+  throw new ScriptError(`${place}: unknown placeholder {{${unknown}}}. ${known}`)
 }
 
 function checkPattern(name: string, place: string): void {

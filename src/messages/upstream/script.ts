@@ -19,6 +19,7 @@ import { withOutputLimit } from './messages.ts'
 import type { Script } from './script-file.ts'
 import { replyTo, type ScriptReply } from './script-model.ts'
 
+/** Options of `createScriptUpstream`. */
 export type ScriptUpstreamOptions = {
   readonly script: Script
   readonly name?: string
@@ -39,6 +40,12 @@ export type ObservedRequest = {
   readonly refused?: string
 }
 
+/**
+ * Creates an upstream that plays a script in place of a model, for tests and demos.
+ *
+ * @example
+ * const upstream = createScriptUpstream({ script: await loadScript('sum.json') })
+ */
 export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
   const { script, name = 'script', wire, onRequest } = options
   const failed = createRecent<number>(MOST_FAILURES)

@@ -24,7 +24,7 @@ export function createEventReader(): (chunk: Uint8Array) => ServerSentEvent[] {
   return (chunk) => {
     const text = decoder.decode(chunk, { stream: true })
     size += text.length
-    if (size > LONGEST_EVENT) throw new UpstreamError('an event of the stream of the upstream is too long.')
+    if (size > LONGEST_EVENT) throw new UpstreamError("an event of the upstream's stream is too long.")
     if (!isHalf && !/[\r\n]/.test(text)) {
       rest += text
       return []

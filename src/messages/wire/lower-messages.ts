@@ -1,7 +1,7 @@
 // Translates contract messages for upstreams without tool search: searches become plain calls with results, and
 // references, additions and removals become text in their place.
 
-import type { Step, Walk } from '../../core/oracle/index.ts'
+import type { Walk, WalkStep } from '../../core/oracle/index.ts'
 import {
   blocksOf,
   isChange,
@@ -19,7 +19,7 @@ type Bridged = ReadonlySet<string>
 
 /** Lowers all messages; the walk may have skipped plain ones. */
 export function lowerMessages({ steps }: Walk, messages: readonly Fields[], bridged: Bridged): Fields[] {
-  const stepsOf = new Map<number, Step[]>()
+  const stepsOf = new Map<number, WalkStep[]>()
   for (const step of steps) {
     const own = stepsOf.get(step.message)
     if (own) own.push(step)
@@ -79,13 +79,13 @@ function withCalls(message: Fields, bridged: Bridged): Fields {
 }
 
 /** Splits a reply with searches into turns: each search result becomes a user message. */
-function addReply(lowered: Fields[], message: Fields, own: readonly Step[], bridged: Bridged): void {
+function addReply(lowered: Fields[], message: Fields, own: readonly WalkStep[], bridged: Bridged): void {
   const steps = own.slice(addSummary(lowered, own, bridged))
   if (steps.length === 0 && own.length > 0) return
-  const add = (part: readonly Step[]) =>
+  const add = (part: readonly WalkStep[]) =>
     lowered.push(withBlocks(message, part, (step) => fromReply(step, bridged)))
   if (!steps.some(isResult)) return void add(steps)
-  let part: Step[] = []
+  let part: WalkStep[] = []
   for (const [index, step] of steps.entries()) {
     if (!isResult(step)) {
       part.push(step)
@@ -101,7 +101,7 @@ function addReply(lowered: Fields[], message: Fields, own: readonly Step[], brid
 }
 
 /** Writes an API compaction as a user message, because a conversation may start with it. Returns the steps consumed. */
-function addSummary(lowered: Fields[], steps: readonly Step[], bridged: Bridged): number {
+function addSummary(lowered: Fields[], steps: readonly WalkStep[], bridged: Bridged): number {
   const rest = steps.findIndex(({ block }) => block.type !== 'compaction')
   const count = rest < 0 ? steps.length : rest
   const content = steps.slice(0, count).map((step) => fromReply(step, bridged))
@@ -109,12 +109,12 @@ function addSummary(lowered: Fields[], steps: readonly Step[], bridged: Bridged)
   return count
 }
 
-function isResult({ block }: Step): boolean {
+function isResult({ block }: WalkStep): boolean {
   return block.type === 'tool_search_tool_result'
 }
 
 /** Whether a call is not answered by the results that follow, so it must move to where its result is. */
-function waitsLonger({ block }: Step, steps: readonly Step[], from: number): boolean {
+function waitsLonger({ block }: WalkStep, steps: readonly WalkStep[], from: number): boolean {
   if (block.type === 'tool_use') return true
   if (block.type !== 'server_tool_use') return false
   const end = steps.findIndex((step, index) => index > from && !isResult(step))
@@ -138,7 +138,7 @@ function addResult(lowered: Fields[], result: Fields): void {
 }
 
 /** Maps a message's blocks; returns the same object if none changes. */
-function withBlocks(message: Fields, steps: readonly Step[], change: (step: Step) => Fields): Fields {
+function withBlocks(message: Fields, steps: readonly WalkStep[], change: (step: WalkStep) => Fields): Fields {
   const blocks = steps.map(change)
   const isSame =
     blocks.every((block, index) => block === steps[index]?.block) &&
@@ -146,7 +146,7 @@ function withBlocks(message: Fields, steps: readonly Step[], change: (step: Step
   return isSame ? message : { ...message, content: blocks }
 }
 
-function fromReply({ block, revealed, removed }: Step, bridged: Bridged): Fields {
+function fromReply({ block, revealed, removed }: WalkStep, bridged: Bridged): Fields {
   switch (block.type) {
     case 'server_tool_use':
       return isSearch(block)
@@ -175,7 +175,7 @@ function isSearch({ name }: Fields): boolean {
   return textOf(name).startsWith('tool_search_tool_')
 }
 
-function fromUser(step: Step, bridged: Bridged): Fields {
+function fromUser(step: WalkStep, bridged: Bridged): Fields {
   const { block, revealed } = step
   if (block.type === 'compaction') return fromReply(step, bridged)
   const references = referencesIn(block)
@@ -191,7 +191,7 @@ function fromUser(step: Step, bridged: Bridged): Fields {
   return { ...block, content: [note, ...others] }
 }
 
-function searchResult({ block, revealed }: Step, bridged: Bridged): Fields {
+function searchResult({ block, revealed }: WalkStep, bridged: Bridged): Fields {
   const result = { type: 'tool_result', tool_use_id: plainId(block.tool_use_id) }
   const content = fieldsOf(block.content)
   if (content.type === 'tool_search_tool_result_error') {
@@ -204,7 +204,7 @@ function searchResult({ block, revealed }: Step, bridged: Bridged): Fields {
 }
 
 /** Turns a system message inside the conversation into a user message, because not every upstream accepts it there. */
-function fromSystem(steps: readonly Step[], bridged: Bridged): Fields[] {
+function fromSystem(steps: readonly WalkStep[], bridged: Bridged): Fields[] {
   const texts = steps.flatMap((step) => {
     if (isChange(step.block)) return changesText(step, bridged)
     const isCleared = step.segments.length === 0
@@ -214,7 +214,10 @@ function fromSystem(steps: readonly Step[], bridged: Bridged): Fields[] {
   return [{ role: 'user', content: texts.map((text) => ({ type: 'text', text: systemReminder(text) })) }]
 }
 
-function changesText({ revealed, removed }: Pick<Step, 'revealed' | 'removed'>, bridged: Bridged): string[] {
+function changesText(
+  { revealed, removed }: Pick<WalkStep, 'revealed' | 'removed'>,
+  bridged: Bridged,
+): string[] {
   const names = revealed.map(({ name }) => name)
   return [
     ...(names.length > 0 ? [loadedText(names, revealed, bridged)] : []),

@@ -3,8 +3,8 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
-import { type HttpOptions, runOnHttp } from '../../../src/mcp/gateway/http.ts'
-import type { ServerConfig } from '../../../src/mcp/types.ts'
+import { type HttpOptions, runOnHttp } from '../../../src/mcp/gateway/index.ts'
+import type { ServerConfig } from '../../../src/mcp/index.ts'
 import {
   type ClientOptions,
   connectWith,

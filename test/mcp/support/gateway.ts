@@ -18,11 +18,11 @@ import {
   createMcpGateway,
   type McpGateway,
   type McpGatewayOptions,
-} from '../../../src/mcp/gateway/gateway.ts'
-import { shelfOptions } from '../../../src/mcp/gateway/shelf-options.ts'
-import { runOnStdio } from '../../../src/mcp/gateway/stdio.ts'
-import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/host.ts'
-import type { McpHost, ServerConfig } from '../../../src/mcp/types.ts'
+  runOnStdio,
+  shelfOptions,
+} from '../../../src/mcp/gateway/index.ts'
+import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/index.ts'
+import type { McpHost, ServerConfig } from '../../../src/mcp/index.ts'
 import type { Loose } from '../../support/talk.ts'
 import { temporaryFolder } from './folder.ts'
 import { until } from './processes.ts'

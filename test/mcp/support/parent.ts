@@ -1,7 +1,7 @@
 // A process with a host, to be ended in every way: `parent.ts <ending> <file for the starts of its servers>`. It says
 // "ready" when all servers are connected. Endings: close | exit | throw | reject | wait (for a signal) | start (waits,
 // and is ready while its server is not).
-import { createMcpHost } from '../../../src/mcp/host/host.ts'
+import { createMcpHost } from '../../../src/mcp/host/index.ts'
 import { quietShelf } from '../../support/talk.ts'
 import { startsIn, until } from './processes.ts'
 import { local } from './servers.ts'

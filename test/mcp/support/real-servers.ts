@@ -1,7 +1,7 @@
 // Real servers from npm, with the words that start them and credentials that are none.
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { ServerConfig } from '../../../src/mcp/types.ts'
+import type { ServerConfig } from '../../../src/mcp/index.ts'
 import { defaults, type Given, scriptPath } from './servers.ts'
 
 /** Not resolved: some packages do not export what they run. */

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
-import type { ServerConfig } from '../../../src/mcp/types.ts'
+import type { ServerConfig } from '../../../src/mcp/index.ts'
 import { defaults, type Given, scriptPath } from './servers.ts'
 
 /** `await remote('bad', 'hang')`: http.mjs, or another script, with that behaviour; ended after the test. */

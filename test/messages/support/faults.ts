@@ -10,13 +10,17 @@ import {
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Rank } from '../../../src/core/index.ts'
-import { createMessagesGateway } from '../../../src/messages/gateway.ts'
-import { createMetrics } from '../../../src/messages/metrics.ts'
-import { readSetting } from '../../../src/messages/plan.ts'
-import { type RequestRecord, type ServeOptions, serve } from '../../../src/messages/server.ts'
-import type { Upstream } from '../../../src/messages/types.ts'
-import { createMessagesUpstream, type MessagesOptions } from '../../../src/messages/upstream/messages.ts'
-import { rankers } from '../../../src/rankers/rankers.ts'
+import type { Upstream } from '../../../src/messages/index.ts'
+import {
+  createMessagesGateway,
+  createMetrics,
+  type RequestRecord,
+  readSetting,
+  type ServeOptions,
+  serve,
+} from '../../../src/messages/index.ts'
+import { createMessagesUpstream, type MessagesOptions } from '../../../src/messages/upstream/index.ts'
+import { rankers } from '../../../src/rankers/index.ts'
 
 export type Json = { [field: string]: unknown }
 

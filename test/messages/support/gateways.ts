@@ -5,26 +5,21 @@ import { text } from 'node:stream/consumers'
 import Anthropic from '@anthropic-ai/sdk'
 import { onTestFinished } from 'vitest'
 import type { Rank } from '../../../src/core/index.ts'
+import type { Fields } from '../../../src/lib/index.ts'
+import type { Headers, HttpAnswer, StreamEvent, Upstream, UpstreamWire } from '../../../src/messages/index.ts'
 import {
   createMessagesGateway,
+  createMetrics,
   type MessagesGateway,
   type MessagesGatewayOptions,
   type RequestOutcome,
-} from '../../../src/messages/gateway.ts'
-import { createMetrics } from '../../../src/messages/metrics.ts'
-import { readSetting } from '../../../src/messages/plan.ts'
-import { type ServeOptions, serve } from '../../../src/messages/server.ts'
-import type {
-  Fields,
-  Headers,
-  HttpAnswer,
-  StreamEvent,
-  Upstream,
-  UpstreamWire,
-} from '../../../src/messages/types.ts'
-import { createMessagesUpstream } from '../../../src/messages/upstream/messages.ts'
-import type { ObservedRequest } from '../../../src/messages/upstream/script.ts'
-import { rankers } from '../../../src/rankers/rankers.ts'
+  readSetting,
+  type ServeOptions,
+  serve,
+} from '../../../src/messages/index.ts'
+import type { ObservedRequest } from '../../../src/messages/upstream/index.ts'
+import { createMessagesUpstream } from '../../../src/messages/upstream/index.ts'
+import { rankers } from '../../../src/rankers/index.ts'
 import { play } from '../script-talk.ts'
 
 export type Started = { readonly url: string; readonly client: Anthropic }

@@ -1,5 +1,6 @@
 // The lines of golden streams, and what a client makes of one.
-import type { Fields, StreamEvent } from '../../../src/messages/types.ts'
+import type { Fields } from '../../../src/lib/index.ts'
+import type { StreamEvent } from '../../../src/messages/index.ts'
 import { deferred, result, tool, user } from '../../oracle/requests.ts'
 import { hosted } from './gateways.ts'
 

@@ -109,7 +109,7 @@ const responsesClient: Client = async (options, prompts) => {
         : await client.responses.create(body, { headers })
       input.push(...response.output.map(asInput))
       talk.text = response.output_text
-      const calls = response.output.filter((item) => item.type === 'function_call')
+      const calls = response.output.flatMap((item) => (item.type === 'function_call' ? [item] : []))
       await talk.replied(options)
       if (calls.length === 0) break
       for (const { call_id, name } of calls) {

@@ -1,12 +1,16 @@
 // A model that a test writes sampling by sampling, and a gateway in front of it without HTTP.
 
-import { createCollector, eventsOf } from '../../../src/core/reply.ts'
-import { type Fields, fieldsOf, listOf, textOf } from '../../../src/lib/json.ts'
-import { createMessagesGateway } from '../../../src/messages/gateway.ts'
-import { AUTO, readSetting } from '../../../src/messages/plan.ts'
-import type { Wait } from '../../../src/messages/sampling.ts'
-import type { HttpAnswer, MessagesRequest, Upstream, UpstreamWire } from '../../../src/messages/types.ts'
-import { rankers } from '../../../src/rankers/rankers.ts'
+import { createCollector, eventsOf } from '../../../src/core/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../../src/lib/index.ts'
+import type {
+  HttpAnswer,
+  MessagesRequest,
+  Upstream,
+  UpstreamWire,
+  Wait,
+} from '../../../src/messages/index.ts'
+import { createMessagesGateway, readSetting } from '../../../src/messages/index.ts'
+import { rankers } from '../../../src/rankers/index.ts'
 import { refusal } from '../../oracle/requests.ts'
 
 export type Turn =
@@ -57,7 +61,7 @@ export async function replyOf(
   const { lexical: own, bm25, regex } = rankers
   const options = { upstream, rankers: { own, bm25, regex }, ...(wait ? { wait } : {}) }
   const call = { headers: {}, signal: new AbortController().signal }
-  const setting = readSetting(mode) ?? AUTO
+  const setting = readSetting(mode)!
   const { sampled } = await createMessagesGateway(options).reply(request as MessagesRequest, {
     setting,
     call,

@@ -1,15 +1,13 @@
 // A client that knows nothing of tool search, and a model of chance behind the gateway: what each of them says is
 // plain data that fast-check makes and shrinks.
 import fc from 'fast-check'
-import { sign } from '../../../src/core/oracle/index.ts'
-import { blocksOf } from '../../../src/core/oracle/turns.ts'
-import { createCollector, eventsOf } from '../../../src/core/reply.ts'
-import { type Fields, fieldsOf, textOf } from '../../../src/lib/json.ts'
-import { createMessagesGateway, type MessagesGateway } from '../../../src/messages/gateway.ts'
-import { readSetting } from '../../../src/messages/plan.ts'
-import type { MessagesRequest, StreamEvent, Upstream, UpstreamWire } from '../../../src/messages/types.ts'
-import { CALL_TOOL } from '../../../src/messages/wire/call-tool.ts'
-import { rankers } from '../../../src/rankers/rankers.ts'
+import { createCollector, eventsOf } from '../../../src/core/index.ts'
+import { blocksOf, sign } from '../../../src/core/oracle/index.ts'
+import { type Fields, fieldsOf, textOf } from '../../../src/lib/index.ts'
+import type { MessagesRequest, StreamEvent, Upstream, UpstreamWire } from '../../../src/messages/index.ts'
+import { createMessagesGateway, type MessagesGateway, readSetting } from '../../../src/messages/index.ts'
+import { CALL_TOOL } from '../../../src/messages/wire/index.ts'
+import { rankers } from '../../../src/rankers/index.ts'
 import { refusal, result, text, tool } from '../../oracle/requests.ts'
 
 export const MODEL = 'claude-sonnet-5'

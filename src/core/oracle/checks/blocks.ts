@@ -3,12 +3,12 @@
 import { type Fields, isFields } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { isReference } from '../references.ts'
-import { blocksOf, type Role } from '../turns.ts'
+import { blocksOf, type TurnRole } from '../turns.ts'
 
 /** Where a block stands: its message's path, its own, and who speaks. */
-export type Place = { readonly path: string; readonly place: string; readonly role: Role }
+export type BlockPosition = { readonly path: string; readonly place: string; readonly role: TurnRole }
 
-export function checkBlock(block: unknown, at: Place): Refusal | undefined {
+export function checkBlock(block: unknown, at: BlockPosition): Refusal | undefined {
   const shape = checkShape(block, at.place)
   if (shape || !isFields(block)) return shape
   const type = String(block.type)
@@ -44,7 +44,7 @@ export function unexpectedTag(place: string, type: string): string {
   return `${place}: Input tag '${type}' found using 'type' does not match any of the expected tags`
 }
 
-const OWNERS: ReadonlyMap<string, Role> = new Map([
+const OWNERS: ReadonlyMap<string, TurnRole> = new Map([
   ['tool_use', 'assistant'],
   ['server_tool_use', 'assistant'],
   ['tool_search_tool_result', 'assistant'],

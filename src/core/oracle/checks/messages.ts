@@ -2,7 +2,7 @@
 
 import { type Fields, fieldsOf, isFields } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { blocksOf, isDirective, type Role } from '../turns.ts'
+import { blocksOf, isDirective, type TurnRole } from '../turns.ts'
 import { checkBlock, checkShape, checkText } from './blocks.ts'
 
 export function checkMessages(messages: unknown): Refusal | undefined {
@@ -46,10 +46,10 @@ function checkMessage(message: unknown, path: string, isLast: boolean): Refusal 
   const extra = Object.keys(message).find((field) => !known.includes(field))
   if (extra !== undefined) return { message: `${path}.${extra}: Extra inputs are not permitted` }
   if (isDirective(message)) return undefined
-  return checkContent(content, role as Role, path, isLast)
+  return checkContent(content, role as TurnRole, path, isLast)
 }
 
-function checkContent(content: unknown, role: Role, path: string, isLast: boolean): Refusal | undefined {
+function checkContent(content: unknown, role: TurnRole, path: string, isLast: boolean): Refusal | undefined {
   if (content === undefined) return { message: `${path}.content: Field required` }
   if (typeof content !== 'string' && !Array.isArray(content)) {
     return { message: `${path}.content: Input should be a valid list` }

@@ -5,7 +5,7 @@ import { kindOf, nameOf } from '../catalogue.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { changeIn, referencesIn } from '../references.ts'
 import { type Placed, pathOf, type Turn } from '../turns.ts'
-import { checkTool } from './tools.ts'
+import { checkToolEntry } from './tools.ts'
 
 export function checkReferences(tools: unknown, turns: readonly Turn[]): Refusal | undefined {
   const kinds = new Map(
@@ -44,7 +44,7 @@ function checkChange(placed: Placed, known: Known): Refusal | undefined {
 
 function define(name: string, definition: Fields, placed: Placed, known: Known): Refusal | undefined {
   const path = pathOf(placed)
-  const fault = checkTool(definition, `${path}.tool_addition.tool.tool_definition.definition`)
+  const fault = checkToolEntry(definition, `${path}.tool_addition.tool.tool_definition.definition`)
   if (fault) return fault
   const kind = kindOf(definition)
   if ((known.kinds.get(name) ?? kind) !== kind) {

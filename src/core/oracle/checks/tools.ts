@@ -8,12 +8,12 @@ import { firstRefusal, type Refusal } from '../error.ts'
 export function checkTools(tools: unknown, mayAllBeDeferred: boolean): Refusal | undefined {
   if (tools === undefined) return undefined
   if (!Array.isArray(tools)) return { message: 'tools: Input should be a valid list' }
-  const each = firstRefusal(tools.entries(), ([index, tool]) => checkTool(tool, `tools.${index}`))
+  const each = firstRefusal(tools.entries(), ([index, tool]) => checkToolEntry(tool, `tools.${index}`))
   return each ?? checkNames(tools) ?? checkDeferral(tools, mayAllBeDeferred)
 }
 
 /** An entry of `tools`, or a definition that a tool_addition carries. */
-export function checkTool(tool: unknown, path: string): Refusal | undefined {
+export function checkToolEntry(tool: unknown, path: string): Refusal | undefined {
   if (!isFields(tool)) {
     return { message: `${path}: Input should be a valid dictionary or object to extract fields from` }
   }

@@ -1,0 +1,90 @@
+// Collects what all servers list of one kind (resources, resource templates or prompts), within a size that clients take.
+import type { Fields } from '../../lib/index.ts'
+import type { ListKind } from '../cache/index.ts'
+import type { McpHost } from '../types.ts'
+import { listablePrompt, listableResource, listableTemplate } from './listable.ts'
+
+/** A kind of list, and how to make its entries fit for clients. */
+export type Kind = {
+  readonly list: ListKind
+  readonly listable: (entry: unknown) => Fields[]
+}
+
+/** An entry of a list, the server that has it, and its name there. */
+export type Entry = { readonly server: string; readonly own: string; readonly entry: Fields }
+
+export type MergedLists = {
+  /** Returns the entries of one kind from every server, as far as known. */
+  collect(kind: Kind): Promise<Entry[]>
+  /** Resolves when each server has failed or has listed everything, or after a timeout. */
+  untilListed(): Promise<void>
+}
+
+export const PROMPTS: Kind = { list: 'prompts', listable: listablePrompt }
+export const RESOURCES: Kind = { list: 'resources', listable: listableResource }
+export const TEMPLATES: Kind = { list: 'resourceTemplates', listable: listableTemplate }
+
+type SizedEntry = { readonly entry: Fields; readonly bytes: number }
+
+const PAGE_TIMEOUT = 5000
+/**
+ * Bytes per server. The lists of all servers form one message, and some clients disconnect at a message of more than 10
+ * MB.
+ */
+const MOST_OF_ONE = 2_000_000
+const MOST_OF_ALL = 8_000_000
+/**
+ * Milliseconds to wait at the very first start, when nothing is known about any server: many clients request these
+ * lists only once.
+ */
+const FIRST_WAIT = 3000
+/** Milliseconds for the connected servers if another server used up all the time. */
+const SHORTEST_WAIT = 200
+
+export function createMergedLists(host: McpHost): MergedLists {
+  const known = new WeakMap<readonly unknown[], SizedEntry[]>()
+  let firstWait: Promise<void> | undefined
+  host.watchLists()
+
+  /** Cached by identity: the same lists are sent again and again. */
+  function sized(listed: readonly unknown[], { listable }: Kind): SizedEntry[] {
+    let entries = known.get(listed)
+    if (!entries) {
+      entries = listed
+        .flatMap(listable)
+        .map((entry) => ({ entry, bytes: Buffer.byteLength(JSON.stringify(entry)) }))
+      known.set(listed, entries)
+    }
+    return entries
+  }
+
+  return {
+    async collect(kind) {
+      firstWait ??= onFirstStart(host)
+      await firstWait
+      void host.freshen({ timeout: PAGE_TIMEOUT })
+      const servers = host.status().filter(({ state }) => state !== 'disabled')
+      return servers.flatMap(({ name: server, [kind.list]: listed = [] }) => {
+        let size = 0
+        const fitting = sized(listed, kind).filter(({ bytes }) => {
+          size += bytes
+          return size <= Math.min(MOST_OF_ONE, MOST_OF_ALL / servers.length)
+        })
+        return fitting.map(({ entry }) => ({ server, own: String(entry.name ?? ''), entry }))
+      })
+    },
+    untilListed: () => untilListed(host),
+  }
+}
+
+/** Waits for the servers if nothing is known about any of them. */
+async function onFirstStart(host: McpHost): Promise<void> {
+  await host.recall()
+  if (!host.status().some(({ isRemembered }) => isRemembered)) await untilListed(host)
+}
+
+async function untilListed(host: McpHost): Promise<void> {
+  const startedAt = performance.now()
+  await host.settled({ timeout: FIRST_WAIT })
+  await host.freshen({ timeout: Math.max(SHORTEST_WAIT, FIRST_WAIT - (performance.now() - startedAt)) })
+}

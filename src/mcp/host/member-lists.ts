@@ -1,0 +1,166 @@
+// Publishes what a server lists: its tools to the shelf, its prompts and instructions to clients; what changed since it was
+// first seen may be held back.
+import { isDeepStrictEqual } from 'node:util'
+import type { Server, Shelf } from '../../core/index.ts'
+import { unsafeKinds } from '../../lib/index.ts'
+import { isAllowed } from '../config/index.ts'
+import { isForModel } from '../protocol/index.ts'
+import type { HostEvent, ListedTool, ServerConfig, ServerState, ServerStatus } from '../types.ts'
+import { type AlwaysLoadLimits, alwaysLoadLimits } from './always-load.ts'
+import { type ChangeGuard, createChangeGuard, type Judge } from './change-guard.ts'
+import { describeMember, type Member } from './member.ts'
+import { createPublisher, type Publisher } from './publisher.ts'
+
+export type MemberListsOptions = {
+  readonly shelf: Shelf
+  readonly pins?: Judge
+  readonly onChange?: 'report' | 'hold'
+  readonly alwaysLoad?: Partial<AlwaysLoadLimits>
+  readonly notify: (message: string) => void
+  readonly emit: (event: HostEvent) => void
+  /** Runs a task later, unless the host is closed first. */
+  readonly later: (task: () => void) => void
+  /** The member of this name that is configured now. */
+  readonly find: (server: string) => Member | undefined
+}
+
+const CORE_STATE: { readonly [state in ServerState]: Server['state'] } = {
+  idle: 'connected',
+  pending: 'pending',
+  connected: 'connected',
+  failed: 'failed',
+  disabled: 'disabled',
+}
+
+export class MemberLists {
+  readonly guard: ChangeGuard
+  readonly #publisher: Publisher
+  readonly #options: MemberListsOptions
+  readonly #onChange: 'report' | 'hold'
+
+  constructor(servers: readonly ServerConfig[], options: MemberListsOptions) {
+    const { shelf, pins, onChange = 'report', notify, later, find } = options
+    this.#options = options
+    this.#onChange = onChange
+    this.#publisher = createPublisher(servers, {
+      shelf,
+      limits: { ...alwaysLoadLimits, ...options.alwaysLoad },
+      notify,
+      onTools: (server) => {
+        const member = find(server)
+        if (member) this.#reportTools(member)
+      },
+    })
+    this.guard = createChangeGuard({
+      pins,
+      onChange,
+      notify,
+      later,
+      recheck: (server) => {
+        const member = find(server)
+        if (member) void this.publish(member).then(() => this.showServer(member))
+      },
+      onPrompts: (server) => {
+        const member = find(server)
+        if (member) void this.showPrompts(member)
+      },
+    })
+  }
+
+  status(member: Member): ServerStatus {
+    return describeMember(member, this.#publisher.problems(member.config.name))
+  }
+
+  /** Sets the configured servers and their order on the shelf. */
+  arrange(servers: readonly ServerConfig[]): Promise<void> {
+    return this.#publisher.arrange(servers)
+  }
+
+  /** Publishes one list of tools after the other, so that the latest wins. */
+  publish(member: Member): Promise<void> {
+    const listed = member.connection.view().tools
+    member.publishing = member.publishing
+      .then(() => this.#publishNow(member, listed))
+      .catch((error: Error) =>
+        this.#options.notify(`server "${member.config.name}": its tools could not be used: ${error.message}`),
+      )
+    return member.publishing
+  }
+
+  /** Shows the prompts that are not held back, after comparing them. */
+  async showPrompts(member: Member): Promise<void> {
+    if (!this.#isHere(member)) return
+    const { name } = member.config
+    member.comparing++
+    const listed = member.connection.view().prompts
+    const prompts = listed && (await this.guard.prompts(name, listed))
+    member.comparing--
+    if (member.connection.view().prompts !== listed) return
+    member.prompts = prompts
+    this.#options.emit({ type: 'prompts', server: name })
+  }
+
+  /** Tells the shelf the state and the instructions of a server. */
+  showServer(member: Member): void {
+    if (!this.#isHere(member)) return
+    const { config, connection, instructions } = member
+    const { state, reason } = connection.view()
+    if (instructions !== undefined && !member.isNoted && unsafeKinds(instructions).length > 0) {
+      member.isNoted = true
+      this.#options.notify(
+        `server "${config.name}": its instructions hold hidden characters or marks of ours; they are used without.`,
+      )
+    }
+    this.#options.shelf.setServer(config.name, {
+      state: CORE_STATE[state],
+      error: reason,
+      alwaysLoad: config.alwaysLoad,
+      instructions,
+      description: config.description,
+    })
+  }
+
+  /** Cached texts were compared when they arrived; with `hold`, some may have been accepted since. */
+  async recall(member: Member): Promise<void> {
+    await member.connection.recall()
+    const { instructions, prompts } = member.connection.view()
+    const { name } = member.config
+    const isHolding = this.#onChange === 'hold'
+    member.instructions = isHolding ? await this.guard.instructions(name, instructions) : instructions
+    member.prompts = isHolding && prompts ? await this.guard.prompts(name, prompts) : prompts
+  }
+
+  #isHere(member: Member): boolean {
+    return this.#options.find(member.config.name) === member
+  }
+
+  async #publishNow(member: Member, listed: readonly ListedTool[]): Promise<void> {
+    const { config } = member
+    const { isCached, instructions } = member.connection.view()
+    // Cached definitions were compared when they arrived; if nothing is held back, they need not be compared again at
+    // the start.
+    const isKnown = isCached && this.#onChange === 'report'
+    const held = isKnown ? new Set<string>() : await this.guard.tools(config.name, listed)
+    member.instructions = isKnown ? instructions : await this.guard.instructions(config.name, instructions)
+    this.#reportLimits(member)
+    member.hidden = new Set(listed.flatMap(({ name }) => (isAllowed(name, config) ? [] : [name])))
+    member.held = held
+    const shown = listed.filter(({ name }) => !member.hidden.has(name) && !held.has(name))
+    await this.#publisher.publish(config, shown.filter(isForModel))
+    const pageTools = shown.filter((tool) => !isForModel(tool))
+    if (isDeepStrictEqual(pageTools, member.pageTools)) return
+    member.pageTools = pageTools
+    this.#reportTools(member)
+  }
+
+  /** Reports once that a list is too long. */
+  #reportLimits(member: Member): void {
+    const limit = member.connection.view().problems.find(({ kind }) => kind === 'limited')
+    if (limit && !member.isLimited) this.#options.notify(`server "${member.config.name}": ${limit.message}`)
+    member.isLimited = limit !== undefined
+  }
+
+  #reportTools(member: Member): void {
+    this.#options.emit({ type: 'tools', server: member.config.name, status: this.status(member) })
+  }
+}
