@@ -15,6 +15,8 @@ export type NativeTools = {
   readonly toolOf: (name: string) => NativeTool | undefined
   /** The name inside the gateway of a tool that a reply calls. */
   readonly insideName: (namespace: string, name: string) => string | undefined
+  /** The name inside the gateway of the search tool that the client runs. */
+  readonly searchName: string | undefined
   /** Definitions of tools that the upstream runs itself. */
   readonly hosted: readonly Fields[]
   /** Top-level fields of the client's request, which replace the converted ones. */
@@ -26,12 +28,13 @@ const NONE: NativeTools = {
   definitionOf: () => undefined,
   toolOf: () => undefined,
   insideName: () => undefined,
+  searchName: undefined,
   hosted: [],
   settings: {},
 }
 
-/** The client's tools and settings, if it speaks the Responses API. */
-export function nativeTools(terms: ClientTerms | undefined): NativeTools {
+/** The client's tools and settings, if it speaks the Responses API; `hasSearch` if the request may have OpenAI's search. */
+export function nativeTools(terms: ClientTerms | undefined, hasSearch = false): NativeTools {
   if (terms?.api !== 'responses') return NONE
   const tools = new Map<string, NativeTool>()
   const names = new Map<string, string>()
@@ -39,8 +42,8 @@ export function nativeTools(terms: ClientTerms | undefined): NativeTools {
   for (const [name, definition] of terms.tools) {
     const tool = toolIn(definition)
     if (isHosted(tool)) hosted.push(definition)
-    // The gateway may run the search of a client's search tool, so it is a function like any other.
-    if (isHosted(tool) || tool.type === 'tool_search') continue
+    // Where the model has no search of its own, the client's is a function like any other.
+    if (isHosted(tool) || (tool.type === 'tool_search' && !hasSearch)) continue
     tools.set(name, tool)
     names.set(keyOf(tool.namespace, tool.name), name)
   }
@@ -50,6 +53,7 @@ export function nativeTools(terms: ClientTerms | undefined): NativeTools {
     toolOf: (name) => tools.get(name),
     insideName: (namespace, name) =>
       names.get(keyOf(namespace, name)) ?? (namespace === name ? names.get(keyOf('', name)) : undefined),
+    searchName: [...tools].find(([, { type }]) => type === 'tool_search')?.[0],
     hosted,
     settings: terms.settings,
   }

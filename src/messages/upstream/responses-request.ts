@@ -60,7 +60,7 @@ export function toResponses(
   return {
     body: withSettings(converted, native.settings),
     names,
-    searchName: searchTool && nameOf(searchTool),
+    searchName: searchTool ? nameOf(searchTool) : native.searchName,
   }
 }
 
@@ -169,10 +169,13 @@ function choiceOf(
   return type === 'none' ? 'none' : undefined
 }
 
+/** The kind of a call that has items of its own. */
+type OwnItems = CallItems | 'search'
+
 function inputOf(steps: readonly WalkStep[], spelling: Spelling, thoughts: Thoughts): Fields[] {
   const loaded = new Set<string>()
   /** Calls by items of their own, by id: their outputs have items of their own, too. */
-  const calls = new Map<string, CallItems>()
+  const calls = new Map<string, OwnItems>()
   return steps.flatMap((step, index) => {
     const isFollowed = steps[index + 1]?.message === step.message
     const items = isFollowed ? reasoningIn(step.block, thoughts) : []
@@ -186,7 +189,7 @@ function itemsOf(
   step: WalkStep,
   spelling: Spelling,
   loaded: ReadonlySet<string>,
-  calls: Map<string, CallItems>,
+  calls: Map<string, OwnItems>,
 ): Fields[] {
   const { block, role } = step
   const { names } = spelling
@@ -196,6 +199,7 @@ function itemsOf(
     case 'tool_use':
       return [callOf(block, spelling, loaded, calls)]
     case 'tool_result':
+      if (calls.get(textOf(block.tool_use_id)) === 'search') return foundOf(step, spelling)
       return [resultOf(block, names, calls), ...changesOf(step, spelling)]
     case 'server_tool_use':
       return [{ type: 'tool_search_call', ...searchOf(block.id, names), arguments: fieldsOf(block.input) }]
@@ -221,9 +225,13 @@ function callOf(
   { id, name, input }: Fields,
   { names, native }: Spelling,
   loaded: ReadonlySet<string>,
-  calls: Map<string, CallItems>,
+  calls: Map<string, OwnItems>,
 ): Fields {
   const own = native.toolOf(textOf(name))
+  if (own?.type === 'tool_search') {
+    calls.set(textOf(id), 'search')
+    return { type: 'tool_search_call', ...searchOf(id, names), arguments: fieldsOf(input) }
+  }
   const short = own?.name ?? names.short(textOf(name))
   const namespace = own?.namespace || (loaded.has(textOf(name)) ? short : '')
   const called = { call_id: names.short(textOf(id)), name: short, ...(namespace === '' ? {} : { namespace }) }
@@ -239,9 +247,9 @@ function callOf(
   }
 }
 
-function resultOf(block: Fields, names: Names, calls: ReadonlyMap<string, CallItems>): Fields {
+function resultOf(block: Fields, names: Names, calls: ReadonlyMap<string, OwnItems>): Fields {
   const items = calls.get(textOf(block.tool_use_id))
-  if (items) return ownResultOf(block, items, names)
+  if (items && items !== 'search') return ownResultOf(block, items, names)
   const references = namesIn(block, names)
   const parts = [
     ...(block.is_error === true ? [inputText('Error:')] : []),

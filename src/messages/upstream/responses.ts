@@ -64,7 +64,9 @@ async function sample(
   { headers, signal, terms }: UpstreamCall,
   thoughts: Thoughts,
 ): Promise<Sampled> {
-  const native = nativeTools(terms)
+  // The tools of a lowered request are all plain; only else may the model search by itself.
+  const isLowered = !request.tools?.some((tool) => 'defer_loading' in tool)
+  const native = nativeTools(terms, !isLowered)
   const translated = toResponses(request, dialectOf(url, request.model), thoughts, native)
   if ('fault' in translated) return { refused: messagesErrorAnswer(400, translated.fault) }
   const { body, names, searchName } = translated
