@@ -202,6 +202,24 @@ describe('tests', () => {
   })
 })
 
+/** The main entry's shelf is core's with the defaults of Node, so it has the same name on purpose. */
+const WRAPPED = ['ShelfOptions', 'createShelf']
+
+/** The names that more than one file declares, each with its files. */
+function sharedNames(source: typeof files): string[] {
+  const places = new Map<string, string[]>()
+  for (const file of source)
+    for (const name of declaredExports(file)) places.set(name, [...(places.get(name) ?? []), file.path])
+  return [...places].flatMap(([name, paths]) => (paths.length > 1 ? [`${name}: ${paths.join(', ')}`] : []))
+}
+
+describe('names', () => {
+  test('no two files export different things under one name', () => {
+    const isWrapped = (line: string) => WRAPPED.includes(line.slice(0, line.indexOf(':')))
+    expect(sharedNames(files).filter((line) => !isWrapped(line))).toEqual([])
+  })
+})
+
 const impure: Record<string, RegExp> = {
   process: /(?<!\.)\bprocess\b/,
   globalThis: /\bglobalThis\b/,

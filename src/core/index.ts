@@ -29,7 +29,7 @@ export { type Options, resolveOptions, SEARCH_TOOL, type Settings, type Timer } 
 export { type BreakCause, explainBreak, prefixHash, type Sent } from './prefix.ts'
 export { type Prepared, prepareRequest } from './prepare.ts'
 export {
-  type Kind,
+  type CallKind,
   type PresentOptions,
   presentMessages,
   readKind,

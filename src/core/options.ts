@@ -4,7 +4,6 @@ import { closestNames, type Environment, MCP_PREFIX, quote } from '../lib/index.
 import type { Rank } from './calls/index.ts'
 import { classicRank } from './calls/index.ts'
 import { ShelfError } from './errors.ts'
-import type { Environment } from './gate/index.ts'
 import { type Capabilities, defaultCapabilities, mergeCapabilities } from './gate/index.ts'
 import type { Trace } from './trace.ts'
 import { type Definition, type Tool, type Validate, type WireName, wireNames } from './types.ts'

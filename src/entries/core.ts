@@ -73,7 +73,6 @@ export {
   type Shelving,
   type Shown,
   type State,
-  type Step,
   searchKind,
   searchTools,
   snipHistory,

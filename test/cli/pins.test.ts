@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CommandError, helpFor, readInput, UsageError } from '../../src/cli/command.ts'
-import { pins } from '../../src/cli/pins.ts'
+import { pinsCommand } from '../../src/cli/pins.ts'
 import type { ListedTool } from '../../src/mcp/index.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'
 

@@ -10,7 +10,7 @@ import {
   terminalView,
 } from '../../src/doctor/index.ts'
 import { estimateTokens } from '../../src/entries/core.ts'
-import { callTool, searchTool } from '../../src/mcp/greeting/index.ts'
+import { gatewayCallTool, gatewaySearchTool } from '../../src/mcp/greeting/index.ts'
 import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/index.ts'
 
 type Given = Partial<Omit<ServerStatus, 'config'>> & { readonly config?: Partial<ServerConfig> }

@@ -8,7 +8,13 @@ import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { ListedTool } from '../../src/mcp/index.ts'
 import { fingerprint } from '../../src/mcp/pins/fingerprint.ts'
-import { defaultPinsFolder, differences, diffLines, openPins, outline } from '../../src/mcp/pins/index.ts'
+import {
+  defaultPinsFolder,
+  differenceLines,
+  differences,
+  openPins,
+  outline,
+} from '../../src/mcp/pins/index.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'toolshelf-pins-'))
 afterAll(() => rmSync(base, { recursive: true, force: true }))

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { markdownLines } from '../../src/cli/chat/markdown.ts'
-import { brokenSpans, type Looks, type StyledLine, textOf } from '../../src/cli/chat/styled.ts'
+import { brokenSpans, type Looks, plainText, type StyledLine } from '../../src/cli/chat/styled.ts'
 import { columnsOf } from '../../src/terminal/index.ts'
 import { runs } from '../support/runs.ts'
 import { newPlace, noTerminal, open, type Size } from './support.ts'

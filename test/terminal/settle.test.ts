@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { AgentEvent } from '../../src/agent/index.ts'
-import { type Item, linesOf } from '../../src/cli/chat/items.ts'
+import { type Item, itemLines } from '../../src/cli/chat/items.ts'
 import { finalItems, settle } from '../../src/cli/chat/settle.ts'
 import { applyEvent, newTurn, withAside } from '../../src/cli/chat/turn.ts'
 import { runs } from '../support/runs.ts'

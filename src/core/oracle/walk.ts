@@ -12,7 +12,7 @@ export type Segment = {
 }
 
 /** One block of the messages as the model reads it. */
-export type Step = Placed & {
+export type WalkStep = Placed & {
   readonly segments: readonly Segment[]
   /** Tools that come into sight at this block, each with its definition as JSON, and those that leave it. */
   readonly revealed: readonly Revealed[]

@@ -59,8 +59,8 @@ class Session implements ClientSession {
     const { addresses, servers, loaded, pageTools } = this.#options
     return [
       ...(this.mode() === 'bridge'
-        ? [searchTool('bridge', servers()), callTool]
-        : [searchTool('list', servers())]),
+        ? [gatewaySearchTool('bridge', servers()), gatewayCallTool]
+        : [gatewaySearchTool('list', servers())]),
       ...this.#shown().map((tool) => {
         const listed = addressMeta(listedTool(tool), tool.server ?? '', addresses.uri)
         return loaded.has(tool.name) ? alwaysLoaded(listed) : listed
