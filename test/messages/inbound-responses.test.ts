@@ -95,6 +95,11 @@ describe('messages', () => {
     })
   })
 
+  test('a conversation that the model begins', () => {
+    const said = messages(spoken('Welcome.'), user('Hi'))
+    expect(said.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+  })
+
   test('images and files', () => {
     const parts = [
       { type: 'input_image', image_url: 'data:image/png;base64,AAAA', detail: 'auto' },

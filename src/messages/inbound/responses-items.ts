@@ -38,8 +38,21 @@ export function fromItems(items: readonly Fields[], table: ToolTable): ItemHisto
   const history = createHistory(outputsIn(items), table)
   for (const item of [...spoken, ...items.slice(start)]) history.add(item)
   const system = spoken.length > 0 ? leading.slice(0, -1) : leading
-  return { system: system.map(plainText).filter((text) => text !== ''), messages: history.end() }
+  return {
+    system: system.map(plainText).filter((text) => text !== ''),
+    messages: startedByUser(history.end()),
+  }
 }
+
+/** The Messages API wants a user to speak first; OpenAI's also take conversations that the model begins. */
+function startedByUser(messages: readonly Fields[]): readonly Fields[] {
+  return messages[0]?.role === 'assistant' ? [BEGINNING, ...messages] : messages
+}
+
+const BEGINNING: Fields = Object.freeze({
+  role: 'user',
+  content: [{ type: 'text', text: '(The conversation begins.)' }],
+})
 
 function plainText({ content }: Fields): string {
   return fromParts(content, 'input')
