@@ -76,6 +76,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
   } = {
     'POST /v1/messages': generate,
     'POST /v1/chat/completions': generate,
+    'POST /v1/responses': generate,
     'POST /v1/messages/count_tokens': counting,
     'GET /v1/models': listing,
     'HEAD /api/hello': ({ outgoing }) => sendAnswer(outgoing, document('')),

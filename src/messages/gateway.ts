@@ -103,7 +103,9 @@ export type ReplyOptions = {
 }
 
 /** What the plan needs to know about a request that was converted from the client's API. */
-export type InboundFacts = Pick<InboundRequest, 'unconvertible' | 'hidesSearches'> & { readonly api: ApiName }
+export type InboundFacts = Pick<InboundRequest, 'unconvertible' | 'remedy' | 'hidesSearches'> & {
+  readonly api: ApiName
+}
 
 /** `sampled` is undefined if the caller must forward the request unchanged. */
 export type GatewayReply = { readonly outcome: RequestOutcome; readonly sampled: Sampled | undefined }
@@ -155,7 +157,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
     const wire = wireFor(request, upstream.wireFor(request.model))
     const isReadable = wire.wire === 'native' || !hasTraces(request)
     const isPassable = upstream.origin !== undefined && upstream.api === inbound.api && isReadable
-    if (unconvertible !== undefined && !isPassable) throw refuseUnconvertible(unconvertible, inbound.api)
+    if (unconvertible !== undefined && !isPassable) throw refuseUnconvertible(unconvertible, inbound)
     const facts = { setting, wire, isDeferring, isPassable, unconvertible, hidesSearches }
     if (!asksForShelving(setting, isDeferring) && !hidesSearches)
       return { facts: { ...facts, shelving: undefined } }
@@ -320,8 +322,8 @@ const API_NAMES: { readonly [api in ApiName]: string } = {
   responses: 'Responses',
 }
 
-function refuseUnconvertible(what: string, api: ApiName): RefusedRequest {
-  const message = `${what}: cannot be converted for this upstream. Leave it out, or use an upstream that speaks ${API_NAMES[api]}.`
+function refuseUnconvertible(what: string, { api, remedy = 'Leave it out' }: InboundFacts): RefusedRequest {
+  const message = `${what}: cannot be converted for this upstream. ${remedy}, or use an upstream that speaks ${API_NAMES[api]}.`
   return refuseRequest(400, 'invalid_request_error', message)
 }
 

@@ -43,7 +43,7 @@ const upstreams: { readonly [name: string]: () => Promise<{ upstream: Upstream; 
   },
 }
 
-const APIS = ['messages', 'chat'] as const
+const APIS = ['messages', 'chat', 'responses'] as const
 const MODES = ['shelve', 'off', 'auto'] as const
 
 describe.each(APIS)('a client of %s', (api) => {

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { chatApi } from './chat.ts'
 import { messagesApi } from './messages.ts'
+import { responsesApi } from './responses.ts'
 import type { InboundApi } from './types.ts'
 
 /** Paths of OpenAI's APIs. Those that the gateway does not serve are refused in OpenAI's words. */
@@ -9,6 +10,7 @@ const OPENAI = /^\/v1\/(?:chat|completions|embeddings|responses|realtime)(?:\/|$
 
 /** The API of a request, by its path; both vendors list models at the same path, but only Anthropic's clients send a version. */
 export function apiFor(path: string, headers: IncomingHttpHeaders): InboundApi {
+  if (path === responsesApi.path) return responsesApi
   if (OPENAI.test(path)) return chatApi
   const isAnthropic = headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined
   const isOpenai = /^\/v1\/models(?:\/|$)/.test(path) && !isAnthropic && headers.authorization !== undefined

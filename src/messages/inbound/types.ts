@@ -22,6 +22,8 @@ export type InboundRequest = {
   readonly terms?: ClientTerms | undefined
   /** What the reply cannot express, for example `logprobs`: such a request can only be forwarded unchanged. */
   readonly unconvertible?: string | undefined
+  /** What to send instead of it; "Leave it out" if omitted. */
+  readonly remedy?: string | undefined
   /** The client defers tools and expects the gateway to search them, but its API cannot express searches. */
   readonly hidesSearches?: boolean | undefined
   /** Creates the writer for the reply. */

@@ -1,5 +1,6 @@
 // Exports of messages/upstream for other folders.
 
+export { type CallItems, callItemsIn, callItemsOf, toolTypeOf } from './call-items.ts'
 export { type ChatOptions, createChatUpstream } from './chat.ts'
 export { type Flow, ofConnection, open, passedOn, UpstreamError } from './http.ts'
 export { maskedHeaders, maskingStream } from './mask.ts'
@@ -15,4 +16,4 @@ export { createScriptUpstream, type ObservedRequest, type ScriptUpstreamOptions 
 export { loadScript, readScript, type Script, ScriptError } from './script-file.ts'
 export { OFFLINE_NOTE } from './script-model.ts'
 export { written } from './sse.ts'
-export { asksForThinking, isKeptThought } from './thoughts.ts'
+export { asksForThinking, isKeptThought, itemIn, keepItem } from './thoughts.ts'

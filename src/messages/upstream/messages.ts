@@ -17,6 +17,7 @@ import type {
 import { brokenOff, fetchWhole, open, readWhole, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { createEventReader } from './sse.ts'
+import { withoutKeptThoughts } from './thoughts.ts'
 
 /** Options of `createMessagesUpstream`. */
 export type MessagesOptions = {
@@ -57,7 +58,7 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
     outgoing: {
       method: 'POST',
       headers: headersFor(call),
-      body: jsonBytes(withOutputLimit(request, call)),
+      body: jsonBytes(withOutputLimit(withoutKeptThoughts(request), call)),
       signal: call.signal,
     },
   })

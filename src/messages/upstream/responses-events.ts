@@ -2,16 +2,20 @@
 import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../lib/index.ts'
 import type { StreamEvent } from '../types.ts'
 import { usageApart } from '../usage.ts'
+import { callItemsIn, toolTypeOf } from './call-items.ts'
 import { UpstreamError } from './http.ts'
+import type { NativeTools } from './native-tools.ts'
 import { errorTextOf, type Names } from './openai.ts'
 import { thoughtOf } from './responses-reasoning.ts'
-import type { Thoughts } from './thoughts.ts'
+import { keepItem, type Thoughts } from './thoughts.ts'
 
 export type ReplyContext = {
   readonly model: string
   readonly names: Names
   readonly searchName: string | undefined
   readonly thoughts: Thoughts
+  /** The client's own tools, if it speaks this API. */
+  readonly native?: NativeTools | undefined
 }
 
 export async function* toMessageEvents(
@@ -181,14 +185,21 @@ function deltaEvent(index: number, { start }: Piece, text: string): StreamEvent 
   return { type: 'content_block_delta', index, delta }
 }
 
-/** The blocks of a complete item; items of OpenAI's hosted tools have none. */
+/** The blocks of a complete item; items of OpenAI's hosted tools have none, unless the client speaks this API. */
 function piecesOf(item: Fields, index: unknown, context: ReplyContext): Piece[] {
   if (item.type === 'reasoning') return reasoningPieces(item, index, context)
   if (item.type === 'message')
     return listOf(item.content).flatMap((part, place) => partPieces(fieldsOf(part), index, place))
   const calls = callPieces(item, index, context)
   if (!calls.every(isCallable)) throw new UpstreamError('the upstream called a tool without a name or an id.')
-  return calls
+  return calls.length === 0 && context.native?.isNative ? [hostedPiece(item, index)] : calls
+}
+
+/** The item of a tool that OpenAI runs, kept for a client that knows such items. */
+function hostedPiece(item: Fields, index: unknown): Piece {
+  const { signature } = keepItem(item)
+  const start = { type: 'thinking', thinking: '', signature: '' }
+  return { key: `${index}.item`, start, text: '', signature: textOf(signature) }
 }
 
 function reasoningPieces(item: Fields, index: unknown, { thoughts }: ReplyContext): Piece[] {
@@ -207,13 +218,23 @@ function textPiece(index: unknown, place: unknown, text: string): Piece {
 }
 
 /** The blocks of a call. Only the finished item of a search has its final id and arguments. */
-function callPieces(item: Fields, index: unknown, { names, searchName }: ReplyContext): Piece[] {
+function callPieces(item: Fields, index: unknown, context: ReplyContext): Piece[] {
+  const { names, searchName, native } = context
   const { type, status, arguments: input } = item
   const id = textOf(item.call_id) || textOf(item.id)
+  const namespace = textOf(item.namespace)
   if (type === 'function_call') {
+    const own = native?.insideName(namespace, textOf(item.name))
     // Names are sent without dots, so anything before a dot is a namespace.
-    const name = names.long(textOf(item.name).replace(/^.*\./, ''))
+    const name = own ?? names.long(textOf(item.name).replace(/^.*\./, ''))
     return [{ key: String(index), start: { type: 'tool_use', id, name, input: {} }, text: json(input) }]
+  }
+  const items = callItemsIn(textOf(type))
+  if (items && !textOf(type).endsWith('_output')) {
+    const called = textOf(item.name) || toolTypeOf(items)
+    const name = native?.insideName(namespace, called) ?? called
+    const start = { type: 'tool_use', id, name, input: {} }
+    return [{ key: String(index), start, text: json(items.toInput(item)) }]
   }
   if (type !== 'tool_search_call' || item.execution === 'server' || status === 'in_progress') return []
   const start = { type: 'tool_use', id, name: searchName ?? 'tool_search', input: {} }

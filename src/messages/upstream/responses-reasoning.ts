@@ -2,7 +2,7 @@
 import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import type { Dialect } from './dialects.ts'
-import { asksForThinking, effortOf, type Thoughts } from './thoughts.ts'
+import { asksForThinking, effortOf, itemIn, type Thoughts } from './thoughts.ts'
 
 /** The reasoning options: the effort, encrypted content, and a summary if the client asks to see thinking. */
 export function thinkingOf(request: MessagesRequest, dialect: Dialect): Fields {
@@ -25,8 +25,10 @@ export function thoughtOf(item: Fields, thoughts: Thoughts): { text: string; sig
   return { text: summary.join('\n\n'), signature: thoughts.sign({ id, summary, encrypted }) }
 }
 
-/** The reasoning item in a thinking block, if it came from this model. */
+/** The reasoning item in a thinking block, if it came from this model, or an item that the client has from OpenAI. */
 export function reasoningIn(block: Fields, thoughts: Thoughts): Fields[] {
+  const item = itemIn(block)
+  if (item) return [item]
   const { id, summary, encrypted } = fieldsOf(thoughts.keptIn(block))
   if (textOf(encrypted) === '') return []
   const texts = listOf(summary).map((text) => ({ type: 'summary_text', text: textOf(text) }))

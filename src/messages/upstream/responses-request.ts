@@ -18,7 +18,9 @@ import { plainSearchTool, type Variant, variantOf } from '../hosted/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { failedText, loadedText, plainTool, removedText, withRemarksInside } from '../wire/index.ts'
+import { type CallItems, callItemsOf } from './call-items.ts'
 import type { Dialect } from './dialects.ts'
+import { type NativeTools, nativeTools, withJoinedNamespaces } from './native-tools.ts'
 import { jsonOf, type Names, namesOf, systemText } from './openai.ts'
 import { reasoningIn, thinkingOf } from './responses-reasoning.ts'
 import type { Thoughts } from './thoughts.ts'
@@ -35,6 +37,7 @@ export function toResponses(
   given: MessagesRequest,
   dialect: Dialect,
   thoughts: Thoughts,
+  native: NativeTools = nativeTools(undefined),
 ): Translated | { readonly fault: string } {
   const request = withRemarksInside(given)
   const { steps } = walk(request)
@@ -43,17 +46,31 @@ export function toResponses(
   const names = namesOf([...(request.tools ?? []), ...steps.flatMap(({ revealed }) => revealed)])
   const searchTool = request.tools?.find(variantOf)
   const { model, system, stream } = request
-  const body = {
+  const spelling = { names, native }
+  const converted = {
     model,
     instructions: systemText(system) || undefined,
-    tools: toolsOf(request, names),
-    input: inputOf(steps, names, thoughts),
+    tools: toolsOf(request, spelling),
+    input: inputOf(steps, spelling, thoughts),
     store: false,
     stream: stream === true,
-    ...settingsOf(request, names),
+    ...settingsOf(request, spelling),
     ...thinkingOf(request, dialect),
   }
-  return { body, names, searchName: searchTool && nameOf(searchTool) }
+  return {
+    body: withSettings(converted, native.settings),
+    names,
+    searchName: searchTool ? nameOf(searchTool) : native.searchName,
+  }
+}
+
+/** How tools are spelled: by short names, or as the client itself defines them. */
+type Spelling = { readonly names: Names; readonly native: NativeTools }
+
+/** The client's own settings; reasoning must come back encrypted in any case. */
+function withSettings(converted: Fields, settings: Fields): Fields {
+  const include = [...new Set([...listOf(settings.include), ...listOf(converted.include)])]
+  return { ...converted, ...settings, ...(include.length > 0 ? { include } : {}) }
 }
 
 const TOLD = new Set([
@@ -80,20 +97,27 @@ function isTold(block: Fields): boolean {
 }
 
 /** Omits deferred tools except a forced one. OpenAI allows one search tool, so only the first is kept. */
-function toolsOf({ tools = [], tool_choice: choice }: MessagesRequest, names: Names): Fields[] | undefined {
+function toolsOf(
+  { tools = [], tool_choice: choice }: MessagesRequest,
+  spelling: Spelling,
+): Fields[] | undefined {
   const forced = textOf(fieldsOf(choice).name)
   const variant = tools.map(variantOf).find(Boolean)
   const own = tools.filter((tool) => variantOf(tool) === undefined)
   const open = own.filter((tool) => !isDeferred(tool))
   const called = own.filter((tool) => isDeferred(tool) && nameOf(tool) === forced)
-  const functions = [...open, ...called].map((tool) => toFunction(tool, names))
-  const all = [...(variant ? [toolSearch(variant)] : []), ...functions]
+  const functions = withJoinedNamespaces([...open, ...called].map((tool) => toDefinition(tool, spelling)))
+  const all = [...(variant ? [toolSearch(variant)] : []), ...functions, ...spelling.native.hosted]
   return all.length > 0 ? all : undefined
 }
 
 function toolSearch(variant: Variant): Fields {
   const { description, input_schema: parameters } = plainSearchTool(variant)
   return { type: 'tool_search', execution: 'client', description, parameters }
+}
+
+function toDefinition(tool: Fields, { names, native }: Spelling): Fields {
+  return native.definitionOf(nameOf(tool)) ?? toFunction(tool, names)
 }
 
 function toFunction(tool: Fields, names: Names): Fields {
@@ -111,13 +135,13 @@ function toFunction(tool: Fields, names: Names): Fields {
 
 const FEWEST_TOKENS = 16
 
-function settingsOf(request: MessagesRequest, names: Names): Fields {
+function settingsOf(request: MessagesRequest, spelling: Spelling): Fields {
   const { tool_choice, max_tokens: most, temperature, top_p, metadata, output_config: config } = request
   const choice = fieldsOf(tool_choice)
   const user = textOf(fieldsOf(metadata).user_id)
   const format = fieldsOf(fieldsOf(config).format)
   return {
-    tool_choice: listOf(request.tools).length > 0 ? choiceOf(choice, request, names) : undefined,
+    tool_choice: listOf(request.tools).length > 0 ? choiceOf(choice, request, spelling) : undefined,
     parallel_tool_calls: choice.disable_parallel_tool_use === true ? false : undefined,
     max_output_tokens: typeof most === 'number' ? Math.max(most, FEWEST_TOKENS) : undefined,
     // 1 is the default of both APIs, and reasoning models refuse the field.
@@ -132,42 +156,60 @@ function settingsOf(request: MessagesRequest, names: Names): Fields {
 }
 
 /** Converts `tool_choice`; a search tool cannot be forced by name. */
-function choiceOf({ type, name }: Fields, { tools = [] }: MessagesRequest, names: Names): unknown {
+function choiceOf(
+  { type, name }: Fields,
+  { tools = [] }: MessagesRequest,
+  { names, native }: Spelling,
+): unknown {
   const isSearch = tools.some((tool) => variantOf(tool) && nameOf(tool) === name)
+  const own = type === 'tool' ? native.toolOf(textOf(name)) : undefined
+  if (own) return { type: own.type, ...(own.name === own.type ? {} : { name: own.name }) }
   if (type === 'tool' && !isSearch) return { type: 'function', name: names.short(textOf(name)) }
   if (type === 'tool' || type === 'any') return 'required'
   return type === 'none' ? 'none' : undefined
 }
 
-function inputOf(steps: readonly WalkStep[], names: Names, thoughts: Thoughts): Fields[] {
+/** The kind of a call that has items of its own. */
+type OwnItems = CallItems | 'search'
+
+function inputOf(steps: readonly WalkStep[], spelling: Spelling, thoughts: Thoughts): Fields[] {
   const loaded = new Set<string>()
+  /** Calls by items of their own, by id: their outputs have items of their own, too. */
+  const calls = new Map<string, OwnItems>()
   return steps.flatMap((step, index) => {
     const isFollowed = steps[index + 1]?.message === step.message
     const items = isFollowed ? reasoningIn(step.block, thoughts) : []
-    items.push(...itemsOf(step, names, loaded))
+    items.push(...itemsOf(step, spelling, loaded, calls))
     for (const { name } of step.revealed) loaded.add(name)
     return items
   })
 }
 
-function itemsOf(step: WalkStep, names: Names, loaded: ReadonlySet<string>): Fields[] {
+function itemsOf(
+  step: WalkStep,
+  spelling: Spelling,
+  loaded: ReadonlySet<string>,
+  calls: Map<string, OwnItems>,
+): Fields[] {
   const { block, role } = step
+  const { names } = spelling
   switch (block.type) {
     case 'text':
       return step.segments.length === 0 ? [] : message(role, textOf(block.text))
     case 'tool_use':
-      return [callOf(block, names, loaded)]
+      return [callOf(block, spelling, loaded, calls)]
     case 'tool_result':
-      return [resultOf(block, names), ...changesOf(step, names)]
+      if (calls.get(textOf(block.tool_use_id)) === 'search') return foundOf(step, spelling)
+      return [resultOf(block, names, calls), ...changesOf(step, spelling)]
     case 'server_tool_use':
       return [{ type: 'tool_search_call', ...searchOf(block.id, names), arguments: fieldsOf(block.input) }]
     case 'tool_search_tool_result':
-      return foundOf(step, names)
+      return foundOf(step, spelling)
     case 'tool_addition':
     case 'tool_removal':
-      return changesOf(step, names)
+      return changesOf(step, spelling)
     case 'compaction':
-      return [...message(role, textOf(block.content)), ...changesOf(step, names)]
+      return [...message(role, textOf(block.content)), ...changesOf(step, spelling)]
     default:
       return message(role, partsOf(block) ?? [])
   }
@@ -179,18 +221,35 @@ function message(role: string, content: string | readonly Fields[]): Fields[] {
 }
 
 /** Converts a call. OpenAI puts a loaded tool in a namespace of the same name, which its calls must include. */
-function callOf({ id, name, input }: Fields, names: Names, loaded: ReadonlySet<string>): Fields {
-  const short = names.short(textOf(name))
+function callOf(
+  { id, name, input }: Fields,
+  { names, native }: Spelling,
+  loaded: ReadonlySet<string>,
+  calls: Map<string, OwnItems>,
+): Fields {
+  const own = native.toolOf(textOf(name))
+  if (own?.type === 'tool_search') {
+    calls.set(textOf(id), 'search')
+    return { type: 'tool_search_call', ...searchOf(id, names), arguments: fieldsOf(input) }
+  }
+  const short = own?.name ?? names.short(textOf(name))
+  const namespace = own?.namespace || (loaded.has(textOf(name)) ? short : '')
+  const called = { call_id: names.short(textOf(id)), name: short, ...(namespace === '' ? {} : { namespace }) }
+  const items = own && callItemsOf(own.type)
+  if (!items) return { type: 'function_call', ...called, arguments: stringifyExact(input ?? {}) }
+  calls.set(textOf(id), items)
+  const isNamed = own.name !== own.type
   return {
-    type: 'function_call',
-    call_id: names.short(textOf(id)),
-    name: short,
-    ...(loaded.has(textOf(name)) ? { namespace: short } : {}),
-    arguments: stringifyExact(input ?? {}),
+    type: items.type,
+    ...(isNamed ? called : { call_id: called.call_id }),
+    status: 'completed',
+    ...items.fromInput(fieldsOf(input)),
   }
 }
 
-function resultOf(block: Fields, names: Names): Fields {
+function resultOf(block: Fields, names: Names, calls: ReadonlyMap<string, OwnItems>): Fields {
+  const items = calls.get(textOf(block.tool_use_id))
+  if (items && items !== 'search') return ownResultOf(block, items, names)
   const references = namesIn(block, names)
   const parts = [
     ...(block.is_error === true ? [inputText('Error:')] : []),
@@ -205,13 +264,26 @@ function resultOf(block: Fields, names: Names): Fields {
   }
 }
 
+/** The output of a call that has items of its own. */
+function ownResultOf(block: Fields, items: CallItems, names: Names): Fields {
+  const parts = blocksOf(block.content).flatMap((inner) => partsOf(inner) ?? [])
+  const isText = parts.every(({ type }) => type === 'input_text')
+  return {
+    type: `${items.type}_output`,
+    call_id: names.short(textOf(block.tool_use_id)),
+    ...items.fromResult(joined(textsIn(parts)), block.is_error === true),
+    ...(isText ? {} : { output: parts }),
+  }
+}
+
 function searchOf(id: unknown, names: Names): Fields {
   return { call_id: names.short(textOf(id)), execution: 'client', status: 'completed' }
 }
 
 /** The definitions found by a search; its other text becomes a developer message, as there is no field for it. */
-function foundOf(step: WalkStep, names: Names): Fields[] {
+function foundOf(step: WalkStep, spelling: Spelling): Fields[] {
   const { block, revealed } = step
+  const { names } = spelling
   const { type, error_code: code, error_message: reason } = fieldsOf(block.content)
   const shown = new Set(revealed.map(({ name }) => names.short(name)))
   const known = namesIn(block, names).filter((name) => !shown.has(name))
@@ -219,7 +291,7 @@ function foundOf(step: WalkStep, names: Names): Fields[] {
     {
       type: 'tool_search_output',
       ...searchOf(block.tool_use_id, names),
-      tools: functionsOf(revealed, names),
+      tools: functionsOf(revealed, spelling),
     },
     ...(known.length > 0 ? message('developer', loadedText(known)) : []),
     ...(type === 'tool_search_tool_result_error'
@@ -228,19 +300,17 @@ function foundOf(step: WalkStep, names: Names): Fields[] {
   ]
 }
 
-function changesOf({ revealed, removed }: WalkStep, names: Names): Fields[] {
-  const tools = functionsOf(revealed, names)
+function changesOf({ revealed, removed }: WalkStep, spelling: Spelling): Fields[] {
+  const tools = functionsOf(revealed, spelling)
   return [
     ...(tools.length > 0 ? [{ type: 'additional_tools', role: 'developer', tools }] : []),
-    ...(removed.length > 0 ? message('developer', removedText(removed.map(names.short))) : []),
+    ...(removed.length > 0 ? message('developer', removedText(removed.map(spelling.names.short))) : []),
   ]
 }
 
-function functionsOf(revealed: readonly Revealed[], names: Names): Fields[] {
-  return revealed
-    .map(definitionOf)
-    .filter((tool) => variantOf(tool) === undefined)
-    .map((tool) => toFunction(tool, names))
+function functionsOf(revealed: readonly Revealed[], spelling: Spelling): Fields[] {
+  const tools = revealed.map(definitionOf).filter((tool) => variantOf(tool) === undefined)
+  return withJoinedNamespaces(tools.map((tool) => toDefinition(tool, spelling)))
 }
 
 function definitionOf({ name, definition }: Revealed): Fields {

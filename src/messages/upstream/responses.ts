@@ -7,6 +7,7 @@ import type { ChosenWire, MessagesRequest, Sampled, Upstream, UpstreamCall, Upst
 import { dialectOf } from './dialects.ts'
 import { fetchWhole, open, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
+import { nativeTools } from './native-tools.ts'
 import { offer } from './offer.ts'
 import { addressOf, bearer, jsonOf, messagesErrorAnswer, openaiOrigin, toModels } from './openai.ts'
 import { toMessageEvents } from './responses-events.ts'
@@ -60,10 +61,13 @@ async function sample(
   url: URL,
   key: string | undefined,
   request: MessagesRequest,
-  { headers, signal }: UpstreamCall,
+  { headers, signal, terms }: UpstreamCall,
   thoughts: Thoughts,
 ): Promise<Sampled> {
-  const translated = toResponses(request, dialectOf(url, request.model), thoughts)
+  // The tools of a lowered request are all plain; only else may the model search by itself.
+  const isLowered = !request.tools?.some((tool) => 'defer_loading' in tool)
+  const native = nativeTools(terms, !isLowered)
+  const translated = toResponses(request, dialectOf(url, request.model), thoughts, native)
   if ('fault' in translated) return { refused: messagesErrorAnswer(400, translated.fault) }
   const { body, names, searchName } = translated
   const post = (offered: Fields) =>
@@ -76,7 +80,7 @@ async function sample(
   const accepted = await offer(body, SPARE, post)
   if ('refused' in accepted) return accepted
   const { incoming } = accepted
-  const context = { model: request.model, names, searchName, thoughts }
+  const context = { model: request.model, names, searchName, thoughts, native }
   return { events: toMessageEvents(eventsIn(incoming, signal), context), headers: relayed(incoming) }
 }
 

@@ -1,6 +1,6 @@
 // Stores the reasoning data of OpenAI-style models in Messages thinking blocks. The client sends them back, and only the
 // upstream and model they came from receive the data again.
-import { type Fields, fieldsOf, hash, isFields, textOf, toJson } from '../../lib/index.ts'
+import { type Fields, fieldsOf, hash, isFields, oncePerFrozen, textOf, toJson } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { jsonOf } from './openai.ts'
 
@@ -30,6 +30,43 @@ export function thoughtsOf(upstream: string, model: string): Thoughts {
 /** Whether the gateway created a thinking block, for any model. */
 export function isKeptThought({ type, signature }: Fields): boolean {
   return type === 'thinking' && textOf(signature).startsWith(`${MARK}.`)
+}
+
+const ITEM = `${MARK}.item.`
+
+/** Stores an item of the Responses API that only OpenAI understands as a thinking block; others drop it. */
+export function keepItem(item: Fields): Fields {
+  return { type: 'thinking', thinking: '', signature: ITEM + Buffer.from(toJson(item)).toString('base64url') }
+}
+
+/** The item stored in a thinking block. */
+export function itemIn({ type, signature }: Fields): Fields | undefined {
+  const text = textOf(signature)
+  if (type !== 'thinking' || !text.startsWith(ITEM)) return undefined
+  const item = jsonOf(Buffer.from(text.slice(ITEM.length), 'base64url').toString())
+  return isFields(item) ? item : undefined
+}
+
+/** Removes the thinking that the gateway created: Anthropic's API would refuse its signature. */
+export function withoutKeptThoughts(request: MessagesRequest): MessagesRequest {
+  const isKept = (message: Fields) => plain(message) !== message
+  if (!request.messages.some(isKept)) return request
+  const messages = request.messages.flatMap((message) => {
+    const stripped = plain(message)
+    return stripped !== message && isEmpty(stripped.content) ? [] : [stripped]
+  })
+  return { ...request, messages }
+}
+
+const plain = oncePerFrozen((message: Fields): Fields => {
+  const { role, content } = message
+  if (role !== 'assistant' || !Array.isArray(content)) return message
+  const kept = content.filter((block) => !isKeptThought(fieldsOf(block)))
+  return kept.length === content.length ? message : Object.freeze({ ...message, content: kept })
+})
+
+function isEmpty(content: unknown): boolean {
+  return Array.isArray(content) && content.length === 0
 }
 
 /** Whether the client asks to see thinking. */

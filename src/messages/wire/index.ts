@@ -2,6 +2,6 @@
 
 export { CALL_TOOL, callToolDefinition, fromCallTool, throughCallTool } from './call-tool.ts'
 export { lower, withEverythingLoaded } from './lower.ts'
-export { failedText, loadedText, removedText } from './notes.ts'
+export { failedText, loadedText, removedText, systemReminder } from './notes.ts'
 export { newerFields, plainTool } from './plain-tool.ts'
 export { withRemarksInside } from './remarks.ts'

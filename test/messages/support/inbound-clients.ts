@@ -2,7 +2,7 @@
 // compare what they and the model saw.
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import type { Fields } from '../../../src/lib/index.ts'
+import { type Fields, without } from '../../../src/lib/index.ts'
 
 /** A tool in no API's spelling. */
 export type PlainTool = { readonly name: string; readonly description: string; readonly isDeferred?: boolean }
@@ -104,10 +104,10 @@ const responsesClient: Client = async (options, prompts) => {
     for (let reply = 0; reply < MOST_REPLIES; reply++) {
       const client = new OpenAI({ apiKey: 'x', baseURL: `${talk.url(options)}/v1`, maxRetries: 0 })
       const body = { model, tools, input, store: false, include: ['reasoning.encrypted_content' as const] }
-      const response = isStream
+      const response: OpenAI.Responses.Response = isStream
         ? await client.responses.stream(body, { headers }).finalResponse()
         : await client.responses.create(body, { headers })
-      input.push(...(response.output as OpenAI.Responses.ResponseInputItem[]))
+      input.push(...response.output.map(asInput))
       talk.text = response.output_text
       const calls = response.output.flatMap((item) => (item.type === 'function_call' ? [item] : []))
       await talk.replied(options)
@@ -119,6 +119,11 @@ const responsesClient: Client = async (options, prompts) => {
     }
   }
   return talk
+}
+
+/** The SDK adds fields of its own to an item, which the API does not know. */
+function asInput(item: OpenAI.Responses.ResponseOutputItem): OpenAI.Responses.ResponseInputItem {
+  return without({ ...item }, 'parsed_arguments') as unknown as OpenAI.Responses.ResponseInputItem
 }
 
 export const clients: { readonly [api: string]: Client } = {

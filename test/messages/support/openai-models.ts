@@ -74,9 +74,9 @@ const KNOWN: { readonly [type: string]: readonly string[] } = {
     ...['model', 'instructions', 'tools', 'input', 'store', 'stream', 'tool_choice', 'parallel_tool_calls'],
     ...['max_output_tokens', 'temperature', 'top_p', 'safety_identifier', 'text', 'reasoning', 'include'],
   ],
-  message: ['type', 'role', 'content'],
+  message: ['type', 'role', 'content', 'id', 'status'],
   reasoning: ['type', 'id', 'summary', 'encrypted_content'],
-  function_call: ['type', 'call_id', 'name', 'namespace', 'arguments'],
+  function_call: ['type', 'call_id', 'name', 'namespace', 'arguments', 'id', 'status'],
   function_call_output: ['type', 'call_id', 'output'],
   tool_search_call: ['type', 'call_id', 'execution', 'status', 'arguments'],
   tool_search_output: ['type', 'call_id', 'execution', 'status', 'tools'],
@@ -92,7 +92,7 @@ function faultOf(body: Fields): string | undefined {
   const hasSearch = !/^gpt-4/.test(String(body.model))
   for (const [type, value] of [
     ['body', body],
-    ...[...inside, ...tools].map((one) => [String(one.type), one]),
+    ...[...inside, ...tools].map((one) => [String(one.type ?? (one.role && 'message')), one]),
   ] as [string, Fields][]) {
     const isNew = !hasSearch && /^(tool_search|additional_tools)/.test(type)
     if (isNew || !KNOWN[type]) return `unknown type: ${type}`

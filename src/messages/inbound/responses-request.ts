@@ -1,0 +1,190 @@
+// Converts a Responses request to a Messages request.
+import { type Fields, fieldsOf, isFields, listOf, textOf, without } from '../../lib/index.ts'
+import { refuseRequest } from '../errors.ts'
+import type { ClientTerms } from '../types.ts'
+import { fromItems, startOf, typeOf } from './responses-items.ts'
+import { createResponsesWriter } from './responses-reply.ts'
+import { fromToolChoice, type ToolChoice } from './responses-tool-choice.ts'
+import { type ToolTable, toolTable } from './responses-tools.ts'
+import { toThinking } from './thinking.ts'
+import type { InboundRequest } from './types.ts'
+
+export function readResponsesRequest(body: Fields): InboundRequest {
+  const { model } = body
+  if (typeof model !== 'string' || model === '') throw wrong('model: send the name of a model, a string')
+  const given = toolsIn(body)
+  const state = serverStateIn(body)
+  if (state !== undefined) return forwardedOnly(body, toolTable(given, []), state)
+  const items = itemsIn(body)
+  const added = addedTools(items)
+  const table = toolTable(added.leading.length > 0 ? [...given, ...added.leading] : given, added.later)
+  const choice = fromToolChoice(body, table)
+  const { system, messages } = fromItems(items, table)
+  if (messages.length === 0) throw wrong('input: there is nothing to answer; send a message with text')
+  const instructions = [textOf(body.instructions), ...system].filter((text) => text !== '').join('\n\n')
+  return {
+    request: { model, ...settingsOf(body, instructions, table, choice), messages },
+    terms: termsOf({ ...body, instructions: instructions === '' ? undefined : instructions }, table),
+    unconvertible: unconvertibleIn(body, items) ?? choice.unconvertible,
+    hidesSearches: table.hidesSearches,
+    reply: () => createResponsesWriter({ body, model, table }),
+  }
+}
+
+/** A request that is not converted, because only OpenAI knows all of its conversation. */
+function forwardedOnly(body: Fields, table: ToolTable, state: ServerState): InboundRequest {
+  const model = textOf(body.model)
+  const request = {
+    model,
+    ...(body.stream === true ? { stream: true } : {}),
+    tools: table.list,
+    messages: [],
+  }
+  return {
+    request,
+    terms: termsOf(body, table),
+    ...state,
+    reply: () => createResponsesWriter({ body, model, table }),
+  }
+}
+
+function toolsIn({ tools }: Fields): readonly Fields[] {
+  if (tools === undefined || tools === null) return []
+  if (!Array.isArray(tools) || !tools.every(isFields)) throw wrong('tools: send a list of objects')
+  return tools
+}
+
+function itemsIn({ input }: Fields): readonly Fields[] {
+  if (typeof input === 'string' && input !== '') return [{ type: 'message', role: 'user', content: input }]
+  if (!Array.isArray(input) || input.length === 0 || !input.every(isFields))
+    throw wrong('input: send a text, or a list of items that is not empty')
+  const at = input.findIndex((item) => typeOf(item) === '')
+  if (at >= 0) throw wrong(`input[${at}].type: an item has no type; send one, such as "message"`)
+  return input
+}
+
+const WHOLE = 'Send the whole conversation in "input" with "store": false'
+
+type ServerState = { readonly unconvertible: string; readonly remedy: string }
+
+/** What needs a conversation or an item that OpenAI has stored: only OpenAI can answer such a request. */
+function serverStateIn(body: Fields): ServerState | undefined {
+  const field = ['previous_response_id', 'conversation', 'prompt'].find((name) => isGiven(body[name]))
+  if (field) return { unconvertible: field, remedy: WHOLE }
+  if (body.background === true) return { unconvertible: 'background', remedy: 'Send the request without it' }
+  const items = listOf(body.input).map(fieldsOf)
+  const reference = items.findIndex(isItemReference)
+  if (reference >= 0) return { unconvertible: `input[${reference}]: item_reference`, remedy: WHOLE }
+  const compaction = items.findIndex(({ type }) => COMPACTED.test(textOf(type)))
+  if (compaction < 0) return undefined
+  const remedy = 'Send a summary of the conversation as a message'
+  return { unconvertible: `input[${compaction}]: ${textOf(items[compaction]?.type)}`, remedy }
+}
+
+const COMPACTED = /^(?:compaction|compaction_trigger|compaction_summary|context_compaction)$/
+
+function isItemReference({ type, id, role }: Fields): boolean {
+  if (type === 'item_reference') return true
+  return (type === undefined || type === null) && role === undefined && typeof id === 'string'
+}
+
+/** What a converted reply cannot express. */
+function unconvertibleIn(
+  { top_logprobs: logprobs, include }: Fields,
+  items: readonly Fields[],
+): string | undefined {
+  if (Number(logprobs) > 0 || listOf(include).includes('message.output_text.logprobs')) return 'top_logprobs'
+  const isApproval = items.some(({ type }) => type === 'mcp_approval_response')
+  return isApproval ? 'mcp_approval_response, the answer to a tool that only OpenAI runs' : undefined
+}
+
+type AddedTools = { readonly leading: readonly Fields[]; readonly later: readonly Fields[] }
+
+/** Tools that items define: at the start they are tools like all others, later they are what a search found. */
+function addedTools(items: readonly Fields[]): AddedTools {
+  const start = startOf(items)
+  const toolsOf = ({ tools }: Fields) => listOf(tools).map(fieldsOf)
+  const leading = items.slice(0, start).filter((item) => typeOf(item) === 'additional_tools')
+  const later = items
+    .slice(start)
+    .filter(({ type }) => type === 'additional_tools' || type === 'tool_search_output')
+  return { leading: leading.flatMap(toolsOf), later: later.flatMap(toolsOf) }
+}
+
+function settingsOf(body: Fields, instructions: string, table: ToolTable, choice: ToolChoice): Fields {
+  const format = fieldsOf(fieldsOf(body.text).format)
+  const jsonOnly = format.type === 'json_object' ? JSON_ONLY : ''
+  const system = [instructions, jsonOnly, namespaceNote(table)].filter((text) => text !== '').join('\n\n')
+  const thinking = thinkingOf(body, choice.field)
+  const outputConfig = { ...fieldsOf(thinking.output_config), ...formatOf(format) }
+  return {
+    ...samplingOf(body, thinking),
+    ...without(thinking, 'output_config'),
+    ...(Object.keys(outputConfig).length > 0 ? { output_config: outputConfig } : {}),
+    ...(system === '' ? {} : { system }),
+    ...(choice.tools.length > 0 ? { tools: choice.tools, ...choice.field } : {}),
+    ...(body.stream === true ? { stream: true } : {}),
+  }
+}
+
+const JSON_ONLY = 'Reply with one JSON object and nothing else.'
+
+const LONGEST_NOTE = 2000
+
+/** OpenAI shows the description of each namespace once; so does this note, rather than each tool's description. */
+function namespaceNote({ namespaces }: ToolTable): string {
+  const lines = [...namespaces]
+    .filter(([name, text]) => text.trim() !== '' && text.trim() !== `Tools in the ${name} namespace.`)
+    .map(([name, text]) => `- ${name}: ${text.trim().slice(0, LONGEST_NOTE)}`)
+  return lines.length === 0 ? '' : `Groups of tools, by the start of their names:\n${lines.join('\n')}`
+}
+
+/** The settings for thinking. A forced call and thinking exclude each other in the Messages API. */
+function thinkingOf({ model, reasoning }: Fields, { tool_choice: choice }: Fields): Fields {
+  if (['any', 'tool'].includes(textOf(fieldsOf(choice).type))) return {}
+  const { effort, summary, generate_summary: older } = fieldsOf(reasoning)
+  const isShown = isGiven(summary ?? older)
+  const fields = toThinking(textOf(model), textOf(effort) || (isShown ? 'default' : undefined))
+  if (!isShown || fieldsOf(fields.thinking).type !== 'adaptive') return fields
+  return { ...fields, thinking: { type: 'adaptive', display: 'summarized' } }
+}
+
+function samplingOf(body: Fields, { thinking }: Fields): Fields {
+  const { max_output_tokens: most, temperature, top_p, user, safety_identifier: safety } = body
+  if (isGiven(most) && !(Number.isInteger(most) && Number(most) > 0))
+    throw wrong(`max_output_tokens: ${String(most)} is no whole number above 0`)
+  const userId = textOf(safety) || textOf(user)
+  const isThinking = fieldsOf(thinking).type === 'adaptive'
+  return {
+    ...(isGiven(most) ? { max_tokens: most } : {}),
+    // The Messages API takes temperatures up to 1, and none beside thinking.
+    ...(typeof temperature === 'number' && !isThinking
+      ? { temperature: Math.min(1, Math.max(0, temperature)) }
+      : {}),
+    ...(typeof top_p === 'number' && !isThinking ? { top_p } : {}),
+    ...(userId === '' ? {} : { metadata: { user_id: userId } }),
+  }
+}
+
+function formatOf({ type, schema }: Fields): Fields {
+  return type === 'json_schema' ? { format: { type, schema } } : {}
+}
+
+/** Fields that are converted without loss or belong to the conversation; every other field is a setting of OpenAI's. */
+const CONVERTED = [
+  ...['model', 'input', 'tools', 'tool_choice', 'parallel_tool_calls', 'stream', 'store'],
+  ...['previous_response_id', 'conversation', 'prompt', 'background'],
+]
+
+/** The instructions replace the system prompt, whose note on namespaces OpenAI's own definitions make superfluous. */
+function termsOf(body: Fields, { native }: ToolTable): ClientTerms {
+  return { api: 'responses', settings: without(body, ...CONVERTED), tools: native }
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function wrong(message: string) {
+  return refuseRequest(400, 'invalid_request_error', message)
+}

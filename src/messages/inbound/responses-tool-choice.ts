@@ -1,0 +1,54 @@
+// Converts `tool_choice` and `parallel_tool_calls` of a Responses request.
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
+import { refuseRequest } from '../errors.ts'
+import type { ToolTable } from './responses-tools.ts'
+
+export type ToolChoice = {
+  /** The tools that may be called, and all deferred ones. */
+  readonly tools: readonly Fields[]
+  /** The request's `tool_choice`, if it needs one. */
+  readonly field: Fields
+  /** The choice, if only OpenAI can follow it. */
+  readonly unconvertible?: string | undefined
+}
+
+export function fromToolChoice(
+  { tool_choice: choice, parallel_tool_calls: isParallel }: Fields,
+  table: ToolTable,
+): ToolChoice {
+  const single = isParallel === false ? { disable_parallel_tool_use: true } : {}
+  const auto: Fields = isParallel === false ? { tool_choice: { type: 'auto', ...single } } : {}
+  const required = { tool_choice: { type: 'any', ...single } }
+  if (choice === undefined || choice === null || choice === 'auto') return { tools: table.list, field: auto }
+  if (choice === 'none') return { tools: table.list, field: { tool_choice: { type: 'none' } } }
+  if (choice === 'required') return { tools: table.list, field: required }
+  if (!isFields(choice)) throw wrong(`"${String(choice).slice(0, 40)}" is not known`)
+  if (choice.type === 'allowed_tools') {
+    const names = new Set(listOf(choice.tools).map((tool) => nameIn(fieldsOf(tool), table)))
+    // A list of allowed tools hides the others. It cannot name deferred and search tools, which stay.
+    const isOpen = ({ type, defer_loading: isDeferred }: Fields) =>
+      type === undefined && isDeferred === undefined
+    const tools = table.list.filter((tool) => !isOpen(tool) || names.has(textOf(tool.name)))
+    return { tools, field: choice.mode === 'required' ? required : auto }
+  }
+  const name = nameIn(choice, table)
+  if (table.tools.has(name))
+    return { tools: table.list, field: { tool_choice: { type: 'tool', name, ...single } } }
+  if (table.hosted.has(textOf(choice.type)))
+    return {
+      tools: table.list,
+      field: {},
+      unconvertible: `tool_choice: ${textOf(choice.type)}, which only OpenAI runs`,
+    }
+  throw wrong(`there is no tool "${(textOf(choice.name) || textOf(choice.type)).slice(0, 80)}" in "tools"`)
+}
+
+/** The name inside the gateway; tools such as `apply_patch` are named by their type. */
+function nameIn({ type, name, namespace }: Fields, table: ToolTable): string {
+  return table.insideName(textOf(namespace), textOf(name) || textOf(type))
+}
+
+function wrong(what: string) {
+  const expected = 'send "auto", "none", "required", or an object that names one of the tools'
+  return refuseRequest(400, 'invalid_request_error', `tool_choice: ${what}; ${expected}`)
+}
