@@ -5,11 +5,11 @@ import type { CallOptions, McpHost, ServerStatus } from '../types.ts'
 import { type Addresses, addressBlock, nameAll } from './addresses.ts'
 import {
   createMergedLists,
-  type Entry,
+  type MergedEntry,
   type MergedLists,
-  PROMPTS,
-  RESOURCES,
-  TEMPLATES,
+  PROMPTS_LIST,
+  RESOURCES_LIST,
+  TEMPLATES_LIST,
 } from './merged-lists.ts'
 import { ownerAmong, type PossibleOwner } from './resource-owner.ts'
 import { sendable } from './sendable.ts'
@@ -41,11 +41,11 @@ const MOST_FORMS = 5
 export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): ResourcesAndPrompts {
   const lists = createMergedLists(host)
 
-  async function prompts(): Promise<Map<string, Entry>> {
-    return nameAll(await lists.collect(PROMPTS))
+  async function prompts(): Promise<Map<string, MergedEntry>> {
+    return nameAll(await lists.collect(PROMPTS_LIST))
   }
 
-  async function promptFor(name: unknown): Promise<Entry> {
+  async function promptFor(name: unknown): Promise<MergedEntry> {
     let known = await prompts()
     if (!known.has(String(name))) {
       // Its server may still be connecting.
@@ -68,12 +68,12 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
 
   return {
     resources: async () =>
-      (await lists.collect(RESOURCES)).map(({ server, entry }) => ({
+      (await lists.collect(RESOURCES_LIST)).map(({ server, entry }) => ({
         ...entry,
         uri: addresses.uri(server, String(entry.uri)),
       })),
     templates: async () =>
-      (await lists.collect(TEMPLATES)).map(({ server, entry }) => ({
+      (await lists.collect(TEMPLATES_LIST)).map(({ server, entry }) => ({
         ...entry,
         uriTemplate: addresses.uri(server, String(entry.uriTemplate)),
       })),
@@ -116,13 +116,13 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
 
 /** Every server that has resources, or may have some. */
 async function possibleOwners(host: McpHost, lists: MergedLists): Promise<PossibleOwner[]> {
-  const [resources, templates] = [await lists.collect(RESOURCES), await lists.collect(TEMPLATES)]
+  const [resources, templates] = [await lists.collect(RESOURCES_LIST), await lists.collect(TEMPLATES_LIST)]
   return host.status().flatMap((status) => {
     const { name: server, state, capabilities, info } = status
     const isKnown = isAble(status, 'resources')
     const isPossible = state !== 'connected' && (info === undefined || capabilities.resources !== undefined)
     if (state === 'disabled' || !(isKnown || isPossible)) return []
-    const own = (entries: readonly Entry[], key: string) =>
+    const own = (entries: readonly MergedEntry[], key: string) =>
       entries.flatMap((one) => (one.server === server ? [String(one.entry[key])] : []))
     return [{ server, isKnown, uris: own(resources, 'uri'), templates: own(templates, 'uriTemplate') }]
   })
