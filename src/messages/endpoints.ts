@@ -1,29 +1,21 @@
 // The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
-import { createHash } from 'node:crypto'
 import { isFields } from '../lib/index.ts'
-import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
+import { readBody } from './body.ts'
 import { newRequestId, RefusedRequest, reasonIn, refuseRequest } from './errors.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
 import type { Forwarding } from './forwarding.ts'
-import { type MessagesGateway, newOutcome, type ReplyOptions, type RequestOutcome } from './gateway.ts'
+import type { MessagesGateway, ReplyOptions, RequestOutcome } from './gateway.ts'
 import type { AuthenticatedClient, RequestGuard } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
 import type { Metrics } from './metrics.ts'
+import { callFor, createPassing, forward, ownerOf, type Passing } from './passing.ts'
 import { readSetting, type Setting } from './plan.ts'
 import { createRequestReader } from './read-request.ts'
-import { outcomeHeaders, peekRequest, type RequestContext } from './request-context.ts'
-import { sendAnswer, sendMessage, sendOn } from './respond.ts'
+import { outcomeHeaders, type RequestContext } from './request-context.ts'
+import { sendAnswer, sendMessage } from './respond.ts'
 import { createScheduler } from './scheduler.ts'
-import type {
-  Fields,
-  Headers,
-  HttpAnswer,
-  MessagesRequest,
-  StreamEvent,
-  UpstreamCall,
-  UpstreamOrigin,
-} from './types.ts'
-import { below, type Flow, open, withoutSearchBetas } from './upstream/index.ts'
+import type { Fields, Headers, HttpAnswer, MessagesRequest, StreamEvent, UpstreamCall } from './types.ts'
+import { withoutSearchBetas } from './upstream/index.ts'
 
 export type EndpointOptions = {
   readonly gateway: MessagesGateway
@@ -40,11 +32,10 @@ export type EndpointOptions = {
 
 /** Returns the request handler, which throws the error response to send. */
 export function createEndpoints(options: EndpointOptions): (context: RequestContext) => Promise<void> {
-  const { gateway, setting, metrics, guard, forwarding, mostBody, bodyMemory } = options
-  const { silence, headWaitMs } = options
+  const { gateway, metrics, guard, forwarding } = options
   const { upstream } = gateway
-  const scheduler = createScheduler()
-  const reader = createRequestReader()
+  const passing = createPassing(options)
+  const { messages, counting } = createReplies(options, passing)
 
   async function answer(context: RequestContext): Promise<void> {
     const { incoming, path } = context
@@ -53,7 +44,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     const endpoint = endpoints[`${incoming.method} ${path}`]
     if (endpoint) return endpoint(context, client ?? NOBODY)
     const isForwarded = forwarding(incoming.method ?? '', path)
-    if (client && upstream.origin && isForwarded) return passThrough(context, client, upstream.origin)
+    if (client && upstream.origin && isForwarded) return passing.through(context, client, upstream.origin)
     throw refuseRequest(404, 'not_found_error', `there is nothing at ${incoming.method} ${path}`)
   }
 
@@ -77,11 +68,28 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
       }),
   }
 
+  async function listing(context: RequestContext, client: AuthenticatedClient): Promise<void> {
+    if (upstream.origin) return passing.through(context, client, upstream.origin)
+    sendAnswer(context.outgoing, await upstream.models(callFor(context, client)))
+  }
+
+  return answer
+}
+
+/** The endpoints that the gateway itself answers, unless it leaves a request to the upstream. */
+function createReplies(options: EndpointOptions, passing: Passing) {
+  const { gateway, silence, headWaitMs } = options
+  const { upstream } = gateway
+  const scheduler = createScheduler()
+  const reader = createRequestReader()
+
+  return { messages, counting }
+
   async function messages(context: RequestContext, client: AuthenticatedClient): Promise<void> {
     const { outgoing } = context
-    if (settingFor(context, client).mode === 'pass') return passUnread(context, client)
+    if (settingFor(context, client, options).mode === 'pass') return passing.unread(context, client)
     const { body, request, replyOptions } = await read(context, client)
-    if (!isMessages(request)) return passMistake(context, client, body)
+    if (!isMessages(request)) return passing.mistake(context, client, body)
     context.model = request.model
     let stream: EventStream | undefined
     const onDecided = (outcome: RequestOutcome) => {
@@ -92,7 +100,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     try {
       const { outcome, sampled } = await gateway.reply(request, { ...replyOptions, onDecided })
       context.outcome = outcome
-      if (!sampled) return await forward(context, originOf(), passedCall(request, replyOptions), body)
+      if (!sampled) return await forward(context, passing.origin(), passedCall(request, replyOptions), body)
       if ('refused' in sampled) throw new RefusedRequest(sampled.refused)
       onDecided(outcome)
       const id = newRequestId()
@@ -105,14 +113,14 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
   }
 
   async function counting(context: RequestContext, client: AuthenticatedClient): Promise<void> {
-    if (settingFor(context, client).mode === 'pass') return passUnread(context, client)
+    if (settingFor(context, client, options).mode === 'pass') return passing.unread(context, client)
     const { body, request, replyOptions } = await read(context, client)
-    if (!isMessages(request)) return passMistake(context, client, body)
+    if (!isMessages(request)) return passing.mistake(context, client, body)
     context.model = request.model
     const { outcome, answer } = await gateway.count(request, replyOptions)
     context.outcome = outcome
     if (answer) return sendAnswer(context.outgoing, answer, outcomeHeaders(outcome))
-    return forward(context, originOf(), passedCall(request, replyOptions), body)
+    return forward(context, passing.origin(), passedCall(request, replyOptions), body)
   }
 
   /** Removes the tool-search betas, unless the upstream supports tool search or the mode is `pass`. */
@@ -121,95 +129,46 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     return takesAll ? call : { ...call, headers: withoutSearchBetas(call.headers) }
   }
 
-  async function listing(context: RequestContext, client: AuthenticatedClient): Promise<void> {
-    if (upstream.origin) return passThrough(context, client, upstream.origin)
-    sendAnswer(context.outgoing, await upstream.models(callFor(context, client)))
-  }
-
   async function read(
     context: RequestContext,
     client: AuthenticatedClient,
   ): Promise<{ body: Buffer; request: Fields; replyOptions: ReplyOptions }> {
     const owner = ownerOf(client)
-    const body = await readBody(context.incoming, limitsFor(context, owner))
+    const body = await readBody(context.incoming, passing.limitsFor(context, owner))
     const call = callFor(context, client)
     const slice = await scheduler.turn()
     const request = await reader.read(body, owner, slice)
     refuseTooMany(request)
-    return { body, request, replyOptions: { setting: settingFor(context, client), call, owner, slice } }
+    return {
+      body,
+      request,
+      replyOptions: { setting: settingFor(context, client, options), call, owner, slice },
+    }
   }
+}
 
-  /** Counts the body's bytes as held until the request ends. */
-  function limitsFor({ gone }: RequestContext, owner: string): RequestBodyLimits {
-    const held = bodyMemory.hold(owner)
-    gone.addEventListener('abort', held.release, { once: true })
-    return { maxBytes: mostBody, held }
-  }
-
-  /** The setting from the request's header if its key allows that, else the key's, else the server's default. */
-  function settingFor({ incoming }: RequestContext, { key }: AuthenticatedClient): Setting {
-    const given = incoming.headers['x-toolshelf-mode']
-    if (given === undefined) return key?.setting ?? setting
-    const requested = readSetting(String(given))
-    if (key?.setting && !key.mayChoose && !isSame(requested, key.setting))
-      throw refuseRequest(
-        403,
-        'permission_error',
-        `this key is fixed to the mode "${key.setting.mode}"; leave out the header x-toolshelf-mode`,
-      )
-    if (!requested || (requested.mode === 'pass' && !upstream.origin))
-      throw refuseRequest(
-        400,
-        'invalid_request_error',
-        `x-toolshelf-mode is "${String(given).slice(0, 40)}"; use auto, auto:N, emulate, shelve, off${upstream.origin ? ' or pass' : ''}`,
-      )
-    return requested
-  }
-
-  function originOf(): UpstreamOrigin {
-    if (!upstream.origin) throw new Error('this upstream takes no requests as they are')
-    return upstream.origin
-  }
-
-  /** Forwards a malformed request so that a Messages upstream refuses it itself; other upstreams get a 400 from here. */
-  async function passMistake(
-    context: RequestContext,
-    client: AuthenticatedClient,
-    body: Buffer,
-  ): Promise<void> {
-    if (upstream.origin) return forward(context, upstream.origin, callFor(context, client), body)
+/** Returns the setting from the request's header if its key allows that, else the key's, else the server's default. */
+function settingFor(
+  { incoming }: RequestContext,
+  { key }: AuthenticatedClient,
+  { setting, gateway: { upstream } }: EndpointOptions,
+): Setting {
+  const given = incoming.headers['x-toolshelf-mode']
+  if (given === undefined) return key?.setting ?? setting
+  const requested = readSetting(String(given))
+  if (key?.setting && !key.mayChoose && !isSame(requested, key.setting))
+    throw refuseRequest(
+      403,
+      'permission_error',
+      `this key is fixed to the mode "${key.setting.mode}"; leave out the header x-toolshelf-mode`,
+    )
+  if (!requested || (requested.mode === 'pass' && !upstream.origin))
     throw refuseRequest(
       400,
       'invalid_request_error',
-      'a request needs "model", a string, and "messages", a list of objects; "tools" is one, too',
+      `x-toolshelf-mode is "${String(given).slice(0, 40)}"; use auto, auto:N, emulate, shelve, off${upstream.origin ? ' or pass' : ''}`,
     )
-  }
-
-  /** Forwards the request without parsing it (mode `pass`). */
-  async function passUnread(context: RequestContext, client: AuthenticatedClient): Promise<void> {
-    const flow = flowOf(context.incoming, limitsFor(context, ownerOf(client)))
-    const outcome = newOutcome({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
-    context.outcome = outcome
-    const peeked = flow.whole.then((chunks) => {
-      const { model, tools } = peekRequest(chunks)
-      context.model = model
-      outcome.toolsGiven = outcome.toolsVisible = tools
-    })
-    await Promise.all([peeked, forward(context, originOf(), callFor(context, client), flow)])
-  }
-
-  async function passThrough(
-    context: RequestContext,
-    client: AuthenticatedClient,
-    origin: UpstreamOrigin,
-  ): Promise<void> {
-    const hasBody = context.incoming.method !== 'GET' && context.incoming.method !== 'HEAD'
-    const limits = hasBody ? limitsFor(context, ownerOf(client)) : undefined
-    const body = limits && (await readBody(context.incoming, limits))
-    return forward(context, origin, callFor(context, client), body)
-  }
-
-  return answer
+  return requested
 }
 
 function isSame(one: Setting | undefined, other: Setting): boolean {
@@ -224,27 +183,6 @@ function early(outcome: RequestOutcome): () => Headers {
 
 const NOBODY: AuthenticatedClient = { headers: {}, key: undefined }
 
-async function forward(
-  context: RequestContext,
-  { url, credentials, secrets = [] }: UpstreamOrigin,
-  call: UpstreamCall,
-  body: Buffer | Flow | undefined,
-): Promise<void> {
-  const { incoming, outgoing, address, path, outcome } = context
-  const answer = await open(below(url, path + (address?.search ?? '')), {
-    method: incoming.method ?? 'GET',
-    headers: {
-      ...credentials(call.headers),
-      ...(secrets.length > 0 ? { 'accept-encoding': 'identity' } : {}),
-    },
-    ...(body === undefined ? {} : { body }),
-    signal: call.signal,
-  })
-  // No retry follows a response, so the buffered body can go.
-  if (body && 'drop' in body) void body.whole.then(body.drop, () => {})
-  await sendOn(outgoing, answer, outcome ? outcomeHeaders(outcome) : {}, secrets)
-}
-
 /** Records an error that the upstream reports inside its stream. */
 async function* watched(
   events: AsyncIterable<StreamEvent>,
@@ -254,10 +192,6 @@ async function* watched(
     if (event.type === 'error') context.error = reasonIn(JSON.stringify(event))
     yield event
   }
-}
-
-function callFor({ gone }: RequestContext, { headers }: AuthenticatedClient): UpstreamCall {
-  return { headers, signal: gone }
 }
 
 function isMessages(request: Fields): request is MessagesRequest {
@@ -277,12 +211,6 @@ function refuseTooMany({ messages }: Fields): void {
 
 function areFields(value: unknown): boolean {
   return Array.isArray(value) && value.every(isFields)
-}
-
-/** Identifies a client by its credentials, so that no client can reach another's conversations. */
-function ownerOf({ headers, key }: AuthenticatedClient): string {
-  const credentials = [key?.secret, headers['x-api-key'], headers.authorization]
-  return createHash('sha256').update(JSON.stringify(credentials)).digest('base64')
 }
 
 function document(value: unknown): HttpAnswer {
