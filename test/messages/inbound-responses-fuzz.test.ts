@@ -146,7 +146,6 @@ const talk = fc.tuple(body, fc.boolean()).map(([given, isPaired]): Fields => {
     return [
       call,
       {
-        type: type === 'tool_search_call' ? 'tool_search_output' : `${type}_output`,
         ...tools,
         ...call,
         ...{ type: type === 'tool_search_call' ? 'tool_search_output' : `${type}_output` },
