@@ -338,7 +338,7 @@ describe('lazy servers and kept definitions', () => {
     const all = openHost([neighbour()], { cacheFolder: join(file, 'folder') })
     await expectWholeNeighbour(all)
     await until(() => all.notices.length > 0, 'it is told')
-    expect(all.notices.join()).toMatch(/not kept/)
+    expect(all.notices.join()).toMatch(/cannot store definitions/)
   })
 
   it('without a cache nothing is written', async () => {
