@@ -94,7 +94,7 @@ describe('remote skills', () => {
     await run('DiscoverSkills', { query: 'taxes' })
     expect(skills.list().map(({ name }) => name)).toEqual(['taxes'])
     expect(notices).toHaveLength(6)
-    expect(notices[3]).toContain('its url http://127.0.0.2/x is not of http://127.0.0.1')
+    expect(notices[3]).toContain('its url http://127.0.0.2/x is not on http://127.0.0.1')
   })
 
   test('a local skill of the same name wins', async () => {
