@@ -30,7 +30,7 @@ export function createAgent(options: AgentOptions): Agent {
   const { maxTokens = MAX_TOKENS, maxSteps = MAX_STEPS, retries = RETRIES, wait = pause } = options
   const { preload = () => [], contextWindow = CONTEXT_WINDOW, compactAt = COMPACT_AT } = options
   const own = new Map(tools.map((tool): [string, AgentTool] => [tool.name, tool]))
-  const { byName } = shelf.shelving().pool
+  const { byName } = shelf.partition().pool
   const missing = tools.map(onShelf).filter((tool) => byName.get(tool.name)?.tool !== tool)
   if (missing.length > 0) shelf.add(missing)
   let { model } = options
@@ -109,7 +109,7 @@ export function createAgent(options: AgentOptions): Agent {
 
   /** Loads tools by writing a search call and its result into the history. */
   async function* load(wanted: readonly string[]): AsyncGenerator<AgentEvent> {
-    const { deferredNames } = shelf.shelving()
+    const { deferredNames } = shelf.partition()
     const { loaded } = foldHistory(messages, SEARCH_TOOL)
     const names = wanted.filter((name) => deferredNames.has(name) && !loaded.has(name))
     if (names.length === 0) return
@@ -127,23 +127,23 @@ export function createAgent(options: AgentOptions): Agent {
       // Do not compact again right away: the rest may still be long, and a failed compaction may fail again.
       const isGrown = messages.length >= compactedTo + 2 * KEPT
       if (isGrown && used > contextWindow * compactAt) yield* compact('auto', signal)
-      const asked = yield* askModel(signal)
-      if ('error' in asked) {
-        const { kind, message } = asked.error
+      const outcome = yield* askModel(signal)
+      if ('error' in outcome) {
+        const { kind, message } = outcome.error
         const keep = kind === 'too-long' ? keeps.shift() : undefined
         if (keep !== undefined && (yield* compact('auto', signal, keep))) continue
-        const acceptable = withoutRefused(asked.error, messages)
+        const acceptable = withoutRefused(outcome.error, messages)
         if (acceptable) {
           yield { type: 'notice', text: LEFT_OUT[kind] ?? message }
           replace(acceptable)
           continue
         }
-        if (asked.said.trim() !== '')
-          append({ role: 'assistant', content: [{ type: 'text', text: asked.said }] })
+        if (outcome.said.trim() !== '')
+          append({ role: 'assistant', content: [{ type: 'text', text: outcome.said }] })
         return signal.aborted ? { reason: 'stopped' } : { reason: 'failed', error: message }
       }
-      const { reply, isReadable } = asked
-      adopt(asked.history as readonly Message[])
+      const { reply, isReadable } = outcome
+      adopt(outcome.history as readonly Message[])
       const content = toSendable(reply.content, messages)
       const usage = replyUsage(reply)
       used = usage.input + usage.cached + usage.output

@@ -42,7 +42,7 @@ const serveIndex = (skills: unknown) =>
 
 function open(index: string, local: readonly Skill[] = []) {
   const notices: string[] = []
-  const skills = createSkills(local, { index, notify: (message) => notices.push(message) })
+  const skills = createSkills(local, { indexUrl: index, notify: (message) => notices.push(message) })
   const run = async (name: string, input: object) => {
     const call = { id: 'toolu_1', name, input }
     const tool = skills.tools.find((one) => one.name === name)

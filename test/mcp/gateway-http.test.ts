@@ -85,7 +85,7 @@ describe.each(eras)('clients, %s', (era) => {
     if (era === 'modern') await desk.client.listen({ toolsListChanged: true })
     await desk.names()
     other.write([tool('walk')])
-    await until(() => shelf.shelving().pool.byName.has('other__walk'), 'it is there')
+    await until(() => shelf.partition().pool.byName.has('other__walk'), 'it is there')
     expect(await desk.changes()).toBe(0)
     pins.write([tool('pin')])
     await until(async () => (await desk.changes()) > 0, 'it is told')

@@ -7,11 +7,11 @@ import { addFigures, type Figures, noFigures } from '../../core/figures/index.ts
 import type { AgentSession } from '../session.ts'
 import { type CommandContext, isCommand, runSlash } from './commands.ts'
 import type { Item } from './items.ts'
+import { itemOf, labelled, type OutputLine } from './output-line.ts'
 import { type Answer, createQuestions, type Question } from './questions.ts'
 import { resumedItems, watchServers } from './servers.ts'
 import { finalItems, settle } from './settle.ts'
 import type { Status } from './status.ts'
-import { itemOf, labelled, type Told } from './told.ts'
 import { applyEvent, newTurn, spentItem, type TurnState, timed, withAside } from './turn.ts'
 import type { TypedLines } from './typed-lines.ts'
 
@@ -119,11 +119,11 @@ export function createChat(options: {
     if (state.turn) go(items.reduce(withAside, state.turn))
     else change({ items: [...state.items, ...items] })
   }
-  const tell = (lines: readonly Told[], kind: 'told' | 'notice' = 'told') =>
+  const tell = (lines: readonly OutputLine[], kind: 'output' | 'notice' = 'output') =>
     say(lines.map((line) => itemOf(kind, line)))
   /** A message about servers, separated from other items. */
   let toldOfServers: readonly Item[] | undefined
-  const tellOfServers = (kind: 'told' | 'notice', line: Told) => {
+  const tellOfServers = (kind: 'output' | 'notice', line: OutputLine) => {
     const isApart = state.turn !== undefined || state.items !== toldOfServers
     say([{ ...itemOf(kind, line), isApart }])
     toldOfServers = state.items
@@ -219,7 +219,7 @@ export function createChat(options: {
       change({ hint: HINT, status: sessionStatus() })
       unwatch = watchServers(session.host, {
         show: (servers) => change({ servers }),
-        tell: (line) => tellOfServers('told', line),
+        tell: (line) => tellOfServers('output', line),
         warn: (text) => tellOfServers('notice', text),
       })
       open(session)

@@ -72,8 +72,8 @@ export function createClientSession(options: ClientSessionOptions): ClientSessio
 
   async function callByName(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
     // Its server may still be connecting: a search waits for it, within limits.
-    if (!shelf.shelving().pool.byName.has(name)) await shelf.search({ query: `select:${name}` })
-    const { pool, deferredNames } = shelf.shelving()
+    if (!shelf.partition().pool.byName.has(name)) await shelf.search({ query: `select:${name}` })
+    const { pool, deferredNames } = shelf.partition()
     const entry = pool.byName.get(name)
     const complaint = shelf.check({ id: name, name, input })
     const held = entry ? undefined : heldTools(host).find((one) => one.name === name)
@@ -94,7 +94,7 @@ export function createClientSession(options: ClientSessionOptions): ClientSessio
 
   /** A call that may come from a page of an MCP App instead of the model. */
   async function callDirectly(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
-    const isKnown = shelf.shelving().pool.byName.has(name)
+    const isKnown = shelf.partition().pool.byName.has(name)
     const page = isKnown ? undefined : pageTools.find(name, options.asker?.client)
     if (!page) return callByName(name, input, options)
     const output = sendable(await callServer(page.server, page.tool, input, options))
@@ -103,7 +103,7 @@ export function createClientSession(options: ClientSessionOptions): ClientSessio
 
   /** The always-loaded tools, then those that searches found. */
   function shown(): PoolTool[] {
-    const { immediate, pool } = shelf.shelving()
+    const { immediate, pool } = shelf.partition()
     const found = loaded.names().flatMap((name) => pool.byName.get(name) ?? [])
     return [...new Set([...immediate, ...found])]
   }

@@ -174,7 +174,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
 
   /** Everything that a sessionless client lists; our own tools name the servers. */
   const immediateTools = () =>
-    `${servers().join()} ${shelf.shelving().immediate.map(versionOf).join()} ${pageTools.version()}`
+    `${servers().join()} ${shelf.partition().immediate.map(versionOf).join()} ${pageTools.version()}`
 
   return {
     host,
