@@ -115,7 +115,7 @@ describe('remote skills', () => {
       (_, response) => response.writeHead(302, { location: 'http://127.0.0.2/' }).end(),
       'redirect',
     ],
-    ['a connection cut', (request) => request.socket.destroy(), 'cannot be used'],
+    ['a connection cut', (request) => request.socket.destroy(), 'other side closed'],
   ])('%s instead of an index is a notice, and local skills work', async (_, listener, sentence) => {
     const { run, notices } = open(`${await serve(listener)}/index.json`, [mine])
     await run('DiscoverSkills', { query: 'mine' })
