@@ -11,9 +11,9 @@ import { type Item, itemLines, lastLinesOf } from './items.ts'
 import { itemsOf } from './parts.ts'
 import { pressed } from './press.ts'
 import { hiddenIn, type Question } from './questions.ts'
-import { StyledLines } from './said.tsx'
 import { statusLine } from './status.ts'
 import { firstLines, rowsOfLine, type StyledLine } from './styled.ts'
+import { StyledLines } from './styled-lines.tsx'
 import { runningText, spentBy, type TurnState } from './turn.ts'
 
 export async function showChat(chat: Chat): Promise<void> {
