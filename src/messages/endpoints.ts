@@ -97,8 +97,13 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
       onDecided(outcome)
       const id = newRequestId()
       const headers = () => ({ 'request-id': id, ...sampled.headers, ...outcomeHeaders(outcome) })
-      const events = watched(sampled.events, context)
-      await (stream ? stream.send(events, headers()) : sendMessage(outgoing, events, headers))
+      const { events } = sampled
+      const onError = (event: StreamEvent) => {
+        context.error = reasonIn(JSON.stringify(event))
+      }
+      await (stream
+        ? stream.send(events, headers(), onError)
+        : sendMessage(outgoing, events, headers, onError))
     } finally {
       stream?.close()
     }
@@ -243,17 +248,6 @@ async function forward(
   // No retry follows a response, so the buffered body can go.
   if (body && 'drop' in body) void body.whole.then(body.drop, () => {})
   await sendOn(outgoing, answer, outcome ? outcomeHeaders(outcome) : {}, secrets)
-}
-
-/** Records an error that the upstream reports inside its stream. */
-async function* watched(
-  events: AsyncIterable<StreamEvent>,
-  context: RequestContext,
-): AsyncGenerator<StreamEvent> {
-  for await (const event of events) {
-    if (event.type === 'error') context.error = reasonIn(JSON.stringify(event))
-    yield event
-  }
 }
 
 function callFor({ gone }: RequestContext, { headers }: AuthenticatedClient): UpstreamCall {

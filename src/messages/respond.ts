@@ -75,15 +75,17 @@ function withMask(incoming: IncomingMessage, secrets: readonly string[]): Passed
   return { headers: rest, body: incoming.pipe(decoder).pipe(maskingStream(secrets)) }
 }
 
-/** Sends the whole reply as one message; calls `headers` after the reply has ended. */
+/** Sends the whole reply as one message, or the error among its events; calls `headers` after the reply has ended. */
 export async function sendMessage(
   outgoing: ServerResponse,
   events: AsyncIterable<StreamEvent>,
   headers: () => Headers,
+  onError: (event: StreamEvent) => void,
 ): Promise<void> {
   const collector = createCollector(exactJson)
   for await (const event of events) {
     if (event.type === 'error') {
+      onError(event)
       const body = JSON.stringify(event)
       return sendAnswer(
         outgoing,
