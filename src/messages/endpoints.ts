@@ -1,6 +1,7 @@
 // The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
 import { createHash } from 'node:crypto'
 import { isFields } from '../lib/index.ts'
+import { createBufferPool } from '../node/index.ts'
 import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
 import { newRequestId, RefusedRequest, reasonIn, refuseRequest } from './errors.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
@@ -45,6 +46,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
   const { upstream } = gateway
   const scheduler = createScheduler()
   const reader = createRequestReader()
+  const bodies = createBufferPool()
 
   async function answer(context: RequestContext): Promise<void> {
     const { incoming, path } = context
@@ -93,6 +95,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
       const { outcome, sampled } = await gateway.reply(request, { ...replyOptions, onDecided })
       context.outcome = outcome
       if (!sampled) return await forward(context, originOf(), passedCall(request, replyOptions), body)
+      bodies.giveBack(body)
       if ('refused' in sampled) throw new RefusedRequest(sampled.refused)
       onDecided(outcome)
       const id = newRequestId()
@@ -116,8 +119,9 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     context.model = request.model
     const { outcome, answer } = await gateway.count(request, replyOptions)
     context.outcome = outcome
-    if (answer) return sendAnswer(context.outgoing, answer, outcomeHeaders(outcome))
-    return forward(context, originOf(), passedCall(request, replyOptions), body)
+    if (!answer) return forward(context, originOf(), passedCall(request, replyOptions), body)
+    bodies.giveBack(body)
+    sendAnswer(context.outgoing, answer, outcomeHeaders(outcome))
   }
 
   /** Removes the tool-search betas, unless the upstream supports tool search or the mode is `pass`. */
@@ -136,7 +140,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     client: AuthenticatedClient,
   ): Promise<{ body: Buffer; request: Fields; replyOptions: ReplyOptions }> {
     const owner = ownerOf(client)
-    const body = await readBody(context.incoming, limitsFor(context, owner))
+    const body = await readBody(context.incoming, limitsFor(context, owner), bodies)
     const call = callFor(context, client)
     const slice = await scheduler.turn()
     const request = await reader.read(body, owner, slice)

@@ -2,6 +2,7 @@
 // parse them again; unchanged parts are later written to the upstream as the same bytes (json/text.ts).
 import { isUtf8 } from 'node:buffer'
 import { isFields } from '../lib/index.ts'
+import { LARGEST_POOLED } from '../node/index.ts'
 import { refuseRequest } from './errors.ts'
 import {
   createListCache,
@@ -22,7 +23,7 @@ import type { Slice } from './scheduler.ts'
 import type { Fields } from './types.ts'
 
 export type RequestReader = {
-  /** Throws a refusal if the body is not a JSON object. `owner` keeps the caches of different clients apart. */
+  /** Throws a refusal if the body is not a JSON object. The result does not refer to a body that may be reused. `owner` keeps the caches of different clients apart. */
   readonly read: (body: Buffer, owner: string, slice: Slice) => Promise<Fields>
 }
 
@@ -60,7 +61,7 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
         end = list.end
       } else {
         end = endOfValue(body, value)
-        fields[key] = readValue(body, value, end)
+        fields[key] = readApart(body, value, end)
       }
     }
     if (skipSpace(body, skipSpace(body, end) + 1) !== body.length) throw new ScanError('more than one value')
@@ -112,10 +113,17 @@ async function readList(
   const values = cache.add(owner, items)
   const rest: unknown[] = []
   for (const span of spans.slice(kept.length)) {
-    rest.push(readValue(body, span.start, span.end))
+    rest.push(readApart(body, span.start, span.end))
     if (slice.isOver()) await slice.next()
   }
   return { values: rest.length > 0 ? [...values, ...rest] : values, end: skipSpace(body, end) + 1 }
+}
+
+/** Copies the bytes of a value that may refer to them, because the body's buffer is reused; large ones are not. */
+function readApart(body: Buffer, start: number, end: number): unknown {
+  const isReferring = isObjectAt(body, start) || isListAt(body, start)
+  if (!isReferring || end - start > LARGEST_POOLED) return readValue(body, start, end)
+  return readValue(Buffer.from(body.subarray(start, end)), 0, end - start)
 }
 
 /** Copies the bytes of cached items, so that they do not keep the whole body in memory. */

@@ -25,11 +25,13 @@ const DEEPEST_TEXT = 8
 
 type Part = string | Buffer
 
-/** Serialises a value to bytes, in one or more parts. */
-export function jsonBytes(value: unknown): Buffer[] {
+type Allocate = (size: number) => Buffer
+
+/** Serialises a value to bytes, in one or more parts; small parts are joined in buffers that `allocate` returns. */
+export function jsonBytes(value: unknown, allocate: Allocate = Buffer.allocUnsafe): Buffer[] {
   const parts: Part[] = []
   write(value, DEEPEST_TEXT, parts)
-  return joined(parts)
+  return joined(parts, allocate)
 }
 
 function write(value: unknown, depth: number, parts: Part[]): void {
@@ -73,31 +75,31 @@ function writeObject(fields: object, depth: number, parts: Part[]): void {
 function unchangedJson(value: object): Buffer {
   const parts: Part[] = []
   writeContainer(value, DEEPEST_TEXT, parts)
-  const json = concatenated(parts, 0, parts.length)
+  const json = concatenated(parts, 0, parts.length, Buffer.allocUnsafe)
   texts.set(value, json)
   return json
 }
 
 /** Joins small parts and leaves large ones alone. */
-function joined(parts: readonly Part[]): Buffer[] {
+function joined(parts: readonly Part[], allocate: Allocate): Buffer[] {
   const result: Buffer[] = []
   let from = 0
   for (let index = 0; index < parts.length; index++) {
     const part = parts[index] as Part
     if (typeof part === 'string' || part.length < LARGE) continue
-    if (from < index) result.push(concatenated(parts, from, index))
+    if (from < index) result.push(concatenated(parts, from, index, allocate))
     result.push(part)
     from = index + 1
   }
-  if (from < parts.length) result.push(concatenated(parts, from, parts.length))
+  if (from < parts.length) result.push(concatenated(parts, from, parts.length, allocate))
   return result
 }
 
 /** Copies a range of parts into one buffer. */
-function concatenated(parts: readonly Part[], from: number, to: number): Buffer {
+function concatenated(parts: readonly Part[], from: number, to: number, allocate: Allocate): Buffer {
   let size = 0
   for (let index = from; index < to; index++) size += sizeOf(parts[index] as Part)
-  const whole = Buffer.allocUnsafe(size)
+  const whole = allocate(size)
   let at = 0
   for (let index = from; index < to; index++) {
     const part = parts[index] as Part
