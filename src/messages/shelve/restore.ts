@@ -41,12 +41,13 @@ export function restore(messages: readonly Fields[], restoring: Restoring): Fiel
     }
     // A reply with searches only is empty for the client, and no API accepts an empty message.
     if (index < messages.length - 1 && callsIn(message).latest < 0) continue
-    const searches = searchesIn(message, index, loaded, restoring).slice(0, room)
-    room -= searches.length
-    if (searches.length === 0) {
+    const found = searchesIn(message, index, loaded, restoring)
+    if (found.length === 0 || room === 0) {
       restored.push(plain)
       continue
     }
+    const searches = found.slice(0, room)
+    room -= searches.length
     const isAnswered = hasResults(next)
     const { searchTool, thinksByHand } = restoring
     const isBeside = searches.map(({ at }) => thinksByHand && isAnswered && losesThought(plain, at))
@@ -143,8 +144,7 @@ function searchesIn(
 ): readonly RestoredSearch[] {
   const { names: calledNames, carrying, latest } = callsIn(message)
   const kept = remembered(index)
-  const isKnown = (name: string) => !deferred.has(name) || loaded.has(name)
-  if (carrying.length + kept.length === 0 && calledNames.every(isKnown)) return NONE
+  if (carrying.length + kept.length === 0 && !hasMissing(calledNames, deferred, loaded)) return NONE
   const carried = carrying.flatMap((id) => carriedBy(id, names))
   const told = [...carried, ...kept].map((search) => ({ ...search, isCalled: false }))
   const called = { at: latest, left: 0, names: calledNames, isCalled: true }
@@ -159,6 +159,16 @@ function searchesIn(
       return { ...search, names, isRepeat }
     })
     .filter((search) => search.names.length > 0)
+}
+
+/** A loop, because this runs for every reply of every request. */
+function hasMissing(
+  names: readonly string[],
+  deferred: ReadonlySet<string>,
+  loaded: ReadonlySet<string>,
+): boolean {
+  for (const name of names) if (deferred.has(name) && !loaded.has(name)) return true
+  return false
 }
 
 /** Whether earlier turns of this conversation had hidden searches or called tools that are on the shelf. */
@@ -227,10 +237,7 @@ function isSameList(one: readonly unknown[], other: readonly unknown[]): boolean
 }
 
 /** A search ends a turn, or joins the first call of its turn, whose result follows in the next message. */
-function split(
-  message: Fields,
-  { index, searches, isBeside, searchTool, thinksByHand }: SplitInput,
-): Split {
+function split(message: Fields, { index, searches, isBeside, searchTool, thinksByHand }: SplitInput): Split {
   const blocks = blocksOf(message.content)
   const turns: Fields[] = []
   const beside = searches.filter((_, search) => isBeside[search])
