@@ -39,6 +39,14 @@ export type EndpointOptions = {
   readonly headWaitMs: number
 }
 
+type ReadRequest = {
+  readonly body: Buffer
+  /** Lets another request use the body's buffer. */
+  readonly reuseBody: () => void
+  readonly request: Fields
+  readonly replyOptions: ReplyOptions
+}
+
 /** Returns the request handler, which throws the error response to send. */
 export function createEndpoints(options: EndpointOptions): (context: RequestContext) => Promise<void> {
   const { gateway, setting, metrics, guard, forwarding, mostBody, bodyMemory } = options
@@ -82,7 +90,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
   async function messages(context: RequestContext, client: AuthenticatedClient): Promise<void> {
     const { outgoing } = context
     if (settingFor(context, client).mode === 'pass') return passUnread(context, client)
-    const { body, request, replyOptions } = await read(context, client)
+    const { body, reuseBody, request, replyOptions } = await read(context, client)
     if (!isMessages(request)) return passMistake(context, client, body)
     context.model = request.model
     let stream: EventStream | undefined
@@ -95,7 +103,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
       const { outcome, sampled } = await gateway.reply(request, { ...replyOptions, onDecided })
       context.outcome = outcome
       if (!sampled) return await forward(context, originOf(), passedCall(request, replyOptions), body)
-      bodies.giveBack(body)
+      reuseBody()
       if ('refused' in sampled) throw new RefusedRequest(sampled.refused)
       onDecided(outcome)
       const id = newRequestId()
@@ -114,13 +122,13 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
 
   async function counting(context: RequestContext, client: AuthenticatedClient): Promise<void> {
     if (settingFor(context, client).mode === 'pass') return passUnread(context, client)
-    const { body, request, replyOptions } = await read(context, client)
+    const { body, reuseBody, request, replyOptions } = await read(context, client)
     if (!isMessages(request)) return passMistake(context, client, body)
     context.model = request.model
     const { outcome, answer } = await gateway.count(request, replyOptions)
     context.outcome = outcome
     if (!answer) return forward(context, originOf(), passedCall(request, replyOptions), body)
-    bodies.giveBack(body)
+    reuseBody()
     sendAnswer(context.outgoing, answer, outcomeHeaders(outcome))
   }
 
@@ -135,17 +143,22 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     sendAnswer(context.outgoing, await upstream.models(callFor(context, client)))
   }
 
-  async function read(
-    context: RequestContext,
-    client: AuthenticatedClient,
-  ): Promise<{ body: Buffer; request: Fields; replyOptions: ReplyOptions }> {
+  /** Reads a request. `reuseBody` is for callers that do not forward the body. */
+  async function read(context: RequestContext, client: AuthenticatedClient): Promise<ReadRequest> {
     const owner = ownerOf(client)
     const body = await readBody(context.incoming, limitsFor(context, owner), bodies)
     const call = callFor(context, client)
     const slice = await scheduler.turn()
-    const request = await reader.read(body, owner, slice)
+    let isReferred = false
+    const request = await reader.read(body, owner, slice, () => {
+      isReferred = true
+    })
     refuseTooMany(request)
-    return { body, request, replyOptions: { setting: settingFor(context, client), call, owner, slice } }
+    const reuseBody = () => {
+      if (!isReferred) bodies.giveBack(body)
+    }
+    const replyOptions = { setting: settingFor(context, client), call, owner, slice }
+    return { body, reuseBody, request, replyOptions }
   }
 
   /** Counts the body's bytes as held until the request ends. */

@@ -10,8 +10,7 @@ export type BufferPool = {
 
 const SMALLEST_POOLED = 65_536
 
-/** Larger buffers are not reused. */
-export const LARGEST_POOLED = 4_194_304
+const LARGEST_POOLED = 4_194_304
 
 const MAX_FREE_BYTES = 16_777_216
 
