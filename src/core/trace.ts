@@ -1,5 +1,6 @@
 // What happened, as data: for a log, the command line and the inspector. Beside names and numbers it holds what the
 // model searched for and what a back-end answered; never a message, a key or an address.
+// Implements G5, A4.
 import type { Decision, Origin } from './types.ts'
 
 /** What the option `trace` receives: a decision, an announcement, a search, a refusal of the back-end, or a warning. */

@@ -2,6 +2,7 @@
 //
 // Messages have the Anthropic shapes, described structurally: only what we read is named here, and
 // whatever else a message, block or tool holds passes through untouched.
+// Implements G5.
 
 /** A content block as we read it. */
 export type Block = { readonly type?: unknown; readonly [field: string]: unknown }

@@ -1,4 +1,5 @@
 // The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
+// Implements wire 31, 33.
 import { createHash } from 'node:crypto'
 import { isFields } from '../lib/index.ts'
 import { flowOf, type RequestBodyLimits, readBody } from './body.ts'

@@ -1,4 +1,5 @@
 // THE MAIN PATH of the Messages gateway, one step per line: takes a client's request and returns a reply.
+// Implements wire 29, 37.
 
 import type { Figures } from '../core/figures/index.ts'
 import { type PriceTable, readPrices } from '../core/figures/index.ts'

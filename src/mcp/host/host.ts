@@ -1,5 +1,6 @@
 // Connects to many servers in the background and puts their tools on one shelf. A slow or failing server does not
 // affect the others.
+// Implements H2.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Server, Shelf } from '../../core/index.ts'

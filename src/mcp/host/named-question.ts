@@ -1,4 +1,5 @@
 // Rewrites a server's question so that it names the server and contains no hidden or misleading text.
+// Implements H9.
 
 import { cleanTexts } from '../../core/tools/index.ts'
 import { type Fields, oneLine } from '../../lib/index.ts'

@@ -1,4 +1,5 @@
 // Limits how often a changed list is read: soon at first, less and less often while it keeps changing.
+// Implements H4.
 
 const LONGEST_GAP = 30_000
 

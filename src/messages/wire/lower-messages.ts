@@ -1,5 +1,6 @@
 // Translates contract messages for upstreams without tool search: searches become plain calls with results, and
 // references, additions and removals become text in their place.
+// Implements wire 28, 30.
 
 import type { Step, Walk } from '../../core/oracle/index.ts'
 import {
