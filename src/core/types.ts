@@ -152,7 +152,9 @@ export type Reason =
 export type Decision = {
   /** True when tools are deferred. */
   readonly open: boolean
+  /** Why it is on or off. */
   readonly reason: Reason
+  /** What the user asked for: always, from a threshold on, or never. */
   readonly mode: ToolSearchMode
   /** How loaded tools reach the model when tool search is on; undefined for an unknown back-end. */
   readonly wire: WireName | undefined

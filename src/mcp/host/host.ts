@@ -30,9 +30,11 @@ import { describeMember, heldBack, isPinned, type Member, newMember, pinnedFirst
 import { createPublisher } from './publisher.ts'
 import { defaultTimes, type Times } from './times.ts'
 
+/** Options of `createMcpHost`. */
 export type McpHostOptions = {
   /** Receives the servers' tools and states. */
   readonly shelf: Shelf
+  /** The servers, as `readConfig` returns them. */
   readonly servers: readonly ServerConfig[]
   /** Where definitions are stored between runs; false stores none. */
   readonly cacheFolder?: string | false
@@ -52,8 +54,11 @@ export type McpHostOptions = {
   readonly asker?: QuestionHandler
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
+  /** The name and version that servers see. */
   readonly clientInfo?: { readonly name: string; readonly version: string }
+  /** Timeouts and intervals. */
   readonly times?: Partial<Times>
+  /** Limits for the output of server processes. */
   readonly limits?: StdioLimits
   /** Limits for always-loaded tools. */
   readonly alwaysLoad?: Partial<AlwaysLoadLimits>
