@@ -27,6 +27,15 @@ it('README.md has at most 900 words beside its code', () => {
   expect(withoutCode(read('README.md')).split(/\s+/).length).toBeLessThanOrEqual(MOST_README_WORDS)
 })
 
+it.each(['darwin-arm64', 'darwin-x64', 'linux-x64-gnu', 'linux-x64-musl', 'win32-x64-msvc'])(
+  'the site’s lock file has the bundler for %s',
+  (platform) => {
+    const { packages } = JSON.parse(read('scripts/docs-site/package-lock.json'))
+    const { version } = packages['node_modules/rollup']
+    expect(packages[`node_modules/@rollup/rollup-${platform}`]).toMatchObject({ version, optional: true })
+  },
+)
+
 describe('docs/reference', () => {
   it('options.md names every option of the shelf', () => {
     const text = read('docs/reference/options.md')
