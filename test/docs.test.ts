@@ -46,6 +46,23 @@ describe('docs/reference', () => {
   })
 })
 
+describe('docs/decisions', () => {
+  const decisions = pagesIn('docs/decisions').filter((page) => basename(page) !== 'README.md')
+
+  it.each(decisions)('%s is dated, short, and has a context and consequences', (page) => {
+    const text = read(page)
+    const [date = ''] = /^\d{4}-\d\d-\d\d/.exec(basename(page)) ?? []
+    expect(text).toMatch(new RegExp(`^# .+\\n\\n${date}, `))
+    const headings = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading)
+    expect(headings).toEqual(
+      ['Context', 'Decision', 'Figures', 'Consequences'].filter((name) => headings.includes(name)),
+    )
+    expect(headings).toEqual(expect.arrayContaining(['Context', 'Decision', 'Consequences']))
+    expect(text.split(/\s+/).length).toBeLessThan(500)
+    expect(read('docs/decisions/README.md')).toContain(`](${basename(page)}) | ${date} |`)
+  })
+})
+
 describe('docs/clients', () => {
   const clients = pagesIn('docs/clients').filter((page) => basename(page) !== 'README.md')
   const home = '/home/you'
