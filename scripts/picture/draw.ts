@@ -59,11 +59,12 @@ export function draw(
 ${shared.join('\n')}
 </defs>
 <rect class="paper" x=".5" y=".5" width="${width - 1}" height="${height - 1}" rx="10"/>
-<svg x="${PADDING}" y="${PADDING}" width="${width - 2 * PADDING}" height="${screen}" viewBox="0 0 ${width - 2 * PADDING} ${screen}">
+<clipPath id="screen"><rect width="${width - 2 * PADDING}" height="${screen}"/></clipPath>
+<g transform="translate(${PADDING} ${PADDING})" clip-path="url(#screen)">
 <g class="strip" transform="translate(0 -${last})">
 ${strip.join('\n')}
 </g>
-</svg>
+</g>
 </svg>
 `
 }
