@@ -84,7 +84,7 @@ function styles(frames: readonly Frame[], screen: number, holdMs: number): strin
       ...([1, 2, 6, 8] as const).map((n) => `.c${n}{fill:${palette[n]}}.l${n}{stroke:${palette[n]}}`),
     ].join('')
   return [
-    `text{font:${FONT}px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}`,
+    `text{font:${FONT}px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;white-space:pre}`,
     '.b{font-weight:700}.d{opacity:.62}path{fill:none;stroke-width:1.2}',
     colours(DARK),
     `@media(prefers-color-scheme:light){${colours(LIGHT)}}`,
