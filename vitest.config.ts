@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
-/** Tests that only compute. */
-const pure = ['test/*.test.ts', 'test/{figures,oracle,search}/**/*.test.ts']
+/** Tests that leave nothing behind in their process: no variables, handlers or globals. */
+const shared = ['test/*.test.ts', 'test/{figures,messages,oracle,search}/**/*.test.ts']
 const startsProcesses = ['test/{examples,package,validate}.test.ts']
 
 export default defineConfig({
@@ -15,14 +15,14 @@ export default defineConfig({
       {
         // One process for many files: loading the sources anew for each took longer than most of these tests.
         extends: true,
-        test: { name: 'pure', isolate: false, include: pure, exclude: startsProcesses },
+        test: { name: 'shared', isolate: false, include: shared, exclude: startsProcesses },
       },
       {
         extends: true,
         test: {
           name: 'isolated',
           include: ['test/*/**/*.test.ts', ...startsProcesses],
-          exclude: ['test/{figures,oracle,search}/**', '**/node_modules/**'],
+          exclude: ['test/{figures,messages,oracle,search}/**', '**/node_modules/**'],
         },
       },
     ],

@@ -8,6 +8,7 @@ import { readingOf } from '../../src/core/oracle/size.ts'
 import type { RequestRecord } from '../../src/messages/index.ts'
 import { withoutCarriedIds } from '../../src/messages/shelve/traces.ts'
 import type { Fields, MessagesRequest } from '../../src/messages/types.ts'
+import { runs } from '../support/runs.ts'
 import { type Bill, type Fate, fates, unreliable, WHOLE } from '../support/unreliable-upstream.ts'
 import { play } from './script-talk.ts'
 import { ask, COUNT, type Kind, kinds, post, type Started, start } from './support/gateways.ts'
@@ -192,7 +193,7 @@ describe.each(kinds)('on %s, conversations at once with an upstream that fails',
     const talks = fc.array(talk, { minLength: MODELS, maxLength: MODELS })
     await fc.assert(
       fc.asyncProperty(talks, (all) => playAll(wire, all)),
-      { numRuns: 6 },
+      { numRuns: runs(3) },
     )
   })
 })

@@ -9,11 +9,12 @@ import type { Fields, MessagesRequest } from '../../src/messages/types.ts'
 import { CALL_TOOL } from '../../src/messages/wire/call-tool.ts'
 import { lower } from '../../src/messages/wire/lower.ts'
 import { refusal } from '../oracle/requests.ts'
+import { runs, seedOr } from '../support/runs.ts'
 import { anyMove, anySetup, BETAS, DEFERRED, requestsOf } from './support/random-contract.ts'
 
-const runs = Number(process.env.PROPERTY_RUNS ?? 30)
-const seed = Number(process.env.PROPERTY_SEED ?? 20261116)
-const parameters = { seed, numRuns: runs }
+const numRuns = runs(12)
+const seed = seedOr(20261116)
+const parameters = { seed, numRuns }
 const PLAIN_WIRES = ['append', 'bridge'] as const
 
 const someMoves = fc.array(anyMove, { maxLength: 7, size: 'max' })
@@ -50,7 +51,7 @@ function textsOf(block: Fields): string[] {
   return block.type === 'tool_result' ? blocksOf(block.content).flatMap(textsOf) : []
 }
 
-describe(`lowering (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, () => {
+describe(`lowering (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, () => {
   it('the conversations are valid ones of the contract', () => {
     always((request) => expect(refusal(request, { betas: BETAS })).toBeUndefined())
   })
