@@ -71,7 +71,7 @@ export const run: Command = {
   async run(input, terminal) {
     if (input.isSet('json') && input.isSet('stream-json'))
       throw new UsageError('--json and --stream-json are two ways to print the same; use one.')
-    checkPrompt(input)
+    checkPrompt(input, terminal)
     const tell = (message: string) => terminal.tell(harmless(`toolshelf run: ${message}`))
     const given = givenRules(input)
     const contextWindow = windowIn(input)
@@ -82,7 +82,7 @@ export const run: Command = {
     let forget = () => {}
     let session: AgentSession | undefined
     try {
-      const prompt = await readPrompt(input, tell)
+      const prompt = await readPrompt(input, terminal, tell)
       const directory = directoryIn(input)
       const project = await projectOf(input, terminal, tell)
       forget = onInterrupt(stop)
