@@ -1,28 +1,41 @@
 import { defineConfig } from 'vitest/config'
 
-/** Tests that leave nothing behind in their process: no variables, handlers or globals. */
-const shared = ['test/*.test.ts', 'test/{figures,messages,oracle,search}/**/*.test.ts']
-const startsProcesses = ['test/{examples,package,validate}.test.ts']
+/** Tests that start programs and wait for them more than they compute. */
+const waiting = [
+  'test/{examples,package}.test.ts',
+  'test/{clients,conformance,terminal}/**/*.test.ts',
+  'test/cli/{demo,hostile-folder,run}.test.ts',
+  'test/mcp/{kill-loop,processes,real-servers,real-servers-awkward}.test.ts',
+]
 
 export default defineConfig({
   test: {
     pool: 'forks',
-    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     reporters: ['default', './scripts/closing-line-reporter.mjs'],
     projects: [
       {
-        // One process for many files: loading the sources anew for each took longer than most of these tests.
+        // One process for many files: loading the sources anew for each took longer than most of these tests. So they
+        // leave nothing behind in it: no variables, handlers or globals.
         extends: true,
-        test: { name: 'shared', isolate: false, include: shared, exclude: startsProcesses },
+        test: {
+          name: 'shared',
+          isolate: false,
+          maxWorkers: 2,
+          include: ['test/**/*.test.ts'],
+          exclude: [...waiting, '**/node_modules/**'],
+          sequence: { groupOrder: 1 },
+        },
       },
       {
         extends: true,
         test: {
-          name: 'isolated',
-          include: ['test/*/**/*.test.ts', ...startsProcesses],
-          exclude: ['test/{figures,messages,oracle,search}/**', '**/node_modules/**'],
+          name: 'waiting',
+          maxWorkers: 4,
+          include: waiting,
+          exclude: ['**/node_modules/**'],
+          sequence: { groupOrder: 0 },
         },
       },
     ],

@@ -62,7 +62,7 @@ describe('readingOf', () => {
           visibleTools: visibleTools(value).length,
         })
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(100) },
     )
   })
 
