@@ -11,8 +11,9 @@ const waiting = [
 export default defineConfig({
   test: {
     pool: 'forks',
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Limits for a machine that is busy with other work; what a test waits for ends its wait.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     reporters: ['default', './scripts/closing-line-reporter.mjs'],
     projects: [
       {
