@@ -91,7 +91,7 @@ const wholeLines = (out: string) =>
     .map((line) => JSON.parse(line))
 
 async function until(isSo: () => boolean): Promise<void> {
-  for (const end = Date.now() + 20_000; Date.now() < end; ) {
+  for (const end = Date.now() + 90_000; Date.now() < end; ) {
     if (isSo()) return
     await new Promise((resolve) => setTimeout(resolve, 20))
   }

@@ -93,10 +93,10 @@ export type Size = {
   readonly binary?: readonly string[]
 }
 
-const PATIENCE = 30_000
+const PATIENCE = 90_000
 
 /** Many waits make a test; each has its own patience. */
-vi.setConfig({ testTimeout: 120_000 })
+vi.setConfig({ testTimeout: 400_000 })
 
 /** Starts the binary with words in a terminal. It is ended with the test. */
 export function open(place: Place, words: readonly string[], size: Size = {}): Screen {
