@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { Settings } from 'typebox/system'
 import { describe, expect, it } from 'vitest'
 import { validateInput } from '../src/validate/index.ts'
+import { bundled } from './support/bundled.ts'
 
 const draft07 = 'http://json-schema.org/draft-07/schema#'
 const draft2020 = 'https://json-schema.org/draft/2020-12/schema'
@@ -392,20 +393,13 @@ describe('too much work', () => {
     expect(Settings.Get().maxErrors).toBe(maxErrors)
   })
 
-  it('V1 works where code may not be made from strings', () => {
+  it('V1 works where code may not be made from strings', async () => {
     const script = `
       import { validateInput } from './src/validate/validate.ts'
       const schema = { type: 'object', properties: { limit: { $ref: '#/$defs/n' } }, $defs: { n: { type: 'number' } } }
       console.log(JSON.stringify([validateInput(schema, { limit: 1 }), validateInput(schema, { limit: 'x' })]))
     `
-    const flags = [
-      '--disallow-code-generation-from-strings',
-      '--import',
-      'tsx',
-      '--input-type=module',
-      '-e',
-      script,
-    ]
+    const flags = ['--disallow-code-generation-from-strings', await bundled({ text: script })]
     const output = execFileSync(process.execPath, flags, {
       encoding: 'utf8',
       cwd: new URL('..', import.meta.url),
