@@ -1,0 +1,149 @@
+// Tests the tests: changes the sources in small ways (mutants) and reports those changes that no test notices.
+// Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N] [--tests <glob> …]. Stryker is installed on the first run.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { testsFor } from './tests.mjs'
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const work = '.mutants'
+/** A mutated text is most often a message for people, which few tests should pin word by word. */
+const excludedMutations = ['StringLiteral']
+
+/** What a run says of a mutant. */
+const OUTCOMES = {
+  Killed: 'killed',
+  Timeout: 'timedOut',
+  Survived: 'survived',
+  NoCoverage: 'uncovered',
+  Ignored: 'static',
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { sample: { type: 'string' }, tests: { type: 'string', multiple: true } },
+})
+process.chdir(root)
+const files = positionals.flatMap(sourceFiles)
+const count = values.sample === undefined ? Number.POSITIVE_INFINITY : Number(values.sample)
+if (files.length === 0 || !(count >= 1))
+  fail('Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N] [--tests <glob> …]')
+setPriority(10)
+install()
+
+const { keyOf, listMutants, sample } = await import('./choose.mjs')
+const { Stryker } = await import('@stryker-mutator/core')
+const all = await listMutants(files, excludedMutations)
+const equivalents = JSON.parse(readFileSync(join(here, 'equivalent.json'), 'utf8'))
+const chosen = sample(all, count).filter((mutant) => !equivalents.some((known) => isSame(known, mutant)))
+const mutated = [...new Set(chosen.map(({ fileName }) => fileName))]
+console.log(`${chosen.length} of ${all.length} mutants, in ${mutated.length} of ${files.length} files`)
+
+mkdirSync(work, { recursive: true })
+writeFileSync(join(work, 'chosen.json'), JSON.stringify(chosen.map(({ key }) => key)))
+process.env.MUTANTS_ROOT = root
+process.env.MUTANTS_CHOSEN = join(root, work, 'chosen.json')
+process.env.MUTANTS_TESTS = JSON.stringify(values.tests ?? testsFor(mutated))
+const results = await new Stryker({
+  mutate: mutated,
+  mutator: { plugins: null, excludedMutations },
+  plugins: ['@stryker-mutator/vitest-runner', join(here, 'chosen-only.mjs')],
+  checkers: ['chosen-only'],
+  testRunner: 'vitest',
+  vitest: { configFile: join('scripts/mutants/vitest.config.mjs'), related: false },
+  // TypeScript 7 has no API that Stryker could rewrite a tsconfig with, and nothing here needs it rewritten.
+  tsconfigFile: 'none',
+  coverageAnalysis: 'perTest',
+  // Constants of a module: each would need every test in a new process.
+  ignoreStatic: true,
+  concurrency: 1,
+  // Generous: on a busy machine a slow run must not count as an endless one.
+  timeoutMS: 120_000,
+  dryRunTimeoutMinutes: 60,
+  ignorePatterns: [
+    'dist',
+    'site',
+    'coverage',
+    work,
+    '**/.git',
+    'bench/servers/node_modules',
+    'test/clients/node_modules',
+  ],
+  tempDirName: join(work, 'sandbox'),
+  cleanTempDir: 'always',
+  reporters: ['progress-append-only'],
+  logLevel: 'info',
+  allowConsoleColors: false,
+}).runMutationTest()
+report(results)
+
+function sourceFiles(name) {
+  const path = name.startsWith('src') ? name : join('src', name)
+  if (!existsSync(path)) fail(`${path}: no such folder or file`)
+  if (statSync(path).isFile()) return [path]
+  return readdirSync(path, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.tsx?$/.test(file))
+    .map((file) => join(path, file))
+    .sort()
+}
+
+/** By texts, not by line numbers, so that an entry outlives edits elsewhere in its file. */
+function isSame(known, { fileName, line, original, replacement }) {
+  return known.file === fileName && known.line === line && known.from === original && known.to === replacement
+}
+
+function report(results) {
+  const byKey = new Map(chosen.map((mutant) => [mutant.key, mutant]))
+  const sums = { killed: 0, timedOut: 0, survived: 0, uncovered: 0, static: 0, errors: 0 }
+  for (const result of results) {
+    const mutant = byKey.get(keyOf({ ...result, fileName: relative(root, result.fileName) }))
+    if (mutant === undefined) continue
+    const outcome = OUTCOMES[result.status] ?? 'errors'
+    sums[outcome]++
+    if (outcome === 'survived' || outcome === 'uncovered' || outcome === 'errors')
+      show(outcome, mutant, result)
+  }
+  const killed = sums.killed + sums.timedOut
+  const tried = killed + sums.survived + sums.uncovered
+  const share = tried === 0 ? '' : `: ${((100 * killed) / tried).toFixed(0)} %`
+  console.log(`killed ${killed} of ${tried}${share} ${JSON.stringify(sums)}`)
+}
+
+function show(outcome, { fileName, location, line, original, replacement, mutatorName }, { statusReason }) {
+  console.log(`${outcome} ${fileName}:${location.start.line + 1}:${location.start.column + 1} ${mutatorName}`)
+  console.log(`  ${line}`)
+  console.log(`  - ${brief(original)}`)
+  console.log(`  + ${brief(replacement)}`)
+  if (outcome === 'errors') console.log(`  ${statusReason}`)
+}
+
+function brief(text) {
+  const joined = text.replace(/\s+/g, ' ')
+  return joined.length > 160 ? `${joined.slice(0, 157)}...` : joined
+}
+
+// Not `npm ci`: that demands optional packages for every platform, also those that a registry does not have.
+function install() {
+  const versionIn = (file) => {
+    if (!existsSync(join(here, file))) return undefined
+    return JSON.parse(readFileSync(join(here, file), 'utf8')).packages['node_modules/@stryker-mutator/core']
+      ?.version
+  }
+  if (versionIn('node_modules/.package-lock.json') === versionIn('package-lock.json')) return
+  const words = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  const { status } = spawnSync('npm', words, {
+    cwd: here,
+    stdio: 'inherit',
+    shell: process.platform === 'win32',
+  })
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+function fail(message) {
+  console.error(message)
+  process.exit(2)
+}
