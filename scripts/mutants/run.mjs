@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { testsFor } from './tests.mjs'
@@ -13,15 +13,6 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const work = '.mutants'
 /** A mutated text is most often a message for people, which few tests should pin word by word. */
 const excludedMutations = ['StringLiteral']
-
-/** What a run says of a mutant. */
-const OUTCOMES = {
-  Killed: 'killed',
-  Timeout: 'timedOut',
-  Survived: 'survived',
-  NoCoverage: 'uncovered',
-  Ignored: 'static',
-}
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -35,7 +26,8 @@ if (files.length === 0 || !(count >= 1))
 setPriority(10)
 install()
 
-const { keyOf, listMutants, sample } = await import('./choose.mjs')
+const { listMutants, sample } = await import('./choose.mjs')
+const { printTotals, startReport } = await import('./report.mjs')
 const { Stryker } = await import('@stryker-mutator/core')
 const all = await listMutants(files, excludedMutations)
 const equivalents = JSON.parse(readFileSync(join(here, 'equivalent.json'), 'utf8'))
@@ -48,10 +40,11 @@ writeFileSync(join(work, 'chosen.json'), JSON.stringify(chosen.map(({ key }) => 
 process.env.MUTANTS_ROOT = root
 process.env.MUTANTS_CHOSEN = join(root, work, 'chosen.json')
 process.env.MUTANTS_TESTS = JSON.stringify(values.tests ?? testsFor(mutated))
-const results = await new Stryker({
+startReport(root, chosen)
+await new Stryker({
   mutate: mutated,
   mutator: { plugins: null, excludedMutations },
-  plugins: ['@stryker-mutator/vitest-runner', join(here, 'chosen-only.mjs')],
+  plugins: ['@stryker-mutator/vitest-runner', join(here, 'chosen-only.mjs'), join(here, 'report.mjs')],
   checkers: ['chosen-only'],
   testRunner: 'vitest',
   vitest: { configFile: join('scripts/mutants/vitest.config.mjs'), related: false },
@@ -75,11 +68,11 @@ const results = await new Stryker({
   ],
   tempDirName: join(work, 'sandbox'),
   cleanTempDir: 'always',
-  reporters: ['progress-append-only'],
-  logLevel: 'info',
+  reporters: ['survivors'],
+  logLevel: 'warn',
   allowConsoleColors: false,
 }).runMutationTest()
-report(results)
+printTotals()
 
 function sourceFiles(name) {
   const path = name.startsWith('src') ? name : join('src', name)
@@ -94,36 +87,6 @@ function sourceFiles(name) {
 /** By texts, not by line numbers, so that an entry outlives edits elsewhere in its file. */
 function isSame(known, { fileName, line, original, replacement }) {
   return known.file === fileName && known.line === line && known.from === original && known.to === replacement
-}
-
-function report(results) {
-  const byKey = new Map(chosen.map((mutant) => [mutant.key, mutant]))
-  const sums = { killed: 0, timedOut: 0, survived: 0, uncovered: 0, static: 0, errors: 0 }
-  for (const result of results) {
-    const mutant = byKey.get(keyOf({ ...result, fileName: relative(root, result.fileName) }))
-    if (mutant === undefined) continue
-    const outcome = OUTCOMES[result.status] ?? 'errors'
-    sums[outcome]++
-    if (outcome === 'survived' || outcome === 'uncovered' || outcome === 'errors')
-      show(outcome, mutant, result)
-  }
-  const killed = sums.killed + sums.timedOut
-  const tried = killed + sums.survived + sums.uncovered
-  const share = tried === 0 ? '' : `: ${((100 * killed) / tried).toFixed(0)} %`
-  console.log(`killed ${killed} of ${tried}${share} ${JSON.stringify(sums)}`)
-}
-
-function show(outcome, { fileName, location, line, original, replacement, mutatorName }, { statusReason }) {
-  console.log(`${outcome} ${fileName}:${location.start.line + 1}:${location.start.column + 1} ${mutatorName}`)
-  console.log(`  ${line}`)
-  console.log(`  - ${brief(original)}`)
-  console.log(`  + ${brief(replacement)}`)
-  if (outcome === 'errors') console.log(`  ${statusReason}`)
-}
-
-function brief(text) {
-  const joined = text.replace(/\s+/g, ' ')
-  return joined.length > 160 ? `${joined.slice(0, 157)}...` : joined
 }
 
 // Not `npm ci`: that demands optional packages for every platform, also those that a registry does not have.
