@@ -11,13 +11,14 @@ export async function listMutants(files, excludedMutations) {
   const input = [...sources].map(([name, content]) => ({ name, content, mutate: true }))
   const options = { ignorers: [], excludedMutations, plugins: null }
   const { mutants } = await new Instrumenter(silent).instrument(input, options)
-  return mutants
+  const listed = mutants
     .filter(({ status }) => status === undefined)
     .map((mutant) => ({
       ...mutant,
       key: keyOf(mutant),
       ...textAt(sources.get(mutant.fileName), mutant.location),
     }))
+  return withIdentities(listed)
 }
 
 /** The same mutant has the same key in another run on the same sources. */
@@ -26,17 +27,20 @@ export function keyOf({ fileName, location, mutatorName, replacement }) {
   return [fileName, start.line, start.column, end.line, end.column, mutatorName, replacement].join(' ')
 }
 
-/** As many mutants as asked for, the same ones every time: neither line numbers nor other files change the choice. */
+/** As many mutants as asked for, the same ones every time. */
 export function sample(mutants, count) {
+  return [...mutants].sort((a, b) => (a.identity < b.identity ? -1 : 1)).slice(0, count)
+}
+
+/** A hash that neither edits elsewhere in the file nor other files change. */
+function withIdentities(mutants) {
   const seen = new Map()
-  const ranked = mutants.map((mutant) => {
-    const identity = [mutant.fileName, mutant.mutatorName, mutant.original, mutant.replacement].join('\n')
-    const occurrence = seen.get(identity) ?? 0
-    seen.set(identity, occurrence + 1)
-    return { mutant, rank: createHash('sha256').update(`${identity}\n${occurrence}`).digest('hex') }
+  return mutants.map((mutant) => {
+    const text = [mutant.fileName, mutant.mutatorName, mutant.original, mutant.replacement].join('\n')
+    const occurrence = seen.get(text) ?? 0
+    seen.set(text, occurrence + 1)
+    return { ...mutant, identity: createHash('sha256').update(`${text}\n${occurrence}`).digest('hex') }
   })
-  ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1))
-  return ranked.slice(0, count).map(({ mutant }) => mutant)
 }
 
 function textAt(source, { start, end }) {

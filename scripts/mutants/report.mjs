@@ -13,6 +13,7 @@ const OUTCOMES = {
 const QUIET = new Set(['killed', 'timedOut', 'static'])
 
 const totals = { killed: 0, timedOut: 0, survived: 0, uncovered: 0, static: 0, errors: 0 }
+const survivors = []
 let root = ''
 let chosen = new Map()
 
@@ -30,13 +31,20 @@ export function printTotals() {
   console.log(`killed ${killed} of ${tried}${share} ${JSON.stringify(totals)}`)
 }
 
+/** The identities of the mutants that no test noticed. */
+export function survivorsSoFar() {
+  return survivors
+}
+
 class Survivors {
   onMutantTested(result) {
     const mutant = chosen.get(keyOf({ ...result, ...placeOf(result) }))
     if (mutant === undefined) return
     const outcome = OUTCOMES[result.status] ?? 'errors'
     totals[outcome]++
-    if (!QUIET.has(outcome)) show(outcome, mutant, result)
+    if (QUIET.has(outcome)) return
+    survivors.push(mutant.identity)
+    show(outcome, mutant, result)
   }
 }
 

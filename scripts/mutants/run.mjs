@@ -1,5 +1,6 @@
 // Tests the tests: changes the sources in small ways (mutants) and reports those changes that no test notices.
-// Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N] [--tests <glob> …]. Stryker is installed on the first run.
+// Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N] [--tests <glob>] [--again]
+// --again tries only what survived the last run. Stryker is installed on the first run.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
@@ -11,27 +12,35 @@ import { testsFor } from './tests.mjs'
 const here = fileURLToPath(new URL('.', import.meta.url))
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const work = '.mutants'
+const survivorsFile = join(work, 'survivors.json')
 /** A mutated text is most often a message for people, which few tests should pin word by word. */
 const excludedMutations = ['StringLiteral']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { sample: { type: 'string' }, tests: { type: 'string', multiple: true } },
+  options: {
+    sample: { type: 'string' },
+    tests: { type: 'string', multiple: true },
+    again: { type: 'boolean', default: false },
+  },
 })
 process.chdir(root)
 const files = positionals.flatMap(sourceFiles)
 const count = values.sample === undefined ? Number.POSITIVE_INFINITY : Number(values.sample)
 if (files.length === 0 || !(count >= 1))
-  fail('Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N] [--tests <glob> …]')
+  fail('Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N] [--tests <glob>] [--again]')
 setPriority(10)
 install()
 
 const { listMutants, sample } = await import('./choose.mjs')
-const { printTotals, startReport } = await import('./report.mjs')
+const { printTotals, startReport, survivorsSoFar } = await import('./report.mjs')
 const { Stryker } = await import('@stryker-mutator/core')
 const all = await listMutants(files, excludedMutations)
 const equivalents = JSON.parse(readFileSync(join(here, 'equivalent.json'), 'utf8'))
-const chosen = sample(all, count).filter((mutant) => !equivalents.some((known) => isSame(known, mutant)))
+const chosen = sample(all, count)
+  .filter((mutant) => !equivalents.some((known) => isSame(known, mutant)))
+  .filter(({ identity }) => !values.again || lastSurvivors().includes(identity))
+if (chosen.length === 0) fail('No mutants to try.')
 const mutated = [...new Set(chosen.map(({ fileName }) => fileName))]
 console.log(`${chosen.length} of ${all.length} mutants, in ${mutated.length} of ${files.length} files`)
 
@@ -73,6 +82,7 @@ await new Stryker({
   allowConsoleColors: false,
 }).runMutationTest()
 printTotals()
+writeFileSync(survivorsFile, JSON.stringify(survivorsSoFar()))
 
 function sourceFiles(name) {
   const path = name.startsWith('src') ? name : join('src', name)
@@ -82,6 +92,11 @@ function sourceFiles(name) {
     .filter((file) => /\.tsx?$/.test(file))
     .map((file) => join(path, file))
     .sort()
+}
+
+function lastSurvivors() {
+  if (!existsSync(survivorsFile)) fail(`${survivorsFile} is missing: run once without --again first.`)
+  return JSON.parse(readFileSync(survivorsFile, 'utf8'))
 }
 
 /** By texts, not by line numbers, so that an entry outlives edits elsewhere in its file. */
