@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { exclude } from './tests.mjs'
 
-process.env.PROPERTY_RUNS ??= '25'
+process.env.PROPERTY_RUNS ??= '10'
 const include = JSON.parse(process.env.MUTANTS_TESTS)
 
 export default defineConfig({

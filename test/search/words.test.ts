@@ -143,6 +143,7 @@ describe('words of a query', () => {
     expect(readQuery('GitHub', WEIGHTS)).toEqual([
       { word: 'github', weight: 1, clause: 0, parts: ['git', 'hub'] },
     ])
+    expect(readQuery('TomTom', WEIGHTS)).toMatchObject([{ word: 'tomtom', parts: ['tom', 'tom'] }])
   })
 
   test('S12 no query throws or hangs, and nothing is without weight', () => {
