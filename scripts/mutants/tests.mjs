@@ -4,11 +4,7 @@ const core = ['test/*.test.ts', 'test/{figures,oracle}/**/*.test.ts']
 
 const byFolder = {
   core,
-  lib: [
-    ...core,
-    'test/messages/{chat-events,dialects,properties,remarks}.test.ts',
-    'test/mcp/{hostile-texts,config}.test.ts',
-  ],
+  lib: ['test/{lib,clean-text,names,policy}.test.ts'],
   search: ['test/search/**/*.test.ts', 'test/query.test.ts', 'test/agent/using*.test.ts'],
   validate: ['test/validate.test.ts', 'test/check.test.ts', 'test/mcp/config-schema.test.ts'],
   node: [
@@ -41,7 +37,7 @@ const byFolder = {
 /** Never run: they read the sources, need dist/, start many processes, or hold a clock to what they measure. */
 export const exclude = [
   '**/node_modules/**',
-  'test/{budgets,doc-comments,docs,example,examples,exports,guides,layers,names,package,statements}.test.ts',
+  'test/{budgets,doc-comments,docs,example,examples,exports,guides,layers,package,statements}.test.ts',
 ]
 
 export function testsFor(files) {
