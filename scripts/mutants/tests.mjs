@@ -14,11 +14,7 @@ const byFolder = {
     'test/agent/tools-bash.test.ts',
     'test/messages/{faults,safety}.test.ts',
   ],
-  terminal: [
-    'test/terminal/{markdown,settle,status}.test.ts',
-    'test/cli/*.test.ts',
-    'test/mcp/doctor.test.ts',
-  ],
+  terminal: ['test/terminal/{layout,markdown}.test.ts'],
   embed: ['test/embed/*.test.ts', 'test/search/languages.test.ts'],
   rankers: ['test/search/*.test.ts'],
   mcp: ['test/mcp/**/*.test.ts'],
