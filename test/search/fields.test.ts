@@ -92,8 +92,7 @@ describe('the fields of a tool', () => {
     ['MCP__run', undefined, 'run'],
   ])('the name %s without the server %s is %s', (original, server, expected) => {
     const [entry] = toolsOf({ name: 'tool' })
-    const { server: _, ...plain } = entry!
-    expect(ownName({ ...plain, original, ...(server === undefined ? {} : { server }) })).toBe(expected)
+    expect(ownName({ ...entry!, original, server })).toBe(expected)
   })
 })
 
