@@ -50,12 +50,13 @@ process.env.MUTANTS_ROOT = root
 process.env.MUTANTS_CHOSEN = join(root, work, 'chosen.json')
 process.env.MUTANTS_TESTS = JSON.stringify(values.tests ?? testsFor(mutated))
 startReport(root, chosen)
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, finish)
 await new Stryker({
   mutate: chosen.map(rangeOf),
   mutator: { plugins: null, excludedMutations },
   plugins: ['@stryker-mutator/vitest-runner', join(here, 'chosen-only.mjs'), join(here, 'report.mjs')],
   testRunner: 'chosen-only',
-  vitest: { configFile: join('scripts/mutants/vitest.config.mjs'), related: false },
+  vitest: { configFile: 'scripts/mutants/vitest.config.mjs', related: false },
   // TypeScript 7 has no API that Stryker could rewrite a tsconfig with, and nothing here needs it rewritten.
   tsconfigFile: 'none',
   coverageAnalysis: 'perTest',
@@ -80,8 +81,7 @@ await new Stryker({
   logLevel: 'warn',
   allowConsoleColors: false,
 }).runMutationTest()
-printTotals()
-writeFileSync(survivorsFile, JSON.stringify(survivorsSoFar()))
+finish()
 
 /** A place to mutate, as Stryker writes it. Mutants inside of it come along and are skipped. */
 function rangeOf({ fileName, location: { start, end } }) {
@@ -96,6 +96,12 @@ function sourceFiles(name) {
     .filter((file) => /\.tsx?$/.test(file))
     .map((file) => join(path, file))
     .sort()
+}
+
+/** Also when somebody interrupts the run: what was tried until then counts. */
+function finish() {
+  printTotals()
+  writeFileSync(survivorsFile, JSON.stringify(survivorsSoFar()))
 }
 
 function lastSurvivors() {
