@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createShelf } from '../../src/index.ts'
 import {
   answerNode,
@@ -114,22 +114,32 @@ describe('a limiter', () => {
   })
 
   it('gives the place of a slow one to the next, once', async () => {
-    const limit = createLimiter(1, 20)
-    const slow = gate()
-    const first = limit(() => slow.passed)
-    expect(await limit(async () => 'second')).toBe('second')
-    slow.open()
-    await first
-    const held = gate()
-    const third = limit(() => held.passed)
-    let isFourth = false
-    const fourth = limit(async () => {
-      isFourth = true
-    })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const limit = createLimiter(1, 1000)
+    const started: string[] = []
+    const run = (name: string, { passed }: { passed: Promise<void> }) =>
+      limit(() => {
+        started.push(name)
+        return passed
+      })
+    const [slow, second, third] = [gate(), gate(), gate()]
+    const done = [run('slow', slow), run('second', second), run('third', third)]
+    vi.advanceTimersByTime(999)
     await turn()
-    expect(isFourth).toBe(false)
-    held.open()
-    await Promise.all([third, fourth])
+    expect(started).toEqual(['slow'])
+    vi.advanceTimersByTime(1)
+    await turn()
+    expect(started).toEqual(['slow', 'second'])
+    // Its place is given already: that it ends makes no room for another.
+    slow.open()
+    await turn()
+    expect(started).toEqual(['slow', 'second'])
+    second.open()
+    await turn()
+    expect(started).toEqual(['slow', 'second', 'third'])
+    third.open()
+    await Promise.all(done)
   })
 })
 
