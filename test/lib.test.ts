@@ -79,7 +79,8 @@ describe('names', () => {
     expect(closestNames('create_isue', names)).toHaveLength(3)
     expect(closestNames('xyz', names)).toEqual([])
     expect(closestNames('', ['', 'a'])).toEqual([''])
-    expect(closestNames(`${'ab'.repeat(100)}${'xy'.repeat(200)}`, ['ab'.repeat(100)])).toHaveLength(1)
+    const [long, longer] = ['ab'.repeat(100), `${'ab'.repeat(100)}${'xy'.repeat(600)}`]
+    expect([closestNames(longer, [long]), closestNames(long, [longer])]).toEqual([[long], [longer]])
   })
 })
 
