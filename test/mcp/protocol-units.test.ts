@@ -5,9 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { answerInitialize, greetingFor } from '../../src/mcp/greeting/greeting.ts'
 import { toBlocks } from '../../src/mcp/host/content.ts'
 import { differences, diffLines, outline } from '../../src/mcp/pins/changes.ts'
+import { CallError, complaint, isAnswer, isUndelivered } from '../../src/mcp/protocol/call-error.ts'
 import { headerFault } from '../../src/mcp/protocol/param-headers.ts'
 import { moreRights, reasonFor, withLastWords } from '../../src/mcp/protocol/reasons.ts'
 import { collectSecrets } from '../../src/mcp/redact/collect.ts'
+import { redactLists } from '../../src/mcp/redact/definitions.ts'
+import { createRedactor } from '../../src/mcp/redact/redactor.ts'
 import { createLineReader } from '../../src/mcp/session/lines.ts'
 import type { RemoteConfig, ServerConfig, StdioConfig } from '../../src/mcp/types.ts'
 
@@ -119,6 +122,27 @@ describe('the first request', () => {
       expect([found, left]).toEqual([request, 'rest'])
       expect(JSON.parse(sent)).toMatchObject({ id: request.id, result: { protocolVersion: '2025-06-18' } })
     }
+  })
+
+  it('is answered with what the gateway can do, and what its servers add', () => {
+    const capabilities = {
+      tools: { listChanged: true },
+      resources: { listChanged: true, subscribe: true },
+      prompts: { listChanged: true },
+      completions: {},
+    }
+    expect(greetingFor([]).capabilities).toEqual({ ...capabilities, logging: {} })
+    const server = (state: string) => ({
+      ...{ name: 'one', state, config: {}, capabilities: { extensions: { 'com.example/x': { a: 1 } } } },
+      instructions: 'Do.',
+    })
+    const stateless = greetingFor([server('connected')] as never, { isStateless: true })
+    expect(stateless.capabilities).toEqual({ ...capabilities, extensions: { 'com.example/x': { a: 1 } } })
+    expect(stateless.instructions).toMatch(/one.*Do\./s)
+    expect(greetingFor([server('disabled')] as never)).toMatchObject({
+      capabilities: { ...capabilities, logging: {} },
+      instructions: expect.not.stringMatching(/Do\./),
+    })
   })
 
   it.each<[string, object]>([
@@ -244,6 +268,7 @@ describe('why a connection failed', () => {
     ],
     [coded('EACCES'), undefined, stdio(), 'the command "run" may not be run; check its permissions'],
     [coded('EPIPE'), undefined, stdio(), 'no luck'],
+    [coded('EPIPE'), undefined, stdio({ cwd: '/none/such' }), 'no luck'],
     [coded('EPIPE'), 'ended with 1', stdio(), 'the process ended with 1 before it was ready'],
     ['text', undefined, stdio(), 'text'],
     [status(401), undefined, remote(), 'needs a login: run "toolshelf login one"'],
@@ -273,6 +298,32 @@ describe('why a connection failed', () => {
     expect(withLastWords('Error: no key', stderr)).toBe('Error: no key')
     expect(withLastWords('it ended', ' \n')).toBe('it ended')
     expect(withLastWords('it ended', 'x'.repeat(400))).toBe(`it ended. It said: ${'x'.repeat(300)}`)
+  })
+
+  it('of a call: who ended it, and whether it may be sent again', () => {
+    const cause = coded('ECONNREFUSED')
+    expect(new CallError('m', cause)).toMatchObject({ message: 'm', cause })
+    expect([status(404), new Error('x', { cause }), status(500), new Error('x')].map(isUndelivered)).toEqual([
+      ...[true, true],
+      ...[false, false],
+    ])
+    expect([{ code: -32603 }, coded('EPIPE'), {}].map(isAnswer)).toEqual([true, false, false])
+    const told = (error: object, isOpen: boolean, wasOpen: boolean, reason?: string) =>
+      complaint('one', error, 'm', { isOpen, wasOpen, reason })
+    const unknown = 'Whether the call took effect is not known.'
+    expect([
+      told(coded('EPIPE'), true, true),
+      told({ code: 1 }, true, true, 'r'),
+      told(coded('EPIPE'), false, true),
+      told({}, false, false, 'r'),
+      told({}, false, true, 'r'),
+    ]).toEqual([
+      `the server "one" cannot be reached: m. ${unknown}`,
+      'm',
+      'm',
+      'the server "one" is not running: r',
+      `the server "one" ended during the call: r. ${unknown}`,
+    ])
   })
 
   it('a scope that a shell would read is not repeated', () => {
@@ -367,5 +418,25 @@ describe('secrets of a configuration', () => {
     ['a number in JSON', stdio({ env: { CONFIG: '{"pin":123456,"port":123456}' } }), ['123456']],
   ])('%s', (_, transport, secrets) => {
     expect(secretsOf(transport)).toEqual([...secrets].sort())
+  })
+
+  it('are hidden in data, its keys too, and in lists only', () => {
+    const redactor = createRedactor(configOf(stdio({ env: { KEY: 'hunter2222' } })))
+    expect(redactor.data({ a: ['x hunter2222', 1, null], hunter2222: { b: 'hunter2222' } })).toEqual({
+      a: ['x [hidden]', 1, null],
+      '[hidden]': { b: '[hidden]' },
+    })
+    expect(redactor.data(undefined)).toBeUndefined()
+    expect(redactor.data('x'.repeat(999_998))).toHaveLength(999_998)
+    expect(redactor.data('x'.repeat(999_999))).toBeUndefined()
+    const circle: { self?: object } = {}
+    circle.self = circle
+    expect(redactor.data(circle)).toBeUndefined()
+    const result = { tools: [{ name: 'a', description: 'hunter2222', size: 3 }], next: 'hunter2222' }
+    expect(redactLists('tools/list', result, redactor)).toEqual({
+      tools: [{ name: 'a', description: '[hidden]', size: 3 }],
+      next: 'hunter2222',
+    })
+    expect(redactLists('tools/call', result, redactor)).toBe(result)
   })
 })
