@@ -283,6 +283,22 @@ describe('requests of the web on those of Node', () => {
     expect(await ask('/', 'a b')).toMatch(/localhost/)
   })
 
+  it('whose body nobody read close their connection, and only those', async () => {
+    const { port } = await serve(async () => new Response('ok'))
+    const connectionOf = (length: number) =>
+      new Promise<string | undefined>((resolve, reject) => {
+        const headers = { 'content-length': length, connection: 'keep-alive' }
+        const client = send({ port, host: '127.0.0.1', method: 'POST', headers }, (answer) => {
+          resolve(answer.headers.connection)
+          client.destroy()
+        }).on('error', reject)
+        // The rest of the body never comes.
+        if (length === 0) client.end()
+        else client.write('x')
+      })
+    expect([await connectionOf(0), await connectionOf(1_000_000)]).toEqual(['keep-alive', 'close'])
+  })
+
   it('end with the client', async () => {
     const [asked, gone] = [gate(), gate()]
     const { port } = await serve(async ({ signal }) => {
