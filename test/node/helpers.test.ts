@@ -279,7 +279,7 @@ describe('requests of the web on those of Node', () => {
         })
         socket.on('end', () => resolve(text)).on('error', reject)
       })
-    expect(await ask('//', 'a')).toMatch(/^HTTP\/1\.1 400 .*this is no address\n/s)
+    expect(await ask('//', 'a')).toMatch(/^HTTP\/1\.1 400 .*content-type: text\/plain.*this is no address\n/s)
     expect(await ask('/', 'a b')).toMatch(/localhost/)
   })
 
