@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createListCache, type ListItem } from '../../src/messages/json/lists.ts'
+import { readValue } from '../../src/messages/json/read.ts'
 import { endOfValue, largeValues } from '../../src/messages/json/scan.ts'
 import { jsonBytes } from '../../src/messages/json/text.ts'
 
@@ -43,6 +44,18 @@ describe('where a value ends', () => {
       [14, 21],
     ])
   })
+})
+
+it('only a long text without escapes under the key data is decoded when it is read', () => {
+  const isLazy = (value: unknown, key = 'data') => {
+    const bytes = Buffer.from(JSON.stringify({ [key]: value }))
+    const read = readValue(bytes, 0, bytes.length) as { [key: string]: unknown }
+    expect(read[key]).toEqual(value)
+    return Object.getOwnPropertyDescriptor(read, key)?.get !== undefined
+  }
+  const long = 'x'.repeat(16_382)
+  expect([isLazy(long), isLazy(long.slice(1)), isLazy(long, 'text')]).toEqual([true, false, false])
+  expect([isLazy(`${long}\n`), isLazy([long, long])]).toEqual([false, false])
 })
 
 describe('lists by their bytes', () => {
