@@ -2,7 +2,7 @@
 // Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N] [--tests <glob>] [--again]
 // --again tries only what survived the last run. Stryker is installed on the first run.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,6 +13,7 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const work = '.mutants'
 const survivorsFile = join(work, 'survivors.json')
+const chosenFile = join(root, work, `chosen-${process.pid}.json`)
 /** A mutated text is most often a message for people, which few tests should pin word by word. */
 const excludedMutations = ['StringLiteral']
 
@@ -45,9 +46,9 @@ const mutated = [...new Set(chosen.map(({ fileName }) => fileName))]
 console.log(`${chosen.length} of ${all.length} mutants, in ${mutated.length} of ${files.length} files`)
 
 mkdirSync(work, { recursive: true })
-writeFileSync(join(work, 'chosen.json'), JSON.stringify(chosen.map(({ key }) => key)))
+writeFileSync(chosenFile, JSON.stringify(chosen.map(({ key }) => key)))
 process.env.MUTANTS_ROOT = root
-process.env.MUTANTS_CHOSEN = join(root, work, 'chosen.json')
+process.env.MUTANTS_CHOSEN = chosenFile
 process.env.MUTANTS_TESTS = JSON.stringify(values.tests ?? testsFor(mutated))
 startReport(root, chosen)
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, finish)
@@ -100,6 +101,7 @@ function sourceFiles(name) {
 
 /** Also when somebody interrupts the run: what was tried until then counts. */
 function finish() {
+  rmSync(chosenFile, { force: true })
   printTotals()
   writeFileSync(survivorsFile, JSON.stringify(survivorsSoFar()))
 }
