@@ -140,3 +140,10 @@ describe('whatever the text', () => {
     for (const one of worst) expect(cleanText(one).length).toBeLessThanOrEqual(one.length)
   })
 })
+
+it('what joins counts by the letters beside it, not by the rest of the text', () => {
+  for (const text of ['می\u200cخواهم ok', 'ok می\u200cخواهم', '❤\ufe0f ok', 'ok 👩\u200d💻 ok'])
+    expect(cleanText(text)).toBe(text)
+  expect(cleanText('a\u200cb می')).toBe('ab می')
+  expect(cleanText('می a\u200cb')).toBe('می ab')
+})

@@ -101,6 +101,11 @@ describe('dialects', () => {
 })
 
 describe('odd schemas', () => {
+  it('V1 a reference that is no text is ignored, and what is beside it holds', () => {
+    for (const $ref of [3, null, {}, ['#/properties/b']])
+      expect(paths({ properties: { a: { $ref, type: 'string' }, b: true } }, { a: 1, b: 1 })).toEqual(['a'])
+  })
+
   it('V1 a missing, empty or non-object schema accepts everything; false accepts nothing', () => {
     for (const schema of [undefined, null, true, {}, [], 'object', 7]) {
       for (const input of [undefined, null, {}, [1], 'text']) expect(validateInput(schema, input)).toEqual([])
@@ -246,6 +251,8 @@ describe('patterns', () => {
       ['^\\p{Lu}.?\\u{1F600}\\b\\w*?$', 'Éx😀x', 'éx😀x'],
       ['\\bcat\\b', 'a cat.', 'concat'],
       ['^[^\\s\\]]*$', 'a[b', 'a]b'],
+      ['^\\\\u0041$', '\\u0041', 'A'],
+      ['^\\u0041\\/\\cJ$', 'A/\n', 'A/J'],
       ['', '', ''],
     ]
     for (const [pattern, good, bad] of cases) {
