@@ -1,8 +1,25 @@
 // Parses JSON with comments and trailing commas. Errors give line and column and never quote the text, which may
 // contain secrets.
 
-/** Where the members of an object or array end in the text; used to add a member and keep everything else. */
+/** Where a member of an object or array is in the text. */
+export type Member = {
+  /** Empty in an array. */
+  readonly name: string
+  /** Offset of the name, in an array of the value. */
+  readonly start: number
+  /** Offset of the value. */
+  readonly value: number
+  /** Offset after the value. */
+  readonly end: number
+  /** Offset of the comma that follows it. */
+  readonly comma: number | undefined
+}
+
+/** Where an object or array and its members are in the text; used to edit a member and keep everything else. */
 export type MemberSpan = {
+  /** Offset of the opening bracket. */
+  readonly open: number
+  readonly members: readonly Member[]
   readonly isEmpty: boolean
   /** Offset after the last member. */
   readonly end: number
@@ -53,8 +70,12 @@ function readNested(cursor: Cursor, open: '{' | '['): unknown {
   const members: unknown[] = []
   const names: string[] = []
   const span = readMembers(cursor, open === '{' ? '}' : ']', () => {
-    if (open === '{') names.push(readName(cursor))
+    const name = open === '{' ? readName(cursor) : ''
+    names.push(name)
+    skipSpace(cursor)
+    const value = cursor.at
     members.push(readValue(cursor))
+    return { name, value }
   })
   const value =
     open === '[' ? members : Object.fromEntries(names.map((name, index) => [name, members[index]]))
@@ -63,22 +84,30 @@ function readNested(cursor: Cursor, open: '{' | '['): unknown {
   return value
 }
 
-function readMembers(cursor: Cursor, bracket: '}' | ']', readMember: () => void): MemberSpan {
+function readMembers(
+  cursor: Cursor,
+  bracket: '}' | ']',
+  readMember: () => Pick<Member, 'name' | 'value'>,
+): MemberSpan {
+  const open = cursor.at
   cursor.at += 1
+  const members: Member[] = []
   let span = { isEmpty: true, end: cursor.at, hasComma: false }
   for (;;) {
     skipSpace(cursor)
     if (cursor.text[cursor.at] === bracket) break
     if (!span.isEmpty && !span.hasComma) fail(cursor, `a comma or ${bracket} is missing`)
-    readMember()
+    const start = cursor.at
+    const member = readMember()
     const end = cursor.at
     skipSpace(cursor)
     const hasComma = cursor.text[cursor.at] === ','
+    members.push({ ...member, start, end, comma: hasComma ? cursor.at : undefined })
     if (hasComma) cursor.at += 1
     span = { isEmpty: false, end, hasComma }
   }
   cursor.at += 1
-  return { ...span, close: cursor.at - 1 }
+  return { ...span, open, members, close: cursor.at - 1 }
 }
 
 function readName(cursor: Cursor): string {

@@ -41,7 +41,8 @@ export function readServer(
   // Checked with unexpanded references, too: a server rejected in that form is not shown to the user who decides
   // whether to trust the file.
   const unusable =
-    transportProblem(makeTransport(kind.name, values, entry, machine)) ?? transportProblem(transport)
+    transportProblem(makeTransport(kind.name, values, entry, machine), machine) ??
+    transportProblem(transport, machine)
   if (unusable !== undefined) return leaveOut(unusable)
   const server: ServerConfig = {
     name: entry.name,
@@ -148,19 +149,27 @@ function makeTransport(
   }
 }
 
-function transportProblem(transport: StdioConfig | RemoteConfig): string | undefined {
+function transportProblem(
+  transport: StdioConfig | RemoteConfig,
+  { program }: Machine,
+): string | undefined {
   if (transport.kind !== 'stdio') {
     const isUsable = /^https?:\/\/[^/]/i.test(transport.url) || hasReference(transport.url)
     return isUsable ? undefined : '"url" must start with http:// or https://; the server is left out.'
   }
   if (transport.command === '') return '"command" is empty; the server is left out.'
-  return isToolshelf(transport) ? 'it is Toolshelf itself; it is left out.' : undefined
+  return isToolshelf(transport, program?.[1]) ? ownEntry : undefined
 }
 
+/** The problem reported for an entry that starts the gateway. */
+export const ownEntry = 'it is Toolshelf itself; it is left out.'
+
 /** A gateway among its own servers would start itself endlessly. */
-function isToolshelf({ command, args }: StdioConfig): boolean {
-  const words = [command, ...args].flatMap((word) => word.split(/\s+/))
+function isToolshelf({ command, args }: StdioConfig, script: string | undefined): boolean {
+  // Words of one argument count, as in `sh -c "toolshelf mcp"`; our own script's path may hold spaces.
+  const words = [command, ...args].flatMap((word) => (word === script ? [word] : word.split(/\s+/)))
   const isProgram = (word: string) =>
+    word === script ||
     /(?:^|[\\/])toolshelf(?:@[^\\/]*|\.cmd|\.exe)?$/i.test(word) ||
     /toolshelf[\\/]dist[\\/]cli[\\/]main\.js$/.test(word)
   return words.some((word, index) => isProgram(word) && words[index + 1] === 'mcp')
