@@ -88,6 +88,11 @@ export function putBack(
     if (!isSame) throw new ChangedMeanwhile(CHANGED)
     if (content === undefined) return rm(file, { force: true })
     await mkdir(dirname(file), { recursive: true })
-    await replaceFile(file, content, rights ?? (await stat(file)))
+    await replaceFile(file, content, rights ?? (await rightsOf(file)))
   })
+}
+
+async function rightsOf(file: string): Promise<FileRights> {
+  const { mode, uid, gid } = await stat(file)
+  return { mode: mode & 0o7777, uid, gid }
 }

@@ -24,7 +24,11 @@ export type RecordedFile = {
 }
 
 /** All files that one `import --apply` changed. */
-export type ApplyRecord = { readonly id: string; readonly at: string; readonly files: readonly RecordedFile[] }
+export type ApplyRecord = {
+  readonly id: string
+  readonly at: string
+  readonly files: readonly RecordedFile[]
+}
 
 /** What a file is to become. */
 export type FileWrite = Pick<RecordedFile, 'file' | 'clients' | 'isOwn' | 'rights' | 'parts'> & {

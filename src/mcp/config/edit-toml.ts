@@ -1,5 +1,5 @@
 // Edits the servers of Codex's TOML file, and keeps every other byte of the text.
-import { onOneLine, type NewEntry } from './edit-json.ts'
+import { type NewEntry, onOneLine } from './edit-json.ts'
 import { type Edit, lineEnding } from './edits.ts'
 import { type Statement, tomlStatements } from './toml-statements.ts'
 
@@ -51,7 +51,7 @@ function regionsOf(
 /** As a table, or as a key where a header would take in the keys that follow. */
 function written({ name, fields }: NewEntry, first: Statement, ending: string): string {
   const key = keyOf(name)
-  const pairs = Object.entries(fields).map(([field, value]) => `${keyOf(field)} = ${valueOf(value)}`)
+  const pairs = Object.entries(fields).map(([field, value]) => `${keyOf(field)} = ${tomlValue(value)}`)
   if (first.isHeader) return [`[${KEY}.${key}]`, ...pairs, ''].join(ending)
   const prefix = first.table.length === 0 ? `${KEY}.` : ''
   return `${prefix}${key} = { ${pairs.join(', ')} }${ending}`
@@ -62,7 +62,7 @@ function keyOf(name: string): string {
 }
 
 /** Values of an entry are texts, flags and lists of texts, which TOML writes as JSON does. */
-function valueOf(value: unknown): string {
+function tomlValue(value: unknown): string {
   return typeof value === 'string' ? quoted(value) : onOneLine(value).replaceAll('\u007f', '\\u007f')
 }
 

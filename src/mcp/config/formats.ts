@@ -101,7 +101,11 @@ function isGemini(file: string, servers: unknown): boolean {
   return isFields(servers) && Object.values(servers).some(hasKey)
 }
 
-function readGroup({ key, path = [key], servers, spelling, project }: Group, file: string, machine: Machine): Found {
+function readGroup(
+  { key, path = [key], servers, spelling, project }: Group,
+  file: string,
+  machine: Machine,
+): Found {
   if (!isFields(servers)) {
     const message = `"${key}" must be an object with a server for each name; it is ignored.`
     return { entries: [], problems: servers === null ? [] : [{ message }] }

@@ -149,10 +149,7 @@ function makeTransport(
   }
 }
 
-function transportProblem(
-  transport: StdioConfig | RemoteConfig,
-  { program }: Machine,
-): string | undefined {
+function transportProblem(transport: StdioConfig | RemoteConfig, { program }: Machine): string | undefined {
   if (transport.kind !== 'stdio') {
     const isUsable = /^https?:\/\/[^/]/i.test(transport.url) || hasReference(transport.url)
     return isUsable ? undefined : '"url" must start with http:// or https://; the server is left out.'
