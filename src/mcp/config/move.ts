@@ -77,7 +77,7 @@ const json: Format = {
 }
 
 const toml: Format = {
-  parse: (text) => parseToml(text.replace(/^\uFEFF/, '')),
+  parse: (text) => plain(parseToml(text.replace(/^\uFEFF/, ''))),
   move(text, groups, entry) {
     const names = new Set(groups.flatMap((group) => [...group.names]))
     const servers = (toml.parse(text) as Fields).mcp_servers
@@ -169,7 +169,10 @@ function objectAt(document: unknown, path: readonly string[]): Nested | undefine
   return found instanceof Map ? (found as Nested) : undefined
 }
 
+/** A copy of plain objects alone: those of the TOML parser have no prototype, and would differ by that. */
 function plain(value: unknown): unknown {
-  if (!(value instanceof Map)) return value
-  return Object.fromEntries([...value].map(([key, item]) => [key, plain(item)]))
+  if (value instanceof Map) return plain(Object.fromEntries(value))
+  if (Array.isArray(value)) return value.map(plain)
+  if (!isFields(value) || value instanceof Date) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]))
 }

@@ -149,7 +149,12 @@ notifications = """
 """
 `,
     servers: ['search', 'with space'],
-    kept: ['# the usual', '# a comment with ] and "', '# what I trust\n[projects."/home/you/work"]', '[mcp_servers.fake]'],
+    kept: [
+      '# the usual',
+      '# a comment with ] and "',
+      '# what I trust\n[projects."/home/you/work"]',
+      '[mcp_servers.fake]',
+    ],
   },
   {
     client: 'Gemini CLI',
