@@ -31,26 +31,31 @@ export type Target = {
   readonly names: readonly string[]
 }
 
-export async function readTarget(file: string): Promise<Target> {
+/** `option`: the one that names another file. */
+export async function readTarget(file: string, option = '--to'): Promise<Target> {
   const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw new CommandError(`${file} cannot be read (${error.code}).`)
   })
-  return mendable(file, () => {
+  const read = () => {
     if (bytes && !isUtf8(bytes)) throw new Error('it is not written in UTF-8')
     const text = bytes?.toString() ?? ''
     const filled = text.trim() === '' ? '{}\n' : text
     return { file, bytes, text: filled, names: serverNames(filled) }
-  })
+  }
+  return mendable(file, read, option)
 }
 
 /** Refuses to change a file that we cannot parse, so that nothing is lost. */
-export function mendable<Result>(file: string, use: () => Result): Result {
+export function mendable<Result>(file: string, use: () => Result, option = '--to'): Result {
   try {
     return use()
   } catch (error) {
+    if (error instanceof CommandError) throw error
     const { message } = error as Error
-    throw new CommandError(`${file} cannot be added to: ${message}. Mend it, or choose another with --to.`)
+    throw new CommandError(
+      `${file} cannot be added to: ${message}. Mend it, or choose another with ${option}.`,
+    )
   }
 }
 

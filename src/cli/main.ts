@@ -57,14 +57,34 @@ const commands: readonly Entry[] = [
     load: async () => (await import('./serve.ts')).serve,
   },
   {
+    name: 'wrap',
+    summary: 'runs an agent with tool search in front of its model',
+    load: async () => (await import('./wrap.ts')).wrap,
+  },
+  {
     name: 'doctor',
     summary: 'what your MCP servers cost, and how they are',
     load: async () => (await import('./doctor.ts')).doctor,
   },
   {
     name: 'import',
-    summary: 'takes over the MCP servers of your clients',
+    summary: 'sets up your clients: their MCP servers behind one',
     load: async () => (await import('./import.ts')).importServers,
+  },
+  {
+    name: 'add',
+    summary: 'adds an MCP server; list shows them, remove ends one',
+    load: async () => (await import('./add.ts')).add,
+  },
+  {
+    name: 'list',
+    summary: '',
+    load: async () => (await import('./list.ts')).list,
+  },
+  {
+    name: 'remove',
+    summary: '',
+    load: async () => (await import('./remove.ts')).remove,
   },
   {
     name: 'login',
@@ -93,12 +113,12 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'search',
-    summary: 'which tools a query finds, and why',
+    summary: 'which tools a query finds, and why; eval measures it',
     load: async () => (await import('./search.ts')).search,
   },
   {
     name: 'eval',
-    summary: 'how well rankers find the right tools',
+    summary: '',
     load: async () => (await import('./eval.ts')).evaluation,
   },
   {

@@ -10,7 +10,12 @@ import { type Expanded, expand, withWorkspace } from './references.ts'
 
 type ServerValues = Values<typeof serverKeys>
 
-export type ReadServer = { readonly server: ServerConfig | undefined; readonly problems: readonly string[] }
+export type ReadServer = {
+  readonly server: ServerConfig | undefined
+  readonly problems: readonly string[]
+  /** Variables that it needs and that are not set, if it is left out for nothing else. */
+  readonly unset?: readonly string[]
+}
 
 /** Keys that decide which program runs: if one is invalid, the entry is rejected. */
 const decisive = ['command', 'args', 'cwd', 'url']
@@ -36,7 +41,10 @@ export function readServer(
   if (kind.name === undefined) return leaveOut()
 
   const filled = fillIn(values, usedBy(kind.name), entry, values.disabled ? keepReferences : fill)
-  if (filled.problems.length > 0) return leaveOut(...filled.problems)
+  if (filled.problems.length > 0) {
+    const left = leaveOut(...filled.problems)
+    return filled.unset.length === left.problems.length ? { ...left, unset: filled.unset } : left
+  }
   const transport = makeTransport(kind.name, filled.value, entry, machine)
   // Checked with unexpanded references, too: a server rejected in that form is not shown to the user who decides
   // whether to trust the file.
@@ -105,7 +113,10 @@ function fillIn(
   keys: readonly (keyof ServerValues)[],
   { inputs }: ServerEntry,
   fill: Fill,
-): Made<ServerValues> & { readonly variables: { readonly [name: string]: string } } {
+): Made<ServerValues> & {
+  readonly variables: { readonly [name: string]: string }
+  readonly unset: readonly string[]
+} {
   const used = new Map<string, string>()
   const missing = new Set<string>()
   const foreign = new Set<string>()
@@ -123,7 +134,12 @@ function fillIn(
       (reference) => `${reference} cannot be filled in; write \${NAME} and set NAME. The server is left out.`,
     ),
   ]
-  return { value: { ...values, ...Object.fromEntries(filled) }, problems, variables: recordOf([...used]) }
+  return {
+    value: { ...values, ...Object.fromEntries(filled) },
+    problems,
+    variables: recordOf([...used]),
+    unset: [...missing],
+  }
 }
 
 const isFolder = (name: string) => Object.hasOwn(withWorkspace({}, ''), name)
