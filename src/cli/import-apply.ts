@@ -41,7 +41,7 @@ export async function applyImport(
   const words = [...programOf(machine, terminal), 'mcp', ...config]
   const plan = planApply(found.plan, stateOf, found.snapshots, words)
   if (!isJson) {
-    show(found.plan, target, stateOf, terminal)
+    show(found.plan, target, stateOf, terminal, 'hands over')
     for (const file of found.ofFolder)
       terminal.tell(
         printable(`${file} belongs to this folder and may be shared; name it with --from to change it.`),
@@ -126,7 +126,10 @@ async function choose(
   terminal: Terminal,
 ): Promise<readonly ClientChange[]> {
   const chosen: ClientChange[] = []
-  for (const change of changes) {
+  for (const planned of changes) {
+    // A client with two files starts the gateway from one of them.
+    const hasEntry = planned.clients.every((client) => chosen.some(({ clients }) => clients.includes(client)))
+    const change = hasEntry ? { ...planned, ...planned.bare } : planned
     if (!input.isSet('json')) showChange(change, terminal)
     if (input.isSet('yes')) chosen.push(change)
     else if (terminal.ask && !input.isSet('json')) {
@@ -208,8 +211,8 @@ function report(
   const done = written.filter(({ problem }) => problem === undefined)
   if (done.length === 0) return
   const clients = [...new Set(done.flatMap(({ write }) => write.clients))]
-  const files = done.map(({ write }) => write.file)
-  terminal.print(printable(`\nChanged ${files.join(', ')}.`))
+  terminal.print('')
+  for (const { write } of done) terminal.print(printable(`Changed ${write.file}`))
   terminal.print(printable(`Your servers are in ${target.file}. Restart ${clients.join(', ')}.`))
   const remote = chosen
     .flatMap(({ servers }) => servers)
@@ -218,7 +221,9 @@ function report(
         transport.kind !== 'stdio' && Object.keys(transport.headers).length === 0,
     )
   for (const name of new Set(remote.map((server) => server.name)))
-    terminal.print(printable(`If ${name} needs a login, run "toolshelf login ${name}".`))
+    terminal.print(
+      printable(`If ${name} needs a login, run "toolshelf login ${/\s/.test(name) ? `'${name}'` : name}".`),
+    )
   terminal.print('"toolshelf import --undo" puts everything back.')
 }
 

@@ -7,7 +7,7 @@ import { createRedactor } from '../mcp/redact/index.ts'
 import { fit } from '../terminal/index.ts'
 
 const MOST_LINES = 80
-const MOST_COLUMNS = 100
+const MOST_COLUMNS = 200
 
 /** `servers`: those whose secrets the parts may hold. */
 export function changedLines(parts: readonly MovedPart[], servers: readonly ServerConfig[]): string[] {

@@ -97,11 +97,13 @@ export type StateOf = (server: PlannedServer) => ImportState
 
 const MOST_COLUMNS = 80
 
+/** `inputs`: whether VS Code's entry hands its inputs over to the gateway. */
 export function show(
   { servers, problems }: ImportPlan,
   target: Target,
   stateOf: StateOf,
   terminal: Terminal,
+  inputs: 'hands over' | 'keeps' = 'keeps',
 ): void {
   for (const { file, server, message } of problems)
     terminal.tell(
@@ -124,7 +126,11 @@ export function show(
       terminal.tell(printable(`${name} is bound to ${boundTo}, its \${workspaceFolder}.`))
     for (const { variable, input } of unset) {
       const asked = input === undefined ? '' : `, which VS Code asks for as ${JSON.stringify(input)}`
-      terminal.tell(printable(`${name} needs the environment variable ${variable}${asked}; it is not set.`))
+      const state =
+        input !== undefined && inputs === 'hands over'
+          ? ' and hands over. Set it for other clients.'
+          : '; it is not set. Set it where your clients start.'
+      terminal.tell(printable(`${name} needs the environment variable ${variable}${asked}${state}`))
     }
   }
 }

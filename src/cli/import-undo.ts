@@ -168,8 +168,8 @@ function finish(
     const restored = [
       ...new Set(steps.filter(({ outcome }) => outcome === 'restored').map(({ file }) => file)),
     ]
-    if (restored.length > 0)
-      terminal.print(printable(`\nPut back ${restored.join(', ')}. Restart the clients.`))
+    for (const file of restored) terminal.print(printable(`Put back ${file}`))
+    if (restored.length > 0) terminal.print('Restart the clients.')
     else if (!isLeft && stuck.size === named.length)
       terminal.print('There is nothing to undo: "toolshelf import --apply" has changed no file.')
   }

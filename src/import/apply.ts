@@ -6,6 +6,7 @@ import {
   type FileRights,
   type MovedPart,
   moveServers,
+  type NewEntry,
   ownEntry,
   variablesIn,
   withReferences,
@@ -31,6 +32,8 @@ export type ClientChange = {
   readonly parts: readonly MovedPart[]
   /** The servers that leave the file. */
   readonly servers: readonly PlannedServer[]
+  /** The same without an entry, for a client that starts the gateway from another of its files. */
+  readonly bare?: Pick<ClientChange, 'after' | 'parts'>
 }
 
 /** A server that stays in its client's file, and why. */
@@ -122,10 +125,19 @@ function changeOf(
   const clients = [...new Set(leaving.map(({ source }) => source.client))]
   const isThere = problems.some(({ file, message }) => paths.includes(file) && message === ownEntry)
   const servers = leaving.map(({ source }) => source.path)
-  const fields = gatewayEntry(clients[0] ?? '', words, variablesOf(leaving))
-  const entry = isThere ? undefined : { name: 'toolshelf', fields }
-  const { text, parts } = moveServers(bytes.toString(), servers, entry)
-  return { clients, before: snapshot, after: text, parts, servers: leaving.map(({ server }) => server) }
+  const variables = variablesOf(leaving)
+  const fields = gatewayEntry(clients[0] ?? '', words, variables)
+  const move = (entry?: NewEntry) => {
+    const { text, parts } = moveServers(bytes.toString(), servers, entry)
+    return { after: text, parts }
+  }
+  return {
+    clients,
+    before: snapshot,
+    ...move(isThere ? undefined : { name: 'toolshelf', fields }),
+    servers: leaving.map(({ server }) => server),
+    ...(isThere || variables.length > 0 ? {} : { bare: move() }),
+  }
 }
 
 function variablesOf(leaving: readonly Leaving[]): HandedVariable[] {

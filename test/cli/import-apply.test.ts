@@ -160,6 +160,21 @@ describe('asking', () => {
   })
 })
 
+it('a client with two files starts the gateway from the first that is changed', async () => {
+  const machine = madeUpMachine()
+  const [first, second] = ['.config/opencode/opencode.json', '.config/opencode/opencode.jsonc']
+  const text = (name: string) => `{ "mcp": { "${name}": { "type": "local", "command": ["x", "${name}"] } } }`
+  machine.write(first, text('a'))
+  machine.write(second, text('b'))
+  await machine.import(['--apply', '--yes'])
+  expect(Object.keys(JSON.parse(machine.read(first)).mcp)).toEqual(['toolshelf'])
+  expect(machine.read(second)).toBe('{ "mcp": { } }')
+  await machine.import(['--undo', '--yes'])
+  expect([machine.read(first), machine.read(second)]).toEqual([text('a'), text('b')])
+  await machine.import(['--apply'], (question) => (question.includes('jsonc') ? 'y' : 'n'))
+  expect(Object.keys(JSON.parse(machine.read(second)).mcp)).toEqual(['toolshelf'])
+})
+
 describe('what stays', () => {
   it('a server that cannot be taken over as it is, and one that differs from ours', async () => {
     const machine = madeUpMachine()
