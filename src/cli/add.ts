@@ -27,16 +27,16 @@ export function addCommand(machine: () => Machine): Command {
         type: 'string',
         short: 'e',
         isMultiple: true,
-        value: 'KEY=value',
-        about: 'a variable for the command; KEY alone refers to the one of your environment',
+        value: 'variable',
+        about: 'KEY=value for the command; KEY alone refers to the one of your environment',
       },
       header: {
         type: 'string',
         short: 'H',
         isMultiple: true,
-        value: 'Name: value',
+        value: 'header',
         // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as users write it
-        about: 'a header for the URL; ${NAME} in it refers to a variable',
+        about: "'Name: value' for the URL; ${NAME} in it refers to a variable",
       },
       ...fileOption,
     },
@@ -44,7 +44,7 @@ export function addCommand(machine: () => Machine): Command {
       'toolshelf add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes',
       'toolshelf add github -e GITHUB_TOKEN -- npx -y @modelcontextprotocol/server-github',
       // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as users write it
-      "toolshelf add docs https://docs.example.com/mcp -H 'Authorization: Bearer ${DOCS_KEY}'",
+      "toolshelf add docs https://docs.test/mcp -H 'Authorization: Bearer ${KEY}'",
     ],
     run: (input, terminal) => run(input, terminal, machine()),
   }

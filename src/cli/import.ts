@@ -59,6 +59,8 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
   if (input.isSet('apply') && input.isSet('undo')) throw new UsageError('use either --apply or --undo.')
   if (input.isSet('force') && !input.isSet('undo'))
     throw new UsageError('--force means something only with --undo.')
+  if (input.isSet('apply') && input.isSet('trust-project'))
+    throw new UsageError('--apply leaves this folder’s files alone; name those to change with --from.')
   if (input.isSet('undo')) return undoImport(input, terminal, machine)
   if (input.isSet('apply'))
     return applyImport(input, terminal, machine, async (target, added) => {

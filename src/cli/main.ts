@@ -123,12 +123,12 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'config',
-    summary: 'checks your configuration files',
+    summary: 'checks your configuration; completion is for your shell',
     load: async () => (await import('./config.ts')).config,
   },
   {
     name: 'completion',
-    summary: 'for your shell',
+    summary: '',
     load: async () => (await import('./completion.ts')).completionOf(everyCommand),
   },
 ]

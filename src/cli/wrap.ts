@@ -26,7 +26,7 @@ export const wrap: Command = {
   words: '[--upstream <where>] [--mode <mode>] -- <command> [<argument> …]',
   options: {
     ...(upstream && {
-      upstream: { ...upstream, about: `${upstream.about}; what the agent would use if left out` },
+      upstream: { ...upstream, about: 'as for serve; if left out, the model that the agent would use' },
     }),
     ...(mode && { mode }),
     ...(wire && { wire }),

@@ -364,6 +364,7 @@ describe('undo', () => {
 })
 
 it.each([
+  [['--apply', '--trust-project'], '--apply leaves this folder’s files alone'],
   [['--apply', '--undo'], 'use either --apply or --undo'],
   [['--apply', '--force'], '--force means something only with --undo'],
 ])('%j is wrong', async (words, message) => {
