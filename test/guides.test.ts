@@ -4,23 +4,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { type AgentEvent, agentTool, builtInTools, createSkills } from '../src/agent/index.ts'
-import { chat } from '../src/cli/chat.ts'
-import type { Command } from '../src/cli/command.ts'
-import { config } from '../src/cli/config.ts'
-import { doctor } from '../src/cli/doctor.ts'
-import { importServers } from '../src/cli/import.ts'
-import { login } from '../src/cli/login.ts'
-import { mcp } from '../src/cli/mcp.ts'
-import { permissions } from '../src/cli/permissions.ts'
-import { pins } from '../src/cli/pins.ts'
-import { run } from '../src/cli/run.ts'
-import { serve } from '../src/cli/serve.ts'
-import { sessions } from '../src/cli/sessions.ts'
-import { trust } from '../src/cli/trust.ts'
+import { everyCommand } from '../src/cli/main.ts'
 
-const commands: readonly Command[] = [
-  ...[chat, config, doctor, importServers, login, mcp, permissions, pins, run, serve, sessions, trust],
-]
+const commands = await everyCommand()
 type Fields = { readonly [field: string]: unknown }
 const folder = fileURLToPath(new URL('../docs/guides', import.meta.url))
 

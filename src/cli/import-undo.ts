@@ -37,6 +37,7 @@ export async function undoImport(input: Input, terminal: Terminal, machine: Mach
     }
     if (stuck.size === 0) await undoOwn(context, left, steps)
   }
+  await journal.alone(journal.sweep)
   return finish(steps, stuck, named, context)
 }
 

@@ -48,12 +48,18 @@ export type Journal = {
   copyOf(file: RecordedFile): Promise<Buffer>
   /** Saves another copy, such as one of a file that is about to be overwritten, and returns its path. */
   save(name: string, bytes: Buffer): Promise<string>
+  /** Deletes copies that no record names: those of a run that ended before it changed anything. */
+  sweep(): Promise<void>
   /** Drops files from a record, and the record with its copies once it is empty. */
   drop(record: ApplyRecord, files: readonly RecordedFile[]): Promise<ApplyRecord>
 }
 
+/** Names of records, and of copies and unfinished files. */
+const RECORD = /^\d{4}-[\dTZ-]+-[\da-f]{8}\.json$/
+const COPY = /^\d{4}-[\dTZ-]+-[\da-f]{8}[-.]/
+
 /** Longer than any write takes; a lock that is older belongs to a process that was killed. */
-const LONGEST_HOLD_MS = 30_000
+const LONGEST_HOLD_MS = 10_000
 
 export function openJournal(folder: string): Journal {
   const pathOf = (id: string) => join(folder, `${id}.json`)
@@ -90,7 +96,7 @@ export function openJournal(folder: string): Journal {
     },
     async records() {
       const names = await readdir(folder).catch(() => [])
-      const own = names.filter((name) => /^\d{4}-[\dTZ-]+-[\da-f]{8}\.json$/.test(name))
+      const own = names.filter((name) => RECORD.test(name))
       const read = own.sort().reverse()
       return Promise.all(read.map(async (name) => asRecord(await readFile(join(folder, name), 'utf8'), name)))
     },
@@ -98,6 +104,12 @@ export function openJournal(folder: string): Journal {
     async save(name, bytes) {
       await prepare()
       return save(name, bytes)
+    },
+    async sweep() {
+      const names = await readdir(folder).catch(() => [])
+      const kept = names.filter((name) => RECORD.test(name)).map((name) => name.replace(/\.json$/, ''))
+      const copies = names.filter((name) => COPY.test(name) && !kept.some((id) => name.startsWith(id)))
+      for (const name of copies) await rm(join(folder, name), { force: true })
     },
     async drop(record, files) {
       const kept = { ...record, files: record.files.filter((file) => !files.includes(file)) }

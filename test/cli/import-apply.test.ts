@@ -335,6 +335,15 @@ describe('undo', () => {
     expect((await machine.import(['--undo', '--yes'])).printed).toContain('There is nothing to undo')
   })
 
+  it('deletes copies of a run that ended before it changed anything', async () => {
+    const machine = madeUpMachine()
+    mkdirSync(machine.journal, { recursive: true })
+    const orphan = join(machine.journal, '2026-11-17T05-00-00-000Z-0123abcd-1-mcp.json')
+    writeFileSync(orphan, 'sk-')
+    expect((await machine.import(['--undo', '--yes'])).printed).toContain('There is nothing to undo')
+    expect(existsSync(orphan)).toBe(false)
+  })
+
   it('goes back through several runs, and one file at a time if named', async () => {
     const { machine, after } = await applied()
     const second = after.replace('"toolshelf"', '"b": { "command": "y" },\n    "toolshelf"')
