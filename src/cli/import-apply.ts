@@ -129,7 +129,7 @@ async function choose(
   for (const planned of changes) {
     // A client with two files starts the gateway from one of them.
     const hasEntry = planned.clients.every((client) => chosen.some(({ clients }) => clients.includes(client)))
-    const change = hasEntry ? { ...planned, ...planned.bare } : planned
+    const change = hasEntry ? { ...planned, ...planned.bare?.() } : planned
     if (!input.isSet('json')) showChange(change, terminal)
     if (input.isSet('yes')) chosen.push(change)
     else if (terminal.ask && !input.isSet('json')) {

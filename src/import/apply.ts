@@ -33,7 +33,7 @@ export type ClientChange = {
   /** The servers that leave the file. */
   readonly servers: readonly PlannedServer[]
   /** The same without an entry, for a client that starts the gateway from another of its files. */
-  readonly bare?: Pick<ClientChange, 'after' | 'parts'>
+  readonly bare?: () => Pick<ClientChange, 'after' | 'parts'>
 }
 
 /** A server that stays in its client's file, and why. */
@@ -136,7 +136,7 @@ function changeOf(
     before: snapshot,
     ...move(isThere ? undefined : { name: 'toolshelf', fields }),
     servers: leaving.map(({ server }) => server),
-    ...(isThere || variables.length > 0 ? {} : { bare: move() }),
+    ...(isThere || variables.length > 0 ? {} : { bare: () => move() }),
   }
 }
 

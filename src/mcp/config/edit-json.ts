@@ -1,7 +1,7 @@
 // Edits the members of an object in JSON with comments, and keeps every other byte of the text.
 import { type Fields, isFields } from '../../lib/index.ts'
 import { type Edit, indentAt, lineEnding, removal } from './edits.ts'
-import { type Member, type MemberSpan, type Parsed, parseJson } from './json.ts'
+import type { Member, MemberSpan, Parsed } from './json.ts'
 
 /** A server entry to write: its name and its keys. */
 export type NewEntry = { readonly name: string; readonly fields: Fields }
@@ -9,11 +9,12 @@ export type NewEntry = { readonly name: string; readonly fields: Fields }
 /** Returns the edits that take members out of the object at `path`, and put `entry` in place of the first. */
 export function editMembers(
   text: string,
+  parsed: Parsed,
   path: readonly string[],
   names: ReadonlySet<string>,
   entry: NewEntry | undefined,
 ): Edit[] {
-  const { members } = spanAt(parseJson(text), path)
+  const { members } = spanAt(parsed, path)
   const [first, ...others] = members.filter(({ name }) => names.has(name))
   if (!first) return []
   const removed = entry ? others : [first, ...others]
@@ -25,15 +26,9 @@ export function editMembers(
   ]
 }
 
-/** Returns the text of the value at `path`. Throws if there is none. */
-export function valueText(text: string, path: readonly string[]): string {
-  const { start, end } = valueAt(text, path)
-  return text.slice(start, end)
-}
-
-/** Returns the offsets of the value at `path`. Throws if there is none. */
-export function valueAt(text: string, path: readonly string[]): { start: number; end: number } {
-  const { open, close } = spanAt(parseJson(text), path)
+/** Returns the offsets of the object at `path`. Throws if there is none. */
+export function valueAt(parsed: Parsed, path: readonly string[]): { start: number; end: number } {
+  const { open, close } = spanAt(parsed, path)
   return { start: open, end: close + 1 }
 }
 

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml } from 'smol-toml'
 import { type Fields, isFields } from '../../lib/index.ts'
-import { editMembers, type NewEntry, valueAt, valueText } from './edit-json.ts'
+import { editMembers, type NewEntry, valueAt } from './edit-json.ts'
 import { editTables } from './edit-toml.ts'
 import { applyEdits } from './edits.ts'
 import { parseJson } from './json.ts'
@@ -22,15 +22,16 @@ export function moveServers(
   servers: readonly (readonly string[])[],
   entry: NewEntry | undefined,
 ): Moved {
-  const format = formatOf(text)
-  const wanted = withoutServers(format.parse(text), servers)
+  const { value, move, parse } = read(text)
+  const wanted = withoutServers(value, servers)
   const group = objectAt(wanted, servers[0]?.slice(0, -1) ?? [])
   const named = entry && { ...entry, name: freeName(entry.name, group) }
   if (named) group?.set(named.name, named.fields)
-  const moved = format.move(text, groupsOf(servers), named)
-  if (!isDeepStrictEqual(plain(wanted), format.parse(moved.text)))
+  const changed = move(groupsOf(servers), named)
+  const result = parse(changed.text)
+  if (!isDeepStrictEqual(withoutMaps(wanted), result.value))
     throw new Error('its servers cannot be taken out without changing something else')
-  return moved
+  return { text: changed.text, parts: changed.partsOf(result) }
 }
 
 /**
@@ -39,8 +40,7 @@ export function moveServers(
  */
 export function restoreServers(text: string, parts: readonly MovedPart[]): string | undefined {
   try {
-    const format = formatOf(text)
-    return parts.reduce((current, part) => format.restore(current, part), text)
+    return parts.reduce((current, part) => read(current).restore(part), text)
   } catch {
     return undefined
   }
@@ -48,73 +48,93 @@ export function restoreServers(text: string, parts: readonly MovedPart[]): strin
 
 type Group = { readonly path: readonly string[]; readonly names: ReadonlySet<string> }
 
-type Format = {
-  readonly parse: (text: string) => unknown
-  readonly move: (text: string, groups: readonly Group[], entry: NewEntry | undefined) => Moved
+/** A text that was parsed, so that a large one is parsed once. */
+type Document = {
+  readonly value: unknown
+  readonly parse: (text: string) => Document
+  readonly move: (groups: readonly Group[], entry: NewEntry | undefined) => Change
   /** Throws if the part is not as the move left it. */
-  readonly restore: (text: string, part: MovedPart) => string
+  readonly restore: (part: MovedPart) => string
+  /** The text of the object at `path`. */
+  readonly textAt: (path: readonly string[]) => string
 }
 
-const json: Format = {
-  parse: (text) => parseJson(text).value,
-  move(text, groups, entry) {
-    const edits = groups.flatMap(({ path, names }, index) =>
-      editMembers(text, path, names, index === 0 ? entry : undefined),
-    )
-    const changed = applyEdits(text, edits)
-    const parts = groups.map(({ path }) => ({
-      path,
-      before: valueText(text, path),
-      after: valueText(changed, path),
-    }))
-    return { text: changed, parts }
-  },
-  restore(text, { path, before, after }) {
-    const { start, end } = valueAt(text, path)
-    if (text.slice(start, end) !== after) throw new Error('its servers have changed')
-    return applyEdits(text, [{ start, end, text: before }])
-  },
+type Change = {
+  readonly text: string
+  /** The parts that changed, given the changed text. */
+  readonly partsOf: (changed: Document) => readonly MovedPart[]
 }
 
-const toml: Format = {
-  parse: (text) => plain(parseToml(text.replace(/^\uFEFF/, ''))),
-  move(text, groups, entry) {
-    const names = new Set(groups.flatMap((group) => [...group.names]))
-    const servers = (toml.parse(text) as Fields).mcp_servers
-    const isWhole = isFields(servers) && Object.keys(servers).every((name) => names.has(name))
-    const { edits, removed, added } = editTables(text, names, entry, isWhole)
-    return {
-      text: applyEdits(text, edits),
-      parts: [{ path: ['mcp_servers'], before: removed, after: added }],
-    }
-  },
-  restore(text, { before, after }) {
-    const at = after === '' ? text.length : text.indexOf(after)
-    if (at < 0 || (after !== '' && text.indexOf(after, at + 1) >= 0))
-      throw new Error('its servers have changed')
-    const restored = applyEdits(text, [{ start: at, end: at + after.length, text: before }])
-    if (!isDeepStrictEqual(serversOf(restored), { ...serversOf(text, after), ...serversOf(before) }))
-      throw new Error('its servers have changed')
-    return restored
-  },
+function readJson(text: string): Document {
+  const parsed = parseJson(text)
+  const textAt = (path: readonly string[]) => {
+    const { start, end } = valueAt(parsed, path)
+    return text.slice(start, end)
+  }
+  return {
+    value: parsed.value,
+    parse: readJson,
+    textAt,
+    move(groups, entry) {
+      const edits = groups.flatMap(({ path, names }, index) =>
+        editMembers(text, parsed, path, names, index === 0 ? entry : undefined),
+      )
+      return {
+        text: applyEdits(text, edits),
+        partsOf: (changed) =>
+          groups.map(({ path }) => ({ path, before: textAt(path), after: changed.textAt(path) })),
+      }
+    },
+    restore({ path, before, after }) {
+      if (textAt(path) !== after) throw new Error('its servers have changed')
+      return applyEdits(text, [{ ...valueAt(parsed, path), text: before }])
+    },
+  }
 }
+
+function readToml(text: string): Document {
+  const value = tomlIn(text)
+  return {
+    value,
+    parse: readToml,
+    textAt: () => '',
+    move(groups, entry) {
+      const names = new Set(groups.flatMap((group) => [...group.names]))
+      const servers = isFields(value) ? value.mcp_servers : undefined
+      const isWhole = isFields(servers) && Object.keys(servers).every((name) => names.has(name))
+      const { edits, removed, added } = editTables(text, names, entry, isWhole)
+      const parts = [{ path: ['mcp_servers'], before: removed, after: added }]
+      return { text: applyEdits(text, edits), partsOf: () => parts }
+    },
+    restore({ before, after }) {
+      const at = after === '' ? text.length : text.indexOf(after)
+      if (at < 0 || (after !== '' && text.indexOf(after, at + 1) >= 0))
+        throw new Error('its servers have changed')
+      const restored = applyEdits(text, [{ start: at, end: at + after.length, text: before }])
+      if (!isDeepStrictEqual(serversOf(restored), { ...serversOf(text, after), ...serversOf(before) }))
+        throw new Error('its servers have changed')
+      return restored
+    },
+  }
+}
+
+const tomlIn = (text: string) => plain(parseToml(text.replace(/^\uFEFF/, '')))
 
 /** The servers of a text, without those of the part `taken`. */
 function serversOf(text: string, taken = ''): Fields {
-  const servers = (toml.parse(text) as Fields).mcp_servers
+  const servers = (tomlIn(text) as Fields).mcp_servers
   const other = taken === '' ? {} : serversOf(taken)
   const own = isFields(servers) ? Object.entries(servers) : []
   return Object.fromEntries(own.filter(([name]) => !Object.hasOwn(other, name)))
 }
 
-function formatOf(text: string): Format {
+/** Throws what is wrong with the JSON, if the text is no TOML either. */
+function read(text: string): Document {
   try {
-    parseJson(text)
-    return json
+    return readJson(text)
   } catch (error) {
     try {
-      toml.parse(text)
-      return toml
+      return readToml(text)
     } catch {
       throw error
     }
@@ -169,9 +189,14 @@ function objectAt(document: unknown, path: readonly string[]): Nested | undefine
   return found instanceof Map ? (found as Nested) : undefined
 }
 
+/** The way back from `nested`. */
+function withoutMaps(value: unknown): unknown {
+  if (!(value instanceof Map)) return value
+  return Object.fromEntries([...value].map(([key, item]) => [key, withoutMaps(item)]))
+}
+
 /** A copy of plain objects alone: those of the TOML parser have no prototype, and would differ by that. */
 function plain(value: unknown): unknown {
-  if (value instanceof Map) return plain(Object.fromEntries(value))
   if (Array.isArray(value)) return value.map(plain)
   if (!isFields(value) || value instanceof Date) return value
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]))
