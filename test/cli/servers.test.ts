@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { addCommand } from '../../src/cli/add.ts'
 import { CommandError, UsageError } from '../../src/cli/command.ts'
+import { config as configCheck } from '../../src/cli/config.ts'
 import { listCommand } from '../../src/cli/list.ts'
 import { removeCommand } from '../../src/cli/remove.ts'
 import { scriptPath } from '../mcp/support/servers.ts'
@@ -180,5 +181,31 @@ describe('toolshelf list', () => {
     expect({ code, told }).toEqual({ code: 0, told: '' })
     expect(printed).toMatch(/toolshelf add.*toolshelf import --apply/)
     await expect(start().list('--timeout', 'x')).rejects.toThrow('--timeout is "x"')
+  })
+})
+
+describe('toolshelf config check', () => {
+  async function check(config: object) {
+    const cli = start()
+    cli.write(JSON.stringify(config))
+    return runCommand(configCheck, ['check', cli.own])
+  }
+
+  it('warns of a variable that is not set, and says which to set', async () => {
+    const { code, printed } = await check({
+      mcpServers: { a: { command: 'x', env: { K: '${TOOLSHELF_TEST_UNSET}' } } },
+    })
+    expect(code).toBe(0)
+    expect(printed).toMatch(
+      /^unset .*\n.*"a": the environment variable TOOLSHELF_TEST_UNSET is not set; set it/,
+    )
+  })
+
+  it('what is wrong stays wrong beside it', async () => {
+    const { code, printed } = await check({
+      mcpServers: { a: { command: 'x', env: { K: '${TOOLSHELF_TEST_UNSET}' } }, b: {} },
+    })
+    expect(code).toBe(1)
+    expect(printed).toMatch(/^wrong /)
   })
 })

@@ -1,11 +1,10 @@
 // Parses JSON with comments and trailing commas. Errors give line and column and never quote the text, which may
 // contain secrets.
 
-/** Where a member of an object or array is in the text. */
+/** Where a member of an object is in the text. */
 export type Member = {
-  /** Empty in an array. */
   readonly name: string
-  /** Offset of the name, in an array of the value. */
+  /** Offset of the name. */
   readonly start: number
   /** Offset of the value. */
   readonly value: number
@@ -19,6 +18,7 @@ export type Member = {
 export type MemberSpan = {
   /** Offset of the opening bracket. */
   readonly open: number
+  /** Empty for an array. */
   readonly members: readonly Member[]
   readonly isEmpty: boolean
   /** Offset after the last member. */
@@ -28,13 +28,13 @@ export type MemberSpan = {
   readonly close: number
 }
 
-export type Parsed = { readonly value: unknown; readonly spans: WeakMap<object, MemberSpan> }
+export type Parsed = { readonly value: unknown; readonly spans: ReadonlyMap<object, MemberSpan> }
 
 type Cursor = {
   readonly text: string
   at: number
   depth: number
-  readonly spans: WeakMap<object, MemberSpan>
+  readonly spans: Map<object, MemberSpan>
 }
 
 const MOST_DEPTH = 500
@@ -45,7 +45,7 @@ const bare = /[-+.\w]+/y
 
 /** Throws an error whose message gives the position and what is wrong there. */
 export function parseJson(text: string): Parsed {
-  const cursor: Cursor = { text, at: 0, depth: 0, spans: new WeakMap() }
+  const cursor: Cursor = { text, at: 0, depth: 0, spans: new Map() }
   const value = readValue(cursor)
   skipSpace(cursor)
   if (cursor.at < text.length) fail(cursor, 'something stands behind the end')
@@ -69,17 +69,24 @@ function readNested(cursor: Cursor, open: '{' | '['): unknown {
   if (cursor.depth > MOST_DEPTH) fail(cursor, `it is nested more than ${MOST_DEPTH} levels deep`)
   const members: unknown[] = []
   const names: string[] = []
+  const places: Member[] = []
   const span = readMembers(cursor, open === '{' ? '}' : ']', () => {
+    const start = cursor.at
     const name = open === '{' ? readName(cursor) : ''
-    names.push(name)
     skipSpace(cursor)
     const value = cursor.at
     members.push(readValue(cursor))
-    return { name, value }
+    if (open === '[') return
+    names.push(name)
+    const end = cursor.at
+    skipSpace(cursor)
+    const comma = cursor.text[cursor.at] === ',' ? cursor.at : undefined
+    places.push({ name, start, value, end, comma })
+    cursor.at = end
   })
   const value =
     open === '[' ? members : Object.fromEntries(names.map((name, index) => [name, members[index]]))
-  cursor.spans.set(value, span)
+  cursor.spans.set(value, { ...span, members: places })
   cursor.depth -= 1
   return value
 }
@@ -87,27 +94,24 @@ function readNested(cursor: Cursor, open: '{' | '['): unknown {
 function readMembers(
   cursor: Cursor,
   bracket: '}' | ']',
-  readMember: () => Pick<Member, 'name' | 'value'>,
-): MemberSpan {
+  readMember: () => void,
+): Omit<MemberSpan, 'members'> {
   const open = cursor.at
   cursor.at += 1
-  const members: Member[] = []
   let span = { isEmpty: true, end: cursor.at, hasComma: false }
   for (;;) {
     skipSpace(cursor)
     if (cursor.text[cursor.at] === bracket) break
     if (!span.isEmpty && !span.hasComma) fail(cursor, `a comma or ${bracket} is missing`)
-    const start = cursor.at
-    const member = readMember()
+    readMember()
     const end = cursor.at
     skipSpace(cursor)
     const hasComma = cursor.text[cursor.at] === ','
-    members.push({ ...member, start, end, comma: hasComma ? cursor.at : undefined })
     if (hasComma) cursor.at += 1
     span = { isEmpty: false, end, hasComma }
   }
   cursor.at += 1
-  return { ...span, open, members, close: cursor.at - 1 }
+  return { ...span, open, close: cursor.at - 1 }
 }
 
 function readName(cursor: Cursor): string {
