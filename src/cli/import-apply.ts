@@ -18,7 +18,7 @@ import {
   type Written,
 } from '../import/index.ts'
 import { addServers, configPlaces, existingFiles, type Machine, ownConfigFile } from '../mcp/config/index.ts'
-import type { ConfigProblem } from '../mcp/index.ts'
+import type { ConfigProblem, ServerConfig } from '../mcp/index.ts'
 import { printable } from '../terminal/index.ts'
 import { CommandError, type Input, type Terminal } from './command.ts'
 import { changedLines } from './import-diff.ts'
@@ -51,7 +51,8 @@ export async function applyImport(
     if (plan.changes.length === 0 && found.plan.servers.length > 0)
       terminal.print('There is nothing to change in your clients’ files.')
   }
-  const chosen = await choose(plan, input, terminal)
+  const servers = found.plan.servers.map(({ server }) => server)
+  const chosen = await choose(plan, servers, input, terminal)
   const written = chosen.length === 0 ? [] : await write(chosen, stateOf, target, machine)
   if (isJson) terminal.print(JSON.stringify(asJson(plan, target, written)))
   else report(written, chosen, target, terminal)
@@ -122,6 +123,7 @@ async function findServers(input: Input, target: Target, machine: Machine): Prom
 /** Shows each change, and returns those that the user wants. */
 async function choose(
   { changes }: ApplyPlan,
+  servers: readonly ServerConfig[],
   input: Input,
   terminal: Terminal,
 ): Promise<readonly ClientChange[]> {
@@ -130,7 +132,7 @@ async function choose(
     // A client with two files starts the gateway from one of them.
     const hasEntry = planned.clients.every((client) => chosen.some(({ clients }) => clients.includes(client)))
     const change = hasEntry ? { ...planned, ...planned.bare?.() } : planned
-    if (!input.isSet('json')) showChange(change, terminal)
+    if (!input.isSet('json')) showChange(change, servers, terminal)
     if (input.isSet('yes')) chosen.push(change)
     else if (terminal.ask && !input.isSet('json')) {
       const answer = await terminal.ask(`Change ${printable(change.before.file)}? [y/N] `)
@@ -146,10 +148,14 @@ async function choose(
   return chosen
 }
 
-function showChange({ clients, before, parts, servers }: ClientChange, terminal: Terminal): void {
+/** `servers`: all that were found, because a line may change beside a server that stays. */
+function showChange(
+  { clients, before, parts }: ClientChange,
+  servers: readonly ServerConfig[],
+  terminal: Terminal,
+): void {
   terminal.print(printable(`\n${clients.join(', ')}: ${before.file}`))
-  const secrets = servers.map(({ server }) => server)
-  for (const line of changedLines(parts, secrets)) terminal.print(printable(`  ${line}`))
+  for (const line of changedLines(parts, servers)) terminal.print(printable(`  ${line}`))
 }
 
 function newServers(chosen: readonly ClientChange[], stateOf: StateOf): PlannedServer[] {

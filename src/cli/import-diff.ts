@@ -27,7 +27,12 @@ function linesOf(before: string, after: string): string[] {
   )
 }
 
-/** One server a line, where all of them are on one line: what stays is not to be shown. */
+/**
+ * One server a line, where all of them are on one line, and no commas at ends of lines: a server that stays must not be
+ * shown because the one behind it goes.
+ */
 function spread(text: string): string {
-  return text.trim().includes('\n') ? text : text.replace(/\},\s*(?=")/g, '},\n')
+  const isOneLine = !text.trim().includes('\n')
+  const lines = isOneLine ? text.replace(/\},\s*(?=")/g, '},\n').replace(/\s*\}\s*$/, '\n}') : text
+  return lines.replace(/,[ \t]*(?=\r?$)/gm, '')
 }

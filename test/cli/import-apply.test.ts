@@ -193,6 +193,19 @@ describe('what stays', () => {
     expect(Object.keys(own.mcpServers)).toEqual(['same', 'c', '__proto__'])
   })
 
+  it.each([
+    '{"mcpServers": {"wrong": {"command": 5, "note": "sk-0123456789"}, "a": {"command": "x"}}}',
+    '{"mcpServers": {\n  "wrong": {"command": 5, "note": "sk-0123456789"},\n  "a": {"command": "x"}\n}}',
+    '{"mcpServers": {"a": {"command": "x"}, "known": {"command": "y", "envFile": "e", "env": {"K": "sk-0123456789abcdef"}}}}',
+  ])('is not shown: %j', async (text) => {
+    const machine = madeUpMachine()
+    machine.write(cursor, text.replace('"a"', '"toolshelf": {"command": "toolshelf", "args": ["mcp"]}, "a"'))
+    const { printed, told } = await machine.import(['--apply'], 'y')
+    expect(printed).toMatch(/^ {2}- .*"a"/m)
+    expect(printed + told).not.toContain('sk-')
+    expect((await machine.import(['--undo'], 'y')).printed).not.toContain('sk-')
+  })
+
   it('an entry of ours that is already there', async () => {
     const machine = madeUpMachine()
     machine.write(
