@@ -4,36 +4,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { type AgentEvent, agentTool, builtInTools, createSkills } from '../src/agent/index.ts'
-import { chatCommand } from '../src/cli/chat.ts'
-import type { Command } from '../src/cli/command.ts'
-import { configCommand } from '../src/cli/config.ts'
-import { doctorCommand } from '../src/cli/doctor.ts'
-import { importServers } from '../src/cli/import.ts'
-import { loginCommand } from '../src/cli/login.ts'
-import { mcpCommand } from '../src/cli/mcp.ts'
-import { permissionsCommand } from '../src/cli/permissions.ts'
-import { pinsCommand } from '../src/cli/pins.ts'
-import { runCommand } from '../src/cli/run.ts'
-import { serveCommand } from '../src/cli/serve.ts'
-import { sessionsCommand } from '../src/cli/sessions.ts'
-import { trustCommand } from '../src/cli/trust.ts'
+import { everyCommand } from '../src/cli/main.ts'
 
-const commands: readonly Command[] = [
-  ...[
-    chatCommand,
-    configCommand,
-    doctorCommand,
-    importServers,
-    loginCommand,
-    mcpCommand,
-    permissionsCommand,
-    pinsCommand,
-    runCommand,
-    serveCommand,
-    sessionsCommand,
-    trustCommand,
-  ],
-]
+const commands = await everyCommand()
 type Fields = { readonly [field: string]: unknown }
 const folder = fileURLToPath(new URL('../docs/guides', import.meta.url))
 

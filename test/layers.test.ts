@@ -21,7 +21,7 @@ const LAYERS: Record<string, readonly string[]> = {
   agent: ['lib', 'core', 'node', 'search', 'rankers'],
   scan: ['lib', 'mcp'],
   doctor: ['lib', 'core', 'mcp', 'scan', 'terminal'],
-  import: ['lib', 'mcp'],
+  import: ['lib', 'mcp', 'node'],
   entries: ['core', 'mcp', 'messages', 'agent'],
   '': ['core', 'entries', 'node', 'rankers', 'validate'],
   cli: [

@@ -28,7 +28,7 @@ describe('T1 the threshold', () => {
   it('T1 a share of the window is reached by the same estimate, to the character', async () => {
     const shelf = quietShelf({ tools, toolSearch: 'auto' })
     const { measure } = await decisionOf({})
-    const shelving = shelf.shelving()
+    const shelving = shelf.partition()
     // 2.5 characters a token: the largest window that the tools still fill, and one token more.
     const window = Math.ceil((measure.count + 1) / 2.5) - 1
     expect(Math.floor(window * 2.5)).toBeLessThanOrEqual(measure.count)

@@ -3,7 +3,7 @@ export type { Access } from './accesses.ts'
 export { isWithin } from './accesses.ts'
 export { createAgent } from './agent.ts'
 export { createChannel } from './channel.ts'
-export type { DiffLine, FileChange } from './diff.ts'
+export { type DiffLine, type FileChange, fileChange } from './diff.ts'
 export { type AgentMeter, type AgentMeterOptions, createAgentMeter } from './meter.ts'
 export {
   createPermissions,

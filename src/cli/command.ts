@@ -27,6 +27,8 @@ export type PipedInput = {
 export type Option = {
   readonly type: 'string' | 'boolean'
   readonly short?: string
+  /** It may be given several times. */
+  readonly isMultiple?: boolean
   readonly about: string
   /** Name of the value in the help; files and folders are completed by the shell. */
   readonly value?: string
@@ -49,11 +51,16 @@ export type Command = {
 export type Input = {
   readonly words: readonly string[]
   readonly text: (option: string) => string | undefined
+  /** The values of an option that may be given several times. */
+  readonly texts: (option: string) => readonly string[]
   readonly isSet: (option: string) => boolean
 }
 
-/** 0 done · 1 it ran and failed · 2 invalid arguments · 3 the model stopped early · 130 interrupted. */
-export type ExitCode = 0 | 1 | 2 | 3 | 130
+/**
+ * 0 done · 1 it ran and failed · 2 invalid arguments · 3 the model stopped early · 130 interrupted. A command that runs
+ * another program returns that program's code.
+ */
+export type ExitCode = number
 
 /** Invalid arguments: shown with the command's usage, exit code 2. */
 export class UsageError extends Error {}
@@ -71,9 +78,9 @@ export function withFlags(error: unknown, remedies: { readonly [option: string]:
 
 export function readInput(command: Command, words: readonly string[]): Input {
   const options = Object.fromEntries(
-    Object.entries({ ...command.options, help }).map(([name, { type, short }]) => [
+    Object.entries({ ...command.options, help }).map(([name, { type, short, isMultiple = false }]) => [
       name,
-      { type, ...(short ? { short } : {}) },
+      { type, multiple: isMultiple, ...(short ? { short } : {}) },
     ]),
   )
   try {
@@ -81,6 +88,7 @@ export function readInput(command: Command, words: readonly string[]): Input {
     return {
       words: positionals,
       text: (option) => (typeof values[option] === 'string' ? (values[option] as string) : undefined),
+      texts: (option) => [values[option] ?? []].flat().map(String),
       isSet: (option) => values[option] === true,
     }
   } catch (error) {

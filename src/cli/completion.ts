@@ -93,9 +93,9 @@ function bashCases({ name, verbs = [], options }: Parts): string[] {
 }
 
 function zshArguments({ verbs, options }: Parts): string {
-  const flags = options.map(([name, { about, type, value = 'value', values }]) => {
+  const flags = options.map(([name, { about, type, value = 'value', values, isMultiple = false }]) => {
     const action = type === 'string' ? `:${value}:${zshAction(value, values)}` : ''
-    const title = type === 'string' ? `--${name}=` : `--${name}`
+    const title = `${isMultiple ? '*' : ''}--${name}${type === 'string' ? '=' : ''}`
     return quoted(`${title}[${about.replace(/[[\]:\\]/g, ' ')}]${action}`)
   })
   const words = verbs ? ["'1:command: '", quoted(`2:what:(${verbs.join(' ')})`)] : []

@@ -43,9 +43,12 @@ export const configCommand: Command = {
     } else
       for (const file of files)
         for (const line of linesOf(file, servers, problems)) terminal.print(printable(line))
-    return problems.length > 0 ? 1 : 0
+    return problems.some(isWrong) ? 1 : 0
   },
 }
+
+/** A variable that is not set here may be set where a client starts the gateway. */
+const isWrong = ({ unset }: ConfigProblem) => unset === undefined
 
 function linesOf(
   file: string,
@@ -53,9 +56,10 @@ function linesOf(
   problems: readonly ConfigProblem[],
 ): string[] {
   const own = servers.filter(({ source }) => source === file).map(({ name }) => name)
-  const wrong = problems.filter((problem) => problem.file === file)
+  const found = problems.filter((problem) => problem.file === file)
+  const state = found.some(isWrong) ? 'wrong  ' : found.length > 0 ? 'unset  ' : 'ok     '
   return [
-    `${wrong.length === 0 ? 'ok     ' : 'wrong  '} ${file}: ${own.length > 0 ? own.join(', ') : wrong.length === 0 ? 'no servers' : 'see below'}`,
-    ...wrong.map(({ server, message }) => `        ${server ? `server "${server}": ` : ''}${message}`),
+    `${state} ${file}: ${own.length > 0 ? own.join(', ') : found.length === 0 ? 'no servers' : 'see below'}`,
+    ...found.map(({ server, message }) => `        ${server ? `server "${server}": ` : ''}${message}`),
   ]
 }

@@ -1,35 +1,22 @@
 // `toolshelf import`: imports the servers of other clients into one file of our own.
-import { isUtf8 } from 'node:buffer'
-import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import {
-  clientEntries,
-  compareWith,
-  type ImportPlace,
-  type ImportPlan,
-  type ImportState,
-  isNews,
-  type PlannedServer,
-  planImport,
-} from '../import/index.ts'
+import { clientEntries, compareWith, type ImportPlan, type PlannedServer } from '../import/index.ts'
 import {
   addServers,
-  type ConfigPlace,
-  configPlaces,
   describeTransport,
-  existingFiles,
   type Machine,
   ownConfigFile,
   readConfig,
-  serverNames,
   thisMachine,
   writePrivately,
 } from '../mcp/config/index.ts'
 import type { ServerConfig } from '../mcp/index.ts'
-import { printable, table } from '../terminal/index.ts'
+import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import { applyImport } from './import-apply.ts'
+import { makePlan, mendable, readTarget, type StateOf, show, type Target } from './import-plan.ts'
+import { undoImport } from './import-undo.ts'
 import { createListingHost, listAll, toStart } from './listing-host.ts'
-import type { Project } from './trust/index.ts'
 import { openProject, trustOption } from './trust/index.ts'
 
 export const importServers: Command = importCommand(thisMachine)
@@ -40,9 +27,13 @@ export type WarmUp = (servers: readonly ServerConfig[], terminal: Terminal) => P
 export function importCommand(machine: () => Machine, warmUp: WarmUp = listOnce): Command {
   return {
     name: 'import',
-    summary: 'Takes the MCP servers of other clients into one file.',
-    words: '[--from <file>,…] [--to <file>] [--yes]',
+    summary:
+      'Takes the MCP servers of other clients into one file. With --apply it also changes the clients’ files, so that each starts Toolshelf in place of its servers.',
+    words: '[--apply | --undo] [--from <file>,…] [--to <file>] [--yes]',
     options: {
+      apply: { type: 'boolean', about: 'change the clients’ files, too; shows each change and asks' },
+      undo: { type: 'boolean', about: 'put back what --apply changed' },
+      force: { type: 'boolean', about: 'with --undo: overwrite files that were edited since' },
       from: {
         type: 'string',
         value: 'files',
@@ -54,13 +45,27 @@ export function importCommand(machine: () => Machine, warmUp: WarmUp = listOnce)
       'no-start': { type: 'boolean', about: 'do not start the new servers once to list their tools' },
       json: { type: 'boolean', about: 'print {"servers": [{"name", "clients", …}]}; writes only with --yes' },
     },
-    examples: ['toolshelf import', 'toolshelf import --from ~/.cursor/mcp.json --to ./toolshelf.json --yes'],
+    examples: [
+      'toolshelf import --apply',
+      'toolshelf import --undo',
+      'toolshelf import --from ~/.cursor/mcp.json --to ./toolshelf.json --yes',
+    ],
     run: (input, terminal) => run(input, terminal, machine(), warmUp),
   }
 }
 
 async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: WarmUp): Promise<0 | 1> {
   if (input.words.length > 0) throw new UsageError('files are named by --from.')
+  if (input.isSet('apply') && input.isSet('undo')) throw new UsageError('use either --apply or --undo.')
+  if (input.isSet('force') && !input.isSet('undo'))
+    throw new UsageError('--force means something only with --undo.')
+  if (input.isSet('apply') && input.isSet('trust-project'))
+    throw new UsageError('--apply leaves this folder’s files alone; name those to change with --from.')
+  if (input.isSet('undo')) return undoImport(input, terminal, machine)
+  if (input.isSet('apply'))
+    return applyImport(input, terminal, machine, async (target, added) => {
+      if (!input.isSet('no-start')) await warmUp(await startable(target, added, machine), terminal)
+    })
   const from = input.text('from')
   const target = await readTarget(resolve(machine.folder, input.text('to') ?? ownConfigFile(machine)))
   const openFolder = (configs: readonly string[]) =>
@@ -88,7 +93,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
 
 /** The servers just written that can be started, as the gateway will start them. */
 async function startable(
-  { file }: Target,
+  { file }: Pick<Target, 'file'>,
   added: readonly PlannedServer[],
   machine: Machine,
 ): Promise<readonly ServerConfig[]> {
@@ -116,96 +121,6 @@ async function listOnce(servers: readonly ServerConfig[], terminal: Terminal): P
 
 function counted(count: number): string {
   return count === 1 ? 'this server' : `these ${count} servers`
-}
-
-/** The target file as it is now. */
-type Target = { readonly file: string; readonly text: string; readonly names: readonly string[] }
-
-async function readTarget(file: string): Promise<Target> {
-  const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return Buffer.alloc(0)
-    throw new CommandError(`${file} cannot be read (${error.code}).`)
-  })
-  return mendable(file, () => {
-    if (!isUtf8(bytes)) throw new Error('it is not written in UTF-8')
-    const text = bytes.toString().trim() === '' ? '{}\n' : bytes.toString()
-    return { file, text, names: serverNames(text) }
-  })
-}
-
-/** Refuses to change a file that we cannot parse, so that nothing is lost. */
-function mendable<Result>(file: string, use: () => Result): Result {
-  try {
-    return use()
-  } catch (error) {
-    const { message } = error as Error
-    throw new CommandError(`${file} cannot be added to: ${message}. Mend it, or choose another with --to.`)
-  }
-}
-
-/** A file named by `--from` is the user's choice; other files of the folder must be trusted first. */
-async function makePlan(
-  from: string | undefined,
-  target: Target,
-  machine: Machine,
-  openFolder: (files: readonly string[]) => Promise<Project>,
-): Promise<ImportPlan> {
-  const known = configPlaces(machine)
-  if (from !== undefined) return planImport(namedPlaces(from, known, machine), machine)
-  const existing = await existingFiles(known.map(({ file }) => file))
-  const places = known.filter(({ file }) => existing.includes(file) && file !== target.file)
-  const ofFolder = places.filter(({ isProject }) => isProject)
-  const { configs } = await openFolder(ofFolder.map(({ file }) => file))
-  const trusted = ofFolder.flatMap(({ client, file }) => {
-    const text = configs.find((config) => config.file === file)
-    return text ? [{ client, file, text }] : []
-  })
-  const { servers, problems } = await planImport(
-    [...places.filter(({ isProject }) => !isProject), ...trusted],
-    machine,
-  )
-  return { servers, problems: problems.filter(isNews) }
-}
-
-function namedPlaces(from: string, known: readonly ConfigPlace[], { folder }: Machine): ImportPlace[] {
-  const files = from.split(',').map((file) => file.trim())
-  const named = files.filter((file) => file !== '')
-  if (named.length === 0) throw new UsageError('--from names no file.')
-  return named.map((name) => {
-    const file = resolve(folder, name)
-    return { client: known.find((place) => place.file === file)?.client ?? name, file }
-  })
-}
-
-type StateOf = (server: PlannedServer) => ImportState
-
-const MOST_COLUMNS = 80
-
-function show({ servers, problems }: ImportPlan, target: Target, stateOf: StateOf, terminal: Terminal): void {
-  for (const { file, server, message } of problems)
-    terminal.tell(
-      printable(`${file}: ${server === undefined ? '' : `${JSON.stringify(server)}: `}${message}`),
-    )
-  if (servers.length === 0) return void terminal.print('No MCP servers were found. Name a file with --from.')
-  const rows = servers.map((one) => [
-    printable(one.name),
-    printable(one.clients.join(', ')),
-    printable(describeTransport(one.server.transport)),
-    stateOf(one) + (one.server.disabled ? ', disabled' : ''),
-  ])
-  terminal.print(table(['server', 'client', 'runs', 'state'], rows, MOST_COLUMNS))
-  for (const { name } of servers.filter((one) => stateOf(one) === 'differs')) {
-    const advice = 'that one stays. Delete it there and import again to take the new one.'
-    terminal.tell(printable(`${name} runs something else in ${target.file}: ${advice}`))
-  }
-  for (const { name, unset, boundTo } of servers.filter((one) => stateOf(one) === 'new')) {
-    if (boundTo !== undefined)
-      terminal.tell(printable(`${name} is bound to ${boundTo}, its \${workspaceFolder}.`))
-    for (const { variable, input } of unset) {
-      const asked = input === undefined ? '' : `, which VS Code asks for as ${JSON.stringify(input)}`
-      terminal.tell(printable(`${name} needs the environment variable ${variable}${asked}; it is not set.`))
-    }
-  }
 }
 
 async function mayWrite(input: Input, count: number, terminal: Terminal): Promise<boolean> {

@@ -58,14 +58,34 @@ const commands: readonly Entry[] = [
     load: async () => (await import('./serve.ts')).serveCommand,
   },
   {
+    name: 'wrap',
+    summary: 'runs an agent with tool search in front of its model',
+    load: async () => (await import('./wrap.ts')).wrap,
+  },
+  {
     name: 'doctor',
     summary: 'what your MCP servers cost, and their state',
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
     name: 'import',
-    summary: 'takes over the MCP servers of your clients',
+    summary: 'sets up your clients: their MCP servers behind one',
     load: async () => (await import('./import.ts')).importServers,
+  },
+  {
+    name: 'add',
+    summary: 'adds an MCP server; list shows them, remove ends one',
+    load: async () => (await import('./add.ts')).add,
+  },
+  {
+    name: 'list',
+    summary: '',
+    load: async () => (await import('./list.ts')).list,
+  },
+  {
+    name: 'remove',
+    summary: '',
+    load: async () => (await import('./remove.ts')).remove,
   },
   {
     name: 'login',
@@ -94,22 +114,22 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'search',
-    summary: 'which tools a query finds, and why',
+    summary: 'which tools a query finds, and why; eval measures it',
     load: async () => (await import('./search.ts')).searchCommand,
   },
   {
     name: 'eval',
-    summary: 'how well rankers find the right tools',
+    summary: '',
     load: async () => (await import('./eval.ts')).evalCommand,
   },
   {
     name: 'config',
-    summary: 'checks your configuration files',
+    summary: 'checks your configuration; completion is for your shell',
     load: async () => (await import('./config.ts')).configCommand,
   },
   {
     name: 'completion',
-    summary: 'completion for your shell',
+    summary: '',
     load: async () => (await import('./completion.ts')).completionOf(everyCommand),
   },
 ]

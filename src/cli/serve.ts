@@ -238,7 +238,8 @@ async function warnIfUnreachable(upstream: Upstream, terminal: Terminal, ended: 
   })
 }
 
-function readMode(text: string, what: string): Setting {
+/** The mode that a text names. */
+export function readMode(text: string, what: string): Setting {
   const setting = readSetting(text)
   if (!setting)
     throw new UsageError(
@@ -258,7 +259,8 @@ function memoryIn(input: Input): number | undefined {
   throw new UsageError(`--memory is "${given}"; use a number of megabytes, at least ${LEAST_MEMORY}.`)
 }
 
-function readWire(input: Input): UpstreamWire | undefined {
+/** The value of `--wire`. */
+export function readWire(input: Input): UpstreamWire | undefined {
   const given = input.text('wire')
   const wire = wires.find((one) => one === given)
   if (given !== undefined && !wire)

@@ -1,45 +1,107 @@
 // Renders the gateway as an entry of a client's configuration, in each client's format.
+import type { Fields } from '../lib/index.ts'
+import { onOneLine } from '../mcp/config/index.ts'
 
-type Spelling = (words: readonly string[]) => string
+/** A variable that servers behind the gateway refer to, with VS Code's input if it comes from one. */
+export type HandedVariable = { readonly variable: string; readonly input: string | undefined }
 
 /** For each format: the clients that use it, and the text to insert. */
 export function clientEntries(
   clients: readonly string[],
   words: readonly string[],
 ): readonly { readonly clients: readonly string[]; readonly text: string }[] {
-  const bySpelling = new Map<Spelling, string[]>()
+  const byText = new Map<string, string[]>()
   for (const client of clients) {
-    const spelling = spellings.get(client) ?? common
-    bySpelling.set(spelling, [...(bySpelling.get(spelling) ?? []), client])
+    const form = formOf(client)
+    const text = (form.key === 'mcp_servers' ? asToml : asJson)(form.key, gatewayEntry(client, words, []))
+    byText.set(text, [...(byText.get(text) ?? []), client])
   }
-  return [...bySpelling].map(([spelling, clients]) => ({ clients, text: spelling(words) }))
+  return [...byText].map(([text, clients]) => ({ clients, text }))
 }
 
-const common = under('mcpServers')
-const vsCode = under('servers')
+/**
+ * Returns the gateway's entry for a client. It hands the variables over that the servers behind it refer to, in the
+ * client's own spelling: many clients start servers without their own environment.
+ */
+export function gatewayEntry(
+  client: string,
+  words: readonly string[],
+  variables: readonly HandedVariable[],
+): Fields {
+  const { entry, hand } = formOf(client)
+  return { ...entry(words), ...(variables.length > 0 ? hand(variables) : {}) }
+}
 
-const spellings: ReadonlyMap<string, Spelling> = new Map([
+type Form = {
+  /** The key that holds the servers. */
+  readonly key: string
+  readonly entry: (words: readonly string[]) => Fields
+  readonly hand: (variables: readonly HandedVariable[]) => Fields
+}
+
+const split = ([command, ...args]: readonly string[]) => ({ command, args })
+const nothing = () => ({})
+
+const common: Form = { key: 'mcpServers', entry: split, hand: nothing }
+const vsCode: Form = {
+  key: 'servers',
+  entry: split,
+  // VS Code keeps asking for its inputs, and stores the answers. Its other variables reach every server anyway.
+  hand: (variables) =>
+    inEnv(
+      variables.filter(({ input }) => input !== undefined),
+      ({ input }) => `\${input:${input}}`,
+    ),
+}
+
+const forms: ReadonlyMap<string, Form> = new Map([
   ['VS Code', vsCode],
   ['VS Code Insiders', vsCode],
-  ['Zed', under('context_servers')],
-  ['opencode', (words) => member('mcp', { type: 'local', command: words })],
-  ['Codex', toml],
-  // It defers the tools of every server, including the gateway's, unless configured otherwise.
-  ['Qwen Code', ([command, ...args]) => member('mcpServers', { command, args, alwaysLoadTools: true })],
+  ['Cursor', { ...common, hand: withReferences(({ variable }) => `\${env:${variable}}`) }],
+  ['Windsurf', { ...common, hand: withReferences(({ variable }) => `\${env:${variable}}`) }],
+  ['Gemini CLI', { ...common, hand: withReferences(({ variable }) => `$${variable}`) }],
+  ['Zed', { ...common, key: 'context_servers' }],
+  ['opencode', { key: 'mcp', entry: (command) => ({ type: 'local', command }), hand: nothing }],
+  [
+    'Codex',
+    {
+      key: 'mcp_servers',
+      entry: split,
+      hand: (variables) => ({ env_vars: variables.map(({ variable }) => variable) }),
+    },
+  ],
+  [
+    'Qwen Code',
+    {
+      key: 'mcpServers',
+      // It defers the tools of every server, including the gateway's, unless configured otherwise.
+      entry: (words) => ({ ...split(words), alwaysLoadTools: true }),
+      hand: withReferences(({ variable }) => `$${variable}`),
+    },
+  ],
 ])
 
-function under(key: string): Spelling {
-  return ([command, ...args]) => member(key, { command, args })
+function formOf(client: string): Form {
+  return forms.get(client) ?? common
 }
 
-function member(key: string, entry: object): string {
+function withReferences(spell: (variable: HandedVariable) => string): Form['hand'] {
+  return (variables) => inEnv(variables, spell)
+}
+
+function inEnv(
+  variables: readonly HandedVariable[],
+  spell: (variable: HandedVariable) => string,
+): { readonly env?: Fields } {
+  const pairs = variables.map((one) => [one.variable, spell(one)] as const)
+  return pairs.length === 0 ? {} : { env: Object.fromEntries(pairs) }
+}
+
+function asJson(key: string, entry: Fields): string {
   return `{ "${key}": {\n  "toolshelf": ${onOneLine(entry)}\n} }`
 }
 
-function toml([command, ...args]: readonly string[]): string {
-  return `[mcp_servers.toolshelf]\ncommand = ${onOneLine(command)}\nargs = ${onOneLine(args)}`
-}
-
-function onOneLine(value: unknown): string {
-  return JSON.stringify(value, null, 1).replace(/\n */g, ' ')
+function asToml(key: string, entry: Fields): string {
+  const pairs = Object.entries(entry).map(([name, value]) => `${name} = ${onOneLine(value)}`)
+  return [`[${key}.toolshelf]`, ...pairs].join('\n')
 }

@@ -1,5 +1,22 @@
 // Public API of import for other folders.
+export {
+  type ApplyPlan,
+  type ClientChange,
+  planApply,
+  type Snapshot,
+  type Staying,
+  takeSnapshot,
+} from './apply.ts'
 export { clientEntries } from './client-entry.ts'
+export { ChangedMeanwhile, commitWrites, putBack, readCurrent, type Written } from './commit.ts'
+export {
+  type ApplyRecord,
+  type FileWrite,
+  hashOf,
+  type Journal,
+  openJournal,
+  type RecordedFile,
+} from './journal.ts'
 export {
   compareWith,
   type ImportPlace,
@@ -9,3 +26,4 @@ export {
   type PlannedServer,
   planImport,
 } from './plan.ts'
+export { type Undoing, undoingOf } from './undo.ts'

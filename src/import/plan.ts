@@ -25,6 +25,8 @@ export type PlannedServer = {
   /** The clients that have this server. */
   readonly clients: readonly string[]
   readonly file: string
+  /** Every place that it was found in. */
+  readonly sources: readonly ServerSource[]
   readonly server: ServerConfig
   /** The entry to write, with environment references unexpanded. */
   readonly fields: Fields
@@ -32,6 +34,12 @@ export type PlannedServer = {
   readonly unset: readonly { readonly variable: string; readonly input: string | undefined }[]
   /** The folder that replaced `${workspaceFolder}`, because its file belongs to that project alone. */
   readonly boundTo: string | undefined
+}
+
+/** Where a server was found. */
+export type ServerSource = Pick<ServerEntry, 'name' | 'path' | 'inputs' | 'project'> & {
+  readonly client: string
+  readonly file: string
 }
 
 export type ImportPlan = {
@@ -132,8 +140,14 @@ function nameApart(candidates: readonly Candidate[], machine: Machine): PlannedS
     names.add(name)
     const clients = [...new Set(twins.map(({ client }) => client))]
     const fields = fieldsOf(server, entry)
-    return [{ name, clients, file, server, fields, unset: unsetIn(fields, entry, machine), boundTo }]
+    const sources = twins.map(sourceOf)
+    const unset = unsetIn(fields, entry, machine)
+    return [{ name, clients, file, sources, server, fields, unset, boundTo }]
   })
+}
+
+function sourceOf({ client, file, entry: { name, path, inputs, project } }: Candidate): ServerSource {
+  return { client, file, name, path, inputs, project }
 }
 
 function freeName(name: string, client: string, taken: ReadonlySet<string>): string {
@@ -162,7 +176,8 @@ function unsetIn(
   return [...new Set(missing)].map((variable) => ({ variable, input: inputs[variable] }))
 }
 
-function textsIn(value: unknown): string[] {
+/** Returns every string in plain data. */
+export function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
 }

@@ -56,7 +56,13 @@ export type RemoteConfig = {
 export type ToolConfig = { readonly alwaysLoad?: boolean; readonly hint?: string }
 
 /** Something in a configuration that was left out or mended, and what to do about it. */
-export type ConfigProblem = { readonly file: string; readonly server?: string; readonly message: string }
+export type ConfigProblem = {
+  readonly file: string
+  readonly server?: string
+  readonly message: string
+  /** The environment variables to set, if nothing else is missing: the file itself is fine. */
+  readonly unset?: readonly string[]
+}
 
 /** A tool as a server lists it: whatever it holds passes through. */
 export type ListedTool = {

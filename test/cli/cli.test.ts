@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { runCli } from '../../src/cli/main.ts'
+import { everyCommand, runCli } from '../../src/cli/main.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolshelf-cli-'))
 const file = (name: string, lines: readonly (object | string)[]) => {
@@ -171,7 +171,7 @@ describe('every command explains itself', () => {
   })
 
   it('in 80 columns, with its options, values and examples', async () => {
-    for (const name of named((await cli('--help')).out)) {
+    for (const { name } of await everyCommand()) {
       const { code, out } = await cli(name, '--help')
       expect(code).toBe(0)
       for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)

@@ -80,6 +80,15 @@ describe.skipIf(!has('bash'))('bash', () => {
     [['serve', '--port', ''], []],
     [['config', 'check', 'no'], ['notes one.md']],
     [['config', 'check', '--j'], ['--json']],
+    [['import', '--u'], ['--undo']],
+    [
+      ['add', 'x', '--h'],
+      ['--header', '--help'],
+    ],
+    [
+      ['wrap', '--wire', ''],
+      ['native', 'append', 'bridge'],
+    ],
   ])('%j → %j', async (words, expected) => {
     expect((await completed(...words)).sort()).toEqual([...expected].sort())
   })
@@ -91,6 +100,11 @@ describe.skipIf(!has('bash'))('bash', () => {
     })
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   })
+})
+
+it('zsh and fish take an option several times where it may be given several times', async () => {
+  expect(await scriptFor('zsh')).toContain("'*--env=[")
+  expect(await scriptFor('fish')).toContain('-l env ')
 })
 
 describe.each([

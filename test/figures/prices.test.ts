@@ -104,7 +104,8 @@ describe('a table from a file', () => {
 
 describe('--prices', () => {
   const folder = mkdtempSync(join(tmpdir(), 'toolshelf-prices-'))
-  const pricesOf = (file: string) => pricesIn({ words: [], text: () => file, isSet: () => false } as Input)
+  const pricesOf = (file: string) =>
+    pricesIn({ words: [], text: () => file, texts: () => [], isSet: () => false } as Input)
   const given = (text: string) => {
     const file = join(folder, 'prices.json')
     writeFileSync(file, text)

@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { answerInitialize, greetingFor } from '../../src/mcp/greeting/greeting.ts'
 import { toBlocks } from '../../src/mcp/host/content.ts'
-import { differences, diffLines, outline } from '../../src/mcp/pins/changes.ts'
+import { differenceLines, differences, outline } from '../../src/mcp/pins/changes.ts'
 import { CallError, complaint, isAnswer, isUndelivered } from '../../src/mcp/protocol/call-error.ts'
 import { headerFault } from '../../src/mcp/protocol/param-headers.ts'
 import { moreRights, reasonFor, withLastWords } from '../../src/mcp/protocol/reasons.ts'
@@ -369,7 +369,7 @@ describe('what changed in a definition', () => {
 
   it('is shown by lines, without what is alike at both ends', () => {
     const lines = (before: string | undefined, after: string | undefined) =>
-      diffLines({ where: 'x', before, after })
+      differenceLines({ where: 'x', before, after })
     expect(lines('a\nb\nc', 'a\nx\nc')).toEqual(['- b', '+ x'])
     expect(lines('a\na', 'a\na\na')).toEqual(['+ a'])
     expect(lines(undefined, 'a\r\nb')).toEqual(['+ a', '+ b'])

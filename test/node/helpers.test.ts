@@ -17,7 +17,7 @@ import {
   createSlices,
   createWrongKeys,
   isSecret,
-  keepFresh,
+  keepCapabilitiesFresh,
   listen,
   lockFile,
   networkOf,
@@ -341,7 +341,7 @@ describe('a capability table', () => {
       loads++
       return {}
     }
-    const { stop } = keepFresh(createShelf({ tools: [], environment: {} }), load, 5)
+    const { stop } = keepCapabilitiesFresh(createShelf({ tools: [], environment: {} }), load, 5)
     while (loads < 3) await new Promise((resolve) => setTimeout(resolve, 5))
     stop()
     await turn()

@@ -15,11 +15,11 @@ import {
   harmlessData,
   lastRows,
   linesOf,
-  oneLine,
   padEnd,
   padStart,
   percent,
   printable,
+  printableLine,
   rowsOf,
   table,
   usable,
@@ -183,7 +183,7 @@ describe('numbers and texts', () => {
   })
 
   it('of strangers steer nothing and hide nothing', () => {
-    expect(oneLine(' a\u001b[31mb\u009b2Jc\u200bd\n\te\u0007\ud800 ')).toBe('abcd e \ufffd')
+    expect(printableLine(' a\u001b[31mb\u009b2Jc\u200bd\n\te\u0007\ud800 ')).toBe('abcd e \ufffd')
     expect(linesOf('a\r\nb\rc\n\n d')).toEqual(['a', 'b', 'c', 'd'])
     expect(harmlessData({ a: 'x\ny', stderr: 'x\ny\n', n: 1, list: ['\u001b[1mz'] })).toEqual({
       ...{ a: 'x y', stderr: 'x\ny', n: 1 },

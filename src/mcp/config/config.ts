@@ -97,11 +97,12 @@ function chooseServers(
   const chosen = new Map<string, { readonly server: ServerConfig; readonly definition: object }>()
   for (const { file, entries } of files) {
     for (const entry of entries) {
-      const { server, problems } = readServer(entry, file, machine)
+      const { server, problems, unset } = readServer(entry, file, machine)
       const first = chosen.get(entry.name)
       const definition = server && definitionOf(entry, server)
       if (first && isDeepStrictEqual(first.definition, definition)) continue
-      for (const message of problems) report({ file, server: entry.name, message })
+      for (const message of problems)
+        report({ file, server: entry.name, message, ...(unset ? { unset } : {}) })
       if (server && first) report({ file, server: entry.name, message: secondOf(first.server.source, file) })
       else if (server && definition) chosen.set(entry.name, { server, definition })
     }

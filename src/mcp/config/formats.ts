@@ -12,6 +12,8 @@ import { respell, type Spelling } from './references.ts'
 /** A server entry of a file, translated to the keys of our own file; references are not expanded yet. */
 export type ServerEntry = {
   readonly name: string
+  /** The keys that lead to it in its file. */
+  readonly path: readonly string[]
   readonly fields: Fields
   /** The folder that relative paths start from. */
   readonly base: string
@@ -44,6 +46,8 @@ export function findServers(document: unknown, file: string, machine: Machine): 
 /** Servers by name from one place in a file. */
 type Group = {
   readonly key: string
+  /** The keys that lead to it, if not only `key`. */
+  readonly path?: readonly string[]
   readonly servers: unknown
   readonly spelling: Spelling
   readonly project: string | undefined
@@ -55,25 +59,31 @@ function groupsIn(document: Fields, file: string, machine: Machine): readonly Gr
     servers === undefined ? [] : [{ key, servers, spelling, project }]
   const { mcpServers, mcp } = document
   return [
-    ...projectsIn(document, machine.folder).flatMap(([folder, servers]) =>
-      group('mcpServers', servers, 'common', folder),
+    ...projectsIn(document, machine.folder).flatMap(([path, servers]) =>
+      group('mcpServers', servers, 'common', machine.folder).map((one) => ({
+        ...one,
+        path: ['projects', path, 'mcpServers'],
+      })),
     ),
     ...group('mcpServers', mcpServers, isGemini(file, mcpServers) ? 'gemini' : 'common'),
     ...group('servers', document.servers),
     ...group('mcp.servers', document['mcp.servers']),
-    ...(isFields(mcp) ? group('mcp.servers', mcp.servers, 'opencode') : []),
+    ...(isFields(mcp) ? group('mcp.servers', mcp.servers, 'opencode') : []).map((one) => ({
+      ...one,
+      path: ['mcp', 'servers'],
+    })),
     ...(isOpencode(mcp) ? group('mcp', mcp, 'opencode') : []),
     ...group('mcp_servers', document.mcp_servers),
     ...group('context_servers', document.context_servers),
   ]
 }
 
-/** Claude Code stores some servers per project. */
+/** Claude Code stores some servers per project: those of the current folder, with the folder as it is written. */
 function projectsIn({ projects }: Fields, folder: string): [string, unknown][] {
   if (!isFields(projects)) return []
   return Object.entries(projects).flatMap(([path, project]): [string, unknown][] =>
     resolve(path) === resolve(folder) && isFields(project) && project.mcpServers !== undefined
-      ? [[folder, project.mcpServers]]
+      ? [[path, project.mcpServers]]
       : [],
   )
 }
@@ -92,7 +102,11 @@ function isGemini(file: string, servers: unknown): boolean {
   return isFields(servers) && Object.values(servers).some(hasKey)
 }
 
-function readGroup({ key, servers, spelling, project }: Group, file: string, machine: Machine): FoundServers {
+function readGroup(
+  { key, path = [key], servers, spelling, project }: Group,
+  file: string,
+  machine: Machine,
+): FoundServers {
   if (!isFields(servers)) {
     const message = `"${key}" must be an object with a server for each name; it is ignored.`
     return { entries: [], problems: servers === null ? [] : [{ message }] }
@@ -110,6 +124,7 @@ function readGroup({ key, servers, spelling, project }: Group, file: string, mac
       const base = project ?? dirname(resolve(machine.folder, file))
       entries.push({
         name,
+        path: [...path, given],
         ...respellFields(
           vsCodeKeys.includes(key) ? leavingHttpOpen(translated.fields) : translated.fields,
           spelling,

@@ -9,10 +9,12 @@ export {
   readEntries,
 } from './config.ts'
 export { describeTransport } from './describe.ts'
+export { type NewEntry, onOneLine } from './edit-json.ts'
 
 export { mapTexts, noServers, type ServerEntry, withReferences } from './formats.ts'
 export { DEPTH, depthOf } from './gateway-depth.ts'
 export type { GatewaySettings } from './keys.ts'
+export { type MovedPart, moveServers, restoreServers } from './move.ts'
 export {
   type ConfigPlace,
   configPlaces,
@@ -25,5 +27,12 @@ export {
 } from './places.ts'
 export { bindWorkspace, expand, variablesIn, withWorkspace } from './references.ts'
 export { idleRules, isAllowed } from './rules.ts'
-export { keepReferences, readServer } from './server.ts'
-export { addServers, serverNames, writePrivately } from './write.ts'
+export { keepReferences, ownEntry, readServer } from './server.ts'
+export {
+  addServers,
+  type FileRights,
+  removeServer,
+  replaceFile,
+  serverNames,
+  writePrivately,
+} from './write.ts'

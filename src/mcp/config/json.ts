@@ -1,8 +1,25 @@
 // Parses JSON with comments and trailing commas. Errors give line and column and never quote the text, which may
 // contain secrets.
 
-/** Where the members of an object or array end in the text; used to add a member and keep everything else. */
+/** Where a member of an object is in the text. */
+export type Member = {
+  readonly name: string
+  /** Offset of the name. */
+  readonly start: number
+  /** Offset of the value. */
+  readonly value: number
+  /** Offset after the value. */
+  readonly end: number
+  /** Offset of the comma that follows it. */
+  readonly comma: number | undefined
+}
+
+/** Where an object or array and its members are in the text; used to edit a member and keep everything else. */
 export type MemberSpan = {
+  /** Offset of the opening bracket. */
+  readonly open: number
+  /** Empty for an array. */
+  readonly members: readonly Member[]
   readonly isEmpty: boolean
   /** Offset after the last member. */
   readonly end: number
@@ -11,13 +28,13 @@ export type MemberSpan = {
   readonly close: number
 }
 
-export type Parsed = { readonly value: unknown; readonly spans: WeakMap<object, MemberSpan> }
+export type Parsed = { readonly value: unknown; readonly spans: ReadonlyMap<object, MemberSpan> }
 
 type Cursor = {
   readonly text: string
   at: number
   depth: number
-  readonly spans: WeakMap<object, MemberSpan>
+  readonly spans: Map<object, MemberSpan>
 }
 
 const MOST_DEPTH = 500
@@ -28,7 +45,7 @@ const bare = /[-+.\w]+/y
 
 /** Throws an error whose message gives the position and what is wrong there. */
 export function parseJson(text: string): Parsed {
-  const cursor: Cursor = { text, at: 0, depth: 0, spans: new WeakMap() }
+  const cursor: Cursor = { text, at: 0, depth: 0, spans: new Map() }
   const value = readValue(cursor)
   skipSpace(cursor)
   if (cursor.at < text.length) fail(cursor, 'unexpected text after the end')
@@ -48,18 +65,34 @@ function readNested(cursor: Cursor, open: '{' | '['): unknown {
   if (cursor.depth > MOST_DEPTH) fail(cursor, `it is nested more than ${MOST_DEPTH} levels deep`)
   const members: unknown[] = []
   const names: string[] = []
+  const places: Member[] = []
   const span = readMembers(cursor, open === '{' ? '}' : ']', () => {
-    if (open === '{') names.push(readName(cursor))
+    const start = cursor.at
+    const name = open === '{' ? readName(cursor) : ''
+    skipSpace(cursor)
+    const value = cursor.at
     members.push(readValue(cursor))
+    if (open === '[') return
+    names.push(name)
+    const end = cursor.at
+    skipSpace(cursor)
+    const comma = cursor.text[cursor.at] === ',' ? cursor.at : undefined
+    places.push({ name, start, value, end, comma })
+    cursor.at = end
   })
   const value =
     open === '[' ? members : Object.fromEntries(names.map((name, index) => [name, members[index]]))
-  cursor.spans.set(value, span)
+  cursor.spans.set(value, { ...span, members: places })
   cursor.depth -= 1
   return value
 }
 
-function readMembers(cursor: Cursor, bracket: '}' | ']', readMember: () => void): MemberSpan {
+function readMembers(
+  cursor: Cursor,
+  bracket: '}' | ']',
+  readMember: () => void,
+): Omit<MemberSpan, 'members'> {
+  const open = cursor.at
   cursor.at += 1
   let span = { isEmpty: true, end: cursor.at, hasComma: false }
   for (;;) {
@@ -74,7 +107,7 @@ function readMembers(cursor: Cursor, bracket: '}' | ']', readMember: () => void)
     span = { isEmpty: false, end, hasComma }
   }
   cursor.at += 1
-  return { ...span, close: cursor.at - 1 }
+  return { ...span, open, close: cursor.at - 1 }
 }
 
 function readName(cursor: Cursor): string {

@@ -1,5 +1,6 @@
 // Knows where each client keeps its server configuration, and where ours is.
 // Implements H1, H7.
+import { realpathSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { posix, win32 } from 'node:path'
@@ -12,6 +13,8 @@ export type Machine = {
   readonly folder: string
   readonly platform: NodeJS.Platform
   readonly environment: Environment
+  /** How to start this Toolshelf without `PATH`: Node and our script, both absolute. */
+  readonly program?: readonly [node: string, script: string]
 }
 
 export type ConfigPlace = {
@@ -24,7 +27,18 @@ export type ConfigPlace = {
 /** Describes the machine that this process runs on. */
 export function thisMachine(): Machine {
   const { platform, env: environment } = process
-  return { home: folderOf(homedir), folder: folderOf(process.cwd), platform, environment }
+  const machine = { home: folderOf(homedir), folder: folderOf(process.cwd), platform, environment }
+  const script = ownScript()
+  return script === undefined ? machine : { ...machine, program: [process.execPath, script] }
+}
+
+/** The script that runs, with symbolic links such as npm's `bin` resolved. */
+function ownScript(): string | undefined {
+  try {
+    return realpathSync(process.argv[1] ?? '')
+  } catch {
+    return undefined
+  }
 }
 
 /** Falls back to the temporary folder if the user has no home, or the current folder was deleted. */
@@ -61,6 +75,8 @@ function userPlaces(machine: Machine): Place[] {
     ['VS Code Insiders', join(applications, 'Code - Insiders', 'User', 'mcp.json')],
     ['Windsurf', join(home, '.codeium', 'windsurf', 'mcp_config.json')],
     ['Windsurf', join(home, '.codeium', 'mcp_config.json')],
+    ['Cline', join(home, '.cline', 'data', 'settings', 'cline_mcp_settings.json')],
+    ['Cline', join(applications, 'Code', 'User', ...clineInVsCode)],
     ['Codex', join(environment.CODEX_HOME || join(home, '.codex'), 'config.toml')],
     ['Gemini CLI', join(home, '.gemini', 'settings.json')],
     ['Qwen Code', join(home, '.qwen', 'settings.json')],
@@ -70,6 +86,8 @@ function userPlaces(machine: Machine): Place[] {
     ['Zed', join(zed, 'settings.json')],
   ]
 }
+
+const clineInVsCode = ['globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json']
 
 function projectPlaces(machine: Machine): Place[] {
   const inProject = (...names: string[]) => pathsOf(machine).join(machine.folder, ...names)

@@ -10,7 +10,12 @@ import { type Expanded, expand, withWorkspace } from './references.ts'
 
 type ServerValues = Values<typeof serverKeys>
 
-export type ReadServer = { readonly server: ServerConfig | undefined; readonly problems: readonly string[] }
+export type ReadServer = {
+  readonly server: ServerConfig | undefined
+  readonly problems: readonly string[]
+  /** Variables that it needs and that are not set, if it is left out for nothing else. */
+  readonly unset?: readonly string[]
+}
 
 /** Keys that decide which program runs: if one is invalid, the entry is rejected. */
 const decisive = ['command', 'args', 'cwd', 'url']
@@ -36,12 +41,16 @@ export function readServer(
   if (kind.name === undefined) return leaveOut()
 
   const filled = fillIn(values, usedBy(kind.name), entry, values.disabled ? keepReferences : fill)
-  if (filled.problems.length > 0) return leaveOut(...filled.problems)
+  if (filled.problems.length > 0) {
+    const left = leaveOut(...filled.problems)
+    return filled.unset.length === left.problems.length ? { ...left, unset: filled.unset } : left
+  }
   const transport = makeTransport(kind.name, filled.value, entry, machine)
   // Checked with unexpanded references, too: a server rejected in that form is not shown to the user who decides
   // whether to trust the file.
   const unusable =
-    transportProblem(makeTransport(kind.name, values, entry, machine)) ?? transportProblem(transport)
+    transportProblem(makeTransport(kind.name, values, entry, machine), machine) ??
+    transportProblem(transport, machine)
   if (unusable !== undefined) return leaveOut(unusable)
   const server: ServerConfig = {
     name: entry.name,
@@ -104,7 +113,10 @@ function fillIn(
   keys: readonly (keyof ServerValues)[],
   { inputs }: ServerEntry,
   fill: Fill,
-): Made<ServerValues> & { readonly variables: { readonly [name: string]: string } } {
+): Made<ServerValues> & {
+  readonly variables: { readonly [name: string]: string }
+  readonly unset: readonly string[]
+} {
   const used = new Map<string, string>()
   const missing = new Set<string>()
   const foreign = new Set<string>()
@@ -122,7 +134,12 @@ function fillIn(
       (reference) => `${reference} cannot be filled in; write \${NAME} and set NAME. The server is left out.`,
     ),
   ]
-  return { value: { ...values, ...Object.fromEntries(filled) }, problems, variables: recordOf([...used]) }
+  return {
+    value: { ...values, ...Object.fromEntries(filled) },
+    problems,
+    variables: recordOf([...used]),
+    unset: [...missing],
+  }
 }
 
 const isFolder = (name: string) => Object.hasOwn(withWorkspace({}, ''), name)
@@ -148,19 +165,24 @@ function makeTransport(
   }
 }
 
-function transportProblem(transport: StdioConfig | RemoteConfig): string | undefined {
+function transportProblem(transport: StdioConfig | RemoteConfig, { program }: Machine): string | undefined {
   if (transport.kind !== 'stdio') {
     const isUsable = /^https?:\/\/[^/]/i.test(transport.url) || hasReference(transport.url)
     return isUsable ? undefined : '"url" must start with http:// or https://; the server is left out.'
   }
   if (transport.command === '') return '"command" is empty; the server is left out.'
-  return isToolshelf(transport) ? 'it is Toolshelf itself; it is left out.' : undefined
+  return isToolshelf(transport, program?.[1]) ? ownEntry : undefined
 }
 
+/** The problem reported for an entry that starts the gateway. */
+export const ownEntry = 'it is Toolshelf itself; it is left out.'
+
 /** A gateway among its own servers would start itself endlessly. */
-function isToolshelf({ command, args }: StdioConfig): boolean {
-  const words = [command, ...args].flatMap((word) => word.split(/\s+/))
+function isToolshelf({ command, args }: StdioConfig, script: string | undefined): boolean {
+  // Words of one argument count, as in `sh -c "toolshelf mcp"`; our own script's path may hold spaces.
+  const words = [command, ...args].flatMap((word) => (word === script ? [word] : word.split(/\s+/)))
   const isProgram = (word: string) =>
+    word === script ||
     /(?:^|[\\/])toolshelf(?:@[^\\/]*|\.cmd|\.exe)?$/i.test(word) ||
     /toolshelf[\\/]dist[\\/]cli[\\/]main\.js$/.test(word)
   return words.some((word, index) => isProgram(word) && words[index + 1] === 'mcp')

@@ -1,11 +1,13 @@
-// Adds servers to our own file: keeps the existing text, comments included, and replaces the file atomically.
+// Adds servers to our own file and removes them: keeps the existing text, comments included, and replaces the file atomically.
 
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Fields, isFields } from '../../lib/index.ts'
 
+import { lineEnding } from './edits.ts'
 import { type MemberSpan, parseJson } from './json.ts'
+import { moveServers } from './move.ts'
 
 export type NamedFields = readonly (readonly [name: string, fields: Fields])[]
 
@@ -28,13 +30,23 @@ export function addServers(text: string, servers: NamedFields): string {
   return members.length === 0 ? text : insert(text, spans.get(mcpServers), members.join(`,\n${indent(2)}`), 2)
 }
 
+/** Returns the text without a server. Throws an error that says what is wrong with it. */
+export function removeServer(text: string, name: string): string {
+  const { value } = parseJson(text)
+  const servers = isFields(value) && isFields(value.mcpServers) ? Object.keys(value.mcpServers) : []
+  const paths = servers.filter((key) => key.trim() === name).map((key) => ['mcpServers', key])
+  return paths.length === 0 ? text : moveServers(text, paths, undefined).text
+}
+
 /** Inserts members after the last one, and after a comment that follows it. */
 function insert(text: string, span: MemberSpan | undefined, members: string, depth: number): string {
   if (!span) return text
+  const ending = lineEnding(text)
   const before = text.slice(0, span.end)
   const comma = span.isEmpty || span.hasComma ? '' : ','
   const between = text.slice(span.end, span.close).trimEnd()
-  return `${before}${comma}${between}\n${indent(depth)}${members}\n${indent(depth - 1)}${text.slice(span.close)}`
+  const inserted = `\n${indent(depth)}${members}\n${indent(depth - 1)}`.replaceAll('\n', ending)
+  return `${before}${comma}${between}${inserted}${text.slice(span.close)}`
 }
 
 const indent = (depth: number) => '  '.repeat(depth)
@@ -44,19 +56,34 @@ function asJson(value: unknown, depth: number): string {
 }
 
 /** Writes atomically, readable by the owner only. Follows a symbolic link instead of replacing it. */
-export async function writePrivately(file: string, text: string): Promise<void> {
+export async function writePrivately(file: string, content: string | Buffer): Promise<void> {
   const target = await realpath(file).catch(() => file)
-  const temporary = `${target}.${randomUUID()}`
   await mkdir(dirname(target), { recursive: true, mode: 0o700 })
+  await replaceFile(target, content, { mode: 0o600 })
+}
+
+/** Who may use a file, and whose it is. */
+export type FileRights = { readonly mode: number; readonly uid?: number; readonly gid?: number }
+
+/** Replaces a file atomically; the new one has exactly these rights. Does not follow symbolic links. */
+export async function replaceFile(
+  file: string,
+  content: string | Buffer,
+  { mode, uid, gid }: FileRights,
+): Promise<void> {
+  const temporary = `${file}.${randomUUID()}`
   try {
     const handle = await open(temporary, 'wx', 0o600)
     try {
-      await handle.writeFile(text)
+      await handle.writeFile(content)
+      // Only root may give a file away, and only root finds one here that is not its own.
+      if (uid !== undefined && gid !== undefined) await handle.chown(uid, gid).catch(() => {})
+      await handle.chmod(mode)
       await handle.sync()
     } finally {
       await handle.close()
     }
-    await rename(temporary, target)
+    await rename(temporary, file)
   } catch (error) {
     await rm(temporary, { force: true })
     throw error

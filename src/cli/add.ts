@@ -1,0 +1,117 @@
+// `toolshelf add`: adds a server to our own configuration without an editor.
+import { isAbsolute, resolve } from 'node:path'
+import type { Fields } from '../lib/index.ts'
+import {
+  addServers,
+  describeTransport,
+  expand,
+  keepReferences,
+  type Machine,
+  readServer,
+  thisMachine,
+} from '../mcp/config/index.ts'
+import { printable } from '../terminal/index.ts'
+import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import { editFile, fileIn, fileOption } from './own-servers.ts'
+
+export const add: Command = addCommand(thisMachine)
+
+/** `machine` is read when the command runs. */
+export function addCommand(machine: () => Machine): Command {
+  return {
+    name: 'add',
+    summary: 'Adds an MCP server to your configuration; a running gateway starts it at once.',
+    words: '<name> <url> | <name> -- <command> [<argument> …]',
+    options: {
+      env: {
+        type: 'string',
+        short: 'e',
+        isMultiple: true,
+        value: 'variable',
+        about: 'KEY=value for the command; KEY alone refers to the one of your environment',
+      },
+      header: {
+        type: 'string',
+        short: 'H',
+        isMultiple: true,
+        value: 'header',
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as users write it
+        about: "'Name: value' for the URL; ${NAME} in it refers to a variable",
+      },
+      ...fileOption,
+    },
+    examples: [
+      'toolshelf add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes',
+      'toolshelf add github -e GITHUB_TOKEN -- npx -y @modelcontextprotocol/server-github',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as users write it
+      "toolshelf add docs https://docs.test/mcp -H 'Authorization: Bearer ${KEY}'",
+    ],
+    run: (input, terminal) => run(input, terminal, machine()),
+  }
+}
+
+async function run(input: Input, terminal: Terminal, machine: Machine): Promise<0> {
+  const [given = '', ...words] = input.words
+  const name = given.trim()
+  if (name === '' || words.length === 0)
+    throw new UsageError('a name and a URL, or a name and a command behind "--", are needed.')
+  if (/\p{Cc}/u.test(name)) throw new UsageError('a name must not hold control characters.')
+  const file = fileIn(input, machine)
+  const fields = fieldsIn(input, words, machine)
+  const entry = { name, path: [], fields, base: machine.folder, project: undefined, inputs: {} }
+  const { server, problems } = readServer(entry, file, machine, keepReferences)
+  if (!server || problems.length > 0)
+    throw new UsageError(`the server cannot be added: ${problems.join(' ')}`)
+  await editFile(file, ({ text, names }) => {
+    if (names.includes(name))
+      throw new CommandError(
+        `${file} has a server named ${JSON.stringify(name)} already. Choose another name, or first run "toolshelf remove ${name}".`,
+      )
+    return addServers(text, [[name, fields]])
+  })
+  terminal.print(printable(`Added ${name} (${describeTransport(server.transport)}) to ${file}.`))
+  for (const variable of unsetIn(fields, machine))
+    terminal.tell(
+      printable(`${name} needs the environment variable ${variable}; set it where your clients start.`),
+    )
+  return 0
+}
+
+function fieldsIn(input: Input, words: readonly string[], machine: Machine): Fields {
+  const [first = '', ...args] = words
+  const env = input.texts('env').map(readVariable)
+  const headers = input.texts('header').map(readHeader)
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(first)) {
+    if (args.length > 0) throw new UsageError(`nothing may follow the URL; ${JSON.stringify(args[0])} does.`)
+    if (env.length > 0) throw new UsageError('--env is for a command; a URL takes --header.')
+    return { url: first, ...(headers.length > 0 ? { headers: Object.fromEntries(headers) } : {}) }
+  }
+  if (headers.length > 0) throw new UsageError('--header is for a URL; a command takes --env.')
+  const isPath = /[\\/]/.test(first) && !isAbsolute(first) && !first.startsWith('~')
+  return {
+    command: isPath ? resolve(machine.folder, first) : first,
+    ...(args.length > 0 ? { args } : {}),
+    ...(env.length > 0 ? { env: Object.fromEntries(env) } : {}),
+  }
+}
+
+function readVariable(given: string): [string, string] {
+  const [, name, value] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(given) ?? []
+  // The value may be a secret, so that it is not repeated here.
+  if (name === undefined) throw new UsageError('--env is not a variable; write KEY=value, or KEY alone.')
+  return [name, value ?? `\${${name}}`]
+}
+
+function readHeader(given: string): [string, string] {
+  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):[ \t]*(.*?)[ \t]*$/.exec(given) ?? []
+  if (name === undefined || value === undefined)
+    throw new UsageError('--header is not a header; write "Name: value".')
+  return [name, value]
+}
+
+function unsetIn(fields: Fields, { environment }: Machine): string[] {
+  const texts = JSON.stringify(fields)
+  return [
+    ...new Set(expand(texts, { ...environment, workspaceFolder: '', workspaceFolderBasename: '' }).missing),
+  ]
+}

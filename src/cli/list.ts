@@ -1,0 +1,145 @@
+// `toolshelf list`: the servers of our own configuration, how they are and what their tools cost.
+import { measureTools } from '../doctor/index.ts'
+import {
+  type Config,
+  describeTransport,
+  type Machine,
+  readConfig,
+  thisMachine,
+  userConfigFiles,
+} from '../mcp/config/index.ts'
+import type { ConfigProblem, ServerConfig, ServerStatus } from '../mcp/index.ts'
+import { count, printable, printableLine, table } from '../terminal/index.ts'
+import { type Command, filesIn, type Input, type Terminal, UsageError } from './command.ts'
+import { createListingHost, toStart } from './listing-host.ts'
+
+const SECONDS = '10'
+const MOST_COLUMNS = 80
+/** Costs hardly depend on it: it limits how many names are announced. */
+const WINDOW = 200_000
+
+/** A row of the list; a server that was not started has no tools and tokens. */
+type Listed = {
+  readonly name: string
+  readonly runs: string
+  readonly state: 'connected' | 'failed' | 'disabled' | 'unset' | 'configured'
+  readonly tools?: number
+  readonly tokens?: number
+  readonly reason?: string
+}
+
+export const list: Command = listCommand(thisMachine)
+
+/** `machine` is read when the command runs. */
+export function listCommand(machine: () => Machine): Command {
+  return {
+    name: 'list',
+    summary: 'Lists your MCP servers with their state and the tokens of their tools.',
+    words: '[--offline] [--json] [--config <files>]',
+    options: {
+      offline: { type: 'boolean', about: 'start nothing: names only' },
+      timeout: {
+        type: 'string',
+        value: 'seconds',
+        about: `how long a server may take; ${SECONDS} if left out`,
+      },
+      config: { type: 'string', value: 'files', about: 'of any client; your toolshelf.json if left out' },
+      json: { type: 'boolean', about: 'print {"servers": [{"name", "state", "tools", "tokens", …}]}' },
+    },
+    examples: ['toolshelf list', 'toolshelf list --offline', 'toolshelf list --json --timeout 5'],
+    async run(input, terminal) {
+      if (input.words.length > 0) throw new UsageError('it takes no words; files are named by --config.')
+      const timeout = timeoutIn(input)
+      const here = machine()
+      const files = filesIn(input) ?? userConfigFiles(here)
+      const config = await readConfig(files, here.environment, here)
+      const isListed = ({ unset, message }: ConfigProblem) =>
+        unset === undefined && !(input.text('config') === undefined && isMissing(message))
+      for (const { file, server, message } of config.problems.filter(isListed))
+        terminal.tell(printable(`${file}${server === undefined ? '' : `, ${server}`}: ${message}`))
+      const rows = input.isSet('offline')
+        ? config.servers.map(asConfigured)
+        : await connect(config.servers, timeout, terminal)
+      const listed = [...rows, ...unsetIn(config)]
+      if (input.isSet('json')) terminal.print(JSON.stringify({ servers: listed }))
+      else show(listed, files, terminal)
+      return 0
+    },
+  }
+}
+
+const isMissing = (message: string) => message.startsWith('there is no such file')
+
+function timeoutIn(input: Input): number {
+  const given = input.text('timeout') ?? SECONDS
+  const seconds = Number(given)
+  if (!(seconds >= 1 && seconds <= 600))
+    throw new UsageError(`--timeout is "${given}"; use a number of seconds from 1 to 600.`)
+  return seconds * 1000
+}
+
+function asConfigured({ name, transport, disabled }: ServerConfig): Listed {
+  return { name, runs: describeTransport(transport), state: disabled ? 'disabled' : 'configured' }
+}
+
+/** Starts every server once, for `timeout` milliseconds at most. */
+async function connect(
+  servers: readonly ServerConfig[],
+  timeout: number,
+  terminal: Terminal,
+): Promise<Listed[]> {
+  if (servers.length === 0) return []
+  const host = createListingHost(
+    servers.map((server) => toStart(server, timeout)),
+    { notify: (message) => terminal.tell(printable(printableLine(message))), concurrency: servers.length },
+  )
+  try {
+    host.start()
+    await host.settled({ timeout })
+    return withCosts(host.status(), timeout)
+  } finally {
+    await host.close()
+  }
+}
+
+function withCosts(statuses: readonly ServerStatus[], timeout: number): Listed[] {
+  const { tools } = measureTools(statuses, WINDOW)
+  return statuses.map(({ name, state, reason, config, ...rest }) => {
+    const base = { name, runs: describeTransport(config.transport) }
+    if (state === 'disabled') return { ...base, state }
+    if (state !== 'connected')
+      return { ...base, state: 'failed', reason: reason ?? `no answer within ${timeout / 1000} s` }
+    const tokens = tools.filter(({ server }) => server === name).reduce((sum, tool) => sum + tool.tokens, 0)
+    return { ...base, state, tools: rest.tools.length, tokens }
+  })
+}
+
+/** Servers that wait for variables, once each. */
+function unsetIn({ problems }: Config): Listed[] {
+  const names = [...new Set(problems.flatMap(({ unset, server }) => (unset && server ? [server] : [])))]
+  return names.map((name) => {
+    const { unset = [] } = problems.find(({ server, unset }) => server === name && unset) ?? {}
+    return { name, runs: '', state: 'unset', reason: `set ${unset.join(', ')} where your clients start` }
+  })
+}
+
+function show(listed: readonly Listed[], files: readonly string[], terminal: Terminal): void {
+  if (listed.length === 0)
+    return void terminal.print(
+      `There are no servers in ${files.join(', ')}. "toolshelf add" adds one, "toolshelf import --apply" takes over those of your clients.`,
+    )
+  const cost = (value: number | undefined) => (value === undefined ? '' : count(value))
+  const rows = listed.map(({ name, state, tools, tokens, runs }) => [
+    printable(name),
+    state,
+    cost(tools),
+    cost(tokens),
+    printable(runs),
+  ])
+  terminal.print(table(['server', 'state', 'tools', 'tokens', 'runs'], rows, MOST_COLUMNS))
+  for (const { name, reason } of listed)
+    if (reason !== undefined) terminal.tell(printable(`${name}: ${printableLine(reason)}`))
+  const known = listed.filter(({ tokens }) => tokens !== undefined)
+  const tokens = known.reduce((sum, one) => sum + (one.tokens ?? 0), 0)
+  if (known.length > 1) terminal.print(`${count(tokens)} tokens altogether. More: toolshelf doctor`)
+}

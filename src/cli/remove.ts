@@ -1,0 +1,31 @@
+// `toolshelf remove`: takes a server out of our own configuration without an editor.
+import { type Machine, removeServer, thisMachine } from '../mcp/config/index.ts'
+import { printable } from '../terminal/index.ts'
+import { type Command, CommandError, didYouMean, UsageError } from './command.ts'
+import { editFile, fileIn, fileOption } from './own-servers.ts'
+
+export const remove: Command = removeCommand(thisMachine)
+
+/** `machine` is read when the command runs. */
+export function removeCommand(machine: () => Machine): Command {
+  return {
+    name: 'remove',
+    summary: 'Takes an MCP server out of your configuration; a running gateway ends it at once.',
+    words: '<name>',
+    options: fileOption,
+    examples: ['toolshelf remove github'],
+    async run(input, terminal) {
+      const [name, ...others] = input.words
+      if (name === undefined || others.length > 0) throw new UsageError('name one server.')
+      const file = fileIn(input, machine())
+      await editFile(file, ({ text, names }) => {
+        if (names.includes(name)) return removeServer(text, name)
+        const known = names.length === 0 ? 'It has none.' : `It has ${names.join(', ')}.`
+        const near = didYouMean(name, names) || '.'
+        throw new CommandError(`${file} has no server named ${JSON.stringify(name)}${near} ${known}`)
+      })
+      terminal.print(printable(`Removed ${name} from ${file}.`))
+      return 0
+    },
+  }
+}

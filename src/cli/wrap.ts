@@ -1,0 +1,180 @@
+// `toolshelf wrap`: runs an agent with the Messages gateway in front of its model, for as long as the agent runs.
+
+import type { ChildProcess } from 'node:child_process'
+import { constants } from 'node:os'
+import { basename } from 'node:path'
+import spawn from 'cross-spawn'
+import { addFigures, dollars, type Figures } from '../core/figures/index.ts'
+import type { Environment } from '../lib/index.ts'
+import {
+  createMessagesGateway,
+  createMetrics,
+  type RequestRecord,
+  type RunningServer,
+  serve as serveMessages,
+} from '../messages/index.ts'
+import { count, counted, percent, printable, printableLine } from '../terminal/index.ts'
+import { type Command, CommandError, type Input, listIn, UsageError, windowIn } from './command.ts'
+import { pricesIn, pricesOption } from './prices.ts'
+import { readMode, readWire, serveCommand } from './serve.ts'
+import { openUpstream } from './upstreams.ts'
+
+const { upstream, mode, wire, keep, window } = serveCommand.options
+
+export const wrap: Command = {
+  name: 'wrap',
+  summary:
+    'Runs an agent with tool search in front of its model: starts "toolshelf serve" on a free port, points the agent at it, ends it with the agent, and says what was saved.',
+  words: '[--upstream <where>] [--mode <mode>] -- <command> [<argument> …]',
+  options: {
+    ...(upstream && {
+      upstream: { ...upstream, about: 'as for serve; if left out, the model that the agent would use' },
+    }),
+    ...(mode && { mode }),
+    ...(wire && { wire }),
+    ...(keep && { keep }),
+    ...(window && { window }),
+    ...pricesOption,
+    quiet: { type: 'boolean', short: 'q', about: 'do not print what was saved' },
+  },
+  examples: [
+    'toolshelf wrap -- claude',
+    'toolshelf wrap --upstream openai:http://127.0.0.1:11434/v1 -- opencode',
+    'toolshelf wrap -- python agent.py',
+  ],
+  async run(input, terminal) {
+    const [command, ...args] = input.words
+    if (command === undefined)
+      throw new UsageError('name the agent behind "--", as in: toolshelf wrap -- claude')
+    const tell = (message: string) => terminal.tell(printable(`toolshelf wrap: ${message}`))
+    const finished: RequestRecord[] = []
+    const served = await startServer(input, command, (done) => void finished.push(done))
+    let code = 0
+    try {
+      code = await runAgent(command, args, agentEnvironment(served.url, process.env), tell)
+    } finally {
+      await served.close()
+    }
+    const hasRun = code !== NOT_FOUND && code !== NOT_RUNNABLE
+    if (hasRun && !input.isSet('quiet')) for (const line of summary(finished, served.url)) tell(line)
+    return code
+  },
+}
+
+async function startServer(
+  input: Input,
+  command: string,
+  onDone: (done: RequestRecord) => void,
+): Promise<RunningServer> {
+  const setting = readMode(input.text('mode') ?? 'auto', '--mode')
+  const where = input.text('upstream') ?? upstreamFor(command, process.env)
+  const model = await openUpstream(where, readWire(input), process.env)
+  if (setting.mode === 'pass' && !model.origin)
+    throw new UsageError(
+      `the mode pass needs an upstream that speaks the Messages API; ${model.name} does not.`,
+    )
+  // The agent draws on the terminal, so that nothing may be printed while it runs.
+  const notify = () => {}
+  const gateway = createMessagesGateway({
+    upstream: model,
+    contextWindow: windowIn(input),
+    prices: await pricesIn(input),
+    keep: listIn(input, 'keep'),
+    notify,
+  })
+  return serveMessages({ gateway, setting, metrics: createMetrics(), port: 0, notify, onDone }).catch(
+    (error: unknown) => {
+      throw new CommandError((error as Error).message)
+    },
+  )
+}
+
+/** The model that the agent would speak to without us, as `--upstream` names it. */
+export function upstreamFor(command: string, environment: Environment): string {
+  const { ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN } = environment
+  const { OPENAI_BASE_URL, OPENAI_API_BASE, OPENAI_API_KEY } = environment
+  if (ANTHROPIC_BASE_URL) return ANTHROPIC_BASE_URL
+  if (ANTHROPIC_API_KEY || ANTHROPIC_AUTH_TOKEN || basename(command).startsWith('claude')) return 'anthropic'
+  const openai = OPENAI_BASE_URL || OPENAI_API_BASE
+  if (openai) return `openai:${openai}`
+  if (basename(command).startsWith('codex')) return 'responses'
+  return OPENAI_API_KEY ? 'openai' : 'anthropic'
+}
+
+/** The environment that points an agent of any API format at the gateway. */
+export function agentEnvironment(url: string, environment: Environment): NodeJS.ProcessEnv {
+  const openai = `${url}/v1`
+  const hasProxy = Object.keys(environment).some((name) => /^(?:https?|all)_proxy$/i.test(name))
+  const direct = [environment.NO_PROXY ?? environment.no_proxy ?? '', new URL(url).hostname]
+  const list = direct.filter((host) => host !== '').join(',')
+  return {
+    ...environment,
+    ANTHROPIC_BASE_URL: url,
+    OPENAI_BASE_URL: openai,
+    OPENAI_API_BASE: openai,
+    ...(hasProxy ? { NO_PROXY: list, no_proxy: list } : {}),
+  }
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
+/** What a shell returns if there is no such program, or if it cannot be run. */
+const [NOT_FOUND, NOT_RUNNABLE] = [127, 126]
+
+/** Passes signals on, and returns the exit code as a shell would. */
+async function runAgent(
+  command: string,
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  tell: (message: string) => void,
+): Promise<number> {
+  const agent: ChildProcess = spawn(command, [...args], { stdio: 'inherit', env: environment })
+  // Ctrl-C reaches everything in the terminal's foreground by itself; passing it on would be a second one.
+  const isKey = (signal: NodeJS.Signals) =>
+    (signal === 'SIGINT' || signal === 'SIGQUIT') && process.stdin.isTTY
+  const pass = (signal: NodeJS.Signals) => void (isKey(signal) || agent.kill(signal))
+  for (const signal of SIGNALS) process.on(signal, pass)
+  try {
+    return await new Promise<number>((resolve, reject) => {
+      agent.once('error', reject)
+      agent.once('close', (code, signal) =>
+        resolve(code ?? 128 + (signal === null ? 1 : constants.signals[signal])),
+      )
+    })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const what = code === 'ENOENT' ? 'there is no such program' : `it cannot be run (${code})`
+    tell(`${command}: ${what}.`)
+    return code === 'ENOENT' ? NOT_FOUND : NOT_RUNNABLE
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, pass)
+  }
+}
+
+/** What the gateway did while the agent ran. */
+export function summary(finished: readonly RequestRecord[], url: string): string[] {
+  const samplings = finished.filter(({ outcome }) => outcome !== undefined)
+  if (samplings.length === 0)
+    return [
+      `no request for the model came to ${url}. Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?`,
+    ]
+  const failed = finished.filter(({ error }) => error !== undefined)
+  const figures = samplings.flatMap(({ outcome }) => outcome?.figures() ?? [])
+  const last = failed.at(-1)?.error
+  return [
+    figures.length === 0
+      ? `${counted(samplings.length, 'request')}, nothing was put on the shelf (${samplings.at(-1)?.outcome?.why})`
+      : savedLine(figures.reduce(addFigures)),
+    ...(last === undefined
+      ? []
+      : [`${counted(failed.length, 'request')} failed, the last one: ${printableLine(last)}`]),
+  ]
+}
+
+function savedLine(figures: Figures): string {
+  const { requests, tokensWith, tokensWithout, tokensSaved, extraRoundTrips, dollarsSaved } = figures
+  const share = tokensWithout > 0 ? ` (${percent(Math.abs(tokensSaved) / tokensWithout)})` : ''
+  const what = tokensSaved < 0 ? 'more' : 'saved'
+  const money = dollarsSaved === undefined ? '' : `, ${dollars(dollarsSaved)} at list prices`
+  const trips = extraRoundTrips === 0 ? '' : `, ${counted(extraRoundTrips, 'extra round trip')}`
+  return `${counted(requests, 'request')}: ${count(tokensWith)} input tokens instead of ${count(tokensWithout)}, ${count(Math.abs(tokensSaved))} ${what}${share}${money}${trips}`
+}

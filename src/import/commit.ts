@@ -1,0 +1,98 @@
+// Writes planned changes: a record with copies first, then our own configuration, then each client's file.
+import { mkdir, readFile, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { type FileRights, replaceFile } from '../mcp/config/index.ts'
+import type { FileWrite, Journal } from './journal.ts'
+
+/** What became of one file; without a problem it was written. */
+export type Written = { readonly write: FileWrite; readonly problem?: string }
+
+/** A file changed between reading and writing it. */
+export class ChangedMeanwhile extends Error {}
+
+/**
+ * Rejects before anything is written if our own file has changed meanwhile or nothing can be recorded. A client's file
+ * that changed meanwhile or cannot be written is left alone, and the others are written.
+ */
+export function commitWrites(
+  journal: Journal,
+  own: FileWrite | undefined,
+  clients: readonly FileWrite[],
+): Promise<readonly Written[]> {
+  return journal.alone(async () => {
+    if (own && !(await isUnchanged(own))) throw new ChangedMeanwhile(CHANGED)
+    const checked = await Promise.all(clients.map(check))
+    const writable = checked.filter(({ problem }) => problem === undefined).map(({ write }) => write)
+    if (writable.length === 0) return checked
+    await journal.add(own ? [own, ...writable] : writable)
+    if (own) await writeOwn(own)
+    const written: Written[] = []
+    for (const one of checked) written.push(one.problem === undefined ? await writeOne(one.write) : one)
+    return written
+  })
+}
+
+const CHANGED = 'it has changed meanwhile; run the command again'
+
+async function check(write: FileWrite): Promise<Written> {
+  if (!(await isUnchanged(write))) return { write, problem: CHANGED }
+  return isReadOnly(write.rights) ? { write, problem: 'it is read-only; make it writable first' } : { write }
+}
+
+async function isUnchanged({ file, before }: FileWrite): Promise<boolean> {
+  const current = await readCurrent(file)
+  return before === undefined ? current === undefined : current !== undefined && before.equals(current)
+}
+
+/** Renaming would replace a file that its owner protects. */
+const isReadOnly = ({ mode }: FileRights) => (mode & 0o222) === 0
+
+/** It holds what clients kept to themselves, so only the owner may read it. */
+async function writeOwn({ file, after }: FileWrite): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  await replaceFile(file, after, { mode: 0o600 })
+}
+
+async function writeOne(write: FileWrite): Promise<Written> {
+  try {
+    await replaceFile(write.file, write.after, write.rights)
+    return { write }
+  } catch (error) {
+    return { write, problem: `it cannot be written (${codeOf(error)})` }
+  }
+}
+
+/** Returns undefined for a file that does not exist. */
+export async function readCurrent(file: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(file)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? String(error)
+
+/** Puts content in place of what a file is now, or removes the file. Rejects if it is no longer `current`. */
+export function putBack(
+  journal: Journal,
+  file: string,
+  current: Buffer | undefined,
+  content: Buffer | undefined,
+  rights: FileRights | undefined,
+): Promise<void> {
+  return journal.alone(async () => {
+    const now = await readCurrent(file)
+    const isSame = current === undefined ? now === undefined : now !== undefined && current.equals(now)
+    if (!isSame) throw new ChangedMeanwhile(CHANGED)
+    if (content === undefined) return rm(file, { force: true })
+    await mkdir(dirname(file), { recursive: true })
+    await replaceFile(file, content, rights ?? (await rightsOf(file)))
+  })
+}
+
+async function rightsOf(file: string): Promise<FileRights> {
+  const { mode, uid, gid } = await stat(file)
+  return { mode: mode & 0o7777, uid, gid }
+}

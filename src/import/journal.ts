@@ -1,0 +1,137 @@
+// Remembers every file that `import --apply` changes, with a copy of what it was, so that it can be undone: also after an
+// interruption, because the record is complete before the first file changes.
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { fieldsOf, isFields, listOf, textOf } from '../lib/index.ts'
+import type { FileRights, MovedPart } from '../mcp/config/index.ts'
+import { replaceFile } from '../mcp/config/index.ts'
+import { lockFile } from '../node/index.ts'
+
+/** One file of a record. */
+export type RecordedFile = {
+  readonly file: string
+  readonly clients: readonly string[]
+  /** It is our own configuration. */
+  readonly isOwn: boolean
+  readonly rights: FileRights
+  /** The copy of what it was; undefined if there was no such file. */
+  readonly copy: string | undefined
+  /** Hashes of what it was and became. */
+  readonly before: string
+  readonly after: string
+  readonly parts: readonly MovedPart[]
+}
+
+/** All files that one `import --apply` changed. */
+export type ApplyRecord = {
+  readonly id: string
+  readonly at: string
+  readonly files: readonly RecordedFile[]
+}
+
+/** What a file is to become. */
+export type FileWrite = Pick<RecordedFile, 'file' | 'clients' | 'isOwn' | 'rights' | 'parts'> & {
+  /** Undefined if there is no such file yet. */
+  readonly before: Buffer | undefined
+  readonly after: Buffer
+}
+
+export type Journal = {
+  /** Runs alone among all processes that use this journal. */
+  alone<Result>(use: () => Promise<Result>): Promise<Result>
+  /** Copies the files and writes the record. */
+  add(writes: readonly FileWrite[]): Promise<ApplyRecord>
+  /** All records, the newest first. Throws for one that cannot be read. */
+  records(): Promise<readonly ApplyRecord[]>
+  /** The content of a copy. */
+  copyOf(file: RecordedFile): Promise<Buffer>
+  /** Saves another copy, such as one of a file that is about to be overwritten, and returns its path. */
+  save(name: string, bytes: Buffer): Promise<string>
+  /** Deletes copies that no record names: those of a run that ended before it changed anything. */
+  sweep(): Promise<void>
+  /** Drops files from a record, and the record with its copies once it is empty. */
+  drop(record: ApplyRecord, files: readonly RecordedFile[]): Promise<ApplyRecord>
+}
+
+/** Names of records, and of copies and unfinished files. */
+const RECORD = /^\d{4}-[\dTZ-]+-[\da-f]{8}\.json$/
+const COPY = /^\d{4}-[\dTZ-]+-[\da-f]{8}[-.]/
+
+/** Longer than any write takes; a lock that is older belongs to a process that was killed. */
+const LONGEST_HOLD_MS = 10_000
+
+export function openJournal(folder: string): Journal {
+  const pathOf = (id: string) => join(folder, `${id}.json`)
+  const prepare = () => mkdir(folder, { recursive: true, mode: 0o700 })
+  const save = async (name: string, bytes: Buffer) => {
+    const path = join(folder, name)
+    await replaceFile(path, bytes, { mode: 0o600 })
+    return path
+  }
+  const write = (record: ApplyRecord) =>
+    save(`${record.id}.json`, Buffer.from(`${JSON.stringify(record, null, 2)}\n`))
+  return {
+    async alone(use) {
+      await prepare()
+      const release = await lockFile(join(folder, 'lock'), LONGEST_HOLD_MS)
+      try {
+        return await use()
+      } finally {
+        await release()
+      }
+    },
+    async add(writes) {
+      const at = new Date().toISOString()
+      const id = `${at.replace(/[:.]/g, '-')}-${randomUUID().slice(0, 8)}`
+      const files: RecordedFile[] = []
+      for (const [index, { before, after, ...rest }] of writes.entries()) {
+        const name = `${id}-${index + 1}-${basename(rest.file)}`
+        const copy = before && (await save(name, before))
+        files.push({ ...rest, copy, before: hashOf(before), after: hashOf(after) })
+      }
+      const record = { id, at, files }
+      await write(record)
+      return record
+    },
+    async records() {
+      const names = await readdir(folder).catch(() => [])
+      const own = names.filter((name) => RECORD.test(name))
+      const read = own.sort().reverse()
+      return Promise.all(read.map(async (name) => asRecord(await readFile(join(folder, name), 'utf8'), name)))
+    },
+    copyOf: ({ copy }) => (copy === undefined ? Promise.resolve(Buffer.alloc(0)) : readFile(copy)),
+    async save(name, bytes) {
+      await prepare()
+      return save(name, bytes)
+    },
+    async sweep() {
+      const names = await readdir(folder).catch(() => [])
+      const kept = names.filter((name) => RECORD.test(name)).map((name) => name.replace(/\.json$/, ''))
+      const copies = names.filter((name) => COPY.test(name) && !kept.some((id) => name.startsWith(id)))
+      for (const name of copies) await rm(join(folder, name), { force: true })
+    },
+    async drop(record, files) {
+      const kept = { ...record, files: record.files.filter((file) => !files.includes(file)) }
+      if (kept.files.length > 0) await write(kept)
+      else await rm(pathOf(record.id), { force: true })
+      for (const { copy } of files) if (copy !== undefined) await rm(copy, { force: true })
+      return kept
+    },
+  }
+}
+
+/** Of a file that does not exist: the hash of nothing. */
+export function hashOf(bytes: Buffer | undefined): string {
+  return bytes === undefined ? '' : createHash('sha256').update(bytes).digest('hex')
+}
+
+function asRecord(text: string, name: string): ApplyRecord {
+  const record = JSON.parse(text) as unknown
+  if (!isFields(record)) throw new Error(`${name} is not a record of toolshelf import`)
+  return {
+    id: textOf(record.id),
+    at: textOf(record.at),
+    files: listOf(record.files).map((file) => fieldsOf(file) as RecordedFile),
+  }
+}

@@ -1,0 +1,33 @@
+// Decides how a file that `import --apply` changed can be put back, by comparing it with what was written.
+import { isUtf8 } from 'node:buffer'
+import { restoreServers } from '../mcp/config/index.ts'
+import { hashOf, type Journal, type RecordedFile } from './journal.ts'
+
+/** How a file can be put back. */
+export type Undoing =
+  /** It is already as it was. */
+  | { readonly kind: 'done' }
+  /** It is as it was written: every byte goes back. Without content, there was no such file. */
+  | { readonly kind: 'whole'; readonly content: Buffer | undefined }
+  /** It was edited elsewhere: the servers go back, and the edits stay. */
+  | { readonly kind: 'servers'; readonly content: Buffer }
+  /** Its servers were edited, or it was deleted: only the whole copy could go back. */
+  | { readonly kind: 'edited'; readonly content: Buffer | undefined }
+
+export async function undoingOf(
+  journal: Journal,
+  file: RecordedFile,
+  current: Buffer | undefined,
+): Promise<Undoing> {
+  const hash = hashOf(current)
+  if (hash === file.before) return { kind: 'done' }
+  const content = file.copy === undefined ? undefined : await journal.copyOf(file)
+  if (hash === file.after) return { kind: 'whole', content }
+  const restored =
+    current && isUtf8(current) && file.parts.length > 0
+      ? restoreServers(current.toString(), file.parts)
+      : undefined
+  return restored === undefined
+    ? { kind: 'edited', content }
+    : { kind: 'servers', content: Buffer.from(restored) }
+}

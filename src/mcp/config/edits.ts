@@ -1,0 +1,44 @@
+// Edits of a text by offset, and the whitespace that a removal takes along.
+
+export type Edit = { readonly start: number; readonly end: number; readonly text: string }
+
+/** Returns the text with all edits applied. The edits must not overlap. */
+export function applyEdits(text: string, edits: readonly Edit[]): string {
+  let rest = ''
+  let at = 0
+  for (const edit of [...edits].sort((first, second) => first.start - second.start)) {
+    rest += text.slice(at, edit.start) + edit.text
+    at = edit.end
+  }
+  return rest + text.slice(at)
+}
+
+/** Removes a range, with its line if nothing else is on it, else with the spaces in front of it. */
+export function removal(text: string, start: number, end: number): Edit {
+  const lineStart = text.lastIndexOf('\n', start - 1) + 1
+  const isFirst = text.slice(lineStart, start).trim() === ''
+  const lineEnd = /[ \t]*(\r?\n|$)/y
+  lineEnd.lastIndex = end
+  const rest = lineEnd.exec(text)
+  if (isFirst && rest) return { start: lineStart, end: end + rest[0].length, text: '' }
+  if (isFirst) return { start, end: end + spacesAt(text, end), text: '' }
+  const front = /[ \t]*$/.exec(text.slice(lineStart, start))?.[0].length ?? 0
+  return { start: start - front, end, text: '' }
+}
+
+function spacesAt(text: string, at: number): number {
+  const spaces = /[ \t]*/y
+  spaces.lastIndex = at
+  return spaces.exec(text)?.[0].length ?? 0
+}
+
+/** Returns the line ending that a text uses. */
+export function lineEnding(text: string): '\r\n' | '\n' {
+  return text.includes('\r\n') ? '\r\n' : '\n'
+}
+
+/** Returns the whitespace that the line of an offset starts with. */
+export function indentAt(text: string, at: number): string {
+  const start = text.lastIndexOf('\n', at - 1) + 1
+  return /^[ \t]*/.exec(text.slice(start, at))?.[0] ?? ''
+}

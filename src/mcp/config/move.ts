@@ -1,0 +1,203 @@
+// Takes servers out of a client's file and puts one entry in their place, and the other way round. Every result is
+// parsed and compared, so that a text which cannot be edited safely is refused.
+import { isDeepStrictEqual } from 'node:util'
+import { parse as parseToml } from 'smol-toml'
+import { type Fields, isFields } from '../../lib/index.ts'
+import { editMembers, type NewEntry, valueAt } from './edit-json.ts'
+import { editTables } from './edit-toml.ts'
+import { applyEdits } from './edits.ts'
+import { parseJson } from './json.ts'
+
+/** A part of a file with servers, in front of and behind a move. In JSON it is the object at `path`. */
+export type MovedPart = { readonly path: readonly string[]; readonly before: string; readonly after: string }
+
+export type Moved = { readonly text: string; readonly parts: readonly MovedPart[] }
+
+/**
+ * Returns the text without the servers at these paths and with `entry` in place of the first. Throws an error that says
+ * why this text cannot be edited. If another server has the entry's name, the entry gets a number.
+ */
+export function moveServers(
+  text: string,
+  servers: readonly (readonly string[])[],
+  entry: NewEntry | undefined,
+): Moved {
+  const { value, move, parse } = read(text)
+  const wanted = withoutServers(value, servers)
+  const group = objectAt(wanted, servers[0]?.slice(0, -1) ?? [])
+  const named = entry && { ...entry, name: freeName(entry.name, group) }
+  if (named) group?.set(named.name, named.fields)
+  const changed = move(groupsOf(servers), named)
+  const result = parse(changed.text)
+  if (!isDeepStrictEqual(withoutMaps(wanted), result.value))
+    throw new Error('its servers cannot be taken out without changing something else')
+  return { text: changed.text, parts: changed.partsOf(result) }
+}
+
+/**
+ * Puts the servers back into a text that was edited elsewhere after the move. Returns undefined if the servers' part was
+ * edited, too.
+ */
+export function restoreServers(text: string, parts: readonly MovedPart[]): string | undefined {
+  try {
+    return parts.reduce((current, part) => read(current).restore(part), text)
+  } catch {
+    return undefined
+  }
+}
+
+type Group = { readonly path: readonly string[]; readonly names: ReadonlySet<string> }
+
+/** A text that was parsed, so that a large one is parsed once. */
+type Document = {
+  readonly value: unknown
+  readonly parse: (text: string) => Document
+  readonly move: (groups: readonly Group[], entry: NewEntry | undefined) => Change
+  /** Throws if the part is not as the move left it. */
+  readonly restore: (part: MovedPart) => string
+  /** The text of the object at `path`. */
+  readonly textAt: (path: readonly string[]) => string
+}
+
+type Change = {
+  readonly text: string
+  /** The parts that changed, given the changed text. */
+  readonly partsOf: (changed: Document) => readonly MovedPart[]
+}
+
+function readJson(text: string): Document {
+  const parsed = parseJson(text)
+  const textAt = (path: readonly string[]) => {
+    const { start, end } = valueAt(parsed, path)
+    return text.slice(start, end)
+  }
+  return {
+    value: parsed.value,
+    parse: readJson,
+    textAt,
+    move(groups, entry) {
+      const edits = groups.flatMap(({ path, names }, index) =>
+        editMembers(text, parsed, path, names, index === 0 ? entry : undefined),
+      )
+      return {
+        text: applyEdits(text, edits),
+        partsOf: (changed) =>
+          groups.map(({ path }) => ({ path, before: textAt(path), after: changed.textAt(path) })),
+      }
+    },
+    restore({ path, before, after }) {
+      if (textAt(path) !== after) throw new Error('its servers have changed')
+      return applyEdits(text, [{ ...valueAt(parsed, path), text: before }])
+    },
+  }
+}
+
+function readToml(text: string): Document {
+  const value = tomlIn(text)
+  return {
+    value,
+    parse: readToml,
+    textAt: () => '',
+    move(groups, entry) {
+      const names = new Set(groups.flatMap((group) => [...group.names]))
+      const servers = isFields(value) ? value.mcp_servers : undefined
+      const isWhole = isFields(servers) && Object.keys(servers).every((name) => names.has(name))
+      const { edits, removed, added } = editTables(text, names, entry, isWhole)
+      const parts = [{ path: ['mcp_servers'], before: removed, after: added }]
+      return { text: applyEdits(text, edits), partsOf: () => parts }
+    },
+    restore({ before, after }) {
+      const at = after === '' ? text.length : text.indexOf(after)
+      if (at < 0 || (after !== '' && text.indexOf(after, at + 1) >= 0))
+        throw new Error('its servers have changed')
+      const restored = applyEdits(text, [{ start: at, end: at + after.length, text: before }])
+      if (!isDeepStrictEqual(serversOf(restored), { ...serversOf(text, after), ...serversOf(before) }))
+        throw new Error('its servers have changed')
+      return restored
+    },
+  }
+}
+
+const tomlIn = (text: string) => plain(parseToml(text.replace(/^\uFEFF/, '')))
+
+/** The servers of a text, without those of the part `taken`. */
+function serversOf(text: string, taken = ''): Fields {
+  const servers = (tomlIn(text) as Fields).mcp_servers
+  const other = taken === '' ? {} : serversOf(taken)
+  const own = isFields(servers) ? Object.entries(servers) : []
+  return Object.fromEntries(own.filter(([name]) => !Object.hasOwn(other, name)))
+}
+
+/** Throws what is wrong with the JSON, if the text is no TOML either. */
+function read(text: string): Document {
+  try {
+    return readJson(text)
+  } catch (error) {
+    try {
+      return readToml(text)
+    } catch {
+      throw error
+    }
+  }
+}
+
+function groupsOf(servers: readonly (readonly string[])[]): Group[] {
+  const groups: { path: readonly string[]; names: Set<string> }[] = []
+  for (const server of servers) {
+    const path = server.slice(0, -1)
+    const name = server.at(-1) ?? ''
+    const group = groups.find((one) => isDeepStrictEqual(one.path, path))
+    if (group) group.names.add(name)
+    else groups.push({ path, names: new Set([name]) })
+  }
+  return groups
+}
+
+function freeName(name: string, group: Nested | undefined): string {
+  let free = name
+  for (let count = 2; group?.has(free); count++) free = `${name}-${count}`
+  return free
+}
+
+/** A document as nested maps, which take any name. */
+type Nested = Map<string, unknown>
+
+function withoutServers(document: unknown, servers: readonly (readonly string[])[]): unknown {
+  const copy = nested(document, servers)
+  for (const server of servers) objectAt(copy, server.slice(0, -1))?.delete(server.at(-1) ?? '')
+  return copy
+}
+
+/** Copies the objects that lead to a server as maps; everything else stays as it is. */
+function nested(value: unknown, paths: readonly (readonly string[])[]): unknown {
+  const leading = paths.filter((path) => path.length > 0)
+  if (!isFields(value) || leading.length === 0) return value
+  return new Map(
+    Object.entries(value).map(([key, item]) => [
+      key,
+      nested(
+        item,
+        leading.filter(([first]) => first === key).map((path) => path.slice(1)),
+      ),
+    ]),
+  )
+}
+
+function objectAt(document: unknown, path: readonly string[]): Nested | undefined {
+  let found = document
+  for (const key of path) found = found instanceof Map ? found.get(key) : undefined
+  return found instanceof Map ? (found as Nested) : undefined
+}
+
+/** The way back from `nested`. */
+function withoutMaps(value: unknown): unknown {
+  if (!(value instanceof Map)) return value
+  return Object.fromEntries([...value].map(([key, item]) => [key, withoutMaps(item)]))
+}
+
+/** A copy of plain objects alone: those of the TOML parser have no prototype, and would differ by that. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain)
+  if (!isFields(value) || value instanceof Date) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]))
+}

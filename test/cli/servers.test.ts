@@ -1,0 +1,211 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references as files hold them
+// `toolshelf add`, `list` and `remove` through their commands, with servers that really run.
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { addCommand } from '../../src/cli/add.ts'
+import { CommandError, UsageError } from '../../src/cli/command.ts'
+import { configCommand as configCheck } from '../../src/cli/config.ts'
+import { listCommand } from '../../src/cli/list.ts'
+import { removeCommand } from '../../src/cli/remove.ts'
+import { scriptPath } from '../mcp/support/servers.ts'
+import { madeUpMachine, runCommand } from './support/made-up-machine.ts'
+
+function start(environment: { [name: string]: string } = {}) {
+  const { machine, own } = madeUpMachine(environment)
+  return {
+    own,
+    folder: machine.folder,
+    add: (...words: string[]) =>
+      runCommand(
+        addCommand(() => machine),
+        words,
+      ),
+    remove: (...words: string[]) =>
+      runCommand(
+        removeCommand(() => machine),
+        words,
+      ),
+    list: (...words: string[]) =>
+      runCommand(
+        listCommand(() => machine),
+        words,
+      ),
+    servers: () => JSON.parse(readFileSync(own, 'utf8')).mcpServers,
+    write(text: string) {
+      mkdirSync(dirname(own), { recursive: true })
+      writeFileSync(own, text)
+    },
+  }
+}
+
+describe('toolshelf add', () => {
+  it('adds a command with variables, and a URL with headers', async () => {
+    const cli = start({ TOKEN: 't' })
+    const { printed, told } = await cli.add(
+      'github',
+      '-e',
+      'TOKEN',
+      '-e',
+      'A=b=c',
+      '--',
+      'npx',
+      '-y',
+      '@x/github',
+    )
+    expect(printed).toBe(`Added github (npx @x/github) to ${cli.own}.`)
+    expect(told).toBe('')
+    await cli.add('docs', 'https://docs.test/mcp', '-H', 'Authorization: Bearer ${KEY}', '-H', 'X-A:1')
+    expect(cli.servers()).toEqual({
+      github: { command: 'npx', args: ['-y', '@x/github'], env: { TOKEN: '${TOKEN}', A: 'b=c' } },
+      docs: { url: 'https://docs.test/mcp', headers: { Authorization: 'Bearer ${KEY}', 'X-A': '1' } },
+    })
+    expect(statSync(cli.own).mode & 0o777).toBe(0o600)
+    expect(existsSync(`${cli.own}.lock`)).toBe(false)
+  })
+
+  it('says which variable is to be set', async () => {
+    const { told } = await start().add('a', '-e', 'TOKEN', '--', 'x')
+    expect(told).toBe('a needs the environment variable TOKEN; set it where your clients start.')
+  })
+
+  it('a path stays right from every folder, and comments stay', async () => {
+    const cli = start()
+    cli.write('{\r\n  // mine\r\n  "mcpServers": { "a": { "command": "x" } } // end\r\n}\r\n')
+    await cli.add('b', '--', './run.sh', '--flag')
+    const text = readFileSync(cli.own, 'utf8')
+    expect(text).toContain('// mine\r\n  "mcpServers": { "a": { "command": "x" },')
+    expect(text).toContain('// end\r\n}\r\n')
+    expect(text).not.toMatch(/[^\r]\n/)
+    expect(text).toContain(JSON.stringify(join(cli.folder, 'run.sh')))
+  })
+
+  it.each([
+    [['a'], 'a name and a URL'],
+    [['a', 'https://x.test', 'more'], 'nothing may follow the URL'],
+    [['a', 'ftp://x.test'], 'must start with http'],
+    [['a', 'https://x.test', '-e', 'K=v'], '--env is for a command'],
+    [['a', '-H', 'K: v', '--', 'x'], '--header is for a URL'],
+    [['a', '-e', '1=v', '--', 'x'], '--env is not a variable'],
+    [['a', 'https://x.test', '-H', 'nothing'], '--header is not a header'],
+    [['a\u001b', '--', 'x'], 'control characters'],
+    [['a', '--', 'toolshelf', 'mcp'], 'it is Toolshelf itself'],
+  ])('%j is wrong', async (words, message) => {
+    const cli = start()
+    await expect(cli.add(...words)).rejects.toThrow(message)
+    await expect(cli.add(...words)).rejects.toThrow(UsageError)
+    expect(existsSync(cli.own)).toBe(false)
+  })
+
+  it('takes no name twice, and loses no server of two commands at once', async () => {
+    const cli = start()
+    await cli.add('a', '--', 'x')
+    await expect(cli.add('a', '--', 'y')).rejects.toThrow(
+      /has a server named "a" already.*toolshelf remove a/,
+    )
+    const names = ['b', 'c', 'd', '__proto__']
+    await Promise.all(names.map((name) => cli.add(name, '--', 'x')))
+    expect(Object.keys(cli.servers()).sort()).toEqual(['__proto__', 'a', 'b', 'c', 'd'])
+  })
+
+  it('leaves a file alone that it cannot read', async () => {
+    const cli = start()
+    cli.write('{ broken')
+    await expect(cli.add('a', '--', 'x')).rejects.toThrow(/line 1, column 3.*--config/)
+    expect(readFileSync(cli.own, 'utf8')).toBe('{ broken')
+  })
+})
+
+describe('toolshelf remove', () => {
+  it('takes one server out, and keeps the rest as it is', async () => {
+    const cli = start()
+    cli.write(
+      '{\n  // mine\n  "mcpServers": {\n    "a": { "command": "x" }, // first\n    "b": {\n      "command": "y"\n    }\n  },\n  "gateway": { "mode": "list" }\n}\n',
+    )
+    expect((await cli.remove('b')).printed).toBe(`Removed b from ${cli.own}.`)
+    expect(readFileSync(cli.own, 'utf8')).toBe(
+      '{\n  // mine\n  "mcpServers": {\n    "a": { "command": "x" } // first\n  },\n  "gateway": { "mode": "list" }\n}\n',
+    )
+  })
+
+  it('says what there is instead', async () => {
+    const cli = start()
+    await expect(cli.remove('a')).rejects.toThrow(/no server named "a"\. It has none/)
+    cli.write('{ "mcpServers": { "github": { "command": "x" } } }')
+    await expect(cli.remove('githup')).rejects.toThrow(/did you mean github\? It has github/)
+    await expect(cli.remove('githup')).rejects.toThrow(CommandError)
+    await expect(cli.remove()).rejects.toThrow(UsageError)
+  })
+})
+
+describe('toolshelf list', () => {
+  const servers = {
+    good: { command: process.execPath, args: [scriptPath('healthy')] },
+    bad: { command: '/no/such/program' },
+    slow: { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] },
+    off: { command: 'x', disabled: true },
+    waiting: { command: 'x', env: { K: '${SOME_TOKEN}' } },
+  }
+
+  it('shows state and tokens, within the time it is given', async () => {
+    const cli = start({ PATH: process.env.PATH ?? '' })
+    cli.write(JSON.stringify({ mcpServers: servers }))
+    const before = Date.now()
+    const { code, printed, told } = await cli.list('--timeout', '8')
+    expect(Date.now() - before).toBeLessThan(20_000)
+    expect(code).toBe(0)
+    expect(printed).toMatch(/^good +connected +\d+ +\d+ +node /m)
+    expect(printed).toMatch(/^bad +failed +program$/m)
+    expect(printed).toMatch(/^slow +failed/m)
+    expect(printed).toMatch(/^off +disabled/m)
+    expect(printed).toMatch(/^waiting +unset/m)
+    expect(told).toContain('waiting: set SOME_TOKEN where your clients start')
+    for (const line of printed.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
+  }, 40_000)
+
+  it('starts nothing offline', async () => {
+    const cli = start()
+    cli.write(JSON.stringify({ mcpServers: servers }))
+    const { printed } = await cli.list('--offline', '--json')
+    expect(JSON.parse(printed).servers).toMatchObject([
+      { name: 'good', state: 'configured' },
+      { name: 'bad', state: 'configured' },
+      { name: 'slow', state: 'configured' },
+      { name: 'off', state: 'disabled' },
+      { name: 'waiting', state: 'unset', reason: 'set SOME_TOKEN where your clients start' },
+    ])
+  })
+
+  it('says how to get servers where there are none', async () => {
+    const { code, printed, told } = await start().list()
+    expect({ code, told }).toEqual({ code: 0, told: '' })
+    expect(printed).toMatch(/toolshelf add.*toolshelf import --apply/)
+    await expect(start().list('--timeout', 'x')).rejects.toThrow('--timeout is "x"')
+  })
+})
+
+describe('toolshelf config check', () => {
+  async function check(config: object) {
+    const cli = start()
+    cli.write(JSON.stringify(config))
+    return runCommand(configCheck, ['check', cli.own])
+  }
+
+  it('warns of a variable that is not set, and says which to set', async () => {
+    const { code, printed } = await check({
+      mcpServers: { a: { command: 'x', env: { K: '${TOOLSHELF_TEST_UNSET}' } } },
+    })
+    expect(code).toBe(0)
+    expect(printed).toMatch(
+      /^unset .*\n.*"a": the environment variable TOOLSHELF_TEST_UNSET is not set; set it/,
+    )
+  })
+
+  it('what is wrong stays wrong beside it', async () => {
+    const { code, printed } = await check({
+      mcpServers: { a: { command: 'x', env: { K: '${TOOLSHELF_TEST_UNSET}' } }, b: {} },
+    })
+    expect(code).toBe(1)
+    expect(printed).toMatch(/^wrong /)
+  })
+})

@@ -1,0 +1,134 @@
+// `toolshelf wrap` from outside: an agent as a process of its own, its variables, its signals and its exit code.
+import { spawn } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { describe, expect, it } from 'vitest'
+import { agentEnvironment, upstreamFor } from '../../src/cli/wrap.ts'
+import { binary } from '../support/binary.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'toolshelf-wrap-'))
+const file = (name: string, content: string) => {
+  const path = join(folder, name)
+  writeFileSync(path, content)
+  return path
+}
+
+const script = file(
+  'script.json',
+  JSON.stringify({ rules: [{ when: 'hello', do: [{ say: 'hi' }] }], otherwise: '?' }),
+)
+
+/** Asks the model once, with many tools, and prints what it said and what it was told of its surroundings. */
+const agent = file(
+  'agent.mjs',
+  `const { ANTHROPIC_BASE_URL: url, OPENAI_BASE_URL, OPENAI_API_BASE } = process.env
+const tools = Array.from({ length: 40 }, (_, index) => ({
+  name: 'mcp__many__tool_' + index,
+  description: 'Does something that takes many words to describe, number ' + index + '. '.repeat(200),
+  input_schema: { type: 'object', properties: { a: { type: 'string' } } },
+}))
+const body = JSON.stringify({ model: 'claude-sonnet-5-5', max_tokens: 100, tools, messages: [{ role: 'user', content: 'hello' }] })
+const reply = await fetch(url + '/v1/messages', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+const { content } = await reply.json()
+console.log(JSON.stringify({ url, OPENAI_BASE_URL, OPENAI_API_BASE, said: content, words: process.argv.slice(2) }))
+process.stdin.pipe(process.stderr)
+process.stdin.on('end', () => process.exit(Number(process.argv[2])))
+`,
+)
+
+function wrap(words: readonly string[], environment: { [name: string]: string } = {}) {
+  const child = spawn(process.execPath, [...binary, 'wrap', ...words], {
+    env: { PATH: process.env.PATH ?? '', HOME: folder, ...environment },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  const done = Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    new Promise((end) => child.once('exit', end)),
+  ])
+  return { child, done: done.then(([out, told, code]) => ({ out, told, code })) }
+}
+
+describe('toolshelf wrap', () => {
+  it('points the agent at the gateway, passes everything through, and says what was saved', async () => {
+    const { child, done } = wrap([
+      '--upstream',
+      `script:${script}`,
+      '--mode',
+      'shelve',
+      '--',
+      process.execPath,
+      agent,
+      '7',
+      '--flag',
+    ])
+    child.stdin.end('typed\n')
+    const { out, told, code } = await done
+    expect(code).toBe(7)
+    const { url, OPENAI_BASE_URL, OPENAI_API_BASE, said, words } = JSON.parse(out)
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    expect([OPENAI_BASE_URL, OPENAI_API_BASE]).toEqual([`${url}/v1`, `${url}/v1`])
+    expect(said).toMatchObject([{ type: 'text', text: expect.stringMatching(/^hi/) }])
+    expect(words).toEqual(['7', '--flag'])
+    expect(told).toMatch(/^typed\n/)
+    expect(told).toMatch(
+      /toolshelf wrap: 1 request: [\d,]+ input tokens instead of [\d,]+, [\d,]+ saved \(\d+\.\d %\)/,
+    )
+    await expect(fetch(url)).rejects.toThrow()
+  }, 30_000)
+
+  it('passes signals on, and ends as the agent does', async () => {
+    const waiting = file(
+      'waiting.mjs',
+      "process.on('SIGTERM', () => { console.log('asked to end'); process.exit(3) })\nconsole.log('up')\nsetInterval(() => {}, 1000)",
+    )
+    const { child, done } = wrap(['--', process.execPath, waiting])
+    await new Promise((up) => child.stdout.once('data', up))
+    child.kill('SIGTERM')
+    const { out, told, code } = await done
+    expect({ out, code }).toEqual({ out: 'up\nasked to end\n', code: 3 })
+    expect(told).toContain('no request for the model came to http://127.0.0.1:')
+  }, 30_000)
+
+  it('returns 128 and the signal that ended the agent', async () => {
+    const { done } = wrap(['-q', '--', process.execPath, '-e', 'process.kill(process.pid, "SIGKILL")'])
+    expect(await done).toEqual({ out: '', told: '', code: 137 })
+  }, 30_000)
+
+  it('says what is wrong, and nothing else', async () => {
+    const missing = await wrap(['--', 'no-such-agent-anywhere']).done
+    expect(missing).toEqual({
+      out: '',
+      told: 'toolshelf wrap: no-such-agent-anywhere: there is no such program.\n',
+      code: 127,
+    })
+    expect(await wrap([]).done).toMatchObject({
+      code: 2,
+      told: expect.stringContaining('name the agent behind "--"'),
+    })
+  }, 30_000)
+})
+
+describe('which model an agent would speak to', () => {
+  it.each([
+    ['claude', {}, 'anthropic'],
+    ['agent', { ANTHROPIC_BASE_URL: 'http://proxy.test' }, 'http://proxy.test'],
+    ['agent', { OPENAI_BASE_URL: 'http://local.test/v1' }, 'openai:http://local.test/v1'],
+    ['agent', { OPENAI_API_KEY: 'k' }, 'openai'],
+    ['/usr/bin/codex', { OPENAI_API_KEY: 'k' }, 'responses'],
+    ['agent', { OPENAI_API_KEY: 'k', ANTHROPIC_API_KEY: 'k' }, 'anthropic'],
+    ['claude', { OPENAI_API_KEY: 'k' }, 'anthropic'],
+  ])('%s with %j: %s', (command, environment, expected) => {
+    expect(upstreamFor(command, environment)).toBe(expected)
+  })
+
+  it('no proxy stands between the agent and the gateway', () => {
+    const { NO_PROXY, no_proxy } = agentEnvironment('http://127.0.0.1:1', {
+      https_proxy: 'http://proxy.test',
+      NO_PROXY: 'example.com',
+    })
+    expect([NO_PROXY, no_proxy]).toEqual(['example.com,127.0.0.1', 'example.com,127.0.0.1'])
+  })
+})
