@@ -38,6 +38,7 @@ describe('what is found', () => {
     expect(matched()).toBe(1)
     const match = index.explain(tools[1]!, 'zebra')!.words.find(({ how }) => how === 'word')
     expect(match?.fields.map((one) => one.field)).toEqual([field])
+    expect([match?.word, match?.term]).toEqual(['zebra', 'zebra'])
   })
 
   test('forms of a word and synonyms, after the word itself', () => {
