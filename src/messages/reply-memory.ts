@@ -43,7 +43,7 @@ export function createReplyMemory(mostCharacters = MOST_CHARACTERS): ReplyMemory
   }
 
   function restored(message: Fields, owner: string): Fields {
-    if (message.role !== 'assistant' || !hasCall(blocksOf(message.content))) return message
+    if (message.role !== 'assistant') return message
     const key = owner + digestOf(message)
     const entry = known.get(key)
     if (!entry) return message
@@ -65,9 +65,8 @@ export function createReplyMemory(mostCharacters = MOST_CHARACTERS): ReplyMemory
       for await (const event of events) {
         collector.add(event)
         if (event.type === 'message_stop') {
-          const content = blocksOf(collector.message().content).map(withoutCaller)
-          const message = Object.freeze({ role: 'assistant', content })
-          if (hasCall(content) && !isPlain(content)) keep(owner + digestOf(message), message)
+          const message = Object.freeze({ role: 'assistant', content: restorable(collector.message()) })
+          if (!isPlain(message.content)) keep(owner + digestOf(message), message)
         }
         yield event
       }
@@ -75,13 +74,11 @@ export function createReplyMemory(mostCharacters = MOST_CHARACTERS): ReplyMemory
   }
 }
 
-/** Only replies with calls must come back as they were; the others need no thinking. */
-function hasCall(content: readonly Fields[]): boolean {
-  return content.some(({ type }) => type === 'tool_use')
-}
-
-function withoutCaller({ caller: _, ...block }: Fields): Fields {
-  return block
+/** What is restored of a reply. Without calls it has no id that tells it from others, and its thinking is not needed. */
+function restorable({ content }: Fields): Fields[] {
+  const blocks = blocksOf(content).map(({ caller: _, ...block }) => block)
+  const hasCall = blocks.some(({ type }) => type === 'tool_use')
+  return hasCall ? blocks : blocks.filter(({ type }) => type === 'text')
 }
 
 /** Whether a reply has the structure that every API expresses: one text at most, then calls. */

@@ -2,10 +2,14 @@
 import { get, type IncomingMessage } from 'node:http'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
-import { RefusedRequest } from '../../src/messages/errors.ts'
+import type { Fields } from '../../src/lib/index.ts'
 import { chatApi } from '../../src/messages/inbound/index.ts'
-import { createChatUpstream, createMessagesUpstream } from '../../src/messages/index.ts'
-import type { Fields, StreamEvent } from '../../src/messages/types.ts'
+import {
+  createChatUpstream,
+  createMessagesUpstream,
+  type HttpAnswer,
+  type StreamEvent,
+} from '../../src/messages/index.ts'
 import { always, play } from './script-talk.ts'
 import { record, start } from './support/gateways.ts'
 
@@ -18,8 +22,7 @@ const refusalOf = (body: Fields): Fields => {
   try {
     chatApi.read(body)
   } catch (error) {
-    if (error instanceof RefusedRequest) return JSON.parse(chatApi.error(error.answer).body).error
-    throw error
+    return JSON.parse(chatApi.error((error as { answer: HttpAnswer }).answer).body).error
   }
   throw new Error('it was taken')
 }

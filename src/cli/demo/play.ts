@@ -15,7 +15,7 @@ import { version } from '../version.ts'
 import { temporaryFolder } from './folder.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { demoConfig } from './servers.ts'
-import { demoScript, PROMPTS } from './task.ts'
+import { DEMO_PROMPTS, demoScript } from './task.ts'
 
 export type DemoEvent =
   | {
@@ -98,7 +98,7 @@ async function* playIn(
   try {
     host.start()
     yield* connecting(host, signal)
-    for (const prompt of PROMPTS) {
+    for (const prompt of DEMO_PROMPTS) {
       if (signal.aborted) return
       yield { type: 'prompt', text: prompt }
       ledger.begin(prompt)

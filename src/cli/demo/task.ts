@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Script } from '../../messages/upstream/index.ts'
 import { readScript } from '../../messages/upstream/index.ts'
 
-export const PROMPTS: readonly string[] = [
+export const DEMO_PROMPTS: readonly string[] = [
   'Write down in notes.md: the launch is on Friday, Ada leads it.',
   'Remember that Ada leads the launch, for all later sessions.',
   'Ask get-sum: the budget has 1250 for the venue and 380 for food. What is the sum?',

@@ -48,7 +48,7 @@ export function createConnectedClients(): ConnectedClients {
         const client = only()
         if (method !== 'roots/list') throw new Error('questions are passed on only during a call')
         if (!client || !canAnswer(capabilitiesOf(client), method))
-          throw new Error(`no client can do ${method}`)
+          throw new Error(`no client supports ${method}`)
         const request = sendable({ method, params }) as never
         return (await client.request(request, { timeout: LONGEST_ANSWER })) as typeof params
       },

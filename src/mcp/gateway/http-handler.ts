@@ -28,15 +28,15 @@ export function createRequestHandler({ guard, bodies, sessions, stateless }: Req
     if (pathname === '/health') return Response.json({ status: 'ok', clients: sessions.size() })
     const locked = guard.checkKey(request, network, sessionOf(request) !== undefined)
     if (locked) return locked
-    if (pathname !== PATH) return refusal(404, `there is nothing at ${pathname}; the gateway is at ${PATH}`)
+    if (pathname !== PATH) return refusal(404, `no such path: ${pathname}; the gateway is at ${PATH}`)
     if (request.method !== 'POST') return answer(request, network, undefined)
     if (!isJsonContentType(request.headers.get('content-type')))
-      return refusal(415, 'a request is JSON: send "Content-Type: application/json"')
+      return refusal(415, 'unsupported content type; send JSON with "Content-Type: application/json"')
     const body = await bodies.read(request)
     if ('status' in body) return refusal(body.status, body.message)
     if (Array.isArray(body.value) && body.value.length > MAX_BATCH) {
       body.release()
-      return refusal(400, `a batch holds ${MAX_BATCH} messages at most, not ${body.value.length}`)
+      return refusal(400, `the batch has ${body.value.length} messages; at most ${MAX_BATCH} are allowed`)
     }
     return untilOver(body.release, () => answer(request, network, body.value))
   }
@@ -48,12 +48,12 @@ export function createRequestHandler({ guard, bodies, sessions, stateless }: Req
       const session = sessionOf(request)
       return session
         ? answerIn(session, request, parsedBody)
-        : refusal(404, 'this session is over; initialize again')
+        : refusal(404, 'the session has ended; initialize again')
     }
     if (!isInitialize(parsedBody))
       return refusal(METHODS.has(request.method) ? 400 : 405, 'there is no session yet; initialize first')
     const session = await sessions.begin(network)
-    if (!session) return refusal(503, 'this gateway has no room for another session; try again later')
+    if (!session) return refusal(503, 'too many sessions; try again later')
     const response = await answerIn(session, request, parsedBody)
     // A first request that opens no session is cleaned up.
     if (session.transport.sessionId === undefined) await sessions.end(session)

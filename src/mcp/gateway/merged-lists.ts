@@ -11,11 +11,11 @@ export type Kind = {
 }
 
 /** An entry of a list, the server that has it, and its name there. */
-export type Entry = { readonly server: string; readonly own: string; readonly entry: Fields }
+export type MergedEntry = { readonly server: string; readonly own: string; readonly entry: Fields }
 
 export type MergedLists = {
   /** Returns the entries of one kind from every server, as far as known. */
-  collect(kind: Kind): Promise<Entry[]>
+  collect(kind: Kind): Promise<MergedEntry[]>
   /** Resolves when each server has failed or has listed everything, or after a timeout. */
   untilListed(): Promise<void>
 }

@@ -5,7 +5,7 @@ import type { CallOptions, McpHost, ServerStatus } from '../types.ts'
 import { type Addresses, addressBlock, nameAll } from './addresses.ts'
 import {
   createMergedLists,
-  type Entry,
+  type MergedEntry,
   type MergedLists,
   PROMPTS,
   RESOURCES,
@@ -41,11 +41,11 @@ const MOST_FORMS = 5
 export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): ResourcesAndPrompts {
   const lists = createMergedLists(host)
 
-  async function prompts(): Promise<Map<string, Entry>> {
+  async function prompts(): Promise<Map<string, MergedEntry>> {
     return nameAll(await lists.collect(PROMPTS))
   }
 
-  async function promptFor(name: unknown): Promise<Entry> {
+  async function promptFor(name: unknown): Promise<MergedEntry> {
     let known = await prompts()
     if (!known.has(String(name))) {
       // Its server may still be connecting.
@@ -122,7 +122,7 @@ async function possibleOwners(host: McpHost, lists: MergedLists): Promise<Possib
     const isKnown = isAble(status, 'resources')
     const isPossible = state !== 'connected' && (info === undefined || capabilities.resources !== undefined)
     if (state === 'disabled' || !(isKnown || isPossible)) return []
-    const own = (entries: readonly Entry[], key: string) =>
+    const own = (entries: readonly MergedEntry[], key: string) =>
       entries.flatMap((one) => (one.server === server ? [String(one.entry[key])] : []))
     return [{ server, isKnown, uris: own(resources, 'uri'), templates: own(templates, 'uriTemplate') }]
   })
@@ -139,7 +139,7 @@ function ownerFor(uri: string, possible: readonly PossibleOwner[], addresses: Ad
   const remedy = forms.length > 0 ? `: ${forms.join(' or ')}` : '; no server has resources'
   throw new ResourceNotFoundError(
     shown,
-    `which server has "${shown}" cannot be told. Write it as server+uri${remedy}`,
+    `cannot tell which server has "${shown}"; write it as server+uri${remedy}`,
   )
 }
 

@@ -134,7 +134,7 @@ class ServerHost implements McpHost {
   async run(used: ToolUse, options: CallOptions = {}): Promise<ToolResult> {
     const { server, original, input } = this.#shelf.resolve(used)
     if (server === undefined)
-      return this.#shelf.result(used, `"${used.name}" is no tool of an MCP server.`, { isError: true })
+      return this.#shelf.result(used, `"${used.name}" is not a tool of an MCP server.`, { isError: true })
     try {
       const output = await this.call(server, original, (input ?? {}) as Fields, options)
       return this.#shelf.result(used, toBlocks(output), output.isError ? { isError: true } : {})

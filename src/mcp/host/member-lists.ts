@@ -108,7 +108,7 @@ export class MemberLists {
     if (instructions !== undefined && !member.isNoted && unsafeKinds(instructions).length > 0) {
       member.isNoted = true
       this.#options.notify(
-        `server "${config.name}": its instructions hold hidden characters or marks of ours; they are used without.`,
+        `server "${config.name}": its instructions contained hidden characters or marks of Toolshelf, which were removed.`,
       )
     }
     this.#options.shelf.setServer(config.name, {

@@ -50,7 +50,7 @@ export class Members {
     const member = this.#members.get(server)
     if (member) return member
     const names = [...this.#members.keys()].join(', ')
-    throw new Error(`there is no server "${server}"; there are ${names || 'none'}`)
+    throw new Error(`unknown server "${server}"; configured: ${names || 'none'}`)
   }
 
   /** False once its server has been reconfigured or removed. */

@@ -106,7 +106,7 @@ class Questions implements ServerQuestions {
     if (KINDS[method] !== undefined) throw new Error('questions are passed on only during a call')
     const [stranger] = this.#givenUp
     if (!otherwise || (stranger && stranger.client !== (otherwise.client ?? otherwise)))
-      throw new Error('there is nobody to ask')
+      throw new Error('no client is there to ask')
     return this.#askRoots(otherwise, method, params, signal)
   }
 
@@ -192,7 +192,7 @@ class Questions implements ServerQuestions {
 
   /** Roots need no user interaction, but a flood of requests would still reach the client. */
   #askRoots(asker: QuestionHandler, ...question: Question): Promise<Fields> {
-    if (!this.#mayAskRoots()) throw new Error('the roots were asked for too often; ask again in a while')
+    if (!this.#mayAskRoots()) throw new Error('too many requests for roots; try again later')
     return asker.ask(...question)
   }
 }

@@ -15,7 +15,7 @@ export const messagesApi: InboundApi = {
       throw refuseRequest(
         400,
         'invalid_request_error',
-        'a request needs "model", a string, and "messages", a list of objects; "tools" is a list of objects, too',
+        'invalid request: "model" must be a string, "messages" and "tools" lists of objects',
       )
     return { request: body, reply: () => createMessagesWriter(body.stream === true) }
   },
