@@ -4,7 +4,6 @@ import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { describe, expect, test } from 'vitest'
 import { eventsOf } from '../../src/core/index.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/index.ts'
-import { errorAnswer } from '../../src/messages/errors.ts'
 import { responsesApi } from '../../src/messages/inbound/index.ts'
 
 const fn = (name: string, extra: Fields = {}) => ({
@@ -195,8 +194,9 @@ describe('events', () => {
   })
 
   test('so does one after which no events come', () => {
-    const answer = errorAnswer(400, 'invalid_request_error', 'prompt is too long: 9 tokens > 5 maximum')
-    const [event] = parsed(responsesApi.failure(answer))
+    const error = { type: 'invalid_request_error', message: 'prompt is too long: 9 tokens > 5 maximum' }
+    const body = JSON.stringify({ type: 'error', error })
+    const [event] = parsed(responsesApi.failure({ status: 400, headers: {}, body }))
     expect(event).toMatchObject({
       type: 'response.failed',
       response: { status: 'failed', error: { code: 'context_length_exceeded' } },

@@ -19,11 +19,11 @@ function isServerSearch({ type, execution }: Fields): boolean {
 export function isModelItem(item: Fields): boolean {
   const type = textOf(item.type)
   if (type === 'message' || type === '') return item.role === 'assistant'
-  return type === 'reasoning' || isCall(item) || isServerSearch(item) || HOSTED_ITEM.test(type)
+  return type === 'reasoning' || isClientCall(item) || isServerSearch(item) || HOSTED_ITEM.test(type)
 }
 
 /** Whether an item is a call that the client answers. */
-export function isCall(item: Fields): boolean {
+export function isClientCall(item: Fields): boolean {
   const type = textOf(item.type)
   if (type === 'tool_search_call') return !isServerSearch(item)
   return type === 'function_call' || (type.endsWith('_call') && callItemsIn(type) !== undefined)
@@ -43,7 +43,7 @@ export function assistantBlocks(run: readonly Fields[], table: ToolTable): Field
         return [functionBlock(item, table)]
       case 'tool_search_call':
         return [
-          isCall(item)
+          isClientCall(item)
             ? callBlock(item, table.searchName ?? 'tool_search', inputIn(item.arguments))
             : searchBlock(item, searches),
         ]
