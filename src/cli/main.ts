@@ -53,7 +53,7 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'serve',
-    summary: 'the Messages API with tool search, in front of any model',
+    summary: 'tool search in front of any model, for clients of the Messages, Chat Completions and Responses APIs',
     load: async () => (await import('./serve.ts')).serveCommand,
   },
   {

@@ -32,7 +32,7 @@ const PORT = '3388'
 
 export const serveCommand: Command = {
   name: 'serve',
-  summary: 'The Messages API with tool search, in front of any model, for any client.',
+  summary: 'Tool search in front of any model, for clients of the Messages, Chat Completions and Responses APIs.',
   words: '[--upstream <where>] [--mode auto|pass|emulate|shelve|off] [--port <number>]',
   options: {
     upstream: {
@@ -91,6 +91,7 @@ export const serveCommand: Command = {
   },
   examples: [
     'ANTHROPIC_BASE_URL=http://127.0.0.1:3388 claude',
+    'OPENAI_BASE_URL=http://127.0.0.1:3388/v1 qwen',
     'toolshelf serve --upstream openai:http://127.0.0.1:11434/v1 --mode shelve',
     'toolshelf serve --upstream script:demo --port 0',
     'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0 --allow tools.example.com',
@@ -106,7 +107,7 @@ export const serveCommand: Command = {
     const isPassing = [setting, ...keys.map((key) => key.setting)].some((one) => one?.mode === 'pass')
     if (isPassing && !upstream.origin)
       throw new UsageError(
-        `the mode pass needs an upstream that speaks the Messages API; ${upstream.name} does not.`,
+        `the mode pass needs an upstream to forward to; ${upstream.name} runs in this process.`,
       )
     const metrics = createMetrics()
     const notify = (message: string) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`)
@@ -173,6 +174,7 @@ function welcome(url: string, upstream: Upstream, setting: Setting): string {
     `  wire      ${wire} (${why}); --wire forces another`,
     `  mode      ${mode}`,
     `  try it    ANTHROPIC_BASE_URL=${url} <your agent>`,
+    `            OPENAI_BASE_URL=${url}/v1 <your agent>`,
     '  health    /health, /metrics · Ctrl-C ends it',
   ].join('\n')
 }

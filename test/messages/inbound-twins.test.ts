@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { render, visibleTools } from '../../src/core/oracle/index.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/index.ts'
-import { chatApi, type InboundApi, messagesApi } from '../../src/messages/inbound/index.ts'
+import { chatApi, type InboundApi, messagesApi, responsesApi } from '../../src/messages/inbound/index.ts'
 import {
   type HttpAnswer,
   type MessagesRequest,
@@ -60,6 +60,28 @@ function chatSpeaker(): Speaker {
   }
 }
 
+function responsesSpeaker(): Speaker {
+  const input: Fields[] = [{ type: 'message', role: 'user', content: 'Begin.' }]
+  const toFunction = ({ name, description, input_schema: parameters }: Fields) => ({
+    ...{ type: 'function', name, description, parameters, strict: false },
+  })
+  return {
+    api: responsesApi,
+    body: (tools) => ({
+      ...{ model: MODEL, max_output_tokens: 2048, tools: tools.map(toFunction), input, store: false },
+      include: ['reasoning.encrypted_content'],
+    }),
+    take({ output }, words) {
+      const items = listOf(output).map(fieldsOf)
+      input.push(...items)
+      const calls = items.filter(({ type }) => type === 'function_call')
+      for (const { call_id, name } of calls)
+        input.push({ type: 'function_call_output', call_id, output: `${name} ran` })
+      if (calls.length === 0) input.push({ type: 'message', role: 'user', content: words })
+    },
+  }
+}
+
 const toChatTool = ({ name, description, input_schema: parameters }: Fields) => ({
   type: 'function',
   function: { name, description, parameters },
@@ -111,15 +133,19 @@ const setups: fc.Arbitrary<Setup> = fc.record({
 })
 
 describe('twins', { timeout: 120_000 }, () => {
-  it('a chat client’s model sees what a Messages client’s model sees', () =>
+  it.each([
+    ['chat', chatSpeaker],
+    ['responses', responsesSpeaker],
+  ])('the model of a client of %s sees what that of a Messages client sees', (_, newSpeaker) =>
     fc.assert(
       fc.asyncProperty(setups, fc.array(anySampling, { maxLength: 8 }), async (setup, samplings) => {
-        const own = await heard(chatSpeaker(), setup, samplings)
+        const own = await heard(newSpeaker(), setup, samplings)
         const twin = await heard(messagesSpeaker(), setup, samplings)
         expect(own.map(readBy)).toEqual(twin.map(readBy))
       }),
       { numRuns: runs(20) },
-    ))
+    ),
+  )
 })
 
 /** Bodies that are nearly right: each field has its own kind of value, or any. */
