@@ -168,6 +168,7 @@ describe('events', () => {
   test('a stream says what the whole reply says, and the official SDK reads it', async () => {
     const reply = message(every, { stop_reason: 'tool_use' })
     const events = stream(reply)
+    events.splice(5, 0, { type: 'keepalive', sequence_number: 5 })
     const lines = events.map((event) => JSON.stringify(event)).join('\n')
     const sdk = ResponseStream.fromReadableStream(new Blob([lines]).stream())
     const seen = (await sdk.finalResponse()) as unknown as Fields

@@ -437,6 +437,7 @@ describe('settings', () => {
     [{ effort: 'none' }, { thinking: { type: 'disabled' } }],
     [{ effort: 'minimal' }, { thinking: { type: 'disabled' } }],
     [{ summary: 'auto' }, { thinking: { type: 'adaptive', display: 'summarized' } }],
+    [{ summary: 'none' }, {}],
     [null, {}],
   ])('reasoning %j', (reasoning, expected) => {
     const { thinking, output_config } = request({ reasoning })

@@ -14,6 +14,7 @@ import {
   toResponsesUsage,
 } from './responses-envelope.ts'
 import { type ItemWriter, itemWriterFor } from './responses-output.ts'
+import { asksForSummary } from './responses-reasoning.ts'
 import type { ToolTable } from './responses-tools.ts'
 import type { ReplyWriter } from './types.ts'
 
@@ -29,8 +30,7 @@ type Making = BlockInMaking & { readonly item: ItemWriter }
 
 export function createResponsesWriter({ body, model, table }: ResponsesReplyOptions): ReplyWriter {
   const isStream = body.stream === true
-  const { summary, generate_summary: older } = fieldsOf(body.reasoning)
-  const showsReasoning = (summary ?? older ?? null) !== null
+  const showsReasoning = asksForSummary(body.reasoning)
   const output: Fields[] = []
   const open = new Map<unknown, Making>()
   const createdAt = seconds()
