@@ -2,7 +2,7 @@
 
 import { isKnownHost, searchBetas } from '../../core/gate/index.ts'
 import { capabilityOf, defaultCapabilities, eventsOf } from '../../core/index.ts'
-import { fieldsOf, isFields, parseBetas } from '../../lib/index.ts'
+import { fieldsOf, isFields, listOf, parseBetas } from '../../lib/index.ts'
 import { exactJson, jsonBytes, parseExact } from '../json/index.ts'
 import type {
   Headers,
@@ -58,7 +58,7 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
     outgoing: {
       method: 'POST',
       headers: headersFor(call),
-      body: jsonBytes(withOutputLimit(withoutKeptThoughts(request), call)),
+      body: jsonBytes(withPromptCache(withOutputLimit(withoutKeptThoughts(request), call), call, url)),
       signal: call.signal,
     },
   })
@@ -102,6 +102,26 @@ function fromOpenaiHeaders(headers: Headers, url: URL): Headers {
 }
 
 const KEPT = new Set(['user-agent', 'traceparent', 'tracestate', 'x-api-key'])
+
+/**
+ * OpenAI's API caches prompts by itself, so its clients set no breakpoints; Anthropic's caches only where it is told to.
+ * Requests with tools are an agent's, which sends the same prompt again with its next turn.
+ */
+export function withPromptCache(
+  request: MessagesRequest,
+  { terms }: UpstreamCall,
+  { host }: URL,
+): MessagesRequest {
+  const { tools = [], system, messages } = request
+  if (!terms || host !== ANTHROPIC.host || tools.length === 0) return request
+  const blocks = messages.flatMap(({ content }) => listOf(content))
+  const isMarked = [...tools, ...listOf(system), ...blocks].some((one) =>
+    isFields(fieldsOf(one).cache_control),
+  )
+  return isMarked || isFields(request.cache_control)
+    ? request
+    : { ...request, cache_control: { type: 'ephemeral' } }
+}
 
 /** OpenAI's clients may leave the limit to the model, which this API does not. */
 export function withOutputLimit(request: MessagesRequest, { terms }: UpstreamCall): MessagesRequest {
