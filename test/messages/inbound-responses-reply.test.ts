@@ -192,6 +192,7 @@ describe('events', () => {
       },
     })
     expect(writer.add({ type: 'message_stop' })).toBe('')
+    expect(JSON.parse(writer.document())).toMatchObject({ status: 'failed', output: [], usage: null })
   })
 
   test('so does one after which no events come', () => {

@@ -39,7 +39,8 @@ export function createResponsesWriter({ body, model, table }: ResponsesReplyOpti
   let sequence = 0
   let usage: Fields = {}
   let stopReason = ''
-  let isOver = false
+  /** How the response ended; undefined while it goes on. */
+  let ending: Ending | undefined
 
   const emit = (type: string, fields: Fields, write: (value: unknown) => string = JSON.stringify): string => {
     if (!isStream) return ''
@@ -92,23 +93,23 @@ export function createResponsesWriter({ body, model, table }: ResponsesReplyOpti
     return making ? making.item.end(finished(making, exactJson), making.json) : ''
   }
 
-  function response(ending: Ending): Fields {
-    const isFailed = ending.status === 'failed'
+  function response(end: Ending): Fields {
+    const isFailed = end.status === 'failed'
     return {
       ...head,
       ...repeatedOnce(body),
-      ...ending,
+      ...end,
       output: output.filter(({ type }) => type !== undefined),
       usage: isFailed ? null : toResponsesUsage(usage),
-      ...(ending.status === 'completed' ? { completed_at: seconds() } : {}),
+      ...(end.status === 'completed' ? { completed_at: seconds() } : {}),
     }
   }
 
-  function end(ending: Ending): string {
-    if (isOver) return ''
+  function finish(end: Ending): string {
+    if (ending) return ''
+    ending = end
     const rest = [...open.keys()].map(endBlock).join('')
-    isOver = true
-    return rest + emit(`response.${ending.status}`, { response: response(ending) }, stringifyExact)
+    return rest + emit(`response.${end.status}`, { response: response(end) }, stringifyExact)
   }
 
   function written(event: StreamEvent): string {
@@ -126,9 +127,9 @@ export function createResponsesWriter({ body, model, table }: ResponsesReplyOpti
         usage = laterUsage(usage, fieldsOf(event.usage))
         return ''
       case 'message_stop':
-        return end(endingOf(stopReason))
+        return finish(endingOf(stopReason))
       case 'error':
-        return end(failedEnding(answerOf(event)))
+        return finish(failedEnding(answerOf(event)))
       default:
         return ''
     }
@@ -137,10 +138,10 @@ export function createResponsesWriter({ body, model, table }: ResponsesReplyOpti
   return {
     // A client counts only events as signs of life, but wants `response.created` to be the first.
     get ping() {
-      return sequence === 0 || isOver ? ': ping\n\n' : emit('keepalive', {})
+      return sequence === 0 || ending ? ': ping\n\n' : emit('keepalive', {})
     },
     add: written,
-    document: () => stringifyExact(response(endingOf(stopReason))),
+    document: () => stringifyExact(response(ending ?? endingOf(stopReason))),
   }
 }
 
