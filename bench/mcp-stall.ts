@@ -84,7 +84,7 @@ await measure('connect and list', async () => {
   first.host.start()
   await first.host.settled()
 })
-const used = first.shelf.shelving().deferred.length
+const used = first.shelf.partition().deferred.length
 await measure('first search', () => first.shelf.search({ query: 'update a record of the catalogue' }))
 await measure('next search', () => first.shelf.search({ query: 'read item number 5' }))
 await measure('required word', () => first.shelf.search({ query: '+catalogue read' }))

@@ -22,7 +22,7 @@ const toTool = ({ server, original, definition }: PoolTool) =>
     },
   })
 
-const { pool, immediate, deferred } = shelf.shelving()
+const { pool, immediate, deferred } = shelf.partition()
 const ToolSearch = tool({
   description: `Finds and loads tools, by words or by "select:NAME". They are: ${namesOf(deferred).join(', ')}`,
   inputSchema: jsonSchema<{ query: string }>({

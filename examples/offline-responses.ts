@@ -104,7 +104,7 @@ function deedOf({ type, name }: Item): string {
 function saved(bodies: readonly Body[], actions: readonly string[], shelf: Shelf): string {
   const all = estimateTokens(
     shelf
-      .shelving()
+      .partition()
       .pool.tools.map(({ json }) => json)
       .join(''),
   )

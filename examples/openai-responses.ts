@@ -21,7 +21,7 @@ async function runTool({ server, original }: ResolvedCall): Promise<string> {
   return 'ok'
 }
 
-const { immediate, deferred } = shelf.shelving()
+const { immediate, deferred } = shelf.partition()
 const tools: OpenAI.Responses.Tool[] = [
   {
     type: 'tool_search',

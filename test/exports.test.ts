@@ -41,7 +41,6 @@ test('toolshelf/core', () => {
       "estimateTokens",
       "explainBreak",
       "foldHistory",
-      "markByTable",
       "mcpName",
       "mergeCapabilities",
       "newConversation",

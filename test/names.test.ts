@@ -162,7 +162,7 @@ describe('H3 along a conversation', () => {
   it('H3 with exactNames a long name stays, and one that no API takes is an error', () => {
     const long = `mcp__slack__${'x'.repeat(116)}`
     const shelf = quietShelf({ tools: [builtIn(long)], exactNames: true })
-    expect(shelf.shelving().deferredNames).toEqual(new Set([long]))
+    expect(shelf.partition().deferredNames).toEqual(new Set([long]))
     expect(() => quietShelf({ tools: [builtIn('mcp__slack__a.b')], exactNames: true })).toThrow(
       'no back-end takes the tool name "mcp__slack__a.b"',
     )
@@ -170,7 +170,7 @@ describe('H3 along a conversation', () => {
 })
 
 describe('H6 names of tools that are gone', () => {
-  const named = (shelf: Shelf) => shelf.shelving().deferred.map(({ name }) => name)
+  const named = (shelf: Shelf) => shelf.partition().deferred.map(({ name }) => name)
 
   it('H3 H6 are held for them, but not for ever: a server with ever new names must not fill the memory', () => {
     const shelf = quietShelf()
@@ -196,6 +196,6 @@ describe('H6 names of tools that are gone', () => {
     const tool = mcp('a', 'b')
     shelf.readAhead(tool)
     shelf.replace('a', [tool])
-    expect(shelf.shelving().deferred).toMatchObject([{ name: 'mcp__a__b', tool }])
+    expect(shelf.partition().deferred).toMatchObject([{ name: 'mcp__a__b', tool }])
   })
 })

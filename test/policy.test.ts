@@ -1,6 +1,6 @@
 // D: which tools can be deferred. The first rule that applies decides.
 import { describe, expect, it } from 'vitest'
-import { codingHost, markByTable, ShelfError, type ShelfOptions, type Tool } from '../src/index.ts'
+import { applyPolicy, codingAgentPolicy, ShelfError, type ShelfOptions, type Tool } from '../src/index.ts'
 import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
 
 /** Always deferred, so that there is something to search whatever the tool under test does. */
@@ -251,18 +251,18 @@ describe('D9 the ready-made table', () => {
   ]
 
   it('D9 names what is always loaded', () => {
-    const marked = markByTable(
+    const marked = applyPolicy(
       always.map((name) => builtIn(name)),
-      codingHost,
+      codingAgentPolicy,
     )
     expect(marked.map(({ alwaysLoad }) => alwaysLoad)).toEqual(always.map(() => true))
     expect(marked.some(({ shouldDefer }) => shouldDefer)).toBe(false)
   })
 
   it('D9 names what should be deferred', () => {
-    const marked = markByTable(
+    const marked = applyPolicy(
       deferred.map((name) => builtIn(name)),
-      codingHost,
+      codingAgentPolicy,
     )
     expect(marked.map(({ shouldDefer }) => shouldDefer)).toEqual(deferred.map(() => true))
     expect(marked.some(({ alwaysLoad }) => alwaysLoad)).toBe(false)
@@ -272,9 +272,9 @@ describe('D9 the ready-made table', () => {
     const own = always.filter((name) => name !== 'ToolSearch')
     const names = [...own, ...deferred, 'SomethingElse']
     const sent = await sends(
-      markByTable(
+      applyPolicy(
         names.map((name) => builtIn(name)),
-        codingHost,
+        codingAgentPolicy,
       ),
     )
     expect(sent).toEqual(expect.arrayContaining([...always, 'SomethingElse']))
@@ -287,7 +287,7 @@ describe('D9 the ready-made table', () => {
       builtIn('WebFetch', { alwaysLoad: true }),
       mcp('a', 'Bash'),
     ]
-    expect(markByTable(tools, codingHost)).toEqual(tools)
+    expect(applyPolicy(tools, codingAgentPolicy)).toEqual(tools)
   })
 })
 

@@ -36,7 +36,7 @@ const own = {
 }
 
 const definitionOf = (shelf: ReturnType<typeof quietShelf>): Loose =>
-  shelf.shelving().pool.byName.get(CALLS)?.definition
+  shelf.partition().pool.byName.get(CALLS)?.definition
 
 describe('names of arguments', () => {
   it.each(wireCases.map(({ label }) => label))(

@@ -156,7 +156,7 @@ describe('S17 for any tools and any budget', () => {
         const answer = async () => {
           const talk = bridge({ tools, answerTokens })
           await talk.user('start').prepare()
-          const all = talk.shelf.shelving().deferred.map((entry) => entry)
+          const all = talk.shelf.partition().deferred.map((entry) => entry)
           const outcome = await talk.shelf.search({ query: '+any', max_results: 50 })
           const said = (await ask(talk.shelf, '+any', 50)).said
           return { said, all, outcome }
@@ -201,7 +201,7 @@ describe('S17 one definition', () => {
   })
 
   it('S17 that is too large is cut with a mark, and keeps its required fields', async () => {
-    const [entry] = quietShelf({ tools: [huge] }).shelving().deferred
+    const [entry] = quietShelf({ tools: [huge] }).partition().deferred
     expect(entry?.json.length).toBeLessThan(100_000)
     expect(entry?.definition).toMatchObject({
       description: '[shortened: the schema is too large to be shown] Picks one.',
@@ -257,14 +257,14 @@ describe('S17 one definition', () => {
     ],
     ['200,000 required fields', { type: 'object', properties: {}, required: values }, { type: 'object' }],
   ])('S17 with %s is cut so that it allows no less', (_, input_schema, kept) => {
-    const [entry] = quietShelf({ tools: [mcp('bad', 'pick', { input_schema })] }).shelving().deferred
+    const [entry] = quietShelf({ tools: [mcp('bad', 'pick', { input_schema })] }).partition().deferred
     expect(entry?.json.length).toBeLessThan(100_000)
     expect(entry?.definition.input_schema).toMatchObject(kept)
     expect(entry?.json).not.toContain('additionalProperties')
   })
 
   it('S17 of the host itself stays as it is', () => {
-    const [entry] = quietShelf({ tools: [builtIn('Pick', { input_schema: huge.input_schema })] }).shelving()
+    const [entry] = quietShelf({ tools: [builtIn('Pick', { input_schema: huge.input_schema })] }).partition()
       .immediate
     expect(entry?.json.length).toBeGreaterThan(2_000_000)
   })

@@ -162,15 +162,15 @@ describe('the pool and its servers', () => {
     expect(JSON.stringify(request.messages)).toContain('Ask first.')
   })
 
-  it('tools are all that the model may use, and shelving is the same tools split', () => {
+  it('tools are all that the model may use, and partition is the same tools split', () => {
     const { shelf } = talkWith({ hidden: ({ name }) => name === 'create_issue' })
     expect(shelf.tools().map(({ name }) => name)).toEqual(['Read', SEND])
-    const { pool, immediate, deferred } = shelf.shelving()
+    const { pool, immediate, deferred } = shelf.partition()
     expect(pool.tools).toBe(shelf.tools())
     expect(immediate.map(({ name }) => name)).toEqual(['Read'])
     expect(deferred.map(({ name }) => name)).toEqual([SEND])
     shelf.setServer('slack', { alwaysLoad: true })
-    expect(shelf.shelving().deferred).toEqual([])
+    expect(shelf.partition().deferred).toEqual([])
     expect(shelf.tools()).toHaveLength(2)
   })
 

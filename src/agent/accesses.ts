@@ -9,7 +9,7 @@ export type Access = {
   /** The real path, with all symbolic links resolved. */
   readonly path: string
   /** The absolute path as requested, links unresolved. */
-  readonly asked: string
+  readonly requestedPath: string
   /** Includes everything below it. */
   readonly isRecursive: boolean
   /** It is inside the working folder. */
@@ -31,12 +31,21 @@ export async function accessTo(
   kind: Access['kind'],
   { isRecursive = false, isEntry = false }: AccessOptions = {},
 ): Promise<Access> {
-  const asked = resolvePath(directory, path)
-  const real = isEntry ? join(await realPathOf(dirname(asked)), basename(asked)) : await realPathOf(asked)
+  const requestedPath = resolvePath(directory, path)
+  const real = isEntry
+    ? join(await realPathOf(dirname(requestedPath)), basename(requestedPath))
+    : await realPathOf(requestedPath)
   const folder = await realPathOf(directory)
   const own = resolve(directory)
-  const plain = isWithin(asked, own) ? join(folder, relative(own, asked)) : asked
-  return { kind, path: real, asked, isRecursive, isInside: isWithin(real, folder), isLinked: real !== plain }
+  const plain = isWithin(requestedPath, own) ? join(folder, relative(own, requestedPath)) : requestedPath
+  return {
+    kind,
+    path: real,
+    requestedPath,
+    isRecursive,
+    isInside: isWithin(real, folder),
+    isLinked: real !== plain,
+  }
 }
 
 /** Resolves a path against the folder; `~` is the user's home. */

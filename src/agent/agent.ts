@@ -4,6 +4,7 @@ import {
   foldHistory,
   type Message,
   SEARCH_TOOL,
+  type Shelf,
   type Tool,
   type ToolResult,
   type ToolUse,
@@ -14,7 +15,7 @@ import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
 import { asMessages, loadedBy, resultsForOpenCalls, runCalls, whenAborted } from './run-calls.ts'
 import { isSomething, toSendable, withoutOpenSearches, withoutRefused } from './sendable.ts'
-import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason } from './types.ts'
+import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason, HistoryChange } from './types.ts'
 import { replyUsage } from './usage.ts'
 
 const MAX_TOKENS = 8192
@@ -33,142 +34,83 @@ const CONTEXT_WINDOW = 200_000
  * for await (const event of agent.send('What is new?')) if (event.type === 'text') process.stdout.write(event.text)
  */
 export function createAgent(options: AgentOptions): Agent {
-  const { client, shelf, tools = [], runner, permission, system, enrich, onHistory = () => {} } = options
-  const { maxTokens = MAX_TOKENS, maxSteps = MAX_STEPS, retries = RETRIES, wait = pause } = options
-  const { preload = () => [], contextWindow = CONTEXT_WINDOW, compactAt = COMPACT_AT } = options
-  const own = new Map(tools.map((tool): [string, AgentTool] => [tool.name, tool]))
-  const { byName } = shelf.shelving().pool
-  const missing = tools.map(onShelf).filter((tool) => byName.get(tool.name)?.tool !== tool)
-  if (missing.length > 0) shelf.add(missing)
-  let { model } = options
-  let messages: Message[] = [...(options.messages ?? [])]
-  let used = 0
+  return new AgentLoop(options)
+}
+
+class AgentLoop implements Agent {
+  readonly shelf: Shelf
+  readonly contextWindow: number
+  model: string
+  used = 0
+  readonly #options: AgentOptions
+  readonly #tools: ReadonlyMap<string, AgentTool>
+  readonly #history: AgentHistory
+  readonly #maxTokens: number
+  readonly #cacheMarks = { isRefused: false }
   /** The number of messages after the last compaction, successful or not. */
-  let compactedTo = Number.NEGATIVE_INFINITY
-  const cacheMarks = { isRefused: false }
+  #compactedTo = Number.NEGATIVE_INFINITY
   /** The user message being worked on. */
-  let task: Message | undefined
+  #task: Message | undefined
 
-  const append = (...added: Message[]) => {
-    if (added.length === 0) return
-    messages = [...messages, ...added]
-    onHistory({ type: 'append', messages: added })
-  }
-  /** Takes over the notes that the shelf added to the history. */
-  const adopt = (noted: readonly Message[]) => {
-    const isLonger =
-      noted.length > messages.length && messages.every((message, index) => message === noted[index])
-    if (isLonger) append(...noted.slice(messages.length))
-    else if (noted.length !== messages.length || noted.some((message, index) => message !== messages[index]))
-      replace(noted)
-  }
-  const replace = (next: readonly Message[]) => {
-    messages = [...next]
-    onHistory({ type: 'replace', messages })
+  constructor(options: AgentOptions) {
+    const { shelf, tools = [], model, contextWindow = CONTEXT_WINDOW, maxTokens = MAX_TOKENS } = options
+    this.shelf = shelf
+    this.contextWindow = contextWindow
+    this.model = model
+    this.#options = options
+    this.#maxTokens = maxTokens
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
+    this.#history = new AgentHistory(options.messages ?? [], options.onHistory)
+    const { byName } = shelf.shelving().pool
+    const missing = tools.map(onShelf).filter((tool) => byName.get(tool.name)?.tool !== tool)
+    if (missing.length > 0) shelf.add(missing)
   }
 
-  async function* askModel(signal: AbortSignal): AsyncGenerator<AgentEvent, ModelOutcome> {
-    const request = { model, max_tokens: maxTokens, ...(system ? { system } : {}), messages }
-    return yield* callModel(request as never, { client, shelf, retries, wait, cacheMarks }, signal)
+  get messages(): readonly Message[] {
+    return this.#history.messages
   }
 
-  async function* compact(
-    trigger: 'auto' | 'manual',
-    signal: AbortSignal,
-    keep = KEPT,
-  ): AsyncGenerator<AgentEvent, boolean> {
-    const before = messages.length
-    const asking = { client, shelf, model, maxTokens, contextWindow, trigger, keep, task }
-    try {
-      replace(await compactMessages(messages, asking, signal))
-    } catch (error) {
-      if (signal.aborted) return false
-      compactedTo = messages.length
-      yield {
-        type: 'notice',
-        text: `Could not summarise the history; it stays as it is: ${faultOf(error).message}`,
-      }
-      return false
+  async *send(text: string, { signal = new AbortController().signal } = {}): AsyncGenerator<AgentEvent> {
+    const { enrich, preload = () => [] } = this.#options
+    if (text.trim() === '') {
+      yield { type: 'end', reason: 'failed', error: 'The message is empty, so nothing was sent.' }
+      return
     }
-    used = 0
-    compactedTo = messages.length
-    yield { type: 'compacted', before, after: messages.length }
-    return true
-  }
-
-  /** Runs an optional step; its failure is a notice and does not lose the user's message. */
-  async function* helped<Help>(
-    help: () => readonly Help[] | Promise<readonly Help[]>,
-    signal: AbortSignal,
-  ): AsyncGenerator<AgentEvent, readonly Help[]> {
-    const stop = whenAborted(signal)
     try {
-      signal.throwIfAborted()
-      return await Promise.race([help(), stop.happened])
+      this.#history.adopt(withoutOpenSearches(this.messages))
+      this.#history.append(...resultsForOpenCalls(this.messages.at(-1)))
+      const { messages } = this
+      const added = yield* helped(async () => (await enrich?.(text, { messages })) ?? [], signal)
+      const texts = [...added, text].map((one) => ({ type: 'text', text: one.toWellFormed() }))
+      const blocks = texts.filter(isSomething)
+      this.#task = { role: 'user', content: blocks.length === 1 ? text.toWellFormed() : blocks }
+      this.#history.append(this.#task)
+      yield* this.#load(yield* helped(() => preload(text), signal))
+      yield { type: 'end', ...(yield* this.#steps(signal)) }
     } catch (error) {
-      if (!signal.aborted)
-        yield { type: 'notice', text: `Sending the message as it is: ${errorMessage(error)}` }
-      return []
+      yield { type: 'end', reason: 'failed', error: errorMessage(error) }
     } finally {
-      stop.forget()
+      this.#task = undefined
     }
   }
 
-  /** Loads tools by writing a search call and its result into the history. */
-  async function* load(wanted: readonly string[]): AsyncGenerator<AgentEvent> {
-    const { deferredNames } = shelf.shelving()
-    const { loaded } = foldHistory(messages, SEARCH_TOOL)
-    const names = wanted.filter((name) => deferredNames.has(name) && !loaded.has(name))
-    if (names.length === 0) return
-    const call = preloadCall(names)
-    const result = await shelf.answer(call)
-    const found = result ? loadedBy(call, result) : []
-    if (!result || found.length === 0) return
-    append(...asMessages(call, result))
-    yield { type: 'result', call, result, loaded: found }
+  async *compact({ signal = new AbortController().signal } = {}): AsyncGenerator<AgentEvent> {
+    if (this.messages.length === 0) yield { type: 'notice', text: 'There is nothing to summarise yet.' }
+    else yield* this.#compact('manual', signal)
   }
 
-  async function* steps(signal: AbortSignal): AsyncGenerator<AgentEvent, End> {
+  /** Calls the model and runs its calls until it has finished, as often as `maxSteps`. */
+  async *#steps(signal: AbortSignal): AsyncGenerator<AgentEvent, End> {
+    const { maxSteps = MAX_STEPS, compactAt = COMPACT_AT } = this.#options
     const keeps = [KEPT, 1, 0]
     for (let step = 1; step <= maxSteps; step++) {
       // Do not compact again right away: the rest may still be long, and a failed compaction may fail again.
-      const isGrown = messages.length >= compactedTo + 2 * KEPT
-      if (isGrown && used > contextWindow * compactAt) yield* compact('auto', signal)
-      const asked = yield* askModel(signal)
-      if ('error' in asked) {
-        const { kind, message } = asked.error
-        const keep = kind === 'too-long' ? keeps.shift() : undefined
-        if (keep !== undefined && (yield* compact('auto', signal, keep))) continue
-        const acceptable = withoutRefused(asked.error, messages)
-        if (acceptable) {
-          yield { type: 'notice', text: LEFT_OUT[kind] ?? message }
-          replace(acceptable)
-          continue
-        }
-        if (asked.said.trim() !== '')
-          append({ role: 'assistant', content: [{ type: 'text', text: asked.said }] })
-        return signal.aborted ? { reason: 'stopped' } : { reason: 'failed', error: message }
-      }
-      const { reply, isReadable } = asked
-      adopt(asked.history as readonly Message[])
-      const content = toSendable(reply.content, messages)
-      const usage = replyUsage(reply)
-      used = usage.input + usage.cached + usage.output
-      const stopReason = textOf(reply.stop_reason)
-      if (content.length > 0) append({ role: 'assistant', content })
-      yield { type: 'reply', content, usage, stopReason }
-      const calls = content.filter(({ type }) => type === 'tool_use').map(toCall)
-      if (calls.length > 0) {
-        const running = { shelf, tools: own, runner, permission }
-        const refused = CUT_SHORT.has(stopReason) ? NOT_RUN : isReadable ? undefined : NOT_READ
-        const results: ToolResult[] = refused
-          ? calls.map((call) => shelf.result(call, refused, { isError: true }))
-          : yield* runCalls(calls, messages, running, signal)
-        append({ role: 'user', content: results })
-        if (signal.aborted) return { reason: 'stopped' }
-      }
-      if (stopReason === 'pause_turn' || (calls.length > 0 && stopReason !== 'refusal')) continue
-      return endOf(stopReason)
+      const isGrown = this.messages.length >= this.#compactedTo + 2 * KEPT
+      if (isGrown && this.used > this.contextWindow * compactAt) yield* this.#compact('auto', signal)
+      const asked = yield* this.#askModel(signal)
+      const end =
+        'error' in asked ? yield* this.#recover(asked, keeps, signal) : yield* this.#take(asked, signal)
+      if (end) return end
     }
     return {
       reason: 'limit',
@@ -176,46 +118,162 @@ export function createAgent(options: AgentOptions): Agent {
     }
   }
 
-  return {
-    async *send(text, { signal = new AbortController().signal } = {}) {
-      if (text.trim() === '') {
-        yield { type: 'end', reason: 'failed', error: 'The message is empty, so nothing was sent.' }
-        return
+  async *#askModel(signal: AbortSignal): AsyncGenerator<AgentEvent, ModelOutcome> {
+    const { client, system, retries = RETRIES, wait = pause } = this.#options
+    const { model, shelf, messages } = this
+    const request = { model, max_tokens: this.#maxTokens, ...(system ? { system } : {}), messages }
+    const asking = { client, shelf, retries, wait, cacheMarks: this.#cacheMarks }
+    return yield* callModel(request as never, asking, signal)
+  }
+
+  /**
+   * Makes a request that failed acceptable: shortens the history or leaves out what the API refused. Returns the end if
+   * that is not possible.
+   * @param keeps - How many messages the next compactions keep.
+   */
+  async *#recover(
+    { error, said }: Extract<ModelOutcome, { error: unknown }>,
+    keeps: number[],
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, End | undefined> {
+    const { kind, message } = error
+    const keep = kind === 'too-long' ? keeps.shift() : undefined
+    if (keep !== undefined && (yield* this.#compact('auto', signal, keep))) return undefined
+    const acceptable = withoutRefused(error, this.messages)
+    if (acceptable) {
+      yield { type: 'notice', text: LEFT_OUT[kind] ?? message }
+      this.#history.replace(acceptable)
+      return undefined
+    }
+    if (said.trim() !== '')
+      this.#history.append({ role: 'assistant', content: [{ type: 'text', text: said }] })
+    return signal.aborted ? { reason: 'stopped' } : { reason: 'failed', error: message }
+  }
+
+  /** Adds a reply to the history and runs its calls. Returns the end unless the model should go on. */
+  async *#take(
+    { reply, isReadable, history }: Exclude<ModelOutcome, { error: unknown }>,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, End | undefined> {
+    this.#history.adopt(history as readonly Message[])
+    const content = toSendable(reply.content, this.messages)
+    const usage = replyUsage(reply)
+    this.used = usage.input + usage.cached + usage.output
+    const stopReason = textOf(reply.stop_reason)
+    if (content.length > 0) this.#history.append({ role: 'assistant', content })
+    yield { type: 'reply', content, usage, stopReason }
+    const calls = content.filter(({ type }) => type === 'tool_use').map(toCall)
+    if (calls.length > 0) {
+      const { runner, permission } = this.#options
+      const running = { shelf: this.shelf, tools: this.#tools, runner, permission }
+      const refused = CUT_SHORT.has(stopReason) ? NOT_RUN : isReadable ? undefined : NOT_READ
+      const results: ToolResult[] = refused
+        ? calls.map((call) => this.shelf.result(call, refused, { isError: true }))
+        : yield* runCalls(calls, this.messages, running, signal)
+      this.#history.append({ role: 'user', content: results })
+      if (signal.aborted) return { reason: 'stopped' }
+    }
+    if (stopReason === 'pause_turn' || (calls.length > 0 && stopReason !== 'refusal')) return undefined
+    return endOf(stopReason)
+  }
+
+  async *#compact(
+    trigger: 'auto' | 'manual',
+    signal: AbortSignal,
+    keep = KEPT,
+  ): AsyncGenerator<AgentEvent, boolean> {
+    const { client } = this.#options
+    const { shelf, model, contextWindow } = this
+    const before = this.messages.length
+    const asking = {
+      client,
+      shelf,
+      model,
+      maxTokens: this.#maxTokens,
+      contextWindow,
+      trigger,
+      keep,
+      task: this.#task,
+    }
+    try {
+      this.#history.replace(await compactMessages(this.messages, asking, signal))
+    } catch (error) {
+      if (signal.aborted) return false
+      this.#compactedTo = this.messages.length
+      yield {
+        type: 'notice',
+        text: `The history could not be summarised, so it stays as it is: ${faultOf(error).message}`,
       }
-      try {
-        adopt(withoutOpenSearches(messages))
-        append(...resultsForOpenCalls(messages.at(-1)))
-        const added = yield* helped(async () => (await enrich?.(text, { messages })) ?? [], signal)
-        const texts = [...added, text].map((one) => ({ type: 'text', text: one.toWellFormed() }))
-        const blocks = texts.filter(isSomething)
-        task = { role: 'user', content: blocks.length === 1 ? text.toWellFormed() : blocks }
-        append(task)
-        yield* load(yield* helped(() => preload(text), signal))
-        yield { type: 'end', ...(yield* steps(signal)) }
-      } catch (error) {
-        yield { type: 'end', reason: 'failed', error: errorMessage(error) }
-      } finally {
-        task = undefined
-      }
-    },
-    async *compact({ signal = new AbortController().signal } = {}) {
-      if (messages.length === 0) yield { type: 'notice', text: 'There is nothing to summarise yet.' }
-      else yield* compact('manual', signal)
-    },
-    get messages() {
-      return messages
-    },
-    shelf,
-    get model() {
-      return model
-    },
-    set model(next) {
-      model = next
-    },
-    get used() {
-      return used
-    },
-    contextWindow,
+      return false
+    }
+    this.used = 0
+    this.#compactedTo = this.messages.length
+    yield { type: 'compacted', before, after: this.messages.length }
+    return true
+  }
+
+  /** Loads tools by writing a search call and its result into the history. */
+  async *#load(wanted: readonly string[]): AsyncGenerator<AgentEvent> {
+    const { deferredNames } = this.shelf.shelving()
+    const { loaded } = foldHistory(this.messages, SEARCH_TOOL)
+    const names = wanted.filter((name) => deferredNames.has(name) && !loaded.has(name))
+    if (names.length === 0) return
+    const call = preloadCall(names)
+    const result = await this.shelf.answer(call)
+    const found = result ? loadedBy(call, result) : []
+    if (!result || found.length === 0) return
+    this.#history.append(...asMessages(call, result))
+    yield { type: 'result', call, result, loaded: found }
+  }
+}
+
+/** The messages of a conversation; reports each change. */
+class AgentHistory {
+  messages: readonly Message[]
+  readonly #onChange: (change: HistoryChange) => void
+
+  constructor(messages: readonly Message[], onChange: (change: HistoryChange) => void = () => {}) {
+    this.messages = [...messages]
+    this.#onChange = onChange
+  }
+
+  append(...added: Message[]): void {
+    if (added.length === 0) return
+    this.messages = [...this.messages, ...added]
+    this.#onChange({ type: 'append', messages: added })
+  }
+
+  replace(messages: readonly Message[]): void {
+    this.messages = [...messages]
+    this.#onChange({ type: 'replace', messages: this.messages })
+  }
+
+  /** Takes over the notes that the shelf added to the history. */
+  adopt(noted: readonly Message[]): void {
+    const { messages } = this
+    const isLonger =
+      noted.length > messages.length && messages.every((message, index) => message === noted[index])
+    if (isLonger) this.append(...noted.slice(messages.length))
+    else if (noted.length !== messages.length || noted.some((message, index) => message !== messages[index]))
+      this.replace(noted)
+  }
+}
+
+/** Runs an optional step; its failure is a notice and does not lose the user's message. */
+async function* helped<Help>(
+  help: () => readonly Help[] | Promise<readonly Help[]>,
+  signal: AbortSignal,
+): AsyncGenerator<AgentEvent, readonly Help[]> {
+  const stop = whenAborted(signal)
+  try {
+    signal.throwIfAborted()
+    return await Promise.race([help(), stop.happened])
+  } catch (error) {
+    if (!signal.aborted)
+      yield { type: 'notice', text: `The message goes out as it is: ${errorMessage(error)}` }
+    return []
+  } finally {
+    stop.forget()
   }
 }
 

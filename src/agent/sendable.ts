@@ -56,14 +56,16 @@ function withoutThinking(messages: readonly Message[]): Message[] | undefined {
 /** Replaces images newer than the last reply by text; older ones were already accepted. */
 function withoutNewImages(messages: readonly Message[], why: string): Message[] | undefined {
   const start = messages.findLastIndex(({ role }) => role === 'assistant')
-  const isMeant = (message: Message, index: number) => index > start && hasImage(message)
-  const told = (block: Fields): Fields => {
+  const isNewWithImage = (message: Message, index: number) => index > start && hasImage(message)
+  const withoutImages = (block: Fields): Fields => {
     if (block.type === 'image')
       return { type: 'text', text: `An image was here that cannot be shown: ${why}` }
-    return hasImage(block) ? { ...block, content: blocksOf(block.content).map(told) } : block
+    return hasImage(block) ? { ...block, content: blocksOf(block.content).map(withoutImages) } : block
   }
-  if (!messages.some(isMeant)) return undefined
-  return messages.map((message, index) => (isMeant(message, index) ? (told(message) as Message) : message))
+  if (!messages.some(isNewWithImage)) return undefined
+  return messages.map((message, index) =>
+    isNewWithImage(message, index) ? (withoutImages(message) as Message) : message,
+  )
 }
 
 function hasImage({ type, content }: Fields): boolean {

@@ -47,7 +47,7 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
       const name = readServer(input, 'login')
       const place = machine()
       const tell = (message: string) => terminal.tell(printable(message))
-      const asked = readOptions(input, place.environment)
+      const chosen = readOptions(input, place.environment)
       const options: LoginOptions = {
         config: await findServer(name, input.text('config'), place, (machine) =>
           openProject(machine, {
@@ -62,7 +62,7 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
         print: tell,
         notify: tell,
         openBrowser: input.isSet('no-browser') ? undefined : openBrowser,
-        ...asked,
+        ...chosen,
       }
       const { tools, isLoggedIn } = await login(options).catch((error: unknown) => {
         const { message } = withFlags(error, {

@@ -53,7 +53,8 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'serve',
-    summary: 'tool search in front of any model, for clients of the Messages, Chat Completions and Responses APIs',
+    summary:
+      'tool search in front of any model, for clients of the Messages, Chat Completions and Responses APIs',
     load: async () => (await import('./serve.ts')).serveCommand,
   },
   {

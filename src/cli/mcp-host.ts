@@ -91,7 +91,7 @@ function openShelf(notify: (message: string) => void) {
   /** Runs while idle. The encoder is heavy, and is loaded only for an actual search. */
   const warm = async () => {
     await ready()
-    await (await searching()).rankers.hybrid(shelf.shelving().deferred, 'tools', 1)
+    await (await searching()).rankers.hybrid(shelf.partition().deferred, 'tools', 1)
   }
   return { shelf, ready, warm }
 }

@@ -14,7 +14,7 @@ export function tellOfServers(host: McpHost, tell: (message: string) => void): v
 
   function tellIdleRules(status: ServerStatus): void {
     for (const rule of idleRules(status)) {
-      const message = `server "${status.name}": the rule ${rule} matches none of its tools`
+      const message = `server "${status.name}": no tool matches the rule ${rule}`
       if (!rules.has(message)) tell(message)
       rules.add(message)
     }

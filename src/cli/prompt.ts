@@ -4,7 +4,7 @@ import { addAbortSignal } from 'node:stream'
 import { type Input, UsageError } from './command.ts'
 
 /** Milliseconds to wait for piped input: programs that start us often leave a silent pipe open. */
-const PATIENCE = 3000
+const INPUT_TIMEOUT_MS = 3000
 
 /** Throws if there can be no prompt, before reading anything. */
 export function checkPrompt({ words }: Input): void {
@@ -29,7 +29,7 @@ function isPiped(): boolean {
 
 async function readPiped(isAwaited: boolean, tell: (message: string) => void): Promise<string> {
   const silence = new AbortController()
-  const timer = setTimeout(() => (isAwaited ? tell(WAITING) : silence.abort()), PATIENCE)
+  const timer = setTimeout(() => (isAwaited ? tell(WAITING) : silence.abort()), INPUT_TIMEOUT_MS)
   const chunks: Buffer[] = []
   try {
     for await (const chunk of addAbortSignal(silence.signal, process.stdin)) {

@@ -180,7 +180,7 @@ async function settled(host: McpHost, signal: AbortSignal, tell: (message: strin
       .map(({ name }) => `"${name}"`)
       .join(', ')
   const timer = setTimeout(() => tell(`waiting for the server ${named()} …`), SOON)
-  await Promise.race([host.settled({ timeout: PATIENCE }), aborted(signal)])
+  await Promise.race([host.settled({ timeout: SERVERS_TIMEOUT_MS }), aborted(signal)])
   clearTimeout(timer)
   if (pending().length > 0 && !signal.aborted)
     tell(`continuing without the server ${named()}, which is still starting.`)
@@ -188,7 +188,7 @@ async function settled(host: McpHost, signal: AbortSignal, tell: (message: strin
 
 /** Milliseconds. */
 const SOON = 1500
-const PATIENCE = 10_000
+const SERVERS_TIMEOUT_MS = 10_000
 
 /** Shows progress to the user. Tool searches are not shown. */
 function tellProgress(event: AgentEvent, isFirst: boolean, tell: (message: string) => void): void {

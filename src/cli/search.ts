@@ -93,13 +93,13 @@ async function findWith(
     return ranking
   }
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  const shelving = {
+  const partition = {
     pool: { tools, byName },
     immediate: [],
     deferred: tools,
     deferredNames: new Set(byName.keys()),
   }
-  const found = await find(query, limit, shelving, { rank: recorded, notify: terminal.tell })
+  const found = await find(query, limit, partition, { rank: recorded, notify: terminal.tell })
   for (const { name, near } of found.unknown) {
     const nearest = near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''
     terminal.tell(printable(`There is no tool named "${name}".${nearest}`))

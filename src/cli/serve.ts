@@ -32,7 +32,8 @@ const PORT = '3388'
 
 export const serveCommand: Command = {
   name: 'serve',
-  summary: 'Tool search in front of any model, for clients of the Messages, Chat Completions and Responses APIs.',
+  summary:
+    'Tool search in front of any model, for clients of the Messages, Chat Completions and Responses APIs.',
   words: '[--upstream <where>] [--mode auto|pass|emulate|shelve|off] [--port <number>]',
   options: {
     upstream: {

@@ -98,7 +98,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
   })
   const skillFiles = [...options.project.skills, ...(await readSkillFiles(userSkillFolders(), notify))]
   const skills = createSkills(skillsIn(skillFiles, notify), {
-    ...(options.skillIndex === undefined ? {} : { index: options.skillIndex }),
+    ...(options.skillIndex === undefined ? {} : { indexUrl: options.skillIndex }),
     shelf,
     notify,
     messages: saved?.messages ?? [],

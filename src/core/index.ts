@@ -49,7 +49,7 @@ export {
 export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
 export { type Conversation, type Host, newConversation, type State } from './state.ts'
 export { CHARACTERS_PER_TOKEN, estimateTokens, FEWEST_CHARACTERS_PER_TOKEN } from './tokens.ts'
-export { codingHost, markByTable, mcpName, type PolicyTable } from './tools/index.ts'
+export { applyPolicy, codingAgentPolicy, mcpName, type ToolPolicy } from './tools/index.ts'
 export type { Trace } from './trace.ts'
 export type {
   AnnouncementStep,
@@ -70,8 +70,8 @@ export type {
   RequestTool,
   Server,
   Servers,
-  Shelving,
   Tool,
+  ToolPartition,
   ToolResult,
   ToolSearchMode,
   ToolUse,

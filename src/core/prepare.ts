@@ -13,7 +13,7 @@ import {
   viewFor,
 } from './request/index.ts'
 import type { Context, Conversation, Host, State } from './state.ts'
-import { shelve } from './tools/index.ts'
+import { partitionTools } from './tools/index.ts'
 import type {
   Decision,
   History,
@@ -120,7 +120,7 @@ function contextFor(host: Host, conversation: Conversation, model: string): Cont
     capability,
     contextWindow: settings.contextWindow ?? capability.contextWindow,
     mode,
-    shelving: shelve(pool, servers, settings.hidden),
+    partition: partitionTools(pool, servers, settings.hidden),
   }
 }
 

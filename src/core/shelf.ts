@@ -24,7 +24,7 @@ import { type Prepared, prepareRequest } from './prepare.ts'
 import { sendableMessages } from './sendable.ts'
 import { type Conversation, type Host, newConversation, type State } from './state.ts'
 import { createStore, type Store } from './store.ts'
-import { shelve } from './tools/index.ts'
+import { partitionTools } from './tools/index.ts'
 import type {
   History,
   Message,
@@ -34,8 +34,8 @@ import type {
   SendableItem,
   Server,
   Servers,
-  Shelving,
   Tool,
+  ToolPartition,
   ToolResult,
   ToolUse,
 } from './types.ts'
@@ -150,7 +150,7 @@ export type Shelf = {
   /** All tools that the model may use, hidden ones left out, under the names by which it calls them. */
   tools(): readonly PoolTool[]
   /** The same tools split into `immediate` (sent with every request) and `deferred` (found by searching). */
-  shelving(): Shelving
+  partition(): ToolPartition
   /** Returns what is known of the servers, by name. */
   servers(): Servers
   /** Returns the conversation's state as plain JSON, to save beside its messages; `createShelf({ state })` takes it back. */
@@ -247,8 +247,8 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
     fork: ({ subAgent = true, state } = {}) =>
       shelfOn(store, newConversation({ state, isSubAgent: subAgent })),
     refreshCapabilities: store.refreshCapabilities,
-    tools: () => shelf.shelving().pool.tools,
-    shelving: () => shelve(store.host.pool, store.host.servers, store.host.settings.hidden),
+    tools: () => shelf.partition().pool.tools,
+    partition: () => partitionTools(store.host.pool, store.host.servers, store.host.settings.hidden),
     servers: () => store.host.servers,
     state: () => conversation.state,
   }

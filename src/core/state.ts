@@ -3,7 +3,7 @@ import type { Capability, Counts, ModeReading } from './gate/index.ts'
 import type { Anchors, FoldedHistory } from './history/index.ts'
 import type { Settings } from './options.ts'
 import type { NormalizedHistory } from './request/index.ts'
-import type { AnnouncementStep, Definition, Pool, Servers, Shelving, WireName } from './types.ts'
+import type { AnnouncementStep, Definition, Pool, Servers, ToolPartition, WireName } from './types.ts'
 
 /** What all conversations of a host share: settings, tools and servers. `createHost` makes one. */
 export type Host = {
@@ -52,7 +52,7 @@ export type Memory = {
   sheet: NormalizedHistory | undefined
   /** The history, pool and number of deltas for which there was nothing more to announce. */
   announcedFor:
-    | { readonly history: FoldedHistory; readonly shelving: Shelving; readonly deltas: number }
+    | { readonly history: FoldedHistory; readonly partition: ToolPartition; readonly deltas: number }
     | undefined
   readonly anchors: Anchors
   requests: number
@@ -83,5 +83,5 @@ export type Context = Host &
     /** In tokens: the host's word, or the capability table's. */
     readonly contextWindow: number
     readonly mode: ModeReading
-    readonly shelving: Shelving
+    readonly partition: ToolPartition
   }

@@ -103,7 +103,7 @@ export type Pool = {
 }
 
 /** A pool split for one request. The same split of the same pool is the same object. */
-export type Shelving = {
+export type ToolPartition = {
   readonly pool: Pool
   readonly immediate: readonly PoolTool[]
   readonly deferred: readonly PoolTool[]

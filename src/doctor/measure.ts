@@ -41,12 +41,12 @@ export function measureTools(statuses: readonly ServerStatus[], window: number):
       ]),
     ),
   })
-  const shelving = shelf.shelving()
-  const tools = shelving.pool.tools.map((entry) => measured(entry, shelving.deferredNames.has(entry.name)))
-  if (shelving.deferred.length === 0) return { tools, ownTools: 0, serverNames: 0, library: 0 }
+  const partition = shelf.partition()
+  const tools = partition.pool.tools.map((entry) => measured(entry, partition.deferredNames.has(entry.name)))
+  if (partition.deferred.length === 0) return { tools, ownTools: 0, serverNames: 0, library: 0 }
   const enabled = statuses.filter(({ state }) => state !== 'disabled').map(describe)
   const announced = availableList({
-    shelving,
+    partition,
     servers: shelf.servers(),
     budget: settings.announceShare * window,
     descriptions: settings.announceDescriptions,

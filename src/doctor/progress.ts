@@ -2,7 +2,7 @@
 import type { ServerStatus } from '../mcp/index.ts'
 import { counted, duration, printableLine } from '../terminal/index.ts'
 
-const PATIENCE = 5000
+const HINT_AFTER_MS = 5000
 
 /** All servers on one line that is rewritten. */
 export function progressLine(statuses: readonly ServerStatus[], milliseconds: number): string {
@@ -10,7 +10,7 @@ export function progressLine(statuses: readonly ServerStatus[], milliseconds: nu
   const waiting = enabled.filter(({ state }) => state === 'pending').map(({ name }) => printableLine(name))
   const done = `${enabled.length - waiting.length} of ${counted(enabled.length, 'server')}`
   if (waiting.length === 0) return done
-  const hint = milliseconds > PATIENCE ? ' (Ctrl-C to continue without the rest)' : ''
+  const hint = milliseconds > HINT_AFTER_MS ? ' (Ctrl-C to continue without the rest)' : ''
   return `${done} after ${Math.floor(milliseconds / 1000)} s${hint}, waiting for ${waiting.join(', ')}`
 }
 

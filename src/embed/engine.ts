@@ -53,7 +53,7 @@ parentPort.on('message', async ({ id, texts }) => {
 
 type Answer = { id: number; vectors?: Float32Array[]; error?: string }
 
-interface Asked {
+interface PendingRequest {
   resolve(vectors: Float32Array[]): void
   reject(error: Error): void
 }
@@ -61,7 +61,7 @@ interface Asked {
 /** Creates an engine; the thread and its model start with the first text. */
 export async function createEngine(modules: EngineModules): Promise<Engine> {
   const { id, dimensions } = await readManifest(modules.model)
-  const asked = new Map<number, Asked>()
+  const pending = new Map<number, PendingRequest>()
   let count = 0
   let worker: Worker | undefined
   let isHeld = false
@@ -69,12 +69,12 @@ export async function createEngine(modules: EngineModules): Promise<Engine> {
 
   const fail = (error: Error): void => {
     failure ??= error
-    for (const { reject } of asked.values()) reject(failure)
-    asked.clear()
+    for (const { reject } of pending.values()) reject(failure)
+    pending.clear()
   }
   const answer = ({ id, vectors, error }: Answer): void => {
-    const waiting = asked.get(id)
-    asked.delete(id)
+    const waiting = pending.get(id)
+    pending.delete(id)
     if (vectors) waiting?.resolve(vectors)
     else waiting?.reject(new Error(error))
   }
@@ -88,7 +88,7 @@ export async function createEngine(modules: EngineModules): Promise<Engine> {
         if (failure) return reject(failure)
         worker ??= startWorker(modules, answer, fail)
         keep()
-        asked.set(++count, { resolve, reject })
+        pending.set(++count, { resolve, reject })
         worker.postMessage({ id: count, texts })
       }),
     hold(held) {

@@ -28,14 +28,14 @@ export function byName(a: { readonly name: string }, b: { readonly name: string 
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
 }
 
-const LONGEST_ASKED = 200
+const LONGEST_WANTED = 200
 
 /** The names most like the one that was asked for, best first. */
 export function closestNames(wanted: string, names: Iterable<string>, limit = 3): string[] {
-  const asked = pairsOf(wanted.slice(0, LONGEST_ASKED))
+  const wantedPairs = pairsOf(wanted.slice(0, LONGEST_WANTED))
   const scored: { name: string; score: number }[] = []
   for (const name of names) {
-    const score = likeness(asked, pairsOf(name))
+    const score = likeness(wantedPairs, pairsOf(name))
     if (score > 0.35) scored.push({ name, score })
   }
   scored.sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1))

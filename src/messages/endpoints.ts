@@ -1,10 +1,9 @@
 // The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
-import { createHash } from 'node:crypto'
-import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
+import { readBody } from './body.ts'
 import { newRequestId, RefusedRequest, reasonIn, refuseRequest } from './errors.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
 import type { Forwarding } from './forwarding.ts'
-import { type MessagesGateway, newOutcome, type ReplyOptions, type RequestOutcome } from './gateway.ts'
+import type { MessagesGateway, ReplyOptions, RequestOutcome } from './gateway.ts'
 import type { AuthenticatedClient, RequestGuard } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
 import {
@@ -15,10 +14,11 @@ import {
   toOpenaiHeaders,
 } from './inbound/index.ts'
 import type { Metrics } from './metrics.ts'
+import { callFor, createPassing, forward, ownerOf, type Passing } from './passing.ts'
 import { readSetting, type Setting } from './plan.ts'
 import { createRequestReader } from './read-request.ts'
-import { outcomeHeaders, peekRequest, type RequestContext } from './request-context.ts'
-import { sendAnswer, sendMessage, sendOn } from './respond.ts'
+import { outcomeHeaders, type RequestContext } from './request-context.ts'
+import { sendAnswer, sendMessage } from './respond.ts'
 import { createScheduler } from './scheduler.ts'
 import type {
   Fields,
@@ -26,10 +26,10 @@ import type {
   HttpAnswer,
   MessagesRequest,
   StreamEvent,
+  Upstream,
   UpstreamCall,
-  UpstreamOrigin,
 } from './types.ts'
-import { type Flow, open, withoutSearchBetas } from './upstream/index.ts'
+import { withoutSearchBetas } from './upstream/index.ts'
 
 export type EndpointOptions = {
   readonly gateway: MessagesGateway
@@ -46,11 +46,10 @@ export type EndpointOptions = {
 
 /** Returns the request handler, which throws the error response to send. */
 export function createEndpoints(options: EndpointOptions): (context: RequestContext) => Promise<void> {
-  const { gateway, setting, metrics, guard, forwarding, mostBody, bodyMemory } = options
-  const { silence, headWaitMs } = options
+  const { gateway, metrics, guard, forwarding } = options
   const { upstream } = gateway
-  const scheduler = createScheduler()
-  const reader = createRequestReader()
+  const passing = createPassing(options)
+  const { generate, counting } = createReplies(options, passing)
 
   async function answer(context: RequestContext): Promise<void> {
     const { incoming, path } = context
@@ -61,10 +60,10 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     const endpoint = endpoints[`${incoming.method} ${path}`]
     if (endpoint) return endpoint(context, client ?? NOBODY)
     const id = /^\/v1\/models\/([^/]+)$/.exec(path)?.[1]
-    if (client && id !== undefined && incoming.method === 'GET' && !speaksTo(context))
+    if (client && id !== undefined && incoming.method === 'GET' && !speaksTo(upstream, context))
       return model(context, client, id)
     const isForwarded = forwarding(incoming.method ?? '', path)
-    if (client && upstream.origin && isForwarded) return passThrough(context, client, upstream.origin)
+    if (client && upstream.origin && isForwarded) return passing.through(context, client, upstream.origin)
     throw refuseRequest(404, 'not_found_error', `no such endpoint: ${incoming.method} ${path}`)
   }
 
@@ -90,12 +89,44 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
       }),
   }
 
+  async function listing(context: RequestContext, client: AuthenticatedClient): Promise<void> {
+    if (upstream.origin && speaksTo(upstream, context))
+      return passing.through(context, client, upstream.origin)
+    const answer = await upstream.models(convertedCall(context, client))
+    sendAnswer(context.outgoing, modelsAnswer(answer, context.api))
+  }
+
+  /** Answers `GET /v1/models/<id>` from the list, for clients that speak another API than the upstream. */
+  async function model(context: RequestContext, client: AuthenticatedClient, id: string): Promise<void> {
+    const answer = await upstream.models(convertedCall(context, client))
+    sendAnswer(context.outgoing, modelAnswer(answer, context.api, decoded(id)))
+  }
+
+  /** The call for a request that is converted between two APIs. */
+  function convertedCall(context: RequestContext, client: AuthenticatedClient): UpstreamCall {
+    const call = callFor(context, client)
+    const terms = { api: context.api.name, settings: {}, tools: new Map<string, Fields>() }
+    return speaksTo(upstream, context) || context.api.name === 'messages' ? call : { ...call, terms }
+  }
+
+  return answer
+}
+
+/** The endpoints that the gateway itself answers, unless it leaves a request to the upstream. */
+function createReplies(options: EndpointOptions, passing: Passing) {
+  const { gateway, silence, headWaitMs } = options
+  const { upstream } = gateway
+  const scheduler = createScheduler()
+  const reader = createRequestReader()
+
+  return { generate, counting }
+
   /** Answers a request for a reply in the client's API. */
   async function generate(context: RequestContext, client: AuthenticatedClient): Promise<void> {
     const { outgoing, api } = context
-    if (settingFor(context, client).mode === 'pass') return passUnread(context, client)
+    if (settingFor(context, client, options).mode === 'pass') return passing.unread(context, client)
     const { body, inbound, replyOptions } = await read(context, client)
-    if (!inbound) return passMistake(context, client, body)
+    if (!inbound) return passing.mistake(context, client, body)
     const { request } = inbound
     context.model = request.model
     const writer = inbound.reply()
@@ -108,7 +139,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     try {
       const { outcome, sampled } = await gateway.reply(request, { ...replyOptions, onDecided })
       context.outcome = outcome
-      if (!sampled) return await forward(context, originOf(), passedCall(request, replyOptions), body)
+      if (!sampled) return await forward(context, passing.origin(), passedCall(request, replyOptions), body)
       if ('refused' in sampled) throw new RefusedRequest(sampled.refused)
       onDecided(outcome)
       const id = newRequestId()
@@ -126,15 +157,15 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
   }
 
   async function counting(context: RequestContext, client: AuthenticatedClient): Promise<void> {
-    if (settingFor(context, client).mode === 'pass') return passUnread(context, client)
+    if (settingFor(context, client, options).mode === 'pass') return passing.unread(context, client)
     const { body, inbound, replyOptions } = await read(context, client)
-    if (!inbound) return passMistake(context, client, body)
+    if (!inbound) return passing.mistake(context, client, body)
     const { request } = inbound
     context.model = request.model
     const { outcome, answer } = await gateway.count(request, replyOptions)
     context.outcome = outcome
     if (answer) return sendAnswer(context.outgoing, answer, outcomeHeaders(outcome))
-    return forward(context, originOf(), passedCall(request, replyOptions), body)
+    return forward(context, passing.origin(), passedCall(request, replyOptions), body)
   }
 
   /** Removes the tool-search betas, unless the upstream supports tool search or the mode is `pass`. */
@@ -143,43 +174,19 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     return takesAll ? call : { ...call, headers: withoutSearchBetas(call.headers) }
   }
 
-  async function listing(context: RequestContext, client: AuthenticatedClient): Promise<void> {
-    if (upstream.origin && speaksTo(context)) return passThrough(context, client, upstream.origin)
-    const answer = await upstream.models(convertedCall(context, client))
-    sendAnswer(context.outgoing, modelsAnswer(answer, context.api))
-  }
-
-  /** Answers `GET /v1/models/<id>` from the list, for clients that speak another API than the upstream. */
-  async function model(context: RequestContext, client: AuthenticatedClient, id: string): Promise<void> {
-    const answer = await upstream.models(convertedCall(context, client))
-    sendAnswer(context.outgoing, modelAnswer(answer, context.api, decodeURIComponent(id)))
-  }
-
-  /** Whether the upstream speaks the client's API. */
-  function speaksTo({ api }: RequestContext): boolean {
-    return api.name === upstream.api
-  }
-
-  /** The call for a request that is converted between two APIs. */
-  function convertedCall(context: RequestContext, client: AuthenticatedClient): UpstreamCall {
-    const call = callFor(context, client)
-    const terms = { api: context.api.name, settings: {}, tools: new Map<string, Fields>() }
-    return speaksTo(context) || context.api.name === 'messages' ? call : { ...call, terms }
-  }
-
   async function read(
     context: RequestContext,
     client: AuthenticatedClient,
   ): Promise<{ body: Buffer; inbound: InboundRequest | undefined; replyOptions: ReplyOptions }> {
     const owner = ownerOf(client)
-    const body = await readBody(context.incoming, limitsFor(context, owner))
+    const body = await readBody(context.incoming, passing.limitsFor(context, owner))
     const slice = await scheduler.turn()
     const fields = await reader.read(body, owner, slice)
     refuseTooMany(fields)
     const inbound = convert(fields, context)
     const call = { ...callFor(context, client), ...(inbound?.terms ? { terms: inbound.terms } : {}) }
     const facts = { ...inbound, api: context.api.name }
-    const setting = settingFor(context, client)
+    const setting = settingFor(context, client, options)
     return { body, inbound, replyOptions: { setting, call, owner, slice, inbound: facts } }
   }
 
@@ -188,84 +195,57 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     try {
       return context.api.read(fields)
     } catch (error) {
-      if (error instanceof RefusedRequest && upstream.origin && speaksTo(context)) return undefined
+      if (error instanceof RefusedRequest && upstream.origin && speaksTo(upstream, context)) return undefined
       throw error
     }
   }
+}
 
-  /** Counts the body's bytes as held until the request ends. */
-  function limitsFor({ gone }: RequestContext, owner: string): RequestBodyLimits {
-    const held = bodyMemory.hold(owner)
-    gone.addEventListener('abort', held.release, { once: true })
-    return { maxBytes: mostBody, held }
+/** Whether the upstream speaks the client's API. */
+function speaksTo({ api: own }: Upstream, { api }: RequestContext): boolean {
+  return api.name === own
+}
+
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id)
+  } catch {
+    return id
   }
+}
 
-  /** The setting from the request's header if its key allows that, else the key's, else the server's default. */
-  function settingFor(context: RequestContext, { key }: AuthenticatedClient): Setting {
-    const given = context.incoming.headers['x-toolshelf-mode']
-    const isPassable = upstream.origin !== undefined && speaksTo(context)
-    if (given === undefined) {
-      const chosen = key?.setting ?? setting
-      if (chosen.mode === 'pass' && !isPassable)
-        throw refuseRequest(
-          400,
-          'invalid_request_error',
-          `this gateway forwards requests unchanged (mode pass), and its upstream does not serve ${context.path}`,
-        )
-      return chosen
-    }
-    const requested = readSetting(String(given))
-    if (key?.setting && !key.mayChoose && !isSame(requested, key.setting))
-      throw refuseRequest(
-        403,
-        'permission_error',
-        `this key is fixed to the mode "${key.setting.mode}"; leave out the header x-toolshelf-mode`,
-      )
-    if (!requested || (requested.mode === 'pass' && !isPassable))
+/** Returns the setting from the request's header if its key allows that, else the key's, else the server's default. */
+function settingFor(
+  context: RequestContext,
+  { key }: AuthenticatedClient,
+  { setting, gateway: { upstream } }: EndpointOptions,
+): Setting {
+  const given = context.incoming.headers['x-toolshelf-mode']
+  const isPassable = upstream.origin !== undefined && speaksTo(upstream, context)
+  if (given === undefined) {
+    const chosen = key?.setting ?? setting
+    if (chosen.mode === 'pass' && !isPassable)
       throw refuseRequest(
         400,
         'invalid_request_error',
-        `x-toolshelf-mode is "${String(given).slice(0, 40)}"; use auto, auto:N, emulate, shelve, off${isPassable ? ' or pass' : ''}`,
+        `this gateway forwards requests unchanged (mode pass), and its upstream does not serve ${context.path}`,
       )
-    return requested
+    return chosen
   }
-
-  function originOf(): UpstreamOrigin {
-    if (!upstream.origin)
-      throw new Error('this upstream does not speak the Messages API, so requests cannot be passed through')
-    return upstream.origin
-  }
-
-  /** Forwards a malformed request, so that the upstream refuses it itself. */
-  function passMistake(context: RequestContext, client: AuthenticatedClient, body: Buffer): Promise<void> {
-    return forward(context, originOf(), callFor(context, client), body)
-  }
-
-  /** Forwards the request without parsing it (mode `pass`). */
-  async function passUnread(context: RequestContext, client: AuthenticatedClient): Promise<void> {
-    const flow = flowOf(context.incoming, limitsFor(context, ownerOf(client)))
-    const outcome = newOutcome({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
-    context.outcome = outcome
-    const peeked = flow.whole.then((chunks) => {
-      const { model, tools } = peekRequest(chunks, context.api.name)
-      context.model = model
-      outcome.toolsGiven = outcome.toolsVisible = tools
-    })
-    await Promise.all([peeked, forward(context, originOf(), callFor(context, client), flow)])
-  }
-
-  async function passThrough(
-    context: RequestContext,
-    client: AuthenticatedClient,
-    origin: UpstreamOrigin,
-  ): Promise<void> {
-    const hasBody = context.incoming.method !== 'GET' && context.incoming.method !== 'HEAD'
-    const limits = hasBody ? limitsFor(context, ownerOf(client)) : undefined
-    const body = limits && (await readBody(context.incoming, limits))
-    return forward(context, origin, callFor(context, client), body)
-  }
-
-  return answer
+  const requested = readSetting(String(given))
+  if (key?.setting && !key.mayChoose && !isSame(requested, key.setting))
+    throw refuseRequest(
+      403,
+      'permission_error',
+      `this key is fixed to the mode "${key.setting.mode}"; leave out the header x-toolshelf-mode`,
+    )
+  if (!requested || (requested.mode === 'pass' && !isPassable))
+    throw refuseRequest(
+      400,
+      'invalid_request_error',
+      `x-toolshelf-mode is "${String(given).slice(0, 40)}"; use auto, auto:N, emulate, shelve, off${isPassable ? ' or pass' : ''}`,
+    )
+  return requested
 }
 
 function isSame(one: Setting | undefined, other: Setting): boolean {
@@ -285,27 +265,6 @@ function inClientApi(headers: Headers, { name }: InboundApi): Headers {
 
 const NOBODY: AuthenticatedClient = { headers: {}, key: undefined }
 
-async function forward(
-  context: RequestContext,
-  { address: addressFor, credentials, secrets = [] }: UpstreamOrigin,
-  call: UpstreamCall,
-  body: Buffer | Flow | undefined,
-): Promise<void> {
-  const { incoming, outgoing, address, path, outcome } = context
-  const answer = await open(addressFor(path + (address?.search ?? '')), {
-    method: incoming.method ?? 'GET',
-    headers: {
-      ...credentials(call.headers),
-      ...(secrets.length > 0 ? { 'accept-encoding': 'identity' } : {}),
-    },
-    ...(body === undefined ? {} : { body }),
-    signal: call.signal,
-  })
-  // No retry follows a response, so the buffered body can go.
-  if (body && 'drop' in body) void body.whole.then(body.drop, () => {})
-  await sendOn(outgoing, answer, outcome ? outcomeHeaders(outcome) : {}, secrets)
-}
-
 /** Records an error that the upstream reports inside its stream. */
 async function* watched(
   events: AsyncIterable<StreamEvent>,
@@ -315,10 +274,6 @@ async function* watched(
     if (event.type === 'error') context.error = reasonIn(JSON.stringify(event))
     yield event
   }
-}
-
-function callFor({ gone }: RequestContext, { headers }: AuthenticatedClient): UpstreamCall {
-  return { headers, signal: gone }
 }
 
 /** Clients that prefer WebSockets fall back to HTTP on this status. */
@@ -335,12 +290,6 @@ function refuseTooMany({ messages, input }: Fields): void {
   if (count <= MOST_MESSAGES) return
   const message = `messages: at most ${MOST_MESSAGES} are allowed, but there are ${count}`
   throw refuseRequest(400, 'invalid_request_error', message)
-}
-
-/** Identifies a client by its credentials, so that no client can reach another's conversations. */
-function ownerOf({ headers, key }: AuthenticatedClient): string {
-  const credentials = [key?.secret, headers['x-api-key'], headers.authorization]
-  return createHash('sha256').update(JSON.stringify(credentials)).digest('base64')
 }
 
 function document(value: unknown): HttpAnswer {

@@ -138,112 +138,17 @@ export type MessagesGateway = {
  * const { url, close } = await serve({ gateway: createMessagesGateway({ upstream }), port: 3388 })
  */
 export function createMessagesGateway(options: MessagesGatewayOptions): MessagesGateway {
-  const { upstream, rankers = bestRankers, keep = [], contextWindow, notify = () => {} } = options
-  const prices = options.prices && readPrices(options.prices)
-  const memory = createSearchMemory()
-  const thoughts = createHiddenThoughts()
-  const replies = createReplyMemory()
-  const conversations = createConversations()
-  const shelves = createClientShelves({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow })
-
-  /** Collects the facts for the plan and, if shelving is possible, the shelf to use. */
-  async function gatherFacts(
-    request: MessagesRequest,
-    replyOptions: ReplyOptions,
-  ): Promise<{ facts: PlanFacts; liftable?: Liftable }> {
-    const { setting, owner, slice, inbound = MESSAGES } = replyOptions
-    const { unconvertible, hidesSearches = false } = inbound
-    const isDeferring = !hidesSearches && usesDeferral(request)
-    const wire = wireFor(request, upstream.wireFor(request.model))
-    const isReadable = wire.wire === 'native' || !hasTraces(request)
-    const isPassable = upstream.origin !== undefined && upstream.api === inbound.api && isReadable
-    if (unconvertible !== undefined && !isPassable) throw refuseUnconvertible(unconvertible, inbound)
-    const facts = { setting, wire, isDeferring, isPassable, unconvertible, hidesSearches }
-    if (!asksForShelving(setting, isDeferring) && !hidesSearches)
-      return { facts: { ...facts, shelving: undefined } }
-    const shelf = whyNotShelved(request) ?? (await shelves.shelfFor(request.tools ?? [], slice))
-    if (typeof shelf === 'string') return { facts: { ...facts, shelving: shelf } }
-    const liftable = { shelf, restoring: restoringFor(shelf, request, memory, owner) }
-    return { facts: { ...facts, shelving: shelvingFacts(request, facts, liftable) }, liftable }
-  }
-
-  /** OpenAI-style models may think although the client did not ask to see it. */
-  function hidesThoughts(request: MessagesRequest, { inbound = MESSAGES }: ReplyOptions): boolean {
-    return inbound.api === 'messages' && upstream.api !== 'messages' && !asksForThinking(request)
-  }
-
-  /** Keeps what the client's API cannot express, so that the client need not send it back. */
-  function kept(sampled: Sampled, request: MessagesRequest, replyOptions: ReplyOptions): Sampled {
-    if ('refused' in sampled) return sampled
-    const { owner, inbound = MESSAGES } = replyOptions
-    if (inbound.api === 'chat') return { ...sampled, events: replies.remember(sampled.events, owner) }
-    if (!hidesThoughts(request, replyOptions)) return sampled
-    return { ...sampled, events: thoughts.hide(sampled.events, owner) }
-  }
-
-  /** Plans the request and builds its contract form: the client's own or a shelved one. */
-  async function start(sent: MessagesRequest, replyOptions: ReplyOptions): Promise<Started> {
-    const { owner, inbound = MESSAGES } = replyOptions
-    const given = inbound.api === 'chat' ? replies.restore(sent, owner) : sent
-    // 1. Choose pass, emulate, shelve or off
-    const { facts, liftable } = await gatherFacts(given, replyOptions)
-    const plan = planRequest(facts)
-    await rest(replyOptions.slice)
-    const outcome = newOutcome(plan, given)
-    if (!leavesThreadsToUpstream(plan, given, replyOptions.setting)) refuseThreads(given)
-    // 2. Refuse what the API itself would refuse
-    if (plan.mode === 'emulate') refuseInvalid(given, replyOptions.call)
-    const request = hidesThoughts(given, replyOptions) ? thoughts.restore(given, owner) : given
-    // 3. Put the client's tools on the shelf, once
-    const isShelved = plan.mode === 'shelve' && liftable !== undefined
-    const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable, conversations) : undefined
-    await rest(replyOptions.slice)
-    const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
-    return { plan, outcome, request, contract, shelved }
-  }
-
-  function searchingFor({ contract, outcome, shelved }: Started, owner: string) {
-    const onSearch = (names: readonly string[]) => {
-      outcome.searches++
-      outcome.loaded.push(...names)
-    }
-    if (!shelved) return startHosted(contract, rankers, onSearch)
-    const remember: Parameters<typeof startHidden>[3] = (messages, searches) =>
-      memory.remember(owner, messages, searches)
-    return startHidden(contract, shelved, onSearch, remember)
-  }
-
-  /** The upstream handles threads itself in mode `pass`, or if it supports the current API. */
-  function leavesThreadsToUpstream(
-    { mode }: RequestPlan,
-    { model }: MessagesRequest,
-    setting: Setting,
-  ): boolean {
-    return mode === 'pass' && (setting.mode === 'pass' || upstream.wireFor(model).wire === 'native')
-  }
-
-  function targetFor(plan: RequestPlan, request: MessagesRequest, { call, owner }: ReplyOptions): Target {
-    const { wire = 'append', mostTools } = plan
-    return { upstream, wire, mostTools, owner, call: callFor(plan, request, call), wait: options.wait }
-  }
-
-  /** Removes the tool-search betas for upstreams without tool search. */
-  function callFor({ mode }: RequestPlan, request: MessagesRequest, call: UpstreamCall): UpstreamCall {
-    const isNative = upstream.wireFor(request.model).wire === 'native'
-    if (!isNative) return { ...call, headers: withoutSearchBetas(call.headers) }
-    const isLoose = mode === 'shelve' && isBound(request)
-    return isLoose ? { ...call, headers: withBindingBeta(call.headers) } : call
-  }
-
+  const parts = createParts(options)
+  const { upstream, prices } = parts
   return {
     upstream,
     async reply(request, replyOptions) {
-      const started = await start(request, replyOptions)
+      const started = await start(parts, request, replyOptions)
       const { plan, outcome } = started
       if (plan.mode === 'pass') return { outcome, sampled: undefined }
       replyOptions.onDecided?.(outcome)
       // 4. Set up this reply's searches, hosted or hidden
-      const searching: Searching = await searchingFor(started, replyOptions.owner)
+      const searching: Searching = await searchingFor(parts, started, replyOptions.owner)
       // 5. Sample until the model has found the tools it needs
       const measured = withoutCarriedIds(started.request)
       const meter = plan.mode === 'off' ? undefined : createMeter(measured, prices)
@@ -255,22 +160,150 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
         outcome.rounds++
         meter?.sent(sent)
       }
-      const target = targetFor(plan, request, replyOptions)
+      const target = targetFor(parts, plan, request, replyOptions)
       const sampled = await converse({ ...target, searching, onRound, onUsage: meter?.reported })
-      return { outcome, sampled: kept(sampled, request, replyOptions) }
+      return { outcome, sampled: kept(parts, sampled, request, replyOptions) }
     },
 
     async count(request, replyOptions) {
-      const started = await start(request, replyOptions)
+      const started = await start(parts, request, replyOptions)
       const { plan, outcome } = started
       if (plan.mode === 'pass') return { outcome, answer: undefined }
-      const searching = await searchingFor(started, replyOptions.owner)
+      const searching = await searchingFor(parts, started, replyOptions.owner)
       const whole = await searching.request()
       outcome.toolsVisible = readingOf(whole).visibleTools
-      const answer = await countUpstream(whole, targetFor(plan, request, replyOptions))
+      const answer = await countUpstream(whole, targetFor(parts, plan, request, replyOptions))
       return { outcome, answer: answer ?? estimated(whole) }
     },
   }
+}
+
+type Parts = ReturnType<typeof createParts>
+
+/** What all requests of a gateway share. */
+function createParts(options: MessagesGatewayOptions) {
+  const { upstream, rankers = bestRankers, keep = [], contextWindow, notify = () => {}, wait } = options
+  return {
+    upstream,
+    rankers,
+    wait,
+    prices: options.prices && readPrices(options.prices),
+    memory: createSearchMemory(),
+    thoughts: createHiddenThoughts(),
+    replies: createReplyMemory(),
+    conversations: createConversations(),
+    shelves: createClientShelves({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow }),
+  }
+}
+
+/** Plans the request and builds its contract form: the client's own or a shelved one. */
+async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOptions): Promise<Started> {
+  const { upstream, thoughts, replies, conversations } = parts
+  const { owner, inbound = MESSAGES } = replyOptions
+  const given = inbound.api === 'chat' ? replies.restore(sent, owner) : sent
+  // 1. Choose pass, emulate, shelve or off
+  const { facts, liftable } = await gatherFacts(parts, given, replyOptions)
+  const plan = planRequest(facts)
+  await rest(replyOptions.slice)
+  const outcome = newOutcome(plan, given)
+  if (!leavesThreadsToUpstream(upstream, plan, given, replyOptions.setting)) refuseThreads(given)
+  // 2. Refuse what the API itself would refuse
+  if (plan.mode === 'emulate') refuseInvalid(given, replyOptions.call)
+  const request = hidesThoughts(upstream, given, replyOptions) ? thoughts.restore(given, owner) : given
+  // 3. Put the client's tools on the shelf, once
+  const isShelved = plan.mode === 'shelve' && liftable !== undefined
+  const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable, conversations) : undefined
+  await rest(replyOptions.slice)
+  const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
+  return { plan, outcome, request, contract, shelved }
+}
+
+/** Collects the facts for the plan and, if shelving is possible, the shelf to use. */
+async function gatherFacts(
+  { upstream, shelves, memory }: Parts,
+  request: MessagesRequest,
+  { setting, owner, slice, inbound = MESSAGES }: ReplyOptions,
+): Promise<{ facts: PlanFacts; liftable?: Liftable }> {
+  const { unconvertible, hidesSearches = false } = inbound
+  const isDeferring = !hidesSearches && usesDeferral(request)
+  const wire = wireFor(request, upstream.wireFor(request.model))
+  const isReadable = wire.wire === 'native' || !hasTraces(request)
+  const isPassable = upstream.origin !== undefined && upstream.api === inbound.api && isReadable
+  if (unconvertible !== undefined && !isPassable) throw refuseUnconvertible(unconvertible, inbound)
+  const facts = { setting, wire, isDeferring, isPassable, unconvertible, hidesSearches }
+  if (!asksForShelving(setting, isDeferring) && !hidesSearches)
+    return { facts: { ...facts, shelving: undefined } }
+  const shelf = whyNotShelved(request) ?? (await shelves.shelfFor(request.tools ?? [], slice))
+  if (typeof shelf === 'string') return { facts: { ...facts, shelving: shelf } }
+  const liftable = { shelf, restoring: restoringFor(shelf, request, memory, owner) }
+  return { facts: { ...facts, shelving: shelvingFacts(request, facts, liftable) }, liftable }
+}
+
+function searchingFor({ rankers, memory }: Parts, { contract, outcome, shelved }: Started, owner: string) {
+  const onSearch = (names: readonly string[]) => {
+    outcome.searches++
+    outcome.loaded.push(...names)
+  }
+  if (!shelved) return startHosted(contract, rankers, onSearch)
+  const remember: Parameters<typeof startHidden>[3] = (messages, searches) =>
+    memory.remember(owner, messages, searches)
+  return startHidden(contract, shelved, onSearch, remember)
+}
+
+function targetFor(
+  { upstream, wait }: Parts,
+  plan: RequestPlan,
+  request: MessagesRequest,
+  { call, owner }: ReplyOptions,
+): Target {
+  const { wire = 'append', mostTools } = plan
+  return { upstream, wire, mostTools, owner, call: callFor(upstream, plan, request, call), wait }
+}
+
+/** Removes the tool-search betas for upstreams without tool search. */
+function callFor(
+  upstream: Upstream,
+  { mode }: RequestPlan,
+  request: MessagesRequest,
+  call: UpstreamCall,
+): UpstreamCall {
+  const isNative = upstream.wireFor(request.model).wire === 'native'
+  if (!isNative) return { ...call, headers: withoutSearchBetas(call.headers) }
+  const isLoose = mode === 'shelve' && isBound(request)
+  return isLoose ? { ...call, headers: withBindingBeta(call.headers) } : call
+}
+
+/** OpenAI-style models may think although the client did not ask to see it. */
+function hidesThoughts(
+  upstream: Upstream,
+  request: MessagesRequest,
+  { inbound = MESSAGES }: ReplyOptions,
+): boolean {
+  return inbound.api === 'messages' && upstream.api !== 'messages' && !asksForThinking(request)
+}
+
+/** Keeps what the client's API cannot express, so that the client need not send it back. */
+function kept(
+  { upstream, replies, thoughts }: Parts,
+  sampled: Sampled,
+  request: MessagesRequest,
+  replyOptions: ReplyOptions,
+): Sampled {
+  if ('refused' in sampled) return sampled
+  const { owner, inbound = MESSAGES } = replyOptions
+  if (inbound.api === 'chat') return { ...sampled, events: replies.remember(sampled.events, owner) }
+  if (!hidesThoughts(upstream, request, replyOptions)) return sampled
+  return { ...sampled, events: thoughts.hide(sampled.events, owner) }
+}
+
+/** The upstream handles threads itself in mode `pass`, or if it supports the current API. */
+function leavesThreadsToUpstream(
+  upstream: Upstream,
+  { mode }: RequestPlan,
+  { model }: MessagesRequest,
+  setting: Setting,
+): boolean {
+  return mode === 'pass' && (setting.mode === 'pass' || upstream.wireFor(model).wire === 'native')
 }
 
 function shelvingFacts(

@@ -37,7 +37,7 @@ export type ServeOptions = {
   /** Milliseconds after which a stream starts without waiting for the upstream; later errors become events. */
   readonly headWaitMs?: number
   /** Milliseconds for receiving a whole request; its headers must arrive within a minute. */
-  readonly patience?: number
+  readonly requestTimeoutMs?: number
   /** Called about wrong keys, at most once a minute. */
   readonly notify?: (message: string) => void
   /** Called once per request, when it has ended. */
@@ -70,7 +70,7 @@ export type RunningServer = {
 const MOST_BODY = 32_000_000
 const MAX_HELD_BYTES = 512_000_000
 const SILENCE = 15_000
-const PATIENCE = 300_000
+const REQUEST_TIMEOUT_MS = 300_000
 const HEAD_WAIT_MS = 5000
 /** The status recorded when the client disconnects before the response. */
 const UNANSWERED = 499
@@ -85,7 +85,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { gateway, setting = AUTO, metrics = createMetrics(), port } = options
   const { address = '127.0.0.1', keys = [], hosts = [] } = options
   const { mostBody = MOST_BODY, silence = SILENCE, isOpen = false, onDone = () => {} } = options
-  const { patience = PATIENCE, maxHeldBytes = MAX_HELD_BYTES, headWaitMs = HEAD_WAIT_MS } = options
+  const {
+    requestTimeoutMs = REQUEST_TIMEOUT_MS,
+    maxHeldBytes = MAX_HELD_BYTES,
+    headWaitMs = HEAD_WAIT_MS,
+  } = options
   if (!LOOPBACK.has(address) && keys.length === 0 && !isOpen)
     throw new OptionError(
       'keys',
@@ -100,8 +104,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   let active = 0
   let isDraining = false
 
-  const limits = { requestTimeout: patience, headersTimeout: Math.min(patience, 60_000) }
-  const often = { connectionsCheckingInterval: Math.min(patience, 30_000) }
+  const limits = { requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 60_000) }
+  const often = { connectionsCheckingInterval: Math.min(requestTimeoutMs, 30_000) }
   const server = createServer(
     { ...limits, ...often },
     (incoming, outgoing) => void handleRequest(incoming, outgoing),

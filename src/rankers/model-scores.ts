@@ -19,11 +19,11 @@ export type ModelScores = {
 }
 
 /** Milliseconds that a search waits for the model before it continues without it. */
-const PATIENCE = 400
+const QUERY_TIMEOUT_MS = 400
 const DIMENSIONS = 384
 const LONGEST_DESCRIPTION = 400
 
-export function createModelScores(embedder: Embedder, patience = PATIENCE): ModelScores {
+export function createModelScores(embedder: Embedder, timeoutMs = QUERY_TIMEOUT_MS): ModelScores {
   const tables = new WeakMap<readonly PoolTool[], Table>()
   const tableOf = (tools: readonly PoolTool[]) => {
     const known = tables.get(tools)
@@ -41,7 +41,7 @@ export function createModelScores(embedder: Embedder, patience = PATIENCE): Mode
       if (embedder.state.status === 'unavailable' || text === '') return undefined
       const dense = await tableOf(tools)
       if (!dense) return undefined
-      const vector = await soon(embedder.embedQuery(text), patience)
+      const vector = await soon(embedder.embedQuery(text), timeoutMs)
       return vector && dense.scores(vector).slice()
     },
     async ready(tools) {

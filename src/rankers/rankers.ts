@@ -75,11 +75,11 @@ export function explainHybrid(
 }
 
 /** Milliseconds that a search waits for new tools to be indexed. */
-const READING_PATIENCE = 4000
+const READING_TIMEOUT_MS = 4000
 
 const breaks: Breaks = {
   pause: () => new Promise((resolve) => setImmediate(resolve)),
-  patience: () => startTimer(READING_PATIENCE),
+  startTimeout: () => startTimer(READING_TIMEOUT_MS),
 }
 
 const TABLE = new URL('../../data/meaning.bin', import.meta.url)

@@ -13,7 +13,7 @@ export type Breaks = {
   /** Resolves after others had a turn. */
   readonly pause: () => Promise<void>
   /** Resolves when a search has waited long enough for its tools to be read; `cancel` when it need not. */
-  readonly patience: () => { readonly over: Promise<void>; readonly cancel: () => void }
+  readonly startTimeout: () => { readonly over: Promise<void>; readonly cancel: () => void }
 }
 
 export type Read = {
@@ -67,7 +67,7 @@ export function createReading(
 
   return async (tools) => {
     if (!breaks) return { index: runAtOnce(read(tools)), unread: 0 }
-    const { over, cancel } = breaks.patience()
+    const { over, cancel } = breaks.startTimeout()
     try {
       const index = await Promise.race([readLater(tools, breaks), over])
       if (index) return { index, unread: 0 }

@@ -321,7 +321,7 @@ describe('rules with names', () => {
   })
 
   test.each([
-    ['', 'a rule is empty'],
+    ['', 'the rule is empty'],
     ['Bash(', 'is not a tool'],
     ['Bash()', 'empty pattern'],
     ['two words', 'is not a tool'],

@@ -101,7 +101,7 @@ describe('SKILL.md', () => {
     [
       'a name that no one can call',
       '---\nname: "a b:c"\ndescription: x\n---\n',
-      'the name "a b:c" cannot be used',
+      'the name "a b:c" is invalid',
     ],
     [
       'aliases without end',
@@ -109,7 +109,7 @@ describe('SKILL.md', () => {
         .split('')
         .map((key, index, all) => `${key}: &${key} [${`*${all[index - 1] ?? 'a'},`.repeat(9)}]`)
         .join('\n')}\nname: bad\n---\n`,
-      'no YAML',
+      'not valid YAML',
     ],
     ['too long', Buffer.alloc(1_000_001, 'x'), 'SKILL.md has 1000001 bytes'],
   ])('%s is told', async (_, text, sentence) => {

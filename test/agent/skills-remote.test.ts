@@ -42,7 +42,7 @@ const serveIndex = (skills: unknown) =>
 
 function open(index: string, local: readonly Skill[] = []) {
   const notices: string[] = []
-  const skills = createSkills(local, { index, notify: (message) => notices.push(message) })
+  const skills = createSkills(local, { indexUrl: index, notify: (message) => notices.push(message) })
   const run = async (name: string, input: object) => {
     const call = { id: 'toolu_1', name, input }
     const tool = skills.tools.find((one) => one.name === name)
@@ -94,7 +94,7 @@ describe('remote skills', () => {
     await run('DiscoverSkills', { query: 'taxes' })
     expect(skills.list().map(({ name }) => name)).toEqual(['taxes'])
     expect(notices).toHaveLength(6)
-    expect(notices[3]).toContain('its url http://127.0.0.2/x is not of http://127.0.0.1')
+    expect(notices[3]).toContain('its url http://127.0.0.2/x is not on http://127.0.0.1')
   })
 
   test('a local skill of the same name wins', async () => {
@@ -115,7 +115,7 @@ describe('remote skills', () => {
       (_, response) => response.writeHead(302, { location: 'http://127.0.0.2/' }).end(),
       'redirect',
     ],
-    ['a connection cut', (request) => request.socket.destroy(), 'cannot be used'],
+    ['a connection cut', (request) => request.socket.destroy(), 'other side closed'],
   ])('%s instead of an index is a notice, and local skills work', async (_, listener, sentence) => {
     const { run, notices } = open(`${await serve(listener)}/index.json`, [mine])
     await run('DiscoverSkills', { query: 'mine' })

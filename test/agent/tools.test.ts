@@ -15,7 +15,7 @@ test('the common tools are always there, the rare ones deferred and found by wor
     rank: 'lexical',
     environment: {},
   })
-  expect(shelf.shelving().immediate.map(({ name }) => name)).toEqual([
+  expect(shelf.partition().immediate.map(({ name }) => name)).toEqual([
     'Bash',
     'Edit',
     'Glob',
@@ -23,7 +23,7 @@ test('the common tools are always there, the rare ones deferred and found by wor
     'Read',
     'Write',
   ])
-  expect(shelf.shelving().deferred.map(({ name }) => name)).toEqual(['Fetch', 'Move', 'Remove'])
+  expect(shelf.partition().deferred.map(({ name }) => name)).toEqual(['Fetch', 'Move', 'Remove'])
   const found = async (query: string) =>
     (await shelf.search({ query, max_results: 1 })).tools.map(({ name }) => name)
   expect(await found('open a web page')).toEqual(['Fetch'])

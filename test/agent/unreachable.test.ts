@@ -40,7 +40,7 @@ test('https where plain HTTP is spoken is no reason to try again', async () => {
   const url = `https://127.0.0.1:${await http((_, response) => response.end())}`
   const { error, reasons } = await endAt(clientOf(url))
   expect(error).toContain(`Cannot connect securely to ${url}: it does not speak TLS`)
-  expect(error).toContain('Write http://')
+  expect(error).toContain('Use http://')
   expect(reasons).toEqual([])
 })
 
@@ -104,7 +104,7 @@ test.each([
 
 test('a request that took too long, and a client without an address', async () => {
   const late = Object.assign(new Error('Request timed out.'), { name: 'APIConnectionTimeoutError' })
-  expect((await endAt(failing('', late))).error).toContain('no answer from https://api.example.com in time')
+  expect((await endAt(failing('', late))).error).toContain('https://api.example.com did not answer in time')
   const { messages } = failing('ECONNREFUSED')
   expect((await endAt({ messages })).error).toContain('Nothing listens at the API')
 })

@@ -207,7 +207,7 @@ describe('usage.json', () => {
       notify: (message) => notices.push(message),
     })
     expect(notices).toHaveLength(1)
-    expect(notices[0]).toContain('cannot be used, so learning starts anew')
+    expect(notices[0]).toContain('cannot be used, so learning starts over')
     expect(notices[0]).toContain('usage.json.broken')
   })
 

@@ -97,7 +97,7 @@ describe('toolshelf search', () => {
       2,
       '--limit is followed by "-5". Write a value that begins with "-" as',
     ],
-    [['search', 'x', '--limit', '-5'], 2, 'is written --limit=-5.'],
+    [['search', 'x', '--limit', '-5'], 2, 'as --limit=-5.'],
     [
       ['search', 'x', '--catalog', tools, '--limit=-5'],
       2,

@@ -234,7 +234,7 @@ describe('toolshelf demo', () => {
 
   it('takes no words, and --live needs a model', async () => {
     const wrong = await demo(['everything'])
-    expect(wrong).toMatchObject({ code: 1, told: expect.stringContaining('takes no words') })
+    expect(wrong).toMatchObject({ code: 1, told: expect.stringContaining('unexpected argument') })
     const both = await demo(['--compare', '--remind', '2'])
     expect(both).toMatchObject({ code: 2, told: expect.stringContaining('leave --remind out') })
     const live = await demo(['--live'])

@@ -341,8 +341,8 @@ describe('toolshelf doctor', () => {
   it.each([
     [['--timeout', 'soon'], '--timeout is "soon"'],
     [['--timeout', '0'], '--timeout is "0"'],
-    [['--config', ','], '--config names no file'],
-    [['--catalog', ''], '--catalog names no file'],
+    [['--config', ','], '--config is empty'],
+    [['--catalog', ''], '--catalog is empty'],
     [['mcp.json'], 'unexpected argument "mcp.json"'],
     [['--colour'], "Unknown option '--colour'"],
   ])('wrong words: %j', async (words, message) => {

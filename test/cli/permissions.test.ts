@@ -113,7 +113,7 @@ describe('toolshelf run', () => {
     const { code, out, told } = toolshelf(place, 'run', 'status', '--allow', '*')
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(told).toContain('permissions.json')
-    expect(told).toContain('Mend it')
+    expect(told).toContain('Correct ')
   })
 
   it('a folder’s file that is broken does not', () => {
@@ -128,7 +128,7 @@ describe('toolshelf run', () => {
 describe('toolshelf permissions', () => {
   it('adds, lists and removes', () => {
     const place = newPlace()
-    expect(toolshelf(place, 'permissions').out).toContain('There are no rules')
+    expect(toolshelf(place, 'permissions').out).toContain('No rules: reading')
     toolshelf(place, 'permissions', 'deny', 'Read(.env)')
     toolshelf(place, 'permissions', 'allow', 'Edit(src/**)', '--here')
     put(place, '.toolshelf/permissions.json', { allow: ['Bash(npm test)'] })

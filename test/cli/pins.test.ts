@@ -135,7 +135,7 @@ describe('toolshelf pins show', () => {
     const folder = join(base, String(count++))
     const kept = openPins({ folder })
     for (const letter of ['a', 'b']) await kept.judge('files', [tool('read', letter.repeat(100_000))])
-    expect((await cli(folder, ['show', 'files'])).out).toContain('too large to be kept')
+    expect((await cli(folder, ['show', 'files'])).out).toContain('too large to be stored')
   })
 })
 
@@ -154,7 +154,7 @@ describe('toolshelf pins accept and forget', () => {
 
   it('forgets a server', async () => {
     const folder = await pinned()
-    expect((await cli(folder, ['forget', 'github'])).out).toContain('pinned anew')
+    expect((await cli(folder, ['forget', 'github'])).out).toContain('pinned again')
     expect((await cli(folder, ['--json'])).json().servers).toMatchObject([{ server: 'files' }])
     expect((await cli(folder, ['forget', 'files', '--json'])).json()).toEqual({
       server: 'files',
@@ -170,8 +170,8 @@ describe('toolshelf pins accept and forget', () => {
     chmodSync(folder, 0o555)
     const { failure, told } = await asNobody(() => cli(folder, ['accept', 'github']))
     expect(failure).toBeInstanceOf(CommandError)
-    expect(failure?.message).toContain('nothing is accepted')
-    expect(told).toContain('cannot be kept')
+    expect(failure?.message).toContain('nothing was accepted')
+    expect(told).toContain('cannot store pins')
     expect((await cli(folder, ['--json'])).json().servers[1]).toMatchObject({ changed: { length: 2 } })
   })
 })
@@ -181,9 +181,9 @@ describe('wrong words are told with a remedy', () => {
     [['show', 'githup'], CommandError, 'no pinned server "githup". Nearest: github.'],
     [['show', 'zzz'], CommandError, 'Known: files, github.'],
     [['accept', 'github', 'create_isue'], CommandError, 'Nearest: create_issue'],
-    [['show'], UsageError, 'which server is missing'],
+    [['show'], UsageError, 'name a server'],
     [['lst'], UsageError, 'use list, show, accept, forget, or no action.'],
-    [['forget', 'github', 'merge'], UsageError, 'name no tools'],
+    [['forget', 'github', 'merge'], UsageError, 'no tools'],
   ])('%j', async (words, kind, message) => {
     const { failure } = await cli(await pinned(), words)
     expect(failure).toBeInstanceOf(kind)

@@ -135,7 +135,7 @@ describe('toolshelf run', () => {
     const limited = await ran('too much')
     expect(limited.code).toBe(3)
     expect(limited.out).toContain('I begin')
-    expect(limited.told).toContain('limit of tokens')
+    expect(limited.told).toContain('token limit')
     const refused = await ran('forbidden', '--json')
     expect(refused.code).toBe(3)
     expect(JSON.parse(refused.out)).toMatchObject({
@@ -145,7 +145,7 @@ describe('toolshelf run', () => {
   })
 
   it('exit code 2 where the call is wrong', async () => {
-    expect(await ran()).toMatchObject({ code: 2, told: expect.stringContaining('a prompt is missing') })
+    expect(await ran()).toMatchObject({ code: 2, told: expect.stringContaining('no prompt; pass it') })
     expect(await ran('x', '--remind', 'many')).toMatchObject({ code: 2 })
     expect(await ran('x', '--window', 'big')).toMatchObject({ code: 2 })
     expect(await ran('x', '--jsn')).toMatchObject({ code: 2, told: expect.stringContaining('--json') })
@@ -338,7 +338,7 @@ describe('toolshelf run', () => {
     const { code, out, told } = await started.over
     expect(code).toBe(130)
     expect(wholeLines(out).at(-1)).toEqual({ type: 'end', reason: 'stopped' })
-    expect(told).toMatch(/stopped\. To go on: --resume [\d-]+\w+\n/)
+    expect(told).toMatch(/stopped\. To continue: --resume [\d-]+\w+\n/)
   })
 
   it('a reader that has gone away ends it quietly', async () => {

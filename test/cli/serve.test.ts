@@ -245,11 +245,11 @@ describe('what it refuses', () => {
     [['--upstream', 'ftp://host'], 2, '--upstream is "ftp://host"; use anthropic, an http(s) URL'],
     [['--upstream', 'nonsense'], 2, 'openai:URL, responses:URL, script:FILE or script:demo'],
     [['--upstream', 'openai:nonsense'], 2, 'use anthropic, an http(s) URL'],
-    [['http://127.0.0.1:1'], 2, 'named by --upstream'],
+    [['http://127.0.0.1:1'], 2, 'pass the upstream with --upstream'],
     [['--upstreams', 'x'], 2, 'did you mean --upstream?'],
     [['--upstream'], 2, '--upstream'],
     [['--upstream', 'script:nowhere.json'], 1, 'nowhere.json (ENOENT); check its path'],
-    [['--upstream', 'script:'], 1, 'cannot be read'],
+    [['--upstream', 'script:'], 1, 'cannot read the script'],
     [['--upstream', `script:${file('broken.json', '{')}`], 1, 'is not JSON'],
     [
       ['--upstream', `script:${file('wrong.json', { rules: [{ do: [{ sya: 'x' }] }] })}`],

@@ -48,6 +48,6 @@ describe.skipIf(process.platform === 'win32')('surroundings', () => {
     execFileSync('mkfifo', [join(place.folder, '.mcp.json')])
     const { code, out } = toolshelf(place, ['config', 'check'])
     expect(code).toBe(1)
-    expect(out).toContain('it is a pipe')
+    expect(out).toContain('it is a named pipe')
   })
 })

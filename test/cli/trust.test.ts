@@ -637,7 +637,7 @@ describe('toolshelf trust', () => {
   it('--yes trusts where nobody can be asked; without it nothing is trusted', async () => {
     const { place, machine, open } = scene()
     place.file('.mcp.json', server('program'))
-    await expect(trustCommand(machine, [])).rejects.toThrow('Add --yes')
+    await expect(trustCommand(machine, [])).rejects.toThrow('add --yes')
     expect((await open()).configs).toEqual([])
     expect((await trustCommand(machine, ['--yes'])).out).toContain('runs program')
     expect((await open()).configs).toHaveLength(1)

@@ -88,7 +88,7 @@ describe('a table from a file', () => {
     [tableOf({ ...row, above: { input: 1, output: 1 } }), /promptTokens/],
     [
       tableOf({ ...row, above: { promptTokens: 9, input: 1, output: 1, match: 'b' } }),
-      /"match" of "a" is not known/,
+      /unknown key "match" of "a"/,
     ],
   ])('that is wrong says where: %j', (value, message) => {
     expect(() => readPrices(value)).toThrow(message)

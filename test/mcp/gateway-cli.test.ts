@@ -114,10 +114,10 @@ describe('as a process', () => {
     const lines = desk
       .told()
       .split('\n')
-      .filter((line) => line.includes('matches none of its tools'))
+      .filter((line) => line.includes('no tool matches the rule'))
     expect(lines).toEqual([
-      'toolshelf mcp: server "calculator": the rule "deny" "delete_*" matches none of its tools',
-      'toolshelf mcp: server "calculator": the rule "tools" "ad"; did you mean "add"? matches none of its tools',
+      'toolshelf mcp: server "calculator": no tool matches the rule "deny" "delete_*"',
+      'toolshelf mcp: server "calculator": no tool matches the rule "tools" "ad"; did you mean "add"?',
     ])
   })
 

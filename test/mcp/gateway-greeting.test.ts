@@ -62,7 +62,7 @@ it.each([
 it('takes a request in pieces, and reads nothing that comes after it too early', async () => {
   const { gateway, host } = openGateway([listed('one', [tool('run')]).config])
   const asked = new Promise<object>((resolve) => {
-    const { start } = host
+    const start = host.start.bind(host)
     host.start = (capabilities = {}) => {
       resolve(capabilities)
       start(capabilities)

@@ -84,7 +84,7 @@ describe.each(eras)('clients, %s', (era) => {
     if (era === 'modern') await desk.client.listen({ toolsListChanged: true })
     await desk.names()
     other.write([tool('walk')])
-    await until(() => shelf.shelving().pool.byName.has('other__walk'), 'it is there')
+    await until(() => shelf.partition().pool.byName.has('other__walk'), 'it is there')
     expect(await desk.changes()).toBe(0)
     pins.write([tool('pin')])
     await until(async () => (await desk.changes()) > 0, 'it is told')
@@ -242,7 +242,7 @@ describe('who is let in', () => {
 
   it('beyond loopback nobody, unless there is a key', async () => {
     const { gateway } = openGateway([])
-    await expect(runOnHttp(gateway, { port: 0, address: '0.0.0.0' })).rejects.toThrow(/key.*TOOLSHELF_KEY/)
+    await expect(runOnHttp(gateway, { port: 0, address: '0.0.0.0' })).rejects.toThrow(/needs a key; set the option "key"/)
   })
 
   const key = 'a-key-of-many-letters'

@@ -78,7 +78,7 @@ it('a page that one client has read opens nothing to another', async () => {
 it('a host for agents keeps them from the model as well', async () => {
   const { host, shelf } = openHost([app()])
   await host.settled()
-  expect(shelf.shelving().pool.byName.has('mcp__app__refresh')).toBe(false)
+  expect(shelf.partition().pool.byName.has('mcp__app__refresh')).toBe(false)
   expect(statusOf(host, 'app').pageTools.map(({ name }) => name)).toEqual(['refresh'])
 })
 

@@ -39,7 +39,7 @@ describe.each(eras)('H9 a URI without a server, %s', (era) => {
       'that nobody lists',
       { a: { uris: ['note://x'] }, b: { uris: ['note://y'] } },
       'file:///etc/passwd',
-      /cannot be told.*"a\+file:\/\/\/etc\/passwd"/,
+      /cannot tell which server.*"a\+file:\/\/\/etc\/passwd"/,
     ],
     [
       'that one lists and another’s template covers',
@@ -51,7 +51,7 @@ describe.each(eras)('H9 a URI without a server, %s', (era) => {
       'that a template of one of several covers',
       { a: { templates: ['file:///{path}'] }, b: { uris: ['note://y'] } },
       'file:///notes',
-      /cannot be told/,
+      /cannot tell which server/,
     ],
     [
       'that the template of the only one covers',
@@ -63,7 +63,7 @@ describe.each(eras)('H9 a URI without a server, %s', (era) => {
       'that the only one does not offer',
       { a: { uris: ['note://x'], templates: ['{anything}'] } },
       'file:///notes',
-      /cannot be told.*"a\+file:\/\/\/notes"/,
+      /cannot tell which server.*"a\+file:\/\/\/notes"/,
     ],
   ])('%s', async (_, offers, uri, answer) => {
     const servers = Object.entries(offers).map(([name, offer]) => offering(name, offer))

@@ -27,7 +27,7 @@ async function connected(script: string, given = {}): Promise<Open> {
 /** Under which names the model sees the tools of the bad server, by their own names. */
 const shownNames = ({ shelf }: Open) =>
   new Map(
-    [...shelf.shelving().immediate, ...shelf.shelving().deferred]
+    [...shelf.partition().immediate, ...shelf.partition().deferred]
       .filter(({ server }) => server === 'bad')
       .map(({ original, name }) => [original, name]),
   )
@@ -118,9 +118,9 @@ describe('H6 lists that never rest', () => {
   it('the same list again is no change for the shelf: the pool stays the same object', async () => {
     const all = await connected('lists storm')
     await expectWholeNeighbour(all)
-    const { pool } = all.shelf.shelving()
+    const { pool } = all.shelf.partition()
     await all.host.refresh('bad')
-    expect(all.shelf.shelving().pool).toBe(pool)
+    expect(all.shelf.partition().pool).toBe(pool)
   })
 })
 
@@ -145,7 +145,7 @@ describe('H6 definitions that are wrong', () => {
 
   it('shapes: what the model is sent is an object schema, and a repaired one keeps its properties', async () => {
     const all = await connected('definitions shapes')
-    const { deferred } = all.shelf.shelving()
+    const { deferred } = all.shelf.partition()
     const ofBad = deferred.filter(({ server }) => server === 'bad')
     expect(ofBad).toHaveLength(10)
     for (const { definition } of ofBad) expect(definition.input_schema).toMatchObject({ type: 'object' })
@@ -193,7 +193,7 @@ describe('H6 definitions that are wrong', () => {
     const { problems } = statusOf(all.host, 'bad')
     const large = problems.filter(({ kind }) => kind === 'large').map(({ tool }) => tool)
     expect(large).toEqual(['large_schema', 'large_description'])
-    const shown = all.shelf.shelving().deferred.find(({ original }) => original === 'large_description')
+    const shown = all.shelf.partition().deferred.find(({ original }) => original === 'large_description')
     expect(String(shown?.definition.description).length).toBeLessThan(2100)
     expect(textOf(await all.host.call('bad', 'large_schema', {}))).toBe('called large_schema')
     await expectWholeNeighbour(all)
@@ -243,7 +243,7 @@ describe('H3 names both ways', () => {
       neighbour({ name: 'o.ther' }),
     ])
     await host.settled()
-    const names = shelf.shelving().deferred.map(({ name }) => name)
+    const names = shelf.partition().deferred.map(({ name }) => name)
     expect(names).toHaveLength(6)
     expect(names).toEqual(
       expect.arrayContaining(['mcp__neighbour__add', 'mcp__other__add', 'mcp__o_ther__add']),

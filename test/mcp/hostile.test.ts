@@ -83,9 +83,9 @@ describe('H6 servers that fail to connect', () => {
     ['garbled initialize', /./],
     ['garbled initialize-null', /./],
     ['garbled version', /1999-01-01/],
-    ['garbled list', /no list of tools/],
-    ['garbled list-null', /no object: null/],
-    ['garbled list-text', /no object: "none today"/],
+    ['garbled list', /no list "tools"/],
+    ['garbled list-null', /not an object: null/],
+    ['garbled list-text', /not an object: "none today"/],
   ])('%s: an answer of the wrong shape is a failure with a reason', async (script, reason) => {
     const all = open(script, { connectTimeout: 5000 })
     await untilState(all.host, 'bad', 'failed')

@@ -66,7 +66,7 @@ describe('H9 always loaded on the word of a server', () => {
 
   it('D2 in the library a tool that says true is loaded, whatever its server says', () => {
     const tools = [mcp('loud', 'shout', marked)]
-    const { immediate } = quietShelf({ tools, servers: { loud: { alwaysLoad: false } } }).shelving()
+    const { immediate } = quietShelf({ tools, servers: { loud: { alwaysLoad: false } } }).partition()
     expect(immediate.map(({ name }) => name)).toEqual(['mcp__loud__shout'])
   })
 })

@@ -198,7 +198,7 @@ describe('toolshelf login, H1', () => {
   test('gives up when nobody answers, and when it is cancelled', async () => {
     const { logIn } = desk(await startAuthServer())
     const openBrowser = async () => true
-    expect(await messageOf(logIn({ openBrowser, timeout: 1 }))).toContain('nobody answered in time')
+    expect(await messageOf(logIn({ openBrowser, timeout: 1 }))).toContain('the login timed out')
     const cancelled = new AbortController()
     const waits = messageOf(
       logIn({ openBrowser: async () => cancelled.abort() === undefined, signal: cancelled.signal }),

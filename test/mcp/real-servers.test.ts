@@ -35,7 +35,7 @@ function statusOf(name: string): ServerStatus {
 }
 
 const entryOf = (name: string) => {
-  const entry = open.shelf.shelving().pool.byName.get(name)
+  const entry = open.shelf.partition().pool.byName.get(name)
   if (!entry) throw new Error(`there is no tool ${name}`)
   return entry
 }
@@ -71,7 +71,7 @@ describe('connected', () => {
   })
 
   it('all 243 tools are found under a name of their own, and the client takes every definition', async () => {
-    const { pool } = open.shelf.shelving()
+    const { pool } = open.shelf.partition()
     expect(pool.tools).toHaveLength(243)
     const names = pool.tools.map(({ name }) => name)
     for (const name of names) expect(name).toMatch(/^[\w-]{1,64}$/)
@@ -128,7 +128,7 @@ describe('definitions', () => {
     await turned.host.settled()
     const names = ({ shelf }: Open) =>
       shelf
-        .shelving()
+        .partition()
         .pool.tools.flatMap(({ name, server }) => (server?.startsWith('git') ? [`${name} of ${server}`] : []))
         .sort()
     expect(names(turned)).toEqual(names(open))

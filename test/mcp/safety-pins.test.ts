@@ -197,7 +197,7 @@ describe('on disk', () => {
       const path = onlyFile(folder)
       writeFileSync(path, text)
       expect(await pins.judge('files', [tool('read')])).toEqual(quiet)
-      expect(told).toEqual([expect.stringContaining(`It is now ${path}.broken`)])
+      expect(told).toEqual([expect.stringContaining(`It was renamed to ${path}.broken`)])
       expect(readFileSync(`${path}.broken`, 'utf8')).toBe(text)
       expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
     },

@@ -116,8 +116,8 @@ describe('refusals', () => {
   it.each([
     [{ error: { message: 'Busy', code: 429 } }, 429, 'Busy'],
     [{ error: { message: 'Broken', code: 'server_error' } }, 502, 'Broken'],
-    [{ hello: 'world' }, 502, 'no completion'],
-    ['<html></html>', 502, 'no completion'],
+    [{ hello: 'world' }, 502, 'did not answer with a completion'],
+    ['<html></html>', 502, 'did not answer with a completion'],
   ])('takes no 200 for a reply that is none: %j', async (body, status, message) => {
     const relayed = await refused({ body }, { stream: true })
     expect(relayed.status).toBe(status)

@@ -390,7 +390,7 @@ describe('requests that never become whole', () => {
     ['a body', 'POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{'],
   ])('%s that do not come are waited for only so long', async (_, part) => {
     const fake = await startFake(() => {})
-    const gateway = await startGateway(fake.url, { patience: 100 })
+    const gateway = await startGateway(fake.url, { requestTimeoutMs: 100 })
     const { socket, ended } = await dial(gateway.url)
     socket.write(part)
     expect(await ended).toMatch(/^HTTP\/1\.1 408 /)
@@ -420,7 +420,7 @@ describe('requests that never become whole', () => {
 
   it('a body that goes on after its refusal is not read for ever', async () => {
     const fake = await startFake(() => {})
-    const gateway = await startGateway(fake.url, { mostBody: 1000, patience: 300 })
+    const gateway = await startGateway(fake.url, { mostBody: 1000, requestTimeoutMs: 300 })
     const { socket, ended } = await dial(gateway.url)
     socket.write('POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n{')
     expect(await ended).toMatch(/^HTTP\/1\.1 413 /)

@@ -47,7 +47,7 @@ describe('where it listens', () => {
 
   it.each(['0.0.0.0', '::', '192.0.2.1', ''])('beyond it only with a key, or openly: %j', async (address) => {
     const fake = await talking()
-    await expect(startGateway(fake.url, { address })).rejects.toThrow(/TOOLSHELF_KEY.*--open/)
+    await expect(startGateway(fake.url, { address })).rejects.toThrow(/set the option "keys".*"isOpen"/)
   })
 
   it.each([{ keys: [{ secret: SECRET }] }, { isOpen: true }])('then it does: %j', async (more) => {

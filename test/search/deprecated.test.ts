@@ -13,7 +13,7 @@ const others = [
 ]
 
 async function found(rank: keyof typeof rankers, tools: readonly Tool[], query = 'read file', limit = 5) {
-  const { tools: entries } = quietShelf({ tools }).shelving().pool
+  const { tools: entries } = quietShelf({ tools }).partition().pool
   const { hits } = await rankers[rank](entries, rank === 'regex' ? 'file' : query, limit)
   return hits.map(({ tool, score }) => ({ name: `${tool.server}/${tool.original}`, score }))
 }

@@ -76,7 +76,7 @@ describe('meaning', () => {
   })
 
   test('refuses other bytes', () => {
-    expect(() => createMeaning(new Uint8Array(3))).toThrow('Not a table')
+    expect(() => createMeaning(new Uint8Array(3))).toThrow('not a table of meanings')
     expect(() => createMeaning(new TextEncoder().encode('TSM1'.padEnd(64, '0')))).toThrow()
   })
 })

@@ -14,10 +14,10 @@ const many = (count: number, word = 'record') =>
     })),
   )
 
-/** Breaks that a test counts, and whose patience ends when it says so. */
+/** Breaks that a test counts, and whose startTimeout ends when it says so. */
 function counted() {
   const breaks = { pauses: 0, end: () => {} }
-  const patience = () => ({
+  const startTimeout = () => ({
     over: new Promise<void>((resolve) => {
       breaks.end = resolve
     }),
@@ -32,7 +32,7 @@ function counted() {
       else resolve()
     })
   }
-  return { breaks, gate, given: { pause, patience } satisfies Breaks }
+  return { breaks, gate, given: { pause, startTimeout } satisfies Breaks }
 }
 
 describe('tools that are read in slices', () => {

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseAst } from 'vitest/node'
 
 const rootUrl = new URL('../../', import.meta.url)
 
@@ -80,22 +81,52 @@ export function importsOf({ path, text }: SourceFile): Import[] {
   }))
 }
 
-const declaration =
-  /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|type|interface|class|enum) (\w+)/gm
-const destructured = /^export const \{([^}]*)\}/gm
-const listed = /^export (?:type )?\{([^}]*)\}(?!\s*from)/gm
-const imported = /^import (?:type )?\{([^}]*)\}/gm
+export type FoundFunction = { name: string; start: number; lines: number }
 
-/** The last name of each part of a list in braces: `b` of `a as b`, of `a: b` and of `type b`. */
-function namesIn(list: string): string[] {
-  const names = list.split(',').map(
-    (part) =>
-      part
-        .trim()
-        .split(/\s*:\s*|\s+/)
-        .at(-1) ?? '',
-  )
-  return names.filter((name) => name !== '')
+const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'])
+
+/** The number of the line that holds this character. */
+export function lineAt(text: string, offset: number): number {
+  return text.slice(0, offset).split('\n').length
+}
+
+/** Every function with a body, named after the nearest name around it. TypeScript 7 has no stable parser to import. */
+export function functionsIn({ path, text }: SourceFile): FoundFunction[] {
+  const found: FoundFunction[] = []
+  const visit = (value: unknown, around: string): void => {
+    if (typeof value !== 'object' || value === null) return
+    const node = value as { type?: unknown; start: number; end: number; id?: Named; key?: Named }
+    const name = node.id?.name ?? node.key?.name ?? around
+    if (FUNCTIONS.has(String(node.type))) {
+      const { start, end } = node
+      found.push({ name, start, lines: lineAt(text.slice(start), end - start) })
+    }
+    for (const child of Object.values(value)) visit(child, name)
+  }
+  visit(parseAst(text, { lang: path.endsWith('x') ? 'tsx' : 'ts' }).body, '')
+  return found
+}
+
+type Named = { readonly name?: string } | null
+
+/** One cycle as a path that ends where it starts, or undefined. */
+export function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
+  const done = new Set<string>()
+  const visit = (node: string, trail: string[]): string[] | undefined => {
+    if (trail.includes(node)) return [...trail.slice(trail.indexOf(node)), node]
+    if (done.has(node)) return undefined
+    for (const next of graph.get(node) ?? []) {
+      const cycle = visit(next, [...trail, node])
+      if (cycle) return cycle
+    }
+    done.add(node)
+    return undefined
+  }
+  for (const node of graph.keys()) {
+    const cycle = visit(node, [])
+    if (cycle) return cycle
+  }
+  return undefined
 }
 
 /** The names that a file declares and exports; what it imports and passes on is not among them. */

@@ -95,7 +95,7 @@ describe.skipIf(noTerminal)('bad input to a chat', () => {
     expect(screen.scrolled().match(/is not being saved/g)).toHaveLength(1)
     screen.type(keys.ctrlD)
     expect(await screen.ended()).toBe(0)
-    expect(screen.scrolled()).not.toContain('The session is kept')
+    expect(screen.scrolled()).not.toContain('The session is saved')
   })
 
   it.skipIf(isRoot)('a folder without permission is told', async () => {

@@ -103,7 +103,7 @@ describe.skipIf(noTerminal)('toolshelf chat', () => {
     const text = await screen.shows(/Found\./)
     expect(text).toMatch(/● ToolSearch\(query: "move file"/)
     await screen.enter('/verbose')
-    await screen.shows('searches are hidden')
+    await screen.shows('searches hidden')
   })
 
   it('/tools tells of the working set, what was loaded, and what is deferred', async () => {

@@ -83,7 +83,7 @@ describe.skipIf(noTerminal)('a hostile model', () => {
     let deep: unknown = []
     for (let level = 0; level < 2000; level++) deep = [deep]
     const screen = await chat(await model([call('Bash', { command: deep })]))
-    await screen.shows('values within values')
+    await screen.shows('levels deep')
     await screen.shows('It is over.')
     await screen.enter('more')
     await screen.shows(/> more\s+It is over\./)

@@ -16,7 +16,8 @@ function shown(steps: readonly Step[], isVerbose: (step: number) => boolean, isS
   const gone: Item[] = []
   let turn = newTurn()
   steps.forEach((step, index) => {
-    turn = step.type === 'aside' ? withAside(turn, { kind: 'told', text: step.text }) : applyEvent(turn, step)
+    turn =
+      step.type === 'aside' ? withAside(turn, { kind: 'output', text: step.text }) : applyEvent(turn, step)
     if (!isSettling) return
     const { items, parts, isBegun } = settle(turn.parts, isVerbose(index))
     gone.push(...items)
@@ -115,7 +116,7 @@ describe('what is certain of a turn', () => {
       fc.property(turns, fc.infiniteStream(fc.boolean()), (steps, switches) => {
         const verbose = [...switches.take(steps.length + 1)]
         const said = (items: readonly Item[]) =>
-          items.filter(({ kind }) => kind === 'said' || kind === 'told').map(({ text }) => text.split('\n'))
+          items.filter(({ kind }) => kind === 'said' || kind === 'output').map(({ text }) => text.split('\n'))
         const filled = (lines: readonly string[]) => lines.map((one) => one.trim()).filter(Boolean)
         const whole = shown(steps, () => false, false)
         const settled = shown(steps, (index) => verbose[index] ?? false)

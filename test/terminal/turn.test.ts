@@ -68,7 +68,7 @@ describe.skipIf(noTerminal)('a turn', () => {
     await screen.shows('word2')
     await screen.enter('/quit')
     expect(await screen.ended()).toBe(0)
-    expect(screen.scrolled()).toMatch(/word0 .*> \/quit\n +Stopped\.\n.*The session is kept\./s)
+    expect(screen.scrolled()).toMatch(/word0 .*> \/quit\n +Stopped\.\n.*The session is saved\./s)
     expect(screen.scrolled()).not.toContain('Ctrl-C stops')
   })
 

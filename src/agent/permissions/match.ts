@@ -45,12 +45,12 @@ export function forbids(rule: ParsedRule, call: SeenCall, folders: RuleFolders):
 /** Whether a rule forbids a path of an access, or a folder above it. */
 export function forbidsPath(
   rule: ParsedRule,
-  { path, asked, isRecursive }: Pick<Access, 'path' | 'asked' | 'isRecursive'>,
+  { path, requestedPath, isRecursive }: Pick<Access, 'path' | 'requestedPath' | 'isRecursive'>,
   folders: RuleFolders,
 ): boolean {
   const matchers = pathMatchers(rule, folders, 'anywhere')
   const fitsOne = (one: string) => matchers.some((fits) => fits(one))
-  return [path, asked].some(
+  return [path, requestedPath].some(
     (one) => upwards(one).some(fitsOne) || (isRecursive && belowOf(one).every(fitsOne)),
   )
 }

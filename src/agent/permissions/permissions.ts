@@ -94,7 +94,7 @@ export function createPermissions(options: PermissionsOptions): Permissions {
     const hiding = rules.filter(({ effect, tool }) => effect !== 'allow' && tool === 'Read')
     if (hiding.length === 0 || !call.accesses.some(({ isRecursive }) => isRecursive)) return true
     const isHidden = (path: string) =>
-      hiding.some((rule) => forbidsPath(rule, { path, asked: path, isRecursive: false }, folders))
+      hiding.some((rule) => forbidsPath(rule, { path, requestedPath: path, isRecursive: false }, folders))
     return { isHidden }
   }
   const permission = async (request: PermissionRequest): Promise<PermissionVerdict> => {

@@ -12,13 +12,13 @@ const OFFERED = /^<[a-z-]+>\nSkills relevant to your task:\n/
 /** Maximum characters of a description in an offer. */
 const LONGEST_LINE = 240
 
-type Told = { readonly name: string; readonly description: string }
+type SkillSummary = { readonly name: string; readonly description: string }
 
-export function offerText(skills: readonly Told[]): string {
+export function offerText(skills: readonly SkillSummary[]): string {
   return reminder(`${OFFER}\n${skillLines(skills)}`)
 }
 
-export function skillLines(skills: readonly Told[]): string {
+export function skillLines(skills: readonly SkillSummary[]): string {
   return skills.map(({ name, description }) => `- ${name}: ${oneLine(description, LONGEST_LINE)}`).join('\n')
 }
 

@@ -5,7 +5,7 @@ import type { Notify, Skill } from './types.ts'
 
 const MOST_BYTES = 1_000_000
 const MOST_SKILLS = 5000
-const PATIENCE = 10_000
+const TIMEOUT_MS = 10_000
 
 /** Fetches a skill index once. Reports a failure, which affects only these skills, and retries on the next use. */
 export function remoteSkills(
@@ -77,7 +77,7 @@ function addressOf(given: string, index: URL): URL {
 
 /** Follows no redirects, because they could lead to another origin. */
 async function fetchText(url: URL, fetchUrl: typeof fetch): Promise<string> {
-  const response = await fetchUrl(url, { redirect: 'error', signal: AbortSignal.timeout(PATIENCE) })
+  const response = await fetchUrl(url, { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) })
   if (!response.ok) {
     await response.body?.cancel()
     throw new Error(`it answered with status ${response.status}`)

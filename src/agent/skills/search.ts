@@ -30,7 +30,7 @@ export async function searchBoth(
   { most = MOST_FOUND, rank = rankers.hybrid }: { readonly most?: number; readonly rank?: Rank } = {},
 ): Promise<FoundThings> {
   const own = skillEntries(skills)
-  const entries = shelf ? together(shelf.shelving().deferred, own) : own
+  const entries = shelf ? together(shelf.partition().deferred, own) : own
   const text = cleanQuery(query)
   const { hits, matched } = text === '' ? { hits: [], matched: 0 } : await rank(entries, text, most)
   const isSkill = new Set(own)

@@ -11,7 +11,7 @@ import type { Notify, Skill, SkillDiscovery, UsedSkill } from './types.ts'
 /** Options of `createSkills`. */
 export type SkillsOptions = {
   /** URL of a remote skill index. */
-  readonly index?: URL | string
+  readonly indexUrl?: URL | string
   readonly fetch?: typeof fetch
   readonly notify?: Notify
   /** If given, DiscoverSkills also suggests matching deferred tools. */
@@ -58,7 +58,9 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
   let ahead: { readonly text: string; readonly names: Promise<readonly string[]> } | undefined
 
   const remote =
-    options.index === undefined ? undefined : remoteSkills(options.index, options.fetch ?? fetch, notify)
+    options.indexUrl === undefined
+      ? undefined
+      : remoteSkills(options.indexUrl, options.fetch ?? fetch, notify)
   const whole = async () => {
     const found = (await remote?.()) ?? []
     if (found.length > 0 && all === local) all = withRemote(local, found, notify)
@@ -95,7 +97,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
       used.push({ name, was_discovered: discovered.has(name) })
     },
   }
-  const isEmpty = local.length === 0 && options.index === undefined
+  const isEmpty = local.length === 0 && options.indexUrl === undefined
   return {
     tools: isEmpty ? [] : [discoverTool(source), skillTool(source, local)],
     async offer(text) {

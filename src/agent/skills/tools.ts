@@ -38,16 +38,16 @@ export function discoverTool({ whole, shelf, rank, discover }: SkillSource): Age
     isReadOnly: true,
     async run({ query }) {
       const skills = await whole()
-      const asked = textOf(query)
+      const queryText = textOf(query)
       const options = rank ? { rank } : {}
-      const { found } = await searchBoth(undefined, skills, asked, options)
+      const { found } = await searchBoth(undefined, skills, queryText, options)
       const both = shelf
-        ? await searchBoth(shelf, skills, asked, { ...options, most: MOST_WITH_TOOLS })
+        ? await searchBoth(shelf, skills, queryText, { ...options, most: MOST_WITH_TOOLS })
         : { found: [] }
       const byName = new Map(skills.map((skill) => [skill.name, skill]))
       const fits = found.flatMap(({ name }) => byName.get(name) ?? [])
       discover(fits)
-      const about = fits.length > 0 ? skillLines(fits) : nothing(asked, skills)
+      const about = fits.length > 0 ? skillLines(fits) : nothing(queryText, skills)
       return [about, ...aboutTools(both.found)].join('\n\n')
     },
   }
@@ -78,13 +78,13 @@ async function runSkill(given: string, { now, whole, isDiscovered, use }: SkillS
   try {
     const body = await skill.read()
     use(skill.name)
-    return told(skill, body)
+    return skillText(skill, body)
   } catch (error) {
     return refused(`The skill "${skill.name}" cannot be read: ${(error as Error).message}.`)
   }
 }
 
-function told({ name, place, isRemote, allowedTools = [] }: Skill, body: string): string {
+function skillText({ name, place, isRemote, allowedTools = [] }: Skill, body: string): string {
   const where = isRemote ? `It comes from ${place}.` : `Its folder is ${place}; paths in it begin there.`
   const tools = allowedTools.length > 0 ? ` It is written for these tools: ${allowedTools.join(', ')}.` : ''
   const text = cut(body, LONGEST_BODY)

@@ -46,7 +46,7 @@ function callsOf({ content }: Message): Call[] {
 /** Built-in tools are the host's to mark, and what is always loaded by configuration needs no pin. */
 function usedBy(call: Call, shelf: Shelf, isPinned: (tool: string) => boolean): ToolUsed | undefined {
   const { name, server, original } = shelf.resolve(call)
-  const { deferredNames, pool } = shelf.shelving()
+  const { deferredNames, pool } = shelf.partition()
   const entry = pool.byName.get(name)
   if (server === undefined || !entry || !(deferredNames.has(name) || isPinned(name))) return undefined
   return { tool: name, server, original, tokens: estimateTokens(entry.json) }
@@ -54,5 +54,5 @@ function usedBy(call: Call, shelf: Shelf, isPinned: (tool: string) => boolean): 
 
 /** What every request holds before its first message. */
 function definitionTokens(shelf: Shelf): number {
-  return shelf.shelving().immediate.reduce((sum, { json }) => sum + estimateTokens(json), 0)
+  return shelf.partition().immediate.reduce((sum, { json }) => sum + estimateTokens(json), 0)
 }

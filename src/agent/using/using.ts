@@ -54,7 +54,7 @@ export function createUsing({ shelf, options: given, folder, notify, rank }: Usi
         if (options.remind < 1) return []
         const spared = new Set(options.preload ? named(shelf, text) : [])
         const most = options.remind + loadedNames(shelf).size + spared.size
-        const fits = await relevantTools(shelf.shelving().deferred, text, most, rank)
+        const fits = await relevantTools(shelf.partition().deferred, text, most, rank)
         const found = waiting(shelf, fits).filter((tool) => !spared.has(tool))
         reminded = found.slice(0, options.remind).map(({ name }) => name)
         if (reminded.length === 0) return []
@@ -99,7 +99,7 @@ function loadedNames(shelf: Shelf): Set<string> {
 
 /** Deferred tools by their full names, or by their own of two parts or more where just one tool has it. */
 function named(shelf: Shelf, text: string): PoolTool[] {
-  const { deferred } = shelf.shelving()
+  const { deferred } = shelf.partition()
   const words = text.slice(0, LONGEST_TEXT).match(/[\p{L}\p{N}_][\p{L}\p{N}_./-]*/gu) ?? []
   const said = new Set(words.flatMap((word) => [word, word.replace(/[./-]+$/, '')]))
   const isOnly = ({ original }: PoolTool) => deferred.filter((one) => one.original === original).length === 1

@@ -1,38 +1,17 @@
-// The state of a chat, with change notifications; the view only renders it. Independent of a terminal.
+// A chat with an agent: turns, commands and questions. The view only renders its state. Independent of a terminal.
 
 import type { AgentEvent, PermissionAnswer, PermissionQuestion } from '../../agent/index.ts'
-import { type AgentMeter, createAgentMeter } from '../../agent/index.ts'
 import type { PriceTable } from '../../core/figures/index.ts'
-import { addFigures, type Figures, noFigures } from '../../core/figures/index.ts'
 import type { AgentSession } from '../session.ts'
+import { type ChatState, type ChatStore, createChatStore } from './chat-state.ts'
 import { type CommandContext, isCommand, runSlash } from './commands.ts'
-import type { Item } from './items.ts'
-import { type Answer, createQuestions, type Question } from './questions.ts'
+import { type Answer, createQuestions, type Questions } from './questions.ts'
 import { resumedItems, watchServers } from './servers.ts'
-import { finalItems, settle } from './settle.ts'
-import type { Status } from './status.ts'
-import { itemOf, labelled, type Told } from './told.ts'
+import { finalItems } from './settle.ts'
+import { Spending } from './spending.ts'
+import { labelled } from './told.ts'
 import { applyEvent, newTurn, spentItem, type TurnState, timed, withAside } from './turn.ts'
 import type { TypedLines } from './typed-lines.ts'
-
-export type ChatState = {
-  /** Items that will not change any more. */
-  readonly items: readonly Item[]
-  readonly turn: TurnState | undefined
-  readonly asking: Question | undefined
-  readonly isVerbose: boolean
-  /** The hint below the empty input line. */
-  readonly hint: string
-  /** A remark about the last key, if its effect may be unexpected. */
-  readonly remark: string | undefined
-  /** What a command is waiting for. */
-  readonly waiting: string | undefined
-  /** The state of the servers in a few words. */
-  readonly servers: string
-  /** Undefined until the session is open. */
-  readonly status: Status | undefined
-  readonly isOver: boolean
-}
 
 export type Chat = {
   readonly state: () => ChatState
@@ -61,196 +40,186 @@ export const STARTING = 'Starting …'
 const HINT = '/help shows the commands'
 const LEAVING = 'Press Ctrl-C again to end the session; it is saved.'
 
-export function createChat(options: {
+type ChatOptions = {
   readonly welcome: readonly string[]
   readonly directory: string
   readonly typedLines: TypedLines
   readonly prices: PriceTable
-}): Chat {
-  const { welcome, directory, typedLines, prices } = options
-  const listeners = new Set<() => void>()
-  let state: ChatState = {
-    items: welcome.map((text) => ({ kind: 'welcome', text })),
-    turn: undefined,
-    asking: undefined,
-    isVerbose: false,
-    hint: STARTING,
-    remark: undefined,
-    waiting: undefined,
-    servers: '',
-    status: undefined,
-    isOver: false,
-  }
-  let open: (session: AgentSession) => void = () => {}
-  const opening = new Promise<AgentSession>((resolve) => {
-    open = resolve
-  })
-  let stop: AbortController | undefined
-  let lastRequest: object | undefined
-  let unwatch = () => {}
-  let attached: AgentSession | undefined
-  /** Figures of the running turn, and of all earlier ones. */
-  let meter: AgentMeter | undefined
-  let spentBefore = noFigures
-  const spentNow = () => meter?.figures() ?? noFigures
-  const statusOf = (figures: Figures): Status | undefined =>
-    attached && {
-      model: attached.agent.model,
-      usedTokens: attached.agent.used,
-      windowTokens: attached.agent.contextWindow,
-      figures,
-    }
-  const sessionStatus = () => statusOf(addFigures(spentBefore, spentNow()))
+}
 
-  const change = (next: Partial<ChatState>) => {
-    state = { ...state, ...next }
-    for (const listener of listeners) listener()
-  }
-  /** Moves the settled part of the turn to the finished items. */
-  const go = (turn: TurnState) => {
-    const { items, parts, isBegun } = settle(turn.parts, state.isVerbose)
-    change({
-      items: items.length === 0 ? state.items : [...state.items, ...items],
-      turn: { ...turn, parts, isBegun: turn.isBegun || isBegun },
+export function createChat(options: ChatOptions): Chat {
+  return new OpenChat(options)
+}
+
+class OpenChat implements Chat {
+  readonly #options: ChatOptions
+  readonly #store: ChatStore
+  readonly #spending: Spending
+  readonly #questions: Questions
+  readonly #session: Promise<AgentSession>
+  #open: (session: AgentSession) => void = () => {}
+  /** Stops the running turn. */
+  #stop: AbortController | undefined
+  #lastRequest: object | undefined
+  #unwatch = () => {}
+
+  constructor(options: ChatOptions) {
+    this.#options = options
+    this.#store = createChatStore({
+      items: options.welcome.map((text) => ({ kind: 'welcome', text })),
+      turn: undefined,
+      asking: undefined,
+      isVerbose: false,
+      hint: STARTING,
+      remark: undefined,
+      waiting: undefined,
+      servers: '',
+      status: undefined,
+      isOver: false,
+    })
+    this.#spending = new Spending(options.prices)
+    this.#questions = createQuestions((asking) => {
+      const { turn } = this.state()
+      this.#store.change({ asking, turn: turn && timed(turn, asking !== undefined) })
+    })
+    this.#session = new Promise<AgentSession>((resolve) => {
+      this.#open = resolve
     })
   }
-  /** While a turn runs, adds to the turn, so that later output follows it. */
-  const say = (items: readonly Item[]) => {
-    if (state.turn) go(items.reduce(withAside, state.turn))
-    else change({ items: [...state.items, ...items] })
-  }
-  const tell = (lines: readonly Told[], kind: 'told' | 'notice' = 'told') =>
-    say(lines.map((line) => itemOf(kind, line)))
-  /** A message about servers, separated from other items. */
-  let toldOfServers: readonly Item[] | undefined
-  const tellOfServers = (kind: 'told' | 'notice', line: Told) => {
-    const isApart = state.turn !== undefined || state.items !== toldOfServers
-    say([{ ...itemOf(kind, line), isApart }])
-    toldOfServers = state.items
-  }
-  const questions = createQuestions((asking) =>
-    change({ asking, turn: state.turn && timed(state.turn, asking !== undefined) }),
-  )
 
-  /** Ends the turn and shows its outcome once. */
-  const close = (turn: TurnState, next: Partial<ChatState> = {}) => {
-    const said = finalItems(turn.parts, state.isVerbose)
-    const items = [...state.items, ...said, spentItem(turn, statusOf(spentNow()))]
-    change({ items, turn: undefined, remark: undefined, status: sessionStatus(), ...next })
-    spentBefore = addFigures(spentBefore, spentNow())
-    meter = undefined
+  // The view passes these on without their chat, so they are bound to it.
+  readonly state = () => this.#store.state()
+  readonly subscribe = (listener: () => void) => this.#store.subscribe(listener)
+  readonly ask = (question: PermissionQuestion) => this.#questions.ask(question)
+  readonly decide = (answer: Answer) => this.#questions.decide(answer)
+  readonly notify = (message: string) => this.#store.tell([message], 'notice')
+  readonly typed = () => this.#options.typedLines.read()
+
+  readonly attach = (session: AgentSession) => {
+    const { change, tell, tellOfServers, say, joinServers } = this.#store
+    if (this.state().isOver) return
+    tell([labelled('Folder', this.#options.directory, 9), labelled('Session', session.file, 9)])
+    say(resumedItems(session.agent.messages))
+    joinServers()
+    this.#spending.attach(session)
+    change({ hint: HINT, status: this.#spending.ofSession() })
+    this.#unwatch = watchServers(session.host, {
+      show: (servers) => change({ servers }),
+      tell: (line) => tellOfServers('told', line),
+      warn: (text) => tellOfServers('notice', text),
+    })
+    this.#open(session)
+  }
+
+  readonly send = async (line: string) => {
+    const text = line.trim()
+    this.#options.typedLines.keep(line)
+    this.#store.say([{ kind: 'user', text }])
+    if (isCommand(text)) await this.#command(text)
+    else await this.#working((signal) => this.#converse(text, signal))
+  }
+
+  readonly interrupt = () => {
+    if (this.#stop) {
+      this.#stop.abort()
+      this.#store.change({ remark: 'Stopping …' })
+    } else if (this.state().remark === LEAVING) this.quit()
+    else this.#store.change({ remark: LEAVING })
+  }
+
+  readonly wait = (line: string) =>
+    this.#store.change({
+      remark: isCommand(line)
+        ? 'This waits for the end of the turn: press Enter then. Ctrl-C stops it.'
+        : 'It is still at work: the line waits for you. Ctrl-C stops it.',
+    })
+
+  readonly stay = () => {
+    if (this.state().remark !== undefined && !this.#stop?.signal.aborted)
+      this.#store.change({ remark: undefined })
+  }
+
+  readonly quit = () => {
+    const { isOver, turn } = this.state()
+    if (isOver) return
+    this.#stop?.abort()
+    this.#unwatch()
+    if (turn) this.#close(withAside(turn, { kind: 'notice', text: 'Stopped.' }), { isOver: true })
+    else this.#store.change({ isOver: true })
   }
 
   /** Runs a turn, or another task that can be stopped. */
-  async function working(work: (signal: AbortSignal) => AsyncIterable<AgentEvent>): Promise<void> {
-    stop = new AbortController()
-    change({ turn: newTurn(), remark: undefined })
+  async #working(work: (signal: AbortSignal) => AsyncIterable<AgentEvent>): Promise<void> {
+    this.#stop = new AbortController()
+    this.#store.change({ turn: newTurn(), remark: undefined })
     try {
-      for await (const event of work(stop.signal)) {
-        if (event.type === 'request') lastRequest = event.sent.request
-        if (event.type === 'compacted') lastRequest = undefined
-        meter ??= attached && createAgentMeter({ shelf: attached.shelf, prices })
-        meter?.follow(event)
-        if (event.type === 'reply') change({ status: sessionStatus() })
-        if (state.turn) go(applyEvent(state.turn, event))
-      }
+      for await (const event of work(this.#stop.signal)) this.#applyEvent(event)
+    } catch (error) {
+      this.#store.tell([(error as Error).message], 'notice')
+    }
+    this.#stop = undefined
+    const { turn } = this.state()
+    if (turn) this.#close(turn)
+  }
+
+  #applyEvent(event: AgentEvent): void {
+    if (event.type === 'request') this.#lastRequest = event.sent.request
+    if (event.type === 'compacted') this.#lastRequest = undefined
+    this.#spending.applyEvent(event)
+    if (event.type === 'reply') this.#store.change({ status: this.#spending.ofSession() })
+    const { turn } = this.state()
+    if (turn) this.#store.update(applyEvent(turn, event))
+  }
+
+  /** Ends the turn and shows its outcome once. */
+  #close(turn: TurnState, next: Partial<ChatState> = {}): void {
+    const { items, isVerbose } = this.state()
+    const said = finalItems(turn.parts, isVerbose)
+    this.#store.change({
+      items: [...items, ...said, spentItem(turn, this.#spending.ofTurn())],
+      turn: undefined,
+      remark: undefined,
+      status: this.#spending.ofSession(),
+      ...next,
+    })
+    this.#spending.endTurn()
+  }
+
+  async *#converse(text: string, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    yield* (await this.#session).agent.send(text, { signal })
+  }
+
+  async #command(text: string): Promise<void> {
+    const { tell, change } = this.#store
+    try {
+      tell(await runSlash(text, this.#commandContext(await this.#session)))
+      change({ status: this.#spending.ofSession() })
     } catch (error) {
       tell([(error as Error).message], 'notice')
     }
-    stop = undefined
-    if (state.turn) close(state.turn)
   }
 
-  async function* converse(text: string, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    yield* (await opening).agent.send(text, { signal })
-  }
-
-  async function command(text: string): Promise<void> {
-    try {
-      tell(await runSlash(text, deskOf(await opening)))
-      change({ status: sessionStatus() })
-    } catch (error) {
-      tell([(error as Error).message], 'notice')
+  #commandContext(session: AgentSession): CommandContext {
+    const { change } = this.#store
+    return {
+      session,
+      directory: this.#options.directory,
+      lastRequest: () => this.#lastRequest,
+      isVerbose: () => this.state().isVerbose,
+      setVerbose: (isVerbose) => change({ isVerbose }),
+      waiting: async (text, work) => {
+        change({ waiting: text })
+        try {
+          return await work()
+        } finally {
+          change({ waiting: undefined })
+        }
+      },
+      compact: async () => {
+        if (this.state().turn) throw new Error('A turn has begun meanwhile; say it again once that is over.')
+        await this.#working((signal) => session.agent.compact({ signal }))
+      },
+      quit: this.quit,
     }
-  }
-
-  const quit = () => {
-    if (state.isOver) return
-    stop?.abort()
-    unwatch()
-    const { turn } = state
-    if (turn) close(withAside(turn, { kind: 'notice', text: 'Stopped.' }), { isOver: true })
-    else change({ isOver: true })
-  }
-
-  const deskOf = (session: AgentSession): CommandContext => ({
-    session,
-    directory,
-    lastRequest: () => lastRequest,
-    isVerbose: () => state.isVerbose,
-    setVerbose: (isVerbose) => change({ isVerbose }),
-    async waiting(text, work) {
-      change({ waiting: text })
-      try {
-        return await work()
-      } finally {
-        change({ waiting: undefined })
-      }
-    },
-    async compact() {
-      if (state.turn) throw new Error('A turn has started in the meantime; repeat the command when it ends.')
-      await working((signal) => session.agent.compact({ signal }))
-    },
-    quit,
-  })
-
-  return {
-    state: () => state,
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    attach(session) {
-      if (state.isOver) return
-      tell([labelled('Folder', directory, 9), labelled('Session', session.file, 9)])
-      say(resumedItems(session.agent.messages))
-      toldOfServers = state.items
-      attached = session
-      change({ hint: HINT, status: sessionStatus() })
-      unwatch = watchServers(session.host, {
-        show: (servers) => change({ servers }),
-        tell: (line) => tellOfServers('told', line),
-        warn: (text) => tellOfServers('notice', text),
-      })
-      open(session)
-    },
-    ask: questions.ask,
-    decide: questions.decide,
-    async send(line) {
-      const text = line.trim()
-      typedLines.keep(line)
-      say([{ kind: 'user', text }])
-      if (isCommand(text)) await command(text)
-      else await working((signal) => converse(text, signal))
-    },
-    interrupt() {
-      if (stop) {
-        stop.abort()
-        change({ remark: 'Stopping …' })
-      } else if (state.remark === LEAVING) quit()
-      else change({ remark: LEAVING })
-    },
-    wait: (line) =>
-      change({
-        remark: isCommand(line)
-          ? 'This command cannot run during a turn: press Enter when the turn ends, or Ctrl-C to stop it.'
-          : 'A turn is running: press Enter when it ends, or Ctrl-C to stop it.',
-      }),
-    stay() {
-      if (state.remark !== undefined && !stop?.signal.aborted) change({ remark: undefined })
-    },
-    quit,
-    notify: (message) => tell([message], 'notice'),
-    typed: typedLines.read,
   }
 }

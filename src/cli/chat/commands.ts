@@ -4,15 +4,18 @@ import { foldHistory, SEARCH_TOOL } from '../../core/index.ts'
 import { didYouMean } from '../command.ts'
 import type { AgentSession } from '../session.ts'
 import { contextLines, contextReport, conversationTokens, nextRequest } from './context.ts'
+import { labelled, listed, type OutputLine } from './output-line.ts'
 import { permissionLines } from './permission-lines.ts'
 import { sessionLines } from './sessions.ts'
-import { labelled, listed, type Told } from './told.ts'
 import { usingLines } from './using.ts'
 
 export type Slash = {
   readonly name: string
   readonly about: string
-  readonly run: (words: string, desk: CommandContext) => Promise<readonly Told[]> | readonly Told[]
+  readonly run: (
+    words: string,
+    context: CommandContext,
+  ) => Promise<readonly OutputLine[]> | readonly OutputLine[]
 }
 
 /** What commands may read and change. */
@@ -34,9 +37,9 @@ export const slashes: readonly Slash[] = [
   {
     name: 'tools',
     about: 'list the tools: working set, deferred, pending, failed',
-    run: (_, desk) => toolLines(desk),
+    run: (_, context) => toolLines(context),
   },
-  { name: 'context', about: 'show what fills the context window', run: (_, desk) => windowLines(desk) },
+  { name: 'context', about: 'show what fills the context window', run: (_, context) => windowLines(context) },
   { name: 'search', about: 'show what a tool search finds', run: searchLines },
   {
     name: 'using',
@@ -54,7 +57,7 @@ export const slashes: readonly Slash[] = [
     about: 'list earlier sessions of this folder and how to resume them',
     run: (_, { session, directory }) => sessionLines(directory, session.file),
   },
-  { name: 'compact', about: 'summarise the conversation now', run: (_, desk) => compactNow(desk) },
+  { name: 'compact', about: 'summarise the conversation now', run: (_, context) => compactNow(context) },
   { name: 'model', about: 'show the model, or switch to another', run: modelLines },
   {
     name: 'verbose',
@@ -62,7 +65,7 @@ export const slashes: readonly Slash[] = [
     run: verboseLines,
   },
   { name: 'help', about: 'this', run: () => helpLines() },
-  { name: 'quit', about: 'end the session; it is saved', run: (_, desk) => quitLines(desk) },
+  { name: 'quit', about: 'end the session; it is saved', run: (_, context) => quitLines(context) },
 ]
 
 /** A slash and a word; a path is an ordinary message. */
@@ -79,17 +82,17 @@ export function slashHint(text: string): string {
   return found.map(({ name }) => `/${name}`).join('  ')
 }
 
-export async function runSlash(line: string, desk: CommandContext): Promise<readonly Told[]> {
+export async function runSlash(line: string, context: CommandContext): Promise<readonly OutputLine[]> {
   const [, name = '', words = ''] = /^\/(\S*)\s*(.*)$/s.exec(line) ?? []
   const slash = slashes.find((one) => one.name === name || (name === 'exit' && one.name === 'quit'))
   if (!slash) {
     const names = slashes.map((one) => one.name)
     return [`Unknown command /${name}${didYouMean(name, names, '/') || '.'} /help shows them all.`]
   }
-  return slash.run(words.trim(), desk)
+  return slash.run(words.trim(), context)
 }
 
-function helpLines(): Told[] {
+function helpLines(): OutputLine[] {
   return [
     ...slashes.map(({ name, about }) => labelled(`/${name}`, about, 12)),
     'Ctrl-C stops what is running; twice at an empty line, or Ctrl-D, ends the session; it is saved.',
@@ -100,13 +103,13 @@ function helpLines(): Told[] {
 
 /** Deferred tools that the conversation has loaded, in this session or in the one it resumes. */
 function loadedIn({ agent, shelf }: AgentSession): string[] {
-  const { deferredNames } = shelf.shelving()
+  const { deferredNames } = shelf.partition()
   return [...foldHistory(agent.messages, SEARCH_TOOL).loaded].filter((name) => deferredNames.has(name))
 }
 
-function toolLines({ session }: CommandContext): Told[] {
+function toolLines({ session }: CommandContext): OutputLine[] {
   const { shelf, host, using } = session
-  const { immediate, deferred } = shelf.shelving()
+  const { immediate, deferred } = shelf.partition()
   const loaded = loadedIn(session)
   const preloaded = new Set(preloadedIn(session.agent.messages))
   const servers = new Map<string, number>()
@@ -129,7 +132,7 @@ function toolLines({ session }: CommandContext): Told[] {
   ]
 }
 
-function row(label: string, text: string, otherwise = 'none'): Told {
+function row(label: string, text: string, otherwise = 'none'): OutputLine {
   return labelled(label, text || otherwise, 12)
 }
 
@@ -156,7 +159,7 @@ async function sizeOf(agent: AgentSession['agent']): Promise<string> {
   return conversationTokens(await nextRequest(agent)).toLocaleString('en-US')
 }
 
-async function searchLines(words: string, { session, waiting }: CommandContext): Promise<Told[]> {
+async function searchLines(words: string, { session, waiting }: CommandContext): Promise<OutputLine[]> {
   if (words === '') return ['Add words to search for, e.g. /search github create issue']
   const pending = session.host.status().filter(({ state }) => state === 'pending')
   const names = pending.map(({ name }) => name).join(', ')
@@ -169,7 +172,7 @@ async function searchLines(words: string, { session, waiting }: CommandContext):
   return left > 0 ? [...found, `${left} more match less well.`] : found
 }
 
-function skillLines({ skills }: AgentSession): Told[] {
+function skillLines({ skills }: AgentSession): OutputLine[] {
   const all = skills.list()
   return all.length === 0
     ? ['No skills found. Put folders with a SKILL.md into .agents/skills or ~/.agents/skills.']
@@ -182,17 +185,17 @@ function modelLines(words: string, { session: { agent } }: CommandContext): stri
   return [`The model is now ${words}.`]
 }
 
-function verboseLines(_: string, desk: CommandContext): string[] {
-  desk.setVerbose(!desk.isVerbose())
+function verboseLines(_: string, context: CommandContext): string[] {
+  context.setVerbose(!context.isVerbose())
   return [
-    desk.isVerbose()
+    context.isVerbose()
       ? 'Calls are now shown with their results (long ones cut), searches and thinking.'
       : 'Calls are now summarised, searches hidden.',
   ]
 }
 
-function quitLines(desk: CommandContext): string[] {
-  desk.quit()
+function quitLines(context: CommandContext): string[] {
+  context.quit()
   return []
 }
 

@@ -54,7 +54,7 @@ export function contextReport(
         .join(''),
     ),
   }))
-  const hidden = shelf.shelving().deferred.filter(({ name }) => !loaded.includes(name))
+  const hidden = shelf.partition().deferred.filter(({ name }) => !loaded.includes(name))
   const tokens = estimateTokens(hidden.map(({ json }) => json).join(''))
   return { parts, window, deferred: { tools: hidden.length, tokens } }
 }

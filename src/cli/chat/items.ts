@@ -21,7 +21,7 @@ export type Item = {
 type Kind =
   | 'welcome'
   | 'user'
-  | 'told'
+  | 'output'
   | 'said'
   | 'thought'
   | 'summary'
@@ -33,7 +33,7 @@ type Kind =
 const LOOKS: { readonly [kind in Kind]: Looks & { readonly indent?: number } } = {
   welcome: { color: 'gray' },
   user: { color: 'cyan' },
-  told: { color: 'gray', indent: 2 },
+  output: { color: 'gray', indent: 2 },
   said: {},
   thought: { dim: true, italic: true, indent: 2 },
   summary: { color: 'gray', indent: 2 },

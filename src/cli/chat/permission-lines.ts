@@ -2,7 +2,7 @@
 import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/index.ts'
 import { parseRule } from '../../agent/permissions/index.ts'
 import type { AgentSession } from '../session.ts'
-import { labelled, type Told } from './told.ts'
+import { labelled, type OutputLine } from './output-line.ts'
 
 const USAGE =
   'To change: /permissions allow Bash(git status*) · deny Read(.env) · ask mcp__github__* · remove <rule>; add "project" or "user" in front of the rule to save it.'
@@ -10,7 +10,7 @@ const EFFECTS: readonly RuleEffect[] = ['allow', 'ask', 'deny']
 const SCOPES: readonly RuleScope[] = ['session', 'project', 'user']
 const WHERE = { session: 'in this session', project: 'in this folder', user: 'everywhere' }
 
-export async function permissionLines(words: string, { permissions }: AgentSession): Promise<Told[]> {
+export async function permissionLines(words: string, { permissions }: AgentSession): Promise<OutputLine[]> {
   const [, verb = '', rest = ''] = /^(\S*)\s*(.*)$/s.exec(words) ?? []
   if (verb === '') return shown(permissions.rules())
   const effect = EFFECTS.find((one) => one === verb)
@@ -22,7 +22,7 @@ export async function permissionLines(words: string, { permissions }: AgentSessi
   return verb === 'remove' && rest !== '' ? removed(rest.trim(), permissions) : [USAGE]
 }
 
-function shown(rules: readonly PermissionRule[]): Told[] {
+function shown(rules: readonly PermissionRule[]): OutputLine[] {
   const lines = rules.map(({ effect, rule, scope }) => labelled(effect, `${rule}  (${WHERE[scope]})`, 6))
   const none = 'No rules: reading inside the working folder runs, everything else asks.'
   return [...(lines.length === 0 ? [none] : lines), USAGE]
@@ -36,7 +36,7 @@ function ruleIn(effect: RuleEffect, words: string): PermissionRule {
   return { ...given, rule: parseRule(given).rule }
 }
 
-async function removed(rule: string, { forget }: AgentSession['permissions']): Promise<Told[]> {
+async function removed(rule: string, { forget }: AgentSession['permissions']): Promise<OutputLine[]> {
   const gone: string[] = []
   for (const effect of EFFECTS)
     for (const scope of SCOPES)

@@ -3,18 +3,18 @@ import type { Message } from '../../core/index.ts'
 import type { McpHost, ServerStatus } from '../../mcp/index.ts'
 import { wordsOf } from '../sessions.ts'
 import type { Item } from './items.ts'
+import { labelled, type OutputLine } from './output-line.ts'
 import { itemsOf, partsOf } from './parts.ts'
-import { labelled, type Told } from './told.ts'
 
 export type Teller = {
   /** Their current state in a few words. */
   readonly show: (text: string) => void
-  readonly tell: (line: Told) => void
+  readonly tell: (line: OutputLine) => void
   readonly warn: (text: string) => void
 }
 
 /** Milliseconds until the servers are reported even though some are still starting. */
-const PATIENCE = 20_000
+const SERVERS_TIMEOUT_MS = 20_000
 
 /**
  * Reports the servers once all have settled, each failure when it happens, and each server that disconnects or returns.
@@ -52,7 +52,7 @@ export function watchServers(host: McpHost, { show, tell, warn }: Teller): () =>
   }
   const stop = host.listen(look)
   look()
-  void host.settled({ timeout: PATIENCE }).then(() => {
+  void host.settled({ timeout: SERVERS_TIMEOUT_MS }).then(() => {
     look()
     isTold = true
     tell(labelled('Servers', inFull(host.status()), 9))
@@ -84,7 +84,7 @@ export function resumedItems(messages: readonly Message[]): Item[] {
   const at = messages.findLastIndex((message) => wordsOf(message) !== '')
   const words = at < 0 ? '' : wordsOf(messages[at] as Message)
   return [
-    { kind: 'told', text: `Resumed   ${messages.length} messages; the last of them:` },
+    { kind: 'output', text: `Resumed   ${messages.length} messages; the last of them:` },
     ...(words === '' ? [] : [{ kind: 'user', text: words } as const]),
     ...itemsOf(partsOf(messages.slice(at + 1)), false),
   ]

@@ -1,17 +1,17 @@
 // `/using`: shows and switches what helps the model use tools it cannot see, with what it did and why.
 import { preloadedIn } from '../../agent/index.ts'
 import type { AgentSession } from '../session.ts'
-import { labelled, type Told } from './told.ts'
+import { labelled, type OutputLine } from './output-line.ts'
 
 const USAGE =
   'To switch: /using remind 3 · /using preload off · /using learn on · /using forget <tool> · /using remember <tool>'
 
-export function usingLines(words: string, session: AgentSession): Told[] {
+export function usingLines(words: string, session: AgentSession): OutputLine[] {
   const [way, value] = words.split(/\s+/)
   return way === '' || way === undefined ? shown(session) : switched(way, value, session)
 }
 
-function shown({ using, agent }: AgentSession): Told[] {
+function shown({ using, agent }: AgentSession): OutputLine[] {
   const { describe, remind, preload, learn } = using.options()
   const pins = using.pins()
   return [
@@ -65,10 +65,10 @@ function switched(way: string, value: string | undefined, { using }: AgentSessio
   return [USAGE]
 }
 
-function row(way: string, text: string): Told {
+function row(way: string, text: string): OutputLine {
   return labelled(way, text, 10)
 }
 
-function because(tools: readonly string[], reason: string): Told[] {
+function because(tools: readonly string[], reason: string): OutputLine[] {
   return tools.map((tool) => row('', `${tool}: ${reason}`))
 }

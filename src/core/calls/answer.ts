@@ -7,10 +7,10 @@ import { keepFound } from '../request/index.ts'
 import type { Conversation, Host, State } from '../state.ts'
 import { charactersFor } from '../tokens.ts'
 import { fitTools } from '../tools/index.ts'
-import type { PoolTool, Server, Shelving, ToolResult, ToolUse } from '../types.ts'
+import type { PoolTool, Server, ToolPartition, ToolResult, ToolUse } from '../types.ts'
 import { makeWire, selectIt, type Wire } from '../wire/index.ts'
 import { cleanQuery, isTooLong, LONGEST_QUERY, type QueryResult } from './query.ts'
-import { findWhenReady, type LiveHost, shelvingOf } from './wait.ts'
+import { findWhenReady, type LiveHost, partitionOf } from './wait.ts'
 
 const MOST_RESULTS = 50
 const MOST_UNKNOWN = 10
@@ -80,7 +80,7 @@ export async function searchTools(
   settings.trace({ type: 'searched', query, found: allowed.map(({ name }) => name), matched: found.matched })
   const unsearched = unsearchedIn(live.host)
   const remarks = [
-    ...(found.tools.length === 0 ? [nothing(query, shelvingOf(live.host))] : []),
+    ...(found.tools.length === 0 ? [nothing(query, partitionOf(live.host))] : []),
     ...aboutNames(found),
     ...aboutRest(found, allowed),
     ...aboutUnread(found),
@@ -150,7 +150,7 @@ async function allow(tools: readonly PoolTool[], query: string, settings: Settin
   return tools.filter((_, index) => verdicts[index])
 }
 
-function nothing(query: string, { deferred }: Shelving): string {
+function nothing(query: string, { deferred }: ToolPartition): string {
   return `No deferred tool matches "${oneLine(query, 100)}". ${deferred.length} deferred tools can be searched.`
 }
 
@@ -182,7 +182,7 @@ function aboutRest(found: QueryResult, allowed: readonly PoolTool[]): string[] {
 
 /** A server whose last good tools are in the pool was searched. */
 function unsearchedIn(host: Host): UnsearchedServer[] {
-  const searched = new Set(shelvingOf(host).pool.tools.map(({ server }) => server))
+  const searched = new Set(partitionOf(host).pool.tools.map(({ server }) => server))
   return [...host.servers].flatMap(([name, server]) =>
     searched.has(name) || server.state === 'connected' ? [] : [{ ...server, name }],
   )

@@ -6,8 +6,8 @@ import { isConnecting } from '../gate/index.ts'
 import { refuse } from '../history/index.ts'
 import type { Settings } from '../options.ts'
 import type { Conversation, Host, State } from '../state.ts'
-import { shelve, withOwnNames } from '../tools/index.ts'
-import type { Pool, PoolTool, Problem, Servers, Shelving, ToolResult, ToolUse } from '../types.ts'
+import { partitionTools, withOwnNames } from '../tools/index.ts'
+import type { Pool, PoolTool, Problem, Servers, ToolPartition, ToolResult, ToolUse } from '../types.ts'
 import type { Wire } from '../wire/index.ts'
 import { searchWire } from './answer.ts'
 
@@ -41,12 +41,12 @@ export function checkCall(
   const { settings, pool, servers } = host
   if (call.name === settings.searchTool) return undefined
   if (call.name === settings.callTool && !isWrapped(call.input)) return refuse(call, wrapFirst(settings))
-  const shelving = shelve(pool, servers, settings.hidden)
-  const { name, input } = resolveCall(call, shelving.pool, settings)
-  const entry = shelving.pool.byName.get(name)
+  const partition = partitionTools(pool, servers, settings.hidden)
+  const { name, input } = resolveCall(call, partition.pool, settings)
+  const entry = partition.pool.byName.get(name)
   const wire = searchWire(host, conversation.state)
-  if (!entry) return refuse(call, unknownTool(name, shelving, servers, conversation.state, wire))
-  const isUnloaded = shelving.deferredNames.has(name) && !loaded.has(name)
+  if (!entry) return refuse(call, unknownTool(name, partition, servers, conversation.state, wire))
+  const isUnloaded = partition.deferredNames.has(name) && !loaded.has(name)
   const remedy =
     isUnloaded && wire
       ? `\nThis tool's schema was not sent to you. ${wire.howToLoad(name)}, then call it again.`
@@ -70,7 +70,7 @@ type Wrapped = { readonly name?: unknown; readonly arguments?: unknown }
 
 function unknownTool(
   name: string,
-  { pool }: Shelving,
+  { pool }: ToolPartition,
   servers: Servers,
   { kept }: State,
   wire?: Wire,

@@ -27,17 +27,17 @@ const MOST_RANKED = 500
 export async function find(
   query: string,
   limit: number,
-  shelving: Shelving,
+  partition: ToolPartition,
   search: Search,
 ): Promise<QueryResult> {
   const text = cleanQuery(query)
   const selected = selectedNames(text)
-  if (selected) return select(selected, shelving)
-  const exact = byExactName(text, shelving)
+  if (selected) return select(selected, partition)
+  const exact = byExactName(text, partition)
   if (exact) return { tools: [exact], matched: 1, unknown: [] }
-  const prefixed = byPrefix(text, shelving)
+  const prefixed = byPrefix(text, partition)
   if (prefixed.length > 0) return { tools: prefixed.slice(0, limit), matched: prefixed.length, unknown: [] }
-  return byKeywords(text, limit, shelving, search)
+  return byKeywords(text, limit, partition, search)
 }
 
 /** A query as it is searched: no control characters, no longer than a query can be, no half of a selected name. */
@@ -61,16 +61,16 @@ export function selectedNames(text: string): string[] | undefined {
   return names.map((name) => name.trim()).filter((name) => name !== '')
 }
 
-function select(names: readonly string[], shelving: Shelving): QueryResult {
+function select(names: readonly string[], partition: ToolPartition): QueryResult {
   const tools = new Set<PoolTool>()
   const unknown = new Set<string>()
   for (const name of names) {
-    const tool = byExactName(name, shelving)
+    const tool = byExactName(name, partition)
     if (tool) tools.add(tool)
     else unknown.add(name)
   }
   const near = (name: string, index: number) =>
-    index < MOST_SUGGESTIONS ? closestNames(name, shelving.pool.byName.keys()) : []
+    index < MOST_SUGGESTIONS ? closestNames(name, partition.pool.byName.keys()) : []
   return {
     tools: [...tools],
     matched: tools.size,
@@ -80,17 +80,17 @@ function select(names: readonly string[], shelving: Shelving): QueryResult {
 
 type ByLowerName = { readonly deferred: Map<string, PoolTool>; readonly all: Map<string, PoolTool> }
 
-const lowerNames = new WeakMap<Shelving, ByLowerName>()
+const lowerNames = new WeakMap<ToolPartition, ByLowerName>()
 
 /** The tool of this name, in any case; a deferred one first. */
-export function byExactName(name: string, shelving: Shelving): PoolTool | undefined {
-  let names = lowerNames.get(shelving)
+export function byExactName(name: string, partition: ToolPartition): PoolTool | undefined {
+  let names = lowerNames.get(partition)
   if (!names) {
-    names = { deferred: lowered(shelving.deferred), all: lowered(shelving.pool.tools) }
-    lowerNames.set(shelving, names)
+    names = { deferred: lowered(partition.deferred), all: lowered(partition.pool.tools) }
+    lowerNames.set(partition, names)
   }
   return (
-    shelving.pool.byName.get(name) ??
+    partition.pool.byName.get(name) ??
     names.deferred.get(name.toLowerCase()) ??
     names.all.get(name.toLowerCase())
   )
@@ -105,7 +105,7 @@ function lowered(tools: readonly PoolTool[]): Map<string, PoolTool> {
   return names
 }
 
-function byPrefix(text: string, { deferred }: Shelving): PoolTool[] {
+function byPrefix(text: string, { deferred }: ToolPartition): PoolTool[] {
   const prefix = text.toLowerCase()
   return prefix.startsWith('mcp__')
     ? deferred.filter(({ name }) => name.toLowerCase().startsWith(prefix))
@@ -115,7 +115,7 @@ function byPrefix(text: string, { deferred }: Shelving): PoolTool[] {
 async function byKeywords(
   text: string,
   limit: number,
-  shelving: Shelving,
+  partition: ToolPartition,
   search: Search,
 ): Promise<QueryResult> {
   const words = text.split(/\s+/u)
@@ -123,24 +123,24 @@ async function byKeywords(
     .filter((word) => word.startsWith('+') && splitName(word.slice(1)).length > 0)
     .map((word) => word.slice(1))
   const rest = words.filter((word) => !word.startsWith('+'))
-  const named = words.map((word) => byPastedName(word, shelving)).filter((entry) => entry !== undefined)
+  const named = words.map((word) => byPastedName(word, partition)).filter((entry) => entry !== undefined)
   const query = (rest.length > 0 && rest[0] !== '' ? rest : required).join(' ')
-  const most = required.length > 0 ? Math.min(shelving.deferred.length, MOST_RANKED) : limit + named.length
-  const ranking = query === '' ? { hits: [], matched: 0 } : await rankSafely(shelving, query, most, search)
+  const most = required.length > 0 ? Math.min(partition.deferred.length, MOST_RANKED) : limit + named.length
+  const ranking = query === '' ? { hits: [], matched: 0 } : await rankSafely(partition, query, most, search)
   const ranked = ranking.hits.map(({ tool }) => tool)
   const others = { unknown: [], unread: ranking.unread ?? 0 }
   if (required.length === 0) {
     const tools = [...new Set([...named, ...ranked])]
     return { tools: tools.slice(0, limit), matched: Math.max(ranking.matched, tools.length), ...others }
   }
-  const allowed = new Set(shelving.deferred.filter(requires(required)))
+  const allowed = new Set(partition.deferred.filter(requires(required)))
   const tools = [...new Set([...named, ...ranked].filter((tool) => allowed.has(tool)).concat(...allowed))]
   return { tools: tools.slice(0, limit), matched: tools.length, ...others }
 }
 
 /** A ranker that fails costs its own ranking, not the search. */
 async function rankSafely(
-  { deferred }: Shelving,
+  { deferred }: ToolPartition,
   query: string,
   limit: number,
   { rank, notify }: Search,
@@ -157,11 +157,11 @@ async function rankSafely(
 }
 
 /** A full name among other words: unmistakable when it has an MCP prefix or more than one part. */
-function byPastedName(word: string, shelving: Shelving): PoolTool | undefined {
+function byPastedName(word: string, partition: ToolPartition): PoolTool | undefined {
   const name = word.replace(/^[+"'`(<[]+|["'`)>\],.;:!?]+$/g, '')
   if (splitName(name).length < 2) return undefined
-  const entry = byExactName(name, shelving)
-  return entry && shelving.deferredNames.has(entry.name) ? entry : undefined
+  const entry = byExactName(name, partition)
+  return entry && partition.deferredNames.has(entry.name) ? entry : undefined
 }
 
 /** Every required term must be part of a name part, or a word of the description or the hint (S4). */

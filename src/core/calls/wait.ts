@@ -4,8 +4,8 @@ import { splitName } from '../../lib/index.ts'
 import { isConnecting } from '../gate/index.ts'
 import type { Timer } from '../options.ts'
 import type { Host } from '../state.ts'
-import { shelve } from '../tools/index.ts'
-import type { PoolTool, Shelving } from '../types.ts'
+import { partitionTools } from '../tools/index.ts'
+import type { PoolTool, ToolPartition } from '../types.ts'
 import { byExactName, find, type QueryResult, selectedNames } from './query.ts'
 import { fold, searchText, UNSPACED } from './search-text.ts'
 
@@ -27,7 +27,7 @@ export async function findWhenReady(query: string, limit: number, live: LiveHost
       const { host } = live
       const isEnough = isOver ? () => true : enoughFor(query, named, host)
       if (isEnough) {
-        const found = await find(query, limit, shelvingOf(host), settings)
+        const found = await find(query, limit, partitionOf(host), settings)
         if (isEnough(found)) return found
       }
       if (live.host.pool !== host.pool) continue
@@ -40,8 +40,8 @@ export async function findWhenReady(query: string, limit: number, live: LiveHost
 }
 
 /** The tools that a search of this host can find. */
-export function shelvingOf({ pool, servers, settings }: Host): Shelving {
-  return shelve(pool, servers, settings.hidden)
+export function partitionOf({ pool, servers, settings }: Host): ToolPartition {
+  return partitionTools(pool, servers, settings.hidden)
 }
 
 /** Which result ends the search now; undefined when none can, so that it need not be computed. */
@@ -53,7 +53,7 @@ function enoughFor(
   if (!isConnecting(host.servers)) return () => true
   const missing = missingServers(host)
   if (named.some((server) => missing.includes(server))) return undefined
-  if (missing.length === 0 || isNamed(query, shelvingOf(host))) return ({ tools }) => tools.length > 0
+  if (missing.length === 0 || isNamed(query, partitionOf(host))) return ({ tools }) => tools.length > 0
   return named.length > 0 ? ({ tools: [best] }) => named.includes(best?.server ?? '') : undefined
 }
 
@@ -77,15 +77,15 @@ function spaced(text: string): string {
 }
 
 /** True when a tool has the query as its name, or every word of it in its name. */
-function isNamed(query: string, shelving: Shelving): boolean {
+function isNamed(query: string, partition: ToolPartition): boolean {
   const selected = selectedNames(query)
-  if (selected) return selected.every((name) => byExactName(name, shelving) !== undefined)
-  if (byExactName(query, shelving)) return true
+  if (selected) return selected.every((name) => byExactName(name, partition) !== undefined)
+  if (byExactName(query, partition)) return true
   const words = query
     .split(/\s+/u)
     .map((word) => word.replace(/^[+"'`(<[]+|["'`)>\],.;:!?]+$/g, ''))
     .filter((word) => word !== '')
-  return words.length > 0 && shelving.deferred.some((tool) => words.every((word) => hasInName(tool, word)))
+  return words.length > 0 && partition.deferred.some((tool) => words.every((word) => hasInName(tool, word)))
 }
 
 function hasInName(tool: PoolTool, word: string): boolean {

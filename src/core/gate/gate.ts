@@ -9,9 +9,9 @@ import { wireTraits } from './wire-traits.ts'
 
 /** The definitive gate: the first check that fails, or cannot be made, is the reason (G2). */
 export async function decide(context: Context, opened: boolean): Promise<Decision> {
-  const { settings, mode, capability, shelving } = context
+  const { settings, mode, capability, partition } = context
   const wire = wireOf(settings, capability)
-  const about = { mode: mode.mode, wire, deferrable: shelving.deferred.length }
+  const about = { mode: mode.mode, wire, deferrable: partition.deferred.length }
   const offered = offerReason(settings, mode, capability)
   if (offered !== 'open') return { open: false, reason: offered, ...about }
   for (const [reason, passes] of checks) {
@@ -76,8 +76,8 @@ function isRejected({ rejected, settings, model }: Context): boolean {
 }
 
 /** Where nothing sent may change, a search tool once sent stays, though there is nothing left to find (N5). */
-function isSearchable({ shelving, servers, state, settings, capability }: Context): boolean {
-  if (shelving.deferred.length > 0 || isConnecting(servers)) return true
+function isSearchable({ partition, servers, state, settings, capability }: Context): boolean {
+  if (partition.deferred.length > 0 || isConnecting(servers)) return true
   const mustStay = settings.tombstones || capability.boundThinking
   return (
     mustStay && (state.kept.some(({ place }) => place === 'deferred') || usesReferences(wireNameOf(state)))

@@ -3,7 +3,7 @@ import { hash } from '../../lib/index.ts'
 import type { Settings } from '../options.ts'
 import type { Context } from '../state.ts'
 import { FEWEST_CHARACTERS_PER_TOKEN } from '../tokens.ts'
-import type { Measure, PoolTool, Shelving } from '../types.ts'
+import type { Measure, PoolTool, ToolPartition } from '../types.ts'
 
 /** Counts by pool content and model, shared by every conversation on the shelf. */
 export type Counts = Map<string, Promise<number | undefined>>
@@ -17,16 +17,16 @@ export async function measure(context: Context): Promise<Measure> {
   if (counted !== undefined) {
     return { count: counted, method: 'counter', threshold: tokens, reached: counted >= tokens }
   }
-  const count = charactersOf(context.shelving)
+  const count = charactersOf(context.partition)
   const threshold = Math.floor(tokens * FEWEST_CHARACTERS_PER_TOKEN)
   return { count, method: 'estimate', threshold, reached: count >= threshold }
 }
 
 /** Whether the deferrable tools take so many per cent of the window, by an estimate. */
-export function reachesShare(shelving: Shelving, contextWindow: number, percent: number): boolean {
+export function reachesShare(partition: ToolPartition, contextWindow: number, percent: number): boolean {
   const threshold = Math.floor(Math.floor((contextWindow * percent) / 100) * FEWEST_CHARACTERS_PER_TOKEN)
   let sum = 0
-  for (const entry of shelving.deferred) {
+  for (const entry of partition.deferred) {
     sum += charactersOfTool(entry)
     if (sum >= threshold) return true
   }
@@ -34,19 +34,19 @@ export function reachesShare(shelving: Shelving, contextWindow: number, percent:
 }
 
 /** One question per pool content; requests that come meanwhile share the answer, a failure included. */
-function countOnce({ shelving, model, settings, counts }: Context): Promise<number | undefined> {
+function countOnce({ partition, model, settings, counts }: Context): Promise<number | undefined> {
   const key = `${model}
-${contentOf(shelving)}`
+${contentOf(partition)}`
   const known = counts.get(key)
   if (known) return known
-  const asked = askCounter(shelving, model, settings)
-  counts.set(key, asked)
+  const counting = askCounter(partition, model, settings)
+  counts.set(key, counting)
   for (const old of counts.keys()) if (counts.size > MOST_COUNTS) counts.delete(old)
-  return asked
+  return counting
 }
 
 async function askCounter(
-  shelving: Shelving,
+  partition: ToolPartition,
   model: string,
   settings: Settings,
 ): Promise<number | undefined> {
@@ -54,7 +54,7 @@ async function askCounter(
   if (!countTokens) return undefined
   const limit = timer?.(countTimeout)
   try {
-    const definitions = shelving.deferred.map(({ definition }) => definition)
+    const definitions = partition.deferred.map(({ definition }) => definition)
     const answer = Promise.resolve(countTokens(definitions, model))
     const count = await (limit ? Promise.race([answer, limit.over]) : answer)
     const isCount = typeof count === 'number' && Number.isFinite(count) && count >= 0
@@ -66,22 +66,22 @@ async function askCounter(
   }
 }
 
-const contents = new WeakMap<Shelving, string>()
+const contents = new WeakMap<ToolPartition, string>()
 
 /** Differs when a name, a description or a schema differs. */
-function contentOf(shelving: Shelving): string {
-  let content = contents.get(shelving)
+function contentOf(partition: ToolPartition): string {
+  let content = contents.get(partition)
   if (content === undefined) {
-    content = hash(shelving.deferred.map(({ json }) => json).join('\n'))
-    contents.set(shelving, content)
+    content = hash(partition.deferred.map(({ json }) => json).join('\n'))
+    contents.set(partition, content)
   }
   return content
 }
 
 const characters = new WeakMap<PoolTool, number>()
 
-function charactersOf(shelving: Shelving): number {
-  return shelving.deferred.reduce((sum, entry) => sum + charactersOfTool(entry), 0)
+function charactersOf(partition: ToolPartition): number {
+  return partition.deferred.reduce((sum, entry) => sum + charactersOfTool(entry), 0)
 }
 
 function charactersOfTool(entry: PoolTool): number {

@@ -2,14 +2,14 @@
 
 import { byName, cleanText, cut, oneLine } from '../../lib/index.ts'
 import { estimateTokens } from '../tokens.ts'
-import type { AnnouncementStep, Origin, PoolTool, Server, Servers, Shelving } from '../types.ts'
+import type { AnnouncementStep, Origin, PoolTool, Server, Servers, ToolPartition } from '../types.ts'
 import type { Facts } from './fold.ts'
 import { ANNOUNCEMENT, availableTools, type DeltaNote, reminder, writeDelta } from './notes.ts'
 
 const steps: readonly AnnouncementStep[] = ['described', 'names', 'grouped', 'servers']
 
 export type AnnounceInput = {
-  readonly shelving: Shelving
+  readonly partition: ToolPartition
   readonly servers: Servers
   /** In tokens, for all announcements of the conversation together. */
   readonly budget: number
@@ -25,9 +25,9 @@ export type AnnounceInput = {
 
 /** The note for what is new and what is gone since the deltas in history; nothing when nothing changed (A2). */
 export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): DeltaNote | undefined {
-  const { shelving, searchName } = input
-  const added = shelving.deferred.filter(({ name }) => !facts.announced.has(name)).sort(byName)
-  const removed = [...facts.announced].filter((name) => !shelving.pool.byName.has(name)).sort()
+  const { partition, searchName } = input
+  const added = partition.deferred.filter(({ name }) => !facts.announced.has(name)).sort(byName)
+  const removed = [...facts.announced].filter((name) => !partition.pool.byName.has(name)).sort()
   if (added.length === 0 && removed.length === 0) return undefined
   const room = Math.max(0, input.budget - facts.announcedTokens)
   const title = `${ANNOUNCEMENT} now available through ${searchName}`
@@ -54,21 +54,21 @@ export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): D
 export function availableList(input: AnnounceInput): AvailableList {
   // What is known of servers may change under the same tools.
   if (input.servers.size > 0) return writeList(input)
-  const { shelving, servers: _, ...rest } = input
+  const { partition, servers: _, ...rest } = input
   const key = JSON.stringify(rest)
-  const known = lists.get(shelving)
+  const known = lists.get(partition)
   if (known?.key === key) return known.list
   const list = writeList(input)
-  lists.set(shelving, { key, list })
+  lists.set(partition, { key, list })
   return list
 }
 
 type AvailableList = { readonly text: string; readonly step: AnnouncementStep }
 
-const lists = new WeakMap<Shelving, { readonly key: string; readonly list: AvailableList }>()
+const lists = new WeakMap<ToolPartition, { readonly key: string; readonly list: AvailableList }>()
 
 function writeList(input: AnnounceInput): AvailableList {
-  const tools = [...input.shelving.deferred].sort(byName)
+  const tools = [...input.partition.deferred].sort(byName)
   const { step, text } = fit(input, input.budget, (step, lines) => {
     const title = step === 'grouped' || step === 'servers' ? [ANNOUNCEMENT + howToRead[step]] : []
     return availableTools([...title, ...lines(tools)].join('\n'))
@@ -100,7 +100,7 @@ function fit(input: AnnounceInput, room: number, write: Write): { step: Announce
   }
   const shortened = (most: number) =>
     write('servers', (tools) => firstOf(listed(tools, 'servers', input), most))
-  const servers = new Set(input.shelving.deferred.map(({ server }) => server)).size
+  const servers = new Set(input.partition.deferred.map(({ server }) => server)).size
   return { step: 'servers', text: shortened(greatest(0, servers, (most) => isWithin(room, shortened(most)))) }
 }
 
@@ -185,7 +185,7 @@ function gone(names: readonly string[], step: AnnouncementStep): string[] {
 function instructionsFor(input: AnnounceInput, instructed: ReadonlySet<string>, room: number) {
   const told: { server: string; text: string }[] = []
   let left = room
-  for (const server of new Set(input.shelving.deferred.map((entry) => entry.server ?? ''))) {
+  for (const server of new Set(input.partition.deferred.map((entry) => entry.server ?? ''))) {
     const given = input.servers.get(server)?.instructions
     if (typeof given !== 'string' || given === '' || input.instructions === 0 || instructed.has(server))
       continue

@@ -23,9 +23,9 @@ export function announce(
   wire: Wire,
   history: FoldedHistory,
 ): { prepended?: string; step?: AnnouncementStep } {
-  const { settings, shelving, servers, state } = context
+  const { settings, partition, servers, state } = context
   const input = {
-    shelving,
+    partition,
     servers,
     budget: Math.floor(context.contextWindow * settings.announceShare),
     descriptions: settings.announceDescriptions,
@@ -34,7 +34,7 @@ export function announce(
     step: history.facts.step ?? state.step,
   }
   if (settings.announce === 'delta') return appendDelta(context, history, input)
-  if (shelving.deferred.length === 0) return {}
+  if (partition.deferred.length === 0) return {}
   const { text, step } = availableList(input)
   return { prepended: text, step }
 }
@@ -44,10 +44,10 @@ function appendDelta(
   history: FoldedHistory,
   input: Parameters<typeof deltaNote>[0],
 ): { step?: AnnouncementStep } {
-  const { memory, settings, shelving, state } = context
+  const { memory, settings, partition, state } = context
   const { facts } = history
   const last = memory.announcedFor
-  const isTold = last?.history === history && last.shelving === shelving && last.deltas === facts.deltas
+  const isTold = last?.history === history && last.partition === partition && last.deltas === facts.deltas
   if (isTold || !canAppend(history) || endsInToolChange(history)) return {}
   const note = deltaNote(input, facts, originOf(context, facts))
   if (note) {
@@ -57,7 +57,7 @@ function appendDelta(
     const counts = { added: addedNames.length, removed: removedNames.length, announcedBefore }
     settings.trace({ type: 'announced', ...counts, origin, fault })
   }
-  memory.announcedFor = { history, shelving, deltas: facts.deltas }
+  memory.announcedFor = { history, partition, deltas: facts.deltas }
   return note ? { step: note.step } : {}
 }
 
@@ -69,11 +69,11 @@ function endsInToolChange({ entries, placed }: FoldedHistory): boolean {
 
 /** Shows the definitions of tools that are loaded but that this wire shows nowhere, e.g. after a compaction. */
 export function reload(context: Context, wire: Wire, history: FoldedHistory, demands: Demands): void {
-  const { memory, shelving, settings } = context
+  const { memory, partition, settings } = context
   if (!canAppend(history)) return
   const tools = toShow(context, wire, history.facts, demands)
-    .map((name) => shelving.pool.byName.get(name))
-    .filter((entry): entry is PoolTool => entry !== undefined && shelving.deferredNames.has(entry.name))
+    .map((name) => partition.pool.byName.get(name))
+    .filter((entry): entry is PoolTool => entry !== undefined && partition.deferredNames.has(entry.name))
   if (tools.length === 0) return
   for (const message of wire.reload(tools, freeId(history))) {
     appendNote(history, message, memory.anchors, settings.searchTool)

@@ -43,11 +43,16 @@ export function toShow({ capability }: Context, wire: Wire, facts: Facts, demand
 }
 
 /** Deferred tools that must be sent openly: the forced one, and loaded ones that no search of ours can show. */
-export function toSendOpenly({ shelving }: Context, wire: Wire, facts: Facts, demands: Demands): Set<string> {
+export function toSendOpenly(
+  { partition }: Context,
+  wire: Wire,
+  facts: Facts,
+  demands: Demands,
+): Set<string> {
   const { forced, thinksByHand } = demands
   const isReachable = forced === undefined || (facts.loaded.has(forced) && wire.callsByName)
   const unseen = wire.takesReferences && thinksByHand ? wire.unseen(facts) : []
   return new Set(
-    [...(isReachable ? [] : [forced]), ...unseen].filter((name) => shelving.deferredNames.has(name)),
+    [...(isReachable ? [] : [forced]), ...unseen].filter((name) => partition.deferredNames.has(name)),
   )
 }

@@ -3,7 +3,7 @@
 import { byName } from '../../lib/index.ts'
 import type { Facts } from '../history/index.ts'
 import type { Context, Kept, ToolSection } from '../state.ts'
-import type { Definition, PoolTool, Shelving } from '../types.ts'
+import type { Definition, PoolTool, ToolPartition } from '../types.ts'
 import type { Wire } from '../wire/index.ts'
 import { type Demands, toSendOpenly } from './demands.ts'
 
@@ -17,23 +17,23 @@ export function toolsFor(
   facts: Facts,
   demands: Demands,
 ): { tools: Definition[]; kept: readonly Kept[] } {
-  const { shelving, state, settings, capability } = context
+  const { partition, state, settings, capability } = context
   if (!wire)
-    return { tools: definitions([...shelving.immediate, ...sorted(shelving.deferred)]), kept: state.kept }
+    return { tools: definitions([...partition.immediate, ...sorted(partition.deferred)]), kept: state.kept }
   const open = toSendOpenly(context, wire, facts, demands)
   const isFixed = settings.tombstones || capability.boundThinking
   const names = new Set([...wire.declared(facts)].filter((name) => !open.has(name)))
-  const current = [...currentTools(shelving, names), ...(isFixed ? openTools(shelving, open) : [])]
+  const current = [...currentTools(partition, names), ...(isFixed ? openTools(partition, open) : [])]
   const merged = mergeKept(state.kept, current, isFixed)
   const sent = isFixed ? inOrder(merged, names) : current
   const inPlace = (isDeferred: boolean) =>
     sent.filter(({ place }) => (place === 'deferred') === isDeferred).map(({ definition }) => definition)
   const isUnloaded = ({ name }: PoolTool) => !names.has(name) && !facts.loaded.has(name) && !open.has(name)
   const tools = wire.declare({
-    immediate: [...inPlace(false), ...(isFixed ? [] : definitions(entriesOf(shelving, open)))],
+    immediate: [...inPlace(false), ...(isFixed ? [] : definitions(entriesOf(partition, open)))],
     loaded: inPlace(true),
     unloaded: () => {
-      const all = sorted(shelving.deferred).filter(isUnloaded)
+      const all = sorted(partition.deferred).filter(isUnloaded)
       const hosts = demands.tools.filter((tool) => tool.defer_loading === true).length
       const most = MOST_DEFERRED - names.size - hosts
       if (all.length > most)
@@ -55,7 +55,10 @@ export function keepFound(kept: readonly Kept[], found: readonly PoolTool[]): re
   )
 }
 
-function currentTools({ pool, immediate, deferredNames }: Shelving, loaded: ReadonlySet<string>): Kept[] {
+function currentTools(
+  { pool, immediate, deferredNames }: ToolPartition,
+  loaded: ReadonlySet<string>,
+): Kept[] {
   const deferred = [...loaded].filter((name) => deferredNames.has(name)).map((name) => pool.byName.get(name))
   return [
     ...immediate.map((entry) => keep(entry, entry.server === undefined ? 'built-in' : 'mcp')),
@@ -63,13 +66,13 @@ function currentTools({ pool, immediate, deferredNames }: Shelving, loaded: Read
   ]
 }
 
-function openTools(shelving: Shelving, open: ReadonlySet<string>): Kept[] {
-  return entriesOf(shelving, open).map((entry) =>
+function openTools(partition: ToolPartition, open: ReadonlySet<string>): Kept[] {
+  return entriesOf(partition, open).map((entry) =>
     keep(entry, entry.server === undefined ? 'built-in' : 'mcp'),
   )
 }
 
-function entriesOf({ pool }: Shelving, names: ReadonlySet<string>): PoolTool[] {
+function entriesOf({ pool }: ToolPartition, names: ReadonlySet<string>): PoolTool[] {
   return [...names].flatMap((name) => pool.byName.get(name) ?? [])
 }
 

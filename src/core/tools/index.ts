@@ -3,6 +3,6 @@
 export { cleanTexts } from './clean-definition.ts'
 export { fitTools } from './fit.ts'
 export { clashName, mcpName } from './names.ts'
-export { codingHost, markByTable, oddMark, type PolicyTable, shelve } from './policy.ts'
+export { applyPolicy, codingAgentPolicy, oddMark, partitionTools, type ToolPolicy } from './policy.ts'
 export { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './pool.ts'
 export { withOwnNames } from './property-names.ts'

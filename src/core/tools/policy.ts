@@ -2,7 +2,7 @@
 
 import { byName, matchesAny } from '../../lib/index.ts'
 import { isLate } from '../attempt.ts'
-import type { Pool, PoolTool, Server, Servers, Shelving, Tool } from '../types.ts'
+import type { Pool, PoolTool, Server, Servers, Tool, ToolPartition } from '../types.ts'
 
 const ALWAYS_LOAD = 'anthropic/alwaysLoad'
 
@@ -15,18 +15,22 @@ function isDeferrable({ tool, server }: PoolTool, servers: Servers): boolean {
 }
 
 /** Splits the pool. Rules that the host answers by a function are asked anew; the rest is remembered per pool. */
-export function shelve(pool: Pool, servers: Servers, hidden?: (tool: Tool) => boolean): Shelving {
+export function partitionTools(
+  pool: Pool,
+  servers: Servers,
+  hidden?: (tool: Tool) => boolean,
+): ToolPartition {
   const key = splitKey(pool, servers, hidden)
   const known = remembered.get(pool)
-  if (known?.key === key) return known.shelving
+  if (known?.key === key) return known.partition
   const visible = hidden ? pool.tools.filter(({ tool }) => !isHidden(tool, hidden)) : pool.tools
   const deferred = visible.filter((entry) => isDeferrable(entry, servers))
   const deferredNames = new Set(deferred.map(({ name }) => name))
   const immediate = visible.filter(({ name }) => !deferredNames.has(name)).sort(byOriginThenName)
   const shown = visible.length === pool.tools.length ? pool : poolOf(visible)
-  const shelving = { pool: shown, immediate, deferred, deferredNames }
-  remembered.set(pool, { key, shelving })
-  return shelving
+  const partition = { pool: shown, immediate, deferred, deferredNames }
+  remembered.set(pool, { key, partition })
+  return partition
 }
 
 /** A tool's own word on being always loaded; on an MCP tool it stands in `_meta`. Any other type is no word. */
@@ -50,10 +54,10 @@ export function oddMark(tool: Tool): string | undefined {
 }
 
 /** Names of built-in tools that are always loaded, and of those that may be deferred; `*` stands for anything. */
-export type PolicyTable = { readonly always: readonly string[]; readonly defer: readonly string[] }
+export type ToolPolicy = { readonly always: readonly string[]; readonly defer: readonly string[] }
 
 /** The policy for the built-in tools of a coding agent (D9). */
-export const codingHost: PolicyTable = {
+export const codingAgentPolicy: ToolPolicy = {
   always: ['Bash', 'Read', 'Edit', 'Write', 'Glob', 'Grep', 'Agent', 'ToolSearch', 'Skill'],
   defer: [
     ...[
@@ -72,21 +76,21 @@ export const codingHost: PolicyTable = {
 }
 
 /**
- * Marks built-in tools as always loaded or deferrable by a table. Marks that a tool already has stay.
+ * Marks built-in tools as always loaded or deferrable by a policy. Marks that a tool already has stay.
  *
  * @example
- * const shelf = createShelf({ tools: markByTable(tools, codingHost) })
+ * const shelf = createShelf({ tools: applyPolicy(tools, codingAgentPolicy) })
  */
-export function markByTable<Given extends Tool>(tools: readonly Given[], table: PolicyTable): Given[] {
+export function applyPolicy<Given extends Tool>(tools: readonly Given[], policy: ToolPolicy): Given[] {
   return tools.map((tool) => {
     if (tool.server !== undefined || tool.alwaysLoad !== undefined || tool.shouldDefer !== undefined)
       return tool
-    if (matchesAny(table.always, tool.name)) return { ...tool, alwaysLoad: true }
-    return matchesAny(table.defer, tool.name) ? { ...tool, shouldDefer: true } : tool
+    if (matchesAny(policy.always, tool.name)) return { ...tool, alwaysLoad: true }
+    return matchesAny(policy.defer, tool.name) ? { ...tool, shouldDefer: true } : tool
   })
 }
 
-type Remembered = { readonly key: string; readonly shelving: Shelving }
+type Remembered = { readonly key: string; readonly partition: ToolPartition }
 
 const remembered = new WeakMap<Pool, Remembered>()
 

@@ -121,8 +121,8 @@ class Session implements ClientSession {
   async #callByName(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
     const { shelf, host, loaded, callServer, onLoad } = this.#options
     // Its server may still be connecting: a search waits for it, within limits.
-    if (!shelf.shelving().pool.byName.has(name)) await shelf.search({ query: `select:${name}` })
-    const { pool, deferredNames } = shelf.shelving()
+    if (!shelf.partition().pool.byName.has(name)) await shelf.search({ query: `select:${name}` })
+    const { pool, deferredNames } = shelf.partition()
     const entry = pool.byName.get(name)
     const complaint = shelf.check({ id: name, name, input })
     const held = entry ? undefined : heldTools(host).find((one) => one.name === name)

@@ -5,7 +5,7 @@ import type { McpHost } from '../types.ts'
 import { listablePrompt, listableResource, listableTemplate } from './listable.ts'
 
 /** A kind of list, and how to make its entries fit for clients. */
-export type Kind = {
+export type MergedKind = {
   readonly list: ListKind
   readonly listable: (entry: unknown) => Fields[]
 }
@@ -15,14 +15,14 @@ export type MergedEntry = { readonly server: string; readonly own: string; reado
 
 export type MergedLists = {
   /** Returns the entries of one kind from every server, as far as known. */
-  collect(kind: Kind): Promise<MergedEntry[]>
+  collect(kind: MergedKind): Promise<MergedEntry[]>
   /** Resolves when each server has failed or has listed everything, or after a timeout. */
   untilListed(): Promise<void>
 }
 
-export const PROMPTS: Kind = { list: 'prompts', listable: listablePrompt }
-export const RESOURCES: Kind = { list: 'resources', listable: listableResource }
-export const TEMPLATES: Kind = { list: 'resourceTemplates', listable: listableTemplate }
+export const PROMPTS_LIST: MergedKind = { list: 'prompts', listable: listablePrompt }
+export const RESOURCES_LIST: MergedKind = { list: 'resources', listable: listableResource }
+export const TEMPLATES_LIST: MergedKind = { list: 'resourceTemplates', listable: listableTemplate }
 
 type SizedEntry = { readonly entry: Fields; readonly bytes: number }
 
@@ -47,7 +47,7 @@ export function createMergedLists(host: McpHost): MergedLists {
   host.watchLists()
 
   /** Cached by identity: the same lists are sent again and again. */
-  function sized(listed: readonly unknown[], { listable }: Kind): SizedEntry[] {
+  function sized(listed: readonly unknown[], { listable }: MergedKind): SizedEntry[] {
     let entries = known.get(listed)
     if (!entries) {
       entries = listed

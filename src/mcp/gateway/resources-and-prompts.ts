@@ -7,9 +7,9 @@ import {
   createMergedLists,
   type MergedEntry,
   type MergedLists,
-  PROMPTS,
-  RESOURCES,
-  TEMPLATES,
+  PROMPTS_LIST,
+  RESOURCES_LIST,
+  TEMPLATES_LIST,
 } from './merged-lists.ts'
 import { ownerAmong, type PossibleOwner } from './resource-owner.ts'
 import { sendable } from './sendable.ts'
@@ -42,7 +42,7 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
   const lists = createMergedLists(host)
 
   async function prompts(): Promise<Map<string, MergedEntry>> {
-    return nameAll(await lists.collect(PROMPTS))
+    return nameAll(await lists.collect(PROMPTS_LIST))
   }
 
   async function promptFor(name: unknown): Promise<MergedEntry> {
@@ -68,12 +68,12 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
 
   return {
     resources: async () =>
-      (await lists.collect(RESOURCES)).map(({ server, entry }) => ({
+      (await lists.collect(RESOURCES_LIST)).map(({ server, entry }) => ({
         ...entry,
         uri: addresses.uri(server, String(entry.uri)),
       })),
     templates: async () =>
-      (await lists.collect(TEMPLATES)).map(({ server, entry }) => ({
+      (await lists.collect(TEMPLATES_LIST)).map(({ server, entry }) => ({
         ...entry,
         uriTemplate: addresses.uri(server, String(entry.uriTemplate)),
       })),
@@ -116,7 +116,7 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
 
 /** Every server that has resources, or may have some. */
 async function possibleOwners(host: McpHost, lists: MergedLists): Promise<PossibleOwner[]> {
-  const [resources, templates] = [await lists.collect(RESOURCES), await lists.collect(TEMPLATES)]
+  const [resources, templates] = [await lists.collect(RESOURCES_LIST), await lists.collect(TEMPLATES_LIST)]
   return host.status().flatMap((status) => {
     const { name: server, state, capabilities, info } = status
     const isKnown = isAble(status, 'resources')

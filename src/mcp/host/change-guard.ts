@@ -32,8 +32,6 @@ export type ChangeGuard = {
   /** Filters one page of a list to the prompts that may be shown. */
   prompts(server: string, page: readonly unknown[]): Promise<readonly unknown[]>
   isPromptHeld(server: string, name: unknown): boolean
-  /** What is held back besides tools, for display. */
-  held(server: string): readonly string[]
 }
 
 type Held = {
@@ -47,27 +45,72 @@ const MOST_HELD_PROMPTS = 50_000
 const MOST_NAMED = 5
 
 export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {
-  const { pins, onChange, notify, later, recheck, onPrompts } = options
-  const isHolding = onChange === 'hold'
-  const all = new Map<string, Held>()
-  const reported = new Map<string, string>()
-  let isWaiting = false
+  return new Guard(options)
+}
 
-  function heldBy(server: string): Held {
-    const known = all.get(server) ?? { tools: new Set(), isInstructed: false, prompts: new Map() }
-    all.set(server, known)
+class Guard implements ChangeGuard {
+  readonly #options: ChangeGuardOptions
+  readonly #isHolding: boolean
+  readonly #held = new Map<string, Held>()
+  readonly #reported = new Map<string, string>()
+  #isWaiting = false
+
+  constructor(options: ChangeGuardOptions) {
+    this.#options = options
+    this.#isHolding = options.onChange === 'hold'
+  }
+
+  async tools(server: string, listed: readonly ListedTool[]): Promise<ReadonlySet<string>> {
+    const changed = await this.#changesOf(server, listed, 'tool')
+    const held = this.#heldBy(server)
+    held.tools = new Set(this.#isHolding ? changed.map(({ name }) => name) : [])
+    this.#watch()
+    return held.tools
+  }
+
+  async instructions(server: string, text: string | undefined): Promise<string | undefined> {
+    const item = { name: 'instructions', description: text ?? '' }
+    const [change] = text === undefined ? [] : await this.#changesOf(server, [item], 'instructions')
+    const held = this.#heldBy(server)
+    held.isInstructed = this.#isHolding && change !== undefined
+    this.#watch()
+    if (!held.isInstructed) return text
+    return change?.isWhole ? change.before.description : undefined
+  }
+
+  async prompts(server: string, page: readonly unknown[]): Promise<readonly unknown[]> {
+    const items = page.flatMap((one) => asItem(one) ?? [])
+    const changed = new Set((await this.#changesOf(server, items, 'prompt')).map(({ name }) => name))
+    if (!this.#isHolding) return page
+    const held = this.#heldBy(server)
+    for (const item of items) {
+      if (!changed.has(item.name)) held.prompts.delete(item.name)
+      else if (held.prompts.size < MOST_HELD_PROMPTS) held.prompts.set(item.name, item)
+    }
+    this.#watch()
+    return page.filter((one) => !changed.has(asItem(one)?.name ?? ''))
+  }
+
+  isPromptHeld(server: string, name: unknown): boolean {
+    return this.#held.get(server)?.prompts.has(String(name)) ?? false
+  }
+
+  #heldBy(server: string): Held {
+    const known = this.#held.get(server) ?? { tools: new Set(), isInstructed: false, prompts: new Map() }
+    this.#held.set(server, known)
     return known
   }
 
-  async function changesOf(
+  async #changesOf(
     server: string,
     listed: readonly ListedTool[],
     kind: DefinitionChange['kind'],
   ): Promise<readonly DefinitionChange[]> {
+    const { pins, notify } = this.#options
     if (!pins || listed.length === 0) return []
     try {
       const { changed } = await pins.judge(server, listed, kind)
-      report(server, kind, changed)
+      this.#report(server, kind, changed)
       return changed
     } catch (error) {
       notify(
@@ -78,84 +121,43 @@ export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {
   }
 
   /** Reports each change once. */
-  function report(
-    server: string,
-    kind: DefinitionChange['kind'],
-    changed: readonly DefinitionChange[],
-  ): void {
+  #report(server: string, kind: DefinitionChange['kind'], changed: readonly DefinitionChange[]): void {
     const names = changed.map(({ name }) => name)
     const key = `${server}\n${kind}`
-    const before = reported.get(key)
-    reported.set(key, names.join('\n'))
+    const before = this.#reported.get(key)
+    this.#reported.set(key, names.join('\n'))
     if (names.length === 0 || before === names.join('\n')) return
     const what =
       kind === 'instructions'
         ? 'its instructions'
         : `${names.length} ${kind === 'tool' ? 'definition(s)' : 'prompt(s)'} (${names.slice(0, MOST_NAMED).join(', ')})`
-    const outcome = isHolding ? 'held back until accepted' : 'used as they are now'
-    notify(
+    const outcome = this.#isHolding ? 'held back until accepted' : 'used as they are now'
+    this.#options.notify(
       `server "${server}": ${what} changed since first seen, ${outcome}; see "toolshelf pins show ${server}"`,
     )
   }
 
   /** Checks periodically while something is held back: the user may have accepted it. */
-  function watch(): void {
+  #watch(): void {
     const isHeld = (held: Held) => held.tools.size > 0 || held.isInstructed || held.prompts.size > 0
-    if (isWaiting || ![...all.values()].some(isHeld)) return
-    isWaiting = true
-    later(() => {
-      isWaiting = false
-      for (const [server, held] of all) {
-        if (held.tools.size > 0 || held.isInstructed) recheck(server)
-        if (held.prompts.size > 0) void recheckPrompts(server, held)
+    if (this.#isWaiting || ![...this.#held.values()].some(isHeld)) return
+    this.#isWaiting = true
+    this.#options.later(() => {
+      this.#isWaiting = false
+      for (const [server, held] of this.#held) {
+        if (held.tools.size > 0 || held.isInstructed) this.#options.recheck(server)
+        if (held.prompts.size > 0) void this.#recheckPrompts(server, held)
       }
-      watch()
+      this.#watch()
     })
   }
 
-  async function recheckPrompts(server: string, held: Held): Promise<void> {
-    const names = new Set(
-      (await changesOf(server, [...held.prompts.values()], 'prompt')).map(({ name }) => name),
-    )
+  async #recheckPrompts(server: string, held: Held): Promise<void> {
+    const changes = await this.#changesOf(server, [...held.prompts.values()], 'prompt')
+    const names = new Set(changes.map(({ name }) => name))
     const released = [...held.prompts.keys()].filter((name) => !names.has(name))
     for (const name of released) held.prompts.delete(name)
-    if (released.length > 0) onPrompts(server)
-  }
-
-  return {
-    async tools(server, listed) {
-      const changed = await changesOf(server, listed, 'tool')
-      const held = heldBy(server)
-      held.tools = new Set(isHolding ? changed.map(({ name }) => name) : [])
-      watch()
-      return held.tools
-    },
-    async instructions(server, text) {
-      const item = { name: 'instructions', description: text ?? '' }
-      const [change] = text === undefined ? [] : await changesOf(server, [item], 'instructions')
-      const held = heldBy(server)
-      held.isInstructed = isHolding && change !== undefined
-      watch()
-      if (!held.isInstructed) return text
-      return change?.isWhole ? change.before.description : undefined
-    },
-    async prompts(server, page) {
-      const items = page.flatMap((one) => asItem(one) ?? [])
-      const changed = new Set((await changesOf(server, items, 'prompt')).map(({ name }) => name))
-      if (!isHolding) return page
-      const held = heldBy(server)
-      for (const item of items) {
-        if (!changed.has(item.name)) held.prompts.delete(item.name)
-        else if (held.prompts.size < MOST_HELD_PROMPTS) held.prompts.set(item.name, item)
-      }
-      watch()
-      return page.filter((one) => !changed.has(asItem(one)?.name ?? ''))
-    },
-    isPromptHeld: (server, name) => all.get(server)?.prompts.has(String(name)) ?? false,
-    held(server) {
-      const held = all.get(server)
-      return [...(held?.isInstructed ? ['instructions'] : []), ...(held?.prompts.keys() ?? [])]
-    },
+    if (released.length > 0) this.#options.onPrompts(server)
   }
 }
 

@@ -15,7 +15,7 @@ import type {
   ToolProblem,
 } from '../types.ts'
 import type { KnownLists } from './server-lists.ts'
-import type { Times } from './times.ts'
+import type { Times } from './timers.ts'
 
 export type Connection = {
   readonly view: () => ConnectionView

@@ -1,6 +1,6 @@
 // Pings an inactive server to check that it still answers. Only in the older protocol: the newer one has no ping.
 import type { ServerSession } from '../session/index.ts'
-import type { Times } from './times.ts'
+import type { Times } from './timers.ts'
 
 export type HealthOptions = {
   readonly session: ServerSession

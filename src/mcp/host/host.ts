@@ -23,7 +23,7 @@ import { toBlocks } from './content.ts'
 import { createListeners, type Listeners } from './host-events.ts'
 import { heldBack, isPinned, type Member, pinnedFirst, whyNot } from './member.ts'
 import { Members } from './members.ts'
-import { defaultTimes, type Times } from './times.ts'
+import { defaultTimes, type Times } from './timers.ts'
 
 /** Options of `createMcpHost`. */
 export type McpHostOptions = {

@@ -2,5 +2,5 @@
 
 export { refuseMarks } from './always-load.ts'
 export { createMcpHost, type McpHostOptions } from './host.ts'
-export { type ShelvedTool, toShelvedTool } from './shelved-tool.ts'
-export type { Times } from './times.ts'
+export { type ShelvedTool, toShelvedTool } from './publisher.ts'
+export type { Times } from './timers.ts'

@@ -2,7 +2,6 @@
 // messages are dropped.
 
 import type { Fields } from '../../lib/index.ts'
-import { createPace } from './pace.ts'
 
 export type NotificationOptions = {
   /** Shortest interval in milliseconds between two reports of one list; grows while the list keeps changing. */
@@ -97,5 +96,36 @@ export function createBucket(most: number, perMillisecond: number, now: () => nu
     if (left < 1) return false
     left--
     return true
+  }
+}
+
+/** Milliseconds between two readings of a list that keeps changing. */
+const LONGEST_GAP = 30_000
+
+/**
+ * Limits how often a changed list is read: soon at first, less and less often while it keeps changing. Returns a function
+ * to call at each change; the task runs once for all changes until then.
+ */
+function createPace(
+  shortest: number,
+  later: (task: () => void, milliseconds: number) => unknown,
+  task: () => void,
+): () => void {
+  let isWaiting = false
+  let ranAt = Number.NEGATIVE_INFINITY
+  let gap = shortest
+  return () => {
+    if (isWaiting) return
+    isWaiting = true
+    const now = performance.now()
+    gap = now - ranAt < 4 * gap ? Math.min(gap * 2, LONGEST_GAP) : shortest
+    later(
+      () => {
+        isWaiting = false
+        ranAt = performance.now()
+        task()
+      },
+      Math.max(shortest / 5, ranAt + gap - now),
+    )
   }
 }

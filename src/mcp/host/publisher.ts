@@ -6,7 +6,6 @@ import { createSlices } from '../../node/index.ts'
 import { isAllowed } from '../config/index.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 import { type AlwaysLoadLimits, type AlwaysLoadRefusal, refuseMarks } from './always-load.ts'
-import { toShelvedTool } from './shelved-tool.ts'
 
 export type PublisherOptions = {
   readonly shelf: Shelf
@@ -133,4 +132,32 @@ function isSame(one: ReadonlyMap<string, Tool>, other: ReadonlyMap<string, Tool>
 
 function isSameRefusal(one: AlwaysLoadRefusal, other: AlwaysLoadRefusal): boolean {
   return one.tools.size === other.tools.size && [...one.tools].every((name) => other.tools.has(name))
+}
+
+export type ShelvedTool = Tool & { readonly listed: ListedTool }
+
+/**
+ * Converts a listed tool for the shelf. Its ranking hints and marks come from the configuration, and from `_meta` only
+ * within limits: a server must not promote its own tools.
+ * @param isRefused - It must be searched for despite its marks (always-load.ts).
+ */
+export function toShelvedTool(
+  listed: ListedTool,
+  { name: server, tools }: ServerConfig,
+  isRefused = false,
+): ShelvedTool {
+  const { name, description, inputSchema, annotations, _meta } = listed
+  const { alwaysLoad: configured, hint } = (Object.hasOwn(tools, name) ? tools[name] : undefined) ?? {}
+  const alwaysLoad = isRefused ? false : configured
+  return {
+    name,
+    server,
+    listed,
+    ...(description !== undefined ? { description } : {}),
+    inputSchema,
+    ...(typeof annotations === 'object' && annotations !== null ? { annotations } : {}),
+    ...(typeof _meta === 'object' && _meta !== null ? { _meta } : {}),
+    ...(alwaysLoad !== undefined ? { alwaysLoad } : {}),
+    ...(hint !== undefined ? { searchHint: hint } : {}),
+  }
 }

@@ -1,10 +1,9 @@
 // Decides which of a server's questions to forward: only during a call, only to the client that made it, under the
 // server's name, as far as the configuration allows, and only a limited number.
-import type { Fields } from '../../lib/index.ts'
+import { cleanTexts } from '../../core/tools/index.ts'
+import { type Fields, oneLine } from '../../lib/index.ts'
 import { type ClientCall, callContext } from '../protocol/index.ts'
-
 import type { QuestionHandler, ServerConfig } from '../types.ts'
-import { namedElicitations, namedQuestion } from './named-question.ts'
 import { createBucket } from './notifications.ts'
 
 export type ServerQuestions = {
@@ -237,4 +236,78 @@ class QuestionLimits {
     this.#hasNoted = true
     throw new Error(`no more than ${limit} of "${this.#server}" are passed on`)
   }
+}
+
+const LONGEST_MESSAGE = 20_000
+const LONGEST_URL = 8000
+
+/**
+ * Rewrites a question so that it names the server and contains no hidden or misleading text. Throws if it cannot be shown
+ * to the user safely.
+ */
+function namedQuestion(
+  server: string,
+  method: string,
+  params: Fields,
+  shown: (text: string) => string,
+): Fields {
+  if (method === 'sampling/createMessage') return namedSampling(server, params, shown)
+  const { message, url, mode, requestedSchema } = params
+  const isUrl = mode === 'url'
+  const text = String(message ?? '')
+  if (text.length > LONGEST_MESSAGE)
+    throw new Error(
+      `a question of ${text.length} characters is too long to be shown; ask in ${LONGEST_MESSAGE}`,
+    )
+  const page = isUrl ? pageAt(server, url) : undefined
+  const asks = page ? `asks you to open a page of ${page.host}` : 'asks'
+  return {
+    ...params,
+    ...(page ? { url: page.href } : {}),
+    message: `The MCP server "${oneLine(server, 60)}" ${asks}:\n${shown(text)}`,
+    ...(requestedSchema === undefined ? {} : { requestedSchema: cleanTexts(requestedSchema) }),
+  }
+}
+
+/** Clients show the user the whole request before a model gets it; the model reads it too. */
+function namedSampling(server: string, params: Fields, shown: (text: string) => string): Fields {
+  const { systemPrompt } = params
+  const from = `This request comes from the MCP server "${oneLine(server, 60)}".`
+  return {
+    ...params,
+    systemPrompt: typeof systemPrompt === 'string' ? `${from}\n\n${shown(systemPrompt)}` : from,
+  }
+}
+
+/** Returns the URL that a browser would open, in normalised form. */
+function pageAt(server: string, url: unknown): URL {
+  const address = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
+  const isWeb = address?.protocol === 'https:' || address?.protocol === 'http:'
+  if (address && isWeb && address.href.length <= LONGEST_URL) return address
+  throw new Error(
+    `"${server}" asks to open ${oneLine(String(url), 80)}; only http and https pages are passed on, of ${LONGEST_URL} characters at most`,
+  )
+}
+
+/**
+ * The data of an error that sends the user to pages (-32042), named likewise; pages that cannot be shown, or may not be
+ * asked for, are left out.
+ */
+function namedElicitations(
+  server: string,
+  data: unknown,
+  shown: (text: string) => string,
+  mayAsk: (page: Fields) => boolean,
+): unknown {
+  const { elicitations } = (data ?? {}) as Fields
+  if (!Array.isArray(elicitations)) return data
+  const named = elicitations.flatMap((one: Fields | null) => {
+    try {
+      const page = namedQuestion(server, 'elicitation/create', { ...one, mode: 'url' }, shown)
+      return mayAsk(page) ? [page] : []
+    } catch {
+      return []
+    }
+  })
+  return { ...(data as Fields), elicitations: named }
 }

@@ -22,11 +22,10 @@ export function createServerRecord(options: ServerRecordOptions) {
   const { config, cache, redactor, lifecycle } = options
   let view = emptyView(config)
   let isKnownLegacy = false
-  const clean = (entries: readonly unknown[]) => redactEntries(entries, redactor)
   const memory = createServerMemory({
     config,
     cache,
-    clean,
+    clean: (entries) => redactEntries(entries, redactor),
     onChange(capability) {
       save()
       options.onList(capability)
@@ -39,16 +38,9 @@ export function createServerRecord(options: ServerRecordOptions) {
   }
 
   /** Returns the entries that may be stored for the next run. */
-  async function showTools(
-    { entries, isCut }: Pick<Listed, 'entries' | 'isCut'>,
-    isCached: boolean,
-  ): Promise<readonly unknown[]> {
-    const { tools, problems, listed } = await readListedTools(entries, {
-      config,
-      clean: (entry) => clean([entry])[0],
-      mirrorsArguments: lifecycle.session()?.mirrorsArguments,
-    })
-    update({ tools, problems: isCut ? [truncatedList(entries.length), ...problems] : problems, isCached })
+  async function showTools(list: ToolList, isCached: boolean): Promise<readonly unknown[]> {
+    const { listed, ...shown } = await readToolList(list, options)
+    update({ ...shown, isCached })
     await options.onTools()
     return listed
   }
@@ -98,6 +90,19 @@ export function createServerRecord(options: ServerRecordOptions) {
       }
     },
   }
+}
+
+type ToolList = Pick<Listed, 'entries' | 'isCut'>
+
+/** The tools of a list with secrets hidden, the entries to store, and what is wrong with them. */
+async function readToolList({ entries, isCut }: ToolList, options: ServerRecordOptions) {
+  const { config, redactor, lifecycle } = options
+  const read = await readListedTools(entries, {
+    config,
+    clean: (entry) => redactEntries([entry], redactor)[0],
+    mirrorsArguments: lifecycle.session()?.mirrorsArguments,
+  })
+  return { ...read, problems: isCut ? [truncatedList(entries.length), ...read.problems] : read.problems }
 }
 
 /** What a server says about itself, with secrets hidden. */

@@ -51,100 +51,122 @@ const KINDS: ReadonlySet<unknown> = new Set(['prompt', 'instructions'])
 const MOST_CHARACTERS = 4_000_000
 
 export function openPinFiles(folder: string | undefined, notify: (message: string) => void): PinFiles {
+  return new PinFolder(folder, notify)
+}
+
+class PinFolder implements PinFiles {
+  readonly #folder: string | undefined
+  readonly #notify: (message: string) => void
   /** Pins that could not be written, by server. */
-  const memory = new Map<string, PinnedTools>()
+  readonly #memory = new Map<string, PinnedTools>()
   /** Files that exist but cannot be read: never overwritten. */
-  const unread = new Set<string>()
-  let hasTold = false
+  readonly #unread = new Set<string>()
+  #hasTold = false
 
-  const tellOnce = (error: unknown) => {
-    if (!hasTold) notify(`cannot store pins in ${folder} (${reasonOf(error)}); they apply to this run only.`)
-    hasTold = true
+  constructor(folder: string | undefined, notify: (message: string) => void) {
+    this.#folder = folder
+    this.#notify = notify
   }
-  const pathOf = (server: string) => (folder === undefined ? undefined : join(folder, fileNameOf(server)))
 
-  const setAside = async (path: string, reason: string) => {
-    notify(
-      `${path} is broken (${reason}). It was renamed to ${path}.broken, and that server's tools are pinned again.`,
-    )
-    await rename(path, `${path}.broken`).catch((error) => {
-      if (!isAbsent(error)) tellOnce(error)
-    })
-  }
-  const readPath = async (path: string): Promise<PinFile | undefined> => {
-    const text = await readFile(path, 'utf8')
+  async read(server: string): Promise<PinnedTools | undefined> {
+    const path = this.#pathOf(server)
+    const kept = this.#memory.get(server)
+    if (kept || path === undefined) return kept
     try {
-      return parse(text)
+      const file = await this.#readPath(path)
+      this.#unread.delete(server)
+      return file && byName(file)
     } catch (error) {
-      await setAside(path, reasonOf(error))
+      if (isAbsent(error)) return undefined
+      this.#unread.add(server)
+      this.#tellOnce(error)
       return undefined
     }
   }
-  const paths = async (): Promise<string[]> => {
+
+  async write(server: string, pins: PinnedTools): Promise<void> {
+    const path = this.#pathOf(server)
+    if (path === undefined || this.#unread.has(server)) return void this.#memory.set(server, pins)
+    try {
+      await replace(path, print(server, pins))
+      this.#memory.delete(server)
+    } catch (error) {
+      this.#memory.set(server, pins)
+      this.#tellOnce(error)
+    }
+  }
+
+  async remove(server: string): Promise<boolean> {
+    const wasKept = this.#memory.delete(server)
+    const path = this.#pathOf(server)
+    if (path === undefined) return wasKept
+    try {
+      await rm(path)
+      return true
+    } catch (error) {
+      if (!isAbsent(error)) this.#tellOnce(error)
+      return wasKept
+    }
+  }
+
+  async all(): Promise<ReadonlyMap<string, PinnedTools>> {
+    const found = new Map<string, PinnedTools>()
+    for (const path of await this.#paths()) {
+      const file = await this.#readPath(path).catch((error: unknown) => this.#tellOnce(error))
+      if (file && path === this.#pathOf(file.server)) found.set(file.server, byName(file))
+    }
+    return new Map([...found, ...this.#memory].sort(([a], [b]) => (a < b ? -1 : 1)))
+  }
+
+  async alone<Result>(server: string, work: () => Promise<Result>): Promise<Result> {
+    const path = this.#pathOf(server)
+    const release = path === undefined ? undefined : await lock(`${path}.lock`)
+    try {
+      return await work()
+    } finally {
+      await release?.().catch(() => {})
+    }
+  }
+
+  #tellOnce(error: unknown): void {
+    if (!this.#hasTold)
+      this.#notify(
+        `pins cannot be kept in ${this.#folder} (${reasonOf(error)}): they hold for this run only.`,
+      )
+    this.#hasTold = true
+  }
+
+  #pathOf(server: string): string | undefined {
+    return this.#folder === undefined ? undefined : join(this.#folder, fileNameOf(server))
+  }
+
+  async #paths(): Promise<string[]> {
+    const folder = this.#folder
     if (folder === undefined) return []
     const names = await readdir(folder).catch((error) => {
-      if (!isAbsent(error)) tellOnce(error)
+      if (!isAbsent(error)) this.#tellOnce(error)
       return []
     })
     return names.filter((name) => name.endsWith('.json')).map((name) => join(folder, name))
   }
 
-  return {
-    async read(server) {
-      const path = pathOf(server)
-      const kept = memory.get(server)
-      if (kept || path === undefined) return kept
-      try {
-        const file = await readPath(path)
-        unread.delete(server)
-        return file && byName(file)
-      } catch (error) {
-        if (isAbsent(error)) return undefined
-        unread.add(server)
-        tellOnce(error)
-        return undefined
-      }
-    },
-    async write(server, pins) {
-      const path = pathOf(server)
-      if (path === undefined || unread.has(server)) return void memory.set(server, pins)
-      try {
-        await replace(path, print(server, pins))
-        memory.delete(server)
-      } catch (error) {
-        memory.set(server, pins)
-        tellOnce(error)
-      }
-    },
-    async alone(server, work) {
-      const path = pathOf(server)
-      const release = path === undefined ? undefined : await lock(`${path}.lock`)
-      try {
-        return await work()
-      } finally {
-        await release?.().catch(() => {})
-      }
-    },
-    async remove(server) {
-      const wasKept = memory.delete(server)
-      const path = pathOf(server)
-      if (path === undefined) return wasKept
-      try {
-        await rm(path)
-        return true
-      } catch (error) {
-        if (!isAbsent(error)) tellOnce(error)
-        return wasKept
-      }
-    },
-    async all() {
-      const found = new Map<string, PinnedTools>()
-      for (const path of await paths()) {
-        const file = await readPath(path).catch(tellOnce)
-        if (file && path === pathOf(file.server)) found.set(file.server, byName(file))
-      }
-      return new Map([...found, ...memory].sort(([a], [b]) => (a < b ? -1 : 1)))
-    },
+  async #readPath(path: string): Promise<PinFile | undefined> {
+    const text = await readFile(path, 'utf8')
+    try {
+      return parse(text)
+    } catch (error) {
+      await this.#setAside(path, reasonOf(error))
+      return undefined
+    }
+  }
+
+  async #setAside(path: string, reason: string): Promise<void> {
+    this.#notify(
+      `${path} is broken (${reason}). It is now ${path}.broken, and that server's tools are pinned anew.`,
+    )
+    await rename(path, `${path}.broken`).catch((error) => {
+      if (!isAbsent(error)) this.#tellOnce(error)
+    })
   }
 }
 

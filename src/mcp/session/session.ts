@@ -38,7 +38,7 @@ import { type Listed, listPages } from './listing.ts'
 import { createModern } from './modern.ts'
 import { readOutput } from './output.ts'
 import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
-import { createTimeouts, SilenceError } from './timeouts.ts'
+import { createTimeouts, SilenceError, type Timeouts } from './timeouts.ts'
 
 export type ServerSession = {
   readonly info: { readonly name: string; readonly version: string } | undefined
@@ -149,20 +149,9 @@ async function connect(
   const { config } = options
   const process = 'ending' in transport ? (transport as StdioTransport) : undefined
   const left = Math.max(1, deadline - Date.now())
-  noteAnswers(transport)
-  const client = new Client(options.clientInfo, {
-    capabilities: options.capabilities as ClientCapabilities,
-    versionNegotiation: {
-      mode: 'auto',
-      // Over HTTP, a silent server cannot be asked in a second way.
-      probe: { timeoutMs: process ? Math.min(LONGEST_PROBE, left / 3) : left },
-    },
-  })
   const timeouts = createTimeouts()
-  answerServer(client, {
-    ...options,
-    onRequest: (...question) => timeouts.during(() => options.onRequest(...question)),
-  })
+  const client = newClient(options, timeouts, process ? Math.min(LONGEST_PROBE, left / 3) : left)
+  noteAnswers(transport)
   let isOpen = false
   let isClosing = false
   client.onclose = () => {
@@ -172,7 +161,6 @@ async function connect(
       process?.tail() ?? '',
     )
   }
-  client.onerror = () => {}
   const opening = client.connect(transport, {
     timeout: left,
     ...(isLegacy ? { prior: { kind: 'legacy' as const } } : {}),
@@ -190,20 +178,62 @@ async function connect(
     throw new SessionError(reasonFor(error, ending, config), process?.tail() ?? '', error)
   }
   isOpen = true
-  const mirrorsArguments = client.getProtocolEra() === 'modern' && !process
   void listenForChanges(client)
-  /** The SDK's message says neither how long it waited nor how the process ended. */
-  const explain = (cause: unknown) => {
-    const ending = process?.ending()
-    if (cause instanceof SilenceError)
-      throw new Error(`the server "${config.name}" did not answer within ${seconds(cause.limit)}`, { cause })
-    if (cause instanceof InsufficientScopeError)
-      throw new Error(`${cause.message}. ${moreRights(config.name, cause.requiredScope)}`, { cause })
-    if (isCode(cause, SdkErrorCode.ConnectionClosed) && ending)
-      throw new Error(`${ENDED}${ending}`, { cause })
-    throw cause
+  return {
+    ...describeServer(client, process),
+    ...createRequests(client, timeouts, config.name, process),
+    async close() {
+      isClosing = true
+      options.signal.removeEventListener('abort', stop)
+      await client.close().catch(() => {})
+      await transport.close().catch(() => {})
+    },
   }
+}
+
+/** @param probeTimeout - Over HTTP all the time there is, because a silent server cannot be asked in a second way. */
+function newClient(options: ServerSessionOptions, timeouts: Timeouts, probeTimeout: number): Client {
+  const client = new Client(options.clientInfo, {
+    capabilities: options.capabilities as ClientCapabilities,
+    versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeTimeout } },
+  })
+  client.onerror = () => {}
+  answerServer(client, {
+    ...options,
+    onRequest: (...question) => timeouts.during(() => options.onRequest(...question)),
+  })
+  return client
+}
+
+/** What a server says about itself once it is connected. */
+function describeServer(client: Client, process: StdioTransport | undefined) {
+  return {
+    info: client.getServerVersion(),
+    capabilities: (client.getServerCapabilities() ?? {}) as Fields,
+    instructions: client.getInstructions(),
+    protocol: client.getNegotiatedProtocolVersion(),
+    isLegacy: client.getProtocolEra() === 'legacy',
+    mirrorsArguments: mirrorsArguments(client, process),
+    pid: process?.pid ?? undefined,
+    stderr: () => process?.tail() ?? '',
+  }
+}
+
+function mirrorsArguments(client: Client, process: StdioTransport | undefined): boolean {
+  return client.getProtocolEra() === 'modern' && !process
+}
+
+/** The requests to a connected server. */
+function createRequests(
+  client: Client,
+  timeouts: Timeouts,
+  server: string,
+  process: StdioTransport | undefined,
+): Pick<ServerSession, 'list' | 'call' | 'request' | 'notify'> {
   const modern = client.getProtocolEra() === 'modern' ? createModern(client) : undefined
+  const explain = (cause: unknown) => {
+    throw explained(cause, server, process?.ending())
+  }
   const sendOnce = (method: string, params: Fields | undefined, given: SessionCallOptions) =>
     timeouts
       .limit(given, (limited) => client.request({ method, ...(params ? { params } : {}) }, anything, limited))
@@ -214,19 +244,12 @@ async function connect(
     sendOnce(method, withMeta(params, given), given)
 
   return {
-    info: client.getServerVersion(),
-    capabilities: (client.getServerCapabilities() ?? {}) as Fields,
-    instructions: client.getInstructions(),
-    protocol: client.getNegotiatedProtocolVersion(),
-    isLegacy: client.getProtocolEra() === 'legacy',
-    mirrorsArguments,
-    pid: process?.pid ?? undefined,
-    stderr: () => process?.tail() ?? '',
     list: (method, field, timeout) =>
       listPages((params) => send(method, params, { timeout }), field, timeout),
     async call(name, input, given) {
       const params = { name, arguments: { ...input } }
-      if (!given.tool || !mirrorsArguments) return readOutput(await send('tools/call', params, given))
+      if (!given.tool || !mirrorsArguments(client, process))
+        return readOutput(await send('tools/call', params, given))
       const { outputSchema: _, ...toolDefinition } = given.tool as Parameters<Client['callTool']>[1] &
         ListedTool
       const call = (added: Fields) =>
@@ -242,13 +265,17 @@ async function connect(
       return withPassableMeta(result)
     },
     notify: (method) => client.notification({ method } as never),
-    async close() {
-      isClosing = true
-      options.signal.removeEventListener('abort', stop)
-      await client.close().catch(() => {})
-      await transport.close().catch(() => {})
-    },
   }
+}
+
+/** The SDK's message says neither how long it waited nor how the process ended. */
+function explained(cause: unknown, server: string, ending: string | undefined): unknown {
+  if (cause instanceof SilenceError)
+    return new Error(`the server "${server}" did not answer within ${seconds(cause.limit)}`, { cause })
+  if (cause instanceof InsufficientScopeError)
+    return new Error(`${cause.message}. ${moreRights(server, cause.requiredScope)}`, { cause })
+  if (isCode(cause, SdkErrorCode.ConnectionClosed) && ending) return new Error(`${ENDED}${ending}`, { cause })
+  return cause
 }
 
 function withMeta(params: Fields | undefined, { meta }: SessionCallOptions): Fields | undefined {

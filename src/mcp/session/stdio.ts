@@ -8,8 +8,8 @@ import spawn from 'cross-spawn'
 import { watchdog } from '../../node/index.ts'
 import { DEPTH, depthOf } from '../config/index.ts'
 import type { StdioConfig } from '../types.ts'
-import { createLineReader } from './lines.ts'
-import { createTail } from './tail.ts'
+import { createLineReader, type LineReader } from './lines.ts'
+import { createTail, type Tail } from './tail.ts'
 import { createThrottle } from './throttle.ts'
 
 /** @internal */
@@ -36,178 +36,209 @@ export const stdioLimits: StdioLimits = { longestLine: 32_000_000, grace: 1000 }
 
 /** @internal */
 export function createStdioTransport(
-  { command, args, env, cwd }: StdioConfig,
-  { longestLine, grace, stuckMs = 30_000 }: StdioLimits = stdioLimits,
+  config: StdioConfig,
+  limits: StdioLimits = stdioLimits,
   redact?: (text: string) => string,
 ): StdioTransport {
-  const tail = createTail(redact)
-  const reader = createLineReader(longestLine)
-  /** Our requests that wait for a response. */
-  const asked = new Set<unknown>()
-  let child: ChildProcess | undefined
-  let ending: string | undefined
-  let isOver = false
-  let closing: Promise<void> | undefined
-  let moment: Promise<void> | undefined
-  let sweeping: Promise<void> | undefined
-  /** When the process last read a message, or had nothing to read. */
-  let readAt = 0
-  const over = deferred()
+  return new ServerProcess(config, limits, redact)
+}
 
-  const transport: StdioTransport = {
-    get pid() {
-      return child?.pid ?? null
-    },
-    stderr: null,
-    tail: tail.text,
-    ending: () => ending,
-    start: () =>
-      new Promise((resolve, reject) => {
-        const started = spawn(command, [...args], {
-          env: { ...getDefaultEnvironment(), ...env, [DEPTH]: String(depthOf(process.env) + 1) },
-          cwd,
-          stdio: ['pipe', 'pipe', 'pipe'],
-          detached: process.platform !== 'win32',
-          windowsHide: true,
-        })
-        child = started
-        if (started.pid !== undefined) watchdog.guard(started.pid)
-        started.once('spawn', resolve)
-        started.once('error', (error) => {
-          reject(error)
-          finish(String(error))
-        })
-        started.once('exit', (code, signal) => {
-          if (!closing || (code ?? 0) > 0)
-            ending ??= signal ? `was ended by ${signal}` : `ended with exit code ${code}`
-          const timer = setTimeout(() => finish(), LAST_WORDS)
-          started.once('close', () => {
-            clearTimeout(timer)
-            finish()
-          })
-        })
-        started.stdin?.on('error', (error) => transport.onerror?.(error))
-        hear(started.stdout!, readOutput)
-        hear(started.stderr!, (chunk) => {
-          tail.add(chunk)
-          return chunk.length
-        })
-      }),
-    send: (message) =>
-      new Promise<void>((resolve, reject) => {
-        const input = child?.stdin
-        if (isOver || !input?.writable) reject(notRunning())
-        else if (input.writableLength > longestLine) reject(full(input.writableLength))
-        else {
-          if (input.writableLength === 0) readAt = performance.now()
-          input.write(`${JSON.stringify(message)}\n`, (error) => {
-            readAt = performance.now()
-            if (error) reject(error)
-            else resolve()
-          })
-          note(message)
-        }
-      }).catch(onceEnded),
-    close: () => {
-      closing ??= end()
-      return closing
-    },
+class ServerProcess implements StdioTransport {
+  onmessage?: NonNullable<Transport['onmessage']>
+  onclose?: NonNullable<Transport['onclose']>
+  onerror?: NonNullable<Transport['onerror']>
+  readonly stderr = null
+  readonly #config: StdioConfig
+  readonly #limits: StdioLimits
+  readonly #tail: Tail
+  readonly #reader: LineReader
+  /** Our requests that wait for a response. */
+  readonly #asked = new Set<unknown>()
+  readonly #over = deferred()
+  #child: ChildProcess | undefined
+  #ending: string | undefined
+  #isOver = false
+  #closing: Promise<void> | undefined
+  #moment: Promise<void> | undefined
+  #sweeping: Promise<void> | undefined
+  /** When the process last read a message, or had nothing to read. */
+  #readAt = 0
+
+  constructor(config: StdioConfig, limits: StdioLimits, redact: ((text: string) => string) | undefined) {
+    this.#config = config
+    this.#limits = limits
+    this.#tail = createTail(redact)
+    this.#reader = createLineReader(limits.longestLine)
   }
 
-  function notRunning(): Error {
-    return new Error(`the process ${ending ?? 'is not running'}`)
+  get pid(): number | null {
+    return this.#child?.pid ?? null
+  }
+
+  tail(): string {
+    return this.#tail.text()
+  }
+
+  ending(): string | undefined {
+    return this.#ending
+  }
+
+  start(): Promise<void> {
+    const { command, args, env, cwd } = this.#config
+    return new Promise((resolve, reject) => {
+      const child = spawn(command, [...args], {
+        env: { ...getDefaultEnvironment(), ...env, [DEPTH]: String(depthOf(process.env) + 1) },
+        cwd,
+        stdio: ['pipe', 'pipe', 'pipe'],
+        detached: process.platform !== 'win32',
+        windowsHide: true,
+      })
+      this.#child = child
+      if (child.pid !== undefined) watchdog.guard(child.pid)
+      child.once('spawn', resolve)
+      child.once('error', (error) => {
+        reject(error)
+        this.#finish(String(error))
+      })
+      child.once('exit', (code, signal) => this.#exited(child, code, signal))
+      child.stdin?.on('error', (error) => this.onerror?.(error))
+      hear(child.stdout!, (chunk) => this.#readOutput(chunk))
+      hear(child.stderr!, (chunk) => {
+        this.#tail.add(chunk)
+        return chunk.length
+      })
+    })
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
+      const input = this.#child?.stdin
+      if (this.#isOver || !input?.writable) reject(this.#notRunning())
+      else if (input.writableLength > this.#limits.longestLine) reject(this.#full(input.writableLength))
+      else {
+        if (input.writableLength === 0) this.#readAt = performance.now()
+        input.write(`${JSON.stringify(message)}\n`, (error) => {
+          this.#readAt = performance.now()
+          if (error) reject(error)
+          else resolve()
+        })
+        this.#note(message)
+      }
+    }).catch((error: unknown) => this.#onceEnded(error))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end()
+    return this.#closing
+  }
+
+  #exited(child: ChildProcess, code: number | null, signal: NodeJS.Signals | null): void {
+    if (!this.#closing || (code ?? 0) > 0)
+      this.#ending ??= signal ? `was ended by ${signal}` : `ended with exit code ${code}`
+    const timer = setTimeout(() => this.#finish(), LAST_WORDS)
+    child.once('close', () => {
+      clearTimeout(timer)
+      this.#finish()
+    })
+  }
+
+  #notRunning(): Error {
+    return new Error(`the process ${this.#ending ?? 'is not running'}`)
   }
 
   /** A pipe breaks before its process is known to have ended: waits for that, so that the error can say how it ended. */
-  async function onceEnded(error: unknown): Promise<never> {
-    const isBroken = !isOver && child?.stdin?.writable !== true
-    if (isBroken) await Promise.race([over.promise, wait(BROKEN_PIPE_MS)])
-    throw isBroken && ending !== undefined ? notRunning() : error
+  async #onceEnded(error: unknown): Promise<never> {
+    const isBroken = !this.#isOver && this.#child?.stdin?.writable !== true
+    if (isBroken) await Promise.race([this.#over.promise, wait(BROKEN_PIPE_MS)])
+    throw isBroken && this.#ending !== undefined ? this.#notRunning() : error
   }
 
-  function note(message: JSONRPCMessage): void {
+  #note(message: JSONRPCMessage): void {
     if (!('method' in message)) return
-    if ('id' in message) asked.add(message.id)
-    else if (message.method === 'notifications/cancelled') asked.delete(message.params?.requestId)
+    if ('id' in message) this.#asked.add(message.id)
+    else if (message.method === 'notifications/cancelled') this.#asked.delete(message.params?.requestId)
   }
 
   /** Reads messages; returns how many bytes were unsolicited, including responses to no request. */
-  function readOutput(chunk: Buffer): number {
+  #readOutput(chunk: Buffer): number {
     let unasked = 0
     try {
-      for (const { bytes, message, isAnswer } of reader.read(chunk)) {
+      for (const { bytes, message, isAnswer } of this.#reader.read(chunk)) {
         const { id } = (message ?? {}) as { id?: unknown }
-        if (!isAnswer || !asked.delete(id)) unasked += bytes
-        if (message) deliver(message, isAnswer)
+        if (!isAnswer || !this.#asked.delete(id)) unasked += bytes
+        if (message) this.#deliver(message, isAnswer)
       }
     } catch (error) {
-      transport.onerror?.(stop((error as Error).message))
+      this.onerror?.(this.#stop((error as Error).message))
     }
     return unasked
   }
 
   /** The SDK delivers notifications slightly later than responses, which would lose the last progress. */
-  function deliver(message: JSONRPCMessage, isAnswer: boolean): void {
-    if (isAnswer && moment) void moment.then(() => transport.onmessage?.(message))
-    else transport.onmessage?.(message)
+  #deliver(message: JSONRPCMessage, isAnswer: boolean): void {
+    if (isAnswer && this.#moment) void this.#moment.then(() => this.onmessage?.(message))
+    else this.onmessage?.(message)
     if (isAnswer) return
-    moment ??= new Promise<void>((resolve) => setImmediate(resolve)).finally(() => {
-      moment = undefined
+    this.#moment ??= new Promise<void>((resolve) => setImmediate(resolve)).finally(() => {
+      this.#moment = undefined
     })
   }
 
   /** A server may be busy with calls of others: it is killed only if it reads nothing at all. */
-  function full(bytes: number): Error {
-    if (performance.now() - readAt > stuckMs) return stop('it no longer reads its input')
+  #full(bytes: number): Error {
+    const { stuckMs = STUCK_MS } = this.#limits
+    if (performance.now() - this.#readAt > stuckMs) return this.#stop('it no longer reads what it is sent')
     const size = `${Math.round(bytes / 1_000_000)} MB`
     return new Error(`the server no longer reads its input: ${size} are waiting; try again later`)
   }
 
-  function stop(why: string): Error {
-    ending = `was stopped: ${why}`
-    kill('SIGKILL')
-    return new Error(`the process ${ending}`)
+  #stop(why: string): Error {
+    this.#ending = `was stopped: ${why}`
+    this.#kill('SIGKILL')
+    return new Error(`the process ${this.#ending}`)
   }
 
-  function kill(signal: NodeJS.Signals): void {
-    const pid = child?.pid
+  #kill(signal: NodeJS.Signals): void {
+    const pid = this.#child?.pid
     if (pid === undefined) return
     if (process.platform === 'win32')
       spawn('taskkill', ['/pid', String(pid), '/t', '/f'], { stdio: 'ignore' })
     else killGroup(pid, signal)
   }
 
-  function finish(why?: string): void {
-    if (isOver) return
-    isOver = true
-    ending ??= why
-    over.resolve()
-    const pid = child?.pid
-    if (pid !== undefined) sweeping = sweep(pid)
-    child?.stdout?.destroy()
-    child?.stderr?.destroy()
-    transport.onclose?.()
+  #finish(why?: string): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#ending ??= why
+    this.#over.resolve()
+    const pid = this.#child?.pid
+    if (pid !== undefined) this.#sweeping = sweep(pid)
+    this.#child?.stdout?.destroy()
+    this.#child?.stderr?.destroy()
+    this.onclose?.()
   }
 
-  async function end(): Promise<void> {
+  async #end(): Promise<void> {
+    const child = this.#child
     if (!child) return
-    const exited = new Promise<void>((resolve) => child?.once('exit', () => resolve()))
-    const hasExited = () => child?.exitCode !== null || child?.signalCode !== null
+    const { grace } = this.#limits
+    const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+    const hasExited = () => child.exitCode !== null || child.signalCode !== null
     child.stdin?.end()
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
       if (!hasExited()) await Promise.race([exited, wait(grace)])
-      if (!hasExited()) kill(signal)
+      if (!hasExited()) this.#kill(signal)
     }
     if (!hasExited()) await Promise.race([exited, wait(grace)])
-    finish()
-    await sweeping
+    this.#finish()
+    await this.#sweeping
   }
-
-  return transport
 }
 
 /** Time for output written before the end to arrive. */
 const LAST_WORDS = 200
+/** From a full pipe to killing a server that reads nothing. */
+const STUCK_MS = 30_000
 /** From a broken pipe to the end of its process. */
 const BROKEN_PIPE_MS = 2000
 

@@ -4,7 +4,7 @@ import { reachesShare } from '../../core/gate/index.ts'
 import type { Timer } from '../../core/index.ts'
 import {
   capabilityOf,
-  codingHost,
+  codingAgentPolicy,
   createShelf,
   defaultCapabilities,
   type Rank,
@@ -82,19 +82,19 @@ async function openShelf(
     const settings = shelfOptions(tools, options)
     const shelf = createShelf({ ...settings, tools: await readTools(tools, options, settings, slice) })
     await rest(slice)
-    const shelving = shelf.shelving()
-    const twice = own.map(nameOf).find((name) => shelving.pool.byName.has(name))
+    const partition = shelf.partition()
+    const twice = own.map(nameOf).find((name) => partition.pool.byName.has(name))
     if (twice !== undefined) return cannot(`two tools are named "${twice}"`)
-    const names = codeNames(shelving.deferredNames)
+    const names = codeNames(partition.deferredNames)
     await rest(slice)
     const windowOf = (model: string) =>
       options.contextWindow ?? capabilityOf(model, 'anthropic', defaultCapabilities).contextWindow
     return {
       shelf,
       own,
-      deferred: shelving.deferredNames,
+      deferred: partition.deferredNames,
       names,
-      reachesShare: (model, percent) => reachesShare(shelving, windowOf(model), percent),
+      reachesShare: (model, percent) => reachesShare(partition, windowOf(model), percent),
     }
   } catch (error) {
     // The upstream decides whether to accept tools that cannot be shelved.
@@ -162,7 +162,7 @@ function chosenMark(tool: Fields, keep: readonly string[]): Mark {
 function markFor(name: string, keep: readonly string[], hasMcpNames: boolean): Mark {
   if (matchesAny(keep, name)) return 'alwaysLoad'
   const isEssential = ESSENTIAL.has(name.toLowerCase().replaceAll(/[_-]/g, '')) || FINDS_TOOLS.test(name)
-  return (hasMcpNames ? matchesAny(codingHost.defer, name) : !isEssential) ? 'shouldDefer' : undefined
+  return (hasMcpNames ? matchesAny(codingAgentPolicy.defer, name) : !isEssential) ? 'shouldDefer' : undefined
 }
 
 /** Cached per tool and mark, so that lists which differ in one tool share everything else. */

@@ -144,9 +144,9 @@ function searchesIn(
   const isKnown = (name: string) => !deferred.has(name) || loaded.has(name)
   if (carrying.length + kept.length === 0 && calledNames.every(isKnown)) return NONE
   const carried = carrying.flatMap((id) => carriedBy(id, names))
-  const told = [...carried, ...kept].map((search) => ({ ...search, isCalled: false }))
+  const hidden = [...carried, ...kept].map((search) => ({ ...search, isCalled: false }))
   const called = { at: latest, left: 0, names: calledNames, isCalled: true }
-  return [...told, called]
+  return [...hidden, called]
     .map((search) => ({ ...search, at: Math.min(search.at, latest) }))
     .sort((a, b) => a.at - b.at)
     .map((search) => {

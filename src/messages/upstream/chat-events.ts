@@ -38,61 +38,119 @@ export function createReply(
   thoughts: Thoughts,
   isChatClient = false,
 ): ChatReply {
-  const { wantsReasoning, wantsExtraContent } = dialect
-  const names = namesOf(request.tools)
-  const newId = idsFor(request, wantsReasoning || wantsExtraContent)
-  // Clients of this API expect to see whatever the model thinks.
-  const hasThinking = asksForThinking(request) || wantsReasoning || isChatClient
-  const calls: ToolCall[] = []
-  /** Unfinished blocks; only the first may have been started in the output. */
-  const queue: Block[] = []
-  let index = 0
-  let started = false
-  let finish = ''
-  let refusal = ''
-  let stopSequence: string | null = null
-  let usage: Fields = {}
+  return new ReplyConverter(request, dialect, thoughts, isChatClient)
+}
 
-  function* start(chunk: Fields): Generator<StreamEvent> {
-    if (started) return
-    started = true
+class ReplyConverter implements ChatReply {
+  readonly #request: MessagesRequest
+  readonly #hasThinking: boolean
+  readonly #blocks: BlockQueue
+  #isStarted = false
+  #finish = ''
+  #refusal = ''
+  #stopSequence: string | null = null
+  #usage: Fields = {}
+
+  constructor(request: MessagesRequest, dialect: Dialect, thoughts: Thoughts, isChatClient: boolean) {
+    this.#request = request
+    // Clients of this API expect to see whatever the model thinks.
+    this.#hasThinking = asksForThinking(request) || dialect.wantsReasoning || isChatClient
+    this.#blocks = new BlockQueue(request, dialect, thoughts)
+  }
+
+  *add(value: unknown): Generator<StreamEvent> {
+    const blocks = this.#blocks
+    const chunk = fieldsOf(value)
+    const choice = fieldsOf(listOf(chunk.choices)[0])
+    throwError(chunk, choice)
+    this.#usage = { ...this.#usage, ...fieldsOf(choice.usage), ...fieldsOf(chunk.usage) }
+    yield* this.#start(chunk)
+    const delta = fieldsOf(choice.delta ?? choice.message)
+    if (this.#hasThinking) blocks.say('thinking', textOf(delta.reasoning_content) || textOf(delta.reasoning))
+    blocks.say('text', contentText(delta.content))
+    this.#refusal += textOf(delta.refusal)
+    blocks.say('text', textOf(delta.refusal))
+    for (const piece of piecesOf(delta)) blocks.call(piece)
+    this.#finish = textOf(choice.finish_reason) || this.#finish
+    if (listOf(this.#request.stop_sequences).includes(choice.stop_reason))
+      this.#stopSequence = textOf(choice.stop_reason)
+    yield* blocks.flush(false)
+  }
+
+  *end(isMarked: boolean): Generator<StreamEvent> {
+    if (this.#finish === '' && !isMarked)
+      throw new UpstreamError('the reply of the upstream broke off before its end. Try again.')
+    if (this.#blocks.calls.some(({ name }) => name === ''))
+      throw new UpstreamError(
+        'the upstream sent a tool call without a name. Try again, or use another model.',
+      )
+    yield* this.#start({})
+    yield* this.#blocks.flush(true)
+    const delta = { stop_reason: this.#stopReason(), stop_sequence: this.#stopSequence }
+    yield { type: 'message_delta', delta, usage: usageOf(this.#usage) }
+    yield { type: 'message_stop' }
+  }
+
+  *#start(chunk: Fields): Generator<StreamEvent> {
+    if (this.#isStarted) return
+    this.#isStarted = true
     yield {
       type: 'message_start',
       message: {
         id: `msg_${newDigits()}`,
         type: 'message',
         role: 'assistant',
-        model: textOf(chunk.model) || request.model,
+        model: textOf(chunk.model) || this.#request.model,
         content: [],
         stop_reason: null,
         stop_sequence: null,
-        usage: usageOf(usage),
+        usage: usageOf(this.#usage),
       },
     }
   }
 
-  function say(kind: 'text' | 'thinking', text: string): void {
+  #stopReason(): string {
+    if (this.#finish === 'length') return 'max_tokens'
+    if (this.#finish === 'content_filter' || this.#refusal !== '') return 'refusal'
+    if (this.#blocks.calls.length > 0) return 'tool_use'
+    return this.#stopSequence === null ? 'end_turn' : 'stop_sequence'
+  }
+}
+
+/** Brings the blocks of a reply into sequence. */
+class BlockQueue {
+  readonly calls: ToolCall[] = []
+  readonly #wantsExtraContent: boolean
+  readonly #thoughts: Thoughts
+  readonly #names: ReturnType<typeof namesOf>
+  readonly #newId: (id: string) => string
+  /** Unfinished blocks; only the first may have been started in the output. */
+  readonly #queue: Block[] = []
+  #index = 0
+
+  constructor(request: MessagesRequest, { wantsReasoning, wantsExtraContent }: Dialect, thoughts: Thoughts) {
+    this.#wantsExtraContent = wantsExtraContent
+    this.#thoughts = thoughts
+    this.#names = namesOf(request.tools)
+    this.#newId = idsFor(request, wantsReasoning || wantsExtraContent)
+  }
+
+  say(kind: 'text' | 'thinking', text: string): void {
     if (text === '') return
-    const last = queue.at(-1)
+    const last = this.#queue.at(-1)
     if (last?.kind === kind) last.waiting += text
-    else queue.push({ kind, kept: {}, waiting: text, opened: false })
+    else this.#queue.push({ kind, kept: {}, waiting: text, opened: false })
   }
 
-  /** Stores data that the server needs back with a call in a thinking block before the call. */
-  function keep(extra: Fields | undefined): void {
-    if (wantsExtraContent && extra)
-      queue.push({ kind: 'thinking', kept: { extra }, waiting: '', opened: false })
-  }
-
-  function call(piece: Piece): void {
-    const known = callOf(piece, calls)
+  call(piece: Piece): void {
+    const known = callOf(piece, this.calls)
     // Some servers repeat a complete call at the end.
     if (known && piece.name !== '' && isWhole(known)) return
     const call = known ?? { ...piece, kind: 'tool_use', json: '', waiting: '', opened: false }
     if (!known) {
-      keep(piece.extra)
-      calls.push(call)
-      queue.push(call)
+      this.#keep(piece.extra)
+      this.calls.push(call)
+      this.#queue.push(call)
     }
     call.name ||= piece.name
     call.json += piece.json
@@ -100,80 +158,49 @@ export function createReply(
   }
 
   /** Emits what is ready; a block stays open until it is complete and another one waits. */
-  function* flush(isEnd: boolean): Generator<StreamEvent> {
+  *flush(isEnd: boolean): Generator<StreamEvent> {
+    const queue = this.#queue
     for (let block = queue[0]; block; block = queue[0]) {
       const hasEnded = isEnd || (queue.length > 1 && isWhole(block))
-      if (isReady(block)) yield* emit(block)
+      if (isReady(block)) yield* this.#emit(block)
       if (!hasEnded) return
-      if (block.opened) yield* ended(block)
+      if (block.opened) yield* this.#ended(block)
       queue.shift()
     }
   }
 
-  const delta = (fields: Fields) => ({ type: 'content_block_delta', index, delta: fields })
-
-  function* ended(block: Block): Generator<StreamEvent> {
-    if (block.kind === 'thinking')
-      yield delta({ type: 'signature_delta', signature: thoughts.sign(block.kept) })
-    yield { type: 'content_block_stop', index: index++ }
+  /** Stores data that the server needs back with a call in a thinking block before the call. */
+  #keep(extra: Fields | undefined): void {
+    if (this.#wantsExtraContent && extra)
+      this.#queue.push({ kind: 'thinking', kept: { extra }, waiting: '', opened: false })
   }
 
-  function* emit(block: Block): Generator<StreamEvent> {
+  *#emit(block: Block): Generator<StreamEvent> {
     if (!block.opened) {
       block.opened = true
-      yield { type: 'content_block_start', index, content_block: opening(block) }
-      if (block.kind === 'tool_use') yield delta(fragment(block.kind, ''))
+      yield { type: 'content_block_start', index: this.#index, content_block: this.#opening(block) }
+      if (block.kind === 'tool_use') yield this.#delta(fragment(block.kind, ''))
     }
-    if (block.waiting !== '') yield delta(fragment(block.kind, block.waiting))
+    if (block.waiting !== '') yield this.#delta(fragment(block.kind, block.waiting))
     block.waiting = ''
   }
 
-  function opening(block: Block): Fields {
+  *#ended(block: Block): Generator<StreamEvent> {
+    if (block.kind === 'thinking')
+      yield this.#delta({ type: 'signature_delta', signature: this.#thoughts.sign(block.kept) })
+    yield { type: 'content_block_stop', index: this.#index++ }
+  }
+
+  #delta(fields: Fields): StreamEvent {
+    return { type: 'content_block_delta', index: this.#index, delta: fields }
+  }
+
+  #opening(block: Block): Fields {
     if (block.kind === 'tool_use')
-      return { type: 'tool_use', id: newId(block.id), name: names.long(block.name), input: {} }
+      return { type: 'tool_use', id: this.#newId(block.id), name: this.#names.long(block.name), input: {} }
     return block.kind === 'text'
       ? { type: 'text', text: '' }
       : { type: 'thinking', thinking: '', signature: '' }
-  }
-
-  function stopReason(): string {
-    if (finish === 'length') return 'max_tokens'
-    if (finish === 'content_filter' || refusal !== '') return 'refusal'
-    if (calls.length > 0) return 'tool_use'
-    return stopSequence === null ? 'end_turn' : 'stop_sequence'
-  }
-
-  return {
-    *add(value) {
-      const chunk = fieldsOf(value)
-      const choice = fieldsOf(listOf(chunk.choices)[0])
-      throwError(chunk, choice)
-      usage = { ...usage, ...fieldsOf(choice.usage), ...fieldsOf(chunk.usage) }
-      yield* start(chunk)
-      const delta = fieldsOf(choice.delta ?? choice.message)
-      if (hasThinking) say('thinking', textOf(delta.reasoning_content) || textOf(delta.reasoning))
-      say('text', contentText(delta.content))
-      refusal += textOf(delta.refusal)
-      say('text', textOf(delta.refusal))
-      for (const piece of piecesOf(delta)) call(piece)
-      finish = textOf(choice.finish_reason) || finish
-      if (listOf(request.stop_sequences).includes(choice.stop_reason))
-        stopSequence = textOf(choice.stop_reason)
-      yield* flush(false)
-    },
-    *end(isMarked) {
-      if (finish === '' && !isMarked)
-        throw new UpstreamError("the upstream's reply broke off before its end. Try again.")
-      if (calls.some(({ name }) => name === ''))
-        throw new UpstreamError(
-          'the upstream sent a tool call without a name. Try again, or use another model.',
-        )
-      yield* start({})
-      yield* flush(true)
-      const delta = { stop_reason: stopReason(), stop_sequence: stopSequence }
-      yield { type: 'message_delta', delta, usage: usageOf(usage) }
-      yield { type: 'message_stop' }
-    },
   }
 }
 

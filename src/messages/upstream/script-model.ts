@@ -14,7 +14,7 @@ import {
   patternOf,
   type ResolveTemplate,
 } from './script-text.ts'
-import { type CallRound, describedTools, type MadeCall, searchToolNames, turnOf } from './script-turn.ts'
+import { type CallRound, describedTools, type MadeCall, SEARCH_TOOL_NAMES, turnOf } from './script-turn.ts'
 
 export type ScriptReply =
   | {
@@ -161,7 +161,7 @@ function sightOf(request: MessagesRequest): Sight {
   return {
     visible,
     described: visible.includes(CALL_TOOL) ? describedTools(request) : [],
-    search: searchToolNames.find((name) => visible.includes(name)),
+    search: SEARCH_TOOL_NAMES.find((name) => visible.includes(name)),
   }
 }
 

@@ -8,7 +8,7 @@ import type { MessagesRequest } from '../types.ts'
 import { CALL_TOOL, fromCallTool } from '../wire/index.ts'
 
 /** Search tools that the offline model can use, in order of preference. */
-export const searchToolNames = [SEARCH_TOOL, 'tool_search_tool_bm25', 'tool_search_tool_regex']
+export const SEARCH_TOOL_NAMES = [SEARCH_TOOL, 'tool_search_tool_bm25', 'tool_search_tool_regex']
 
 /** The conversation since the latest user message. */
 export type ScriptTurn = {
@@ -87,7 +87,7 @@ function roundsOf(blocks: readonly Fields[]): CallRound[] {
 function madeCall(block: Fields, result: string): MadeCall {
   const name = textOf(block.name)
   const names = name === CALL_TOOL ? [name, textOf(fromCallTool(block).name)] : [name]
-  return { names, isSearch: searchToolNames.includes(name), result }
+  return { names, isSearch: SEARCH_TOOL_NAMES.includes(name), result }
 }
 
 function isCall({ type }: Fields): boolean {

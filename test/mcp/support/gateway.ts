@@ -265,4 +265,4 @@ export const tool = (name: string, more: object = {}) => ({
 
 /** Until the gateway has taken over what a server lists. */
 export const untilFound = (shelf: Shelf, name: string, isThere = true) =>
-  until(() => shelf.shelving().pool.byName.has(name) === isThere, `${name} is ${isThere ? 'there' : 'gone'}`)
+  until(() => shelf.partition().pool.byName.has(name) === isThere, `${name} is ${isThere ? 'there' : 'gone'}`)

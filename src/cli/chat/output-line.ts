@@ -1,20 +1,20 @@
 // The output of a slash command: lines, some with a label, aligned in columns.
 import type { Item } from './items.ts'
 
-export type Told = string | { readonly lead: string; readonly text: string }
+export type OutputLine = string | { readonly lead: string; readonly text: string }
 
-export function itemOf(kind: 'told' | 'notice', line: Told): Item {
+export function itemOf(kind: 'output' | 'notice', line: OutputLine): Item {
   return typeof line === 'string' ? { kind, text: line } : { kind, ...line }
 }
 
-export function labelled(label: string, text: string, width: number): Told {
+export function labelled(label: string, text: string, width: number): OutputLine {
   return { lead: `${label.padEnd(width)} `, text }
 }
 
 const WIDEST = 40
 
 /** Names and descriptions in two columns; a long name gets a line of its own. */
-export function listed(entries: readonly (readonly [name: string, text: string])[]): Told[] {
+export function listed(entries: readonly (readonly [name: string, text: string])[]): OutputLine[] {
   const short = entries.map(([name]) => name.length).filter((length) => length <= WIDEST)
   const width = Math.max(3, ...short) + 1
   return entries.flatMap(([name, text]) =>

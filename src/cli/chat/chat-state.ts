@@ -1,0 +1,82 @@
+// The state of a chat as the view renders it: finished items and the running turn, with change notifications.
+import type { Item } from './items.ts'
+import type { Question } from './questions.ts'
+import { settle } from './settle.ts'
+import type { Status } from './status.ts'
+import { itemOf, type Told } from './told.ts'
+import { type TurnState, withAside } from './turn.ts'
+
+export type ChatState = {
+  /** Items that will not change any more. */
+  readonly items: readonly Item[]
+  readonly turn: TurnState | undefined
+  readonly asking: Question | undefined
+  readonly isVerbose: boolean
+  /** The hint below the empty input line. */
+  readonly hint: string
+  /** A remark about the last key, if its effect may be unexpected. */
+  readonly remark: string | undefined
+  /** What a command is waiting for. */
+  readonly waiting: string | undefined
+  /** The state of the servers in a few words. */
+  readonly servers: string
+  /** Undefined until the session is open. */
+  readonly status: Status | undefined
+  readonly isOver: boolean
+}
+
+export type ChatStore = {
+  readonly state: () => ChatState
+  readonly subscribe: (listener: () => void) => () => void
+  readonly change: (next: Partial<ChatState>) => void
+  /** Updates the running turn; moves the settled part of it to the finished items. */
+  readonly update: (turn: TurnState) => void
+  /** Adds items. While a turn runs, adds them to the turn, so that later output follows them. */
+  readonly say: (items: readonly Item[]) => void
+  readonly tell: (lines: readonly Told[], kind?: 'told' | 'notice') => void
+  /** Adds a message about servers, separated from other items. */
+  readonly tellOfServers: (kind: 'told' | 'notice', line: Told) => void
+  /** The next message about servers belongs to the items that are there now. */
+  readonly joinServers: () => void
+}
+
+export function createChatStore(initial: ChatState): ChatStore {
+  const listeners = new Set<() => void>()
+  let state = initial
+  let toldOfServers: readonly Item[] | undefined
+  const change = (next: Partial<ChatState>) => {
+    state = { ...state, ...next }
+    for (const listener of listeners) listener()
+  }
+  const update = (turn: TurnState) => {
+    const { items, parts, isBegun } = settle(turn.parts, state.isVerbose)
+    change({
+      items: items.length === 0 ? state.items : [...state.items, ...items],
+      turn: { ...turn, parts, isBegun: turn.isBegun || isBegun },
+    })
+  }
+  const say = (items: readonly Item[]) => {
+    if (state.turn) update(items.reduce(withAside, state.turn))
+    else change({ items: [...state.items, ...items] })
+  }
+  const joinServers = () => {
+    toldOfServers = state.items
+  }
+  return {
+    state: () => state,
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    change,
+    update,
+    say,
+    tell: (lines, kind = 'told') => say(lines.map((line) => itemOf(kind, line))),
+    tellOfServers(kind, line) {
+      const isApart = state.turn !== undefined || state.items !== toldOfServers
+      say([{ ...itemOf(kind, line), isApart }])
+      joinServers()
+    },
+    joinServers,
+  }
+}

@@ -1,0 +1,96 @@
+// Forwards requests to an upstream that speaks the client's API: unread, as read, or because only it can refuse them.
+import { createHash } from 'node:crypto'
+import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
+import { type MessagesGateway, newOutcome } from './gateway.ts'
+import type { AuthenticatedClient } from './guard.ts'
+import type { BodyMemory } from './held-bytes.ts'
+import { outcomeHeaders, peekRequest, type RequestContext } from './request-context.ts'
+import { sendOn } from './respond.ts'
+import type { UpstreamCall, UpstreamOrigin } from './types.ts'
+import { type Flow, open } from './upstream/index.ts'
+
+export type PassingOptions = {
+  readonly gateway: MessagesGateway
+  readonly mostBody: number
+  readonly bodyMemory: BodyMemory
+}
+
+export type Passing = ReturnType<typeof createPassing>
+
+export function createPassing({ gateway: { upstream }, mostBody, bodyMemory }: PassingOptions) {
+  return { origin, limitsFor, mistake, unread, through }
+
+  function origin(): UpstreamOrigin {
+    if (!upstream.origin) throw new Error('requests cannot be forwarded to this upstream unchanged')
+    return upstream.origin
+  }
+
+  /** Counts the body's bytes as held until the request ends. */
+  function limitsFor({ gone }: RequestContext, owner: string): RequestBodyLimits {
+    const held = bodyMemory.hold(owner)
+    gone.addEventListener('abort', held.release, { once: true })
+    return { maxBytes: mostBody, held }
+  }
+
+  /** Forwards a malformed request, so that the upstream refuses it itself. */
+  function mistake(context: RequestContext, client: AuthenticatedClient, body: Buffer): Promise<void> {
+    return forward(context, origin(), callFor(context, client), body)
+  }
+
+  /** Forwards the request without parsing it (mode `pass`). */
+  async function unread(context: RequestContext, client: AuthenticatedClient): Promise<void> {
+    const flow = flowOf(context.incoming, limitsFor(context, ownerOf(client)))
+    const outcome = newOutcome({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
+    context.outcome = outcome
+    const peeked = flow.whole.then((chunks) => {
+      const { model, tools } = peekRequest(chunks, context.api.name)
+      context.model = model
+      outcome.toolsGiven = outcome.toolsVisible = tools
+    })
+    await Promise.all([peeked, forward(context, origin(), callFor(context, client), flow)])
+  }
+
+  /** Forwards a request that the gateway does not handle itself. */
+  async function through(
+    context: RequestContext,
+    client: AuthenticatedClient,
+    target: UpstreamOrigin,
+  ): Promise<void> {
+    const hasBody = context.incoming.method !== 'GET' && context.incoming.method !== 'HEAD'
+    const limits = hasBody ? limitsFor(context, ownerOf(client)) : undefined
+    const body = limits && (await readBody(context.incoming, limits))
+    return forward(context, target, callFor(context, client), body)
+  }
+}
+
+/** Sends the request to the upstream, and its response to the client. */
+export async function forward(
+  context: RequestContext,
+  { address: addressFor, credentials, secrets = [] }: UpstreamOrigin,
+  call: UpstreamCall,
+  body: Buffer | Flow | undefined,
+): Promise<void> {
+  const { incoming, outgoing, address, path, outcome } = context
+  const answer = await open(addressFor(path + (address?.search ?? '')), {
+    method: incoming.method ?? 'GET',
+    headers: {
+      ...credentials(call.headers),
+      ...(secrets.length > 0 ? { 'accept-encoding': 'identity' } : {}),
+    },
+    ...(body === undefined ? {} : { body }),
+    signal: call.signal,
+  })
+  // No retry follows a response, so the buffered body can go.
+  if (body && 'drop' in body) void body.whole.then(body.drop, () => {})
+  await sendOn(outgoing, answer, outcome ? outcomeHeaders(outcome) : {}, secrets)
+}
+
+export function callFor({ gone }: RequestContext, { headers }: AuthenticatedClient): UpstreamCall {
+  return { headers, signal: gone }
+}
+
+/** Identifies a client by its credentials, so that no client can reach another's conversations. */
+export function ownerOf({ headers, key }: AuthenticatedClient): string {
+  const credentials = [key?.secret, headers['x-api-key'], headers.authorization]
+  return createHash('sha256').update(JSON.stringify(credentials)).digest('base64')
+}
