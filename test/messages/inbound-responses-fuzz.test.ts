@@ -142,21 +142,8 @@ const talk = fc.tuple(body, fc.boolean()).map(([given, isPaired]): Fields => {
     if (/_output$|item_reference/.test(type)) return []
     if (!/_call$/.test(type) || type === 'web_search_call') return [one]
     const call = { ...(one as Fields), call_id: `c${at}`, execution: 'client' }
-<<<<<<< HEAD
     const output = type === 'tool_search_call' ? 'tool_search_output' : `${type}_output`
     return [call, { tools: [], ...call, type: output, output: 'fine' }]
-=======
-    const tools = type === 'tool_search_call' ? { tools: [] } : {}
-    return [
-      call,
-      {
-        ...tools,
-        ...call,
-        ...{ type: type === 'tool_search_call' ? 'tool_search_output' : `${type}_output` },
-        output: 'fine',
-      },
-    ]
->>>>>>> main
   })
   return { ...given, input }
 })
