@@ -61,7 +61,7 @@ class AgentLoop implements Agent {
     this.#maxTokens = maxTokens
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
     this.#history = new AgentHistory(options.messages ?? [], options.onHistory)
-    const { byName } = shelf.shelving().pool
+    const { byName } = shelf.partition().pool
     const missing = tools.map(onShelf).filter((tool) => byName.get(tool.name)?.tool !== tool)
     if (missing.length > 0) shelf.add(missing)
   }
@@ -202,7 +202,7 @@ class AgentLoop implements Agent {
       this.#compactedTo = this.messages.length
       yield {
         type: 'notice',
-        text: `The history could not be summarised, so it stays as it is: ${faultOf(error).message}`,
+        text: `Could not summarise the history; it stays as it is: ${faultOf(error).message}`,
       }
       return false
     }
@@ -214,7 +214,7 @@ class AgentLoop implements Agent {
 
   /** Loads tools by writing a search call and its result into the history. */
   async *#load(wanted: readonly string[]): AsyncGenerator<AgentEvent> {
-    const { deferredNames } = this.shelf.shelving()
+    const { deferredNames } = this.shelf.partition()
     const { loaded } = foldHistory(this.messages, SEARCH_TOOL)
     const names = wanted.filter((name) => deferredNames.has(name) && !loaded.has(name))
     if (names.length === 0) return
@@ -270,7 +270,7 @@ async function* helped<Help>(
     return await Promise.race([help(), stop.happened])
   } catch (error) {
     if (!signal.aborted)
-      yield { type: 'notice', text: `The message goes out as it is: ${errorMessage(error)}` }
+      yield { type: 'notice', text: `Sending the message as it is: ${errorMessage(error)}` }
     return []
   } finally {
     stop.forget()

@@ -1,6 +1,7 @@
 // `toolshelf/core`: the library without Node, packages or clock, and the function form for hosts that keep their own state.
 export {
   answerSearch,
+  applyPolicy,
   type Block,
   type BoundaryNote,
   type BreakCause,
@@ -13,7 +14,7 @@ export {
   capabilityOf,
   checkCall,
   classicRank,
-  codingHost,
+  codingAgentPolicy,
   compactHistory,
   createHost,
   createShelf,

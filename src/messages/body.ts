@@ -1,6 +1,7 @@
 // Reads a request body under a size limit, either as one buffer or as a stream to forward.
 import type { IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
+import type { BufferPool } from '../node/index.ts'
 import { refuseRequest } from './errors.ts'
 import type { HeldBytes } from './held-bytes.ts'
 import type { Flow } from './upstream/index.ts'
@@ -12,8 +13,12 @@ export type RequestBodyLimits = {
   readonly held: HeldBytes
 }
 
-/** Reads the whole body into one buffer. */
-export async function readBody(incoming: IncomingMessage, limits: RequestBodyLimits): Promise<Buffer> {
+/** Reads the whole body into one buffer, from the pool if there is one. */
+export async function readBody(
+  incoming: IncomingMessage,
+  limits: RequestBodyLimits,
+  pool?: BufferPool,
+): Promise<Buffer> {
   const encoding = incoming.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity')
     throw refuseRequest(
@@ -23,7 +28,8 @@ export async function readBody(incoming: IncomingMessage, limits: RequestBodyLim
     )
   const length = lengthOf(incoming, limits)
   // With a known length, chunks are copied straight into the final buffer, so the body is never in memory twice.
-  const whole = length === undefined || length === 0 ? undefined : Buffer.allocUnsafeSlow(length)
+  const take = pool?.take ?? Buffer.allocUnsafeSlow
+  const whole = length === undefined || length === 0 ? undefined : take(length)
   const chunks: Buffer[] = []
   let size = 0
   await receive(incoming, limits, (chunk) => {

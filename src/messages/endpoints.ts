@@ -1,4 +1,5 @@
 // The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
+import { createBufferPool } from '../node/index.ts'
 import { readBody } from './body.ts'
 import { newRequestId, RefusedRequest, reasonIn, refuseRequest } from './errors.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
@@ -42,6 +43,15 @@ export type EndpointOptions = {
   readonly bodyMemory: BodyMemory
   readonly silence: number
   readonly headWaitMs: number
+}
+
+type ReadRequest = {
+  readonly body: Buffer
+  /** Lets another request use the body's buffer. */
+  readonly reuseBody: () => void
+  /** Undefined if the upstream shall refuse the request itself. */
+  readonly inbound: InboundRequest | undefined
+  readonly replyOptions: ReplyOptions
 }
 
 /** Returns the request handler, which throws the error response to send. */
@@ -118,6 +128,7 @@ function createReplies(options: EndpointOptions, passing: Passing) {
   const { upstream } = gateway
   const scheduler = createScheduler()
   const reader = createRequestReader()
+  const bodies = createBufferPool()
 
   return { generate, counting }
 
@@ -125,7 +136,7 @@ function createReplies(options: EndpointOptions, passing: Passing) {
   async function generate(context: RequestContext, client: AuthenticatedClient): Promise<void> {
     const { outgoing, api } = context
     if (settingFor(context, client, options).mode === 'pass') return passing.unread(context, client)
-    const { body, inbound, replyOptions } = await read(context, client)
+    const { body, reuseBody, inbound, replyOptions } = await read(context, client)
     if (!inbound) return passing.mistake(context, client, body)
     const { request } = inbound
     context.model = request.model
@@ -140,6 +151,7 @@ function createReplies(options: EndpointOptions, passing: Passing) {
       const { outcome, sampled } = await gateway.reply(request, { ...replyOptions, onDecided })
       context.outcome = outcome
       if (!sampled) return await forward(context, passing.origin(), passedCall(request, replyOptions), body)
+      reuseBody()
       if ('refused' in sampled) throw new RefusedRequest(sampled.refused)
       onDecided(outcome)
       const id = newRequestId()
@@ -147,10 +159,13 @@ function createReplies(options: EndpointOptions, passing: Passing) {
         ...inClientApi({ 'request-id': id, ...sampled.headers }, api),
         ...outcomeHeaders(outcome),
       })
-      const events = watched(sampled.events, context)
+      const { events } = sampled
+      const onError = (event: StreamEvent) => {
+        context.error = reasonIn(JSON.stringify(event))
+      }
       await (stream
-        ? stream.send(events, headers())
-        : sendMessage(outgoing, events, headers, { writer, api }))
+        ? stream.send(events, headers(), onError)
+        : sendMessage(outgoing, events, headers, { writer, api, onError }))
     } finally {
       stream?.close()
     }
@@ -158,14 +173,15 @@ function createReplies(options: EndpointOptions, passing: Passing) {
 
   async function counting(context: RequestContext, client: AuthenticatedClient): Promise<void> {
     if (settingFor(context, client, options).mode === 'pass') return passing.unread(context, client)
-    const { body, inbound, replyOptions } = await read(context, client)
+    const { body, reuseBody, inbound, replyOptions } = await read(context, client)
     if (!inbound) return passing.mistake(context, client, body)
     const { request } = inbound
     context.model = request.model
     const { outcome, answer } = await gateway.count(request, replyOptions)
     context.outcome = outcome
-    if (answer) return sendAnswer(context.outgoing, answer, outcomeHeaders(outcome))
-    return forward(context, passing.origin(), passedCall(request, replyOptions), body)
+    if (!answer) return forward(context, passing.origin(), passedCall(request, replyOptions), body)
+    reuseBody()
+    sendAnswer(context.outgoing, answer, outcomeHeaders(outcome))
   }
 
   /** Removes the tool-search betas, unless the upstream supports tool search or the mode is `pass`. */
@@ -174,20 +190,24 @@ function createReplies(options: EndpointOptions, passing: Passing) {
     return takesAll ? call : { ...call, headers: withoutSearchBetas(call.headers) }
   }
 
-  async function read(
-    context: RequestContext,
-    client: AuthenticatedClient,
-  ): Promise<{ body: Buffer; inbound: InboundRequest | undefined; replyOptions: ReplyOptions }> {
+  /** Reads a request. `reuseBody` is for callers that do not forward the body. */
+  async function read(context: RequestContext, client: AuthenticatedClient): Promise<ReadRequest> {
     const owner = ownerOf(client)
-    const body = await readBody(context.incoming, passing.limitsFor(context, owner))
+    const body = await readBody(context.incoming, passing.limitsFor(context, owner), bodies)
     const slice = await scheduler.turn()
-    const fields = await reader.read(body, owner, slice)
+    let isReferred = false
+    const fields = await reader.read(body, owner, slice, () => {
+      isReferred = true
+    })
     refuseTooMany(fields)
+    const reuseBody = () => {
+      if (!isReferred) bodies.giveBack(body)
+    }
     const inbound = convert(fields, context)
     const call = { ...callFor(context, client), ...(inbound?.terms ? { terms: inbound.terms } : {}) }
     const facts = { ...inbound, api: context.api.name }
     const setting = settingFor(context, client, options)
-    return { body, inbound, replyOptions: { setting, call, owner, slice, inbound: facts } }
+    return { body, reuseBody, inbound, replyOptions: { setting, call, owner, slice, inbound: facts } }
   }
 
   /** Converts a request; undefined if it is malformed and the upstream, which speaks the same API, shall refuse it. */
@@ -264,17 +284,6 @@ function inClientApi(headers: Headers, { name }: InboundApi): Headers {
 }
 
 const NOBODY: AuthenticatedClient = { headers: {}, key: undefined }
-
-/** Records an error that the upstream reports inside its stream. */
-async function* watched(
-  events: AsyncIterable<StreamEvent>,
-  context: RequestContext,
-): AsyncGenerator<StreamEvent> {
-  for await (const event of events) {
-    if (event.type === 'error') context.error = reasonIn(JSON.stringify(event))
-    yield event
-  }
-}
 
 /** Clients that prefer WebSockets fall back to HTTP on this status. */
 function refuseUpgrade({ path }: RequestContext): never {

@@ -16,8 +16,12 @@ export type EventStreamOptions = {
 }
 
 export type EventStream = {
-  /** Writes the whole reply; `headers` apply unless they were already sent. */
-  readonly send: (events: AsyncIterable<StreamEvent>, headers: Headers) => Promise<void>
+  /** Writes the whole reply; `headers` apply unless they were already sent. `onError` gets an error among the events. */
+  readonly send: (
+    events: AsyncIterable<StreamEvent>,
+    headers: Headers,
+    onError: (event: StreamEvent) => void,
+  ) => Promise<void>
   /** Stops the pings and leaves the response open. */
   readonly close: () => void
 }
@@ -45,12 +49,13 @@ export function openEventStream(outgoing: ServerResponse, options: EventStreamOp
   }
   return {
     close,
-    async send(events, given) {
+    async send(events, given, onError) {
       headers = () => given
       for await (const event of events) {
         clearTimeout(waiting)
         begin()
         isSilent = false
+        if (event.type === 'error') onError(event)
         const text = writer.add(event)
         if (text !== '' && !outgoing.write(text)) await waitForDrain(outgoing)
         if (outgoing.destroyed) return

@@ -22,8 +22,11 @@ import type { Slice } from './scheduler.ts'
 import type { Fields } from './types.ts'
 
 export type RequestReader = {
-  /** Throws a refusal if the body is not a JSON object. `owner` keeps the caches of different clients apart. */
-  readonly read: (body: Buffer, owner: string, slice: Slice) => Promise<Fields>
+  /**
+   * Throws a refusal if the body is not a JSON object. `owner` keeps the caches of different clients apart. Calls
+   * `onReferred` if a large value of the result refers to the body, whose buffer must not be reused then.
+   */
+  readonly read: (body: Buffer, owner: string, slice: Slice, onReferred?: () => void) => Promise<Fields>
 }
 
 export type ReaderOptions = {
@@ -47,7 +50,7 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
     input: createListCache({ maxBytes, maxItemBytes: MAX_MESSAGE_BYTES, replaced: 0 }),
   }
 
-  async function scanned(body: Buffer, owner: string, slice: Slice): Promise<Fields> {
+  async function scanned(body: Buffer, reading: Reading): Promise<Fields> {
     const fields: Record<string, unknown> = {}
     const start = skipSpace(body, 0)
     if (!isObjectAt(body, start)) throw new ScanError('no object')
@@ -56,12 +59,12 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
       const { key, value } = memberAt(body, at)
       if (key === '__proto__') throw new ScanError('a key that needs JSON.parse')
       if ((key === 'tools' || key === 'messages' || key === 'input') && isListAt(body, value)) {
-        const list = await readList(body, value, { owner, cache: lists[key] }, slice)
+        const list = await readList(body, value, lists[key], reading)
         fields[key] = list.values
         end = list.end
       } else {
         end = endOfValue(body, value)
-        fields[key] = readValue(body, value, end)
+        fields[key] = readApart(body, value, end, reading)
       }
     }
     if (skipSpace(body, skipSpace(body, end) + 1) !== body.length) throw new ScanError('more than one value')
@@ -69,11 +72,11 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
   }
 
   return {
-    async read(body, owner, slice) {
+    async read(body, owner, slice, onReferred = () => {}) {
       if (!isUtf8(body)) throw refuseRequest(400, 'invalid_request_error', 'the body is not valid UTF-8')
       const json = BYTE_ORDER_MARK.equals(body.subarray(0, 3)) ? body.subarray(3) : body
       try {
-        return await scanned(json, owner, slice)
+        return await scanned(json, { owner, slice, onReferred })
       } catch (error) {
         if (error instanceof ScanError || error instanceof SyntaxError) return parseWhole(json)
         throw error
@@ -84,16 +87,17 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
-type Reading = { readonly owner: string; readonly cache: ListCache }
+type Reading = { readonly owner: string; readonly slice: Slice; readonly onReferred: () => void }
 
 type Span = { readonly start: number; readonly end: number }
 
 async function readList(
   body: Buffer,
   start: number,
-  { owner, cache }: Reading,
-  slice: Slice,
+  cache: ListCache,
+  reading: Reading,
 ): Promise<{ values: readonly unknown[]; end: number }> {
+  const { owner, slice } = reading
   const first = nextItem(body, start + 1, true, ']')
   if (first === undefined) return { values: [], end: skipSpace(body, start + 1) + 1 }
   const known = cache.find(owner, body, first)
@@ -113,10 +117,20 @@ async function readList(
   const values = cache.add(owner, items)
   const rest: unknown[] = []
   for (const span of spans.slice(kept.length)) {
-    rest.push(readValue(body, span.start, span.end))
+    rest.push(readApart(body, span.start, span.end, reading))
     if (slice.isOver()) await slice.next()
   }
   return { values: rest.length > 0 ? [...values, ...rest] : values, end: skipSpace(body, end) + 1 }
+}
+
+/** Copies the bytes of a value that refers to them, unless they are many. */
+function readApart(body: Buffer, start: number, end: number, { onReferred }: Reading): unknown {
+  const isReferring = isObjectAt(body, start) || isListAt(body, start)
+  if (!isReferring) return readValue(body, start, end)
+  if (end - start <= MAX_MESSAGE_BYTES)
+    return readValue(Buffer.from(body.subarray(start, end)), 0, end - start)
+  onReferred()
+  return readValue(body, start, end)
 }
 
 /** Copies the bytes of cached items, so that they do not keep the whole body in memory. */

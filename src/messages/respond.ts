@@ -74,15 +74,16 @@ function withMask(incoming: IncomingMessage, secrets: readonly string[]): Passed
   return { headers: rest, body: incoming.pipe(decoder).pipe(maskingStream(secrets)) }
 }
 
-/** Sends the whole reply as one message; calls `headers` after the reply has ended. */
+/** Sends the whole reply as one message, or the error among its events; calls `headers` after the reply has ended. */
 export async function sendMessage(
   outgoing: ServerResponse,
   events: AsyncIterable<StreamEvent>,
   headers: () => Headers,
-  { writer, api }: { readonly writer: ReplyWriter; readonly api: InboundApi },
+  { writer, api, onError }: MessageOptions,
 ): Promise<void> {
   for await (const event of events) {
     if (event.type === 'error') {
+      onError(event)
       const answer = { status: statusOf(event), headers: JSON_TYPE, body: JSON.stringify(event) }
       return sendAnswer(outgoing, api.error(answer), headers())
     }

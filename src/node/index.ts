@@ -1,5 +1,6 @@
 // Exports of the Node helpers for other folders.
 export { readBoundedFile } from './bounded-file.ts'
+export { type BufferPool, createBufferPool } from './buffer-pool.ts'
 export { capabilitiesFromFile, capabilitiesFromUrl, keepCapabilitiesFresh } from './capability-source.ts'
 export { lockFile } from './file-lock.ts'
 export { answerNode, close, isSecret, LOOPBACK, listen, networkOf, waitForDrain } from './http.ts'

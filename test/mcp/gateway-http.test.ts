@@ -242,7 +242,9 @@ describe('who is let in', () => {
 
   it('beyond loopback nobody, unless there is a key', async () => {
     const { gateway } = openGateway([])
-    await expect(runOnHttp(gateway, { port: 0, address: '0.0.0.0' })).rejects.toThrow(/needs a key; set the option "key"/)
+    await expect(runOnHttp(gateway, { port: 0, address: '0.0.0.0' })).rejects.toThrow(
+      /needs a key; set the option "key"/,
+    )
   })
 
   const key = 'a-key-of-many-letters'

@@ -109,24 +109,22 @@ export function functionsIn({ path, text }: SourceFile): FoundFunction[] {
 
 type Named = { readonly name?: string } | null
 
-/** One cycle as a path that ends where it starts, or undefined. */
-export function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
-  const done = new Set<string>()
-  const visit = (node: string, trail: string[]): string[] | undefined => {
-    if (trail.includes(node)) return [...trail.slice(trail.indexOf(node)), node]
-    if (done.has(node)) return undefined
-    for (const next of graph.get(node) ?? []) {
-      const cycle = visit(next, [...trail, node])
-      if (cycle) return cycle
-    }
-    done.add(node)
-    return undefined
-  }
-  for (const node of graph.keys()) {
-    const cycle = visit(node, [])
-    if (cycle) return cycle
-  }
-  return undefined
+const declaration =
+  /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|type|interface|class|enum) (\w+)/gm
+const destructured = /^export const \{([^}]*)\}/gm
+const listed = /^export (?:type )?\{([^}]*)\}(?!\s*from)/gm
+const imported = /^import (?:type )?\{([^}]*)\}/gm
+
+/** The last name of each part of a list in braces: `b` of `a as b`, of `a: b` and of `type b`. */
+function namesIn(list: string): string[] {
+  const names = list.split(',').map(
+    (part) =>
+      part
+        .trim()
+        .split(/\s*:\s*|\s+/)
+        .at(-1) ?? '',
+  )
+  return names.filter((name) => name !== '')
 }
 
 /** The names that a file declares and exports; what it imports and passes on is not among them. */

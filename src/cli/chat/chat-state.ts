@@ -1,9 +1,9 @@
 // The state of a chat as the view renders it: finished items and the running turn, with change notifications.
 import type { Item } from './items.ts'
+import { itemOf, type OutputLine } from './output-line.ts'
 import type { Question } from './questions.ts'
 import { settle } from './settle.ts'
 import type { Status } from './status.ts'
-import { itemOf, type Told } from './told.ts'
 import { type TurnState, withAside } from './turn.ts'
 
 export type ChatState = {
@@ -33,9 +33,9 @@ export type ChatStore = {
   readonly update: (turn: TurnState) => void
   /** Adds items. While a turn runs, adds them to the turn, so that later output follows them. */
   readonly say: (items: readonly Item[]) => void
-  readonly tell: (lines: readonly Told[], kind?: 'told' | 'notice') => void
+  readonly tell: (lines: readonly OutputLine[], kind?: 'output' | 'notice') => void
   /** Adds a message about servers, separated from other items. */
-  readonly tellOfServers: (kind: 'told' | 'notice', line: Told) => void
+  readonly tellOfServers: (kind: 'output' | 'notice', line: OutputLine) => void
   /** The next message about servers belongs to the items that are there now. */
   readonly joinServers: () => void
 }
@@ -71,7 +71,7 @@ export function createChatStore(initial: ChatState): ChatStore {
     change,
     update,
     say,
-    tell: (lines, kind = 'told') => say(lines.map((line) => itemOf(kind, line))),
+    tell: (lines, kind = 'output') => say(lines.map((line) => itemOf(kind, line))),
     tellOfServers(kind, line) {
       const isApart = state.turn !== undefined || state.items !== toldOfServers
       say([{ ...itemOf(kind, line), isApart }])

@@ -5,11 +5,11 @@ import type { PriceTable } from '../../core/figures/index.ts'
 import type { AgentSession } from '../session.ts'
 import { type ChatState, type ChatStore, createChatStore } from './chat-state.ts'
 import { type CommandContext, isCommand, runSlash } from './commands.ts'
+import { labelled } from './output-line.ts'
 import { type Answer, createQuestions, type Questions } from './questions.ts'
 import { resumedItems, watchServers } from './servers.ts'
 import { finalItems } from './settle.ts'
 import { Spending } from './spending.ts'
-import { labelled } from './told.ts'
 import { applyEvent, newTurn, spentItem, type TurnState, timed, withAside } from './turn.ts'
 import type { TypedLines } from './typed-lines.ts'
 
@@ -105,7 +105,7 @@ class OpenChat implements Chat {
     change({ hint: HINT, status: this.#spending.ofSession() })
     this.#unwatch = watchServers(session.host, {
       show: (servers) => change({ servers }),
-      tell: (line) => tellOfServers('told', line),
+      tell: (line) => tellOfServers('output', line),
       warn: (text) => tellOfServers('notice', text),
     })
     this.#open(session)
@@ -130,8 +130,8 @@ class OpenChat implements Chat {
   readonly wait = (line: string) =>
     this.#store.change({
       remark: isCommand(line)
-        ? 'This waits for the end of the turn: press Enter then. Ctrl-C stops it.'
-        : 'It is still at work: the line waits for you. Ctrl-C stops it.',
+        ? 'This command cannot run during a turn: press Enter when the turn ends, or Ctrl-C to stop it.'
+        : 'A turn is running: press Enter when it ends, or Ctrl-C to stop it.',
     })
 
   readonly stay = () => {
@@ -165,7 +165,7 @@ class OpenChat implements Chat {
   #applyEvent(event: AgentEvent): void {
     if (event.type === 'request') this.#lastRequest = event.sent.request
     if (event.type === 'compacted') this.#lastRequest = undefined
-    this.#spending.applyEvent(event)
+    this.#spending.follow(event)
     if (event.type === 'reply') this.#store.change({ status: this.#spending.ofSession() })
     const { turn } = this.state()
     if (turn) this.#store.update(applyEvent(turn, event))
@@ -216,7 +216,8 @@ class OpenChat implements Chat {
         }
       },
       compact: async () => {
-        if (this.state().turn) throw new Error('A turn has begun meanwhile; say it again once that is over.')
+        if (this.state().turn)
+          throw new Error('A turn has started in the meantime; repeat the command when it ends.')
         await this.#working((signal) => session.agent.compact({ signal }))
       },
       quit: this.quit,

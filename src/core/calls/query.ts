@@ -1,7 +1,7 @@
 // The forms of a query (S1–S4). They work with every ranker: a ranker sees only words.
 
 import { closestNames, splitName } from '../../lib/index.ts'
-import type { PoolTool, Shelving } from '../types.ts'
+import type { PoolTool, ToolPartition } from '../types.ts'
 import { classicRank } from './classic.ts'
 import type { Rank, Ranking } from './rank.ts'
 import { fold, searchText, wordPattern } from './search-text.ts'

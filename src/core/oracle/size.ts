@@ -26,8 +26,8 @@ export function readingOf(request: unknown): Reading {
   for (const block of blocksOf(system)) characters += plainSize(block)
   const list = listOf(messages)
   const lastUser = list.findLastIndex((message) => fieldsOf(message).role === 'user')
-  for (const [index, one] of list.entries()) {
-    const message = fieldsOf(one)
+  for (let index = 0; index < list.length; index++) {
+    const message = fieldsOf(list[index])
     const isCleared =
       message.role === 'system' && message.clear_at === 'next_user_message' && index < lastUser
     const size = quietSize(message) ?? messageSize(message, view)

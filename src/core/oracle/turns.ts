@@ -32,8 +32,9 @@ export function turnsOf(messages: unknown): Turn[] {
 /** All blocks in their order, without those of the messages that are skipped. */
 export function placedBlocks(messages: unknown, isSkipped: (message: Fields) => boolean): Placed[] {
   const placed: Placed[] = []
-  for (const [message, value] of listOf(messages).entries()) {
-    const fields = fieldsOf(value)
+  const list = listOf(messages)
+  for (let message = 0; message < list.length; message++) {
+    const fields = fieldsOf(list[message])
     if (isSkipped(fields) || isDirective(fields)) continue
     const role = roleOf(fields.role)
     for (const [index, block] of blocksOf(fields.content).entries()) {

@@ -129,11 +129,17 @@ function segmentsOf(role: TurnRole, block: Fields, view: View): Segment[] {
 
 // The closing tag makes a block that joins a result already sent differ from one that follows it.
 function resultSegments(role: TurnRole, block: Fields, view: View): Segment[] {
-  const open = toJson(bare(without(block, 'content')))
   const inner = blocksOf(block.content).flatMap((item): Segment[] =>
     isReference(item) ? reveal(textOf(item.tool_name), view) : [{ kind: role, text: plain(item) }],
   )
-  return [{ kind: role, text: `<result>${open}` }, ...inner, { kind: role, text: '</result>' }]
+  const opening: Segment = {
+    kind: role,
+    // Made when somebody reads it, as above.
+    get text() {
+      return `<result>${toJson(bare(without(block, 'content')))}`
+    },
+  }
+  return [opening, ...inner, { kind: role, text: '</result>' }]
 }
 
 function searchSegments(role: TurnRole, block: Fields, view: View): Segment[] {
@@ -177,9 +183,9 @@ function clearedMessages(messages: unknown): ReadonlySet<number> {
   const list = listOf(messages)
   const lastUser = list.findLastIndex((message) => fieldsOf(message).role === 'user')
   const cleared = new Set<number>()
-  for (const [index, message] of list.entries()) {
-    const { role, clear_at } = fieldsOf(message)
-    if (role === 'system' && clear_at === 'next_user_message' && index < lastUser) cleared.add(index)
+  for (let index = 0; index < lastUser; index++) {
+    const { role, clear_at } = fieldsOf(list[index])
+    if (role === 'system' && clear_at === 'next_user_message') cleared.add(index)
   }
   return cleared
 }

@@ -143,7 +143,7 @@ class Session implements ClientSession {
   /** A call that may come from a page of an MCP App instead of the model. */
   async #callDirectly(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
     const { shelf, pageTools } = this.#options
-    const isKnown = shelf.shelving().pool.byName.has(name)
+    const isKnown = shelf.partition().pool.byName.has(name)
     const page = isKnown ? undefined : pageTools.find(name, options.asker?.client)
     if (!page) return this.#callByName(name, input, options)
     return this.#callServer(page.server, page.tool, input, options)
@@ -157,7 +157,7 @@ class Session implements ClientSession {
   /** The always-loaded tools, then those that searches found. */
   #shown(): PoolTool[] {
     const { shelf, loaded } = this.#options
-    const { immediate, pool } = shelf.shelving()
+    const { immediate, pool } = shelf.partition()
     const found = loaded.names().flatMap((name) => pool.byName.get(name) ?? [])
     return [...new Set([...immediate, ...found])]
   }

@@ -87,7 +87,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
 
   /** Everything that a sessionless client lists; our own tools name the servers. */
   const immediateTools = () =>
-    `${servers().join()} ${options.shelf.shelving().immediate.map(versionOf).join()} ${pageTools.version()}`
+    `${servers().join()} ${options.shelf.partition().immediate.map(versionOf).join()} ${pageTools.version()}`
 
   return {
     host,

@@ -256,9 +256,7 @@ function namedQuestion(
   const isUrl = mode === 'url'
   const text = String(message ?? '')
   if (text.length > LONGEST_MESSAGE)
-    throw new Error(
-      `a question of ${text.length} characters is too long to be shown; ask in ${LONGEST_MESSAGE}`,
-    )
+    throw new Error(`the question has ${text.length} characters; at most ${LONGEST_MESSAGE} can be shown`)
   const page = isUrl ? pageAt(server, url) : undefined
   const asks = page ? `asks you to open a page of ${page.host}` : 'asks'
   return {

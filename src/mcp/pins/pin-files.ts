@@ -162,7 +162,7 @@ class PinFolder implements PinFiles {
 
   async #setAside(path: string, reason: string): Promise<void> {
     this.#notify(
-      `${path} is broken (${reason}). It is now ${path}.broken, and that server's tools are pinned anew.`,
+      `${path} is broken (${reason}). It was renamed to ${path}.broken, and that server's tools are pinned again.`,
     )
     await rename(path, `${path}.broken`).catch((error) => {
       if (!isAbsent(error)) this.#tellOnce(error)

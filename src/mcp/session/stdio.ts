@@ -187,7 +187,7 @@ class ServerProcess implements StdioTransport {
   /** A server may be busy with calls of others: it is killed only if it reads nothing at all. */
   #full(bytes: number): Error {
     const { stuckMs = STUCK_MS } = this.#limits
-    if (performance.now() - this.#readAt > stuckMs) return this.#stop('it no longer reads what it is sent')
+    if (performance.now() - this.#readAt > stuckMs) return this.#stop('it no longer reads its input')
     const size = `${Math.round(bytes / 1_000_000)} MB`
     return new Error(`the server no longer reads its input: ${size} are waiting; try again later`)
   }

@@ -1,11 +1,8 @@
 // Remembers the JSON text that objects were parsed from and reuses it when writing: unchanged values go out byte for
 // byte, including long numbers, without being serialised again.
 
-/** The JSON source of each object. */
+/** The JSON of objects that never change: what they were parsed from, or what was written once. */
 const texts = new WeakMap<object, Buffer>()
-
-/** Cached JSON of objects that never change. */
-const written = new WeakMap<object, Buffer>()
 
 /** Objects that never change and whose JSON may be cached. */
 const unchanging = new WeakSet<object>()
@@ -20,106 +17,92 @@ export function keepUnchanged(value: object): void {
   unchanging.add(value)
 }
 
-/** The bytes that an object was parsed from. */
-export function sourceBytesOf(value: object): Buffer | undefined {
-  return texts.get(value)
-}
-
 /** Parts of at least this many bytes are not copied. */
 const LARGE = 65_536
 
 /** Containers below this depth have no recorded text. */
 const DEEPEST_TEXT = 8
 
-/** Serialises a value to bytes, in one or more parts. */
-export function jsonBytes(value: unknown): Buffer[] {
-  const parts: (string | Buffer)[] = []
-  let pending = ''
-  const add = (part: string | Buffer): void => {
-    if (typeof part === 'string') {
-      pending += part
-      return
-    }
-    if (pending !== '') parts.push(pending)
-    pending = ''
-    parts.push(part)
+type Part = string | Buffer
+
+type Allocate = (size: number) => Buffer
+
+/** Serialises a value to bytes, in one or more parts; small parts are joined in buffers that `allocate` returns. */
+export function jsonBytes(value: unknown, allocate: Allocate = Buffer.allocUnsafe): Buffer[] {
+  const parts: Part[] = []
+  write(value, DEEPEST_TEXT, parts)
+  return joined(parts, allocate)
+}
+
+function write(value: unknown, depth: number, parts: Part[]): void {
+  if (typeof value !== 'object' || value === null) {
+    parts.push(JSON.stringify(value) ?? 'null')
+    return
   }
-  write(value, DEEPEST_TEXT, add)
-  if (pending !== '') parts.push(pending)
-  return joined(parts)
+  const text = texts.get(value)
+  if (text) parts.push(text)
+  else if (depth === 0) parts.push(JSON.stringify(value))
+  else if (unchanging.has(value) || Object.isFrozen(value)) parts.push(unchangedJson(value))
+  else writeContainer(value, depth, parts)
 }
 
-type Add = (part: string | Buffer) => unknown
-
-function write(value: unknown, depth: number, add: Add): void {
-  if (typeof value !== 'object' || value === null) add(JSON.stringify(value) ?? 'null')
-  else if (depth === 0) add(texts.get(value) ?? JSON.stringify(value))
-  else if (texts.has(value)) add(texts.get(value) as Buffer)
-  else if (unchanging.has(value) || Object.isFrozen(value)) add(unchangedJson(value))
-  else if (Array.isArray(value)) writeList(value, depth, add)
-  else writeObject(value, depth, add)
+function writeContainer(value: object, depth: number, parts: Part[]): void {
+  if (Array.isArray(value)) writeList(value, depth, parts)
+  else writeObject(value, depth, parts)
 }
 
-function writeList(items: readonly unknown[], depth: number, add: Add): void {
-  add('[')
+function writeList(items: readonly unknown[], depth: number, parts: Part[]): void {
+  parts.push('[')
   for (let index = 0; index < items.length; index++) {
-    if (index > 0) add(',')
-    write(items[index], depth - 1, add)
+    if (index > 0) parts.push(',')
+    write(items[index], depth - 1, parts)
   }
-  add(']')
+  parts.push(']')
 }
 
-function writeObject(fields: object, depth: number, add: Add): void {
+function writeObject(fields: object, depth: number, parts: Part[]): void {
   let before = '{'
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue
-    add(`${before}${JSON.stringify(name)}:`)
-    write(value, depth - 1, add)
+    parts.push(`${before}${JSON.stringify(name)}:`)
+    write(value, depth - 1, parts)
     before = ','
   }
-  add(before === '{' ? '{}' : '}')
+  parts.push(before === '{' ? '{}' : '}')
 }
 
 /** Serialises an unchanging object once; tool definitions are the same frozen objects in every request. */
 function unchangedJson(value: object): Buffer {
-  let json = written.get(value)
-  if (json === undefined) {
-    const parts: (string | Buffer)[] = []
-    const add: Add = (part) => parts.push(part)
-    if (Array.isArray(value)) writeList(value, DEEPEST_TEXT, add)
-    else writeObject(value, DEEPEST_TEXT, add)
-    json = concatenated(parts)
-    written.set(value, json)
-  }
+  const parts: Part[] = []
+  writeContainer(value, DEEPEST_TEXT, parts)
+  const json = concatenated(parts, 0, parts.length, Buffer.allocUnsafe)
+  texts.set(value, json)
   return json
 }
 
 /** Joins small parts and leaves large ones alone. */
-function joined(parts: readonly (string | Buffer)[]): Buffer[] {
+function joined(parts: readonly Part[], allocate: Allocate): Buffer[] {
   const result: Buffer[] = []
-  let run: (string | Buffer)[] = []
-  const flush = (): void => {
-    if (run.length > 0) result.push(concatenated(run))
-    run = []
-  }
-  for (const part of parts) {
-    if (typeof part === 'string' || part.length < LARGE) {
-      run.push(part)
-      continue
-    }
-    flush()
+  let from = 0
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index] as Part
+    if (typeof part === 'string' || part.length < LARGE) continue
+    if (from < index) result.push(concatenated(parts, from, index, allocate))
     result.push(part)
+    from = index + 1
   }
-  flush()
+  if (from < parts.length) result.push(concatenated(parts, from, parts.length, allocate))
   return result
 }
 
-/** Copies the parts into one buffer. */
-function concatenated(parts: readonly (string | Buffer)[]): Buffer {
-  const size = parts.reduce((sum, part) => sum + sizeOf(part), 0)
-  const whole = Buffer.allocUnsafe(size)
+/** Copies a range of parts into one buffer. */
+function concatenated(parts: readonly Part[], from: number, to: number, allocate: Allocate): Buffer {
+  let size = 0
+  for (let index = from; index < to; index++) size += sizeOf(parts[index] as Part)
+  const whole = allocate(size)
   let at = 0
-  for (const part of parts) {
+  for (let index = from; index < to; index++) {
+    const part = parts[index] as Part
     if (typeof part !== 'string') {
       whole.set(part, at)
       at += part.length
@@ -132,7 +115,7 @@ function concatenated(parts: readonly (string | Buffer)[]): Buffer {
 const COMMA = 0x2c
 
 /** The size of a part in bytes. */
-function sizeOf(part: string | Buffer): number {
+function sizeOf(part: Part): number {
   if (typeof part !== 'string') return part.length
   return part === ',' ? 1 : Buffer.byteLength(part)
 }

@@ -18,6 +18,8 @@ export type SearchMemory = {
 
 const MOST_REPLIES = 10_000
 
+const NONE: readonly never[] = []
+
 export function createSearchMemory(): SearchMemory {
   const known = createRecent<readonly HiddenSearch[]>(MOST_REPLIES)
   let isEmpty = true
@@ -29,9 +31,9 @@ export function createSearchMemory(): SearchMemory {
       isEmpty = false
     },
     recall(owner, messages) {
-      if (isEmpty) return () => []
+      if (isEmpty) return () => NONE
       const keys = keysOf(owner, messages)
-      return (message) => known.get(keys[message] ?? '') ?? []
+      return (message) => known.get(keys[message] ?? '') ?? NONE
     },
   }
 }

@@ -27,7 +27,8 @@ export function restore(messages: readonly Fields[], restoring: Restoring): Fiel
   const restored: Fields[] = []
   /** Results of searches made together with the previous reply's calls. */
   let results: readonly Fields[] = []
-  for (const [index, given] of messages.entries()) {
+  for (let index = 0; index < messages.length; index++) {
+    const given = messages[index] as Fields
     const next = messages[index + 1]
     const message = given.role === 'assistant' && next?.role !== 'assistant' ? spoken(given) : given
     const plain = withPlainIds(message)
@@ -40,15 +41,17 @@ export function restore(messages: readonly Fields[], restoring: Restoring): Fiel
     }
     // A reply with searches only is empty for the client, and no API accepts an empty message.
     if (index < messages.length - 1 && callsIn(message).latest < 0) continue
-    const searches = searchesIn(message, index, loaded, restoring).slice(0, room)
-    room -= searches.length
-    if (searches.length === 0) {
+    const found = searchesIn(message, index, loaded, restoring)
+    if (found.length === 0 || room === 0) {
       restored.push(plain)
       continue
     }
+    const searches = found.slice(0, room)
+    room -= searches.length
     const isAnswered = hasResults(next)
-    const isBeside = ({ at }: HiddenSearch) => restoring.thinksByHand && isAnswered && losesThought(plain, at)
-    const split = splitOnce(plain, index, searches, isBeside, restoring)
+    const { searchTool, thinksByHand } = restoring
+    const isBeside = searches.map(({ at }) => thinksByHand && isAnswered && losesThought(plain, at))
+    const split = splitOnce(plain, { index, searches, isBeside, searchTool, thinksByHand })
     results = split.results
     restored.push(...split.turns)
   }
@@ -141,8 +144,7 @@ function searchesIn(
 ): readonly RestoredSearch[] {
   const { names: calledNames, carrying, latest } = callsIn(message)
   const kept = remembered(index)
-  const isKnown = (name: string) => !deferred.has(name) || loaded.has(name)
-  if (carrying.length + kept.length === 0 && calledNames.every(isKnown)) return NONE
+  if (carrying.length + kept.length === 0 && !hasMissing(calledNames, deferred, loaded)) return NONE
   const carried = carrying.flatMap((id) => carriedBy(id, names))
   const hidden = [...carried, ...kept].map((search) => ({ ...search, isCalled: false }))
   const called = { at: latest, left: 0, names: calledNames, isCalled: true }
@@ -157,6 +159,16 @@ function searchesIn(
       return { ...search, names, isRepeat }
     })
     .filter((search) => search.names.length > 0)
+}
+
+/** A loop, because this runs for every reply of every request. */
+function hasMissing(
+  names: readonly string[],
+  deferred: ReadonlySet<string>,
+  loaded: ReadonlySet<string>,
+): boolean {
+  for (const name of names) if (deferred.has(name) && !loaded.has(name)) return true
+  return false
 }
 
 /** Whether earlier turns of this conversation had hidden searches or called tools that are on the shelf. */
@@ -179,35 +191,57 @@ function hasSearches(messages: readonly Fields[], { remembered }: Restoring): bo
 /** The turns that replace a reply with searches, and results to add to those of its calls. */
 type Split = { readonly turns: readonly Fields[]; readonly results: readonly Fields[] }
 
-/** Caches the last split of each reply, so that the same searches yield the same objects. */
-const lastSplits = oncePerFrozen((_: Fields): { key: string; split: Split | undefined } => ({
-  key: '',
-  split: undefined,
-}))
+/** Everything that a reply's split depends on besides the reply. */
+type SplitInput = {
+  readonly index: number
+  readonly searches: readonly RestoredSearch[]
+  /** For each search, whether it joins the first call. */
+  readonly isBeside: readonly boolean[]
+  readonly searchTool: string
+  readonly thinksByHand: boolean
+}
 
-function splitOnce(...given: Parameters<typeof split>): Split {
-  const [message, index, searches, isBeside, { searchTool, thinksByHand }] = given
-  const last = lastSplits(message)
-  const key = JSON.stringify([index, searches, searches.map(isBeside), searchTool, thinksByHand])
-  if (!last.split || last.key !== key) {
-    const made = split(...given)
-    last.split = { ...made, turns: made.turns.map((turn) => Object.freeze(turn)) }
-    last.key = key
-  }
-  return last.split
+/** Caches the last split of each reply, so that the same searches yield the same objects. */
+const lastSplits = oncePerFrozen((_: Fields): { last?: { input: SplitInput; split: Split } } => ({}))
+
+function splitOnce(message: Fields, input: SplitInput): Split {
+  const known = lastSplits(message)
+  if (known.last && isSameInput(known.last.input, input)) return known.last.split
+  const { turns, results } = split(message, input)
+  known.last = { input, split: { turns: turns.map((turn) => Object.freeze(turn)), results } }
+  return known.last.split
+}
+
+function isSameInput(one: SplitInput, other: SplitInput): boolean {
+  return (
+    one.index === other.index &&
+    one.searchTool === other.searchTool &&
+    one.thinksByHand === other.thinksByHand &&
+    isSameList(one.isBeside, other.isBeside) &&
+    one.searches.length === other.searches.length &&
+    one.searches.every((search, index) => isSameSearch(search, other.searches[index] as RestoredSearch))
+  )
+}
+
+function isSameSearch(one: RestoredSearch, other: RestoredSearch): boolean {
+  return (
+    one.at === other.at &&
+    one.left === other.left &&
+    one.isRepeat === other.isRepeat &&
+    isSameList(one.names, other.names)
+  )
+}
+
+function isSameList(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((item, index) => item === other[index])
 }
 
 /** A search ends a turn, or joins the first call of its turn, whose result follows in the next message. */
-function split(
-  message: Fields,
-  index: number,
-  searches: readonly RestoredSearch[],
-  isBeside: (search: HiddenSearch) => boolean,
-  { searchTool, thinksByHand }: Restoring,
-): Split {
+function split(message: Fields, { index, searches, isBeside, searchTool, thinksByHand }: SplitInput): Split {
   const blocks = blocksOf(message.content)
   const turns: Fields[] = []
-  const [beside, alone] = [searches.filter(isBeside), searches.filter((search) => !isBeside(search))]
+  const beside = searches.filter((_, search) => isBeside[search])
+  const alone = searches.filter((_, search) => !isBeside[search])
   const turnOf = (search: RestoredSearch) =>
     searchTurn(search, searchId(index, searches.indexOf(search)), searchTool)
   let from = 0

@@ -79,7 +79,7 @@ class ReplyConverter implements ChatReply {
 
   *end(isMarked: boolean): Generator<StreamEvent> {
     if (this.#finish === '' && !isMarked)
-      throw new UpstreamError('the reply of the upstream broke off before its end. Try again.')
+      throw new UpstreamError("the upstream's reply broke off before its end. Try again.")
     if (this.#blocks.calls.some(({ name }) => name === ''))
       throw new UpstreamError(
         'the upstream sent a tool call without a name. Try again, or use another model.',

@@ -10,6 +10,8 @@ export type Outgoing = {
   /** Several parts are sent in sequence. */
   readonly body?: string | Uint8Array | readonly Uint8Array[] | Flow
   readonly signal: AbortSignal
+  /** Called when the whole body has been sent and is not needed for a retry; not called if the response came earlier. */
+  readonly onSent?: () => void
 }
 
 /** A body that is still arriving: it is forwarded in parts and buffered for a retry. */
@@ -44,6 +46,7 @@ export function open(url: URL, request: Outgoing): Promise<IncomingMessage> {
     let isAnswered = false
     const outgoing = (url.protocol === 'https:' ? secure : plain)(url, options, (incoming) => {
       isAnswered = true
+      if (outgoing.writableFinished) request.onSent?.()
       resolve(incoming)
     })
     outgoing.on('error', (error: NodeJS.ErrnoException) => {

@@ -3,6 +3,7 @@
 import { isKnownHost, searchBetas } from '../../core/gate/index.ts'
 import { capabilityOf, defaultCapabilities, eventsOf } from '../../core/index.ts'
 import { fieldsOf, isFields, listOf, parseBetas } from '../../lib/index.ts'
+import { createBufferPool } from '../../node/index.ts'
 import { exactJson, jsonBytes, parseExact } from '../json/index.ts'
 import type {
   Headers,
@@ -53,15 +54,22 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
   })
   const wireFor: Upstream['wireFor'] = (model) => (wire ? { wire, why: 'forced' } : wireOf(model, url))
 
-  const post = (path: string, request: MessagesRequest, call: UpstreamCall) => ({
-    address: below(url, path),
-    outgoing: {
-      method: 'POST',
-      headers: headersFor(call),
-      body: jsonBytes(withPromptCache(withOutputLimit(withoutKeptThoughts(request), call), call, url)),
-      signal: call.signal,
-    },
-  })
+  const bodies = createBufferPool()
+
+  const post = (path: string, request: MessagesRequest, call: UpstreamCall) => {
+    const limited = withOutputLimit(withoutKeptThoughts(request), call)
+    const body = jsonBytes(withPromptCache(limited, call, url), bodies.take)
+    return {
+      address: below(url, path),
+      outgoing: {
+        method: 'POST',
+        headers: headersFor(call),
+        body,
+        signal: call.signal,
+        onSent: () => body.forEach(bodies.giveBack),
+      },
+    }
+  }
 
   const upstream: Upstream = {
     name: url.host,

@@ -26,14 +26,17 @@ export function lowerMessages({ steps }: Walk, messages: readonly Fields[], brid
     else stepsOf.set(step.message, [step])
   }
   const lowered: Fields[] = []
-  for (const [index, message] of messages.entries()) {
-    const own = stepsOf.get(index) ?? []
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index] as Fields
     if (isPlainMessage(message)) {
       lowered.push(bridged.size === 0 ? message : withCalls(message, bridged))
       continue
     }
+    const own = stepsOf.get(index) ?? []
     if (isDirective(message)) continue
-    if (message.role === 'system') lowered.push(...fromSystem(own, bridged))
+    const known = bridged.size === 0 ? withListedTools(message) : undefined
+    if (known) lowered.push(known)
+    else if (message.role === 'system') lowered.push(...fromSystem(own, bridged))
     else if (message.role === 'assistant') addReply(lowered, message, own, bridged)
     else lowered.push(withBlocks(message, own, (step) => fromUser(step, bridged)))
   }
@@ -47,6 +50,18 @@ export const isPlainMessage = oncePerFrozen(({ role, content }: Fields): boolean
     (block) => !mayChangeView(block) && block.type !== 'server_tool_use' && !('caller' in block),
   )
 })
+
+/**
+ * A user message with references as text, where no tool goes through CallTool: it depends on the message alone.
+ * Undefined for other messages.
+ */
+const withListedTools = oncePerFrozen((message: Fields): Fields | undefined => {
+  const blocks = blocksOf(message.content)
+  if (message.role !== 'user' || blocks.some(({ type }) => type === 'compaction')) return undefined
+  return Object.freeze({ ...message, content: blocks.map((block) => withText(block, [], NONE)) })
+})
+
+const NONE: Bridged = new Set()
 
 /** The tool names that a reply calls, and a cache of its last lowered form. */
 const callsOf = oncePerFrozen(({ role, content }: Fields) => ({
@@ -177,7 +192,11 @@ function isSearch({ name }: Fields): boolean {
 
 function fromUser(step: WalkStep, bridged: Bridged): Fields {
   const { block, revealed } = step
-  if (block.type === 'compaction') return fromReply(step, bridged)
+  return block.type === 'compaction' ? fromReply(step, bridged) : withText(block, revealed, bridged)
+}
+
+/** A result with text in place of its references. */
+function withText(block: Fields, revealed: Step['revealed'], bridged: Bridged): Fields {
   const references = referencesIn(block)
   if (references.length === 0) return block
   const names = references.map(({ tool_name: name }) => textOf(name))
