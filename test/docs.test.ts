@@ -27,6 +27,15 @@ it('README.md has at most 900 words beside its code', () => {
   expect(withoutCode(read('README.md')).split(/\s+/).length).toBeLessThanOrEqual(MOST_README_WORDS)
 })
 
+it.each(['darwin-arm64', 'darwin-x64', 'linux-x64-gnu', 'linux-x64-musl', 'win32-x64-msvc'])(
+  'the site’s lock file has the bundler for %s',
+  (platform) => {
+    const { packages } = JSON.parse(read('scripts/docs-site/package-lock.json'))
+    const { version } = packages['node_modules/rollup']
+    expect(packages[`node_modules/@rollup/rollup-${platform}`]).toMatchObject({ version, optional: true })
+  },
+)
+
 describe('docs/reference', () => {
   it('options.md names every option of the shelf', () => {
     const text = read('docs/reference/options.md')
@@ -34,6 +43,23 @@ describe('docs/reference', () => {
     const names = [...defaults.matchAll(/^ {2}(\w+)/gm)].map(([, name = '']) => name)
     expect(names.length).toBeGreaterThan(20)
     expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([])
+  })
+})
+
+describe('docs/decisions', () => {
+  const decisions = pagesIn('docs/decisions').filter((page) => basename(page) !== 'README.md')
+
+  it.each(decisions)('%s is dated, short, and has a context and consequences', (page) => {
+    const text = read(page)
+    const [date = ''] = /^\d{4}-\d\d-\d\d/.exec(basename(page)) ?? []
+    expect(text).toMatch(new RegExp(`^# .+\\n\\n${date}, `))
+    const headings = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading)
+    expect(headings).toEqual(
+      ['Context', 'Decision', 'Figures', 'Consequences'].filter((name) => headings.includes(name)),
+    )
+    expect(headings).toEqual(expect.arrayContaining(['Context', 'Decision', 'Consequences']))
+    expect(text.split(/\s+/).length).toBeLessThan(500)
+    expect(read('docs/decisions/README.md')).toContain(`](${basename(page)}) | ${date} |`)
   })
 })
 

@@ -69,26 +69,44 @@ export type PermissionVerdict = true | { readonly isHidden: (path: string) => bo
 /** Decides about every tool call except ToolSearch. `createPermissions` creates one from rules. */
 export type Permission = (request: PermissionRequest) => Promise<PermissionVerdict> | PermissionVerdict
 
-/** What happens while the agent works on a message. */
+/** What `agent.send` yields while it works. The last event is `end`. */
 export type AgentEvent =
   /** A piece of the model's text or thinking. */
-  | { readonly type: 'text' | 'thinking'; readonly text: string }
-  /** The request, sent before its reply. */
-  | { readonly type: 'request'; readonly sent: SentRequest }
+  | {
+      readonly type: 'text' | 'thinking'
+      /** The piece. */
+      readonly text: string
+    }
+  /** A request is sent to the model. */
+  | {
+      readonly type: 'request'
+      /** The request, and what tool search did to it. */
+      readonly sent: SentRequest
+    }
   /** The whole reply. */
   | {
       readonly type: 'reply'
+      /** The reply's content blocks. */
       readonly content: readonly Message[]
+      /** Tokens of the request and the reply. */
       readonly usage: TokenUsage
+      /** The API's `stop_reason`. */
       readonly stopReason: string
     }
   /** A call is about to run. */
-  | { readonly type: 'call'; readonly call: ToolUse }
-  /** The result of a call; `loaded` are the tools that a search loaded. */
+  | {
+      readonly type: 'call'
+      /** The call: `id`, `name` and `input`. */
+      readonly call: ToolUse
+    }
+  /** A call has run, failed or was refused. */
   | {
       readonly type: 'result'
+      /** The call. */
       readonly call: ToolUse
+      /** Its `tool_result`. */
       readonly result: ToolResult
+      /** Names of the tools that it loaded, if it was a search. */
       readonly loaded: readonly string[]
       /** The file change it made. */
       readonly change?: FileChange
@@ -96,27 +114,55 @@ export type AgentEvent =
       readonly outside?: readonly string[]
     }
   /** A reply broke off or was stopped after it had begun; it is billed anyway. */
-  | { readonly type: 'broken-off'; readonly usage: TokenUsage }
+  | {
+      readonly type: 'broken-off'
+      /** Tokens as far as the API reported them. */
+      readonly usage: TokenUsage
+    }
   /** The model call failed and will be retried; discard what the model said so far. */
   | {
       readonly type: 'retry'
+      /** Why it failed. */
       readonly reason: string
+      /** The number of the attempt that failed, from 1. */
       readonly attempt: number
       /** The maximum number of attempts. */
       readonly attempts: number
+      /** The wait before the next attempt. */
       readonly milliseconds: number
     }
-  | { readonly type: 'compacted'; readonly before: number; readonly after: number }
+  /** The history was summarised. */
+  | {
+      readonly type: 'compacted'
+      /** Messages before. */
+      readonly before: number
+      /** Messages after. */
+      readonly after: number
+    }
   /** Information for a person. */
-  | { readonly type: 'notice'; readonly text: string }
+  | {
+      readonly type: 'notice'
+      /** The information. */
+      readonly text: string
+    }
   /** An event of a sub-agent. */
-  | { readonly type: 'inside'; readonly call: ToolUse; readonly event: AgentEvent }
-  | { readonly type: 'end'; readonly reason: EndReason; readonly error?: string }
+  | {
+      readonly type: 'inside'
+      /** The `Agent` call that started the sub-agent. */
+      readonly call: ToolUse
+      /** Its event. */
+      readonly event: AgentEvent
+    }
+  /** The message is finished; always the last event. */
+  | {
+      readonly type: 'end'
+      /** Why it ended. */
+      readonly reason: EndReason
+      /** What went wrong, in a sentence. */
+      readonly error?: string
+    }
 
-/**
- * Why the agent stopped: the model was done, `signal` aborted, something failed, a limit of rounds or tokens was reached,
- * or the model refused.
- */
+/** `done`: the model finished. `stopped`: aborted. `limit`: `maxSteps` or the reply's token limit was reached. */
 export type EndReason = 'done' | 'stopped' | 'failed' | 'limit' | 'refused'
 
 /** Tokens of one reply, or of many. */
@@ -129,25 +175,33 @@ export type TokenUsage = {
   readonly cacheWritten?: number
   /** Of `cacheWritten`, those that are kept for an hour. */
   readonly cacheWritten1h?: number
+  /** Written by the model. */
   readonly output: number
 }
 
 /** A request as it was sent, for cost accounting. */
 export type SentRequest = {
+  /** The body, as the client of the API got it. */
   readonly request: { readonly model: string; readonly [field: string]: unknown }
+  /** Whether tool search is on, and why. */
   readonly decision: Decision
+  /** Names of the tools that are loaded. */
   readonly loaded: readonly string[]
 }
 
 /** Options of `createAgent`. */
 export type AgentOptions = {
+  /** A client of the official SDK, or one with the same `messages.create`. */
   readonly client: Client
+  /** The model's id; `agent.model` changes it later. */
   readonly model: string
+  /** Holds the tools and decides which of them are sent. */
   readonly shelf: Shelf
   /** The agent's own tools; they are put on the shelf. */
   readonly tools?: readonly AgentTool[]
   /** Runs tools of MCP servers. */
   readonly runner?: Runner
+  /** The system prompt. */
   readonly system?: string
   /** Decides which calls may run. Without it, every call runs. */
   readonly permission?: Permission
@@ -162,6 +216,7 @@ export type AgentOptions = {
   ) => Promise<readonly string[]>
   /** Returns the names of deferred tools that a user message needs; they are loaded before the model call. */
   readonly preload?: (text: string) => readonly string[]
+  /** Maximum output tokens per reply. */
   readonly maxTokens?: number
   /** The model's context window in tokens. */
   readonly contextWindow?: number

@@ -1,4 +1,5 @@
 // Shortens a history without losing a loaded tool: by a summary (C1–C4), or by leaving out single messages (C5).
+// Implements C1, C2, C3, C5.
 
 import {
   carriesState,

@@ -1,4 +1,5 @@
 // Every option of a shelf with its default, merged and checked once; nobody after this asks `??`.
+// Implements A6.
 
 import { closestNames, type Environment, MCP_PREFIX, quote } from '../lib/index.ts'
 import type { Rank } from './calls/index.ts'

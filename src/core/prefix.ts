@@ -1,4 +1,5 @@
 // The prompt cache: what stands in front of a request, and what broke it (K).
+// Implements K1, K2, K3.
 import { hash } from '../lib/index.ts'
 import type { Block } from './types.ts'
 

@@ -1,4 +1,5 @@
 // THE MAIN PATH. A host's request in, the request to send out; one step a line, each in a file of its own.
+// Implements T6, G7.
 import { capabilityOf, decide, readMode } from './gate/index.ts'
 import { type Facts, type FoldedHistory, follow } from './history/index.ts'
 import {

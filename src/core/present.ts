@@ -1,4 +1,5 @@
 // What a person sees of a conversation: searches for tools are plumbing and stay out of sight (P).
+// Implements P1, P2.
 import { messageBlocks } from './history/index.ts'
 import type { Block, Message, MessageLike } from './types.ts'
 

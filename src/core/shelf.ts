@@ -1,5 +1,6 @@
 // The shelf: the pool and its servers, and one conversation on them. Everything it does is a function of core; it
 // only holds what they need between two calls.
+// Implements G6, L5, U1.
 
 import { quote } from '../lib/index.ts'
 import {

@@ -1,4 +1,5 @@
 // What stands behind a request: the host, the conversation, and both as one request sees them.
+// Implements L5, U1.
 import type { Capability, Counts, ModeReading } from './gate/index.ts'
 import type { Anchors, FoldedHistory } from './history/index.ts'
 import type { Settings } from './options.ts'

@@ -1,4 +1,5 @@
 // What a shelf and its forks share: the tools, the servers, the settings, and what was learned about back-ends.
+// Implements D1, D2, G3, G6.
 import { attempt, isLate } from './attempt.ts'
 import { mergeCapabilities } from './gate/index.ts'
 import { type Settings, type Timer, wrong } from './options.ts'

@@ -2,6 +2,7 @@
 //
 // Messages have the Anthropic shapes, described structurally: only what we read is named here, and
 // whatever else a message, block or tool holds passes through untouched.
+// Implements G5.
 
 /** A content block as we read it. */
 export type Block = { readonly type?: unknown; readonly [field: string]: unknown }
@@ -151,7 +152,9 @@ export type Reason =
 export type Decision = {
   /** True when tools are deferred. */
   readonly open: boolean
+  /** Why it is on or off. */
   readonly reason: Reason
+  /** What the user asked for: always, from a threshold on, or never. */
   readonly mode: ToolSearchMode
   /** How loaded tools reach the model when tool search is on; undefined for an unknown back-end. */
   readonly wire: WireName | undefined

@@ -2,6 +2,7 @@
 // looks like a mark of ours. Text without such characters comes back unchanged, so that prompts keep their bytes.
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: they are what is looked for
 // biome-ignore-all lint/suspicious/noMisleadingCharacterClass: each character counts for itself
+// Implements H9.
 
 /** What was taken out of a text, or changed in it. */
 export type UnsafeKind = 'control' | 'direction' | 'invisible' | 'tags' | 'surrogate' | 'mark'

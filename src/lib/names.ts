@@ -1,4 +1,5 @@
 // Splits names into words (S5), orders them, and finds names that are nearly the same.
+// Implements S5.
 
 export const MCP_PREFIX = 'mcp__'
 

@@ -162,21 +162,58 @@ export type CallOutput = {
   readonly [field: string]: unknown
 }
 
-/** What happens at the servers of a host. */
+/** What the listeners of `host.listen` and `gateway.onChange` receive. */
 export type HostEvent =
-  | { readonly type: 'state'; readonly server: string; readonly status: ServerStatus }
-  | { readonly type: 'tools'; readonly server: string; readonly status: ServerStatus }
-  | { readonly type: 'resources' | 'prompts'; readonly server: string }
-  /** Other servers are configured now. */
+  /** A server connects, is connected, failed or was disabled. */
+  | {
+      readonly type: 'state'
+      /** The server's name. */
+      readonly server: string
+      /** Its status now. */
+      readonly status: ServerStatus
+    }
+  /** A server's list of tools changed. */
+  | {
+      readonly type: 'tools'
+      /** The server's name. */
+      readonly server: string
+      /** Its status now. */
+      readonly status: ServerStatus
+    }
+  /** A server's list of resources or prompts changed. */
+  | {
+      readonly type: 'resources' | 'prompts'
+      /** The server's name. */
+      readonly server: string
+    }
+  /** The configured servers changed. */
   | { readonly type: 'servers' }
-  | { readonly type: 'resource'; readonly server: string; readonly uri: string }
+  /** A resource changed. */
+  | {
+      readonly type: 'resource'
+      /** The server's name. */
+      readonly server: string
+      /** The URI as the server knows it. */
+      readonly uri: string
+    }
   /** The user has done what an elicitation in URL mode asked for. */
-  | { readonly type: 'elicitation'; readonly server: string; readonly id: string }
+  | {
+      readonly type: 'elicitation'
+      /** The server's name. */
+      readonly server: string
+      /** The elicitation's id. */
+      readonly id: string
+    }
+  /** A server logged a message. */
   | {
       readonly type: 'log'
+      /** The server's name. */
       readonly server: string
+      /** `debug` to `emergency`, as in MCP. */
       readonly level: string
+      /** The logger's name, if the server gives one. */
       readonly logger: string | undefined
+      /** The message: text or JSON. */
       readonly data: unknown
       /** The client in whose call it was logged; undefined outside of calls, and where that is not clear. */
       readonly client: object | undefined

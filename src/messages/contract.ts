@@ -1,4 +1,5 @@
 // Tells whether a request uses deferred tools, in any of the API's forms.
+// Implements wire 43.
 
 import { blocksOf, isChange, referencesIn } from '../core/oracle/index.ts'
 import { type Fields, fieldsOf, listOf, oncePerFrozen, textOf } from '../lib/index.ts'

@@ -1,4 +1,5 @@
 // The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
+// Implements wire 31, 33.
 import { createBufferPool } from '../node/index.ts'
 import { readBody } from './body.ts'
 import { newRequestId, RefusedRequest, reasonIn, refuseRequest } from './errors.ts'

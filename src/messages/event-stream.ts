@@ -1,5 +1,6 @@
 // Writes a reply as server-sent events. Sends the headers early when the upstream is slow, and pings while no event
 // arrives, because clients and proxies drop silent connections.
+// Implements wire 35.
 import type { ServerResponse } from 'node:http'
 import { waitForDrain } from '../node/index.ts'
 import type { ReplyWriter } from './inbound/index.ts'

@@ -1,4 +1,5 @@
 // THE MAIN PATH of the Messages gateway, one step per line: takes a client's request and returns a reply.
+// Implements wire 29, 37.
 
 import type { Figures } from '../core/figures/index.ts'
 import { type PriceTable, readPrices } from '../core/figures/index.ts'
@@ -60,6 +61,7 @@ import { withEverythingLoaded } from './wire/index.ts'
 
 /** Options of `createMessagesGateway`. */
 export type MessagesGatewayOptions = {
+  /** The API that has the model. */
   readonly upstream: Upstream
   /** Rankers for the API's two hosted searches and for ToolSearch; defaults to the library's best. */
   readonly rankers?: HostedRankers & { readonly own: Rank }
@@ -69,6 +71,7 @@ export type MessagesGatewayOptions = {
   readonly contextWindow?: number | undefined
   /** Replaces the built-in price table. */
   readonly prices?: PriceTable | undefined
+  /** Reports to the operator. */
   readonly notify?: (message: string) => void
   /** Waits before a retry; defaults to a real timer. */
   readonly wait?: Wait
@@ -76,12 +79,19 @@ export type MessagesGatewayOptions = {
 
 /** What the gateway did with a request, for the log and the metrics. */
 export type RequestOutcome = {
+  /** What was done with the request. */
   mode: GatewayMode
+  /** How found tools reach the model. */
   wire: UpstreamWire | undefined
+  /** Why this mode and this wire. */
   why: string
+  /** How many tools the client sent. */
   toolsGiven: number
+  /** How many of them the model saw. */
   toolsVisible: number
+  /** Names of the tools that searches loaded. */
   loaded: string[]
+  /** How many searches ran. */
   searches: number
   /** Samplings that the upstream accepted. */
   rounds: number

@@ -1,5 +1,6 @@
 // Plans a request: pass it on, emulate tool search, shelve its tools, or send it with everything loaded. Pure: the plan
 // depends only on the facts given.
+// Implements wire 36.
 import { SEARCH_TOOL } from '../core/index.ts'
 import type { ChosenWire, MessagesRequest, UpstreamWire } from './types.ts'
 import { CALL_TOOL } from './wire/index.ts'

@@ -1,4 +1,5 @@
 // Writes responses to a client: a complete body, or the upstream's bytes as they arrive.
+// Implements wire 38.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
@@ -72,6 +73,13 @@ function withMask(incoming: IncomingMessage, secrets: readonly string[]): Passed
   if (!decoder) throw new UpstreamError('the upstream answered in an unsupported content-encoding.')
   decoder.once('error', () => incoming.destroy())
   return { headers: rest, body: incoming.pipe(decoder).pipe(maskingStream(secrets)) }
+}
+
+export type MessageOptions = {
+  readonly writer: ReplyWriter
+  readonly api: InboundApi
+  /** Called if the upstream reports an error inside its reply. */
+  readonly onError: (event: StreamEvent) => void
 }
 
 /** Sends the whole reply as one message, or the error among its events; calls `headers` after the reply has ended. */

@@ -15,14 +15,19 @@ import { sendFailure } from './respond.ts'
 
 /** Options of `serve`. */
 export type ServeOptions = {
+  /** Answers the requests. */
   readonly gateway: MessagesGateway
   /** The mode for requests that do not choose one. Default: `auto`. */
   readonly setting?: Setting
+  /** Counts requests for `/metrics`; default: its own. */
   readonly metrics?: Metrics
+  /** The port; 0 for any free one. */
   readonly port: number
   /** Address to listen on. Default: 127.0.0.1. */
   readonly address?: string
+  /** Keys that clients must send, each with a mode of its own if it has one. */
   readonly keys?: readonly ClientKey[]
+  /** Additional host names under which clients may reach it. */
   readonly hosts?: readonly string[]
   /** Additional requests to forward: a method and a path; `*` matches one segment, as in `GET /v1/files/*`. */
   readonly forward?: readonly string[]
@@ -46,11 +51,17 @@ export type ServeOptions = {
 
 /** What the server reports about a finished request. */
 export type RequestRecord = {
+  /** The HTTP method. */
   readonly method: string
+  /** The path without the query. */
   readonly path: string
+  /** The HTTP status of the response; 499 if the client disconnected before it. */
   readonly status: number
+  /** Time from the request to the end of the response. */
   readonly milliseconds: number
+  /** The model that the client named. */
   readonly model: string | undefined
+  /** What the gateway did; undefined for requests that are not about messages. */
   readonly outcome: RequestOutcome | undefined
   /** The error message sent to the client, if the request failed. */
   readonly error: string | undefined

@@ -1,4 +1,5 @@
 // Loads a capability table from a file or URL and refreshes it while a host runs (G3).
+// Implements G3.
 import { readFile } from 'node:fs/promises'
 import type { Shelf } from '../core/index.ts'
 

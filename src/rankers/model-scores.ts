@@ -2,6 +2,7 @@
 //
 // The encoder supports Latin script only and would turn other text into noise, so it never gets any: a query in another
 // script has no cosines, and a tool without Latin text gets 0 (S18).
+// Implements S18.
 
 import type { PoolTool } from '../core/index.ts'
 import { type Embedder, floatsOf } from '../embed/index.ts'

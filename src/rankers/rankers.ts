@@ -1,4 +1,5 @@
 // All rankers by name (S7). The first search loads the table of word vectors and starts the encoder's worker.
+// Implements S7.
 import { readFileSync } from 'node:fs'
 import { classicRank, type PoolTool, type Rank, type Tool } from '../core/index.ts'
 import { buildPool } from '../core/tools/index.ts'

@@ -1,5 +1,6 @@
 // The ranker `regex`: case-insensitive matching like Python's `re.search` over name, description, argument names and
 // descriptions, as in the hosted search tool (wire 1.10). Uses RE2, so matching takes linear time for any pattern.
+// Implements wire 18, 19.
 import { RE2JS } from 're2js'
 import type { PoolTool, Rank } from '../core/index.ts'
 import { SearchInputError, searchFields } from '../search/index.ts'

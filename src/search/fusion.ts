@@ -1,5 +1,6 @@
 // Words and meaning as one score: a linear model of a few weights, learned by `scripts/train-fusion.ts` on development
 // queries, checked by leaving whole sets out, and written here by hand so that anyone can read it.
+// Implements S18.
 import type { LexicalHit } from './lexical.ts'
 
 /** The scores of one candidate. */

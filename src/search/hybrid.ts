@@ -1,4 +1,5 @@
 // The default ranker: gathers candidates by words and by meaning, and scores them together (fusion.ts).
+// Implements S7.
 import type { Hit, Rank, Ranking } from '../core/calls/index.ts'
 import type { PoolTool } from '../core/index.ts'
 import { ownName } from './fields.ts'

@@ -1,4 +1,5 @@
 // Rankers by words: `lexical`, ours, and `bm25`, with the semantics of the hosted search tool.
+// Implements wire 18.
 import type { Rank } from '../core/calls/index.ts'
 import type { PoolTool } from '../core/index.ts'
 import { SearchInputError } from './input-error.ts'

@@ -1,4 +1,5 @@
 // BERT's uncased word pieces over Latin letters and digits: lower case, accents off, greedy longest match.
+// Implements S18.
 
 /** What the tokenizer reads: the tokens' characters one after the other, and where each token starts. */
 export interface PieceTable {

@@ -1,4 +1,5 @@
 // Compiles regular expressions from untrusted schemas with RE2, so that matching takes linear time for any pattern.
+// Implements V1.
 import { RE2JS } from 're2js'
 
 /** A compiled pattern; one test costs at most `size` times the text's length. */

@@ -1,4 +1,5 @@
 // Turns typebox's validation errors into short messages that a model can act on.
+// Implements V1.
 
 import type { TLocalizedValidationError } from 'typebox/error'
 import type { Problem } from '../core/index.ts'

@@ -1,5 +1,6 @@
 // Validates a tool's input against its JSON schema (draft-07 or 2020-12) with typebox's interpreter.
 // Schemas come from untrusted servers: typebox gets only sanitised copies, and no code is generated from them.
+// Implements V1.
 
 import { Format } from 'typebox/format'
 import { Check, Errors } from 'typebox/schema'

@@ -284,6 +284,9 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
       expect(all.split(prompt)).toHaveLength(2)
     expect(all.match(/Input tokens/g)).toHaveLength(1)
     expect(all.split('\n').every((line) => line.length <= 80)).toBe(true)
+    expect(screen.raw()).toContain('without \u001b[31m█')
+    expect(screen.raw()).toMatch(/with +.\[32m█+/)
+    expect(screen.raw()).not.toContain("(Toolshelf's")
   })
 
   it('Ctrl-C ends it at once and leaves nothing behind', async () => {

@@ -35,6 +35,8 @@ const sidebar = [
     items: [
       { text: 'Commands', link: '/docs/reference/commands' },
       { text: 'Library: calls and options', link: '/docs/reference/options' },
+      { text: 'Other entry points', link: '/docs/reference/entries' },
+      { text: 'Events and logs', link: '/docs/reference/events' },
       { text: 'Search', link: '/docs/search' },
       { text: 'Figures', link: '/docs/figures' },
       { text: 'Security', link: '/docs/security' },

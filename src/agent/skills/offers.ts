@@ -1,4 +1,5 @@
 // Writes skill offers for the model and finds them in a history: offered skills count as discovered.
+// Implements U3.
 
 import { reminder } from '../../core/history/index.ts'
 import type { Message } from '../../core/index.ts'

@@ -1,4 +1,5 @@
 // Loads skills from an HTTP index: `{"skills": [{"name", "description", "url"}]}`, each a SKILL.md on the same origin.
+// Implements U3.
 import { fieldsOf, isFields, textOf } from '../../lib/index.ts'
 import { bodyOf, checkedDescription, checkedName } from './front-matter.ts'
 import type { Notify, Skill } from './types.ts'

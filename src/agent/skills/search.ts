@@ -1,4 +1,5 @@
 // Searches skills with the tool search engine: each skill is indexed like a tool, so that one search covers both.
+// Implements U2.
 import { cleanQuery } from '../../core/calls/index.ts'
 import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
 import { rankers } from '../../rankers/index.ts'

@@ -1,4 +1,5 @@
 // Manages the skills of one conversation: offers with each message, and the tools DiscoverSkills and Skill (U2, U3).
+// Implements U2.
 import type { Message, Rank, Shelf } from '../../core/index.ts'
 import type { AgentTool } from '../types.ts'
 import { relevantTools } from '../using/index.ts'

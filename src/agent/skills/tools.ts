@@ -1,4 +1,5 @@
 // The model's two tools for skills: DiscoverSkills finds them, Skill reads one.
+// Implements U2.
 
 import type { Content, Rank, Shelf } from '../../core/index.ts'
 import { closestNames, cut, oneLine, textOf } from '../../lib/index.ts'

@@ -48,9 +48,11 @@ function agentLines({ event }: Extract<DemoEvent, { type: 'agent' }>): string[] 
   return [`  call   ${name}${event.result.is_error ? ' (failed)' : ''}`]
 }
 
-/** Without the script's note, which the heading already mentions. */
+/** Without the script's note, which the heading already mentions; nor its beginning while a reply streams. */
 export function spoken(text: string): string {
-  return harmless(text).replace(OFFLINE_NOTE, '').trim()
+  const shown = harmless(text).replace(OFFLINE_NOTE, '').trim()
+  const start = shown.lastIndexOf('(')
+  return start >= 0 && OFFLINE_NOTE.startsWith(shown.slice(start)) ? shown.slice(0, start).trim() : shown
 }
 
 function turnLine(turn: LedgerTurn | undefined): string {

@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic */
 // Renders the demo in a terminal: the conversation, and next to it the cost with and without Toolshelf.
 import { Box, render, Static, Text, useStdout } from 'ink'
-import { colour } from '../../terminal/index.ts'
+import { colour, createPen } from '../../terminal/index.ts'
 import { foldedLine } from '../command.ts'
 import type { LedgerTurn } from './ledger.ts'
 import { finalWords, heading, plainLines, spoken } from './plain.ts'
@@ -32,7 +32,13 @@ export async function showDemo(events: AsyncIterable<DemoEvent>, live: string | 
     screen.unmount()
     await screen.waitUntilExit()
   }
-  process.stdout.write(last.map((line) => `${foldedLine(line)}\n`).join(''))
+  process.stdout.write(last.map((line) => `${withColour(foldedLine(line))}\n`).join(''))
+}
+
+/** Colours the bar of a line as the ledger does. */
+function withColour(line: string): string {
+  const { red, green } = createPen({ width: line.length, isPlain: colour('red') === undefined })
+  return line.replace(/█+/, (bar) => (line.includes('without') ? red(bar) : green(bar)))
 }
 
 /** Milliseconds for the user to read the question. */

@@ -1,4 +1,5 @@
 // Decides whether a folder's files are used: by an earlier decision, by a flag, or by asking the user.
+// Implements H7.
 import { counted } from '../../terminal/index.ts'
 import { plainLine, type TrustItem } from './items.ts'
 import { type Project, withoutContent } from './project.ts'

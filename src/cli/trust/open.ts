@@ -1,5 +1,6 @@
 // Opens a folder's files for every command that would act on them: reads them once, and uses them only if the user
 // trusts them.
+// Implements H7.
 import { join, resolve } from 'node:path'
 import { type Machine, thisMachine } from '../../mcp/config/index.ts'
 import { wrapLines } from '../../terminal/index.ts'

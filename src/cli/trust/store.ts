@@ -1,4 +1,5 @@
 // Remembers which content of which folder the user trusted: a private file per folder, replaced atomically.
+// Implements H7.
 import { createHash } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'

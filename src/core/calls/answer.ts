@@ -1,4 +1,5 @@
 // A search call → its tool_result. Whatever the model typed, the answer is one it can act on (S8–S16).
+// Implements S1, S8, S12, S13, S16, S17.
 import { oneLine } from '../../lib/index.ts'
 import { capabilityOf, wireInUse } from '../gate/index.ts'
 import { refuse, sayTo, searchNote } from '../history/index.ts'

@@ -1,4 +1,5 @@
 // A call → fine, or a tool_result that tells the model what to do instead (V).
+// Implements Q8, N5, V1, V2, V3, V4, H3.
 
 import { closestNames, oneLine } from '../../lib/index.ts'
 import { isLate } from '../attempt.ts'

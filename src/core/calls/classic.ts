@@ -1,4 +1,5 @@
 // The ranker of the documents (S6): points per term for name, hint and description.
+// Implements S6, S14, S15.
 
 import type { PoolTool } from '../types.ts'
 import type { Hit, Rank } from './rank.ts'

@@ -1,4 +1,5 @@
 // The forms of a query (S1–S4). They work with every ranker: a ranker sees only words.
+// Implements S1, S2, S3, S4, S7, S10, S12.
 
 import { closestNames, splitName } from '../../lib/index.ts'
 import type { PoolTool, ToolPartition } from '../types.ts'

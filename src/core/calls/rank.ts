@@ -1,4 +1,5 @@
 // The whole extension point of search: a ranker is one function.
+// Implements S7.
 import type { PoolTool } from '../types.ts'
 
 /** A tool that matches a query; the higher the score, the better. */

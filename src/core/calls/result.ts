@@ -1,4 +1,5 @@
 // A tool's output → its tool_result, in shapes that the API takes, cleaned of what only the host may write.
+// Implements L1.
 import { isBlock, messageBlocks, refuse, sayTo, textBlock } from '../history/index.ts'
 import { checkResultItem, imageTypeOf } from '../oracle/checks/index.ts'
 import type { Block, TextBlock, ToolResult, ToolUse } from '../types.ts'

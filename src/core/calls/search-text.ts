@@ -1,4 +1,5 @@
 // What search reads of a tool, and how words are found in it: shared by the query forms and every ranker.
+// Implements S6, S14, S15, H5.
 import { fullName, splitName } from '../../lib/index.ts'
 import type { PoolTool } from '../types.ts'
 

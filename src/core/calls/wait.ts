@@ -1,4 +1,5 @@
 // Decides how long a search waits for servers that are still connecting (S8).
+// Implements S8.
 
 import { splitName } from '../../lib/index.ts'
 import { isConnecting } from '../gate/index.ts'

@@ -19,18 +19,21 @@ export type Figures = {
   readonly rounds: number
   /** Samplings beyond one a request: round trips that searches added. */
   readonly extraRoundTrips: number
-  /** Input tokens, cached ones included. */
+  /** Input tokens that the requests would have had without tool search, cached ones included. */
   readonly tokensWithout: number
+  /** Input tokens of all samplings, cached ones included. */
   readonly tokensWith: number
   /** `tokensWithout` − `tokensWith`. */
   readonly tokensSaved: number
   /** Output tokens of the samplings that another one followed. They are not part of `tokensSaved`. */
   readonly searchOutputTokens: number
-  /** Input and output at list prices, prompt caching included. Missing unless every request has a price and usage. */
+  /** List price without tool search, prompt caching included. Missing unless every request has a price and usage. */
   readonly dollarsWithout?: number
+  /** The same for what was sent. */
   readonly dollarsWith?: number
+  /** `dollarsWithout` − `dollarsWith`. */
   readonly dollarsSaved?: number
-  /** At least one sampling reported no usage, so that its length stands in for it. */
+  /** At least one sampling reported no usage, so its tokens are estimated from its length. */
   readonly isEstimated: boolean
 }
 

@@ -1,5 +1,6 @@
 // What each model and each back-end can do, as data. The only place that knows a model's or a vendor's name;
 // code asks for a capability. Hosts replace the whole table or parts of it (option, file or URL).
+// Implements G1, G3, Q4.
 
 import { quote } from '../../lib/index.ts'
 import { ShelfError } from '../errors.ts'

@@ -1,4 +1,5 @@
 // Is tool search on for this request, and why? Whatever fails, fails toward loading everything (G4).
+// Implements T6, G1, G2, G4, G5.
 import type { Settings } from '../options.ts'
 import type { Context, Host, State } from '../state.ts'
 import type { Decision, Reason, Servers, WireName } from '../types.ts'

@@ -1,4 +1,5 @@
 // What the user asked for: `ENABLE_TOOL_SEARCH` or the option that overrides it, and the kill switch (M).
+// Implements M1, M2, M3.
 import type { Environment } from '../../lib/index.ts'
 import type { ToolSearchMode } from '../types.ts'
 

@@ -1,4 +1,5 @@
 // A back-end that turns out not to know references (G6): which errors say so, and what is done.
+// Implements G6.
 import { parseBetas } from '../../lib/index.ts'
 import type { Prepared } from '../prepare.ts'
 import type { Store } from '../store.ts'

@@ -1,4 +1,5 @@
 // The automatic threshold (T): are the deferrable tools, together, worth hiding?
+// Implements T1, T2, T3, T4, T5.
 import { hash } from '../../lib/index.ts'
 import type { Settings } from '../options.ts'
 import type { Context } from '../state.ts'

@@ -1,4 +1,5 @@
 // What the gate must know of each wire before one is made: whether it speaks references, and who understands it.
+// Implements G4.
 
 import type { Settings } from '../options.ts'
 import type { WireName } from '../types.ts'

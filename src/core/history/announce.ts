@@ -1,4 +1,5 @@
 // Telling the model which names it can search for: only what changed, within a budget (A).
+// Implements A1, A2, A3, A6, A7, A9.
 
 import { byName, cleanText, cut, oneLine } from '../../lib/index.ts'
 import { estimateTokens } from '../tokens.ts'

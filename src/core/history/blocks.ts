@@ -1,4 +1,5 @@
 // Looking into messages and blocks of unknown shape.
+// Implements L3.
 import type { Block, Message, TextBlock, ToolResult, ToolUse } from '../types.ts'
 
 /** A message's blocks; a string is one text, anything else none. */

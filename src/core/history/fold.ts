@@ -1,4 +1,5 @@
 // What a conversation says of itself: a fold over its messages, grown only by what is new (L).
+// Implements D8, L1, L2, L3, L4, A3, C3, C4.
 
 import type { AnnouncementStep, Block, Message } from '../types.ts'
 import { isBlock } from './blocks.ts'

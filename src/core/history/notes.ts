@@ -4,6 +4,7 @@
 // request's copy loses those fields. Nobody but the host can write fields, so a tool's output can never forge a note.
 // The one note that is plain text, what a search loaded on wires without references, counts only at the very start
 // of an answer to our own search call.
+// Implements S9, L1, A5, A8, C1.
 
 import type { AnnouncementStep, Block, Message, Origin } from '../types.ts'
 import { isToolChange, messageBlocks } from './blocks.ts'

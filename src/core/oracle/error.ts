@@ -1,4 +1,5 @@
 // How the API refuses: the envelope of its errors (wire 11).
+// Implements wire 11.
 
 /** What `validate` answers when the API would not take the request. */
 export type ApiError = {

@@ -1,5 +1,6 @@
 // A request without the fields that the oracle does not know: they are news, not mistakes, to whoever stands between a
 // client and an API that may know them (wire 34).
+// Implements wire 34.
 
 import { type Fields, isFields } from '../../lib/index.ts'
 import { BLOCK_FIELDS, COMMON_FIELDS, CUSTOM_FIELDS, messageFields } from './checks/index.ts'

@@ -1,4 +1,5 @@
 // Does one rendering begin with another? What it keeps is what a prompt cache keeps.
+// Implements wire 14.
 import type { Segment } from './walk.ts'
 
 /** Where a prefix broke: the place in the rendering, what stood there before, and what stands there now. */

@@ -1,4 +1,5 @@
 // What the model sees of a request, and how much that is.
+// Implements W1.
 import { tokensFor } from '../tokens.ts'
 import { readingOf } from './size.ts'
 import { type Segment, walk } from './walk.ts'

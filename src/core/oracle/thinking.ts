@@ -1,4 +1,5 @@
 // Models that bind thinking to what came before it (wire 44): a block is good only where that is unchanged.
+// Implements wire 44.
 import { bare, fieldsOf, hash, listOf, textOf, toJson } from '../../lib/index.ts'
 import type { Refusal } from './error.ts'
 import { type Placed, pathOf } from './turns.ts'

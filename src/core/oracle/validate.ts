@@ -1,4 +1,5 @@
 // Would the API take this request? If not, the error it would answer with.
+// Implements W1.
 
 import { type Fields, isFields } from '../../lib/index.ts'
 import {

@@ -1,4 +1,5 @@
 // One pass over a request in the order in which the model reads it: what becomes visible, and where (wire 12–16).
+// Implements W1, wire 5, 12, 13, 14, 15, 16, 43.
 
 import { bare, type Fields, fieldsOf, listOf, textOf, toJson, without } from '../../lib/index.ts'
 import { type Entry, entriesOf, entryOf } from './catalogue.ts'

@@ -1,5 +1,6 @@
 // What a request adds to the history before it is sent: the names that are new, and loaded tools out of sight.
 // Notes are only ever appended, and only behind a user message: what was sent before stays as it was.
+// Implements A2, A4, C3, K3, U1.
 
 import {
   appendNote,

@@ -2,6 +2,7 @@
 //
 // Adjacent user messages are one turn to the API. A turn that holds references must hold some text (N3), and no
 // foreign text after them (N4). A request visits only the turns that are new since the last one.
+// Implements S9, L4, N3, N4, N5, N6, N7.
 
 import {
   hasSearch,

@@ -1,4 +1,5 @@
 // Puts a request together from its parts, and keeps what must not reach the wire off it, from any place (M1, N1).
+// Implements M1, Q2, Q4, Q6, Q9, A1, N1.
 import { ShelfError } from '../errors.ts'
 import { additionBeta, searchBetas } from '../gate/index.ts'
 import { countMarks, MOST_MARKS } from '../oracle/checks/index.ts'

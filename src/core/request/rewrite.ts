@@ -1,4 +1,5 @@
 // One message of a history → what this request may hold of it. Each rule looks at one message alone.
+// Implements M1, G7, L3, N1, N2, N6, N7, C4.
 
 import { isBlock, readDelta, takeRemark, textBlock, withoutNoteFields } from '../history/index.ts'
 import { isReference } from '../oracle/index.ts'

@@ -1,4 +1,5 @@
 // What the request's copy of the history may hold, from what the request declares.
+// Implements N2.
 
 import { type Facts, referredNames } from '../history/index.ts'
 import type { Context } from '../state.ts'

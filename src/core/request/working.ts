@@ -1,4 +1,5 @@
 // The tools of one request: which definitions, in which order (Q1, Q3), and which ones are kept as they were.
+// Implements D8, G7, Q1, Q3, Q8, N5, K3, K4.
 
 import { byName } from '../../lib/index.ts'
 import type { Facts } from '../history/index.ts'

@@ -1,4 +1,5 @@
 // A tool as the host or a server describes it → the definition that is sent, memoised, without overlays (Q9).
+// Implements Q9, H5.
 import { cleanText, cut, isFields } from '../../lib/index.ts'
 import type { Definition, Tool } from '../types.ts'
 import { cleanTexts } from './clean-definition.ts'

@@ -1,4 +1,5 @@
 // Fits the tools that a search found into a budget of tokens: whole definitions, then signatures, then names (S17).
+// Implements S17.
 import type { Definition } from '../types.ts'
 import { signatureOf } from './signature.ts'
 

@@ -1,4 +1,5 @@
 // Names under which the model calls MCP tools (H3).
+// Implements S1, V4, H3.
 import { hash, MCP_PREFIX } from '../../lib/index.ts'
 
 const MOST_CHARACTERS = 64

@@ -1,4 +1,5 @@
 // Which tools can be deferred: the first rule that applies decides (D).
+// Implements D1, D2, D3, D5, D6, D7, D9, G4, S10, Q3.
 
 import { byName, matchesAny } from '../../lib/index.ts'
 import { isLate } from '../attempt.ts'

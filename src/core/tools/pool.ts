@@ -1,4 +1,5 @@
 // The pool: every tool the host has now, under unique names, in a stable order.
+// Implements D3, D4, D10, S15, H3.
 
 import { MCP_PREFIX, quote } from '../../lib/index.ts'
 import { ShelfError } from '../errors.ts'

@@ -1,5 +1,6 @@
 // Shortens an input schema that is too large to be sent. What is left accepts at least what the original accepts, and
 // says what is missing; calls are still checked against the original.
+// Implements S17.
 import { type Fields, isFields } from '../../lib/index.ts'
 
 const MAX_ENUM_VALUES = 20

@@ -1,4 +1,5 @@
 // Writes a tool's definition as one short line: its name, every required argument with its type, its first sentence.
+// Implements S17.
 import { type Fields, oneLine } from '../../lib/index.ts'
 import type { Definition } from '../types.ts'
 

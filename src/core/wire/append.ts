@@ -1,4 +1,5 @@
 // Any back-end: a loaded tool joins the end of the tools array and never moves; a note says what was loaded.
+// Implements Q5.
 import { loadedNote } from '../history/index.ts'
 import { searchTool } from './own-tools.ts'
 import { type MakeWire, selectIt } from './wire.ts'

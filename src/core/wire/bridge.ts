@@ -1,4 +1,5 @@
 // Back-ends whose prompt cache a growing tools array would break: two constant tools, search and call.
+// Implements Q5.
 
 import { describedNote, loadedOtherwise } from '../history/index.ts'
 import type { Settings } from '../options.ts'

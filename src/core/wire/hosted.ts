@@ -1,4 +1,5 @@
 // The provider's own search: it gets every deferred tool, answers the model itself and loads by reference.
+// Implements Q5, Q7.
 import { hostedTool, placeholder } from './own-tools.ts'
 import { reference } from './reference.ts'
 import { deferred, type MakeWire } from './wire.ts'

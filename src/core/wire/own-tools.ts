@@ -1,4 +1,5 @@
 // The tools of our own that a request may hold: search, the bridge's call, and the placeholder.
+// Implements D4, S11, Q7, A5, K4.
 import { placeOfNames } from '../history/index.ts'
 import type { Settings } from '../options.ts'
 import type { Definition } from '../types.ts'

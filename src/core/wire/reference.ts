@@ -1,4 +1,5 @@
 // `defer_loading` in tools and `tool_reference` in results: the API expands a tool where its reference stands.
+// Implements S9, Q1, Q5, Q7.
 
 import { loadedOtherwise, withRemark } from '../history/index.ts'
 import { placeholder, searchTool } from './own-tools.ts'

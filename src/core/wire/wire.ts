@@ -1,5 +1,6 @@
 // How one back-end spells deferral. A wire declares tools, writes what a search loaded, and knows what the model has
 // not seen of it. Whatever a wire writes, the fold over history reads back (fold.ts); one suite checks them all.
+// Implements Q2, Q9.
 import type { Facts } from '../history/index.ts'
 import type { Settings } from '../options.ts'
 import type { Definition, Message, PoolTool, ToolResult, WireName } from '../types.ts'

@@ -1,4 +1,5 @@
 // Knows where each client keeps its server configuration, and where ours is.
+// Implements H1, H7.
 import { access } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { posix, win32 } from 'node:path'

@@ -25,12 +25,13 @@ import { createSubscriptions } from './subscriptions.ts'
 import { keepInformed, type LogEvent, tellChanges } from './updates.ts'
 import { createUrlElicitations } from './url-elicitations.ts'
 
-/** Options of `createMcpGateway`. */
+/** Options of `createMcpGateway`; also `version` and `instructions`, which clients see. */
 export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
   /** Made with `shelfOptions`. */
   readonly shelf: Shelf
   /** Creates the host; the given handler answers servers that ask outside of a call. */
   readonly makeHost: (asker: QuestionHandler) => McpHost
+  /** `list` adds found tools to the client's list, `bridge` calls them through `CallTool`; `auto` decides by client. */
   readonly mode?: ListingMode | 'auto'
   /** Awaited before a call, so that what the shelf needs can be loaded late. */
   readonly ready?: () => Promise<unknown>

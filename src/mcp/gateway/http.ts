@@ -12,14 +12,17 @@ import { createSessions } from './http-sessions.ts'
 
 /** Options of `runOnHttp`. */
 export type HttpOptions = {
+  /** The port; 0 for any free one. */
   readonly port: number
   /** Loopback by default; any other host needs a key. */
   readonly address?: string
+  /** The bearer token that clients must send. */
   readonly key?: string
   /** Additional host names under which clients may reach it. */
   readonly hosts?: readonly string[]
   /** Milliseconds after which an inactive client is forgotten. */
   readonly idle?: number
+  /** Maximum number of clients at a time; 1,000 by default. */
   readonly mostSessions?: number
   /** Maximum bytes of a request's body; 32 MB by default. */
   readonly maxBodyBytes?: number

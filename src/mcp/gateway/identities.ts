@@ -1,4 +1,5 @@
 // Recognises a client of the sessionless protocol by the origin of its request and its client info.
+// Implements H9.
 
 import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import type { Fields } from '../../lib/index.ts'

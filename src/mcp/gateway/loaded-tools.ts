@@ -1,5 +1,6 @@
 // Keeps the tools that a client's searches put on its list. The list is bounded: tools that were not used for a while
 // make room for new ones, and return when they are called.
+// Implements S17.
 import { estimateTokens, type PoolTool } from '../../core/index.ts'
 
 export type LoadedToolsLimits = {

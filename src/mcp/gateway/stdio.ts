@@ -11,7 +11,9 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Options of `runOnStdio`. */
 export type StdioOptions = {
+  /** Where the client writes; stdin by default. */
   readonly input?: Readable
+  /** Where the client reads; stdout by default. */
   readonly output?: Writable
   /** The client's `initialize` request, if `answerInitialize` has already read and answered it. */
   readonly answered?: InitializeRequest | undefined

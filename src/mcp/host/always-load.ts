@@ -1,5 +1,6 @@
 // Limits the tools that are always loaded: tools that a server marks itself have a budget, and even tools that the user
 // configured are limited to a list that clients can read (H9). The rest must be searched for.
+// Implements H9.
 import { estimateTokens } from '../../core/index.ts'
 import type { ListedTool, ServerConfig } from '../types.ts'
 

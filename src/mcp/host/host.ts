@@ -1,5 +1,6 @@
 // Connects to many servers in the background and puts their tools on one shelf. A slow or failing server does not
 // affect the others.
+// Implements H2.
 
 import type { Shelf, ToolResult, ToolUse } from '../../core/index.ts'
 import type { Fields } from '../../lib/index.ts'
@@ -29,6 +30,7 @@ import { defaultTimes, type Times } from './timers.ts'
 export type McpHostOptions = {
   /** Receives the servers' tools and states. */
   readonly shelf: Shelf
+  /** The servers, as `readConfig` returns them. */
   readonly servers: readonly ServerConfig[]
   /** Where definitions are stored between runs; false stores none. */
   readonly cacheFolder?: string | false
@@ -48,8 +50,11 @@ export type McpHostOptions = {
   readonly asker?: QuestionHandler
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
+  /** The name and version that servers see. */
   readonly clientInfo?: { readonly name: string; readonly version: string }
+  /** Timeouts and intervals. */
   readonly times?: Partial<Times>
+  /** Limits for the output of server processes. */
   readonly limits?: StdioLimits
   /** Limits for always-loaded tools. */
   readonly alwaysLoad?: Partial<AlwaysLoadLimits>

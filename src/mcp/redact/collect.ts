@@ -1,4 +1,5 @@
 // Collects the secrets in one server's configuration, in whatever form they are written.
+// Implements H8.
 import type { ServerConfig } from '../types.ts'
 import { isHarmless, isKeyLike, isSecretName, isSecretSetting, isSecretWord } from './shapes.ts'
 

@@ -1,4 +1,5 @@
 // Lists the forms in which a secret may appear in a server's output: plain, escaped, encoded, or in part.
+// Implements H8.
 import type { Pattern } from './matcher.ts'
 
 /** Characters: this many consecutive ones give a long secret away. */

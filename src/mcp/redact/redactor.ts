@@ -7,6 +7,7 @@
 // hidden are values of fewer than six characters (four under a secret's name) and plainly harmless ones: common words,
 // regions, hosts, paths, dates, versions, and outside of secret names short words and numbers. `shapes.ts` is the whole
 // list.
+// Implements H8.
 import type { AuthProvider } from '@modelcontextprotocol/client'
 import { cleanText } from '../../lib/index.ts'
 import type { RemoteConfig, ServerConfig, StdioConfig } from '../types.ts'

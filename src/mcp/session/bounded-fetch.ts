@@ -1,4 +1,5 @@
 // A fetch with limits: an endless message must not fill our memory, and a server that floods events is throttled.
+// Implements H6.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createBudget } from './throttle.ts'
 

@@ -1,5 +1,6 @@
 // One session with a server: opens it, sends requests, closes it. Responses are not validated strictly: one malformed
 // field must not lose the rest.
+// Implements H1, H4.
 
 import {
   Client,

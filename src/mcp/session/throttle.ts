@@ -1,5 +1,6 @@
 // Limits a server's unsolicited output and the CPU time it costs. Above the limit we stop reading for a while: the pipe
 // fills up, and the server waits instead of slowing down others.
+// Implements H6.
 
 export type Throttle = {
   /** Adds to the count; returns the milliseconds to stop reading, 0 for none. */

@@ -1,5 +1,6 @@
 // Cancels a request when the server is silent for too long. A server that waits for our answer is not silent: a person
 // may take any time to answer.
+// Implements H6.
 import type { RequestOptions } from '@modelcontextprotocol/client'
 import type { CallOptions } from '../types.ts'
 

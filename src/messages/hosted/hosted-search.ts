@@ -1,4 +1,5 @@
 // Runs hosted searches within a reply. The client sees each as a `server_tool_use` with its result and sends both back.
+// Implements wire 22, 28.
 
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'

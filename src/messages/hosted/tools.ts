@@ -1,5 +1,6 @@
 // Implements the API's hosted search tools in the gateway: their plain definitions for upstreams that lack them, and the
 // search itself with the API's limits and its four error codes (wire 17–23).
+// Implements wire 17, 20, 21, 23.
 import { createHash } from 'node:crypto'
 import type { PoolTool, Rank } from '../../core/index.ts'
 import { changeIn, isDeferred, nameOf } from '../../core/oracle/index.ts'

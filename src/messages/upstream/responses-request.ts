@@ -1,5 +1,6 @@
 // Converts a Messages request to a Responses request. Tools that a block reveals become an item in its place, so that
 // `tools` and all earlier items stay unchanged (wire 41).
+// Implements wire 41.
 import { createHash } from 'node:crypto'
 import {
   blocksOf,

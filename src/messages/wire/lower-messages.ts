@@ -1,5 +1,6 @@
 // Translates contract messages for upstreams without tool search: searches become plain calls with results, and
 // references, additions and removals become text in their place.
+// Implements wire 28, 30.
 
 import type { Walk, WalkStep } from '../../core/oracle/index.ts'
 import {
@@ -196,7 +197,7 @@ function fromUser(step: WalkStep, bridged: Bridged): Fields {
 }
 
 /** A result with text in place of its references. */
-function withText(block: Fields, revealed: Step['revealed'], bridged: Bridged): Fields {
+function withText(block: Fields, revealed: WalkStep['revealed'], bridged: Bridged): Fields {
   const references = referencesIn(block)
   if (references.length === 0) return block
   const names = references.map(({ tool_name: name }) => textOf(name))

@@ -1,5 +1,6 @@
 // Translates a contract request (deferred tools, references, hosted searches) into a plain one for upstreams without tool
 // search (wire 39, 40). The oracle determines which tools are visible, and from which message on.
+// Implements wire 32, 39, 40.
 
 import { entryOf, isDeferred, nameOf, type Revealed, type Walk, walk } from '../../core/oracle/index.ts'
 import { bare, type Fields, fieldsOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'

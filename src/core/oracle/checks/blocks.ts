@@ -1,4 +1,5 @@
 // The shape of one block: where it may stand, the fields it may and must have (wire 6).
+// Implements wire 6.
 
 import { type Fields, isFields } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'

@@ -1,4 +1,5 @@
 // System messages amid a conversation, and the betas that let them change the tool set (wire 42; 1.14).
+// Implements wire 42.
 
 import { fieldsOf, textOf } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'

@@ -1,4 +1,5 @@
 // A proxy from before tool search (W2): it knows the API of its day and refuses all else.
+// Implements W2.
 
 import { type Fields, fieldsOf, listOf, textOf } from '../../../lib/index.ts'
 import { kindOf } from '../catalogue.ts'

@@ -1,4 +1,5 @@
 // Calls and their results: each answered once, at once, and first in the turn that answers (wire 7, 10; 1.6).
+// Implements wire 7, 10.
 
 import { textOf } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'

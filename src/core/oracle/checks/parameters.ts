@@ -1,4 +1,5 @@
 // The parameters beside tools, system and messages, and how a conversation may end.
+// Implements wire 32.
 
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../../lib/index.ts'
 import { entriesOf } from '../catalogue.ts'

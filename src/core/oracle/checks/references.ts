@@ -1,4 +1,5 @@
 // Every name must lead to a definition: in `tools`, or added by value earlier in the conversation (wire 4, 5, 42).
+// Implements wire 4, 5, 42.
 
 import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../../lib/index.ts'
 import { kindOf, nameOf } from '../catalogue.ts'

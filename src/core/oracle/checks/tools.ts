@@ -1,4 +1,5 @@
 // The rules for `tools`: each entry by itself, then all together (wire 1–3, 8, 9).
+// Implements wire 1, 2, 3, 8, 9.
 
 import { type Fields, fieldsOf, isFields } from '../../../lib/index.ts'
 import { isDeferred, isToolset, kindOf, memberDeferrals, nameOf } from '../catalogue.ts'

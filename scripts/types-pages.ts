@@ -1,0 +1,134 @@
+// Makes docs/reference/events.md and docs/reference/entries.md from the types and their doc comments. Part of
+// `npm run reference`.
+import { createMetrics } from '../src/messages/index.ts'
+import { type FieldDoc, readTypes, type TypeDoc, type VariantDoc } from './type-docs.ts'
+
+/** A heading, an introduction, and the types that stand below it, as `file#Name` with the file below src/. */
+type Section = { readonly heading: string; readonly text: string; readonly types: readonly string[] }
+
+const events: readonly Section[] = [
+  {
+    heading: 'Library: trace',
+    text: 'The option `trace` of `createShelf` receives these. They hold names, numbers, search queries and the error messages of a back-end, never a message of the conversation or a key.',
+    types: ['core/trace.ts#Trace', 'core/types.ts#Decision', 'core/types.ts#Reason', 'core/types.ts#Origin'],
+  },
+  {
+    heading: 'MCP servers: events of the host',
+    text: '`host.listen(listener)` of `toolshelf/mcp` reports these. `toolshelf mcp` writes what an operator should know of them to stderr, a line each.',
+    types: ['mcp/types.ts#HostEvent', 'mcp/types.ts#ServerState'],
+  },
+  {
+    heading: 'Messages gateway: log',
+    text: '`toolshelf serve` writes one line per request to stdout; with `--json` that line is an object with the time, the fields of `RequestRecord`, and those of `outcome` and its `figures` beside them. `serve({ onDone })` of `toolshelf/messages` receives the record itself.',
+    types: [
+      'messages/server.ts#RequestRecord',
+      'messages/gateway.ts#RequestOutcome',
+      'core/figures/figures.ts#Figures',
+    ],
+  },
+  {
+    heading: 'Agent: events',
+    text: '`agent.send(text)` of `toolshelf/agent` yields these. `toolshelf run --stream-json` prints them as lines, with a shorter `request`: [the lines by example](../guides/agent.md#--stream-json-a-line-for-each-event).',
+    types: [
+      'agent/types.ts#AgentEvent',
+      'agent/types.ts#EndReason',
+      'agent/types.ts#TokenUsage',
+      'agent/types.ts#SentRequest',
+    ],
+  },
+]
+
+const entries: readonly Section[] = [
+  {
+    heading: 'toolshelf/mcp',
+    text: 'Hosts MCP servers, and serves them through the MCP gateway.',
+    types: [
+      'mcp/host/host.ts#McpHostOptions',
+      'mcp/gateway/gateway.ts#McpGatewayOptions',
+      'mcp/gateway/stdio.ts#StdioOptions',
+      'mcp/gateway/http.ts#HttpOptions',
+    ],
+  },
+  {
+    heading: 'toolshelf/messages',
+    text: 'Serves the Messages API in front of any model.',
+    types: ['messages/gateway.ts#MessagesGatewayOptions', 'messages/server.ts#ServeOptions'],
+  },
+  {
+    heading: 'toolshelf/agent',
+    text: 'Runs an agent: the loop, its tools and its permissions.',
+    types: ['agent/types.ts#AgentOptions'],
+  },
+]
+
+/** Both pages by their file names below docs/reference/. */
+export function typesPages(): { readonly [name: string]: string } {
+  const sections = [...events, ...entries]
+  const docs = readTypes(sections.flatMap(({ types }) => types))
+  const docsOf = ({ types }: Section) =>
+    types
+      .map((place) => docs.find(({ name }) => place.endsWith(`#${name}`)))
+      .filter((doc) => doc !== undefined)
+  const written = (list: readonly Section[], level: string) =>
+    list.map((section) => {
+      const parts = docsOf(section).map((doc) => typeText(doc, level))
+      return [`## ${section.heading}`, section.text, ...parts].join('\n\n')
+    })
+  return {
+    'events.md': page('Events and logs', [
+      'What Toolshelf reports while it runs. Generated from the types by `npm run reference`.',
+      ...written(events, '###'),
+      metricsText(),
+    ]),
+    'entries.md': page('Options of the other entry points', [
+      'Generated from the types by `npm run reference`. The options of `createShelf` are on [a page of their own](options.md#options).',
+      ...written(entries, '###'),
+    ]),
+  }
+}
+
+const page = (title: string, parts: readonly string[]) => `# ${title}\n\n${parts.join('\n\n')}\n`
+
+function typeText({ name, about, text, variants }: TypeDoc, level: string): string {
+  const [only] = variants
+  const isObject = variants.some(({ fields }) => fields.length > 0)
+  const head = [`${level} ${name}`, ...(about === '' ? [] : [about])]
+  if (!isObject) return [...head, `\`${text}\``].join('\n\n')
+  if (variants.length === 1 && only) return [...head, table(only.fields)].join('\n\n')
+  return [...head, ...variants.map((variant) => variantText(variant, `${level}#`))].join('\n\n')
+}
+
+/** One object of a union, under the value of its `type`. */
+function variantText({ about, fields }: VariantDoc, level: string): string {
+  const kind = fields.find(({ name }) => name === 'type')
+  const others = fields.filter((field) => field !== kind)
+  const heading = (kind?.type ?? '').replaceAll("'", '').replaceAll(' | ', ', ')
+  return [`${level} ${heading}`, about, ...(others.length > 0 ? [table(others)] : [])].join('\n\n')
+}
+
+function table(fields: readonly FieldDoc[]): string {
+  const rows = fields.map(({ name, type, isOptional, about }) => {
+    const cells = [
+      `\`${name}\`${isOptional ? ', optional' : ''}`,
+      `\`${type.replaceAll('|', '\\|')}\``,
+      about,
+    ]
+    return `| ${cells.join(' | ')} |`
+  })
+  return ['| Field | Type | |', '|---|---|---|', ...rows].join('\n')
+}
+
+/** The counters of `/metrics`, from the page that Prometheus reads. */
+function metricsText(): string {
+  const text = createMetrics().text()
+  const kinds = new Map([...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, kind]) => [name, kind]))
+  const rows = [...text.matchAll(/^# HELP (\w+) (.+)$/gm)].map(
+    ([, name, help]) => `| \`${name}\` | ${kinds.get(name)} | ${help} |`,
+  )
+  const head = '`GET /metrics` of the Messages gateway answers with these in the format of Prometheus.'
+  return [
+    '## Messages gateway: metrics',
+    head,
+    ['| Name | Kind | |', '|---|---|---|', ...rows].join('\n'),
+  ].join('\n\n')
+}
