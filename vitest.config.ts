@@ -1,28 +1,48 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Tests that only compute. */
-const pure = ['test/*.test.ts', 'test/{figures,oracle,search}/**/*.test.ts']
-const startsProcesses = ['test/{examples,package,validate}.test.ts']
+/** Tests that start programs and wait for them more than they compute. */
+const waiting = [
+  'test/{examples,package}.test.ts',
+  'test/{clients,conformance,terminal}/**/*.test.ts',
+  'test/cli/{demo,hostile-folder,run}.test.ts',
+  'test/mcp/{kill-loop,processes,real-servers,real-servers-awkward}.test.ts',
+]
+
+/** Those that wait begin, and those that share a process follow each other: a process is kept only for the next of them. */
+class WaitingFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const isWaiting = ({ project }: TestSpecification) => project.name === 'waiting'
+    return [...sorted.filter(isWaiting), ...sorted.filter((file) => !isWaiting(file))]
+  }
+}
 
 export default defineConfig({
   test: {
     pool: 'forks',
-    maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // More than there are cores, since many tests wait.
+    maxWorkers: Math.min(6, Math.ceil(availableParallelism() * 1.5)),
+    // Limits for a machine that is busy with other work; what a test waits for ends its wait.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    sequence: { sequencer: WaitingFirst },
     reporters: ['default', './scripts/closing-line-reporter.mjs'],
     projects: [
       {
-        // One process for many files: loading the sources anew for each took longer than most of these tests.
         extends: true,
-        test: { name: 'pure', isolate: false, include: pure, exclude: startsProcesses },
+        test: { name: 'waiting', include: waiting, exclude: ['**/node_modules/**'] },
       },
       {
+        // One process for many files: loading the sources anew for each took longer than most of these tests. So they
+        // leave nothing behind in it: no variables, handlers or globals.
         extends: true,
         test: {
-          name: 'isolated',
-          include: ['test/*/**/*.test.ts', ...startsProcesses],
-          exclude: ['test/{figures,oracle,search}/**', '**/node_modules/**'],
+          name: 'shared',
+          isolate: false,
+          include: ['test/**/*.test.ts'],
+          exclude: [...waiting, '**/node_modules/**'],
         },
       },
     ],

@@ -370,6 +370,23 @@ describe('what is not shown', () => {
     expect(said).toMatch(/not searched[^.]*failed[^.]*jira \(no key\)/i)
   })
 
+  it('S13 a reason that the model knows is left out beside a match, and told again where nothing matched', async () => {
+    const servers = { jira: { state: 'failed', error: 'no key' } } as const
+    const shelf = quietShelf({ tools: exampleTools, servers })
+    const remarkOf = async (query: string) => (await shelf.search({ query }, { isTold: () => true })).remark
+    expect(await remarkOf('slack')).toMatch(/jira/)
+    expect(await remarkOf('slack')).not.toMatch(/no key/)
+    expect(await remarkOf('unheard')).toMatch(/jira \(no key\)/)
+  })
+
+  it('S13 a query above 2,000 characters is searched by its start, and the answer says so', async () => {
+    const shelf = quietShelf({ tools: exampleTools })
+    const remarkOf = async (length: number) =>
+      (await shelf.search({ query: 'slack '.padEnd(length, 'x') })).remark
+    expect(await remarkOf(2000)).not.toContain('characters of the query')
+    expect(await remarkOf(2001)).toContain('Only the first 2000 characters of the query were searched.')
+  })
+
   it('S13 a disabled server was not searched either', async () => {
     const servers = { jira: { state: 'disabled' } } as const
     const { said } = await ask(quietShelf({ tools: exampleTools, servers }), 'unheard')

@@ -259,7 +259,7 @@ describe('odd histories at random', () => {
           await readEverywhere(messages, options, model)
         },
       ),
-      { seed: 11, numRuns: runs(400) },
+      { seed: 11, numRuns: runs(150) },
     )
   })
 })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { sign, validateRequest } from '../src/core/oracle/index.ts'
 import type { Prepared, ShelfOptions, Tool } from '../src/index.ts'
+import { runs } from './support/runs.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 import { load, seen, talkOn, wireCases } from './support/wires.ts'
 
@@ -174,7 +175,7 @@ describe('N5 nothing already sent changes', () => {
         }
         await talk.next()
       }),
-      { numRuns: 60 },
+      { numRuns: runs(25) },
     )
   })
 })

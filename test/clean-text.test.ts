@@ -109,7 +109,7 @@ describe('whatever the text', () => {
         expect(unsafeKinds(cleaned)).toEqual([])
         expect(unsafeKinds(given).length > 0).toBe(cleaned !== given)
       }),
-      { numRuns: runs(500) },
+      { numRuns: runs(150) },
     )
   })
 
@@ -121,7 +121,7 @@ describe('whatever the text', () => {
         expect(cleaned).not.toMatch(/<[\s/]*(?:system-reminder|functions)\b/i)
         expect(cleaned.isWellFormed()).toBe(true)
       }),
-      { numRuns: runs(500) },
+      { numRuns: runs(150) },
     )
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (given) => {
@@ -129,7 +129,7 @@ describe('whatever the text', () => {
         fc.pre(!/[\u115f\u1160\u3164\uffa0]/.test(given))
         expect(letters(cleanText(given))).toEqual(letters(given))
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(100) },
     )
   })
 
@@ -139,4 +139,11 @@ describe('whatever the text', () => {
     )
     for (const one of worst) expect(cleanText(one).length).toBeLessThanOrEqual(one.length)
   })
+})
+
+it('what joins counts by the letters beside it, not by the rest of the text', () => {
+  for (const text of ['می\u200cخواهم ok', 'ok می\u200cخواهم', '❤\ufe0f ok', 'ok 👩\u200d💻 ok'])
+    expect(cleanText(text)).toBe(text)
+  expect(cleanText('a\u200cb می')).toBe('ab می')
+  expect(cleanText('می a\u200cb')).toBe('می ab')
 })

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CompactOptions, Tool } from '../src/index.ts'
+import { runs } from './support/runs.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 import { hostedSearch, load, seen, talkOn, wireCases } from './support/wires.ts'
 
@@ -245,7 +246,7 @@ describe('C3 again and again', () => {
           expect(seen(prepared, names)).toEqual(names.filter((name) => expected.has(name)))
         }
       }),
-      { numRuns: 40 },
+      { numRuns: runs(15) },
     )
   })
 })

@@ -23,10 +23,10 @@ it('there is one for each SDK', () => {
   ])
 })
 
-it.each(examples)('%s runs, asserts, and says what was saved', { timeout: 120_000 }, async (file) => {
+it.each(examples)('%s runs, asserts, and says what was saved', { timeout: 400_000 }, async (file) => {
   const { stdout } = await run(process.execPath, ['--import', 'tsx', `examples/${file}`], {
     cwd: project,
-    timeout: 100_000,
+    timeout: 380_000,
   })
   const [, without, used, share] =
     /: (\d+) without Toolshelf, (\d+) with it, (\d+) % saved/.exec(stdout) ?? []

@@ -181,7 +181,7 @@ describe('S17 for any tools and any budget', () => {
             expect(line?.includes(`${field}: `) || line?.includes(`${JSON.stringify(field)}: `)).toBe(true)
         }
       }),
-      { numRuns: runs(30), seed: 20261116 },
+      { numRuns: runs(15), seed: 20261116 },
     )
   }, 120_000)
 })

@@ -191,7 +191,7 @@ describe('any input', () => {
         if (names.length > 0) expect(names).toHaveLength(result.content.length)
         else expect(said.trim()).not.toBe('')
       }),
-      { numRuns: runs(150) },
+      { numRuns: runs(50) },
     )
   })
 
@@ -204,7 +204,7 @@ describe('any input', () => {
         expect(await shelf.answer(call)).toEqual(first)
         expect(await quietShelf({ tools }).answer(call)).toEqual(first)
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(25) },
     )
   })
 

@@ -1,5 +1,6 @@
 // T: the automatic threshold.
 import { describe, expect, it } from 'vitest'
+import { reachesShare } from '../src/core/gate/index.ts'
 import type { ShelfOptions } from '../src/index.ts'
 import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 
@@ -24,6 +25,21 @@ function counter(tokens: () => Loose) {
 }
 
 describe('T1 the threshold', () => {
+  it('T1 a share of the window is reached by the same estimate, to the character', async () => {
+    const shelf = quietShelf({ tools, toolSearch: 'auto' })
+    const { measure } = await decisionOf({})
+    const shelving = shelf.shelving()
+    // 2.5 characters a token: the largest window that the tools still fill, and one token more.
+    const window = Math.ceil((measure.count + 1) / 2.5) - 1
+    expect(Math.floor(window * 2.5)).toBeLessThanOrEqual(measure.count)
+    expect([window, window + 1].map((tokens) => reachesShare(shelving, tokens, 100))).toEqual([true, false])
+    expect([window * 10, (window + 1) * 10].map((tokens) => reachesShare(shelving, tokens, 10))).toEqual([
+      true,
+      false,
+    ])
+    expect(reachesShare({ ...shelving, deferred: [] }, 1000, 10)).toBe(false)
+  })
+
   it('T1 200,000 and 10 % are 20,000, and the count that reaches it opens', async () => {
     const reached = await decisionOf({ countTokens: () => 20_500 })
     expect(reached).toMatchObject({ open: true, reason: 'open', mode: 'tst-auto' })

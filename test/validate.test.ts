@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { Settings } from 'typebox/system'
 import { describe, expect, it } from 'vitest'
 import { validateInput } from '../src/validate/index.ts'
+import { bundled } from './support/bundled.ts'
 
 const draft07 = 'http://json-schema.org/draft-07/schema#'
 const draft2020 = 'https://json-schema.org/draft/2020-12/schema'
@@ -100,6 +101,11 @@ describe('dialects', () => {
 })
 
 describe('odd schemas', () => {
+  it('V1 a reference that is no text is ignored, and what is beside it holds', () => {
+    for (const $ref of [3, null, {}, ['#/properties/b']])
+      expect(paths({ properties: { a: { $ref, type: 'string' }, b: true } }, { a: 1, b: 1 })).toEqual(['a'])
+  })
+
   it('V1 a missing, empty or non-object schema accepts everything; false accepts nothing', () => {
     for (const schema of [undefined, null, true, {}, [], 'object', 7]) {
       for (const input of [undefined, null, {}, [1], 'text']) expect(validateInput(schema, input)).toEqual([])
@@ -245,6 +251,8 @@ describe('patterns', () => {
       ['^\\p{Lu}.?\\u{1F600}\\b\\w*?$', 'Éx😀x', 'éx😀x'],
       ['\\bcat\\b', 'a cat.', 'concat'],
       ['^[^\\s\\]]*$', 'a[b', 'a]b'],
+      ['^\\\\u0041$', '\\u0041', 'A'],
+      ['^\\u0041\\/\\cJ$', 'A/\n', 'A/J'],
       ['', '', ''],
     ]
     for (const [pattern, good, bad] of cases) {
@@ -392,20 +400,13 @@ describe('too much work', () => {
     expect(Settings.Get().maxErrors).toBe(maxErrors)
   })
 
-  it('V1 works where code may not be made from strings', () => {
+  it('V1 works where code may not be made from strings', async () => {
     const script = `
       import { validateInput } from './src/validate/validate.ts'
       const schema = { type: 'object', properties: { limit: { $ref: '#/$defs/n' } }, $defs: { n: { type: 'number' } } }
       console.log(JSON.stringify([validateInput(schema, { limit: 1 }), validateInput(schema, { limit: 'x' })]))
     `
-    const flags = [
-      '--disallow-code-generation-from-strings',
-      '--import',
-      'tsx',
-      '--input-type=module',
-      '-e',
-      script,
-    ]
+    const flags = ['--disallow-code-generation-from-strings', await bundled({ text: script })]
     const output = execFileSync(process.execPath, flags, {
       encoding: 'utf8',
       cwd: new URL('..', import.meta.url),

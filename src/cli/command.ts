@@ -1,4 +1,5 @@
 // Defines what a command of the CLI is, and parses its arguments.
+import type { Readable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import { closestNames } from '../lib/index.ts'
 import { OptionError } from '../node/index.ts'
@@ -12,6 +13,15 @@ export type Terminal = {
   readonly isInteractive: boolean
   /** Asks the user; missing if nobody can answer. */
   readonly ask?: (question: string) => Promise<string>
+  /** Where piped input comes from; standard input if left out. */
+  readonly input?: PipedInput
+}
+
+/** A stream that may hold a prompt. */
+export type PipedInput = {
+  readonly stream: Readable
+  /** False for a terminal, which is read only on request. */
+  readonly isPiped: boolean
 }
 
 export type Option = {

@@ -81,7 +81,7 @@ export const runCommand: Command = {
   async run(input, terminal) {
     if (input.isSet('json') && input.isSet('stream-json'))
       throw new UsageError('--json and --stream-json cannot be combined; use one of them.')
-    checkPrompt(input)
+    checkPrompt(input, terminal)
     const tell = (message: string) => terminal.tell(harmless(`toolshelf run: ${message}`))
     const given = givenRules(input)
     const contextWindow = windowIn(input)
@@ -92,7 +92,7 @@ export const runCommand: Command = {
     let forget = () => {}
     let session: AgentSession | undefined
     try {
-      const prompt = await readPrompt(input, tell)
+      const prompt = await readPrompt(input, terminal, tell)
       const directory = directoryIn(input)
       const project = await projectOf(input, terminal, tell)
       forget = onInterrupt(stop)

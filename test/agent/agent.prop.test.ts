@@ -96,6 +96,6 @@ test('every request is valid and nothing loaded is lost', async () => {
         )
       },
     ),
-    { numRuns: runs(25) },
+    { numRuns: runs(12) },
   )
 }, 120_000)

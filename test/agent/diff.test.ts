@@ -71,7 +71,7 @@ describe('fileChange', () => {
         expect(kept(after, added)).toEqual(kept(before, removed))
         expect(change).toMatchObject({ added: added.length, removed: removed.length })
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(100) },
     )
   })
 })

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { agentTool, createAgentMeter } from '../../src/agent/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
 import { counting, inputOf, OUTPUT } from '../support/exact-usage.ts'
+import { runs } from '../support/runs.ts'
 import { type Bill, type Fate, fates, unreliable, WHOLE } from '../support/unreliable-upstream.ts'
 import { over, runnerOn, saying, scripted, served, serverTools, shelfWith } from './support.ts'
 
@@ -69,7 +70,7 @@ describe('an agent with tool search', () => {
       })
       expect(plain.figures).toMatchObject({ tokensSaved: 0, extraRoundTrips: 0 })
     }
-    await fc.assert(fc.asyncProperty(talks, run), { numRuns: 15 })
+    await fc.assert(fc.asyncProperty(talks, run), { numRuns: runs(6) })
   })
 
   it('counts its sub-agents too', async () => {
@@ -141,7 +142,7 @@ describe('an agent whose API fails', () => {
         isEstimated: false,
       })
     }
-    await fc.assert(fc.asyncProperty(talks, fc.array(fates, { maxLength: 8 }), run), { numRuns: 12 })
+    await fc.assert(fc.asyncProperty(talks, fc.array(fates, { maxLength: 8 }), run), { numRuns: runs(6) })
   })
 
   it.each([

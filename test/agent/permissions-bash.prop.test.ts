@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readShell } from '../../src/agent/permissions/shell.ts'
+import { runs } from '../support/runs.ts'
 
 const words = [
   ...[
@@ -101,7 +102,7 @@ test.skipIf(!existsSync('/bin/bash'))(
         for (const command of ran) expect(commands.map((one) => one.words)).toContainEqual(command)
         for (const file of files) expect(redirections).toContainEqual({ kind: 'write', path: file })
       }),
-      { numRuns: Number(process.env.BASH_LINES ?? 25), maxSkipsPerRun: 1000 },
+      { numRuns: runs(25), maxSkipsPerRun: 1000 },
     )
     rmSync(place, { recursive: true })
   },

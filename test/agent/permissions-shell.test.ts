@@ -8,6 +8,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createPermissions } from '../../src/agent/index.ts'
 import { readShell } from '../../src/agent/permissions/shell.ts'
+import { runs } from '../support/runs.ts'
 
 const commandsIn = (text: string) => readShell(text).commands.map(({ words }) => words.join(' '))
 
@@ -347,7 +348,7 @@ test('property: however a command is hidden, the line is not allowed, and a rule
       expect(await verdictOn(line, rules), line).not.toBe(true)
       expect(await verdictOn(line, ['Bash'], ['Bash(evil*)']), line).not.toBe(true)
     }),
-    { numRuns: 500 },
+    { numRuns: runs(200) },
   )
 })
 
@@ -430,8 +431,7 @@ const pieces = [
   ],
 ]
 
-/** SHELL_RUNS makes more of them. */
-const RUNS = Number(process.env.SHELL_RUNS ?? 1500)
+const RUNS = runs(600)
 
 test.skipIf(process.platform === 'win32')(
   'property: whatever bash makes of a line that is allowed, only what is allowed runs',
@@ -485,7 +485,7 @@ test('property: no text makes it throw', () => {
         commandsIn(text)
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: runs(1000) },
   )
 })
 

@@ -214,7 +214,7 @@ describe('SKILL.md', () => {
           expect(notices.every((notice) => !notice.includes('\n'))).toBe(true)
         },
       ),
-      { numRuns: runs(40) },
+      { numRuns: runs(20) },
     )
   })
 })

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { globMatcher } from '../../src/agent/tools/walk.ts'
 import { newFolder, workplace } from './tools-support.ts'
 
 test('Glob finds by pattern, the newest first, without what nobody wrote', async () => {
@@ -35,6 +36,32 @@ test('Glob says how many it leaves out', async () => {
   expect(found.at(-1)).toBe('(30 older ones are left out; use a narrower pattern or a path.)')
 })
 
+test.each([
+  ['*.ts', ['a.ts', 'x/a.ts'], ['a.tsx', 'a.ts/b']],
+  ['x/*.ts', ['x/a.ts', 'x/.ts'], ['a.ts', 'x/y/a.ts', 'y/x/a.ts']],
+  ['./x/?', ['x/a'], ['x/ab', 'x/']],
+  ['/x/**', ['x/a', 'x/y/a'], ['y/a']],
+  ['**/a', ['a', 'x/a', 'x/y/a'], ['ba', 'a/b']],
+  ['x/**/a', ['x/a', 'x/y/z/a'], ['xa']],
+  ['[ab].md', ['a.md', 'b.md'], ['c.md', '[ab].md']],
+  ['[!ab]', ['c'], ['a', 'b']],
+  ['[^ab]', ['c'], ['a']],
+  ['[a[]', ['a', '['], ['b']],
+  ['a[', ['a['], ['a', 'a[b']],
+  ['{a,b{c,d}}.js', ['a.js', 'bc.js', 'bd.js'], ['b.js', 'c.js']],
+  ['{a,b', ['a', 'b'], ['{a', 'a,b']],
+  ['a,b}', ['a,b}'], ['a', 'b}']],
+  ['a.b+(c)', ['a.b+(c)'], ['axb+(c)', 'a.bbc']],
+])('the pattern %s fits %j and not %j', (pattern, fitting, others) => {
+  const fits = globMatcher(pattern)
+  expect(fitting.filter((path) => !fits(path))).toEqual([])
+  expect(others.filter(fits)).toEqual([])
+})
+
+test('a backslash in a path separates folders', () => {
+  expect(['x\\a.ts', 'x\\y\\a.ts'].map(globMatcher('x/*.ts'))).toEqual([true, false])
+})
+
 test('Grep shows matching lines, with lines around them', async () => {
   const { text, failure, put } = workplace()
   put('src/a.ts', 'zero\nfoo one\ntwo\nthree\nFOO four\nfoo five\n')
@@ -62,6 +89,12 @@ test('Grep is bounded, and slow patterns are not slow', async () => {
   expect(await text('Grep', { pattern: 'hit' })).toMatch(/\(Stopped after 200 matches;/)
   put('many.txt', `${'a'.repeat(50_000)}!`)
   expect(await text('Grep', { pattern: '(a+)+$' })).toBe('No line matches.')
+  put('many.txt', `${'y'.repeat(400)}\n${'y'.repeat(401)}`)
+  expect(await text('Grep', { pattern: 'y' })).toBe(
+    `many.txt:1:${'y'.repeat(400)}\nmany.txt:2:${'y'.repeat(400)}… (401 characters)`,
+  )
+  put('many.txt', `${'z'.repeat(390)}\n`.repeat(150))
+  expect(await text('Grep', { pattern: 'z' })).toMatch(/\(Stopped after 100 matches;/)
   put('many.txt', 'x'.repeat(5_000_001))
   expect(await text('Grep', { pattern: 'x' })).toBe(
     'No line matches.\n(1 files were too large or could not be read.)',

@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createUsing, type ServerLike } from '../../src/agent/using/index.ts'
 import type { Message } from '../../src/index.ts'
+import { runs } from '../support/runs.ts'
 import { builtIn, mcp, quietShelf } from '../support/talk.ts'
 import { runnerOn, said, scripted, talking } from './support.ts'
 
@@ -177,7 +178,7 @@ describe('learn', () => {
         expect(states).toEqual([...states].sort())
         expect(states.at(-1)).toBe(true)
       }),
-      { numRuns: 15 },
+      { numRuns: runs(8) },
     )
   })
 })

@@ -9,18 +9,23 @@ import { playDemo } from '../../src/cli/demo/index.ts'
 import { demoServers, folderWithAll, packagesBeside } from '../../src/cli/demo/servers.ts'
 import { prices } from '../../src/core/figures/index.ts'
 import { served } from '../agent/support.ts'
+import { runHere } from '../support/cli-here.ts'
 import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace, noTerminal, open } from '../terminal/support.ts'
+import { lightBinary, lightPackages } from './light-demo.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-const packages = folderWithAll(packagesBeside()) ?? ''
+/** Only one test starts the real servers: six of them take three seconds of CPU time. */
+const packages = lightPackages()
+const light = lightBinary()
 
 async function demo(
   words: readonly string[],
+  started: readonly string[] = light,
 ): Promise<{ code: unknown; out: string; told: string; peers: string[] }> {
   const place = newPlace({ TMPDIR: newPlace().folder })
-  const child = spawn(process.execPath, [...binary, 'demo', ...words], {
+  const child = spawn(process.execPath, [...started, 'demo', ...words], {
     cwd: place.folder,
     env: { ...place.environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -117,7 +122,7 @@ it('README, guide and picture show the demo’s figures alike', () => {
 
 describe('toolshelf demo', () => {
   it('prints its ledger as JSON, and speaks to this machine only', async () => {
-    const { code, out, told, peers } = await demo(['--json'])
+    const { code, out, told, peers } = await demo(['--json'], binary)
     expect(told).toBe('')
     expect(code).toBe(0)
     const { turns, total } = JSON.parse(out)
@@ -233,11 +238,12 @@ describe('toolshelf demo', () => {
   })
 
   it('takes no words, and --live needs a model', async () => {
-    const wrong = await demo(['everything'])
+    const asked = (...words: string[]) => runHere(newPlace(), ['demo', ...words])
+    const wrong = await asked('everything')
     expect(wrong).toMatchObject({ code: 1, told: expect.stringContaining('unexpected argument') })
-    const both = await demo(['--compare', '--remind', '2'])
+    const both = await asked('--compare', '--remind', '2')
     expect(both).toMatchObject({ code: 2, told: expect.stringContaining('leave --remind out') })
-    const live = await demo(['--live'])
+    const live = await asked('--live')
     expect(live).toMatchObject({ code: 1, told: expect.stringContaining('Set ANTHROPIC_API_KEY') })
   })
 })
@@ -264,7 +270,7 @@ const rules = {
 
 describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
   it('at 120 columns draws the ledger beside the conversation', async () => {
-    const screen = open(newPlace(), ['demo'], { columns: 120, rows: 45 })
+    const screen = open(newPlace(), ['demo'], { columns: 120, rows: 45, binary: light })
     const during = await screen.shows(/turn 3 .*searches/, 90_000)
     expect(during).toMatch(
       /> Write down in notes\.md.*│ Input tokens, searches included +│|│ Input tokens, searches included/,
@@ -276,7 +282,7 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
   })
 
   it('at 80 columns lets the conversation scroll away above the ledger', async () => {
-    const screen = open(newPlace(), ['demo'], { columns: 80, rows: 24 })
+    const screen = open(newPlace(), ['demo'], { columns: 80, rows: 24, binary: light })
     await screen.shows(/turn 3 .*searches/, 90_000)
     expect(await screen.ended()).toBe(0)
     const all = screen.scrolled()
@@ -291,7 +297,7 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
 
   it('Ctrl-C ends it at once and leaves nothing behind', async () => {
     const temporary = newPlace().folder
-    const screen = open(newPlace({ TMPDIR: temporary }), ['demo'])
+    const screen = open(newPlace({ TMPDIR: temporary }), ['demo'], { binary: light })
     await screen.shows('> Write down', 90_000)
     screen.type('\u0003')
     expect(await screen.ended()).toBe(130)
@@ -300,7 +306,7 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
 
   it.each(['SIGTERM', 'nobody who reads'])('ended by %s it leaves no folder', async (reason) => {
     const place = newPlace({ TMPDIR: newPlace().folder })
-    const child = spawn(process.execPath, [...binary, 'demo', '--plain'], {
+    const child = spawn(process.execPath, [...light, 'demo', '--plain'], {
       cwd: place.folder,
       env: { ...place.environment },
       stdio: ['ignore', 'pipe', 'ignore'],

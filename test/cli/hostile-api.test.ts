@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
+import { runHere } from '../support/cli-here.ts'
 import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace } from '../terminal/support.ts'
 
@@ -25,17 +26,18 @@ const stream = (response: ServerResponse, ...events: { type: string }[]) => {
   response.end(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''))
 }
 
-/** What a run says before an API that answers so; `request` counts from 0. */
-async function runBefore(answer: (response: ServerResponse, request: number) => void) {
-  let requests = 0
-  const server = createServer((request, response) => {
-    request.resume().on('end', () => answer(response, requests++))
-  }).listen(0, '127.0.0.1')
-  onTestFinished(() => void server.close())
-  await once(server, 'listening')
-  const place = newPlace({ ANTHROPIC_API_KEY: 'key' })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const child = spawn(process.execPath, [...binary, 'run', 'hello', '--base-url', url], {
+type Answer = (response: ServerResponse, request: number) => void
+
+/** What a run says in front of an API that answers so; `request` counts from 0. */
+async function runBefore(answer: Answer) {
+  const { place, words } = await placeBefore(answer)
+  return runHere(place, words)
+}
+
+/** The same as a process, for what Node itself would print. */
+async function startBefore(answer: Answer) {
+  const { place, words } = await placeBefore(answer)
+  const child = spawn(process.execPath, [...binary, ...words], {
     cwd: place.folder,
     env: { ...place.environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -44,6 +46,18 @@ async function runBefore(answer: (response: ServerResponse, request: number) => 
   const heard = heardFrom(child)
   const [code] = await once(child, 'close')
   return { code, out: heard.out(), told: heard.told() }
+}
+
+async function placeBefore(answer: Answer) {
+  let requests = 0
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => answer(response, requests++))
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const place = newPlace({ ANTHROPIC_API_KEY: 'key' })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { place, words: ['run', 'hello', '--base-url', url] }
 }
 
 it('takes blocks by whatever index they have', async () => {
@@ -69,7 +83,7 @@ it('runs many calls at once without a warning', async () => {
   const calls = Array.from({ length: 30 }, (_, index) =>
     begun(index, { type: 'tool_use', id: `toolu_${index}`, name: 'Glob', input: { pattern: '*.none' } }),
   )
-  const { code, told } = await runBefore((response, request) =>
+  const { code, told } = await startBefore((response, request) =>
     request === 0
       ? stream(response, begin, ...calls, end('tool_use'))
       : stream(response, begin, begun(0, { type: 'text', text: '' }), end('end_turn')),

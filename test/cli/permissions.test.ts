@@ -1,5 +1,4 @@
 // Permission rules from the command line, the folder and the user's file, as `run` and `toolshelf permissions` meet them.
-import { spawnSync } from 'node:child_process'
 import {
   mkdirSync,
   mkdtempSync,
@@ -13,7 +12,8 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openUserRules } from '../../src/cli/permission-file.ts'
 import type { Machine } from '../../src/mcp/config/index.ts'
-import { binary, newPlace, type Place } from '../terminal/support.ts'
+import { runHere } from '../support/cli-here.ts'
+import { newPlace, type Place } from '../terminal/support.ts'
 
 const bash = (command: string) => ({ call: 'Bash', input: { command } })
 const rules = [
@@ -24,14 +24,7 @@ const rules = [
 
 function toolshelf(place: Place, ...words: string[]) {
   const given = words[0] === 'run' ? ['--script', place.file('script.json', { rules })] : []
-  const { status, stdout, stderr } = spawnSync(process.execPath, [...binary, ...words, ...given], {
-    cwd: place.folder,
-    env: { ...place.environment },
-    encoding: 'utf8',
-    input: '',
-    timeout: 60_000,
-  })
-  return { code: status, out: stdout, told: stderr }
+  return runHere(place, [...words, ...given])
 }
 
 const put = (place: Place, name: string, content: object | string) => {
@@ -42,64 +35,70 @@ const put = (place: Place, name: string, content: object | string) => {
 const userFile = 'home/.config/toolshelf/permissions.json'
 
 describe('toolshelf run', () => {
-  it('--allow takes patterns; what they do not cover says which would', () => {
+  it('--allow takes patterns; what they do not cover says which would', async () => {
     const place = newPlace()
-    expect(toolshelf(place, 'run', 'status', '--allow', 'Bash(echo stat*),Read').out).toContain(
+    expect((await toolshelf(place, 'run', 'status', '--allow', 'Bash(echo stat*),Read')).out).toContain(
       'Heard: status',
     )
-    const { out, told } = toolshelf(place, 'run', 'both', '--allow', 'Bash(echo stat*)')
+    const { out, told } = await toolshelf(place, 'run', 'both', '--allow', 'Bash(echo stat*)')
     expect(out).toContain('Nobody is there to allow Bash. It runs only if it was allowed')
     expect(told).toBe(
       "toolshelf run: Bash was not run, because no rule allows it: --allow 'Bash(echo status),Bash(echo other)'\n",
     )
   })
 
-  it('--deny goes before --allow, and the model reads which rule refused it', () => {
-    const { out } = toolshelf(newPlace(), 'run', 'both', '--allow', '*', '--deny', 'Bash(echo other*)')
+  it('--deny goes before --allow, and the model reads which rule refused it', async () => {
+    const { out } = await toolshelf(newPlace(), 'run', 'both', '--allow', '*', '--deny', 'Bash(echo other*)')
     expect(out).toContain('Heard: Refused by the permission rule "deny Bash(echo other*)" of this session.')
   })
 
-  it('what ran outside of the folder is named by its real path', () => {
+  it('what ran outside of the folder is named by its real path', async () => {
     const place = newPlace()
     const outside = mkdtempSync(join(place.folder, '..', 'toolshelf-outside-'))
     writeFileSync(join(outside, 'secret.txt'), 'x')
     symlinkSync(join(outside, 'secret.txt'), join(place.folder, 'secret.txt'))
-    const { out } = toolshelf(place, 'run', 'read', '--json', '--allow', 'Read')
+    const { out } = await toolshelf(place, 'run', 'read', '--json', '--allow', 'Read')
     expect(JSON.parse(out).calls).toMatchObject([
       { name: 'Read', outside: [realpathSync(join(outside, 'secret.txt'))] },
     ])
   })
 
-  it('a rule that is none is a wrong call', () => {
-    const { code, told } = toolshelf(newPlace(), 'run', 'status', '--allow', 'Bash(')
+  it('a rule that is none is a wrong call', async () => {
+    const { code, told } = await toolshelf(newPlace(), 'run', 'status', '--allow', 'Bash(')
     expect(code).toBe(2)
     expect(told).toContain('--allow: the rule "Bash(" is not a tool')
   })
 
-  it('rules of the user hold in every folder, and of a folder in that one', () => {
+  it('rules of the user hold in every folder, and of a folder in that one', async () => {
     const place = newPlace()
-    toolshelf(place, 'permissions', 'allow', 'Bash(echo status)', '--here')
-    expect(toolshelf(place, 'run', 'status').out).toContain('Heard: status')
+    await toolshelf(place, 'permissions', 'allow', 'Bash(echo status)', '--here')
+    expect((await toolshelf(place, 'run', 'status')).out).toContain('Heard: status')
     put(place, 'elsewhere/x', '')
-    expect(toolshelf(place, 'run', 'status', '--directory', 'elsewhere').out).toContain('Nobody is there')
-    toolshelf(place, 'permissions', 'allow', 'Bash(echo *)')
-    expect(toolshelf(place, 'run', 'status', '--directory', 'elsewhere').out).toContain('Heard: status')
+    expect((await toolshelf(place, 'run', 'status', '--directory', 'elsewhere')).out).toContain(
+      'Nobody is there',
+    )
+    await toolshelf(place, 'permissions', 'allow', 'Bash(echo *)')
+    expect((await toolshelf(place, 'run', 'status', '--directory', 'elsewhere')).out).toContain(
+      'Heard: status',
+    )
   })
 
-  it('H7 a folder’s own rules refuse at once, and allow only once it is trusted', () => {
+  it('H7 a folder’s own rules refuse at once, and allow only once it is trusted', async () => {
     const place = newPlace()
     put(place, 'secret.txt', 'the secret\n')
     put(place, '.toolshelf/permissions.json', { allow: ['Bash'], deny: ['Read(secret.txt)'] })
-    const untrusted = toolshelf(place, 'run', 'status')
+    const untrusted = await toolshelf(place, 'run', 'status')
     expect(untrusted.out).toContain('Nobody is there to allow Bash')
     expect(untrusted.told).toContain('1 rule of')
-    expect(toolshelf(place, 'run', 'read').out).toContain(
+    expect((await toolshelf(place, 'run', 'read')).out).toContain(
       'Refused by a permission rule of this folder (deny, about Read)',
     )
-    expect(toolshelf(place, 'trust', '--yes').out).toContain('rule Bash (.toolshelf/permissions.json)')
-    expect(toolshelf(place, 'run', 'status').out).toContain('Heard: status')
+    expect((await toolshelf(place, 'trust', '--yes')).out).toContain(
+      'rule Bash (.toolshelf/permissions.json)',
+    )
+    expect((await toolshelf(place, 'run', 'status')).out).toContain('Heard: status')
     put(place, '.toolshelf/permissions.json', { allow: ['*'] })
-    expect(toolshelf(place, 'run', 'status').out).toContain('Nobody is there to allow Bash')
+    expect((await toolshelf(place, 'run', 'status')).out).toContain('Nobody is there to allow Bash')
   })
 
   it.each([
@@ -107,48 +106,48 @@ describe('toolshelf run', () => {
     ['has a rule that is none', { deny: ['Bash('] }],
     ['is not an object', '[]'],
     ['has no list', { deny: 'Bash' }],
-  ])('a user’s file that %s stops it: a rule that forbids something may be in it', (_, content) => {
+  ])('a user’s file that %s stops it: a rule that forbids something may be in it', async (_, content) => {
     const place = newPlace()
     put(place, userFile, content)
-    const { code, out, told } = toolshelf(place, 'run', 'status', '--allow', '*')
+    const { code, out, told } = await toolshelf(place, 'run', 'status', '--allow', '*')
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(told).toContain('permissions.json')
     expect(told).toContain('Correct ')
   })
 
-  it('a folder’s file that is broken does not', () => {
+  it('a folder’s file that is broken does not', async () => {
     const place = newPlace()
     put(place, '.toolshelf/permissions.json', '{"allow"')
-    const { code, told } = toolshelf(place, 'run', 'status', '--allow', '*')
+    const { code, told } = await toolshelf(place, 'run', 'status', '--allow', '*')
     expect(code).toBe(0)
     expect(told).toContain('its rules are ignored')
   })
 })
 
 describe('toolshelf permissions', () => {
-  it('adds, lists and removes', () => {
+  it('adds, lists and removes', async () => {
     const place = newPlace()
-    expect(toolshelf(place, 'permissions').out).toContain('No rules: reading')
-    toolshelf(place, 'permissions', 'deny', 'Read(.env)')
-    toolshelf(place, 'permissions', 'allow', 'Edit(src/**)', '--here')
+    expect((await toolshelf(place, 'permissions')).out).toContain('No rules: reading')
+    await toolshelf(place, 'permissions', 'deny', 'Read(.env)')
+    await toolshelf(place, 'permissions', 'allow', 'Edit(src/**)', '--here')
     put(place, '.toolshelf/permissions.json', { allow: ['Bash(npm test)'] })
-    const { out } = toolshelf(place, 'permissions')
+    const { out } = await toolshelf(place, 'permissions')
     expect(out).toMatch(/^deny {3}Read\(\.env\) {2}\(everywhere, .*permissions\.json\)$/m)
     expect(out).toMatch(/^allow {2}Edit\(src\/\*\*\) {2}\(this folder, .*\)$/m)
     expect(out).toMatch(/^allow {2}Bash\(npm test\) .*applies once you trust the folder\)$/m)
-    const listed = JSON.parse(toolshelf(place, 'permissions', '--json').out).rules
+    const listed = JSON.parse((await toolshelf(place, 'permissions', '--json')).out).rules
     expect(listed.map(({ counts }: { counts: boolean }) => counts)).toEqual([true, true, false])
-    expect(toolshelf(place, 'permissions', 'remove', 'Edit(src/**)').code).toBe(1)
-    expect(toolshelf(place, 'permissions', 'remove', 'Edit(src/**)', '--here').out).toContain(
+    expect((await toolshelf(place, 'permissions', 'remove', 'Edit(src/**)')).code).toBe(1)
+    expect((await toolshelf(place, 'permissions', 'remove', 'Edit(src/**)', '--here')).out).toContain(
       'Removed: allow',
     )
-    expect(toolshelf(place, 'permissions').out).not.toContain('Edit(src/**)')
+    expect((await toolshelf(place, 'permissions')).out).not.toContain('Edit(src/**)')
   })
 
-  it('the file is private, and keeps what else is in it', () => {
+  it('the file is private, and keeps what else is in it', async () => {
     const place = newPlace()
     put(place, userFile, { note: 'mine', allow: ['Read'] })
-    toolshelf(place, 'permissions', 'allow', 'Bash(ls)')
+    await toolshelf(place, 'permissions', 'allow', 'Bash(ls)')
     const file = join(place.folder, userFile)
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ note: 'mine', allow: ['Read', 'Bash(ls)'] })
     expect(statSync(file).mode & 0o777).toBe(0o600)

@@ -7,8 +7,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type Anthropic from '@anthropic-ai/sdk'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { scripted, served } from '../agent/support.ts'
+import { runHere } from '../support/cli-here.ts'
 import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace, type Place, serverScript } from '../terminal/support.ts'
 
@@ -32,26 +33,40 @@ const rules = [
 
 const EVERYTHING = '@modelcontextprotocol/server-everything'
 
-type Ran = { readonly code: number | null; readonly out: string; readonly told: string }
-type Started = { readonly child: ChildProcess; readonly over: Promise<Ran>; readonly out: () => string }
+type Started = {
+  readonly child: ChildProcess
+  readonly over: Promise<{ readonly code: number | null; readonly out: string; readonly told: string }>
+  readonly out: () => string
+}
 
+/** The call with the script in place of a model, unless another is named. */
+function withScript(place: Place, words: readonly string[], script: object = {}): string[] {
+  const file = place.file('script.json', { rules, otherwise: 'I heard: {{user}}', ...script })
+  const isOwn =
+    'ANTHROPIC_BASE_URL' in place.environment ||
+    words.some((word) => word.startsWith('--base-url') || word === '--script')
+  return ['run', ...(isOwn ? [] : ['--script', file]), ...words]
+}
+
+const children: ChildProcess[] = []
+
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
+/** A process of its own, for pipes, signals and waits. */
 function start(
   place: Place,
   words: readonly string[],
   more: { stdin?: 'pipe' | 'ignore'; script?: object } = {},
 ): Started {
-  const { stdin = 'ignore', script = {} } = more
-  const file = place.file('script.json', { rules, otherwise: 'I heard: {{user}}', ...script })
-  const isOwn =
-    'ANTHROPIC_BASE_URL' in place.environment ||
-    words.some((word) => word.startsWith('--base-url') || word === '--script')
-  const given = isOwn ? [] : ['--script', file]
-  const child = spawn(process.execPath, [...binary, 'run', ...given, ...words], {
+  const { stdin = 'ignore', script } = more
+  const child = spawn(process.execPath, [...binary, ...withScript(place, words, script)], {
     cwd: place.folder,
     env: { ...place.environment },
     stdio: [stdin, 'pipe', 'pipe'],
   })
-  onTestFinished(() => void child.kill('SIGKILL'))
+  children.push(child)
   const heard = heardFrom(child)
   const over = once(child, 'close').then(([code]) => ({
     code: code as number | null,
@@ -61,7 +76,13 @@ function start(
   return { child, over, out: heard.out }
 }
 
-const ran = (...words: string[]) => start(newPlace(), words).over
+const ranIn = (
+  place: Place,
+  words: readonly string[],
+  { script, ...more }: { script?: object; piped?: string } = {},
+) => runHere(place, withScript(place, words, script), more)
+
+const ran = (...words: string[]) => ranIn(newPlace(), words)
 
 const wholeLines = (out: string) =>
   out
@@ -70,7 +91,7 @@ const wholeLines = (out: string) =>
     .map((line) => JSON.parse(line))
 
 async function until(isSo: () => boolean): Promise<void> {
-  for (const end = Date.now() + 20_000; Date.now() < end; ) {
+  for (const end = Date.now() + 90_000; Date.now() < end; ) {
     if (isSo()) return
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
@@ -79,7 +100,7 @@ async function until(isSo: () => boolean): Promise<void> {
 
 describe('toolshelf run', () => {
   it('prints what the model said last, and nothing else', async () => {
-    const { code, out, told } = await ran('hello')
+    const { code, out, told } = await start(newPlace(), ['hello']).over
     expect(out).toMatch(/^Good morning\.\n/)
     expect(told).toBe('')
     expect(code).toBe(0)
@@ -180,7 +201,7 @@ describe('toolshelf run', () => {
     onTestFinished(() => void server.close())
     await once(server, 'listening')
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const { code, told } = await start(newPlace({ ANTHROPIC_API_KEY: 'x' }), ['hi', '--base-url', url]).over
+    const { code, told } = await ranIn(newPlace({ ANTHROPIC_API_KEY: 'x' }), ['hi', '--base-url', url])
     expect(code).toBe(1)
     expect(told).toContain('check ANTHROPIC_API_KEY')
   })
@@ -190,7 +211,7 @@ describe('toolshelf run', () => {
     onTestFinished(() => void server.close())
     await once(server, 'listening')
     const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const { code, out, told } = await start(newPlace(), ['hi', '--base-url', url]).over
+    const { code, out, told } = await ranIn(newPlace(), ['hi', '--base-url', url])
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(told).toMatch(/^toolshelf run: Cannot connect securely to https:.* Use http:.*\n$/)
     expect(told).toContain(url)
@@ -204,7 +225,7 @@ describe('toolshelf run', () => {
     [['--base-url', 'http://host', '--script', 'x'], {}, '--script and --base-url cannot be combined'],
   ])('an address that is none is a wrong call, before anything starts: %j', async (words, more, message) => {
     const place = newPlace(more)
-    const { code, told } = await start(place, ['hi', ...words]).over
+    const { code, told } = await ranIn(place, ['hi', ...words])
     expect(code).toBe(2)
     expect(told).toContain(message)
     expect(told).not.toContain('secret')
@@ -213,47 +234,26 @@ describe('toolshelf run', () => {
 
   it('so is one from the environment', async () => {
     const place = newPlace({ ANTHROPIC_BASE_URL: 'ftp://host', ANTHROPIC_API_KEY: 'x' })
-    const child = spawn(process.execPath, [...binary, 'run', 'hi'], {
-      env: { ...place.environment },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
-    const chunks: Buffer[] = []
-    child.stderr.on('data', (chunk) => chunks.push(chunk))
-    const [code] = await once(child, 'close')
+    const { code, told } = await ranIn(place, ['hi'])
     expect(code).toBe(2)
-    expect(Buffer.concat(chunks).toString()).toContain('ANTHROPIC_BASE_URL is "ftp://host"')
+    expect(told).toContain('ANTHROPIC_BASE_URL is "ftp://host"')
   })
 
   it('takes what is piped in behind the words, or in their place', async () => {
     const both = start(newPlace(), ['say'], { stdin: 'pipe' })
     both.child.stdin?.end('piped words\n')
     expect((await both.over).out).toContain('I heard: say\n\npiped words')
-    const alone = start(newPlace(), [], { stdin: 'pipe' })
-    alone.child.stdin?.end('hello through a pipe')
-    expect((await alone.over).out).toContain('Good morning.')
-    const named = start(newPlace(), ['say', '-'], { stdin: 'pipe' })
-    named.child.stdin?.end('piped words')
-    expect((await named.over).out).toContain('I heard: say\n\npiped words')
+    const alone = await ranIn(newPlace(), [], { piped: 'hello through a pipe' })
+    expect(alone.out).toContain('Good morning.')
+    const named = await ranIn(newPlace(), ['say', '-'], { piped: 'piped words' })
+    expect(named.out).toContain('I heard: say\n\npiped words')
   })
 
   it('an empty pipe is no prompt, and words do without it', async () => {
-    const empty = start(newPlace(), ['-'], { stdin: 'pipe' })
-    empty.child.stdin?.end(' \n')
-    expect(await empty.over).toMatchObject({ code: 2, told: expect.stringContaining('the prompt is empty') })
-    const words = start(newPlace(), ['hello'], { stdin: 'pipe' })
-    words.child.stdin?.end()
-    expect(await words.over).toMatchObject({ code: 0, told: '' })
-  })
-
-  it('says that it waits where a pipe is all there is', async () => {
-    const started = start(newPlace(), [], { stdin: 'pipe' })
-    let told = ''
-    started.child.stderr?.on('data', (chunk) => {
-      told += chunk
-    })
-    await until(() => told.includes('waiting for the prompt'))
-    started.child.stdin?.end('hello')
-    expect(await started.over).toMatchObject({ code: 0, out: expect.stringContaining('Good morning.') })
+    const empty = await ranIn(newPlace(), ['-'], { piped: ' \n' })
+    expect(empty).toMatchObject({ code: 2, told: expect.stringContaining('the prompt is empty') })
+    const words = await ranIn(newPlace(), ['hello'], { piped: '' })
+    expect(words).toMatchObject({ code: 0, told: '' })
   })
 
   it('takes words that begin with a dash behind "--", and says so', async () => {
@@ -269,17 +269,10 @@ describe('toolshelf run', () => {
     expect(await long.over).toMatchObject({ code: 0, out: expect.stringContaining('Good morning.') })
   })
 
-  it('does not wait for ever for a pipe that is open and silent, and says so', async () => {
-    const { code, out, told } = await start(newPlace(), ['hello'], { stdin: 'pipe' }).over
-    expect(out).toContain('Good morning.')
-    expect(told).toContain('nothing came through the pipe')
-    expect(code).toBe(0)
-  })
-
   it('goes on from the last session', async () => {
     const place = newPlace()
-    await start(place, ['hello']).over
-    const { out } = await start(place, ['again', '--resume', 'last', '--json']).over
+    await ranIn(place, ['hello'])
+    const { out } = await ranIn(place, ['again', '--resume', 'last', '--json'])
     expect(JSON.parse(out)).toMatchObject({ reason: 'done' })
     const none = await ran('again', '--resume', 'last')
     expect(none).toMatchObject({
@@ -290,14 +283,14 @@ describe('toolshelf run', () => {
 
   it('goes on from a session by its name, or the beginning of it', async () => {
     const place = newPlace()
-    const { session } = JSON.parse((await start(place, ['hello', '--json']).over).out)
+    const { session } = JSON.parse((await ranIn(place, ['hello', '--json'])).out)
     const [, name = ''] = /([^/]+)\.jsonl$/.exec(session) ?? []
     for (const given of [name, `${name}.jsonl`, name.slice(0, -4), session]) {
-      const { out, told } = await start(place, ['again', '--json', '--resume', given]).over
+      const { out, told } = await ranIn(place, ['again', '--json', '--resume', given])
       expect({ session: JSON.parse(out).session, told }).toEqual({ session, told: '' })
     }
-    await start(place, ['hello']).over
-    const both = await start(place, ['again', '--resume', name.slice(0, 4)]).over
+    await ranIn(place, ['hello'])
+    const both = await ranIn(place, ['again', '--resume', name.slice(0, 4)])
     expect(both.code).toBe(1)
     expect(both.told).toMatch(/matches 2 sessions: .*Write more of the name\./)
     expect(both.told).toContain(name)
@@ -305,29 +298,29 @@ describe('toolshelf run', () => {
 
   it('H7 a file of the folder that is called as a session begins is not gone on from', async () => {
     const place = newPlace()
-    const { session } = JSON.parse((await start(place, ['hello', '--json']).over).out)
+    const { session } = JSON.parse((await ranIn(place, ['hello', '--json'])).out)
     const [, name = ''] = /([^/]+)\.jsonl$/.exec(session) ?? []
     const planted = { type: 'append', messages: [{ role: 'user', content: 'planted' }] }
     for (const file of [name, `${name}.jsonl`, name.slice(0, 4), 'nope']) place.file(file, planted)
     for (const given of [name.slice(0, 4), name, `${name}.jsonl`])
-      expect(JSON.parse((await start(place, ['again', '--json', '--resume', given]).over).out).session).toBe(
+      expect(JSON.parse((await ranIn(place, ['again', '--json', '--resume', given])).out).session).toBe(
         session,
       )
-    expect((await start(place, ['again', '--resume', 'nope']).over).code).toBe(1)
-    const chosen = await start(place, ['again', '--json', '--resume', './nope']).over
+    expect((await ranIn(place, ['again', '--resume', 'nope'])).code).toBe(1)
+    const chosen = await ranIn(place, ['again', '--json', '--resume', './nope'])
     expect(JSON.parse(chosen.out).session).toBe(join(place.folder, 'nope'))
   })
 
   it('a session that is not there is told with where they are and how to list them', async () => {
     const place = newPlace()
-    await start(place, ['hello']).over
-    const { code, out, told } = await start(place, ['again', '--resume', 'nope']).over
+    await ranIn(place, ['hello'])
+    const { code, out, told } = await ranIn(place, ['again', '--resume', 'nope'])
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(told).toContain('no such file or session: "nope"')
     expect(told).toContain(join(place.folder, 'data/toolshelf/sessions'))
     expect(told).toContain('"toolshelf sessions" lists them')
     expect(told).not.toContain('ENOENT')
-    expect((await start(place, ['again', '--resume', 'lst']).over).told).toContain('did you mean last?')
+    expect((await ranIn(place, ['again', '--resume', 'lst'])).told).toContain('did you mean last?')
   })
 
   it('SIGINT stops it with 130, with what came so far and how to go on', async () => {
@@ -360,18 +353,18 @@ describe('toolshelf run', () => {
 
 describe('the folder and the configuration of toolshelf run', () => {
   it('a configuration that was named and gives no server is a reason to stop', async () => {
-    const { code, out, told } = await start(newPlace(), ['hello', '--config', 'nowhere.json']).over
+    const { code, out, told } = await ranIn(newPlace(), ['hello', '--config', 'nowhere.json'])
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(told).toContain('no server can be started')
   })
 
   it('the last session is that of the folder', async () => {
     const place = newPlace()
-    await start(place, ['hello']).over
-    const elsewhere = await start(place, ['hello', '--resume', 'last', '--directory', '/']).over
+    await ranIn(place, ['hello'])
+    const elsewhere = await ranIn(place, ['hello', '--resume', 'last', '--directory', '/'])
     expect(elsewhere.code).toBe(1)
     expect(elsewhere.told).toContain('no session to resume in')
-    expect((await start(place, ['hello', '--resume', 'last']).over).code).toBe(0)
+    expect((await ranIn(place, ['hello', '--resume', 'last'])).code).toBe(0)
   })
 })
 
@@ -384,7 +377,7 @@ describe('the tools of toolshelf run', () => {
       mcpServers: { everything, gone: { command: 'no-such-program' } },
     })
     const patterns = 'Bsh, Read,mcp__evrything__*,mcp__everything__ecko,mcp__everything__*,mcp__gone__*,zzz'
-    const { code, told } = await start(place, ['hello', '--config', config, '--allow', patterns]).over
+    const { code, told } = await ranIn(place, ['hello', '--config', config, '--allow', patterns])
     expect(code).toBe(0)
     expect(told.split('\n').filter((line) => line.includes('--allow'))).toEqual([
       'toolshelf run: --allow "Bsh" matches none of the tools; did you mean Bash?',
@@ -395,18 +388,6 @@ describe('the tools of toolshelf run', () => {
     expect(told).toContain('server "gone" failed: the command "no-such-program" was not found')
   })
 
-  it('a server that does not come is waited for a while, and both is told', async () => {
-    const place = newPlace()
-    const silent = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] }
-    const config = place.file('mcp.json', { mcpServers: { silent } })
-    const { code, told } = await start(place, ['hello', '--config', config]).over
-    expect(code).toBe(0)
-    expect(told.split('\n').slice(0, 2)).toEqual([
-      'toolshelf run: waiting for the server "silent" …',
-      'toolshelf run: continuing without the server "silent", which is still starting.',
-    ])
-  })
-
   it('tools are deferred before an API of any address', async () => {
     const place = newPlace()
     const config = place.file('mcp.json', { mcpServers: { everything } })
@@ -414,10 +395,8 @@ describe('the tools of toolshelf run', () => {
     const url = (model.client as Anthropic).baseURL
     const asked = ['add', '--config', config, '--json']
     const there = { ...place, environment: { ...place.environment, ANTHROPIC_BASE_URL: url } }
-    for (const started of [start(there, asked), start(place, [...asked, '--base-url', url])]) {
-      const { out } = await started.over
+    for (const { out } of [await ranIn(there, asked), await ranIn(place, [...asked, '--base-url', url])])
       expect(JSON.parse(out).loaded).toContain('mcp__everything__get-sum')
-    }
   })
 
   it('U3 skills of an index are found, and run only then', async () => {
@@ -439,7 +418,7 @@ describe('the tools of toolshelf run', () => {
         { do: [find, use, { say: '{{result}}' }] },
       ],
     }
-    const said = async (...words: string[]) => (await start(newPlace(), words, { script }).over).out
+    const said = async (...words: string[]) => (await ranIn(newPlace(), words, { script })).out
     expect(await said('at once', '--skills', index)).toContain('Use DiscoverSkills to find it first')
     expect(await said('found first', '--skills', index)).toContain('Number them.')
     expect(await ran('x', '--skills', 'nope')).toMatchObject({
@@ -452,10 +431,43 @@ describe('the tools of toolshelf run', () => {
     const place = newPlace()
     const config = place.file('mcp.json', { mcpServers: { everything } })
     const example = ['--script', 'examples/script.json', '--config', config, '--allow', 'mcp__*']
-    const tell = (text: string) => start({ ...place, folder: process.cwd() }, [text, ...example]).over
+    const tell = (text: string) => ranIn({ ...place, folder: process.cwd() }, [text, ...example])
     expect((await tell('add two numbers for me')).out).toMatch(/search .* says:\n.*mcp__everything__get-sum/s)
     expect((await tell('call echo with {"message": "good morning"}')).out).toMatch(/^Echo: good morning\n/)
     expect((await tell('call get-sum with {"a": 3, "b": 4}')).out).toContain('7')
     expect((await tell('call echo')).out).toContain('message: is required')
+  })
+})
+
+// Each waits for seconds, as long as a person would.
+describe.concurrent('what toolshelf run waits for', () => {
+  it('says that it waits where a pipe is all there is', async () => {
+    const started = start(newPlace(), [], { stdin: 'pipe' })
+    let told = ''
+    started.child.stderr?.on('data', (chunk) => {
+      told += chunk
+    })
+    await until(() => told.includes('waiting for the prompt'))
+    started.child.stdin?.end('hello')
+    expect(await started.over).toMatchObject({ code: 0, out: expect.stringContaining('Good morning.') })
+  })
+
+  it('does not wait for ever for a pipe that is open and silent, and says so', async () => {
+    const { code, out, told } = await start(newPlace(), ['hello'], { stdin: 'pipe' }).over
+    expect(out).toContain('Good morning.')
+    expect(told).toContain('nothing came through the pipe')
+    expect(code).toBe(0)
+  })
+
+  it('a server that does not come is waited for a while, and both is told', async () => {
+    const place = newPlace()
+    const silent = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] }
+    const config = place.file('mcp.json', { mcpServers: { silent } })
+    const { code, told } = await start(place, ['hello', '--config', config]).over
+    expect(code).toBe(0)
+    expect(told.split('\n').slice(0, 2)).toEqual([
+      'toolshelf run: waiting for the server "silent" …',
+      'toolshelf run: continuing without the server "silent", which is still starting.',
+    ])
   })
 })

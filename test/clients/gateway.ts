@@ -5,10 +5,9 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { binary } from '../support/binary.ts'
 
 const require = createRequire(import.meta.url)
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 export type Server = {
   readonly command: string
@@ -73,9 +72,9 @@ function server(path: string, ...args: readonly string[]) {
   return { command: process.execPath, args: [require.resolve(path), ...args] }
 }
 
-/** What stands in a client's configuration: our sources, which a new Node runs as they are. */
+/** What stands in a client's configuration: the binary as it is published. */
 export function gatewayCommand(node: string, config: string, ...options: readonly string[]) {
-  return { command: node, args: [main, 'mcp', '--config', config, ...options] }
+  return { command: node, args: [...binary, 'mcp', '--config', config, ...options] }
 }
 
 export type HttpGateway = { readonly url: string; stop(): Promise<void> }

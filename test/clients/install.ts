@@ -1,18 +1,25 @@
-// Installs the real clients of this folder's lock file on the first test that wants one. They are too big for the
-// project's own dependencies, and most need a newer Node than the project does.
+// Installs the real clients of this folder's lock file on the first test that wants one, in the user's cache, so that
+// another clone finds them. They are too big for the project's own dependencies, and most need a newer Node than it does.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { copyFile, mkdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const folder = fileURLToPath(new URL('.', import.meta.url))
+const lockFile = join(folder, 'package-lock.json')
+const version = createHash('sha256').update(readFileSync(lockFile)).digest('hex').slice(0, 12)
+const caches = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
+const home = join(caches, 'toolshelf-test-clients', version)
+const installed = join(home, 'node_modules')
+const stamp = join(installed, '.installed')
+const lock = join(home, 'installing')
+const failure = join(home, 'installing-failed')
+/** A link to the installation: paths from here stay short and free of spaces. */
 const modules = join(folder, 'node_modules')
-const stamp = join(modules, '.lock-file-installed')
-const lock = join(folder, 'installing')
-const failure = join(folder, 'installing-failed')
 
 const LONGEST_INSTALLATION = 300_000
 /** For so long nobody tries again what has failed. */
@@ -49,19 +56,19 @@ function lacking(files: readonly string[]): string | undefined {
 
 /** Test files run side by side: one installs, the others wait for it. */
 async function install(): Promise<string | undefined> {
-  const wanted = createHash('sha256')
-    .update(await readFile(join(folder, 'package-lock.json')))
-    .digest('hex')
+  await mkdir(home, { recursive: true })
   for (;;) {
-    if ((await textOf(stamp)) === wanted) return undefined
+    if (existsSync(stamp)) return linkModules()
     if (await isYounger(failure, ONE_MINUTE)) return textOf(failure)
     if (await begins()) break
     await pause(200)
   }
   try {
+    for (const name of ['package.json', 'package-lock.json'])
+      await copyFile(join(folder, name), join(home, name))
     await runNpm()
-    await writeFile(stamp, wanted)
-    return undefined
+    await writeFile(stamp, '')
+    return await linkModules()
   } catch (error) {
     const reason = `the clients could not be installed: ${(error as Error).message}`
     await writeFile(failure, reason)
@@ -69,6 +76,17 @@ async function install(): Promise<string | undefined> {
   } finally {
     await rm(lock, { recursive: true, force: true })
   }
+}
+
+/** Puts the link in the place of an older one, or of a folder from before there was a cache. */
+async function linkModules(): Promise<undefined> {
+  if ((await readlink(modules).catch(() => undefined)) === installed) return
+  const link = `${modules}-${process.pid}`
+  await symlink(installed, link, 'junction')
+  await rename(link, modules).catch(async () => {
+    await rm(modules, { recursive: true, force: true })
+    await rename(link, modules)
+  })
 }
 
 /** A lock that is older than any installation belongs to a process that was ended. */
@@ -89,7 +107,7 @@ function runNpm(): Promise<void> {
   const words = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const patience = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=3000']
   const npm = spawn('npm', [...words, ...patience], {
-    cwd: folder,
+    cwd: home,
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: LONGEST_INSTALLATION - 10_000,
     shell: process.platform === 'win32',

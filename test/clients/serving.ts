@@ -1,11 +1,9 @@
 // `toolshelf serve` as people start it, with its log in our hands; it can be ended and started again at the same
 // address.
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { binary } from '../support/binary.ts'
 import type { Home } from './gateway.ts'
 import { startProcess } from './process.ts'
-
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 /** What the log says of a request. */
 export type Entry = {
@@ -36,7 +34,7 @@ export async function startServing(
   const log: Entry[] = []
 
   async function start(port: string) {
-    const words = [main, 'serve', ...options, '--port', port, '--json']
+    const words = [...binary, 'serve', ...options, '--port', port, '--json']
     const started = await startProcess(node, words, { cwd, env }, /ready at (\S+)/)
     createInterface(started.child.stdout).on('line', (line) => {
       const entry = JSON.parse(line) as Entry

@@ -4,9 +4,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { run } from '../clients/gateway.ts'
 import { prepareClients } from '../clients/install.ts'
+import { bundled } from '../support/bundled.ts'
 
 export type Revision = '2025-11-25' | '2026-07-28'
 
@@ -61,8 +62,13 @@ function complaints(checks: readonly Check[]): string[] {
 /** Our host as a client, one scenario after the other: all at once would take longer than they may. */
 export function describeHost(revision: Revision): void {
   const scenarios = clients.missing ? [] : clientScenarios(revision)
-  const client = `${relative(folder, clients.node)} client.ts`
   describe.skipIf(clients.missing)(`conformance of the host to ${revision}`, { timeout: 100_000 }, () => {
+    let client = ''
+    beforeAll(async () => {
+      const program = await bundled({ file: join(folder, 'client.ts') })
+      client = `${relative(folder, clients.node)} ${relative(folder, program)}`
+    })
+
     it.each(scenarios)('%s', async (scenario) => {
       const version = ['--spec-version', revision, '--timeout', '60000']
       await expectToPass('client', revision, '--command', client, '--scenario', scenario, ...version)

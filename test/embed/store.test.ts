@@ -17,6 +17,7 @@ import { describe, expect, test } from 'vitest'
 import { floatsOf } from '../../src/embed/index.ts'
 import { encode, keyOf, quantize, recordSize } from '../../src/embed/records.ts'
 import { defaultFolder, openStore, type VectorStore } from '../../src/embed/store.ts'
+import { bundled } from '../support/bundled.ts'
 import { DIMENSIONS, temporaryFolder, textsOf, vectorOf } from './support.ts'
 
 const size = recordSize(DIMENSIONS)
@@ -226,11 +227,9 @@ test('a file over its limit keeps the newest half, and nothing else lies about',
 
 test('several processes append to one file at the same time', async () => {
   const folder = temporaryFolder()
-  const source = fileURLToPath(new URL('./append.ts', import.meta.url))
+  const program = await bundled({ file: fileURLToPath(new URL('./append.ts', import.meta.url)) })
   const names = ['first', 'second', 'third']
-  await Promise.all(
-    names.map((name) => promisify(execFile)(process.execPath, ['--import', 'tsx', source, folder, name])),
-  )
+  await Promise.all(names.map((name) => promisify(execFile)(process.execPath, [program, folder, name])))
   const texts = names.flatMap((name) => textsOf(300, name))
   expect(existsSync(fileIn(folder))).toBe(true)
   expect(statSync(fileIn(folder)).size).toBe(texts.length * size)

@@ -302,7 +302,7 @@ describe('whatever a file holds', () => {
         }
         for (const { message } of problems) expect(message).toMatch(/\.$/)
       }),
-      { numRuns: runs(150) },
+      { numRuns: runs(60) },
     )
   })
 
@@ -322,7 +322,7 @@ describe('whatever a file holds', () => {
           expect(await read(file)).toHaveProperty('servers')
         },
       ),
-      { numRuns: runs(100) },
+      { numRuns: runs(40) },
     )
   })
 })

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import {
   expectWholeNeighbour,
+  type Open,
   openHost,
   stateOf,
   statusOf,
@@ -10,12 +11,22 @@ import {
   toolsOf,
   untilState,
 } from './support/host.ts'
+import { until } from './support/processes.ts'
 import { local, neighbour } from './support/servers.ts'
 
 /** For servers that will never answer. */
 const IMPATIENCE = 1500
 
 const open = (script: string, given = {}) => openHost([local('bad', script, given), neighbour()])
+
+/** On a busy machine a time-out may come before the fault that is meant: a later attempt meets it. */
+async function untilFailed({ host }: Open, reason: RegExp): Promise<void> {
+  const told = () => statusOf(host, 'bad')
+  await until(
+    () => told().state === 'failed' && reason.test(told().reason ?? ''),
+    () => `it failed with ${reason}; it is ${told().state}: ${told().reason}`,
+  )
+}
 
 describe('H6 servers that fail to connect', () => {
   it.each([
@@ -30,8 +41,8 @@ describe('H6 servers that fail to connect', () => {
     const all = open(script, { connectTimeout: IMPATIENCE })
     await expectWholeNeighbour(all)
     expect(stateOf(all.host, 'bad')).not.toBe('connected')
-    await untilState(all.host, 'bad', 'failed')
-    expect(statusOf(all.host, 'bad')).toMatchObject({ reason: expect.stringMatching(reason), tools: [] })
+    await untilFailed(all, reason)
+    expect(statusOf(all.host, 'bad').tools).toEqual([])
     await expectWholeNeighbour(all)
   })
 
@@ -88,8 +99,7 @@ describe('H6 servers that fail to connect', () => {
     ['garbled list-text', /not an object: "none today"/],
   ])('%s: an answer of the wrong shape is a failure with a reason', async (script, reason) => {
     const all = open(script, { connectTimeout: 5000 })
-    await untilState(all.host, 'bad', 'failed')
-    expect(statusOf(all.host, 'bad').reason).toMatch(reason)
+    await untilFailed(all, reason)
     await expectWholeNeighbour(all)
   })
 
@@ -172,9 +182,9 @@ describe('H6 servers that break the protocol and still can be used', () => {
 
 describe('H6 servers that fail in a call', () => {
   it('hang call: the call ends by its time-out and says so; the neighbour and the next call do not wait', async () => {
-    const all = open('hang call', { callTimeout: 500 })
+    const all = open('hang call', { callTimeout: 2000 })
     await untilState(all.host, 'bad', 'connected')
-    const waiting = expect(all.host.call('bad', 'wait', {})).rejects.toThrow(/"bad".*within 0\.5 s/)
+    const waiting = expect(all.host.call('bad', 'wait', {})).rejects.toThrow(/"bad".*within 2 s/)
     const [quick] = await Promise.all([all.host.call('bad', 'quick', {}), expectWholeNeighbour(all)])
     expect(textOf(quick)).toBe('done')
     await waiting
@@ -182,7 +192,7 @@ describe('H6 servers that fail in a call', () => {
   })
 
   it('hang reading: what is written to a server that no longer reads does not stop the others', async () => {
-    const all = open('hang reading', { callTimeout: 500 })
+    const all = open('hang reading', { callTimeout: 2000 })
     await untilState(all.host, 'bad', 'connected')
     await all.host.call('bad', 'quick', {})
     const large = { text: 'x'.repeat(5_000_000) }
@@ -194,7 +204,7 @@ describe('H6 servers that fail in a call', () => {
   })
 
   it('hang reading: what it never reads does not pile up without end', async () => {
-    const all = open('hang reading', { callTimeout: 1000 })
+    const all = open('hang reading', { callTimeout: 2000 })
     await untilState(all.host, 'bad', 'connected')
     await all.host.call('bad', 'quick', {})
     const large = { text: 'x'.repeat(10_000_000) }

@@ -1,16 +1,17 @@
 // Kill -9 of the gateway, of a server and of the client, at any moment, again and again: no process is left, the
-// configuration is as it was, and the next start can read every file. KILL_RUNS sets how often; 50 for a long look.
+// configuration is as it was, and the next start can read every file. TEST_EFFORT=15 for a long look.
 import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { runs } from '../support/runs.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { isAlive, startsIn, until } from './support/processes.ts'
 import { scriptPath } from './support/servers.ts'
 
-const RUNS = Number(process.env.KILL_RUNS ?? 4)
+const RUNS = runs(3)
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 /** A client that speaks to the gateway and, killed, cannot say goodbye. */
 const CLIENT = `

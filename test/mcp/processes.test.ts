@@ -4,17 +4,21 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { bundled } from '../support/bundled.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { descendantsOf, isAlive, startsIn, until } from './support/processes.ts'
 
-const script = fileURLToPath(new URL('./support/parent.ts', import.meta.url))
-const LONGEST = 10_000
+let script = ''
+beforeAll(async () => {
+  script = await bundled({ file: fileURLToPath(new URL('./support/parent.ts', import.meta.url)) })
+})
+const LONGEST = 30_000
 
 /** A parent in a group of its own, ready, and all that it has started. */
 async function parent(ending: string) {
   const file = join(temporaryFolder(), 'starts')
-  const child = spawn(process.execPath, ['--import', 'tsx', script, ending, file], {
+  const child = spawn(process.execPath, [script, ending, file], {
     stdio: ['ignore', 'pipe', 'ignore'],
     detached: true,
   })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { RemoteConfig, ServerConfig, StdioConfig } from '../../src/mcp/index.ts'
 import { createRedactor } from '../../src/mcp/redact/index.ts'
+import { runs } from '../support/runs.ts'
 
 type Given = {
   readonly transport: StdioConfig | RemoteConfig
@@ -122,7 +123,7 @@ describe('H8 a secret', () => {
         for (let at = 0; at + 12 <= secret.length; at++)
           expect(shown.toLowerCase()).not.toContain(secret.slice(at, at + 12).toLowerCase())
       }),
-      { numRuns: 8 },
+      { numRuns: runs(4) },
     )
   })
 

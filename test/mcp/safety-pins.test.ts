@@ -15,6 +15,7 @@ import {
   openPins,
   outline,
 } from '../../src/mcp/pins/index.ts'
+import { bundled } from '../support/bundled.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'toolshelf-pins-'))
 afterAll(() => rmSync(base, { recursive: true, force: true }))
@@ -273,21 +274,20 @@ describe('on disk', () => {
 
   it('processes that write at the same time, and one that is killed, leave whole files', async () => {
     const folder = newFolder()
-    const source = new URL('../../src/mcp/pins/pins.ts', import.meta.url).href
-    const writing = `
-      import { openPins } from ${JSON.stringify(source)}
+    const text = `
+      import { openPins } from './src/mcp/pins/pins.ts'
       const pins = openPins({ folder: ${JSON.stringify(folder)}, notify: (message) => console.log(message) })
       const tools = (round) => Array.from({ length: 300 }, (_, index) => ({ name: 'tool_' + index, title: 'x' + round }))
-      for (let round = 0; round < Number(process.argv[1]); round++) {
+      for (let round = 0; round < Number(process.argv[2]); round++) {
         await pins.judge('files', tools(round))
         await pins.accept('files')
         if (round === 0) console.log('writing')
       }`
-    const words = ['--import', 'tsx', '--input-type=module', '-e', writing]
-    const killed = spawn(process.execPath, [...words, '1000000'])
+    const program = await bundled({ text })
+    const killed = spawn(process.execPath, [program, '1000000'])
     const ended = once(killed, 'exit')
     await once(killed.stdout, 'data')
-    const others = ['one', 'two'].map(() => promisify(execFile)(process.execPath, [...words, '20']))
+    const others = ['one', 'two'].map(() => promisify(execFile)(process.execPath, [program, '20']))
     const told: string[] = []
     const reader = openPins({ folder, notify: (message) => told.push(message) })
     for (let round = 0; round < 20; round++)

@@ -5,6 +5,7 @@ import { type Fields, fieldsOf, listOf } from '../../src/lib/index.ts'
 import { createChatUpstream, createResponsesUpstream } from '../../src/messages/upstream/index.ts'
 import { namesOf } from '../../src/messages/upstream/openai.ts'
 import { assistant, deferred, result, text, tool, use, user } from '../oracle/requests.ts'
+import { runs } from '../support/runs.ts'
 import { always } from './script-talk.ts'
 import { ask, blockLine, emulate, hosted, kinds, reply, start } from './support/gateways.ts'
 import { startChat, startResponses } from './support/openai-models.ts'
@@ -137,7 +138,7 @@ test.each(kinds)('never more breakpoints than the client sent, on %s', async (wi
       expect(model.requests).toHaveLength(2)
       for (const request of model.requests) expect(marksIn(request)).toBeLessThanOrEqual(marksIn(asked))
     }),
-    { numRuns: 40 },
+    { numRuns: runs(20) },
   )
 })
 

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Rank } from '../../src/core/index.ts'
 import { createChatUpstream, createResponsesUpstream } from '../../src/messages/upstream/index.ts'
 import { rankers } from '../../src/rankers/index.ts'
+import { sizeOf } from '../support/runs.ts'
 import {
   ask,
   begin,
@@ -726,23 +727,25 @@ describe('much', () => {
     expect(fake.came).toEqual([])
   })
 
-  it.each(['pass', 'emulate'])('%s: 500 streams at once', async (mode) => {
+  const streams = sizeOf({ quick: 100, full: 500 })
+
+  it.each(['pass', 'emulate'])(`%s: ${streams} streams at once`, async (mode) => {
     const waiting: ServerResponse[] = []
     const fake = await startFake((outgoing, { body }) => {
       if (mode === 'emulate' && !body.includes('tool_result')) return stream(outgoing, searchReply(mode))
       waiting.push(outgoing)
-      if (waiting.length === 500)
+      if (waiting.length === streams)
         for (const [index, one] of waiting.entries()) stream(one, textReply(`hi ${index}`))
     })
     const gateway = await startGateway(fake.url, { mode })
     const answers = await Promise.all(
-      Array.from({ length: 500 }, () => ask(gateway, requestFor(mode, { stream: true }))),
+      Array.from({ length: streams }, () => ask(gateway, requestFor(mode, { stream: true }))),
     )
     expect(answers.every(({ status, text }) => status === 200 && text.includes('message_stop'))).toBe(true)
     const said = new Set(answers.map(({ text }) => /hi \d+/.exec(text)?.[0]))
-    expect(said.size).toBe(500)
+    expect(said.size).toBe(streams)
     await until(() => gateway.active() === 0 && fake.underWay() === 0)
-    expect(gateway.done).toHaveLength(500)
+    expect(gateway.done).toHaveLength(streams)
   })
 
   it('closing ends what is under way, here and upstream', async () => {

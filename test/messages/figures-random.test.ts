@@ -7,6 +7,7 @@ import { readingOf } from '../../src/core/oracle/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
 import type { MessagesRequest, RequestRecord } from '../../src/messages/index.ts'
 import { withoutCarriedIds } from '../../src/messages/shelve/index.ts'
+import { runs } from '../support/runs.ts'
 import { type Bill, type Fate, fates, unreliable, WHOLE } from '../support/unreliable-upstream.ts'
 import { play } from './script-talk.ts'
 import { ask, COUNT, type Kind, kinds, post, type Started, start } from './support/gateways.ts'
@@ -191,7 +192,7 @@ describe.each(kinds)('on %s, conversations at once with an upstream that fails',
     const talks = fc.array(talk, { minLength: MODELS, maxLength: MODELS })
     await fc.assert(
       fc.asyncProperty(talks, (all) => playAll(wire, all)),
-      { numRuns: 6 },
+      { numRuns: runs(3) },
     )
   })
 })

@@ -7,6 +7,7 @@ import type { Fields } from '../../src/lib/index.ts'
 import type { UpstreamWire } from '../../src/messages/index.ts'
 import { createChatUpstream, type RequestRecord } from '../../src/messages/index.ts'
 import { type Count, counting as countingFor, inputOf } from '../support/exact-usage.ts'
+import { runs } from '../support/runs.ts'
 import { play } from './script-talk.ts'
 import { ask, COUNT, hosted, kinds, post, type Reply, record, reply, start } from './support/gateways.ts'
 
@@ -75,7 +76,7 @@ describe.each(kinds)('on %s, over random conversations', (wire) => {
         shelving.usages.length - plain.usages.length,
       )
     }
-    await fc.assert(fc.asyncProperty(random, run), { numRuns: 12 })
+    await fc.assert(fc.asyncProperty(random, run), { numRuns: runs(5) })
   })
 
   it('emulate: the same against a client that defers nothing', async () => {

@@ -8,6 +8,7 @@ import { type Fields, textOf } from '../../src/lib/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../../src/messages/index.ts'
 import { createMetrics, readSetting, serve } from '../../src/messages/index.ts'
 import { refusal, result, text } from '../oracle/requests.ts'
+import { runs, seedOr } from '../support/runs.ts'
 import {
   anySampling,
   asking,
@@ -19,8 +20,8 @@ import {
   randomModel,
 } from './support/random-client.ts'
 
-const runs = Number(process.env.PROPERTY_RUNS ?? 15)
-const seed = Number(process.env.PROPERTY_SEED ?? 20261116)
+const numRuns = runs(8)
+const seed = seedOr(20261116)
 const WIRES: readonly UpstreamWire[] = ['native', 'append', 'bridge']
 const someSamplings = fc.array(anySampling, { maxLength: 10, size: 'max' })
 type Samplings = readonly (readonly Bit[])[]
@@ -61,7 +62,7 @@ async function converse(wire: UpstreamWire, samplings: Samplings): Promise<Talk>
   }
 }
 
-describe(`emulating (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, { timeout: 120_000 }, () => {
+describe(`emulating (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, { timeout: 120_000 }, () => {
   it('wire 30 39 the client gets the same replies whatever the wire, and what it sends back is valid', () =>
     fc.assert(
       fc.asyncProperty(someSamplings, async (samplings) => {
@@ -70,7 +71,7 @@ describe(`emulating (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, { timeout: 1
         for (const other of others) expect(other).toEqual(native)
         for (const request of native?.requests ?? []) expect(refusal(request)).toBeUndefined()
       }),
-      { seed, numRuns: runs },
+      { seed, numRuns },
     ))
 
   it.for(['shelve', 'emulate'])('wire 24 29 %s: the stream and the whole reply are one', (mode) =>
@@ -82,7 +83,7 @@ describe(`emulating (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, { timeout: 1
         )
         expect(streamed).toEqual(whole)
       }),
-      { seed, numRuns: Math.ceil(runs / 2) },
+      { seed, numRuns: Math.ceil(numRuns / 2) },
     ),
   )
 })

@@ -7,6 +7,7 @@ import { type Fields, textOf } from '../../src/lib/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../../src/messages/index.ts'
 import { withoutCarried } from '../../src/messages/shelve/index.ts'
 import { refusal } from '../oracle/requests.ts'
+import { runs, seedOr } from '../support/runs.ts'
 import {
   anySampling,
   asking,
@@ -24,8 +25,8 @@ import {
   sentBy,
 } from './support/random-client.ts'
 
-const runs = Number(process.env.PROPERTY_RUNS ?? 25)
-const seed = Number(process.env.PROPERTY_SEED ?? 20261116)
+const numRuns = runs(8)
+const seed = seedOr(20261116)
 
 type Setup = {
   readonly count: number
@@ -79,7 +80,7 @@ function holds(
 ): Promise<void> {
   return fc.assert(
     fc.asyncProperty(setup, samplings, async (one, bits) => check(await converse(one, bits), one)),
-    { seed, numRuns: runs },
+    { seed, numRuns },
   )
 }
 
@@ -87,7 +88,7 @@ const on = (wire: UpstreamWire) => anySetup.map((setup) => ({ ...setup, wire }))
 const json = (value: unknown) => JSON.stringify(value)
 const blocksIn = ({ messages }: MessagesRequest) => messages.flatMap(({ content }) => blocksOf(content))
 
-describe(`shelving (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, { timeout: 120_000 }, () => {
+describe(`shelving (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, { timeout: 120_000 }, () => {
   it('every request is accepted by the upstream, on any wire, and every reply ends well', () =>
     // The model of chance throws at a request that its API would refuse.
     holds(anySetup, (exchanges) => {
@@ -216,7 +217,7 @@ describe(`shelving (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, { timeout: 12
         expect(await replies('append')).toEqual(native)
         expect(await replies('bridge')).toEqual(native)
       }),
-      { seed, numRuns: runs },
+      { seed, numRuns },
     ))
 
   it('two who say the same do not share what was loaded', () =>
@@ -235,7 +236,7 @@ describe(`shelving (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, { timeout: 12
         const { request: sent } = model.received.findLast(({ isFirst }) => isFirst) as Received
         expect(loadedIn(sent).filter((name) => !called.includes(name))).toEqual([])
       }),
-      { seed, numRuns: runs },
+      { seed, numRuns },
     ))
 
   it("the client's own words, calls and results are all there, once and in order, but for thoughts that end a reply", () =>

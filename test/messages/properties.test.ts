@@ -8,11 +8,12 @@ import { fieldsOf } from '../../src/lib/index.ts'
 import type { MessagesRequest } from '../../src/messages/index.ts'
 import { CALL_TOOL, lower } from '../../src/messages/wire/index.ts'
 import { refusal } from '../oracle/requests.ts'
+import { runs, seedOr } from '../support/runs.ts'
 import { anyMove, anySetup, BETAS, DEFERRED, requestsOf } from './support/random-contract.ts'
 
-const runs = Number(process.env.PROPERTY_RUNS ?? 30)
-const seed = Number(process.env.PROPERTY_SEED ?? 20261116)
-const parameters = { seed, numRuns: runs }
+const numRuns = runs(12)
+const seed = seedOr(20261116)
+const parameters = { seed, numRuns }
 const PLAIN_WIRES = ['append', 'bridge'] as const
 
 const someMoves = fc.array(anyMove, { maxLength: 7, size: 'max' })
@@ -49,7 +50,7 @@ function textsOf(block: Fields): string[] {
   return block.type === 'tool_result' ? blocksOf(block.content).flatMap(textsOf) : []
 }
 
-describe(`lowering (PROPERTY_SEED=${seed} PROPERTY_RUNS=${runs})`, () => {
+describe(`lowering (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, () => {
   it('the conversations are valid ones of the contract', () => {
     always((request) => expect(refusal(request, { betas: BETAS })).toBeUndefined())
   })

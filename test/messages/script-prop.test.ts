@@ -8,6 +8,7 @@ import type { MessagesRequest } from '../../src/messages/index.ts'
 import { OFFLINE_NOTE } from '../../src/messages/upstream/index.ts'
 import { callToolDefinition } from '../../src/messages/wire/index.ts'
 import { deferred, reference, tool, user } from '../oracle/requests.ts'
+import { runs } from '../support/runs.ts'
 import { answered, ask, lines, messageFrom, play } from './script-talk.ts'
 
 const NAMES = ['read', 'mcp__mail__send', 'mcp__mail__list', 'gone']
@@ -99,6 +100,6 @@ test('conversations with the offline model are valid, sighted, repeatable and fi
         expect(said.filter((line) => line.includes(OFFLINE_NOTE))).toHaveLength(1)
       }
     }),
-    { numRuns: 60 },
+    { numRuns: runs(25) },
   )
 })

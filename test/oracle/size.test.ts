@@ -67,7 +67,7 @@ describe('readingOf', () => {
           visibleTools: visibleTools(value).length,
         })
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(100) },
     )
   })
 

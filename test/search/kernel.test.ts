@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createDense } from '../../src/search/index.ts'
 import { KERNEL } from '../../src/search/kernel.ts'
+import { runs } from '../support/runs.ts'
 
 const vector = (dimensions: number) =>
   fc
@@ -23,7 +24,7 @@ describe('the dense scan', () => {
         for (const row of rows) expect(fast.add(row)).toBe(plain.add(row))
         expect([...fast.scores(query)]).toEqual([...plain.scores(query)])
       }),
-      { numRuns: 60 },
+      { numRuns: runs(25) },
     )
   })
 

@@ -61,6 +61,24 @@ describe('what is found', () => {
     expect(names(office, query)[0]).toBe(name)
   })
 
+  test('a slip is corrected by at most two letters, one in short words, and never to a word of three', () => {
+    expect(names(toolsOf({ name: 'map' }), 'maap')).toEqual([])
+    expect(names(toolsOf({ name: 'maps_fold' }), 'folt')).toEqual(['maps_fold'])
+    expect(names(toolsOf({ name: 'folder' }), 'fulter')).toEqual([])
+    expect(names(toolsOf({ name: 'thermostat' }), 'thernostad')).toEqual(['thermostat'])
+    expect(names(toolsOf({ name: 'thermostat' }), 'thernustad')).toEqual([])
+    expect(names(toolsOf({ name: 'zo' }), 'z')).toEqual([])
+  })
+
+  test('a query without words has nothing in common with a tool', () => {
+    expect(createLexicalIndex(office).measure('', [0]).hits).toEqual([
+      {
+        ...{ document: 0, score: 0, sum: 0, bestClause: 0, nameCoverage: 0, queryInName: 0 },
+        ...{ serverCoverage: 0, queryCoverage: 0, words: 0 },
+      },
+    ])
+  })
+
   test('S14 Chinese, Thai, Cyrillic, accents, width', () => {
     const tools = toolsOf(
       { name: 'a', description: '使用必应搜索指定的关键词' },

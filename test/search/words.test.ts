@@ -22,6 +22,11 @@ describe('words of a text', () => {
     ['bing搜索', ['bing', '搜索', '搜', '索']],
     ['字', ['字']],
     ['rain ☔🌧 today', ['rain', '☔', '🌧', 'today']],
+    ['utf8Text', ['utf', '8', 'text', 'utf8', '8text']],
+    ['abcdefghijKlmnopqrst', ['abcdefghij', 'klmnopqrst', 'abcdefghijklmnopqrst']],
+    ['abcdefghijKlmnopqrstu', ['abcdefghij', 'klmnopqrstu']],
+    ["it's IT'S don't I'd I'm rock'n'roll", ['it', 'it', 'don', 'i', 'i', 'rock', 'n', 'roll']],
+    ['приветМир2', ['привет', 'мир', '2']],
     ['', []],
     ['?! --', []],
   ])('S14 %s', (text, words) => {
@@ -49,6 +54,25 @@ describe('stems', () => {
     ['run', 'running'],
   ])('%s and its forms are one', (...forms) => {
     expect(new Set(forms.map(stem)).size).toBe(1)
+  })
+
+  test('are those of Porter', () => {
+    const pairs =
+      'caresses:caress ponies:poni ties:tie caress:caress cats:cat gas:gas bus:bus feed:feed agreed:agre plastered:plaster ' +
+      'bled:bled motoring:motor sing:sing conflated:conflat troubled:troubl sized:size hopping:hop tanned:tan falling:fall ' +
+      'hissing:hiss fizzed:fizz failing:fail filing:file happy:happi sky:sky by:by relational:relat conditional:condit ' +
+      'rational:ration valency:valenc hesitancy:hesit digitizer:digit conformably:conform radically:radic differently:differ ' +
+      'vilely:vile analogously:analog vietnamization:vietnam predication:predic operator:oper feudalism:feudal ' +
+      'decisiveness:decis hopefulness:hope callousness:callous formality:formal sensitivity:sensit sensibility:sensibl ' +
+      'triplicate:triplic formative:form formalize:formal electricity:electr electrical:electr hopeful:hope goodness:good ' +
+      'revival:reviv allowance:allow inference:infer airliner:airlin adjustable:adjust defensible:defens irritant:irrit ' +
+      'replacement:replac adjustment:adjust dependent:depend adoption:adopt communism:commun activate:activ ' +
+      'homologous:homolog effective:effect bowdlerize:bowdler probate:probat rate:rate cease:ceas controlling:control ' +
+      'rolling:roll boxing:box snowed:snow played:plai toying:toi opinion:opinion red:red king:king x9s:x9s'
+    for (const pair of pairs.split(' ')) {
+      const [word, expected] = pair.split(':')
+      expect(`${word}:${stem(word!)}`).toBe(`${word}:${expected}`)
+    }
   })
 
   test.each([
@@ -95,10 +119,31 @@ describe('words of a query', () => {
     expect(clauseOf('issue')).not.toBe(clauseOf('flight'))
   })
 
+  test('there are at most 32 clauses and 200 words', () => {
+    const numbers = Array.from(
+      { length: 250 },
+      (_, at) =>
+        `w${'abcdefghij'[at % 10]}${'klmnopqrstuvwxyz'[Math.floor(at / 10) % 16]}${at < 160 ? 'x' : 'y'}`,
+    )
+    const sentences = readQuery(`${numbers.slice(0, 40).join('. ')}.`, WEIGHTS)
+    expect(sentences.map(({ clause }) => clause)).toEqual(
+      numbers.slice(0, 40).map((_, at) => Math.min(at, 31)),
+    )
+    expect(readQuery(numbers.join(' '), WEIGHTS)).toHaveLength(200)
+  })
+
+  test('a word of several clauses counts once, at its highest weight', () => {
+    expect(readQuery('read "report". report it', WEIGHTS)).toEqual([
+      { word: 'read', weight: 1, clause: 0, parts: [] },
+      { word: 'report', weight: 1, clause: 0, parts: [] },
+    ])
+  })
+
   test('an identifier is one word with its parts', () => {
     expect(readQuery('GitHub', WEIGHTS)).toEqual([
       { word: 'github', weight: 1, clause: 0, parts: ['git', 'hub'] },
     ])
+    expect(readQuery('TomTom', WEIGHTS)).toMatchObject([{ word: 'tomtom', parts: ['tom', 'tom'] }])
   })
 
   test('S12 no query throws or hangs, and nothing is without weight', () => {

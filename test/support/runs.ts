@@ -1,5 +1,19 @@
-// How often a property is tried: as often as finds a fault soon, or PROPERTY_RUNS times when somebody has the time.
+// How much the tests try: little by default so that the suite stays quick, more when somebody has the time.
 
+/** TEST_EFFORT=10 tries every property ten times as often and runs load tests at full size. */
+const effort = Number(process.env.TEST_EFFORT ?? 1)
+
+/** How often a property is tried. PROPERTY_RUNS overrides it, to try one property for long. */
 export function runs(usual: number): number {
-  return Number(process.env.PROPERTY_RUNS ?? usual)
+  return Number(process.env.PROPERTY_RUNS ?? Math.ceil(usual * effort))
+}
+
+/** Where random values start; PROPERTY_SEED repeats or varies a run. */
+export function seedOr(usual: number): number {
+  return Number(process.env.PROPERTY_SEED ?? usual)
+}
+
+/** How large a load test is: `quick` by default, `full` with TEST_EFFORT above 1. */
+export function sizeOf({ quick, full }: { readonly quick: number; readonly full: number }): number {
+  return effort > 1 ? full : quick
 }

@@ -13,7 +13,7 @@ const isRunning = (words: string) => {
 }
 
 async function until(isSo: () => boolean, what: string): Promise<void> {
-  for (const end = Date.now() + 30_000; Date.now() < end; await rest(50)) if (isSo()) return
+  for (const end = Date.now() + 90_000; Date.now() < end; await rest(50)) if (isSo()) return
   throw new Error(`${what} took too long`)
 }
 

@@ -142,7 +142,7 @@ describe('Markdown', () => {
         const shown = lines.map(({ lead = '', spans }) => lead + spans.map((span) => span.text).join(''))
         expect(letters(shown.join('\n'))).toBe(letters(text))
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(100) },
     )
   })
 

@@ -107,7 +107,7 @@ describe('what is certain of a turn', () => {
         const settled = shown(steps, () => isVerbose)
         expect(drawn(settled.items, isPlain)).toEqual(drawn(whole.items, isPlain))
       }),
-      { numRuns: runs(400) },
+      { numRuns: runs(120) },
     )
   })
 
@@ -122,7 +122,7 @@ describe('what is certain of a turn', () => {
         const settled = shown(steps, (index) => verbose[index] ?? false)
         expect(filled(said(settled.items).flat())).toEqual(filled(said(whole.items).flat()))
       }),
-      { numRuns: runs(200) },
+      { numRuns: runs(60) },
     )
   })
 

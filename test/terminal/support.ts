@@ -89,20 +89,27 @@ export type Size = {
   readonly rows?: number
   /** A file of the place that takes stderr; the terminal if left out. */
   readonly stderr?: string
+  /** Arguments of Node that start another binary. */
+  readonly binary?: readonly string[]
 }
 
-const PATIENCE = 30_000
+const PATIENCE = 90_000
 
 /** Many waits make a test; each has its own patience. */
-vi.setConfig({ testTimeout: 120_000 })
+vi.setConfig({ testTimeout: 400_000 })
 
 /** Starts the binary with words in a terminal. It is ended with the test. */
 export function open(place: Place, words: readonly string[], size: Size = {}): Screen {
-  const { columns = 80, rows = 30 } = size
+  const { columns = 80, rows = 30, binary: started = binary } = size
   if (!pty) throw new Error(noTerminal)
   const terminal = new xterm.Terminal({ cols: columns, rows, scrollback: 5000, allowProposedApi: true })
   const redirected = ['/bin/sh', '-c', `exec "$0" "$@" 2>${size.stderr}`]
-  const [program = '', ...given] = [...(size.stderr ? redirected : []), process.execPath, ...binary, ...words]
+  const [program = '', ...given] = [
+    ...(size.stderr ? redirected : []),
+    process.execPath,
+    ...started,
+    ...words,
+  ]
   const child = pty.spawn(program, given, {
     name: 'xterm-256color',
     cols: columns,

@@ -32,7 +32,7 @@ export function startsIn(file: string): number[] {
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string | (() => string),
-  longest = 20_000,
+  longest = 60_000,
 ): Promise<void> {
   for (const end = Date.now() + longest; !(await condition()); ) {
     if (Date.now() > end) throw new Error(`in vain waited until ${typeof what === 'string' ? what : what()}`)

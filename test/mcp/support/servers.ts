@@ -7,7 +7,7 @@ export type Given = Partial<Omit<ServerConfig, 'transport'>> & {
 }
 
 /** Long enough for a busy machine: whatever ends earlier than its test has not merely waited. */
-const PATIENCE = 20_000
+const PATIENCE = 60_000
 
 /** `local('bad', 'crash call')`: the server crash.mjs with the argument `call`. */
 export function local(name: string, script: string, { env = {}, ...given }: Given = {}): ServerConfig {

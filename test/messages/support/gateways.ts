@@ -27,11 +27,10 @@ export type Started = { readonly url: string; readonly client: Anthropic }
 type Options = Partial<Omit<ServeOptions, 'setting'>> &
   Pick<MessagesGatewayOptions, 'prices' | 'wait'> & { readonly mode?: string; readonly bm25?: Rank }
 
-/** A gateway in front of an upstream, until the test is over. */
+/** A gateway in front of an upstream, until the test is over. It retries without pauses unless `wait` says otherwise. */
 export function start(upstream: Upstream, options: Options = {}): Promise<Started> {
   const { lexical: own, regex } = rankers
-  const { bm25 = rankers.bm25, prices, wait } = options
-  const waiting = wait ? { wait } : {}
+  const { bm25 = rankers.bm25, prices, wait = async () => {} } = options
   return listen(
     createMessagesGateway({
       upstream,
@@ -39,7 +38,7 @@ export function start(upstream: Upstream, options: Options = {}): Promise<Starte
       keep: [],
       notify: () => {},
       prices,
-      ...waiting,
+      wait,
     }),
     options,
   )

@@ -1,0 +1,37 @@
+// Which test files are run for the mutants of which folder of src/: those that enter it in the same process. Tests that
+// start the built program, measure time or memory, or read the sources as text are left out.
+const core = ['test/*.test.ts', 'test/{figures,oracle}/**/*.test.ts']
+
+const byFolder = {
+  core,
+  lib: ['test/{lib,clean-text,names,policy}.test.ts'],
+  search: ['test/search/**/*.test.ts', 'test/query.test.ts', 'test/agent/using*.test.ts'],
+  validate: ['test/validate.test.ts', 'test/check.test.ts', 'test/mcp/config-schema.test.ts'],
+  node: ['test/node/*.test.ts', 'test/capabilities.test.ts', 'test/agent/tools-bash.test.ts'],
+  terminal: ['test/terminal/{layout,markdown}.test.ts'],
+  embed: ['test/embed/*.test.ts', 'test/search/languages.test.ts'],
+  rankers: ['test/search/*.test.ts'],
+  mcp: ['test/mcp/**/*.test.ts'],
+  messages: ['test/messages/**/*.test.ts'],
+  agent: ['test/agent/**/*.test.ts', 'test/terminal/settle.test.ts'],
+  scan: ['test/mcp/{safety-scan,doctor}.test.ts'],
+  doctor: ['test/mcp/{doctor,hostile-secrets,hostile-texts}.test.ts', 'test/cli/doctor.test.ts'],
+  import: ['test/cli/import.test.ts'],
+  cli: [
+    'test/cli/*.test.ts',
+    'test/terminal/{markdown,settle,status}.test.ts',
+    'test/mcp/{gateway-cli,hold,oauth}.test.ts',
+  ],
+}
+
+/** Never run: they read the sources, need dist/, start many processes, or hold a clock to what they measure. */
+export const exclude = [
+  '**/node_modules/**',
+  'test/{budgets,doc-comments,docs,example,examples,exports,guides,layers,package,statements}.test.ts',
+]
+
+export function testsFor(files) {
+  const folders = new Set(files.map((file) => file.split('/')[1]))
+  const include = [...folders].flatMap((folder) => byFolder[folder] ?? core)
+  return [...new Set(include)]
+}

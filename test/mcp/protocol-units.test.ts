@@ -1,0 +1,442 @@
+// The small pure parts between the protocol and the host, each by a table: lines, the first request, headers declared in
+// schemas, blocks of a result, reasons of a failure, differences of definitions.
+import { PassThrough } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import { answerInitialize, greetingFor } from '../../src/mcp/greeting/greeting.ts'
+import { toBlocks } from '../../src/mcp/host/content.ts'
+import { differences, diffLines, outline } from '../../src/mcp/pins/changes.ts'
+import { CallError, complaint, isAnswer, isUndelivered } from '../../src/mcp/protocol/call-error.ts'
+import { headerFault } from '../../src/mcp/protocol/param-headers.ts'
+import { moreRights, reasonFor, withLastWords } from '../../src/mcp/protocol/reasons.ts'
+import { collectSecrets } from '../../src/mcp/redact/collect.ts'
+import { redactLists } from '../../src/mcp/redact/definitions.ts'
+import { createRedactor } from '../../src/mcp/redact/redactor.ts'
+import { createLineReader } from '../../src/mcp/session/lines.ts'
+import type { RemoteConfig, ServerConfig, StdioConfig } from '../../src/mcp/types.ts'
+
+const configOf = (transport: StdioConfig | RemoteConfig, variables = {}): ServerConfig => ({
+  ...{
+    name: 'one',
+    disabled: false,
+    lazy: false,
+    alwaysLoad: undefined,
+    description: undefined,
+    source: 'test',
+  },
+  ...{ tools: {}, allow: [], deny: [], connectTimeout: 1000, callTimeout: 1000 },
+  transport,
+  variables,
+})
+const stdio = (more: Partial<StdioConfig> = {}): StdioConfig => ({
+  ...{ kind: 'stdio', command: 'run', args: [], env: {}, cwd: undefined },
+  ...more,
+})
+const remote = (more: Partial<RemoteConfig> = {}): RemoteConfig => ({
+  ...{ kind: 'http', url: 'https://x.example:8080/mcp?a=1', headers: {} },
+  ...more,
+})
+
+describe('lines of a server', () => {
+  const read = (text: string, longest = 1_000_000) => createLineReader(longest).read(Buffer.from(text))
+  const only = (message: unknown) => read(`${JSON.stringify(message)}\n`)[0]
+
+  it('come in pieces, each with its bytes', () => {
+    const reader = createLineReader(30)
+    const answer = '{"jsonrpc":"2.0","id":1,"result":{}}'
+    expect(reader.read(Buffer.from(answer.slice(0, 10)))).toEqual([])
+    expect(reader.read(Buffer.from(`${answer.slice(10)}\n \t${answer} \r\n{"jsonrpc":`))).toEqual([
+      { bytes: 37, message: JSON.parse(answer), isAnswer: true },
+      { bytes: 41, message: JSON.parse(answer), isAnswer: true },
+    ])
+    expect(reader.read(Buffer.from('"2.0","method":"ping"}\n'))[0]?.message).toEqual({
+      jsonrpc: '2.0',
+      method: 'ping',
+    })
+  })
+
+  it('that are no message are skipped', () => {
+    for (const line of [
+      '',
+      'hello',
+      '[]',
+      '{',
+      '{}',
+      '{"jsonrpc":"1.0"}',
+      '{"jsonrpc":"2.0"',
+      '{"jsonrpc":"2.0"]',
+      'x{"jsonrpc":"2.0"}',
+    ])
+      expect(read(`${line}\n`), line).toEqual([
+        { bytes: line.length + 1, message: undefined, isAnswer: false },
+      ])
+  })
+
+  it('that are too long end it, and only those', () => {
+    expect(read('x'.repeat(30), 30)).toEqual([])
+    expect(() => read('x'.repeat(2_000_001), 2_000_000)).toThrow('it wrote a line of more than 2 MB')
+    expect(read(`${'x'.repeat(20)}\n${'x'.repeat(20)}\n`, 30)).toHaveLength(2)
+  })
+
+  it('hold answers as they should be', () => {
+    const base = { jsonrpc: '2.0', id: 1 }
+    expect(only({ ...base, method: 'ask' })?.isAnswer).toBe(false)
+    expect(only({ ...base, result: { a: 1 }, error: null })?.message).toEqual({ ...base, result: { a: 1 } })
+    const message = 'its answer is no object: '
+    for (const result of [null, 3, [1], 'x'])
+      expect(only({ ...base, result })?.message).toEqual({
+        ...base,
+        error: { code: -32603, message: message + JSON.stringify(result) },
+      })
+    expect(only({ ...base, result: 'y'.repeat(600) })?.message).toMatchObject({
+      error: { message: expect.stringMatching(/^its answer is no object: "y{499}$/) },
+    })
+    expect(only({ ...base, error: { code: 5, message: 'm', data: 1 } })?.message).toEqual({
+      ...base,
+      error: { code: 5, message: 'm', data: 1 },
+    })
+    for (const error of ['broken', null, { code: 1.5 }])
+      expect(only({ ...base, error })?.message).toMatchObject({
+        error: { code: -32603, message: `an error without a message: ${JSON.stringify(error)}` },
+      })
+  })
+})
+
+describe('the first request', () => {
+  const params = {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'c', version: '1' },
+  }
+  const ordinary = { jsonrpc: '2.0', id: 1, method: 'initialize', params }
+
+  async function answered(request: unknown) {
+    const [input, output] = [new PassThrough(), new PassThrough()]
+    input.end(`${JSON.stringify(request)}\nrest`)
+    const found = await answerInitialize(greetingFor([]), { input, output })
+    return { found, left: String(input.read() ?? ''), sent: String(output.read() ?? '') }
+  }
+
+  it('is answered and taken where it is ordinary', async () => {
+    for (const request of [ordinary, { ...ordinary, id: 'a' }]) {
+      const { found, left, sent } = await answered(request)
+      expect([found, left]).toEqual([request, 'rest'])
+      expect(JSON.parse(sent)).toMatchObject({ id: request.id, result: { protocolVersion: '2025-06-18' } })
+    }
+  })
+
+  it('is answered with what the gateway can do, and what its servers add', () => {
+    const capabilities = {
+      tools: { listChanged: true },
+      resources: { listChanged: true, subscribe: true },
+      prompts: { listChanged: true },
+      completions: {},
+    }
+    expect(greetingFor([]).capabilities).toEqual({ ...capabilities, logging: {} })
+    const server = (state: string) => ({
+      ...{ name: 'one', state, config: {}, capabilities: { extensions: { 'com.example/x': { a: 1 } } } },
+      instructions: 'Do.',
+    })
+    const stateless = greetingFor([server('connected')] as never, { isStateless: true })
+    expect(stateless.capabilities).toEqual({ ...capabilities, extensions: { 'com.example/x': { a: 1 } } })
+    expect(stateless.instructions).toMatch(/one.*Do\./s)
+    expect(greetingFor([server('disabled')] as never)).toMatchObject({
+      capabilities: { ...capabilities, logging: {} },
+      instructions: expect.not.stringMatching(/Do\./),
+    })
+  })
+
+  it.each<[string, object]>([
+    ['another version of JSON-RPC', { ...ordinary, jsonrpc: '1.0' }],
+    ['another method', { ...ordinary, method: 'ping' }],
+    ['no id', { ...ordinary, id: null }],
+    ['half an id', { ...ordinary, id: 1.5 }],
+    ['an unknown version', { ...ordinary, params: { ...params, protocolVersion: '1' } }],
+    ['no capabilities', { ...ordinary, params: { ...params, capabilities: 1 } }],
+    ['no client', { ...ordinary, params: { ...params, clientInfo: undefined } }],
+    ['a client without a name', { ...ordinary, params: { ...params, clientInfo: { version: '1' } } }],
+    ['a client without a version', { ...ordinary, params: { ...params, clientInfo: { name: 'c' } } }],
+    ['_meta', { ...ordinary, params: { ...params, _meta: {} } }],
+    ['an unknown field', { ...ordinary, more: 1 }],
+    ['an unknown parameter', { ...ordinary, params: { ...params, more: 1 } }],
+  ])('is left in the input where it has %s', async (_, request) => {
+    expect(await answered(request)).toEqual({
+      found: undefined,
+      left: `${JSON.stringify(request)}\nrest`,
+      sent: '',
+    })
+  })
+})
+
+describe('headers that a schema declares', () => {
+  const header = (name: unknown, more = { type: 'string' }) => ({ ...more, 'x-mcp-header': name })
+  const schema = (...inner: object[]) => ({
+    type: 'object',
+    properties: Object.fromEntries(inner.map((one, at) => [`a${at}`, one])),
+  })
+  const nested = (depth: number): object =>
+    depth === 0 ? header('', { type: 'string' }) : schema(nested(depth - 1))
+
+  it.each([
+    [
+      schema(header('Region'), header('Zone', { type: 'integer' }), header('On', { type: 'boolean' })),
+      undefined,
+    ],
+    [schema({ properties: { inner: header('Deep') } }), undefined],
+    [
+      { ...schema(), default: header(1), enum: [header(1)], const: header(1), examples: [header(1)] },
+      undefined,
+    ],
+    [schema(header(7)), '7 is no name of a header'],
+    [schema(header('a b')), '"a b" is no name of a header'],
+    [schema(header('')), '"" is no name of a header'],
+    [schema({ items: header('X') }), 'the header "X" is declared where no argument stands'],
+    [{ anyOf: [schema(header('X'))] }, 'the header "X" is declared where no argument stands'],
+    [schema(header('X', { type: 'number' })), 'the header "X" is of a type that headers cannot hold'],
+    [schema(header('X'), header('x')), 'the header "x" is declared twice'],
+    [nested(64), '"" is no name of a header'],
+    [nested(65), undefined],
+    [null, undefined],
+    ['text', undefined],
+  ])('%j', (given, fault) => {
+    expect(headerFault(given)).toBe(fault)
+  })
+})
+
+describe('blocks of a result', () => {
+  const blocks = (...content: object[]) => toBlocks({ content } as never)
+  const text = (written: string) => ({ type: 'text', text: written })
+  const png = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+
+  it.each<[object, object]>([
+    [{ type: 'text', text: 'a' }, text('a')],
+    [{ type: 'text' }, text('')],
+    [{ type: 'image', mimeType: 'image/png', data: 'AAAA' }, png],
+    [
+      { type: 'image', mimeType: 'image/bmp', data: 'AAAA' },
+      text('[image of type image/bmp, 4 base64 characters]'),
+    ],
+    [{ type: 'audio', mimeType: 'audio/wav' }, text('[audio of type audio/wav, 0 base64 characters]')],
+    [{ type: 'resource_link', uri: 'a://b' }, text('[resource a://b]')],
+    [
+      { type: 'resource_link', uri: 'a://b', name: 'n', title: 't', description: 'd' },
+      text('[resource a://b (t: d)]'),
+    ],
+    [{ type: 'resource_link', uri: 'a://b', name: 'n' }, text('[resource a://b (n)]')],
+    [{ type: 'resource', resource: { uri: 'a://b', text: 'w' } }, text('[resource a://b]\nw')],
+    [{ type: 'resource', resource: { uri: 'a://b', mimeType: 'image/png', blob: 'AAAA' } }, png],
+    [
+      { type: 'resource', resource: { uri: 'a://b', blob: 'AA' } },
+      text('[resource a://b of type unknown, 2 base64 characters]'),
+    ],
+    [
+      { type: 'resource', resource: { uri: 'a://b', mimeType: 'x/y' } },
+      text('[resource a://b of type x/y, 0 base64 characters]'),
+    ],
+    [{ type: 'other', a: 1 }, text('{"type":"other","a":1}')],
+  ])('%j', (given, block) => {
+    expect(blocks(given)).toEqual([block])
+  })
+
+  it('without any are the structured content, or none', () => {
+    expect(toBlocks({ content: [], structuredContent: { a: 1 } } as never)).toEqual([text('{"a":1}')])
+    expect(blocks()).toEqual([])
+  })
+})
+
+describe('why a connection failed', () => {
+  const coded = (code: string) => Object.assign(new Error('no luck'), { code })
+  const status = (number: number) => Object.assign(new Error('no luck'), { status: number })
+
+  it.each<[unknown, string | undefined, StdioConfig | RemoteConfig, string]>([
+    [
+      coded('ENOENT'),
+      undefined,
+      stdio({ cwd: '/none/such' }),
+      'its folder "/none/such" does not exist; create it, or correct "cwd"',
+    ],
+    [
+      coded('ENOENT'),
+      undefined,
+      stdio({ cwd: '/' }),
+      'the command "run" was not found; install it, or write its full path',
+    ],
+    [
+      coded('ENOENT'),
+      undefined,
+      stdio(),
+      'the command "run" was not found; install it, or write its full path',
+    ],
+    [coded('EACCES'), undefined, stdio(), 'the command "run" may not be run; check its permissions'],
+    [coded('EPIPE'), undefined, stdio(), 'no luck'],
+    [coded('EPIPE'), undefined, stdio({ cwd: '/none/such' }), 'no luck'],
+    [coded('EPIPE'), 'ended with 1', stdio(), 'the process ended with 1 before it was ready'],
+    ['text', undefined, stdio(), 'text'],
+    [status(401), undefined, remote(), 'needs a login: run "toolshelf login one"'],
+    [
+      Object.assign(new Error('login first'), { name: 'UnauthorizedError' }),
+      undefined,
+      remote(),
+      'login first',
+    ],
+    [status(403), undefined, remote(), 'x.example:8080 answered with HTTP 403; check its key'],
+    [status(500), undefined, remote(), 'x.example:8080 answered with HTTP 500'],
+    [coded('ENOENT'), undefined, remote(), 'x.example:8080: no luck'],
+    [coded('EACCES'), undefined, remote({ url: 'nowhere' }), 'nowhere: no luck'],
+    [
+      new Error('fetch failed', { cause: { code: 'ECONNREFUSED' } }),
+      undefined,
+      remote(),
+      'x.example:8080: ECONNREFUSED',
+    ],
+  ])('%s, %s', (error, ending, transport, reason) => {
+    expect(reasonFor(error, ending, configOf(transport))).toBe(reason)
+  })
+
+  it('the last words of its process are added once, without frames', () => {
+    const stderr = 'first\nError: no key\n    at file.js:1\n\nNode.js v20\n'
+    expect(withLastWords('it ended', stderr)).toBe('it ended. It said: Error: no key')
+    expect(withLastWords('Error: no key', stderr)).toBe('Error: no key')
+    expect(withLastWords('it ended', ' \n')).toBe('it ended')
+    expect(withLastWords('it ended', 'x'.repeat(400))).toBe(`it ended. It said: ${'x'.repeat(300)}`)
+  })
+
+  it('of a call: who ended it, and whether it may be sent again', () => {
+    const cause = coded('ECONNREFUSED')
+    expect(new CallError('m', cause)).toMatchObject({ message: 'm', cause })
+    expect([status(404), new Error('x', { cause }), status(500), new Error('x')].map(isUndelivered)).toEqual([
+      ...[true, true],
+      ...[false, false],
+    ])
+    expect([{ code: -32603 }, coded('EPIPE'), {}].map(isAnswer)).toEqual([true, false, false])
+    const told = (error: object, isOpen: boolean, wasOpen: boolean, reason?: string) =>
+      complaint('one', error, 'm', { isOpen, wasOpen, reason })
+    const unknown = 'Whether the call took effect is not known.'
+    expect([
+      told(coded('EPIPE'), true, true),
+      told({ code: 1 }, true, true, 'r'),
+      told(coded('EPIPE'), false, true),
+      told({}, false, false, 'r'),
+      told({}, false, true, 'r'),
+    ]).toEqual([
+      `the server "one" cannot be reached: m. ${unknown}`,
+      'm',
+      'm',
+      'the server "one" is not running: r',
+      `the server "one" ended during the call: r. ${unknown}`,
+    ])
+  })
+
+  it('a scope that a shell would read is not repeated', () => {
+    expect(moreRights('one', 'repo read:org')).toBe(
+      'It needs more rights: run "toolshelf login one --scope "repo read:org""',
+    )
+    for (const scope of ['', '$(rm)', 'a"b', 'x'.repeat(501)])
+      expect(moreRights('one', scope)).toBe('It needs more rights: run "toolshelf login one"')
+  })
+})
+
+describe('what changed in a definition', () => {
+  const tool = (more: object = {}) => ({
+    name: 't',
+    description: 'd',
+    inputSchema: { type: 'object' as const },
+    ...more,
+  })
+
+  it('is listed by places', () => {
+    const old = tool({
+      inputSchema: { type: 'object', properties: { a: { default: 1 }, b: {} }, required: ['a'] },
+    })
+    const young = tool({
+      description: 'e',
+      inputSchema: { type: 'object', properties: { a: { default: 2 } }, required: ['a', 'b'] },
+    })
+    const found = differences(old as never, young as never)
+    expect(found).toEqual([
+      { where: 'description', before: 'd', after: 'e' },
+      { where: 'inputSchema.properties.a.default', before: '1', after: '2' },
+      { where: 'inputSchema.required', before: '["a"]', after: '["a","b"]' },
+      { where: 'inputSchema.properties.b', before: '{}', after: undefined },
+    ])
+    expect(outline(found)).toBe(
+      'description, inputSchema.properties.a.default, inputSchema.required and 1 more',
+    )
+    expect(outline(found.slice(0, 3))).toBe(
+      'description, inputSchema.properties.a.default, inputSchema.required',
+    )
+    expect(differences(old as never, old as never)).toEqual([])
+  })
+
+  it('is shown by lines, without what is alike at both ends', () => {
+    const lines = (before: string | undefined, after: string | undefined) =>
+      diffLines({ where: 'x', before, after })
+    expect(lines('a\nb\nc', 'a\nx\nc')).toEqual(['- b', '+ x'])
+    expect(lines('a\na', 'a\na\na')).toEqual(['+ a'])
+    expect(lines(undefined, 'a\r\nb')).toEqual(['+ a', '+ b'])
+    expect(lines('a', undefined)).toEqual(['- a'])
+    const many = Array.from({ length: 14 }, (_, at) => `${at}`)
+    expect(lines(undefined, many.slice(0, 12).join('\n'))).toHaveLength(12)
+    expect(lines(undefined, many.join('\n')).slice(11)).toEqual(['+ 11', '+ … 2 more lines'])
+    const [long] = lines(`${'x'.repeat(200)}old`, `${'x'.repeat(200)}new`)
+    expect(long).toBe(`- …${'x'.repeat(40)}old`)
+  })
+})
+
+describe('secrets of a configuration', () => {
+  const secretsOf = (transport: StdioConfig | RemoteConfig, variables = {}) =>
+    [...collectSecrets(configOf(transport, variables))].sort()
+  const basic = Buffer.from('ann:pass:word').toString('base64')
+
+  it.each<[string, StdioConfig | RemoteConfig, string[]]>([
+    [
+      'Basic',
+      remote({ headers: { Authorization: `Basic ${basic}` } }),
+      [basic, `Basic ${basic}`, 'pass:word'],
+    ],
+    [
+      'ApiKey with an id',
+      remote({ headers: { 'X-Acme': 'ApiKey ann:hunter22' } }),
+      ['ann:hunter22', 'hunter22'],
+    ],
+    ['a short password', remote({ headers: { 'X-Acme': 'ApiKey a:b' } }), []],
+    ['a port is no password', remote({ url: 'https://x.example:8080/mcp' }), []],
+    ['user and password', remote({ url: 'https://ann:s%40cret@x.example/mcp' }), ['s%40cret', 's@cret']],
+    ['a key in the path', remote({ url: 'https://x.example/sk-a1b2c3d4e5/mcp' }), ['sk-a1b2c3d4e5']],
+    ['a parameter', remote({ url: 'https://x.example/mcp?token=abcd&page=12' }), ['abcd']],
+    [
+      'a public header',
+      remote({ headers: { Accept: 'application/json', 'User-Agent': 'some agent 1.0' } }),
+      [],
+    ],
+    ['a flag that is a key', stdio({ args: ['x', '--sk-a1b2c3d4e5f6'] }), ['--sk-a1b2c3d4e5f6']],
+    ['the program is none', stdio({ args: ['-y', 'secrets-manager-mcp'] }), []],
+    [
+      'harmless settings',
+      stdio({ env: { REGION: 'eu-central-1', LOG: 'debug', PORT: '8080', MODEL: 'gpt-4o-mini' } }),
+      [],
+    ],
+    ['a number in JSON', stdio({ env: { CONFIG: '{"pin":123456,"port":123456}' } }), ['123456']],
+  ])('%s', (_, transport, secrets) => {
+    expect(secretsOf(transport)).toEqual([...secrets].sort())
+  })
+
+  it('are hidden in data, its keys too, and in lists only', () => {
+    const redactor = createRedactor(configOf(stdio({ env: { KEY: 'hunter2222' } })))
+    expect(redactor.data({ a: ['x hunter2222', 1, null], hunter2222: { b: 'hunter2222' } })).toEqual({
+      a: ['x [hidden]', 1, null],
+      '[hidden]': { b: '[hidden]' },
+    })
+    expect(redactor.data(undefined)).toBeUndefined()
+    expect(redactor.data('x'.repeat(999_998))).toHaveLength(999_998)
+    expect(redactor.data('x'.repeat(999_999))).toBeUndefined()
+    const circle: { self?: object } = {}
+    circle.self = circle
+    expect(redactor.data(circle)).toBeUndefined()
+    const result = { tools: [{ name: 'a', description: 'hunter2222', size: 3 }], next: 'hunter2222' }
+    expect(redactLists('tools/list', result, redactor)).toEqual({
+      tools: [{ name: 'a', description: '[hidden]', size: 3 }],
+      next: 'hunter2222',
+    })
+    expect(redactLists('tools/call', result, redactor)).toBe(result)
+  })
+})

@@ -1,0 +1,352 @@
+// The Node helpers: limits of files, locks, turns, timeouts, wrong keys, and requests of the web on Node's.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, request as send } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createShelf } from '../../src/index.ts'
+import {
+  answerNode,
+  capabilitiesFromFile,
+  capabilitiesFromUrl,
+  close,
+  createLimiter,
+  createSlices,
+  createWrongKeys,
+  isSecret,
+  keepFresh,
+  listen,
+  lockFile,
+  networkOf,
+  readBoundedFile,
+  seconds,
+  startTimer,
+  withTimeout,
+} from '../../src/node/index.ts'
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'toolshelf-node-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A promise with its end. */
+function gate() {
+  let open = () => {}
+  const passed = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { passed, open }
+}
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+describe('a bounded file', () => {
+  it('is read up to its limit, and refused above', async () => {
+    const path = join(newFolder(), 'file')
+    writeFileSync(path, 'x'.repeat(10_000))
+    expect((await readBoundedFile(path, 10_000)).length).toBe(10_000)
+    await expect(readBoundedFile(path, 9_999)).rejects.toThrow('has 10000 bytes, more than 9999')
+    writeFileSync(path, '')
+    expect((await readBoundedFile(path, 0)).length).toBe(0)
+  })
+
+  it('is no folder and no pipe', async () => {
+    const folder = newFolder()
+    await expect(readBoundedFile(folder, 10)).rejects.toThrow('is not a regular file')
+    execFileSync('mkfifo', [join(folder, 'pipe')])
+    await expect(readBoundedFile(join(folder, 'pipe'), 10)).rejects.toThrow('is not a regular file')
+    await expect(readBoundedFile(join(folder, 'none'), 10)).rejects.toThrow('ENOENT')
+  })
+})
+
+describe('a lock', () => {
+  it('is held by one at a time', async () => {
+    const path = join(newFolder(), 'lock')
+    const release = await lockFile(path, 60_000)
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    let isSecond = false
+    const second = lockFile(path, 60_000).then((done) => {
+      isSecond = true
+      return done
+    })
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    expect(isSecond).toBe(false)
+    await release()
+    await (await second)()
+    expect(existsSync(path)).toBe(false)
+  })
+
+  it('of a process that is gone is taken over, and a folder that is missing is an error', async () => {
+    const path = join(newFolder(), 'lock')
+    writeFileSync(path, '')
+    utimesSync(path, new Date(0), new Date(0))
+    await (await lockFile(path, 60_000))()
+    await expect(lockFile(join(path, 'below', 'lock'), 1)).rejects.toThrow('ENOENT')
+  })
+})
+
+describe('a limiter', () => {
+  it('runs so many at once, urgent ones first of those that wait', async () => {
+    const limit = createLimiter(2, 60_000)
+    const gates = [gate(), gate(), gate(), gate()]
+    const started: number[] = []
+    const run = (number: number, isUrgent?: boolean) =>
+      limit(async () => {
+        started.push(number)
+        await gates[number]!.passed
+        return number
+      }, isUrgent)
+    const done = [run(0), run(1), run(2), run(3, true)]
+    await turn()
+    expect(started).toEqual([0, 1])
+    gates[0]!.open()
+    await turn()
+    expect(started).toEqual([0, 1, 3])
+    for (const { open } of gates) open()
+    expect(await Promise.all(done)).toEqual([0, 1, 2, 3])
+    const failing = [1, 2, 3].map(() => limit(async () => Promise.reject(new Error('no'))))
+    for (const one of failing) await expect(one).rejects.toThrow('no')
+    expect(await limit(async () => 'free again')).toBe('free again')
+  })
+
+  it('gives the place of a slow one to the next, once', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const limit = createLimiter(1, 1000)
+    const started: string[] = []
+    const run = (name: string, { passed }: { passed: Promise<void> }) =>
+      limit(() => {
+        started.push(name)
+        return passed
+      })
+    const [slow, second, third] = [gate(), gate(), gate()]
+    const done = [run('slow', slow), run('second', second), run('third', third)]
+    vi.advanceTimersByTime(999)
+    await turn()
+    expect(started).toEqual(['slow'])
+    vi.advanceTimersByTime(1)
+    await turn()
+    expect(started).toEqual(['slow', 'second'])
+    // Its place is given already: that it ends makes no room for another.
+    slow.open()
+    await turn()
+    expect(started).toEqual(['slow', 'second'])
+    second.open()
+    await turn()
+    expect(started).toEqual(['slow', 'second', 'third'])
+    third.open()
+    await Promise.all(done)
+  })
+})
+
+describe('time', () => {
+  it('is limited', async () => {
+    await expect(withTimeout(new Promise(() => {}), 5, 'too slow')).rejects.toThrow('too slow')
+    expect(await withTimeout(Promise.resolve(1), 1000, 'too slow')).toBe(1)
+    await expect(withTimeout(Promise.reject(new Error('own')), 1000, 'too slow')).rejects.toThrow('own')
+    expect([1500, 1000, 1234, 40].map(seconds)).toEqual(['1.5 s', '1 s', '1.2 s', '0 s'])
+  })
+
+  it('is measured by a timer that can be cancelled', async () => {
+    await startTimer(1).over
+    let isOver = false
+    const { over, cancel } = startTimer(5)
+    void over.then(() => {
+      isOver = true
+    })
+    cancel()
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    expect(isOver).toBe(false)
+  })
+
+  it('is given to others after 50,000 characters', () => {
+    const rest = createSlices()
+    const rests = [49_999, 1, 49_999, 1, 50_000].map((size) => rest(size) instanceof Promise)
+    expect(rests).toEqual([false, true, false, true, true])
+  })
+})
+
+describe('wrong keys', () => {
+  it('are ten in a burst, then one in six seconds, each address for itself', () => {
+    let now = 100_000
+    const keys = createWrongKeys({ now: () => now })
+    for (let count = 0; count < 9; count++) keys.add('a')
+    expect(keys.waitSeconds('a')).toBe(0)
+    keys.add('a')
+    expect([keys.waitSeconds('a'), keys.waitSeconds('b')]).toEqual([6, 0])
+    now += 5_001
+    expect(keys.waitSeconds('a')).toBe(1)
+    now += 999
+    expect(keys.waitSeconds('a')).toBe(0)
+    now += 600_000
+    keys.add('a')
+    expect(keys.waitSeconds('a')).toBe(0)
+  })
+
+  it('of the oldest of a thousand addresses are forgotten', () => {
+    const keys = createWrongKeys({ now: () => 0 })
+    const fill = (address: string) => {
+      for (let count = 0; count < 10; count++) keys.add(address)
+    }
+    for (let address = 0; address < 1000; address++) fill(`${address}`)
+    fill('0')
+    expect([keys.waitSeconds('0'), keys.waitSeconds('1')]).toEqual([6 * 11, 6])
+    fill('new')
+    expect([keys.waitSeconds('0'), keys.waitSeconds('1'), keys.waitSeconds('2')]).toEqual([66, 0, 6])
+  })
+
+  it('are reported once a minute, with their number', () => {
+    let now = 0
+    const told: string[] = []
+    const keys = createWrongKeys({ now: () => now, notify: (message) => told.push(message) })
+    keys.add('a')
+    keys.add('a')
+    now = 59_999
+    keys.add('b')
+    now = 60_000
+    keys.add('c')
+    expect(told).toEqual([
+      'refused a wrong key from a',
+      'refused a wrong key from c (3 wrong keys since the last report)',
+    ])
+  })
+
+  it('are compared whole', () => {
+    const given = ['key', 'ke', 'keys', '', null, undefined]
+    expect(given.map((one) => isSecret(one, 'key'))).toEqual([true, false, false, false, false, false])
+    expect([isSecret('', ''), isSecret(null, '')]).toEqual([true, false])
+  })
+})
+
+it('an address of IPv6 counts by its network', () => {
+  const from = (remoteAddress: string | undefined) =>
+    networkOf({ socket: { remoteAddress } } as IncomingMessage)
+  expect(
+    ['10.0.0.1', '::ffff:10.0.0.1', '::1', '2001:db8:1:2:3:4:5:6', '2001:db8::7', undefined].map(from),
+  ).toEqual(['10.0.0.1', '10.0.0.1', '::1', '2001:db8:1:2::/64', '2001:db8:0:0::/64', ''])
+})
+
+describe('requests of the web on those of Node', () => {
+  async function serve(handle: (request: Request) => Promise<Response>) {
+    const server = createServer((incoming, outgoing) => void answerNode(incoming, outgoing, handle))
+    const url = await listen(server, 0, '127.0.0.1')
+    onTestFinished(() => close(server))
+    return { url, port: (server.address() as AddressInfo).port }
+  }
+
+  it('hold method, headers, address and body, and their answers come back', async () => {
+    const { url } = await serve(async (request) => {
+      const about = [
+        request.method,
+        new URL(request.url).pathname,
+        request.headers.get('x-a'),
+        await request.text(),
+      ]
+      return new Response(about.join(' '), { status: 201, headers: { 'x-b': '2' } })
+    })
+    const answer = await fetch(`${url}/path`, { method: 'POST', headers: { 'x-a': '1' }, body: 'body' })
+    expect([answer.status, answer.headers.get('x-b'), await answer.text()]).toEqual([
+      201,
+      '2',
+      'POST /path 1 body',
+    ])
+    expect(await (await fetch(`${url}/get`)).text()).toBe('GET /get  ')
+  })
+
+  it('answer without a body, and with an error of the handler', async () => {
+    const { url } = await serve(async (request) => {
+      if (request.url.endsWith('/none')) return new Response(null, { status: 204 })
+      throw new Error('broken')
+    })
+    expect((await fetch(`${url}/none`)).status).toBe(204)
+    expect((await fetch(url)).status).toBe(500)
+  })
+
+  it('are refused where their address is none; a host that is none is localhost', async () => {
+    const { port } = await serve(async (request) => new Response(new URL(request.url).host))
+    const ask = (path: string, host: string) =>
+      new Promise<string>((resolve, reject) => {
+        const socket = connect(port, '127.0.0.1', () =>
+          socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),
+        )
+        let text = ''
+        socket.on('data', (chunk) => {
+          text += chunk
+        })
+        socket.on('end', () => resolve(text)).on('error', reject)
+      })
+    expect(await ask('//', 'a')).toMatch(/^HTTP\/1\.1 400 .*content-type: text\/plain.*this is no address\n/s)
+    expect(await ask('/', 'a b')).toMatch(/localhost/)
+  })
+
+  it('whose body nobody read close their connection, and only those', async () => {
+    const { port } = await serve(async () => new Response('ok'))
+    const connectionOf = (length: number) =>
+      new Promise<string | undefined>((resolve, reject) => {
+        const headers = { 'content-length': length, connection: 'keep-alive' }
+        const client = send({ port, host: '127.0.0.1', method: 'POST', headers }, (answer) => {
+          resolve(answer.headers.connection)
+          client.destroy()
+        }).on('error', reject)
+        // The rest of the body never comes.
+        if (length === 0) client.end()
+        else client.write('x')
+      })
+    expect([await connectionOf(0), await connectionOf(1_000_000)]).toEqual(['keep-alive', 'close'])
+  })
+
+  it('end with the client', async () => {
+    const [asked, gone] = [gate(), gate()]
+    const { port } = await serve(async ({ signal }) => {
+      signal.addEventListener('abort', gone.open)
+      asked.open()
+      await gone.passed
+      return new Response('late')
+    })
+    const client = send({ port, host: '127.0.0.1' }).on('error', () => {})
+    client.end()
+    await asked.passed
+    client.destroy()
+    await gone.passed
+  })
+
+  it('a port in use is said so', async () => {
+    const { port } = await serve(async () => new Response(''))
+    await expect(listen(createServer(), port, '127.0.0.1')).rejects.toThrow(
+      `port ${port} is in use; choose another with --port`,
+    )
+  })
+})
+
+describe('a capability table', () => {
+  it('is read from a file or an address, within limits', async () => {
+    const path = join(newFolder(), 'table.json')
+    writeFileSync(path, '{"a":1}')
+    expect(await capabilitiesFromFile(path)()).toEqual({ a: 1 })
+    const answering = (body: string, status = 200) =>
+      capabilitiesFromUrl('http://x.example/', (async () => new Response(body, { status })) as typeof fetch)
+    expect(await answering('{"a":2}')()).toEqual({ a: 2 })
+    await expect(answering('{}', 404)()).rejects.toThrow('http://x.example/ answered 404')
+    expect(await answering(`"${'x'.repeat(999_998)}"`)()).toHaveLength(999_998)
+    await expect(answering(`"${'x'.repeat(999_999)}"`)()).rejects.toThrow('answered with 1000001 characters')
+  })
+
+  it('is loaded at once and again, until stopped', async () => {
+    let loads = 0
+    const load = async () => {
+      loads++
+      return {}
+    }
+    const { stop } = keepFresh(createShelf({ tools: [], environment: {} }), load, 5)
+    while (loads < 3) await new Promise((resolve) => setTimeout(resolve, 5))
+    stop()
+    await turn()
+    const before = loads
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    expect(loads).toBe(before)
+  })
+})

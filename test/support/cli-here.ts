@@ -1,0 +1,61 @@
+// Runs a command of the CLI inside the test's process, in a folder and an environment of its own. Starting a process
+// takes half a second of CPU time; tests start one only where the process itself matters: pipes, signals, exit codes.
+import { Readable } from 'node:stream'
+import { runCli } from '../../src/cli/main.ts'
+
+export type Ran = { readonly code: number; readonly out: string; readonly told: string }
+
+type Where = {
+  readonly folder: string
+  readonly environment: { readonly [name: string]: string }
+}
+
+/** `piped`: what comes through standard input; without it there is no pipe. */
+export async function runHere(
+  { folder, environment }: Where,
+  words: readonly string[],
+  { piped }: { readonly piped?: string } = {},
+): Promise<Ran> {
+  const leave = enter(folder, environment)
+  let out = ''
+  let told = ''
+  try {
+    const code = await runCli(words, {
+      print: (text) => {
+        out += `${text}\n`
+      },
+      tell: (text) => {
+        told += `${text}\n`
+      },
+      isInteractive: false,
+      input: {
+        stream: Readable.from(piped === undefined ? [] : [Buffer.from(piped)]),
+        isPiped: piped !== undefined,
+      },
+    })
+    return { code, out, told }
+  } finally {
+    leave()
+  }
+}
+
+let isTaken = false
+
+/** Folder and environment belong to the whole process: one run at a time. */
+function enter(folder: string, environment: Where['environment']): () => void {
+  if (isTaken) throw new Error('runHere is in use: wait for one run before you start the next')
+  isTaken = true
+  const before = { folder: process.cwd(), environment: { ...process.env } }
+  replaceEnvironment(environment)
+  process.chdir(folder)
+  return () => {
+    process.chdir(before.folder)
+    replaceEnvironment(before.environment)
+    isTaken = false
+  }
+}
+
+function replaceEnvironment(next: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys(process.env)) if (!(name in next)) delete process.env[name]
+  Object.assign(process.env, next)
+}
