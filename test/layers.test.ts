@@ -75,9 +75,11 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'messages/shelve/restore.ts',
     'messages/upstream/chat-request.ts',
     'messages/upstream/dialects.ts',
+    'messages/upstream/native-tools.ts',
     'messages/upstream/openai.ts',
     'messages/upstream/responses-events.ts',
     'messages/upstream/responses-reasoning.ts',
+    'messages/upstream/responses-request.ts',
     'messages/upstream/thoughts.ts',
   ],
   'limits and time-outs that a whole server reaches only after minutes or gigabytes': [

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest'
 import { eventsOf } from '../../src/core/index.ts'
 import { validateRequest } from '../../src/core/oracle/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
-import { RefusedRequest } from '../../src/messages/errors.ts'
 import { responsesApi } from '../../src/messages/inbound/index.ts'
+import type { HttpAnswer } from '../../src/messages/index.ts'
 
 const runs = Number(process.env.PROPERTY_RUNS ?? 1000)
 const seed = Number(process.env.PROPERTY_SEED ?? 20261117)
@@ -142,16 +142,8 @@ const talk = fc.tuple(body, fc.boolean()).map(([given, isPaired]): Fields => {
     if (/_output$|item_reference/.test(type)) return []
     if (!/_call$/.test(type) || type === 'web_search_call') return [one]
     const call = { ...(one as Fields), call_id: `c${at}`, execution: 'client' }
-    const tools = type === 'tool_search_call' ? { tools: [] } : {}
-    return [
-      call,
-      {
-        ...tools,
-        ...call,
-        ...{ type: type === 'tool_search_call' ? 'tool_search_output' : `${type}_output` },
-        output: 'fine',
-      },
-    ]
+    const output = type === 'tool_search_call' ? 'tool_search_output' : `${type}_output`
+    return [call, { tools: [], ...call, type: output, output: 'fine' }]
   })
   return { ...given, input }
 })
@@ -178,8 +170,9 @@ test('random requests are converted or refused, and what is converted is well-fo
         expect(document).toMatchObject({ object: 'response', status: 'completed' })
         if (given.stream === true) expect(text).toContain('event: response.completed')
       } catch (error) {
-        if (!(error instanceof RefusedRequest)) throw error
-        const { status, body } = responsesApi.error(error.answer)
+        const { answer } = error as { readonly answer?: HttpAnswer }
+        if (!answer) throw error
+        const { status, body } = responsesApi.error(answer)
         expect(status).toBe(400)
         expect(JSON.parse(body)).toEqual({
           error: {

@@ -4,7 +4,6 @@ import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { describe, expect, test } from 'vitest'
 import { eventsOf } from '../../src/core/index.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/index.ts'
-import { errorAnswer } from '../../src/messages/errors.ts'
 import { responsesApi } from '../../src/messages/inbound/index.ts'
 
 const fn = (name: string, extra: Fields = {}) => ({
@@ -169,6 +168,7 @@ describe('events', () => {
   test('a stream says what the whole reply says, and the official SDK reads it', async () => {
     const reply = message(every, { stop_reason: 'tool_use' })
     const events = stream(reply)
+    events.splice(5, 0, { type: 'keepalive', sequence_number: 5 })
     const lines = events.map((event) => JSON.stringify(event)).join('\n')
     const sdk = ResponseStream.fromReadableStream(new Blob([lines]).stream())
     const seen = (await sdk.finalResponse()) as unknown as Fields
@@ -192,11 +192,13 @@ describe('events', () => {
       },
     })
     expect(writer.add({ type: 'message_stop' })).toBe('')
+    expect(JSON.parse(writer.document())).toMatchObject({ status: 'failed', output: [], usage: null })
   })
 
   test('so does one after which no events come', () => {
-    const answer = errorAnswer(400, 'invalid_request_error', 'prompt is too long: 9 tokens > 5 maximum')
-    const [event] = parsed(responsesApi.failure(answer))
+    const error = { type: 'invalid_request_error', message: 'prompt is too long: 9 tokens > 5 maximum' }
+    const body = JSON.stringify({ type: 'error', error })
+    const [event] = parsed(responsesApi.failure({ status: 400, headers: {}, body }))
     expect(event).toMatchObject({
       type: 'response.failed',
       response: { status: 'failed', error: { code: 'context_length_exceeded' } },

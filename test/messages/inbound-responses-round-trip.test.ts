@@ -5,7 +5,7 @@ import { createCollector, eventsOf } from '../../src/core/index.ts'
 import { visibleTools, walk } from '../../src/core/oracle/index.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/index.ts'
 import { responsesApi } from '../../src/messages/inbound/index.ts'
-import type { MessagesRequest } from '../../src/messages/types.ts'
+import type { MessagesRequest } from '../../src/messages/index.ts'
 import { dialectOf } from '../../src/messages/upstream/dialects.ts'
 import { nativeTools } from '../../src/messages/upstream/native-tools.ts'
 import { toMessageEvents } from '../../src/messages/upstream/responses-events.ts'
@@ -201,7 +201,9 @@ describe('a conversation of the contract', () => {
           const before = visibleTools(request).filter((name) => !/^tool_search/.test(name))
           const after = visibleTools(again).filter((name) => !/^tool_search/.test(name))
           // A removal is told as text, so the tool stays visible.
-          expect(after).toEqual(expect.arrayContaining(before))
+          const isRemoving = moves.some(({ kind }) => kind === 'change' || kind === 'compact')
+          if (isRemoving) expect(after).toEqual(expect.arrayContaining(before))
+          else expect(after.toSorted()).toEqual(before.toSorted())
         }
       }),
       { numRuns: runs, seed },

@@ -515,14 +515,14 @@ describe('the connection', () => {
 
   test.each<[Reply, RegExp]>([
     [{ body: '{"status":"failed","error":{"message":"overloaded"}}' }, /overloaded/],
-    [{ body: 'null' }, /no JSON object/],
+    [{ body: 'null' }, /a JSON object/],
     [{ body: '{}' }, /before it was complete/],
     [{ body: '{"status":', isCut: true }, /cut its reply off/],
     [
       { type: 'text/event-stream', body: 'data: {"type":"response.created"}\n\n', isCut: true },
       /cut its reply off/,
     ],
-    [{ type: 'text/event-stream', body: 'data: oops\n\n' }, /no JSON object/],
+    [{ type: 'text/event-stream', body: 'data: oops\n\n' }, /a JSON object/],
   ])('a broken answer says what happened: %j', async (broken, why) => {
     reply = broken
     const reading = send({ stream: true }).then(messageOf)

@@ -1,10 +1,9 @@
 // Converts the messages of a chat completion request to the Messages shape. Each message converts on its own, so that
 // known ones are converted once; only the results of parallel calls are joined, as the Messages API wants them.
-import { inputOf } from '../../core/index.ts'
-import { type Fields, fieldsOf, listOf, oncePerFrozen, textOf, toJson } from '../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, oncePerFrozen, textOf } from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
-import { parseExact } from '../json/index.ts'
 import { FREEFORM_FIELD } from './freeform.ts'
+import { callInput, mediaSource } from './openai-content.ts'
 import { insideName } from './tool-names.ts'
 
 export type ChatHistory = { readonly system: string; readonly messages: readonly Fields[] }
@@ -104,15 +103,9 @@ function callsIn({ tool_calls: calls }: Fields): Fields[] {
     .map(fieldsOf)
     .map(({ id, type, function: called, custom }) => {
       const { name, arguments: json, input } = fieldsOf(type === 'custom' ? custom : called)
-      const given = type === 'custom' ? { [FREEFORM_FIELD]: textOf(input) } : inputIn(json)
+      const given = type === 'custom' ? { [FREEFORM_FIELD]: textOf(input) } : callInput(json)
       return { type: 'tool_use', id: textOf(id), name: insideName(textOf(name)), input: given }
     })
-}
-
-/** The arguments of a call. Models write invalid ones at times; the model sees them again as text. */
-function inputIn(json: unknown): Fields {
-  const text = typeof json === 'string' ? json : toJson(json ?? {})
-  return inputOf(text, parseExact) ?? { invalid_arguments: text }
 }
 
 /** Converts content: a text, or a list of parts. */
@@ -126,7 +119,7 @@ const PARTS: { readonly [type: string]: (part: Fields) => Fields[] } = {
     textOf(text) === '' ? [] : [{ type: 'text', text, ...(mark ? { cache_control: mark } : {}) }],
   refusal: ({ refusal }) => (textOf(refusal) === '' ? [] : [{ type: 'text', text: refusal }]),
   image_url: ({ image_url: image }) => [
-    { type: 'image', source: sourceOf(textOf(fieldsOf(image).url) || textOf(image)) },
+    { type: 'image', source: mediaSource(textOf(fieldsOf(image).url) || textOf(image)) },
   ],
   file: ({ file }) => [fromFile(fieldsOf(file))],
   tool_reference: ({ tool_name: name, name: other }) => [
@@ -144,14 +137,6 @@ function fromPart(part: Fields): Fields[] {
   return convert(part)
 }
 
-const DATA_URL = /^data:([\w.+/-]+)(?:;[\w=.-]+)*;base64,/
-
-function sourceOf(url: string): Fields {
-  const [start, type] = DATA_URL.exec(url) ?? []
-  if (start === undefined) return { type: 'url', url }
-  return { type: 'base64', media_type: type, data: url.slice(start.length) }
-}
-
 function fromFile({ file_data: data, filename, file_id: id }: Fields): Fields {
   if (typeof data !== 'string')
     throw wrong(
@@ -160,7 +145,7 @@ function fromFile({ file_data: data, filename, file_id: id }: Fields): Fields {
     )
   const title = textOf(filename) === '' ? {} : { title: filename }
   const url = data.startsWith('data:') ? data : `data:application/pdf;base64,${data}`
-  return { type: 'document', source: sourceOf(url), ...title }
+  return { type: 'document', source: mediaSource(url), ...title }
 }
 
 function plainText(content: unknown): string {

@@ -1,8 +1,7 @@
 // Converts the model's items of a Responses request, and the outputs of its calls, to blocks of messages.
-import { inputOf } from '../../core/index.ts'
 import { type Fields, fieldsOf, hash, listOf, textOf, toJson } from '../../lib/index.ts'
-import { parseExact } from '../json/index.ts'
 import { callItemsIn, keepItem, toolTypeOf } from '../upstream/index.ts'
+import { callInput } from './openai-content.ts'
 import { fromParts } from './responses-parts.ts'
 import { fromReasoning } from './responses-reasoning.ts'
 import { HOSTED_SEARCH, namesIn, type ToolTable } from './responses-tools.ts'
@@ -19,11 +18,11 @@ function isServerSearch({ type, execution }: Fields): boolean {
 export function isModelItem(item: Fields): boolean {
   const type = textOf(item.type)
   if (type === 'message' || type === '') return item.role === 'assistant'
-  return type === 'reasoning' || isCall(item) || isServerSearch(item) || HOSTED_ITEM.test(type)
+  return type === 'reasoning' || isClientCall(item) || isServerSearch(item) || HOSTED_ITEM.test(type)
 }
 
 /** Whether an item is a call that the client answers. */
-export function isCall(item: Fields): boolean {
+export function isClientCall(item: Fields): boolean {
   const type = textOf(item.type)
   if (type === 'tool_search_call') return !isServerSearch(item)
   return type === 'function_call' || (type.endsWith('_call') && callItemsIn(type) !== undefined)
@@ -43,8 +42,8 @@ export function assistantBlocks(run: readonly Fields[], table: ToolTable): Field
         return [functionBlock(item, table)]
       case 'tool_search_call':
         return [
-          isCall(item)
-            ? callBlock(item, table.searchName ?? 'tool_search', inputIn(item.arguments))
+          isClientCall(item)
+            ? callBlock(item, table.searchName ?? 'tool_search', callInput(item.arguments))
             : searchBlock(item, searches),
         ]
       case 'tool_search_output':
@@ -63,7 +62,11 @@ function listed(block: Fields | undefined): Fields[] {
 }
 
 function functionBlock(item: Fields, table: ToolTable): Fields {
-  return callBlock(item, table.insideName(textOf(item.namespace), textOf(item.name)), inputIn(item.arguments))
+  return callBlock(
+    item,
+    table.insideName(textOf(item.namespace), textOf(item.name)),
+    callInput(item.arguments),
+  )
 }
 
 function callBlock({ call_id: callId, id }: Fields, name: string, input: Fields): Fields {
@@ -78,17 +81,11 @@ function otherBlock(item: Fields, table: ToolTable): Fields {
   return callBlock(item, table.insideName(textOf(item.namespace), name), items.toInput(item))
 }
 
-/** The arguments of a call. Models write invalid ones at times; the model sees them again as text. */
-function inputIn(json: unknown): Fields {
-  const text = typeof json === 'string' ? json : toJson(json ?? {})
-  return inputOf(text, parseExact) ?? { invalid_arguments: text }
-}
-
 /** A search that ran on the server. */
 function searchBlock(item: Fields, searches: string[]): Fields {
   const id = searchIdOf(item)
   searches.push(id)
-  const input = inputIn(item.arguments)
+  const input = callInput(item.arguments)
   // OpenAI's searches list paths of tools, ours have a query.
   const query = textOf(input.query) || listOf(input.paths).filter(Boolean).join(' ')
   return { type: 'server_tool_use', id, name: HOSTED_SEARCH.name, input: { ...input, query } }

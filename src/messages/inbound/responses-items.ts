@@ -4,7 +4,7 @@ import { type Fields, listOf, textOf } from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
 import { systemReminder } from '../wire/index.ts'
 import { oncePerRun } from './once-per-run.ts'
-import { assistantBlocks, isCall, isModelItem, resultBlock } from './responses-blocks.ts'
+import { assistantBlocks, isClientCall, isModelItem, resultBlock } from './responses-blocks.ts'
 import { fromParts } from './responses-parts.ts'
 import { namesIn, type ToolTable } from './responses-tools.ts'
 
@@ -108,7 +108,7 @@ function createHistory(outputs: ReadonlyMap<string, Output>, table: ToolTable): 
   }
   const endRun = () => {
     if (run.length === 0) return
-    const results = run.filter(isCall).map(outputOf)
+    const results = run.filter(isClientCall).map(outputOf)
     results.sort((one, other) => one.at - other.at)
     push(assistantMessage(run, table))
     if (results.length > 0)

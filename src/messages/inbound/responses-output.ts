@@ -1,9 +1,9 @@
 // Writes the blocks of a reply as output items of the Responses API, with the events of each kind of item.
 import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import { stringifyExact } from '../json/index.ts'
-import { callItemsOf } from '../upstream/index.ts'
+import { callItemsOf, itemIn } from '../upstream/index.ts'
 import { freeformInput } from './freeform.ts'
-import { encryptedContent, openaiItemIn } from './responses-reasoning.ts'
+import { encryptedContent } from './responses-reasoning.ts'
 import { HOSTED_SEARCH, type ToolTable } from './responses-tools.ts'
 
 /** Writes one item. Each method returns its events; empty if there are none. */
@@ -113,7 +113,7 @@ function reasoningWriter({ place, showsReasoning }: OutputOptions): ItemWriter {
     start: ({ thinking }) => say(textOf(thinking)),
     grow: say,
     end(block) {
-      const own = openaiItemIn(block)
+      const own = itemIn(block)
       if (own) {
         at = place('')
         return at.added(own) + at.done(own)

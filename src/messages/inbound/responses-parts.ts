@@ -1,6 +1,7 @@
 // Converts the content of messages and results of the Responses API to blocks.
 import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
+import { mediaSource } from './openai-content.ts'
 
 /** Converts a text or a list of parts; `place` names it in errors. */
 export function fromParts(content: unknown, place: string): Fields[] {
@@ -44,16 +45,7 @@ function textBlocks(text: unknown): Fields[] {
 function imageSource({ image_url: given, file_id: id }: Fields, place: string): Fields {
   const url = textOf(given) || textOf(fieldsOf(given).url)
   if (url === '') throw byId('image', id, 'image_url with a URL or a data URL', place)
-  return sourceOf(url)
-}
-
-const DATA_URL = /^data:([\w.+/-]+)(?:;[\w=.-]+)*;base64,/
-
-function sourceOf(url: string): Fields {
-  const [start, type] = DATA_URL.exec(url) ?? []
-  return start === undefined
-    ? { type: 'url', url }
-    : { type: 'base64', media_type: type, data: url.slice(start.length) }
+  return mediaSource(url)
 }
 
 function fromFile({ file_data: data, file_url: url, file_id: id, filename }: Fields, place: string): Fields {
@@ -61,7 +53,7 @@ function fromFile({ file_data: data, file_url: url, file_id: id, filename }: Fie
   if (textOf(url) !== '') return { type: 'document', source: { type: 'url', url }, ...title }
   const text = textOf(data)
   if (text === '') throw byId('file', id, 'file_data with the content', place)
-  const source = sourceOf(text.startsWith('data:') ? text : `data:application/pdf;base64,${text}`)
+  const source = mediaSource(text.startsWith('data:') ? text : `data:application/pdf;base64,${text}`)
   return { type: 'document', source: textSource(source) ?? source, ...title }
 }
 

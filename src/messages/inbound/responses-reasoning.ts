@@ -1,10 +1,17 @@
 // Converts reasoning items to thinking blocks and back. The client keeps a block for us in `encrypted_content`; items
 // that come from OpenAI itself travel on unread, for an upstream that understands them.
-import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
-import { isKeptThought, itemIn, keepItem } from '../upstream/index.ts'
+import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../lib/index.ts'
+import { isKeptThought, keepItem } from '../upstream/index.ts'
 
 /** Starts the encrypted content that holds a block of another API. */
 const BLOCK = 'toolshelf-thinking.'
+
+/** Whether a request's `reasoning` asks to see a summary of the thinking. */
+export function asksForSummary(reasoning: unknown): boolean {
+  const { summary, generate_summary: older } = fieldsOf(reasoning)
+  const asked = textOf(summary) || textOf(older)
+  return asked !== '' && asked !== 'none'
+}
 
 /** The thinking block in a reasoning item; undefined if the item has nothing that a model could take back. */
 export function fromReasoning(item: Fields): Fields | undefined {
@@ -42,10 +49,4 @@ export function encryptedContent(block: Fields, isShown: boolean): string {
   // A signature that the gateway made holds all of an item of OpenAI's; only its text comes from the summary.
   if (isKeptThought(block) && (isShown || textOf(block.thinking) === '')) return textOf(block.signature)
   return BLOCK + Buffer.from(toJson(block)).toString('base64url')
-}
-
-/** The item of OpenAI's that a thinking block stands for. */
-export function openaiItemIn(block: Fields): Fields | undefined {
-  const item = itemIn(block)
-  return isFields(item) ? item : undefined
 }

@@ -13,7 +13,8 @@ import {
   responseHead,
   toResponsesUsage,
 } from './responses-envelope.ts'
-import { type ItemWriter, itemWriterFor } from './responses-output.ts'
+import { type ItemWriter, itemWriterFor, type Place } from './responses-output.ts'
+import { asksForSummary } from './responses-reasoning.ts'
 import type { ToolTable } from './responses-tools.ts'
 import type { ReplyWriter } from './types.ts'
 
@@ -24,91 +25,43 @@ export type ResponsesReplyOptions = {
   readonly table: ToolTable
 }
 
-/** A block on its way, and the item that it becomes. */
-type Making = BlockInMaking & { readonly item: ItemWriter }
-
 export function createResponsesWriter({ body, model, table }: ResponsesReplyOptions): ReplyWriter {
-  const isStream = body.stream === true
-  const { summary, generate_summary: older } = fieldsOf(body.reasoning)
-  const showsReasoning = (summary ?? older ?? null) !== null
-  const output: Fields[] = []
-  const open = new Map<unknown, Making>()
+  const events = createEvents(body.stream === true)
+  const output = createOutput(events, table, asksForSummary(body.reasoning))
   const createdAt = seconds()
   let head: Fields = {}
-  let suffix = ''
-  let sequence = 0
   let usage: Fields = {}
   let stopReason = ''
-  let isOver = false
-
-  const emit = (type: string, fields: Fields, write: (value: unknown) => string = JSON.stringify): string => {
-    if (!isStream) return ''
-    return `event: ${type}\ndata: ${write({ type, sequence_number: sequence++, ...fields })}\n\n`
-  }
+  /** How the response ended; undefined while it goes on. */
+  let ending: Ending | undefined
 
   function start(message: Fields): string {
-    suffix = textOf(message.id).replace(/^msg_/, '') || randomUUID().replaceAll('-', '')
+    const suffix = textOf(message.id).replace(/^msg_/, '') || randomUUID().replaceAll('-', '')
+    output.nameItems(suffix)
     usage = fieldsOf(message.usage)
     head = responseHead(body, `resp_${suffix}`, textOf(message.model) || model, createdAt)
-    return emit('response.created', { response: head }) + emit('response.in_progress', { response: head })
+    return (
+      events.write('response.created', { response: head }) +
+      events.write('response.in_progress', { response: head })
+    )
   }
 
-  /** Reserves a place in the output for an item, and writes its events. */
-  const place = (prefix: string) => {
-    const index = output.length
-    const id = `${prefix}${suffix}_${index}`
-    output.push({})
-    return {
-      id,
-      emit: (type: string, fields: Fields) => emit(type, { item_id: id, output_index: index, ...fields }),
-      added: (item: Fields) => emit('response.output_item.added', { output_index: index, item }),
-      done(item: Fields) {
-        output[index] = item
-        // Its input may have numbers that JavaScript cannot represent.
-        return emit('response.output_item.done', { output_index: index, item }, stringifyExact)
-      },
-    }
-  }
-
-  function startBlock(event: StreamEvent): string {
-    const block = fieldsOf(event.content_block)
-    const item = itemWriterFor(block, { table, showsReasoning, place })
-    if (!item) return ''
-    open.set(event.index, { block, json: '', item })
-    return item.start(block)
-  }
-
-  function growBlock({ index, delta: given }: StreamEvent): string {
-    const making = open.get(index)
-    if (!making) return ''
-    const delta = fieldsOf(given)
-    grow(making, delta)
-    return making.item.grow(textOf(delta.text) || textOf(delta.thinking) || textOf(delta.partial_json))
-  }
-
-  function endBlock(index: unknown): string {
-    const making = open.get(index)
-    open.delete(index)
-    return making ? making.item.end(finished(making, exactJson), making.json) : ''
-  }
-
-  function response(ending: Ending): Fields {
-    const isFailed = ending.status === 'failed'
+  function response(end: Ending): Fields {
     return {
       ...head,
       ...repeatedOnce(body),
-      ...ending,
-      output: output.filter(({ type }) => type !== undefined),
-      usage: isFailed ? null : toResponsesUsage(usage),
-      ...(ending.status === 'completed' ? { completed_at: seconds() } : {}),
+      ...end,
+      output: output.items(),
+      usage: end.status === 'failed' ? null : toResponsesUsage(usage),
+      ...(end.status === 'completed' ? { completed_at: seconds() } : {}),
     }
   }
 
-  function end(ending: Ending): string {
-    if (isOver) return ''
-    const rest = [...open.keys()].map(endBlock).join('')
-    isOver = true
-    return rest + emit(`response.${ending.status}`, { response: response(ending) }, stringifyExact)
+  function finish(end: Ending): string {
+    if (ending) return ''
+    ending = end
+    const rest = output.endAll()
+    return rest + events.write(`response.${end.status}`, { response: response(end) }, stringifyExact)
   }
 
   function written(event: StreamEvent): string {
@@ -116,19 +69,19 @@ export function createResponsesWriter({ body, model, table }: ResponsesReplyOpti
       case 'message_start':
         return start(fieldsOf(event.message))
       case 'content_block_start':
-        return startBlock(event)
+        return output.start(event)
       case 'content_block_delta':
-        return growBlock(event)
+        return output.grow(event)
       case 'content_block_stop':
-        return endBlock(event.index)
+        return output.end(event.index)
       case 'message_delta':
         stopReason = textOf(fieldsOf(event.delta).stop_reason)
         usage = laterUsage(usage, fieldsOf(event.usage))
         return ''
       case 'message_stop':
-        return end(endingOf(stopReason))
+        return finish(endingOf(stopReason))
       case 'error':
-        return end(failedEnding(answerOf(event)))
+        return finish(failedEnding(answerOf(event)))
       default:
         return ''
     }
@@ -137,10 +90,92 @@ export function createResponsesWriter({ body, model, table }: ResponsesReplyOpti
   return {
     // A client counts only events as signs of life, but wants `response.created` to be the first.
     get ping() {
-      return sequence === 0 || isOver ? ': ping\n\n' : emit('keepalive', {})
+      return events.count() === 0 || ending ? ': ping\n\n' : events.write('keepalive', {})
     },
     add: written,
-    document: () => stringifyExact(response(endingOf(stopReason))),
+    document: () => stringifyExact(response(ending ?? endingOf(stopReason))),
+  }
+}
+
+type Events = {
+  /** Returns an event as text; empty if the reply is not streamed. */
+  readonly write: (type: string, fields: Fields, stringify?: (value: unknown) => string) => string
+  readonly count: () => number
+}
+
+/** Numbers the events of a stream. */
+function createEvents(isStream: boolean): Events {
+  let sequence = 0
+  return {
+    write(type, fields, stringify = JSON.stringify) {
+      if (!isStream) return ''
+      return `event: ${type}\ndata: ${stringify({ type, sequence_number: sequence++, ...fields })}\n\n`
+    },
+    count: () => sequence,
+  }
+}
+
+/** A block on its way, and the item that it becomes. */
+type Making = BlockInMaking & { readonly item: ItemWriter }
+
+type Output = {
+  /** Sets what the ids of all items have in common. */
+  readonly nameItems: (suffix: string) => void
+  readonly start: (event: StreamEvent) => string
+  readonly grow: (event: StreamEvent) => string
+  readonly end: (index: unknown) => string
+  /** Ends the blocks that are still open. */
+  readonly endAll: () => string
+  readonly items: () => Fields[]
+}
+
+/** Turns the blocks of a reply into output items. */
+function createOutput({ write }: Events, table: ToolTable, showsReasoning: boolean): Output {
+  const items: Fields[] = []
+  const open = new Map<unknown, Making>()
+  let suffix = ''
+
+  const place = (prefix: string): Place => {
+    const index = items.length
+    const id = `${prefix}${suffix}_${index}`
+    items.push({})
+    return {
+      id,
+      emit: (type, fields) => write(type, { item_id: id, output_index: index, ...fields }),
+      added: (item) => write('response.output_item.added', { output_index: index, item }),
+      done(item) {
+        items[index] = item
+        // Its input may have numbers that JavaScript cannot represent.
+        return write('response.output_item.done', { output_index: index, item }, stringifyExact)
+      },
+    }
+  }
+  const end = (index: unknown): string => {
+    const making = open.get(index)
+    open.delete(index)
+    return making ? making.item.end(finished(making, exactJson), making.json) : ''
+  }
+  return {
+    nameItems(given) {
+      suffix = given
+    },
+    start({ index, content_block: given }) {
+      const block = fieldsOf(given)
+      const item = itemWriterFor(block, { table, showsReasoning, place })
+      if (!item) return ''
+      open.set(index, { block, json: '', item })
+      return item.start(block)
+    },
+    grow({ index, delta: given }) {
+      const making = open.get(index)
+      if (!making) return ''
+      const delta = fieldsOf(given)
+      grow(making, delta)
+      return making.item.grow(textOf(delta.text) || textOf(delta.thinking) || textOf(delta.partial_json))
+    },
+    end,
+    endAll: () => [...open.keys()].map(end).join(''),
+    items: () => items.filter(({ type }) => type !== undefined),
   }
 }
 

@@ -3,6 +3,7 @@ import { type Fields, fieldsOf, isFields, listOf, textOf, without } from '../../
 import { refuseRequest } from '../errors.ts'
 import type { ClientTerms } from '../types.ts'
 import { fromItems, startOf, typeOf } from './responses-items.ts'
+import { asksForSummary } from './responses-reasoning.ts'
 import { createResponsesWriter } from './responses-reply.ts'
 import { fromToolChoice, type ToolChoice } from './responses-tool-choice.ts'
 import { type ToolTable, toolTable } from './responses-tools.ts'
@@ -142,8 +143,8 @@ function namespaceNote({ namespaces }: ToolTable): string {
 /** The settings for thinking. A forced call and thinking exclude each other in the Messages API. */
 function thinkingOf({ model, reasoning }: Fields, { tool_choice: choice }: Fields): Fields {
   if (['any', 'tool'].includes(textOf(fieldsOf(choice).type))) return {}
-  const { effort, summary, generate_summary: older } = fieldsOf(reasoning)
-  const isShown = isGiven(summary ?? older)
+  const { effort } = fieldsOf(reasoning)
+  const isShown = asksForSummary(reasoning)
   const fields = toThinking(textOf(model), textOf(effort) || (isShown ? 'default' : undefined))
   if (!isShown || fieldsOf(fields.thinking).type !== 'adaptive') return fields
   return { ...fields, thinking: { type: 'adaptive', display: 'summarized' } }

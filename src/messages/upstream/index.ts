@@ -10,6 +10,7 @@ export {
   createMessagesUpstream,
   type MessagesOptions,
   withoutSearchBetas,
+  withPromptCache,
 } from './messages.ts'
 export { createResponsesUpstream } from './responses.ts'
 export { createScriptUpstream, type ObservedRequest, type ScriptUpstreamOptions } from './script.ts'

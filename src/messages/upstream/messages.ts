@@ -2,7 +2,7 @@
 
 import { isKnownHost, searchBetas } from '../../core/gate/index.ts'
 import { capabilityOf, defaultCapabilities, eventsOf } from '../../core/index.ts'
-import { fieldsOf, isFields, parseBetas } from '../../lib/index.ts'
+import { fieldsOf, isFields, listOf, parseBetas } from '../../lib/index.ts'
 import { createBufferPool } from '../../node/index.ts'
 import { exactJson, jsonBytes, parseExact } from '../json/index.ts'
 import type {
@@ -57,7 +57,8 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
   const bodies = createBufferPool()
 
   const post = (path: string, request: MessagesRequest, call: UpstreamCall) => {
-    const body = jsonBytes(withOutputLimit(withoutKeptThoughts(request), call), bodies.take)
+    const limited = withOutputLimit(withoutKeptThoughts(request), call)
+    const body = jsonBytes(withPromptCache(limited, call, url), bodies.take)
     return {
       address: below(url, path),
       outgoing: {
@@ -109,6 +110,26 @@ function fromOpenaiHeaders(headers: Headers, url: URL): Headers {
 }
 
 const KEPT = new Set(['user-agent', 'traceparent', 'tracestate', 'x-api-key'])
+
+/**
+ * OpenAI's API caches prompts by itself, so its clients set no breakpoints; Anthropic's caches only where it is told to.
+ * Requests with tools are an agent's, which sends the same prompt again with its next turn.
+ */
+export function withPromptCache(
+  request: MessagesRequest,
+  { terms }: UpstreamCall,
+  { host }: URL,
+): MessagesRequest {
+  const { tools = [], system, messages } = request
+  if (!terms || host !== ANTHROPIC.host || tools.length === 0) return request
+  const blocks = messages.flatMap(({ content }) => listOf(content))
+  const isMarked = [...tools, ...listOf(system), ...blocks].some((one) =>
+    isFields(fieldsOf(one).cache_control),
+  )
+  return isMarked || isFields(request.cache_control)
+    ? request
+    : { ...request, cache_control: { type: 'ephemeral' } }
+}
 
 /** OpenAI's clients may leave the limit to the model, which this API does not. */
 export function withOutputLimit(request: MessagesRequest, { terms }: UpstreamCall): MessagesRequest {

@@ -18,6 +18,7 @@ import { UpstreamError } from './http.ts'
 import { withOutputLimit } from './messages.ts'
 import type { Script } from './script-file.ts'
 import { replyTo, type ScriptReply } from './script-model.ts'
+import { withoutKeptThoughts } from './thoughts.ts'
 
 /** Options of `createScriptUpstream`. */
 export type ScriptUpstreamOptions = {
@@ -66,7 +67,7 @@ export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
 
     async sample(given, call) {
       call.signal.throwIfAborted()
-      const request = withOutputLimit(given, call)
+      const request = withOutputLimit(withoutKeptThoughts(given), call)
       const seed = hash(toJson(request))
       const headers = { 'request-id': `req_script_${seed}` }
       const error = refusal(request, script, call, headers['request-id'])

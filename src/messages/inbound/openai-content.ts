@@ -1,0 +1,19 @@
+// Conversions of content that Chat Completions and Responses share.
+import { inputOf } from '../../core/index.ts'
+import { type Fields, toJson } from '../../lib/index.ts'
+import { parseExact } from '../json/index.ts'
+
+/** The arguments of a call. Models write invalid ones at times; the model sees them again as text. */
+export function callInput(json: unknown): Fields {
+  const text = typeof json === 'string' ? json : toJson(json ?? {})
+  return inputOf(text, parseExact) ?? { invalid_arguments: text }
+}
+
+const DATA_URL = /^data:([\w.+/-]+)(?:;[\w=.-]+)*;base64,/
+
+/** The source of an image or document: a URL, or the content of a data URL. */
+export function mediaSource(url: string): Fields {
+  const [start, type] = DATA_URL.exec(url) ?? []
+  if (start === undefined) return { type: 'url', url }
+  return { type: 'base64', media_type: type, data: url.slice(start.length) }
+}
