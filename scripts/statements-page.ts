@@ -41,6 +41,7 @@ export function numbersIn(files: readonly TextFile[], kind: 'tags' | 'titles'): 
 export function readFiles(folder: 'src' | 'test'): TextFile[] {
   return readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
     .map((name) => `${folder}/${name.replaceAll('\\', '/')}`)
+    .filter((path) => !path.includes('/node_modules/'))
     .filter((path) => (folder === 'src' ? /\.tsx?$/ : /\.test\.tsx?$/).test(path))
     .sort()
     .map((path) => ({ path, text: readFileSync(new URL(path, root), 'utf8') }))

@@ -26,7 +26,7 @@ const FOLDERS: Record<string, RegExp> = {
 
 /** What a new user calls first. */
 const MAIN = [
-  ...['createShelf', 'createHost', 'presentMessages', 'explainBreak', 'markByTable', 'keepCapabilitiesFresh'],
+  ...['createShelf', 'createHost', 'presentMessages', 'explainBreak', 'applyPolicy', 'keepCapabilitiesFresh'],
   ...['rankers', 'warmUpSearch', 'validateInput', 'validateRequest', 'extendsPrefix'],
   ...['createAgent', 'createPermissions', 'createSkills', 'createAgentMeter', 'openTranscript'],
   ...['createMcpHost', 'createMcpGateway', 'readConfig', 'openPins', 'runOnHttp', 'runOnStdio'],

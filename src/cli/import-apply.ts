@@ -22,10 +22,10 @@ import type { ConfigProblem, ServerConfig } from '../mcp/index.ts'
 import { printable } from '../terminal/index.ts'
 import { CommandError, type Input, type Terminal } from './command.ts'
 import { changedLines } from './import-diff.ts'
-import { mendable, namedPlaces, readTarget, type StateOf, show, type Target } from './import-plan.ts'
+import { type ImportTarget, mendable, namedPlaces, readTarget, type StateOf, show } from './import-plan.ts'
 
 /** Starts the servers that were just written once. */
-type AfterWriting = (target: Target, added: readonly PlannedServer[]) => Promise<void>
+type AfterWriting = (target: ImportTarget, added: readonly PlannedServer[]) => Promise<void>
 
 export async function applyImport(
   input: Input,
@@ -89,7 +89,7 @@ type FoundServers = {
 }
 
 /** Plans from the very bytes that are written back later. */
-async function findServers(input: Input, target: Target, machine: Machine): Promise<FoundServers> {
+async function findServers(input: Input, target: ImportTarget, machine: Machine): Promise<FoundServers> {
   const known = configPlaces(machine)
   const from = input.text('from')
   const existing = await existingFiles(known.map(({ file }) => file))
@@ -165,7 +165,7 @@ function newServers(chosen: readonly ClientChange[], stateOf: StateOf): PlannedS
 async function write(
   chosen: readonly ClientChange[],
   stateOf: StateOf,
-  target: Target,
+  target: ImportTarget,
   machine: Machine,
 ): Promise<readonly Written[]> {
   const added = newServers(chosen, stateOf)
@@ -190,7 +190,10 @@ async function write(
   }
 }
 
-async function ownWrite({ file, bytes, text }: Target, added: readonly PlannedServer[]): Promise<FileWrite> {
+async function ownWrite(
+  { file, bytes, text }: ImportTarget,
+  added: readonly PlannedServer[],
+): Promise<FileWrite> {
   const members = added.map(({ name, fields }) => [name, fields] as const)
   const after = mendable(file, () => addServers(text, members))
   const real = await realpath(file).catch(() => file)
@@ -209,7 +212,7 @@ async function ownWrite({ file, bytes, text }: Target, added: readonly PlannedSe
 function report(
   written: readonly Written[],
   chosen: readonly ClientChange[],
-  target: Target,
+  target: ImportTarget,
   terminal: Terminal,
 ): void {
   for (const { write, problem } of written)
@@ -233,7 +236,7 @@ function report(
   terminal.print('"toolshelf import --undo" puts everything back.')
 }
 
-function asJson({ changes, staying }: ApplyPlan, target: Target, written: readonly Written[]): object {
+function asJson({ changes, staying }: ApplyPlan, target: ImportTarget, written: readonly Written[]): object {
   const files = changes.map(({ clients, before: { file }, servers }) => {
     const outcome = written.find(({ write }) => write.file === file)
     return {

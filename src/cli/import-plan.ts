@@ -23,7 +23,7 @@ import { CommandError, type Terminal, UsageError } from './command.ts'
 import type { Project } from './trust/index.ts'
 
 /** The target file as it is now. */
-export type Target = {
+export type ImportTarget = {
   readonly file: string
   /** Undefined if there is no such file yet. */
   readonly bytes: Buffer | undefined
@@ -32,7 +32,7 @@ export type Target = {
 }
 
 /** `option`: the one that names another file. */
-export async function readTarget(file: string, option = '--to'): Promise<Target> {
+export async function readTarget(file: string, option = '--to'): Promise<ImportTarget> {
   const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw new CommandError(`${file} cannot be read (${error.code}).`)
@@ -62,7 +62,7 @@ export function mendable<Result>(file: string, use: () => Result, option = '--to
 /** A file named by `--from` is the user's choice; other files of the folder must be trusted first. */
 export async function makePlan(
   from: string | undefined,
-  target: Target,
+  target: ImportTarget,
   machine: Machine,
   openFolder: (files: readonly string[]) => Promise<Project>,
 ): Promise<ImportPlan> {
@@ -100,7 +100,7 @@ const MOST_COLUMNS = 80
 /** `inputs`: whether VS Code's entry hands its inputs over to the gateway. */
 export function show(
   { servers, problems }: ImportPlan,
-  target: Target,
+  target: ImportTarget,
   stateOf: StateOf,
   terminal: Terminal,
   inputs: 'hands over' | 'keeps' = 'keeps',

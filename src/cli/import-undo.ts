@@ -3,7 +3,7 @@ import { basename, resolve } from 'node:path'
 import {
   type ApplyRecord,
   ChangedMeanwhile,
-  hashOf,
+  contentHash,
   type Journal,
   openJournal,
   putBack,
@@ -147,11 +147,11 @@ async function undoOwn(
 ): Promise<void> {
   for (const own of record.files.filter(({ isOwn }) => isOwn)) {
     const current = await readCurrent(own.file)
-    if (current && hashOf(current) === own.after) {
+    if (current && contentHash(current) === own.after) {
       const content = own.copy === undefined ? undefined : await journal.copyOf(own)
       await putBack(journal, own.file, current, content, own.rights)
       steps.push({ file: own.file, outcome: 'restored' })
-    } else if (current && hashOf(current) !== own.before)
+    } else if (current && contentHash(current) !== own.before)
       terminal.tell(printable(`${own.file} was edited since; the servers stay in it.`))
     await journal.drop(record, [own])
   }

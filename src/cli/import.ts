@@ -14,7 +14,7 @@ import type { ServerConfig } from '../mcp/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
 import { applyImport } from './import-apply.ts'
-import { makePlan, mendable, readTarget, type StateOf, show, type Target } from './import-plan.ts'
+import { type ImportTarget, makePlan, mendable, readTarget, type StateOf, show } from './import-plan.ts'
 import { undoImport } from './import-undo.ts'
 import { createListingHost, listAll, toStart } from './listing-host.ts'
 import { openProject, trustOption } from './trust/index.ts'
@@ -93,7 +93,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
 
 /** The servers just written that can be started, as the gateway will start them. */
 async function startable(
-  { file }: Pick<Target, 'file'>,
+  { file }: Pick<ImportTarget, 'file'>,
   added: readonly PlannedServer[],
   machine: Machine,
 ): Promise<readonly ServerConfig[]> {
@@ -153,7 +153,7 @@ async function write(file: string, servers: readonly PlannedServer[]): Promise<v
 
 function tellNextSteps(
   { servers }: ImportPlan,
-  { file }: Target,
+  { file }: ImportTarget,
   isWritten: boolean,
   machine: Machine,
   terminal: Terminal,
@@ -168,7 +168,7 @@ function tellNextSteps(
 
 function asJson(
   { servers, problems }: ImportPlan,
-  target: Target,
+  target: ImportTarget,
   stateOf: StateOf,
   isWritten: boolean,
 ): object {

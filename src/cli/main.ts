@@ -60,7 +60,7 @@ const commands: readonly Entry[] = [
   {
     name: 'wrap',
     summary: 'runs an agent with tool search in front of its model',
-    load: async () => (await import('./wrap.ts')).wrap,
+    load: async () => (await import('./wrap.ts')).wrapCommand,
   },
   {
     name: 'doctor',

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { type Machine, ownConfigFile, writePrivately } from '../mcp/config/index.ts'
 import { lockFile } from '../node/index.ts'
 import { CommandError, type Input, type Option } from './command.ts'
-import { mendable, readTarget, type Target } from './import-plan.ts'
+import { type ImportTarget, mendable, readTarget } from './import-plan.ts'
 
 /** The option that names another file than the user's own. */
 export const fileOption: { readonly config: Option } = {
@@ -23,7 +23,7 @@ const LONGEST_HOLD_MS = 10_000
  * Replaces the text of a file by what `change` makes of it, one process at a time. `change` throws a `CommandError` to
  * leave it as it is.
  */
-export async function editFile(file: string, change: (target: Target) => string): Promise<void> {
+export async function editFile(file: string, change: (target: ImportTarget) => string): Promise<void> {
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
     const real = await realpath(file).catch(() => file)

@@ -100,7 +100,7 @@ export const serveCommand: Command = {
   async run(input, terminal) {
     if (input.words.length > 0)
       throw new UsageError('unexpected argument; pass the upstream with --upstream.')
-    const setting = readMode(input.text('mode') ?? 'auto', '--mode')
+    const setting = readModeOption(input.text('mode') ?? 'auto', '--mode')
     const port = portIn(input, PORT)
     const keys = readKeys(input, process.env)
     const maxHeldBytes = memoryIn(input)
@@ -239,7 +239,7 @@ async function warnIfUnreachable(upstream: Upstream, terminal: Terminal, ended: 
 }
 
 /** The mode that a text names. */
-export function readMode(text: string, what: string): Setting {
+export function readModeOption(text: string, what: string): Setting {
   const setting = readSetting(text)
   if (!setting)
     throw new UsageError(

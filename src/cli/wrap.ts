@@ -16,12 +16,12 @@ import {
 import { count, counted, percent, printable, printableLine } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, listIn, UsageError, windowIn } from './command.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import { readMode, readWire, serveCommand } from './serve.ts'
+import { readModeOption, readWire, serveCommand } from './serve.ts'
 import { openUpstream } from './upstreams.ts'
 
 const { upstream, mode, wire, keep, window } = serveCommand.options
 
-export const wrap: Command = {
+export const wrapCommand: Command = {
   name: 'wrap',
   summary:
     'Runs an agent with tool search in front of its model: starts "toolshelf serve" on a free port, points the agent at it, ends it with the agent, and says what was saved.',
@@ -66,7 +66,7 @@ async function startServer(
   command: string,
   onDone: (done: RequestRecord) => void,
 ): Promise<RunningServer> {
-  const setting = readMode(input.text('mode') ?? 'auto', '--mode')
+  const setting = readModeOption(input.text('mode') ?? 'auto', '--mode')
   const where = input.text('upstream') ?? upstreamFor(command, process.env)
   const model = await openUpstream(where, readWire(input), process.env)
   if (setting.mode === 'pass' && !model.origin)

@@ -11,8 +11,8 @@ export { clientEntries } from './client-entry.ts'
 export { ChangedMeanwhile, commitWrites, putBack, readCurrent, type Written } from './commit.ts'
 export {
   type ApplyRecord,
+  contentHash,
   type FileWrite,
-  hashOf,
   type Journal,
   openJournal,
   type RecordedFile,

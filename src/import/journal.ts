@@ -88,7 +88,7 @@ export function openJournal(folder: string): Journal {
       for (const [index, { before, after, ...rest }] of writes.entries()) {
         const name = `${id}-${index + 1}-${basename(rest.file)}`
         const copy = before && (await save(name, before))
-        files.push({ ...rest, copy, before: hashOf(before), after: hashOf(after) })
+        files.push({ ...rest, copy, before: contentHash(before), after: contentHash(after) })
       }
       const record = { id, at, files }
       await write(record)
@@ -122,7 +122,7 @@ export function openJournal(folder: string): Journal {
 }
 
 /** Of a file that does not exist: the hash of nothing. */
-export function hashOf(bytes: Buffer | undefined): string {
+export function contentHash(bytes: Buffer | undefined): string {
   return bytes === undefined ? '' : createHash('sha256').update(bytes).digest('hex')
 }
 

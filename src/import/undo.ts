@@ -1,7 +1,7 @@
 // Decides how a file that `import --apply` changed can be put back, by comparing it with what was written.
 import { isUtf8 } from 'node:buffer'
 import { restoreServers } from '../mcp/config/index.ts'
-import { hashOf, type Journal, type RecordedFile } from './journal.ts'
+import { contentHash, type Journal, type RecordedFile } from './journal.ts'
 
 /** How a file can be put back. */
 export type Undoing =
@@ -19,7 +19,7 @@ export async function undoingOf(
   file: RecordedFile,
   current: Buffer | undefined,
 ): Promise<Undoing> {
-  const hash = hashOf(current)
+  const hash = contentHash(current)
   if (hash === file.before) return { kind: 'done' }
   const content = file.copy === undefined ? undefined : await journal.copyOf(file)
   if (hash === file.after) return { kind: 'whole', content }

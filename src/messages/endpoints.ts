@@ -1,36 +1,19 @@
 // The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
 // Implements wire 31, 33.
-import { createBufferPool } from '../node/index.ts'
-import { readBody } from './body.ts'
 import { newRequestId, RefusedRequest, reasonIn, refuseRequest } from './errors.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
 import type { Forwarding } from './forwarding.ts'
 import type { MessagesGateway, ReplyOptions, RequestOutcome } from './gateway.ts'
 import type { AuthenticatedClient, RequestGuard } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
-import {
-  type InboundApi,
-  type InboundRequest,
-  modelAnswer,
-  modelsAnswer,
-  toOpenaiHeaders,
-} from './inbound/index.ts'
+import { type InboundApi, modelAnswer, modelsAnswer, toOpenaiHeaders } from './inbound/index.ts'
+import { createInboundReader, settingFor, speaksTo } from './inbound-reader.ts'
 import type { Metrics } from './metrics.ts'
-import { callFor, createPassing, forward, ownerOf, type Passing } from './passing.ts'
-import { readSetting, type Setting } from './plan.ts'
-import { createRequestReader } from './read-request.ts'
+import { callFor, createPassing, forward, type Passing } from './passing.ts'
+import type { Setting } from './plan.ts'
 import { outcomeHeaders, type RequestContext } from './request-context.ts'
 import { sendAnswer, sendMessage } from './respond.ts'
-import { createScheduler } from './scheduler.ts'
-import type {
-  Fields,
-  Headers,
-  HttpAnswer,
-  MessagesRequest,
-  StreamEvent,
-  Upstream,
-  UpstreamCall,
-} from './types.ts'
+import type { Fields, Headers, HttpAnswer, MessagesRequest, StreamEvent, UpstreamCall } from './types.ts'
 import { withoutSearchBetas } from './upstream/index.ts'
 
 export type EndpointOptions = {
@@ -44,15 +27,6 @@ export type EndpointOptions = {
   readonly bodyMemory: BodyMemory
   readonly silence: number
   readonly headWaitMs: number
-}
-
-type ReadRequest = {
-  readonly body: Buffer
-  /** Lets another request use the body's buffer. */
-  readonly reuseBody: () => void
-  /** Undefined if the upstream shall refuse the request itself. */
-  readonly inbound: InboundRequest | undefined
-  readonly replyOptions: ReplyOptions
 }
 
 /** Returns the request handler, which throws the error response to send. */
@@ -127,9 +101,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
 function createReplies(options: EndpointOptions, passing: Passing) {
   const { gateway, silence, headWaitMs } = options
   const { upstream } = gateway
-  const scheduler = createScheduler()
-  const reader = createRequestReader()
-  const bodies = createBufferPool()
+  const read = createInboundReader(options, passing)
 
   return { generate, counting }
 
@@ -190,41 +162,6 @@ function createReplies(options: EndpointOptions, passing: Passing) {
     const takesAll = setting.mode === 'pass' || upstream.wireFor(model).wire === 'native'
     return takesAll ? call : { ...call, headers: withoutSearchBetas(call.headers) }
   }
-
-  /** Reads a request. `reuseBody` is for callers that do not forward the body. */
-  async function read(context: RequestContext, client: AuthenticatedClient): Promise<ReadRequest> {
-    const owner = ownerOf(client)
-    const body = await readBody(context.incoming, passing.limitsFor(context, owner), bodies)
-    const slice = await scheduler.turn()
-    let isReferred = false
-    const fields = await reader.read(body, owner, slice, () => {
-      isReferred = true
-    })
-    refuseTooMany(fields)
-    const reuseBody = () => {
-      if (!isReferred) bodies.giveBack(body)
-    }
-    const inbound = convert(fields, context)
-    const call = { ...callFor(context, client), ...(inbound?.terms ? { terms: inbound.terms } : {}) }
-    const facts = { ...inbound, api: context.api.name }
-    const setting = settingFor(context, client, options)
-    return { body, reuseBody, inbound, replyOptions: { setting, call, owner, slice, inbound: facts } }
-  }
-
-  /** Converts a request; undefined if it is malformed and the upstream, which speaks the same API, shall refuse it. */
-  function convert(fields: Fields, context: RequestContext): InboundRequest | undefined {
-    try {
-      return context.api.read(fields)
-    } catch (error) {
-      if (error instanceof RefusedRequest && upstream.origin && speaksTo(upstream, context)) return undefined
-      throw error
-    }
-  }
-}
-
-/** Whether the upstream speaks the client's API. */
-function speaksTo({ api: own }: Upstream, { api }: RequestContext): boolean {
-  return api.name === own
 }
 
 function decoded(id: string): string {
@@ -233,44 +170,6 @@ function decoded(id: string): string {
   } catch {
     return id
   }
-}
-
-/** Returns the setting from the request's header if its key allows that, else the key's, else the server's default. */
-function settingFor(
-  context: RequestContext,
-  { key }: AuthenticatedClient,
-  { setting, gateway: { upstream } }: EndpointOptions,
-): Setting {
-  const given = context.incoming.headers['x-toolshelf-mode']
-  const isPassable = upstream.origin !== undefined && speaksTo(upstream, context)
-  if (given === undefined) {
-    const chosen = key?.setting ?? setting
-    if (chosen.mode === 'pass' && !isPassable)
-      throw refuseRequest(
-        400,
-        'invalid_request_error',
-        `this gateway forwards requests unchanged (mode pass), and its upstream does not serve ${context.path}`,
-      )
-    return chosen
-  }
-  const requested = readSetting(String(given))
-  if (key?.setting && !key.mayChoose && !isSame(requested, key.setting))
-    throw refuseRequest(
-      403,
-      'permission_error',
-      `this key is fixed to the mode "${key.setting.mode}"; leave out the header x-toolshelf-mode`,
-    )
-  if (!requested || (requested.mode === 'pass' && !isPassable))
-    throw refuseRequest(
-      400,
-      'invalid_request_error',
-      `x-toolshelf-mode is "${String(given).slice(0, 40)}"; use auto, auto:N, emulate, shelve, off${isPassable ? ' or pass' : ''}`,
-    )
-  return requested
-}
-
-function isSame(one: Setting | undefined, other: Setting): boolean {
-  return one?.mode === other.mode && one.share === other.share
 }
 
 /** Headers for a stream that starts before the upstream has answered. */
@@ -290,16 +189,6 @@ const NOBODY: AuthenticatedClient = { headers: {}, key: undefined }
 function refuseUpgrade({ path }: RequestContext): never {
   const message = `WebSockets are not supported at ${path}; send the request with POST, and stream: true for events`
   throw refuseRequest(426, 'invalid_request_error', message)
-}
-
-/** The API's own limit. */
-const MOST_MESSAGES = 100_000
-
-function refuseTooMany({ messages, input }: Fields): void {
-  const count = Math.max(...[messages, input].map((list) => (Array.isArray(list) ? list.length : 0)))
-  if (count <= MOST_MESSAGES) return
-  const message = `messages: at most ${MOST_MESSAGES} are allowed, but there are ${count}`
-  throw refuseRequest(400, 'invalid_request_error', message)
 }
 
 function document(value: unknown): HttpAnswer {

@@ -123,20 +123,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   )
   async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const started = performance.now()
-    const address = addressOf(incoming)
-    const path = pathOf(address)
     const gone = new AbortController()
-    const context: RequestContext = {
-      incoming,
-      outgoing,
-      address,
-      path,
-      api: apiFor(path, incoming.headers),
-      gone: gone.signal,
-      model: undefined,
-      outcome: undefined,
-      error: undefined,
-    }
+    const context = newContext(incoming, outgoing, gone.signal)
     const over = metrics.begin()
     active++
     if (isDraining) outgoing.setHeader('connection', 'close')
@@ -149,7 +137,15 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
       const { model, outcome, error } = context
       record(metrics, context, status, milliseconds)
-      onDone({ method: incoming.method ?? '', path, status, milliseconds, model, outcome, error })
+      onDone({
+        method: incoming.method ?? '',
+        path: context.path,
+        status,
+        milliseconds,
+        model,
+        outcome,
+        error,
+      })
     })
     try {
       await answer(context)
@@ -175,6 +171,13 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     },
     close: () => close(server),
   }
+}
+
+function newContext(incoming: IncomingMessage, outgoing: ServerResponse, gone: AbortSignal): RequestContext {
+  const address = addressOf(incoming)
+  const path = pathOf(address)
+  const unknown = { model: undefined, outcome: undefined, error: undefined }
+  return { incoming, outgoing, address, path, api: apiFor(path, incoming.headers), gone, ...unknown }
 }
 
 /** The path; OpenAI's clients leave out `/v1` if their base URL does. */

@@ -2,17 +2,23 @@
 // schemas, blocks of a result, reasons of a failure, differences of definitions.
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { answerInitialize, greetingFor } from '../../src/mcp/greeting/greeting.ts'
+import { answerInitialize, greetingFor } from '../../src/mcp/greeting/index.ts'
 import { toBlocks } from '../../src/mcp/host/content.ts'
-import { differenceLines, differences, outline } from '../../src/mcp/pins/changes.ts'
-import { CallError, complaint, isAnswer, isUndelivered } from '../../src/mcp/protocol/call-error.ts'
-import { headerFault } from '../../src/mcp/protocol/param-headers.ts'
-import { moreRights, reasonFor, withLastWords } from '../../src/mcp/protocol/reasons.ts'
+import type { RemoteConfig, ServerConfig, StdioConfig } from '../../src/mcp/index.ts'
+import { differenceLines, differences, outline } from '../../src/mcp/pins/index.ts'
+import {
+  CallError,
+  complaint,
+  headerFault,
+  isAnswer,
+  isUndelivered,
+  moreRights,
+  reasonFor,
+  withLastWords,
+} from '../../src/mcp/protocol/index.ts'
 import { collectSecrets } from '../../src/mcp/redact/collect.ts'
-import { redactLists } from '../../src/mcp/redact/definitions.ts'
-import { createRedactor } from '../../src/mcp/redact/redactor.ts'
+import { createRedactor, redactLists } from '../../src/mcp/redact/index.ts'
 import { createLineReader } from '../../src/mcp/session/lines.ts'
-import type { RemoteConfig, ServerConfig, StdioConfig } from '../../src/mcp/types.ts'
 
 const configOf = (transport: StdioConfig | RemoteConfig, variables = {}): ServerConfig => ({
   ...{

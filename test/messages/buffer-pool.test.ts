@@ -1,8 +1,8 @@
 // Buffers of large bodies are reused: nothing that was read from one may change with it, and none is used twice at once.
 import { describe, expect, it } from 'vitest'
-import { jsonBytes } from '../../src/messages/json/text.ts'
+import { jsonBytes } from '../../src/messages/json/index.ts'
 import { createRequestReader } from '../../src/messages/read-request.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
+import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 import { createBufferPool } from '../../src/node/index.ts'
 import { post, record, start } from './support/gateways.ts'
 

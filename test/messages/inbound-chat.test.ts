@@ -30,7 +30,11 @@ const refusalOf = (body: Fields): Fields => {
 /** What the writer makes of a reply. */
 const written = (events: StreamEvent[], body: Fields = {}): Fields[] => {
   const writer = read({ stream: true, ...body }).reply()
-  const lines = events.map(writer.add).join('').split('\n\n').filter(Boolean)
+  const lines = events
+    .map((event) => writer.add(event))
+    .join('')
+    .split('\n\n')
+    .filter(Boolean)
   return lines.filter((one) => one !== 'data: [DONE]').map((one) => JSON.parse(one.slice('data: '.length)))
 }
 
@@ -59,6 +63,22 @@ const reply = (content: Fields[], delta: Fields = { stop_reason: 'end_turn' }): 
 ]
 
 describe('a request inside', () => {
+  test('later system messages follow the user’s words, or remind in the user’s name; alone they are the prompt', () => {
+    const said = (role: string, content: string) => ({ role, content })
+    const { messages } = request({
+      messages: [
+        said('user', 'a'),
+        said('system', 'b'),
+        said('user', 'c'),
+        said('assistant', 'd'),
+        said('system', 'e'),
+      ],
+    })
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'user', 'system', 'assistant', 'user'])
+    expect(JSON.stringify(messages.at(-1))).toContain('<system-reminder>')
+    expect(request({ messages: [said('system', 'a'), said('system', 'b')] })).toMatchObject({ system: 'a' })
+  })
+
   test('system messages in front become the system prompt, later ones stay in place', () => {
     const { system, messages } = request({
       messages: [

@@ -1,10 +1,8 @@
 // JSON in bytes: where values end, and the lists that are recognised by their bytes.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createListCache, type ListItem } from '../../src/messages/json/lists.ts'
-import { readValue } from '../../src/messages/json/read.ts'
+import { createListCache, jsonBytes, type ListItem, readValue } from '../../src/messages/json/index.ts'
 import { endOfValue, largeValues } from '../../src/messages/json/scan.ts'
-import { jsonBytes } from '../../src/messages/json/text.ts'
 
 describe('where a value ends', () => {
   it('is found in strings of any length, full of escapes', () => {

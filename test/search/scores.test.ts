@@ -1,7 +1,7 @@
 // The scores against a second, plain computation of the same formula, and the best against all.
 import { describe, expect, test } from 'vitest'
 import type { PoolTool } from '../../src/index.ts'
-import { createLexicalIndex } from '../../src/search/lexical.ts'
+import { createLexicalIndex } from '../../src/search/index.ts'
 import { LEXICAL, type LexicalSettings, PLAIN_BM25 } from '../../src/search/settings.ts'
 import { toolsOf } from './tools.ts'
 

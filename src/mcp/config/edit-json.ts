@@ -1,7 +1,7 @@
 // Edits the members of an object in JSON with comments, and keeps every other byte of the text.
 import { type Fields, isFields } from '../../lib/index.ts'
 import { type Edit, indentAt, lineEnding, removal } from './edits.ts'
-import type { Member, MemberSpan, Parsed } from './json.ts'
+import type { JsonMember, MemberSpan, Parsed } from './json.ts'
 
 /** A server entry to write: its name and its keys. */
 export type NewEntry = { readonly name: string; readonly fields: Fields }
@@ -41,20 +41,20 @@ function spanAt({ value, spans }: Parsed, path: readonly string[]): MemberSpan {
 }
 
 /** A comment between the member and its comma stays. */
-function withoutMember(text: string, { start, end, comma }: Member): Edit[] {
+function withoutMember(text: string, { start, end, comma }: JsonMember): Edit[] {
   if (comma === undefined) return [removal(text, start, end)]
   if (text.slice(end, comma).trim() === '') return [removal(text, start, comma + 1)]
   return [removal(text, start, end), { start: comma, end: comma + 1, text: '' }]
 }
 
 /** Where the last member had no comma, the one that is last now must not have one either. */
-function withoutLastComma(last: Member | undefined, kept: Member | undefined): Edit[] {
+function withoutLastComma(last: JsonMember | undefined, kept: JsonMember | undefined): Edit[] {
   if (last?.comma !== undefined || kept?.comma === undefined) return []
   return [{ start: kept.comma, end: kept.comma + 1, text: '' }]
 }
 
 /** Indented like the member that it replaces, or on one line if that one was. */
-function written(text: string, { start, value, end }: Member, { name, fields }: NewEntry): string {
+function written(text: string, { start, value, end }: JsonMember, { name, fields }: NewEntry): string {
   const old = text.slice(value, end)
   const key = `${JSON.stringify(name)}: `
   if (!old.includes('\n')) return key + onOneLine(fields)

@@ -2,7 +2,7 @@
 // contain secrets.
 
 /** Where a member of an object is in the text. */
-export type Member = {
+export type JsonMember = {
   readonly name: string
   /** Offset of the name. */
   readonly start: number
@@ -19,7 +19,7 @@ export type MemberSpan = {
   /** Offset of the opening bracket. */
   readonly open: number
   /** Empty for an array. */
-  readonly members: readonly Member[]
+  readonly members: readonly JsonMember[]
   readonly isEmpty: boolean
   /** Offset after the last member. */
   readonly end: number
@@ -65,7 +65,7 @@ function readNested(cursor: Cursor, open: '{' | '['): unknown {
   if (cursor.depth > MOST_DEPTH) fail(cursor, `it is nested more than ${MOST_DEPTH} levels deep`)
   const members: unknown[] = []
   const names: string[] = []
-  const places: Member[] = []
+  const places: JsonMember[] = []
   const span = readMembers(cursor, open === '{' ? '}' : ']', () => {
     const start = cursor.at
     const name = open === '{' ? readName(cursor) : ''

@@ -2,43 +2,75 @@
 // known ones are converted once; only the results of parallel calls are joined, as the Messages API wants them.
 import { type Fields, fieldsOf, listOf, oncePerFrozen, textOf } from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
+import { systemReminder } from '../wire/index.ts'
 import { FREEFORM_FIELD } from './freeform.ts'
-import { callInput, mediaSource } from './openai-content.ts'
+import { oncePerRun } from './once-per-run.ts'
+import { callInput, mediaSource, startedByUser } from './openai-content.ts'
 import { insideName } from './tool-names.ts'
 
 export type ChatHistory = { readonly system: string; readonly messages: readonly Fields[] }
 
-/** Converts the history. System messages at its start become the system prompt; later ones stay where they are. */
+/**
+ * Converts the history. System messages at its start become the system prompt. Later ones follow the user's words of
+ * their turn, where the Messages API takes them; without such words they become a reminder in the user's name.
+ */
 export function fromChatMessages(history: readonly Fields[]): ChatHistory {
-  const isSystem = ({ role }: Fields) => role === 'system' || role === 'developer'
   const start = history.findIndex((message) => !isSystem(message))
-  const leading = history.slice(0, start < 0 ? history.length : start)
+  const leading = history.slice(0, start < 0 ? Math.max(0, history.length - 1) : start)
   const messages: Fields[] = []
   /** Results of the calls before, which belong into one message. */
   let results: Fields[] = []
-  const flush = () => {
-    const joined = results.length > 0 ? joinedResults(results) : undefined
-    if (joined) messages.push(joined)
+  let remarks: Fields[] = []
+  const push = (message: Fields | undefined) => message && messages.push(message)
+  const endResults = () => {
+    if (results.length > 0) push(resultMessage(results, CHAT))
     results = []
+  }
+  const endRemarks = () => {
+    const isAfterUser = messages.at(-1)?.role === 'user'
+    if (remarks.length > 0) push((isAfterUser ? systemMessage : reminder)(remarks, CHAT))
+    remarks = []
   }
   for (const message of history.slice(leading.length)) {
     if (message.role === 'tool') {
       results.push(message)
       continue
     }
-    flush()
-    const converted = fromChatMessage(message)
-    if (converted) messages.push(converted)
+    endResults()
+    if (message.role === 'assistant') endRemarks()
+    if (isSystem(message)) remarks.push(message)
+    else push(fromChatMessage(message))
   }
-  flush()
-  return {
-    system: leading
-      .map((message) => plainText(message.content))
-      .filter(Boolean)
-      .join('\n\n'),
-    messages,
-  }
+  endResults()
+  endRemarks()
+  return { system: textsOf(leading), messages: startedByUser(messages) }
 }
+
+function isSystem({ role }: Fields): boolean {
+  return role === 'system' || role === 'developer'
+}
+
+function textsOf(messages: readonly Fields[]): string {
+  const texts = messages.map(({ content }) => plainText(content))
+  return texts.filter((text) => text !== '').join('\n\n')
+}
+
+/** The converter to which the remembered messages belong. */
+const CHAT = {}
+
+const resultMessage = oncePerRun((run) => withBlocks('user', run.map(fromResult)))
+
+const systemMessage = oncePerRun((run) =>
+  withBlocks(
+    'system',
+    run.flatMap(({ content }) => fromParts(content)),
+  ),
+)
+
+const reminder = oncePerRun((run) => {
+  const text = textsOf(run)
+  return withBlocks('user', text === '' ? [] : [{ type: 'text', text: systemReminder(text) }])
+})
 
 /** Converts a message; undefined if it says nothing, because no API accepts an empty one. */
 const fromChatMessage = oncePerFrozen((message: Fields): Fields | undefined => {
@@ -46,9 +78,6 @@ const fromChatMessage = oncePerFrozen((message: Fields): Fields | undefined => {
   switch (role) {
     case 'user':
       return withBlocks('user', fromParts(content))
-    case 'system':
-    case 'developer':
-      return withBlocks('system', fromParts(content))
     case 'assistant':
       return withBlocks('assistant', [...fromParts(message.content ?? message.refusal), ...callsIn(message)])
     default:
@@ -61,27 +90,6 @@ const fromChatMessage = oncePerFrozen((message: Fields): Fields | undefined => {
 
 function withBlocks(role: string, content: readonly Fields[]): Fields | undefined {
   return content.length === 0 ? undefined : Object.freeze({ role, content })
-}
-
-/** Finds the joined message again by its first result, if all the others are the same. */
-const joinedBefore = oncePerFrozen(
-  (_: Fields): { results: readonly Fields[]; message: Fields | undefined } => ({
-    results: [],
-    message: undefined,
-  }),
-)
-
-function joinedResults(results: readonly Fields[]): Fields {
-  const known = joinedBefore(results[0] ?? {})
-  const isSame =
-    known.message &&
-    known.results.length === results.length &&
-    known.results.every((one, at) => one === results[at])
-  if (known.message && isSame) return known.message
-  const message = Object.freeze({ role: 'user', content: results.map(fromResult) })
-  known.results = results
-  known.message = message
-  return message
 }
 
 const fromResult = oncePerFrozen(({ tool_call_id: id, content }: Fields): Fields => {

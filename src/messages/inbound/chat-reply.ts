@@ -32,98 +32,50 @@ type Completion = {
 }
 
 export function createChatWriter(options: ChatReplyOptions): ReplyWriter {
-  const { isStream, includesUsage } = options
-  const completion: Completion = {
-    ...{ id: '', model: options.model, created: Math.floor(Date.now() / 1000), content: '', reasoning: '' },
-    ...{ calls: [], stopReason: '', usage: {} },
-  }
-  /** Open blocks by index. */
-  const open = new Map<unknown, ToolCall>()
+  return new ChatWriter(options)
+}
 
-  const chunk = (delta: Fields, finish: string | null = null): string =>
-    line({ ...head(completion, 'chat.completion.chunk'), ...withChoice({ delta, finish_reason: finish }) })
+class ChatWriter implements ReplyWriter {
+  readonly ping = ': ping\n\n'
+  readonly #options: ChatReplyOptions
+  readonly #completion: Completion
+  /** Calls that are being streamed, by the index of their block. */
+  readonly #open = new Map<unknown, ToolCall>()
 
-  const withChoice = (choice: Fields): Fields => ({
-    choices: [{ index: 0, ...choice, logprobs: null }],
-    ...(includesUsage ? { usage: null } : {}),
-  })
-
-  function start(message: Fields): string {
-    completion.id = toCompletionId(textOf(message.id))
-    completion.model = textOf(message.model) || options.model
-    completion.usage = fieldsOf(message.usage)
-    return chunk({ role: 'assistant', content: '' })
+  constructor(options: ChatReplyOptions) {
+    this.#options = options
+    this.#completion = {
+      ...{ id: '', model: options.model, created: Math.floor(Date.now() / 1000), content: '', reasoning: '' },
+      ...{ calls: [], stopReason: '', usage: {} },
+    }
   }
 
-  function startBlock(event: StreamEvent): string {
-    const block = fieldsOf(event.content_block)
-    if (block.type === 'text') return say('content', textOf(block.text))
-    if (block.type !== 'tool_use') return ''
-    const { calls } = completion
-    const call = { id: textOf(block.id), name: textOf(block.name), index: calls.length, json: '' }
-    calls.push(call)
-    open.set(event.index, call)
-    // The input of a freeform call can only be written when its JSON is complete.
-    if (options.freeform.has(call.name)) return ''
-    return chunk({ tool_calls: [{ index: call.index, ...toToolCall(call, options) }] })
+  add(event: StreamEvent): string {
+    const text = this.#written(event)
+    return this.#options.isStream ? text : ''
   }
 
-  function say(field: 'content' | 'reasoning_content', text: string): string {
-    if (text === '') return ''
-    completion[field === 'content' ? 'content' : 'reasoning'] += text
-    return chunk({ [field]: text })
+  document(): string {
+    return stringifyExact(toDocument(this.#completion, this.#options))
   }
 
-  function growBlock({ index, delta: given }: StreamEvent): string {
-    const delta = fieldsOf(given)
-    if (delta.type === 'text_delta') return say('content', textOf(delta.text))
-    if (delta.type === 'thinking_delta') return say('reasoning_content', textOf(delta.thinking))
-    const call = open.get(index)
-    if (delta.type !== 'input_json_delta' || !call) return ''
-    const json = textOf(delta.partial_json)
-    call.json += json
-    if (json === '' || options.freeform.has(call.name)) return ''
-    return chunk({ tool_calls: [{ index: call.index, function: { arguments: json } }] })
-  }
-
-  function endBlock({ index }: StreamEvent): string {
-    const call = open.get(index)
-    open.delete(index)
-    if (!call) return ''
-    if (options.freeform.has(call.name))
-      return chunk({ tool_calls: [{ index: call.index, ...toToolCall(call, options) }] })
-    if (call.json !== '') return ''
-    call.json = '{}'
-    return chunk({ tool_calls: [{ index: call.index, function: { arguments: call.json } }] })
-  }
-
-  function end(): string {
-    const usage = includesUsage
-      ? line({
-          ...head(completion, 'chat.completion.chunk'),
-          choices: [],
-          usage: toChatUsage(completion.usage),
-        })
-      : ''
-    return `${chunk({}, finishReason(completion.stopReason))}${usage}data: [DONE]\n\n`
-  }
-
-  function written(event: StreamEvent): string {
+  #written(event: StreamEvent): string {
+    const completion = this.#completion
     switch (event.type) {
       case 'message_start':
-        return start(fieldsOf(event.message))
+        return this.#start(fieldsOf(event.message))
       case 'content_block_start':
-        return startBlock(event)
+        return this.#startBlock(event)
       case 'content_block_delta':
-        return growBlock(event)
+        return this.#growBlock(event)
       case 'content_block_stop':
-        return endBlock(event)
+        return this.#endBlock(event)
       case 'message_delta':
         completion.stopReason = textOf(fieldsOf(event.delta).stop_reason)
         completion.usage = { ...completion.usage, ...known(fieldsOf(event.usage)) }
         return ''
       case 'message_stop':
-        return end()
+        return this.#end()
       case 'error':
         return chatFailure({ status: 502, headers: {}, body: JSON.stringify(event) })
       default:
@@ -131,15 +83,78 @@ export function createChatWriter(options: ChatReplyOptions): ReplyWriter {
     }
   }
 
-  return {
-    ping: ': ping\n\n',
-    add(event) {
-      const text = written(event)
-      return isStream ? text : ''
-    },
-    document: () => stringifyExact(toDocument(completion, options)),
+  #start(message: Fields): string {
+    const completion = this.#completion
+    completion.id = toCompletionId(textOf(message.id))
+    completion.model = textOf(message.model) || completion.model
+    completion.usage = fieldsOf(message.usage)
+    return this.#chunk({ role: 'assistant', content: '' })
+  }
+
+  #startBlock(event: StreamEvent): string {
+    const block = fieldsOf(event.content_block)
+    if (block.type === 'text') return this.#say('content', textOf(block.text))
+    if (block.type !== 'tool_use') return ''
+    const { calls } = this.#completion
+    const call = { id: textOf(block.id), name: textOf(block.name), index: calls.length, json: '' }
+    calls.push(call)
+    this.#open.set(event.index, call)
+    // The input of a freeform call can only be written when its JSON is complete.
+    return this.#isFreeform(call) ? '' : this.#call(call, toToolCall(call, this.#options))
+  }
+
+  #growBlock({ index, delta: given }: StreamEvent): string {
+    const delta = fieldsOf(given)
+    if (delta.type === 'text_delta') return this.#say('content', textOf(delta.text))
+    if (delta.type === 'thinking_delta') return this.#say('reasoning_content', textOf(delta.thinking))
+    const call = this.#open.get(index)
+    if (delta.type !== 'input_json_delta' || !call) return ''
+    const json = textOf(delta.partial_json)
+    call.json += json
+    return json === '' || this.#isFreeform(call) ? '' : this.#call(call, { function: { arguments: json } })
+  }
+
+  #endBlock({ index }: StreamEvent): string {
+    const call = this.#open.get(index)
+    this.#open.delete(index)
+    if (!call) return ''
+    if (this.#isFreeform(call)) return this.#call(call, toToolCall(call, this.#options))
+    if (call.json !== '') return ''
+    call.json = '{}'
+    return this.#call(call, { function: { arguments: call.json } })
+  }
+
+  #end(): string {
+    const { stopReason, usage } = this.#completion
+    const counted = { ...head(this.#completion, CHUNK), choices: [], usage: toChatUsage(usage) }
+    const last = this.#options.includesUsage ? line(counted) : ''
+    return `${this.#chunk({}, finishReason(stopReason))}${last}data: [DONE]\n\n`
+  }
+
+  #isFreeform({ name }: ToolCall): boolean {
+    return this.#options.freeform.has(name)
+  }
+
+  #say(field: 'content' | 'reasoning_content', text: string): string {
+    if (text === '') return ''
+    this.#completion[field === 'content' ? 'content' : 'reasoning'] += text
+    return this.#chunk({ [field]: text })
+  }
+
+  #call({ index }: ToolCall, fields: Fields): string {
+    return this.#chunk({ tool_calls: [{ index, ...fields }] })
+  }
+
+  #chunk(delta: Fields, finish: string | null = null): string {
+    return line({
+      ...head(this.#completion, CHUNK),
+      choices: [{ index: 0, delta, finish_reason: finish, logprobs: null }],
+      ...(this.#options.includesUsage ? { usage: null } : {}),
+    })
   }
 }
+
+const CHUNK = 'chat.completion.chunk'
 
 /** The last event of a stream that fails after it began. */
 export function chatFailure(answer: HttpAnswer): string {

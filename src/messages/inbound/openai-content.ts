@@ -17,3 +17,13 @@ export function mediaSource(url: string): Fields {
   if (start === undefined) return { type: 'url', url }
   return { type: 'base64', media_type: type, data: url.slice(start.length) }
 }
+
+/** The Messages API wants a user to speak first; OpenAI's also take conversations that the model begins. */
+export function startedByUser(messages: readonly Fields[]): readonly Fields[] {
+  return messages[0]?.role === 'assistant' ? [BEGINNING, ...messages] : messages
+}
+
+const BEGINNING: Fields = Object.freeze({
+  role: 'user',
+  content: [{ type: 'text', text: '(The conversation begins.)' }],
+})

@@ -4,6 +4,7 @@ import { type Fields, listOf, textOf } from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
 import { systemReminder } from '../wire/index.ts'
 import { oncePerRun } from './once-per-run.ts'
+import { startedByUser } from './openai-content.ts'
 import { assistantBlocks, isClientCall, isModelItem, resultBlock } from './responses-blocks.ts'
 import { fromParts } from './responses-parts.ts'
 import { namesIn, type ToolTable } from './responses-tools.ts'
@@ -43,16 +44,6 @@ export function fromItems(items: readonly Fields[], table: ToolTable): ItemHisto
     messages: startedByUser(history.end()),
   }
 }
-
-/** The Messages API wants a user to speak first; OpenAI's also take conversations that the model begins. */
-function startedByUser(messages: readonly Fields[]): readonly Fields[] {
-  return messages[0]?.role === 'assistant' ? [BEGINNING, ...messages] : messages
-}
-
-const BEGINNING: Fields = Object.freeze({
-  role: 'user',
-  content: [{ type: 'text', text: '(The conversation begins.)' }],
-})
 
 function plainText({ content }: Fields): string {
   return fromParts(content, 'input')
