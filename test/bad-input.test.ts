@@ -82,7 +82,7 @@ describe('wrong configuration', () => {
     [null, 'must be an object'],
   ])('capabilities %j throw BAD_CAPABILITIES', async (capabilities, part) => {
     const error = await errorOf(() => quietShelf({ capabilities } as Loose))
-    expectShelfError(error, 'BAD_CAPABILITIES', part, 'capabilities')
+    expectShelfError(error, 'BAD_CAPABILITIES', part, 'defaultCapabilities')
   })
 
   it('D10 two built-ins of one name throw DUPLICATE_TOOL and name both owners', async () => {

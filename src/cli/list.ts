@@ -68,7 +68,7 @@ export function listCommand(machine: () => Machine): Command {
   }
 }
 
-const isMissing = (message: string) => message.startsWith('there is no such file')
+const isMissing = (message: string) => message.startsWith('no such file')
 
 function timeoutIn(input: Input): number {
   const given = input.text('timeout') ?? SECONDS

@@ -242,7 +242,7 @@ describe('toolshelf demo', () => {
     const wrong = await asked('everything')
     expect(wrong).toMatchObject({ code: 1, told: expect.stringContaining('unexpected argument') })
     const both = await asked('--compare', '--remind', '2')
-    expect(both).toMatchObject({ code: 2, told: expect.stringContaining('leave --remind out') })
+    expect(both).toMatchObject({ code: 2, told: expect.stringContaining('remove --remind') })
     const live = await asked('--live')
     expect(live).toMatchObject({ code: 1, told: expect.stringContaining('Set ANTHROPIC_API_KEY') })
   })

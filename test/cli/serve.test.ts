@@ -257,8 +257,8 @@ describe('what it refuses', () => {
       'rules[0].do[0]',
     ],
     [['--upstream', 'openai:http://127.0.0.1:1', '--wire', 'native'], 1, 'Use append or bridge'],
-    [[...offline, '--mode', 'pass'], 2, 'pass needs an upstream that speaks the Messages API'],
-    [[...offline, '--key', 'hidden=pass'], 2, 'pass needs an upstream that speaks the Messages API'],
+    [[...offline, '--mode', 'pass'], 2, 'pass needs an upstream to forward to'],
+    [[...offline, '--key', 'hidden=pass'], 2, 'pass needs an upstream to forward to'],
     [[...offline, '--key', 'hidden=best'], 2, 'invalid key: write secret, secret=mode'],
     [[...offline, '--key', '=shelve'], 2, 'invalid key: write secret, secret=mode'],
     [

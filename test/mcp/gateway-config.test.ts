@@ -67,7 +67,7 @@ describe.each(eras)('other servers, %s', (era) => {
     await until(async () => (await names()).join() === 'second__greet', 'the prompts are the new ones')
     const { contents } = await desk.client.readResource({ uri: 'second+x://one' })
     expect(contents[0]).toMatchObject({ text: 'second read x://one' })
-    await expect(desk.client.readResource({ uri: 'first+x://one' })).rejects.toThrow('no server "first"')
+    await expect(desk.client.readResource({ uri: 'first+x://one' })).rejects.toThrow('unknown server "first"')
     for (const list of ['prompts', 'resources'])
       expect(desk.told.map(({ method }) => method)).toContain(`notifications/${list}/list_changed`)
   })

@@ -45,7 +45,7 @@ describe.each(eras)('resources and prompts, %s', (era) => {
     const read = (uri: string) => client.readResource({ uri })
     await expect(read('library+film://one')).rejects.toThrow(refused('there is no film://one'))
     await expect(client.getPrompt({ name: 'library__none' })).rejects.toThrow(
-      refused('no prompt "library__none"; there are library__review'),
+      refused('unknown prompt "library__none"; there are library__review'),
     )
   })
 

@@ -85,8 +85,8 @@ describe('H2 states', () => {
 
   it('an unknown server is answered with those there are', async () => {
     const { host } = openHost([neighbour()])
-    await expect(host.call('nobody', 'echo', {})).rejects.toThrow(/no server "nobody".*neighbour/)
-    await expect(host.refresh('nobody')).rejects.toThrow(/no server "nobody"/)
+    await expect(host.call('nobody', 'echo', {})).rejects.toThrow(/unknown server "nobody".*neighbour/)
+    await expect(host.refresh('nobody')).rejects.toThrow(/unknown server "nobody"/)
     const result = await host.run({ id: 'toolu_1', name: 'mcp__nobody__echo', input: {} })
     expect(result).toMatchObject({ is_error: true })
   })

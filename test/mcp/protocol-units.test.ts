@@ -87,14 +87,14 @@ describe('lines of a server', () => {
     const base = { jsonrpc: '2.0', id: 1 }
     expect(only({ ...base, method: 'ask' })?.isAnswer).toBe(false)
     expect(only({ ...base, result: { a: 1 }, error: null })?.message).toEqual({ ...base, result: { a: 1 } })
-    const message = 'its answer is no object: '
+    const message = 'its answer is not an object: '
     for (const result of [null, 3, [1], 'x'])
       expect(only({ ...base, result })?.message).toEqual({
         ...base,
         error: { code: -32603, message: message + JSON.stringify(result) },
       })
     expect(only({ ...base, result: 'y'.repeat(600) })?.message).toMatchObject({
-      error: { message: expect.stringMatching(/^its answer is no object: "y{499}$/) },
+      error: { message: expect.stringMatching(/^its answer is not an object: "y{499}$/) },
     })
     expect(only({ ...base, error: { code: 5, message: 'm', data: 1 } })?.message).toEqual({
       ...base,
@@ -192,14 +192,14 @@ describe('headers that a schema declares', () => {
       { ...schema(), default: header(1), enum: [header(1)], const: header(1), examples: [header(1)] },
       undefined,
     ],
-    [schema(header(7)), '7 is no name of a header'],
-    [schema(header('a b')), '"a b" is no name of a header'],
-    [schema(header('')), '"" is no name of a header'],
-    [schema({ items: header('X') }), 'the header "X" is declared where no argument stands'],
-    [{ anyOf: [schema(header('X'))] }, 'the header "X" is declared where no argument stands'],
+    [schema(header(7)), '7 is not a valid header name'],
+    [schema(header('a b')), '"a b" is not a valid header name'],
+    [schema(header('')), '"" is not a valid header name'],
+    [schema({ items: header('X') }), 'the header "X" is declared outside of an argument'],
+    [{ anyOf: [schema(header('X'))] }, 'the header "X" is declared outside of an argument'],
     [schema(header('X', { type: 'number' })), 'the header "X" is of a type that headers cannot hold'],
     [schema(header('X'), header('x')), 'the header "x" is declared twice'],
-    [nested(64), '"" is no name of a header'],
+    [nested(64), '"" is not a valid header name'],
     [nested(65), undefined],
     [null, undefined],
     ['text', undefined],
@@ -272,7 +272,7 @@ describe('why a connection failed', () => {
       stdio(),
       'the command "run" was not found; install it, or write its full path',
     ],
-    [coded('EACCES'), undefined, stdio(), 'the command "run" may not be run; check its permissions'],
+    [coded('EACCES'), undefined, stdio(), 'the command "run" is not executable; check its permissions'],
     [coded('EPIPE'), undefined, stdio(), 'no luck'],
     [coded('EPIPE'), undefined, stdio({ cwd: '/none/such' }), 'no luck'],
     [coded('EPIPE'), 'ended with 1', stdio(), 'the process ended with 1 before it was ready'],
@@ -334,10 +334,10 @@ describe('why a connection failed', () => {
 
   it('a scope that a shell would read is not repeated', () => {
     expect(moreRights('one', 'repo read:org')).toBe(
-      'It needs more rights: run "toolshelf login one --scope "repo read:org""',
+      'It needs more permissions: run "toolshelf login one --scope "repo read:org""',
     )
     for (const scope of ['', '$(rm)', 'a"b', 'x'.repeat(501)])
-      expect(moreRights('one', scope)).toBe('It needs more rights: run "toolshelf login one"')
+      expect(moreRights('one', scope)).toBe('It needs more permissions: run "toolshelf login one"')
   })
 })
 

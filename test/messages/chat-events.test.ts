@@ -310,7 +310,7 @@ describe('ends', () => {
       'provider gone',
     ],
     [chunk({}, 'error'), 'no reason'],
-    ['{"half', 'no JSON'],
+    ['{"half', 'not valid JSON'],
   ])('tells the error in a stream: %j', async (error, message) => {
     await expect(stream([chunk({ content: 'x' }), error])).rejects.toThrow(message)
   })

@@ -279,7 +279,9 @@ describe('requests of the web on those of Node', () => {
         })
         socket.on('end', () => resolve(text)).on('error', reject)
       })
-    expect(await ask('//', 'a')).toMatch(/^HTTP\/1\.1 400 .*content-type: text\/plain.*this is no address\n/s)
+    expect(await ask('//', 'a')).toMatch(
+      /^HTTP\/1\.1 400 .*content-type: text\/plain.*the request target is not a valid URL\n/s,
+    )
     expect(await ask('/', 'a b')).toMatch(/localhost/)
   })
 
@@ -317,7 +319,7 @@ describe('requests of the web on those of Node', () => {
   it('a port in use is said so', async () => {
     const { port } = await serve(async () => new Response(''))
     await expect(listen(createServer(), port, '127.0.0.1')).rejects.toThrow(
-      `port ${port} is in use; choose another with --port`,
+      `port ${port} is in use; set the option "port" to another`,
     )
   })
 })

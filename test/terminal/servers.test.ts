@@ -75,7 +75,7 @@ describe.skipIf(noTerminal)('servers of a chat', () => {
 
     const memory = () => readFileSync(join(place.folder, 'memory.pid'), 'utf8').trim().split('\n').map(Number)
     process.kill(memory()[0] as number, 'SIGKILL')
-    await screen.shows(/memory is gone/)
+    await screen.shows(/memory disconnected/)
     await screen.enter('hello')
     await screen.shows('I heard: hello')
     await screen.shows('memory is back', 60_000)
@@ -134,7 +134,7 @@ describe.skipIf(noTerminal)('servers of a chat', () => {
     await screen.enter('go')
     const text = await screen.shows(/It says: .*\d out/s)
     expect(text).toContain('✗ mcp__fragile__fall')
-    expect(text).toMatch(/fragile is gone/)
+    expect(text).toMatch(/fragile disconnected/)
   })
 })
 

@@ -130,9 +130,7 @@ class PinFolder implements PinFiles {
 
   #tellOnce(error: unknown): void {
     if (!this.#hasTold)
-      this.#notify(
-        `pins cannot be kept in ${this.#folder} (${reasonOf(error)}): they hold for this run only.`,
-      )
+      this.#notify(`cannot store pins in ${this.#folder} (${reasonOf(error)}); they apply to this run only.`)
     this.#hasTold = true
   }
 
