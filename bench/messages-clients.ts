@@ -2,11 +2,13 @@
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createReader, now } from './messages-events.ts'
+import { createReader, now, replies } from './messages-events.ts'
 
 export type Job = {
   readonly url: string
   readonly body: string
+  /** The API of the request; the Messages API if left out. */
+  readonly api?: keyof typeof replies
   readonly streams: number
   /** Of each stream. */
   readonly events: number
@@ -84,11 +86,12 @@ async function probe(job: Job, agent: Agent, isOver: () => boolean, started: num
 
 /** Reads one reply to its end; the milliseconds to its first byte. */
 function stream(
-  { url, body, events, pause, isSearching }: Job,
+  { url, body, api = 'messages', events, pause, isSearching }: Job,
   agent: Agent,
   onLag: (lag: number) => void,
 ): Promise<number> {
   const asked = now()
+  const { path, mark } = replies[api]
   const headers = {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
@@ -98,10 +101,10 @@ function stream(
     ...(isSearching ? { 'x-search': 'ToolSearch' } : {}),
   }
   return new Promise((resolve, reject) => {
-    const outgoing = request(`${url}/v1/messages`, { method: 'POST', agent, headers }, (incoming) => {
+    const outgoing = request(url + path, { method: 'POST', agent, headers }, (incoming) => {
       if (incoming.statusCode !== 200)
         return void text(incoming).then((said) => reject(new Error(said)), reject)
-      const reader = createReader()
+      const reader = createReader(mark)
       let first = 0
       incoming.on('data', (chunk: Buffer) => {
         const seen = now()

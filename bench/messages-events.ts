@@ -1,4 +1,4 @@
-// The stream that the Messages bench sends and reads: events of the API whose text says when they were sent.
+// The streams that the benches of the gateway send and read, in each API: events whose text says when they were sent.
 
 /** Milliseconds on a clock that all processes of this machine share. */
 export function now(): number {
@@ -6,7 +6,17 @@ export function now(): number {
   return seconds * 1000 + nanoseconds / 1_000_000
 }
 
-export const opening = [
+/** A reply in one API: how it opens, an event with the time in its text, and how it closes. */
+export type Reply = {
+  readonly path: string
+  readonly opening: string
+  readonly timed: () => string
+  readonly closing: string
+  /** What stands in front of the time. */
+  readonly mark: string
+}
+
+const opening = [
   {
     type: 'message_start',
     message: {
@@ -26,11 +36,11 @@ export const opening = [
   .join('')
 
 /** About as long as a model's event is. */
-export function timed(): string {
+function timed(): string {
   return `event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"${now().toFixed(3)} word"}}\n\n`
 }
 
-export const closing = [{ type: 'content_block_stop', index: 0 }, ...endOf('end_turn')].map(written).join('')
+const closing = [{ type: 'content_block_stop', index: 0 }, ...endOf('end_turn')].map(written).join('')
 
 /** A reply that searches with this tool and says nothing else. */
 export function searching(tool: string, query: string): string {
@@ -51,26 +61,72 @@ export function searching(tool: string, query: string): string {
 export type Reader = { readonly read: (chunk: Buffer, onEvent: (sent: number) => void) => void }
 
 /** Finds the times in chunks, wherever these are cut. */
-export function createReader(): Reader {
+export function createReader(mark: string): Reader {
   let rest = ''
   return {
     read(chunk, onEvent) {
       const text = rest + chunk.toString('latin1')
       const whole = text.lastIndexOf('\n\n')
       rest = text.slice(whole + 1)
-      for (let at = text.indexOf(MARK); at >= 0 && at < whole; at = text.indexOf(MARK, at + MARK.length))
-        onEvent(Number.parseFloat(text.slice(at + MARK.length, at + MARK.length + 20)))
+      for (let at = text.indexOf(mark); at >= 0 && at < whole; at = text.indexOf(mark, at + mark.length)) {
+        const sent = Number.parseFloat(text.slice(at + mark.length, at + mark.length + 20))
+        if (!Number.isNaN(sent)) onEvent(sent)
+      }
     },
   }
 }
 
-const MARK = '"text_delta","text":"'
+const chunk = (delta: object, finish: string | null = null) => {
+  const choice = { index: 0, delta, finish_reason: finish }
+  const head = { id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1, model: 'bench' }
+  return `data: ${JSON.stringify({ ...head, choices: [choice] })}\n\n`
+}
+
+const response = (status: string, output: readonly object[]) => ({
+  ...{ id: 'resp_bench', object: 'response', created_at: 1, status, model: 'bench', output, error: null },
+  usage: status === 'completed' ? { input_tokens: 1, output_tokens: 1, total_tokens: 2 } : null,
+})
+const item = (status: string, content: readonly object[]) => ({
+  ...{ type: 'message', id: 'msg_bench', role: 'assistant', status, content },
+})
+const PART = { type: 'output_text', text: '', annotations: [] }
+const AT = { item_id: 'msg_bench', output_index: 0, content_index: 0 }
+
+/** The reply of each API, by its name. */
+export const replies: { readonly [api in 'messages' | 'chat' | 'responses']: Reply } = {
+  messages: { path: '/v1/messages', opening, timed, closing, mark: '"text_delta","text":"' },
+  chat: {
+    path: '/v1/chat/completions',
+    opening: chunk({ role: 'assistant', content: '' }),
+    timed: () => chunk({ content: `${now().toFixed(3)} word` }),
+    closing: `${chunk({}, 'stop')}data: [DONE]\n\n`,
+    mark: '"content":"',
+  },
+  responses: {
+    path: '/v1/responses',
+    opening: [
+      { type: 'response.created', response: response('in_progress', []) },
+      { type: 'response.output_item.added', output_index: 0, item: item('in_progress', []) },
+      { type: 'response.content_part.added', ...AT, part: PART },
+    ]
+      .map(written)
+      .join(''),
+    timed: () => written({ type: 'response.output_text.delta', ...AT, delta: `${now().toFixed(3)} word` }),
+    closing: [
+      { type: 'response.output_item.done', output_index: 0, item: item('completed', [PART]) },
+      { type: 'response.completed', response: response('completed', [item('completed', [PART])]) },
+    ]
+      .map(written)
+      .join(''),
+    mark: '"delta":"',
+  },
+}
 
 function endOf(reason: string) {
   const delta = { stop_reason: reason, stop_sequence: null }
   return [{ type: 'message_delta', delta, usage: { output_tokens: 1 } }, { type: 'message_stop' }]
 }
 
-function written(event: { readonly type: string }): string {
+function written(event: { readonly type: string; readonly [field: string]: unknown }): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 }

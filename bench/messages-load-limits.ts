@@ -190,7 +190,7 @@ type Stall = {
   readonly cpu: number
 }
 
-async function stallOf({ pid }: Running, folder: string): Promise<Stall> {
+export async function stallOf({ pid }: Running, folder: string): Promise<Stall> {
   const file = join(folder, `loop-${pid}`)
   const known = linesOf(file).length
   spawnSync('kill', ['-USR2', String(pid)])

@@ -9,6 +9,7 @@ export type Way = {
   readonly name: string
   readonly url: string
   readonly body: string
+  readonly api?: Job['api']
   /** The process between the clients and the upstream. */
   readonly pid: number | undefined
 }
@@ -32,7 +33,9 @@ export const PASS = 'toolshelf, pass'
 const MODEL_SPEED = 50
 /** Of all streams together, as fast as they can. */
 const FAST_EVENTS = 200_000
+/** Milliseconds that pass may add: to a direct request, and to what the bare proxy adds. */
 const MOST_ADDED = 1
+const MOST_BESIDE_BARE = 0.5
 const MOST_CPU = 1.3
 /** A stream that is so many milliseconds late has fallen behind. */
 const BEHIND = 1000
@@ -177,12 +180,15 @@ function goals(rows: readonly Row[]): string[] {
   const pass = rows.filter(({ name }) => name === PASS)
   const [one, most] = [pass[0]!, pass.at(-1)!]
   const added = Math.max(one.first.added50, one.event.added50)
-  const cpu = Math.max(...pass.map(({ toBare }) => toBare))
+  const cpu = most.toBare
+  const bareFirst = rows.find(({ name, streams }) => name === BARE && streams === one.streams)!.first.p50
+  const beside = one.first.p50 - bareFirst
   const isHeld = most.received === most.sent && most.event.worst < BEHIND
   const met = (is: boolean) => (is ? 'met' : 'missed')
   return [
     `- Pass adds ${milliseconds(added)} ms at p50 with one stream, the larger of first byte and event (goal: less than ${MOST_ADDED} ms): ${met(added < MOST_ADDED)}.`,
-    `- Pass takes at most ${cpu.toFixed(2)}× the bare proxy's CPU per stream (goal: within ${MOST_CPU}×): ${met(cpu <= MOST_CPU)}.`,
+    `- Its first byte comes ${milliseconds(beside)} ms after the bare proxy's (goal: at most ${MOST_BESIDE_BARE} ms): ${met(beside <= MOST_BESIDE_BARE)}.`,
+    `- Pass takes ${cpu.toFixed(2)}× the bare proxy's CPU per stream with ${most.streams} streams (goal: within ${MOST_CPU}×): ${met(cpu <= MOST_CPU)}.`,
     `- Pass with ${most.streams} streams: ${most.received} of ${most.sent} events, the worst ${milliseconds(most.event.worst)} ms late (goal: all, none ${BEHIND} ms late): ${met(isHeld)}.`,
   ]
 }

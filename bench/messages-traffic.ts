@@ -1,7 +1,7 @@
 // Traffic of every kind for the soak: each mode, with and without searches, streamed and whole, clients that go away,
 // upstreams that fail. What must go well and does not is counted as wrong.
 import { Agent, type IncomingMessage, request } from 'node:http'
-import { createReader } from './messages-events.ts'
+import { createReader, replies } from './messages-events.ts'
 import { synthetic } from './synthetic.ts'
 
 export type Traffic = {
@@ -98,7 +98,7 @@ function newVisit(): Visit {
 }
 
 async function outcomeOf(incoming: IncomingMessage, visit: Visit): Promise<Outcome> {
-  const reader = createReader()
+  const reader = createReader(replies.messages.mark)
   let received = 0
   let said = ''
   try {

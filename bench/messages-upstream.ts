@@ -1,9 +1,10 @@
-// A fast Messages API that is no model, in a process of its own: streams as many events as `x-events` asks for, one
-// every `x-pause` milliseconds or as fast as they are taken. `x-fate` makes it fail.
+// A fast API that is no model, in the words of the path it is asked at, in a process of its own: streams as many events as `x-events` asks for, one
+// every `x-pause` milliseconds or as fast as they are taken; a model named `bench-<events>-<pause>` says it, too, where
+// headers do not come through. `x-fate` makes it fail.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { closing, opening, searching, timed } from './messages-events.ts'
+import { type Reply, replies, searching } from './messages-events.ts'
 
 let sent = 0
 
@@ -15,7 +16,7 @@ const fates: { readonly [fate: string]: (outgoing: ServerResponse) => void } = {
       .end('{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}'),
   garbage: (outgoing) => outgoing.writeHead(200, STREAM).end('event: message_start\ndata: {"type":\n\n'),
   cut: (outgoing) => {
-    outgoing.writeHead(200, STREAM).write(opening + timed())
+    outgoing.writeHead(200, STREAM).write(replies.messages.opening + replies.messages.timed())
     setTimeout(() => outgoing.destroy(), 100)
   },
 }
@@ -33,8 +34,8 @@ process.once('disconnect', () => process.exit())
 
 async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const {
-    'x-events': events = '1',
-    'x-pause': pause = '0',
+    'x-events': givenEvents,
+    'x-pause': givenPause,
     'x-fate': fate,
     'x-search': tool,
     'x-query': query = 'create issue',
@@ -43,55 +44,59 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Prom
     outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data: [], sent }))
     return
   }
-  if (tool !== undefined) {
-    const body = await text(incoming).catch(() => '')
-    if (!body.includes('"tool_result"')) {
-      outgoing.writeHead(200, STREAM).end(searching(String(tool), String(query)))
-      return
-    }
-  } else await read(incoming)
+  const isRead = tool !== undefined || givenEvents === undefined
+  const body = isRead ? await text(incoming).catch(() => '') : ''
+  if (!isRead) await drain(incoming)
+  if (tool !== undefined && !body.includes('"tool_result"')) {
+    outgoing.writeHead(200, STREAM).end(searching(String(tool), String(query)))
+    return
+  }
+  const [, events = givenEvents ?? '1', pause = givenPause ?? '0'] = MODEL.exec(body) ?? []
   const fail = fates[String(fate)]
   if (fail) return fail(outgoing)
-  outgoing.writeHead(200, STREAM).write(opening)
-  if (Number(pause) > 0) streamPaced(outgoing, Number(events), Number(pause))
-  else streamFast(outgoing, Number(events))
+  const reply = Object.values(replies).find(({ path }) => incoming.url?.startsWith(path)) ?? replies.messages
+  outgoing.writeHead(200, STREAM).write(reply.opening)
+  if (Number(pause) > 0) streamPaced(outgoing, reply, Number(events), Number(pause))
+  else streamFast(outgoing, reply, Number(events))
 }
 
+const MODEL = /"model":"bench-(\d+)-(\d+)"/
+
 /** As every real API does, it reads the whole request before it answers. */
-function read(incoming: IncomingMessage): Promise<void> {
+function drain(incoming: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {
     incoming.once('close', resolve).resume()
   })
 }
 
 /** Each event at its time; what a busy moment delays comes at once behind it. */
-function streamPaced(outgoing: ServerResponse, events: number, pause: number): void {
+function streamPaced(outgoing: ServerResponse, reply: Reply, events: number, pause: number): void {
   const started = performance.now()
   let number = 0
   const dueIn = () => started + number * pause - performance.now()
   const tick = () => {
-    for (; number < events && dueIn() <= 0 && !outgoing.destroyed; number++) send(outgoing)
+    for (; number < events && dueIn() <= 0 && !outgoing.destroyed; number++) send(outgoing, reply)
     if (outgoing.destroyed) return
-    if (number === events) outgoing.end(closing)
+    if (number === events) outgoing.end(reply.closing)
     else setTimeout(tick, dueIn())
   }
   tick()
 }
 
-function streamFast(outgoing: ServerResponse, events: number): void {
+function streamFast(outgoing: ServerResponse, reply: Reply, events: number): void {
   let number = 0
   const fill = () => {
     while (number++ < events) {
-      if (send(outgoing)) continue
+      if (send(outgoing, reply)) continue
       outgoing.once('drain', fill)
       return
     }
-    outgoing.end(closing)
+    outgoing.end(reply.closing)
   }
   fill()
 }
 
-function send(outgoing: ServerResponse): boolean {
+function send(outgoing: ServerResponse, { timed }: Reply): boolean {
   sent++
   return outgoing.write(timed())
 }
