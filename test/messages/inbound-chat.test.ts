@@ -163,6 +163,7 @@ describe('a request inside', () => {
       thinking: { type: 'adaptive' },
       output_config: { effort: 'high', format: { type: 'json_schema', schema: { a: 1 } } },
     })
+    expect(request({ reasoning_effort: 'constructor' }).output_config).toBeUndefined()
     expect(request({ reasoning_effort: 'none' })).toMatchObject({ thinking: { type: 'disabled' } })
     expect(request({ response_format: { type: 'json_object' } }).system).toMatch(/JSON object/)
     expect(request({ model: 'claude-sonnet-4-5', reasoning_effort: 'high' }).thinking).toBeUndefined()
@@ -217,6 +218,10 @@ describe('a request inside', () => {
     [{ model: 'm', messages: [{ role: 'robot' }] }, /robot/],
     [{ model: 'm', messages: [{ role: 'tool', content: 'x' }] }, /tool_call_id/],
     [{ model: 'm', messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }, /input_audio/],
+    ...['__proto__', 'constructor', 'valueOf'].map((type): [Fields, RegExp] => [
+      { model: 'm', messages: [{ role: 'user', content: [{ type, text: 'x' }] }] },
+      new RegExp(`type "${type}"`),
+    ]),
     [
       { model: 'm', messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'f' } }] }] },
       /file_data/,
