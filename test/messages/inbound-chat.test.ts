@@ -106,6 +106,16 @@ describe('a request inside', () => {
     ])
   })
 
+  test('arguments that are nested too deeply to be written again stay text', () => {
+    const json = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+    const tool_calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: json } }]
+    const { messages } = request({
+      messages: [user, { role: 'assistant', tool_calls }, { role: 'tool', tool_call_id: 'a', content: 'x' }],
+    })
+    const input = { invalid_arguments: json }
+    expect(messages[1]?.content).toEqual([{ type: 'tool_use', id: 'a', name: 'f', input }])
+  })
+
   test('images, files and messages that say nothing', () => {
     const { messages } = request({
       messages: [
