@@ -371,6 +371,26 @@ describe('over HTTP', () => {
     expect(messages[1].content).toEqual([thought, { type: 'text', text: 'a' }, call])
   })
 
+  test('a call of another conversation with the same id, or one that the client has edited, keeps its own input', async () => {
+    const thought = { type: 'thinking', thinking: 'hm', signature: 'sig' }
+    const call = { type: 'tool_use', id: 'call_0', name: 'f', input: { path: 'first' } }
+    const { url, requests } = await record(message([thought, call]))
+    const gateway = await start(createMessagesUpstream({ url, wire: 'append' }), { mode: 'off' })
+    const { completions } = sdk(gateway.url).chat
+    await completions.create({ model: 'm', messages: [{ role: 'user', content: 'go' }] })
+    const called = { name: 'f', arguments: '{"path":"second"}' }
+    await completions.create({
+      model: 'm',
+      messages: [
+        { role: 'user', content: 'go' },
+        { role: 'assistant', tool_calls: [{ id: 'call_0', type: 'function', function: called }] },
+        { role: 'tool', tool_call_id: 'call_0', content: 'ok' },
+      ],
+    })
+    const { messages } = JSON.parse(requests[1]!.body)
+    expect(messages[1].content).toEqual([{ ...call, input: { path: 'second' } }])
+  })
+
   test('bytes pass through where both sides speak Chat Completions and nothing is to be done', async () => {
     const answer = '{"id":"x",  "choices":[{"index":0,"message":{"role":"assistant","content":"hi"}}]}'
     const headers = { 'content-type': 'application/json' }
