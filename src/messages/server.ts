@@ -135,6 +135,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       gone: gone.signal,
       model: undefined,
       outcome: undefined,
+      writer: undefined,
       error: undefined,
     }
     const over = metrics.begin()
@@ -156,7 +157,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     } catch (error) {
       if (gone.signal.aborted) return
       const headers = context.outcome ? outcomeHeaders(context.outcome) : {}
-      context.error = reasonIn(sendFailure(outgoing, error, context.api, headers).body)
+      context.error = reasonIn(sendFailure(outgoing, error, context, headers).body)
     }
   }
 

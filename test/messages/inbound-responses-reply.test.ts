@@ -194,11 +194,29 @@ describe('events', () => {
     expect(writer.add({ type: 'message_stop' })).toBe('')
   })
 
+  test('one in the middle of a call goes on with the numbers and the id, and does not complete the call', () => {
+    const writer = responsesApi.read({ ...asked, stream: true }).reply()
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { path: '/' } }
+    const begun = [...eventsOf(message([text('Hm'), call]))].slice(0, -3)
+    const answer = errorAnswer(502, 'api_error', 'it broke off')
+    const events = parsed(begun.map(writer.add).join('') + writer.failure(answer))
+    expect(events.map(({ sequence_number: number }) => number)).toEqual([...events.keys()])
+    expect(events.at(-1)).toMatchObject({
+      type: 'response.failed',
+      response: { id: 'resp_1', status: 'failed', error: { message: 'it broke off' } },
+    })
+    const done = events.filter(({ type }) => type === 'response.output_item.done')
+    expect(done.map(({ item }) => (item as Fields).type)).toEqual(['message'])
+  })
+
   test('so does one after which no events come', () => {
     const answer = errorAnswer(400, 'invalid_request_error', 'prompt is too long: 9 tokens > 5 maximum')
-    const [event] = parsed(responsesApi.failure(answer))
-    expect(event).toMatchObject({
-      type: 'response.failed',
+    const writer = responsesApi.read({ ...asked, stream: true }).reply()
+    const events = parsed(writer.failure(answer))
+    expect(events.map(({ type }) => type)).toEqual([
+      ...['response.created', 'response.in_progress', 'response.failed'],
+    ])
+    expect(events.at(-1)).toMatchObject({
       response: { status: 'failed', error: { code: 'context_length_exceeded' } },
     })
   })

@@ -137,12 +137,13 @@ export function createChatWriter(options: ChatReplyOptions): ReplyWriter {
       const text = written(event)
       return isStream ? text : ''
     },
+    failure: chatFailure,
     document: () => stringifyExact(toDocument(completion, options)),
   }
 }
 
 /** The last event of a stream that fails after it began. */
-export function chatFailure(answer: HttpAnswer): string {
+function chatFailure(answer: HttpAnswer): string {
   return line({ error: toOpenaiError(answer) })
 }
 

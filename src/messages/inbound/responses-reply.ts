@@ -106,7 +106,8 @@ export function createResponsesWriter({ body, model, table }: ResponsesReplyOpti
 
   function end(ending: Ending): string {
     if (isOver) return ''
-    const rest = [...open.keys()].map(endBlock).join('')
+    // Clients run a call once its item is done, so that one that broke off must not be.
+    const rest = ending.status === 'failed' ? '' : [...open.keys()].map(endBlock).join('')
     isOver = true
     return rest + emit(`response.${ending.status}`, { response: response(ending) }, stringifyExact)
   }
@@ -140,6 +141,8 @@ export function createResponsesWriter({ body, model, table }: ResponsesReplyOpti
       return sequence === 0 || isOver ? ': ping\n\n' : emit('keepalive', {})
     },
     add: written,
+    // A stream starts with `response.created`, even if the model never answers.
+    failure: (answer) => (sequence === 0 ? start({}) : '') + end(failedEnding(answer)),
     document: () => stringifyExact(response(endingOf(stopReason))),
   }
 }
@@ -148,13 +151,6 @@ export function createResponsesWriter({ body, model, table }: ResponsesReplyOpti
 function answerOf(event: StreamEvent): HttpAnswer {
   const isRequest = fieldsOf(event.error).type === 'invalid_request_error'
   return { status: isRequest ? 400 : 502, headers: {}, body: JSON.stringify(event) }
-}
-
-/** The last event of a stream that fails after it began. */
-export function responsesFailure(answer: HttpAnswer): string {
-  const type = 'response.failed'
-  const response = { ...responseHead({}, 'resp_failed', '', seconds()), ...failedEnding(answer) }
-  return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: 0, response })}\n\n`
 }
 
 function seconds(): number {
