@@ -9,7 +9,7 @@ import {
   type ToolResult,
   type ToolUse,
 } from '../core/index.ts'
-import { errorMessage, type Fields, textOf } from '../lib/index.ts'
+import { bindMethods, errorMessage, type Fields, textOf } from '../lib/index.ts'
 import { callModel, faultOf, type ModelOutcome } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
@@ -34,7 +34,7 @@ const CONTEXT_WINDOW = 200_000
  * for await (const event of agent.send('What is new?')) if (event.type === 'text') process.stdout.write(event.text)
  */
 export function createAgent(options: AgentOptions): Agent {
-  return new AgentLoop(options)
+  return bindMethods(new AgentLoop(options))
 }
 
 class AgentLoop implements Agent {

@@ -1,6 +1,7 @@
 // The door of lib: what other folders use of it.
 
 export { parseBetas } from './betas.ts'
+export { bindMethods } from './bind-methods.ts'
 export { cleanText, cleanValue, SEQUENCES, UNSEEN, unsafeKinds } from './clean-text.ts'
 export type { Environment } from './environment.ts'
 export { hash } from './hash.ts'

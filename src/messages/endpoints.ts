@@ -114,6 +114,7 @@ function createReplies(options: EndpointOptions, passing: Passing) {
     const { request } = inbound
     context.model = request.model
     const writer = inbound.reply()
+    context.writer = writer
     let stream: EventStream | undefined
     const onDecided = (outcome: RequestOutcome) => {
       context.outcome = outcome

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Figures } from '../core/figures/index.ts'
 import { cut } from '../lib/index.ts'
 import type { RequestOutcome } from './gateway.ts'
-import type { InboundApi } from './inbound/index.ts'
+import type { InboundApi, ReplyWriter } from './inbound/index.ts'
 import type { Metrics } from './metrics.ts'
 import type { ApiName, Headers } from './types.ts'
 
@@ -19,6 +19,8 @@ export type RequestContext = {
   readonly gone: AbortSignal
   model: string | undefined
   outcome: RequestOutcome | undefined
+  /** Writes the reply in the client's API; undefined if there is none yet, or if it is forwarded. */
+  writer: ReplyWriter | undefined
   /** The error message sent to the client, if the request failed. */
   error: string | undefined
 }

@@ -6,6 +6,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { fieldsOf } from '../lib/index.ts'
 import { errorAnswer, RefusedRequest } from './errors.ts'
 import type { InboundApi, ReplyWriter } from './inbound/index.ts'
+import type { RequestContext } from './request-context.ts'
 import { RefusedMidway } from './rounds.ts'
 import type { Headers, HttpAnswer, StreamEvent } from './types.ts'
 import { maskedHeaders, maskingStream, passedOn, UpstreamError } from './upstream/index.ts'
@@ -106,12 +107,12 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 export function sendFailure(
   outgoing: ServerResponse,
   error: unknown,
-  api: InboundApi,
+  { api, writer }: Pick<RequestContext, 'api' | 'writer'>,
   extraHeaders: Headers = {},
 ): HttpAnswer {
   const answer = answerFor(error)
   if (!outgoing.headersSent) sendAnswer(outgoing, api.error(answer), extraHeaders)
-  else if (!outgoing.writableEnded) outgoing.end(api.failure(answer))
+  else if (!outgoing.writableEnded) outgoing.end(writer?.failure(answer))
   return answer
 }
 

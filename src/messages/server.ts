@@ -152,7 +152,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     } catch (error) {
       if (gone.signal.aborted) return
       const headers = context.outcome ? outcomeHeaders(context.outcome) : {}
-      context.error = reasonIn(sendFailure(outgoing, error, context.api, headers).body)
+      context.error = reasonIn(sendFailure(outgoing, error, context, headers).body)
     }
   }
 
@@ -176,7 +176,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 function newContext(incoming: IncomingMessage, outgoing: ServerResponse, gone: AbortSignal): RequestContext {
   const address = addressOf(incoming)
   const path = pathOf(address)
-  const unknown = { model: undefined, outcome: undefined, error: undefined }
+  const unknown = { model: undefined, outcome: undefined, writer: undefined, error: undefined }
   return { incoming, outgoing, address, path, api: apiFor(path, incoming.headers), gone, ...unknown }
 }
 

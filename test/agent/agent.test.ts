@@ -29,6 +29,13 @@ test('text comes piece by piece, and the reply is kept', async () => {
   expect(agent.used).toBeGreaterThan(0)
 })
 
+test('its methods work destructured', async () => {
+  const { agent } = await talking(scripted({ do: [{ say: 'Yes.' }] }))
+  const { send } = agent
+  for await (const _ of send('hello'));
+  expect(agent.messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
+})
+
 function deferred() {
   let resolve = () => {}
   const promise = new Promise<void>((done) => {

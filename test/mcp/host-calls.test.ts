@@ -15,6 +15,17 @@ async function results() {
 }
 
 describe('results', () => {
+  it('its methods work destructured, and in a copy', async () => {
+    const { host } = await results()
+    const { run, call, status, isReadOnly } = { ...host }
+    const used = { id: 'toolu_1', name: 'mcp__results__give', input: { kind: 'image' } }
+    expect(await run(used)).toEqual(await host.run(used))
+    expect(await call('results', 'give', { kind: 'image' })).toEqual(
+      await host.call('results', 'give', { kind: 'image' }),
+    )
+    expect([status(), isReadOnly(used)]).toEqual([host.status(), false])
+  })
+
   it.each([
     ['image', { type: 'image', mimeType: 'image/png' }],
     ['audio', { type: 'audio', mimeType: 'audio/wav', data: 'UklGRg==' }],

@@ -41,6 +41,7 @@ const forms: { readonly [form: string]: (secret: string) => Given } = {
   '--header without a blank': (secret) => stdio(['mcp-remote', '--header', `Authorization:${secret}`]),
   '-H': (secret) => stdio(['-y', 'x', '-H', `X-Api-Key: ${secret}`]),
   '--token': (secret) => stdio(['-y', 'x', '--token', secret]),
+  '--token in front of all else': (secret) => stdio(['--token', secret, 'x']),
   '--api-key=': (secret) => stdio(['-y', 'x', `--api-key=${secret}`]),
   '--user': (secret) => stdio(['-y', 'x', '--user', `ann:${secret}`]),
   shell: (secret) => ({ ...stdio(['-c', `TOKEN='${secret}' exec server --port 3000`]) }),

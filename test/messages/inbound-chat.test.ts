@@ -126,6 +126,16 @@ describe('a request inside', () => {
     ])
   })
 
+  test('arguments that are nested too deeply to be written again stay text', () => {
+    const json = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+    const tool_calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: json } }]
+    const { messages } = request({
+      messages: [user, { role: 'assistant', tool_calls }, { role: 'tool', tool_call_id: 'a', content: 'x' }],
+    })
+    const input = { invalid_arguments: json }
+    expect(messages[1]?.content).toEqual([{ type: 'tool_use', id: 'a', name: 'f', input }])
+  })
+
   test('images, files and messages that say nothing', () => {
     const { messages } = request({
       messages: [
@@ -183,6 +193,7 @@ describe('a request inside', () => {
       thinking: { type: 'adaptive' },
       output_config: { effort: 'high', format: { type: 'json_schema', schema: { a: 1 } } },
     })
+    expect(request({ reasoning_effort: 'constructor' }).output_config).toBeUndefined()
     expect(request({ reasoning_effort: 'none' })).toMatchObject({ thinking: { type: 'disabled' } })
     expect(request({ response_format: { type: 'json_object' } }).system).toMatch(/JSON object/)
     expect(request({ model: 'claude-sonnet-4-5', reasoning_effort: 'high' }).thinking).toBeUndefined()
@@ -237,6 +248,10 @@ describe('a request inside', () => {
     [{ model: 'm', messages: [{ role: 'robot' }] }, /robot/],
     [{ model: 'm', messages: [{ role: 'tool', content: 'x' }] }, /tool_call_id/],
     [{ model: 'm', messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }, /input_audio/],
+    ...['__proto__', 'constructor', 'valueOf'].map((type): [Fields, RegExp] => [
+      { model: 'm', messages: [{ role: 'user', content: [{ type, text: 'x' }] }] },
+      new RegExp(`type "${type}"`),
+    ]),
     [
       { model: 'm', messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'f' } }] }] },
       /file_data/,
@@ -374,6 +389,26 @@ describe('over HTTP', () => {
     })
     const { messages } = JSON.parse(requests[1]!.body)
     expect(messages[1].content).toEqual([thought, { type: 'text', text: 'a' }, call])
+  })
+
+  test('a call of another conversation with the same id, or one that the client has edited, keeps its own input', async () => {
+    const thought = { type: 'thinking', thinking: 'hm', signature: 'sig' }
+    const call = { type: 'tool_use', id: 'call_0', name: 'f', input: { path: 'first' } }
+    const { url, requests } = await record(message([thought, call]))
+    const gateway = await start(createMessagesUpstream({ url, wire: 'append' }), { mode: 'off' })
+    const { completions } = sdk(gateway.url).chat
+    await completions.create({ model: 'm', messages: [{ role: 'user', content: 'go' }] })
+    const called = { name: 'f', arguments: '{"path":"second"}' }
+    await completions.create({
+      model: 'm',
+      messages: [
+        { role: 'user', content: 'go' },
+        { role: 'assistant', tool_calls: [{ id: 'call_0', type: 'function', function: called }] },
+        { role: 'tool', tool_call_id: 'call_0', content: 'ok' },
+      ],
+    })
+    const { messages } = JSON.parse(requests[1]!.body)
+    expect(messages[1].content).toEqual([{ ...call, input: { path: 'second' } }])
   })
 
   test('bytes pass through where both sides speak Chat Completions and nothing is to be done', async () => {

@@ -102,6 +102,11 @@ const every = [
   use('c6', 'apply_patch', { type: 'delete_file', path: 'a' }),
 ]
 
+/** A refusal as the gateway writes it inside. */
+const errorAnswer = (status: number, type: string, message: string) => ({
+  ...{ status, headers: {}, body: JSON.stringify({ type: 'error', error: { type, message } }) },
+})
+
 describe('events', () => {
   test('text', () => {
     const events = stream(message([text('Hello')]))
@@ -195,12 +200,29 @@ describe('events', () => {
     expect(JSON.parse(writer.document())).toMatchObject({ status: 'failed', output: [], usage: null })
   })
 
-  test('so does one after which no events come', () => {
-    const error = { type: 'invalid_request_error', message: 'prompt is too long: 9 tokens > 5 maximum' }
-    const body = JSON.stringify({ type: 'error', error })
-    const [event] = parsed(responsesApi.failure({ status: 400, headers: {}, body }))
-    expect(event).toMatchObject({
+  test('one in the middle of a call goes on with the numbers and the id, and does not complete the call', () => {
+    const writer = responsesApi.read({ ...asked, stream: true }).reply()
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { path: '/' } }
+    const begun = [...eventsOf(message([text('Hm'), call]))].slice(0, -3)
+    const answer = errorAnswer(502, 'api_error', 'it broke off')
+    const events = parsed(begun.map(writer.add).join('') + writer.failure(answer))
+    expect(events.map(({ sequence_number: number }) => number)).toEqual([...events.keys()])
+    expect(events.at(-1)).toMatchObject({
       type: 'response.failed',
+      response: { id: 'resp_1', status: 'failed', error: { message: 'it broke off' } },
+    })
+    const done = events.filter(({ type }) => type === 'response.output_item.done')
+    expect(done.map(({ item }) => (item as Fields).type)).toEqual(['message'])
+  })
+
+  test('so does one after which no events come', () => {
+    const answer = errorAnswer(400, 'invalid_request_error', 'prompt is too long: 9 tokens > 5 maximum')
+    const writer = responsesApi.read({ ...asked, stream: true }).reply()
+    const events = parsed(writer.failure(answer))
+    expect(events.map(({ type }) => type)).toEqual([
+      ...['response.created', 'response.in_progress', 'response.failed'],
+    ])
+    expect(events.at(-1)).toMatchObject({
       response: { status: 'failed', error: { code: 'context_length_exceeded' } },
     })
   })

@@ -143,3 +143,19 @@ test('thoughts that nobody sees are bounded: the oldest are forgotten, too long 
   expect(seenAgain(replies[3]?.content, 'another')).toBe(false)
   expect(replies[0]?.content).toEqual([{ type: 'tool_use', id: 'toolu_1', name: 'a', input: {} }])
 })
+
+test('a forged thought that is nested too deeply is dropped', async () => {
+  const { url, bodies } = await startResponses('none', 'none')
+  const gateway = await startGateway(createResponsesUpstream({ url }), { mode: 'off' })
+  const client = new Anthropic({ baseURL: gateway.url, apiKey: 'x', maxRetries: 0 })
+  const item = `{"type":"reasoning","a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+  const signature = `toolshelf.item.${Buffer.from(item).toString('base64url')}`
+  const content = [
+    { type: 'thinking' as const, thinking: '', signature },
+    { type: 'text' as const, text: 'yes' },
+  ]
+  const user = { role: 'user' as const, content: 'go' }
+  const messages = [user, { role: 'assistant' as const, content }, user]
+  await client.messages.create({ model: 'gpt-5.4', max_tokens: 9, messages })
+  expect(reasoningIn(bodies.at(-1) ?? {})).toEqual([])
+})

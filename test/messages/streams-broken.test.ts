@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { eventsOf } from '../../src/core/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
 import type { StreamEvent, Upstream } from '../../src/messages/index.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
+import { createMessagesUpstream, UpstreamError } from '../../src/messages/upstream/index.ts'
 import { assistant, text, user } from '../oracle/requests.ts'
 import { always } from './script-talk.ts'
 import { ask, eventsIn, lines, post, start, stream, upstreamOf } from './support/gateways.ts'
@@ -117,5 +117,26 @@ describe('a connection that the upstream cuts', () => {
     })
     expect(answer.headers.get('x-toolshelf-mode')).toBe('pass')
     await expect(answer.text()).rejects.toThrow()
+  })
+})
+
+describe('a client of Responses', () => {
+  test('sees one response, which has failed, if the upstream breaks off', async () => {
+    const sample: Upstream['sample'] = async () => ({
+      headers: {},
+      events: (async function* () {
+        const message = { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [text('Hello')] }
+        yield* [...eventsOf(message)].slice(0, 3)
+        throw new UpstreamError('it broke off')
+      })(),
+    })
+    const gateway = await start({ ...upstreamOf('append', always({ say: 'Hi.' })), sample })
+    const body = JSON.stringify({ model: 'm', stream: true, input: 'hi' })
+    const reply = await fetch(`${gateway.url}/v1/responses`, { method: 'POST', body })
+    const events = eventsIn(await reply.text())
+    expect(events.map((event) => event.sequence_number)).toEqual([...events.keys()])
+    const ids = events.flatMap(({ response }) => (response ? [(response as Fields).id] : []))
+    expect(new Set(ids)).toEqual(new Set(['resp_m']))
+    expect(events.at(-1)?.type).toBe('response.failed')
   })
 })

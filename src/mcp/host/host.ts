@@ -3,7 +3,7 @@
 // Implements H2.
 
 import type { Shelf, ToolResult, ToolUse } from '../../core/index.ts'
-import type { Fields } from '../../lib/index.ts'
+import { bindMethods, type Fields } from '../../lib/index.ts'
 import { createLimiter, withTimeout } from '../../node/index.ts'
 import { type DefinitionCache, defaultCacheFolder, openDefinitionCache } from '../cache/index.ts'
 import type { StdioLimits } from '../session/index.ts'
@@ -72,7 +72,7 @@ export type McpHostOptions = {
 export function createMcpHost(options: McpHostOptions): McpHost {
   if (!Array.isArray(options.servers) || options.servers.some((server) => !server?.transport?.kind))
     throw new TypeError('createMcpHost takes the `servers` that readConfig() returns')
-  return new ServerHost(options)
+  return bindMethods(new ServerHost(options))
 }
 
 class ServerHost implements McpHost {

@@ -181,9 +181,10 @@ function takeFields(value: string, secrets: Set<string>, depth: number): boolean
 
 /** The words of a command line: assignments, headers, flags that name a secret, and words that look like a key. */
 function takeArguments(args: readonly string[], secrets: Set<string>): void {
-  const program = args.findIndex((argument) => !argument.startsWith('-'))
+  const first = args.findIndex((argument) => !argument.startsWith('-'))
+  // The first word is the program, as in `npx -y secrets-manager-mcp`, unless a flag says that it is a secret.
+  const program = isSecretName(args[first - 1] ?? '') ? -1 : first
   args.forEach((argument, index) => {
-    // The first word is the program: `npx -y secrets-manager-mcp`.
     if (index !== program || isKeyLike(argument) || /[=:\s]/.test(argument))
       takeArgument(argument, args[index - 1] ?? '', secrets)
     const words = shellWords(argument)

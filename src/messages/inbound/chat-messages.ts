@@ -136,10 +136,11 @@ const PARTS: { readonly [type: string]: (part: Fields) => Fields[] } = {
 }
 
 function fromPart(part: Fields): Fields[] {
-  const convert = PARTS[textOf(part.type)]
+  const type = textOf(part.type)
+  const convert = Object.hasOwn(PARTS, type) ? PARTS[type] : undefined
   if (!convert)
     throw wrong(
-      `messages: a content part of type "${textOf(part.type).slice(0, 40)}" cannot be converted for this upstream`,
+      `messages: a content part of type "${type.slice(0, 40)}" cannot be converted for this upstream`,
       'text, image_url or file',
     )
   return convert(part)

@@ -55,6 +55,10 @@ class ChatWriter implements ReplyWriter {
     return this.#options.isStream ? text : ''
   }
 
+  failure(answer: HttpAnswer): string {
+    return chatFailure(answer)
+  }
+
   document(): string {
     return stringifyExact(toDocument(this.#completion, this.#options))
   }
@@ -157,7 +161,7 @@ class ChatWriter implements ReplyWriter {
 const CHUNK = 'chat.completion.chunk'
 
 /** The last event of a stream that fails after it began. */
-export function chatFailure(answer: HttpAnswer): string {
+function chatFailure(answer: HttpAnswer): string {
   return line({ error: toOpenaiError(answer) })
 }
 
@@ -190,15 +194,15 @@ function toToolCall({ id, name, json }: ToolCall, { freeform, nameOf }: ChatRepl
   return { id, type: 'custom', custom: { name: nameOf(name), input: freeformInput(json) } }
 }
 
-const FINISH_REASONS: { readonly [reason: string]: string } = {
-  tool_use: 'tool_calls',
-  max_tokens: 'length',
-  model_context_window_exceeded: 'length',
-  refusal: 'content_filter',
-}
+const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
+  ['tool_use', 'tool_calls'],
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['refusal', 'content_filter'],
+])
 
 function finishReason(stopReason: string): string {
-  return FINISH_REASONS[stopReason] ?? 'stop'
+  return FINISH_REASONS.get(stopReason) ?? 'stop'
 }
 
 /** OpenAI counts cached tokens as part of the prompt. */

@@ -1,5 +1,4 @@
 // The Chat Completions API inbound: what most agents and SDKs besides Anthropic's speak.
-import { chatFailure } from './chat-reply.ts'
 import { readChatRequest } from './chat-request.ts'
 import { toOpenaiAnswer } from './openai-errors.ts'
 import type { InboundApi } from './types.ts'
@@ -9,5 +8,4 @@ export const chatApi: InboundApi = {
   path: '/v1/chat/completions',
   read: readChatRequest,
   error: toOpenaiAnswer,
-  failure: chatFailure,
 }

@@ -20,7 +20,6 @@ export const messagesApi: InboundApi = {
     return { request: body, reply: () => createMessagesWriter(body.stream === true) }
   },
   error: (answer) => answer,
-  failure: (answer) => written(toErrorEvent(answer)),
 }
 
 function isMessages(request: Fields): request is MessagesRequest {
@@ -41,6 +40,7 @@ function createMessagesWriter(isStream: boolean): ReplyWriter {
       collector.add(event)
       return ''
     },
+    failure: (answer) => written(toErrorEvent(answer)),
     document: () => stringifyExact(collector.message()),
   }
 }

@@ -26,7 +26,9 @@ const ERRORS: { readonly [type: string]: OpenaiError } = {
 export function toOpenaiError({ status, body }: HttpAnswer): Fields {
   const { type, param } = errorIn(body)
   const message = reasonIn(body)
-  const known = ERRORS[textOf(type)] ?? ERRORS[status < 500 ? 'invalid_request_error' : 'api_error']
+  const name = textOf(type)
+  const otherwise = status < 500 ? 'invalid_request_error' : 'api_error'
+  const known = ERRORS[Object.hasOwn(ERRORS, name) ? name : otherwise]
   const code = status < 500 && TOO_LONG.test(message) ? 'context_length_exceeded' : known?.code
   return { message, type: known?.type, param: param ?? paramIn(message), code: code ?? null }
 }

@@ -50,18 +50,18 @@ export function repeatedOnce({ instructions, tools }: Fields): Fields {
 
 /** The status for a stop reason of the Messages API. */
 export function endingOf(stopReason: string): Ending {
-  const reason = INCOMPLETE[stopReason]
+  const reason = INCOMPLETE.get(stopReason)
   if (reason === undefined) return { status: 'completed' }
   return { status: 'incomplete', incomplete_details: { reason } }
 }
 
-const INCOMPLETE: { readonly [reason: string]: string } = {
-  max_tokens: 'max_output_tokens',
-  model_context_window_exceeded: 'max_output_tokens',
+const INCOMPLETE: ReadonlyMap<string, string> = new Map([
+  ['max_tokens', 'max_output_tokens'],
+  ['model_context_window_exceeded', 'max_output_tokens'],
   // The searches took all rounds of this reply; the client can go on with what there is.
-  pause_turn: 'max_output_tokens',
-  refusal: 'content_filter',
-}
+  ['pause_turn', 'max_output_tokens'],
+  ['refusal', 'content_filter'],
+])
 
 /** The ending for an error response in the Messages envelope. */
 export function failedEnding(answer: HttpAnswer): Ending {

@@ -60,7 +60,8 @@ export function createResponsesWriter({ body, model, table }: ResponsesReplyOpti
   function finish(end: Ending): string {
     if (ending) return ''
     ending = end
-    const rest = output.endAll()
+    // Clients run a call once its item is done, so that one that broke off must not be.
+    const rest = end.status === 'failed' ? '' : output.endAll()
     return rest + events.write(`response.${end.status}`, { response: response(end) }, stringifyExact)
   }
 
@@ -93,6 +94,8 @@ export function createResponsesWriter({ body, model, table }: ResponsesReplyOpti
       return events.count() === 0 || ending ? ': ping\n\n' : events.write('keepalive', {})
     },
     add: written,
+    // A stream starts with `response.created`, even if the model never answers.
+    failure: (answer) => (events.count() === 0 ? start({}) : '') + finish(failedEnding(answer)),
     document: () => stringifyExact(response(ending ?? endingOf(stopReason))),
   }
 }
@@ -183,13 +186,6 @@ function createOutput({ write }: Events, table: ToolTable, showsReasoning: boole
 function answerOf(event: StreamEvent): HttpAnswer {
   const isRequest = fieldsOf(event.error).type === 'invalid_request_error'
   return { status: isRequest ? 400 : 502, headers: {}, body: JSON.stringify(event) }
-}
-
-/** The last event of a stream that fails after it began. */
-export function responsesFailure(answer: HttpAnswer): string {
-  const type = 'response.failed'
-  const response = { ...responseHead({}, 'resp_failed', '', seconds()), ...failedEnding(answer) }
-  return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: 0, response })}\n\n`
 }
 
 function seconds(): number {

@@ -1,6 +1,5 @@
 // The Responses API inbound: what Codex and newer OpenAI SDKs speak.
 import { toOpenaiAnswer } from './openai-errors.ts'
-import { responsesFailure } from './responses-reply.ts'
 import { readResponsesRequest } from './responses-request.ts'
 import type { InboundApi } from './types.ts'
 
@@ -10,5 +9,4 @@ export const responsesApi: InboundApi = {
   path: '/v1/responses',
   read: readResponsesRequest,
   error: toOpenaiAnswer,
-  failure: responsesFailure,
 }

@@ -11,8 +11,6 @@ export type InboundApi = {
   readonly read: (body: Fields) => InboundRequest
   /** Converts an error response from the Messages envelope. */
   readonly error: (answer: HttpAnswer) => HttpAnswer
-  /** Writes the last event of a stream that fails after it began. */
-  readonly failure: (answer: HttpAnswer) => string
 }
 
 /** A client's request in the Messages shape. */
@@ -36,6 +34,8 @@ export type ReplyWriter = {
   readonly add: (event: StreamEvent) => string
   /** Keeps a silent stream alive. */
   readonly ping: string
+  /** Returns the last events of a stream that fails after it began, for an error in the Messages envelope. */
+  readonly failure: (answer: HttpAnswer) => string
   /** Returns the complete reply as JSON, if it is not streamed. */
   readonly document: () => string
 }

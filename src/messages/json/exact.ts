@@ -1,14 +1,18 @@
 // Parses and writes JSON so that every number keeps its digits, even those that JavaScript cannot represent.
 import { readValue } from './read.ts'
-import { skipSpace } from './scan.ts'
+import { DEEPEST, DepthError, endOfValue, skipSpace } from './scan.ts'
 import { jsonBytes } from './text.ts'
 
 /** Numbers with this many digits may lose precision in JavaScript. */
 const LONG_NUMBER = /\d{16}/
 
-/** Parses JSON; objects that contain long numbers remember their text for `stringifyExact`. Throws as JSON.parse does. */
+/**
+ * Parses JSON; objects that contain long numbers remember their text for `stringifyExact`. Throws as JSON.parse does, and
+ * for values that are nested too deeply to be written again.
+ */
 export function parseExact(json: string): unknown {
   const value: unknown = JSON.parse(json)
+  if (isDeepJson(json)) throw new SyntaxError(`nested more than ${DEEPEST} levels deep`)
   if (!LONG_NUMBER.test(json)) return value
   const bytes = Buffer.from(json.trim())
   try {
@@ -16,6 +20,18 @@ export function parseExact(json: string): unknown {
   } catch {
     // Valid JSON that the scanner does not support, such as a key named "__proto__".
     return value
+  }
+}
+
+/** Whether JSON is nested too deeply to be written again. Short texts cannot be, and are not scanned. */
+export function isDeepJson(json: string): boolean {
+  if (json.length < 2 * DEEPEST) return false
+  const bytes = Buffer.from(json)
+  try {
+    endOfValue(bytes, skipSpace(bytes, 0))
+    return false
+  } catch (error) {
+    return error instanceof DepthError
   }
 }
 

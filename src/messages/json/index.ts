@@ -1,6 +1,6 @@
 // Exports of messages/json for other folders.
 
-export { exactJson, parseExact, stringifyExact } from './exact.ts'
+export { exactJson, isDeepJson, parseExact, stringifyExact } from './exact.ts'
 export { createListCache, type ListCache, type ListItem } from './lists.ts'
 export { readValue } from './read.ts'
 export {

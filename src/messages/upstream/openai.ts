@@ -1,5 +1,6 @@
 // Conversions shared by OpenAI's two APIs: errors, models, credentials and tool names.
 import { type Fields, fieldsOf, hash, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
+import { isDeepJson } from '../json/index.ts'
 import type { Headers, HttpAnswer, UpstreamOrigin } from '../types.ts'
 
 /** Anthropic's error types by status. */
@@ -145,10 +146,11 @@ export function systemText(system: unknown): string {
     .join('\n\n')
 }
 
-/** Parses JSON; returns undefined if the text is invalid. */
+/** Parses JSON; returns undefined if the text is invalid, or nested too deeply to be written again. */
 export function jsonOf(text: string): unknown {
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    return isDeepJson(text) ? undefined : value
   } catch {
     return undefined
   }
