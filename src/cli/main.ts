@@ -53,8 +53,7 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'serve',
-    summary:
-      'tool search in front of any model, for clients of the Messages, Chat Completions and Responses APIs',
+    summary: 'tool search in front of any model, for any agent',
     load: async () => (await import('./serve.ts')).serveCommand,
   },
   {
