@@ -53,7 +53,7 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'serve',
-    summary: 'tool search in front of any model, for any agent',
+    summary: 'tool search in front of any model, in all three APIs',
     load: async () => (await import('./serve.ts')).serveCommand,
   },
   {

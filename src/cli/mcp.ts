@@ -53,7 +53,7 @@ export const mcpCommand: Command = {
       type: 'string',
       value: 'mode',
       values: MODES,
-      about: 'how tools are shown: list, bridge, or by what the client can do',
+      about: 'how tools are shown: list, bridge, or auto (default): by what the client can do',
     },
     lazy: { type: 'boolean', about: 'start each server only when one of its tools is called' },
     http: { type: 'boolean', about: 'serve many clients over HTTP instead of one on stdio' },
