@@ -62,7 +62,9 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
   const { server, problems } = readServer(entry, file, machine, keepReferences)
   if (!server || problems.length > 0)
     throw new UsageError(`the server cannot be added: ${problems.join(' ')}`)
+  let isFirst = false
   await editFile(file, ({ text, names }) => {
+    isFirst = names.length === 0
     if (names.includes(name))
       throw new CommandError(
         `${file} has a server named ${JSON.stringify(name)} already. Choose another name, or first run "toolshelf remove ${name}".`,
@@ -70,6 +72,10 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
     return addServers(text, [[name, fields]])
   })
   terminal.print(printable(`Added ${name} (${describeTransport(server.transport)}) to ${file}.`))
+  if (isFirst)
+    terminal.tell(
+      'Your clients reach it through the gateway: { "mcpServers": { "toolshelf": { "command": "toolshelf", "args": ["mcp"] } } }',
+    )
   for (const variable of unsetIn(fields, machine))
     terminal.tell(
       printable(`${name} needs the environment variable ${variable}; set it where your clients start.`),

@@ -202,7 +202,7 @@ async function whatToDo(machine: Machine): Promise<string> {
   const existing = new Set(await existingFiles(places.map(({ file }) => file)))
   const clients = new Set(places.filter(({ file }) => existing.has(file)).map(({ client }) => client))
   const found = clients.size > 0 ? ` (there are files of ${[...clients].join(', ')})` : ''
-  return `Run \`toolshelf import\` to take over the servers of your clients${found}, or pass a file with --config.`
+  return `Run \`toolshelf import\` to take over the servers of your clients${found}, \`toolshelf add\` to add one, or pass a file with --config.`
 }
 
 /** Finds pinned tools that have changed. Pinning a server for the first time is left to the gateway. */

@@ -222,7 +222,8 @@ function report(
   const clients = [...new Set(done.flatMap(({ write }) => write.clients))]
   terminal.print('')
   for (const { write } of done) terminal.print(printable(`Changed ${write.file}`))
-  terminal.print(printable(`Your servers are in ${target.file}. Restart ${clients.join(', ')}.`))
+  terminal.print(printable(`Your servers are in ${target.file}`))
+  terminal.print(`Restart ${new Intl.ListFormat('en').format(clients)}.`)
   const remote = chosen
     .flatMap(({ servers }) => servers)
     .filter(

@@ -33,6 +33,11 @@ function linesOf(before: string, after: string): string[] {
  */
 function spread(text: string): string {
   const isOneLine = !text.trim().includes('\n')
-  const lines = isOneLine ? text.replace(/\},\s*(?=")/g, '},\n').replace(/\s*\}\s*$/, '\n}') : text
+  const lines = isOneLine
+    ? text
+        .replace(/^\s*\{\s*(?=")/, '{\n')
+        .replace(/\},\s*(?=")/g, '},\n')
+        .replace(/\s*\}\s*$/, '\n}')
+    : text
   return lines.replace(/,[ \t]*(?=\r?$)/gm, '')
 }

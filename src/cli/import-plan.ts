@@ -109,7 +109,10 @@ export function show(
     terminal.tell(
       printable(`${file}: ${server === undefined ? '' : `${JSON.stringify(server)}: `}${message}`),
     )
-  if (servers.length === 0) return void terminal.print('No MCP servers were found. Name a file with --from.')
+  if (servers.length === 0)
+    return void terminal.print(
+      'No MCP servers were found. Name a file with --from, or add a server with "toolshelf add".',
+    )
   const rows = servers.map((one) => [
     printable(one.name),
     printable(one.clients.join(', ')),

@@ -3,6 +3,7 @@ import { measureTools } from '../doctor/index.ts'
 import {
   type Config,
   describeTransport,
+  existingFiles,
   type Machine,
   readConfig,
   thisMachine,
@@ -14,7 +15,8 @@ import { type Command, filesIn, type Input, type Terminal, UsageError } from './
 import { createListingHost, toStart } from './listing-host.ts'
 
 const SECONDS = '10'
-const MOST_COLUMNS = 80
+/** Width where the output is not a terminal. */
+const COLUMNS = 80
 /** Costs hardly depend on it: it limits how many names are announced. */
 const WINDOW = 200_000
 
@@ -51,24 +53,22 @@ export function listCommand(machine: () => Machine): Command {
       if (input.words.length > 0) throw new UsageError('it takes no words; files are named by --config.')
       const timeout = timeoutIn(input)
       const here = machine()
-      const files = filesIn(input) ?? userConfigFiles(here)
-      const config = await readConfig(files, here.environment, here)
-      const isListed = ({ unset, message }: ConfigProblem) =>
-        unset === undefined && !(input.text('config') === undefined && isMissing(message))
-      for (const { file, server, message } of config.problems.filter(isListed))
+      const named = filesIn(input)
+      const own = userConfigFiles(here)
+      const config = await readConfig(named ?? (await existingFiles(own)), here.environment, here)
+      const isFault = ({ unset }: ConfigProblem) => unset === undefined
+      for (const { file, server, message } of config.problems.filter(isFault))
         terminal.tell(printable(`${file}${server === undefined ? '' : `, ${server}`}: ${message}`))
       const rows = input.isSet('offline')
         ? config.servers.map(asConfigured)
         : await connect(config.servers, timeout, terminal)
       const listed = [...rows, ...unsetIn(config)]
       if (input.isSet('json')) terminal.print(JSON.stringify({ servers: listed }))
-      else show(listed, files, terminal)
+      else show(listed, named ?? own, terminal)
       return 0
     },
   }
 }
-
-const isMissing = (message: string) => message.startsWith('no such file')
 
 function timeoutIn(input: Input): number {
   const given = input.text('timeout') ?? SECONDS
@@ -136,7 +136,9 @@ function show(listed: readonly Listed[], files: readonly string[], terminal: Ter
     cost(tokens),
     printable(runs),
   ])
-  terminal.print(table(['server', 'state', 'tools', 'tokens', 'runs'], rows, MOST_COLUMNS))
+  terminal.print(
+    table(['server', 'state', 'tools', 'tokens', 'runs'], rows, process.stdout.columns || COLUMNS),
+  )
   for (const { name, reason } of listed)
     if (reason !== undefined) terminal.tell(printable(`${name}: ${printableLine(reason)}`))
   const known = listed.filter(({ tokens }) => tokens !== undefined)

@@ -53,7 +53,7 @@ export const mcpCommand: Command = {
       type: 'string',
       value: 'mode',
       values: MODES,
-      about: 'how tools are shown: list, bridge, or by what the client can do',
+      about: 'how tools are shown: list, bridge, or auto (default): by what the client can do',
     },
     lazy: { type: 'boolean', about: 'start each server only when one of its tools is called' },
     http: { type: 'boolean', about: 'serve many clients over HTTP instead of one on stdio' },
@@ -133,7 +133,7 @@ async function readFiles(
   if (config.problems.length > 0 && input.text('config') !== undefined)
     throw new CommandError('no server can be started; fix the problems above.')
   throw new CommandError(
-    `no MCP server is configured in ${files.join(', ')}. Run "toolshelf import" to take over those of your clients into ${ownConfigFile(thisMachine())}, or pass a file with --config.`,
+    `no MCP server is configured in ${files.join(', ')}. Run "toolshelf import" to take over those of your clients into ${ownConfigFile(thisMachine())}, "toolshelf add" to add one, or pass a file with --config.`,
   )
 }
 

@@ -51,6 +51,6 @@ async function readServers(
     tell(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
   if (servers.length > 0) return servers
   throw new CommandError(
-    `no MCP server is configured in ${files.join(', ')}. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf import" to take over the servers of your clients.`,
+    `no MCP server is configured in ${files.join(', ')}. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf import" to take over the servers of your clients, or "toolshelf add" to add one.`,
   )
 }

@@ -153,20 +153,23 @@ async function runAgent(
 /** What the gateway did while the agent ran. */
 export function summary(finished: readonly RequestRecord[], url: string): string[] {
   const samplings = finished.filter(({ outcome }) => outcome !== undefined)
+  const failed = finished.filter(({ error }) => error !== undefined)
+  const last = failed.at(-1)?.error
+  const failures =
+    last === undefined
+      ? []
+      : [`${counted(failed.length, 'request')} failed, the last one: ${printableLine(last)}`]
   if (samplings.length === 0)
     return [
       `no request for the model came to ${url}. Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?`,
+      ...failures,
     ]
-  const failed = finished.filter(({ error }) => error !== undefined)
   const figures = samplings.flatMap(({ outcome }) => outcome?.figures() ?? [])
-  const last = failed.at(-1)?.error
   return [
     figures.length === 0
       ? `${counted(samplings.length, 'request')}, nothing was put on the shelf (${samplings.at(-1)?.outcome?.why})`
       : savedLine(figures.reduce(addFigures)),
-    ...(last === undefined
-      ? []
-      : [`${counted(failed.length, 'request')} failed, the last one: ${printableLine(last)}`]),
+    ...failures,
   ]
 }
 

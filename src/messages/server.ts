@@ -183,7 +183,8 @@ function newContext(incoming: IncomingMessage, outgoing: ServerResponse, gone: A
 /** The path; OpenAI's clients leave out `/v1` if their base URL does. */
 function pathOf(address: URL | undefined): string {
   const path = address?.pathname ?? ''
-  return /^\/(?:chat\/completions|responses|models)(?:\/|$)/.test(path) ? `/v1${path}` : path
+  // The AI SDK posts to ANTHROPIC_BASE_URL + "/messages", Anthropic's own to ANTHROPIC_BASE_URL + "/v1/messages".
+  return /^\/(?:chat\/completions|responses|models|messages)(?:\/|$)/.test(path) ? `/v1${path}` : path
 }
 
 function addressOf({ url = '/' }: IncomingMessage): URL | undefined {

@@ -54,8 +54,16 @@ describe('toolshelf add', () => {
       '@x/github',
     )
     expect(printed).toBe(`Added github (npx @x/github) to ${cli.own}.`)
-    expect(told).toBe('')
-    await cli.add('docs', 'https://docs.test/mcp', '-H', 'Authorization: Bearer ${KEY}', '-H', 'X-A:1')
+    expect(told).toMatch(/^Your clients reach it through the gateway: \{.*"mcp".*\}$/)
+    const second = await cli.add(
+      'docs',
+      'https://docs.test/mcp',
+      '-H',
+      'Authorization: Bearer ${KEY}',
+      '-H',
+      'X-A:1',
+    )
+    expect(second.told).not.toContain('gateway')
     expect(cli.servers()).toEqual({
       github: { command: 'npx', args: ['-y', '@x/github'], env: { TOKEN: '${TOKEN}', A: 'b=c' } },
       docs: { url: 'https://docs.test/mcp', headers: { Authorization: 'Bearer ${KEY}', 'X-A': '1' } },
@@ -66,7 +74,9 @@ describe('toolshelf add', () => {
 
   it('says which variable is to be set', async () => {
     const { told } = await start().add('a', '-e', 'TOKEN', '--', 'x')
-    expect(told).toBe('a needs the environment variable TOKEN; set it where your clients start.')
+    expect(told.split('\n').at(-1)).toBe(
+      'a needs the environment variable TOKEN; set it where your clients start.',
+    )
   })
 
   it('a path stays right from every folder, and comments stay', async () => {
@@ -162,6 +172,17 @@ describe('toolshelf list', () => {
     expect(told).toContain('waiting: set SOME_TOKEN where your clients start')
     for (const line of printed.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
   }, 40_000)
+
+  it('says once that there are no servers yet, and how to get some', async () => {
+    const { code, printed, told } = await start().list()
+    expect(code).toBe(0)
+    expect(printed).toMatch(/^There are no servers in .*toolshelf\.json.*toolshelf add.*import --apply/)
+    expect(told).toBe('')
+  })
+
+  it('says that a file which was named does not exist', async () => {
+    expect((await start().list('--config', 'nowhere.json')).told).toContain('no such file')
+  })
 
   it('starts nothing offline', async () => {
     const cli = start()

@@ -79,6 +79,18 @@ describe('toolshelf wrap', () => {
     await expect(fetch(url)).rejects.toThrow()
   }, 30_000)
 
+  it('says what failed if no request was for the model', async () => {
+    const lost = file(
+      'lost.mjs',
+      "await fetch(process.env.OPENAI_BASE_URL + '/embeddings', { method: 'POST' })",
+    )
+    const { told, code } = await wrap(['--', process.execPath, lost]).done
+    expect(code).toBe(0)
+    expect(told).toMatch(
+      /no request for the model came[^\n]*\n[^\n]*1 request failed, the last one: no such endpoint: POST \/v1\/embeddings/,
+    )
+  }, 30_000)
+
   it('passes signals on, and ends as the agent does', async () => {
     const waiting = file(
       'waiting.mjs',

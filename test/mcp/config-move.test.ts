@@ -198,6 +198,29 @@ describe('any JSON file', () => {
   })
 })
 
+describe('a client that rewrites its file', () => {
+  const text = '{ "mcpServers": { "a": { "command": "x" }, "b": {} } } // mine\n'
+  const { text: moved, parts } = move(text, ['a'])
+  const rewritten = (change: (file: Record<string, object>) => object) =>
+    JSON.stringify(change(JSON.parse(moved.replace('// mine', ''))), null, 2)
+
+  it('gets its servers back, though the layout of the entry is another', () => {
+    const back = restoreServers(
+      rewritten((file) => ({ ...file, $version: 4 })),
+      parts,
+    )
+    expect(JSON.parse(back ?? '')).toEqual({ mcpServers: { a: { command: 'x' }, b: {} }, $version: 4 })
+  })
+
+  it('keeps what somebody edited in the part: a value, a server, a comment', () => {
+    const withServer = rewritten(({ mcpServers }) => ({ mcpServers: { ...mcpServers, c: {} } }))
+    expect(restoreServers(withServer, parts)).toBeUndefined()
+    const same = rewritten((file) => file)
+    expect(restoreServers(same.replace('main.js', 'other.js'), parts)).toBeUndefined()
+    expect(restoreServers(same.replace('"b"', '// why\n"b"'), parts)).toBeUndefined()
+  })
+})
+
 function isStrict(text: string): boolean {
   try {
     JSON.parse(text)

@@ -191,7 +191,7 @@ describe('what it refuses', () => {
   it('a configuration without servers: exit code 1 and the way to one', async () => {
     const { code, told } = await refused(home({}))
     expect(code).toBe(1)
-    expect(told).toMatch(/no MCP server is configured in .*toolshelf\.json.*toolshelf import/)
+    expect(told).toMatch(/no MCP server is configured in .*toolshelf\.json.*toolshelf import.*toolshelf add/)
   })
 })
 

@@ -42,6 +42,7 @@ describe('paths', () => {
     ['GET', '/v1/..%2fadmin'],
     ['POST', '/v1/messages/'],
     ['POST', '/v1//messages'],
+    ['POST', '/messages/batches'],
     ['POST', '/v1/messages%2fbatches'],
   ])('%s %s goes nowhere', async (method, path) => {
     const fake = await talking()
@@ -63,6 +64,15 @@ describe('paths', () => {
     const { url } = await startGateway(fake.url, operator)
     expect((await send(url + path, { method })).status).toBe(200)
     expect(fake.came.map(({ url: came }) => came)).toEqual([path])
+  })
+
+  it.each(['pass', 'off'])('in mode %s, messages without /v1 reach the upstream with it', async (mode) => {
+    const fake = await talking()
+    const { url } = await startGateway(fake.url, operator)
+    const body = JSON.stringify(requestFor('pass'))
+    const headers = { 'content-type': 'application/json', 'x-toolshelf-mode': mode }
+    expect((await send(`${url}/messages?beta=true`, { method: 'POST', headers, body })).status).toBe(200)
+    expect(fake.came.map(({ url: came }) => came.replace(/\?.*/, ''))).toEqual(['/v1/messages'])
   })
 
   it('further ones are forwarded where the operator says so, segment by segment', async () => {

@@ -70,6 +70,27 @@ describe('a call of a tool that is not in sight', () => {
     ])
   })
 
+  test('the MCP gateway’s own tools are known behind a client’s prefix, in both of its modes', async () => {
+    const upstream = play({
+      rules: [{ when: '^call (\\S+)$', do: [{ call: '/(^|__){{1}}$/' }, { say: '{{result}}' }] }],
+    })
+    const definition = JSON.stringify({ name: 'github__create_issue', input_schema: { type: 'object' } })
+    const bridge = ['mcp__toolshelf__ToolSearch', 'mcp__toolshelf__CallTool'].map((name) => tool(name))
+    const run = (name: string) => (name.endsWith('ToolSearch') ? [text(definition)] : [text('Filed.')])
+    expect(await talk(upstream, ask('call create_issue', bridge), run)).toEqual([
+      ['mcp__toolshelf__ToolSearch {"query":"create issue"}'],
+      ['mcp__toolshelf__CallTool {"name":"github__create_issue","arguments":{}}'],
+      [`Filed.\n${OFFLINE_NOTE}`],
+    ])
+    const list = ['toolshelf_ToolSearch', 'toolshelf_github__create_issue'].map((name) => tool(name))
+    expect((await talk(upstream, ask('call create_issue', list))).at(0)).toEqual([
+      'toolshelf_github__create_issue {}',
+    ])
+    expect((await talk(upstream, ask('call nothing', list))).at(0)).toEqual([
+      'toolshelf_ToolSearch {"query":"nothing"}',
+    ])
+  })
+
   test('a search that no history shows, because a gateway hides it, is not missed', async () => {
     const tools = [toolSearch, tool(ISSUE)]
     const messages = [user(text('go')), assistant(use('a', ISSUE)), user(result('a'))]

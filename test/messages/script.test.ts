@@ -34,6 +34,12 @@ describe('rules', () => {
     expect(await reply('bye')).toEqual([`What?\n${OFFLINE_NOTE}`])
   })
 
+  test('words in JSON quotes, as opencode run sends them, count without the quotes', async () => {
+    expect(await reply('"hello Ann"')).toEqual([`Hello yourself, Ann.\n${OFFLINE_NOTE}`])
+    expect(await reply('"oh \\"hello\\""')).toEqual([`You said: oh "hello"\n${OFFLINE_NOTE}`])
+    expect(await reply('"hello" "Ann"')).toEqual([`You said: "hello" "Ann"\n${OFFLINE_NOTE}`])
+  })
+
   test('words of the host are not the user’s', async () => {
     const reminder = text('<system-reminder>\nhello Bob\n</system-reminder>')
     expect(await reply([reminder, text('hello Ann')])).toEqual([`Hello yourself, Ann.\n${OFFLINE_NOTE}`])

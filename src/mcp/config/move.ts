@@ -36,7 +36,7 @@ export function moveServers(
 
 /**
  * Puts the servers back into a text that was edited elsewhere after the move. Returns undefined if the servers' part was
- * edited, too.
+ * edited, too; another layout of the same JSON is no edit.
  */
 export function restoreServers(text: string, parts: readonly MovedPart[]): string | undefined {
   try {
@@ -86,10 +86,24 @@ function readJson(text: string): Document {
       }
     },
     restore({ path, before, after }) {
-      if (textAt(path) !== after) throw new Error('its servers have changed')
+      if (!isReformatted(textAt(path), after)) throw new Error('its servers have changed')
       return applyEdits(text, [{ ...valueAt(parsed, path), text: before }])
     },
   }
+}
+
+/**
+ * Returns whether a part says what was written, perhaps in another layout: clients rewrite their files when they start.
+ * One with comments must be the same text, because a comment is somebody's edit.
+ */
+function isReformatted(current: string, written: string): boolean {
+  if (current === written) return true
+  try {
+    JSON.parse(current)
+  } catch {
+    return false
+  }
+  return isDeepStrictEqual(parseJson(current).value, parseJson(written).value)
 }
 
 function readToml(text: string): Document {

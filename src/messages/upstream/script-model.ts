@@ -4,7 +4,7 @@
 import { sign, visibleTools } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, hash, isFields, textOf, toJson } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
-import { CALL_TOOL, throughCallTool } from '../wire/index.ts'
+import { throughCallTool } from '../wire/index.ts'
 import type { Act, Failure, Rule, Script } from './script-file.ts'
 import {
   fill,
@@ -14,7 +14,14 @@ import {
   patternOf,
   type ResolveTemplate,
 } from './script-text.ts'
-import { type CallRound, describedTools, type MadeCall, SEARCH_TOOL_NAMES, turnOf } from './script-turn.ts'
+import {
+  type CallRound,
+  callToolIn,
+  describedTools,
+  type MadeCall,
+  searchToolIn,
+  turnOf,
+} from './script-turn.ts'
 
 export type ScriptReply =
   | {
@@ -153,15 +160,18 @@ type Sight = {
   readonly visible: readonly string[]
   /** Callable only through CallTool. */
   readonly described: readonly string[]
+  readonly callTool: string | undefined
   readonly search: string | undefined
 }
 
 function sightOf(request: MessagesRequest): Sight {
   const visible = visibleTools(request)
+  const callTool = callToolIn(visible)
   return {
     visible,
-    described: visible.includes(CALL_TOOL) ? describedTools(request) : [],
-    search: SEARCH_TOOL_NAMES.find((name) => visible.includes(name)),
+    described: callTool === undefined ? [] : describedTools(request),
+    callTool,
+    search: searchToolIn(visible),
   }
 }
 
@@ -192,11 +202,13 @@ function deedOf(want: Wanted, sight: Sight): Fields {
 }
 
 /** A call of the first matching visible tool; undefined if there is none. */
-function callOf({ fits }: NamePattern, input: Fields, { visible, described }: Sight): Fields | undefined {
+function callOf({ fits }: NamePattern, input: Fields, sight: Sight): Fields | undefined {
+  const { visible, described, callTool } = sight
   const direct = visible.find(fits)
   if (direct !== undefined) return { type: 'tool_use', name: direct, input }
   const name = described.find(fits)
-  return name === undefined ? undefined : throughCallTool({ type: 'tool_use', name, input })
+  if (name === undefined || callTool === undefined) return undefined
+  return { ...throughCallTool({ type: 'tool_use', name, input }), name: callTool }
 }
 
 const LONGEST_QUERY = 500

@@ -8,7 +8,25 @@ import type { MessagesRequest } from '../types.ts'
 import { CALL_TOOL, fromCallTool } from '../wire/index.ts'
 
 /** Search tools that the offline model can use, in order of preference. */
-export const SEARCH_TOOL_NAMES = [SEARCH_TOOL, 'tool_search_tool_bm25', 'tool_search_tool_regex']
+const SEARCH_TOOL_NAMES = [SEARCH_TOOL, 'tool_search_tool_bm25', 'tool_search_tool_regex']
+
+/** The search tool among the visible tools. */
+export function searchToolIn(visible: readonly string[]): string | undefined {
+  return SEARCH_TOOL_NAMES.find((name) => visible.includes(name)) ?? visible.find(isSearchTool)
+}
+
+/** The tool among the visible ones that calls tools whose definitions were shown as text. */
+export function callToolIn(visible: readonly string[]): string | undefined {
+  return visible.find((name) => name === CALL_TOOL) ?? visible.find(isCallTool)
+}
+
+const isSearchTool = (name: string) => SEARCH_TOOL_NAMES.includes(name) || hasPrefix(name, SEARCH_TOOL)
+const isCallTool = (name: string) => name === CALL_TOOL || hasPrefix(name, CALL_TOOL)
+
+/** Clients put the server's name in front of the MCP gateway's own tools: `mcp__toolshelf__ToolSearch`. */
+function hasPrefix(name: string, own: string): boolean {
+  return name.endsWith(`_${own}`)
+}
 
 /** The conversation since the latest user message. */
 export type ScriptTurn = {
@@ -67,7 +85,18 @@ function userText({ role, content }: Fields): string {
     .filter((text) => !isOurText(text))
     .map((text) => text.replace(HOST_TEXT, '').trim())
     .filter((text) => text !== '')
+    .map(unquoted)
     .join('\n')
+}
+
+/** A text that is one JSON string, as `opencode run` sends its arguments, without the quotes. */
+function unquoted(text: string): string {
+  if (!/^".*"$/s.test(text)) return text
+  try {
+    return textOf(JSON.parse(text))
+  } catch {
+    return text
+  }
 }
 
 function roundsOf(blocks: readonly Fields[]): CallRound[] {
@@ -86,8 +115,8 @@ function roundsOf(blocks: readonly Fields[]): CallRound[] {
 
 function madeCall(block: Fields, result: string): MadeCall {
   const name = textOf(block.name)
-  const names = name === CALL_TOOL ? [name, textOf(fromCallTool(block).name)] : [name]
-  return { names, isSearch: SEARCH_TOOL_NAMES.includes(name), result }
+  const names = isCallTool(name) ? [name, textOf(fromCallTool(block).name)] : [name]
+  return { names, isSearch: isSearchTool(name), result }
 }
 
 function isCall({ type }: Fields): boolean {
