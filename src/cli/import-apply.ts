@@ -98,9 +98,13 @@ async function findServers(input: Input, target: ImportTarget, machine: Machine)
     from === undefined ? found.filter(({ isProject }) => !isProject) : namedPlaces(from, known, machine)
   const snapshots = new Map<string, Snapshot>()
   const problems: ConfigProblem[] = []
+  const targetFile = await realpath(target.file).catch(() => target.file)
   for (const { file } of places) {
     try {
-      snapshots.set(file, await takeSnapshot(file))
+      const snapshot = await takeSnapshot(file)
+      if (snapshot.file === targetFile)
+        problems.push({ file, message: 'it is the file that the servers would move to; it is left alone.' })
+      else snapshots.set(file, snapshot)
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       const why = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code ?? message})`

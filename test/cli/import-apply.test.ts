@@ -254,6 +254,19 @@ describe('files', () => {
     expect(lstatSync(machine.path(cursor)).isSymbolicLink()).toBe(true)
   })
 
+  it('a file that the servers would move to is left alone, whatever links lead to it', async () => {
+    const machine = madeUpMachine()
+    machine.write(cursor, simple)
+    mkdirSync(dirname(machine.own), { recursive: true })
+    symlinkSync(machine.path(cursor), machine.own)
+    const named = ['--from', machine.path(cursor), '--to', machine.path(cursor)]
+    for (const words of [[], named]) {
+      const { told } = await machine.import(['--apply', '--yes', ...words])
+      expect(told).toMatch(/mcp\.json: it is the file that the servers would move to/)
+      expect(machine.read(cursor)).toBe(simple)
+    }
+  })
+
   it('copies are readable by the owner alone', async () => {
     const machine = madeUpMachine()
     machine.write(cursor, simple, 0o600)
