@@ -297,7 +297,7 @@ function clientsOf({ servers }: Config, machine: Machine): string[] {
 function nextStep({ servers }: Config, { projection }: Report): string {
   if (projection && projection.tokensSaved <= 0) return 'nothing: keep your servers as they are'
   const isOurs = servers.every(({ source }) => basename(source) === 'toolshelf.json')
-  return isOurs ? 'toolshelf mcp' : 'toolshelf import'
+  return isOurs ? 'toolshelf mcp' : 'toolshelf import --apply'
 }
 
 function dated(date: Date): string {

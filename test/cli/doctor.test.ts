@@ -308,7 +308,7 @@ describe('toolshelf doctor', () => {
   })
 
   it('names the one command to do next', async () => {
-    expect((await examine([])).out).toMatch(/Next {2}toolshelf import$/)
+    expect((await examine([])).out).toMatch(/Next {2}toolshelf import --apply$/)
     const folder = configured({ a: { command: 'a' } }, 'toolshelf.json')
     expect((await examine([], { folder })).out).toMatch(/Next {2}toolshelf mcp$/)
     const outcomes = { a: { state: 'connected', tools: fakeTools.slice(0, 2) } } as const

@@ -83,9 +83,9 @@ export function finalWords(ledger: Ledger): string[] {
     `  ${total.searches} ${total.searches === 1 ? 'search' : 'searches'}${extra(total)}; cached prefix kept in ${total.prefixKept} of ${total.rounds} requests`,
     '',
     'With your own servers:',
-    '  toolshelf doctor   what they cost',
-    '  toolshelf mcp      all of them behind one, in any MCP client',
-    '  toolshelf chat     an agent that uses them',
+    '  toolshelf doctor          what they cost',
+    '  toolshelf import --apply  all of them behind one, in your MCP clients',
+    '  toolshelf chat            an agent that uses them',
   ]
 }
 
