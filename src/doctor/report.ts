@@ -4,7 +4,7 @@ import type { PriceTable } from '../core/figures/index.ts'
 import type { GatewaySettings } from '../mcp/config/index.ts'
 import { idleRules } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerState, ServerStatus, ToolProblem } from '../mcp/index.ts'
-import { scan, scanText, type TextFinding } from '../scan/index.ts'
+import { scanServer, scanText, type TextFinding } from '../scan/index.ts'
 import { count } from '../terminal/index.ts'
 import { groupBy } from './groups.ts'
 import { descriptionLimit, type Measured, type MeasuredTool, measureTools } from './measure.ts'
@@ -230,7 +230,7 @@ function notStarted({ name, source, does }: UntrustedServer): ServerReport {
 
 function suspicionsOf({ tools, instructions = '' }: ServerStatus): ReportedSuspicion[] {
   const ofServer = scanText(instructions, 'instructions').map((finding) => ({ tool: null, ...finding }))
-  return [...ofServer, ...tools.flatMap(scan)]
+  return [...ofServer, ...scanServer(tools)]
 }
 
 function costOf(tools: readonly MeasuredTool[], window: number) {

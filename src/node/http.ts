@@ -70,8 +70,8 @@ export async function answerNode(
     await write(response, outgoing, stalledMs)
   } catch (error) {
     if (gone.signal.aborted) return
-    if (!outgoing.headersSent) outgoing.writeHead(500, { 'content-type': 'text/plain' })
-    outgoing.end(outgoing.headersSent ? undefined : `${(error as Error).message}\n`)
+    if (outgoing.headersSent) outgoing.end()
+    else outgoing.writeHead(500, { 'content-type': 'text/plain' }).end(`${(error as Error).message}\n`)
   }
 }
 

@@ -25,7 +25,7 @@ export function scan(tool: ListedTool): readonly Suspicion[] {
   return worstFirst.slice(0, MOST_FINDINGS).map((finding) => ({ tool: tool.name, ...finding }))
 }
 
-/** Scans a server's tools, one by one and together. */
+/** Scans each of a server's tools, and looks for descriptions that many of them share. */
 export function scanServer(tools: readonly ListedTool[]): readonly Suspicion[] {
   return [...tools.flatMap(scan), ...findCopies(tools)]
 }
@@ -57,8 +57,9 @@ const tooMany: TextFinding = {
   message: `only the first ${MOST_TEXTS} texts of the definition were read`,
 }
 
-/** From this number on, copies of a description fill search results instead of distinguishing tools. */
+/** From this many further tools on, a shared description fills search results without distinguishing the tools. */
 const MOST_COPIES = 4
+/** Characters: short descriptions are often the same for good reason. */
 const SHORTEST_COPY = 40
 
 function findCopies(tools: readonly ListedTool[]): Suspicion[] {

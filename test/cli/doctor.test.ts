@@ -27,7 +27,7 @@ function configured(servers: object, file = '.mcp.json'): string {
 
 const fakeTools = Array.from({ length: 30 }, (_, index) => ({
   name: `tool${index}`,
-  description: 'x'.repeat(400),
+  description: `${index}`.padEnd(400, 'x'),
   inputSchema: { type: 'object' },
 }))
 
@@ -191,6 +191,17 @@ describe('toolshelf doctor', () => {
     const { out } = await examine(['--json'], { outcomes: { a: { state: 'failed', reason } } })
     expect(out).toMatch(/^[ -~−×]*$/)
     expect(JSON.parse(out).servers[0].reason).toBe(reason)
+  })
+
+  it('notes a description that many tools of one server share', async () => {
+    const description = 'Finds whatever you are looking for, wherever it is.'
+    const tools = Array.from({ length: 5 }, (_, index) => ({ name: `find_${index}`, description }))
+    const outcomes = { a: { state: 'connected', tools } } as const
+    const { servers } = JSON.parse((await examine(['--json'], { outcomes })).out)
+    expect(servers[0].suspicions).toMatchObject([
+      { tool: 'find_0', kind: 'stuffing', message: '4 other tools have the same description' },
+    ])
+    expect((await examine([], { outcomes })).out).toContain('1 text of 1 server with mild steering')
   })
 
   it('ends with 0 when all that are enabled connected', async () => {

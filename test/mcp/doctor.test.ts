@@ -69,7 +69,11 @@ const tool = (name: string, size = 10): ListedTool => ({
   inputSchema: { type: 'object' },
 })
 const tools = (count: number, size: number) =>
-  Array.from({ length: count }, (_, index) => tool(`t${index}`, size))
+  Array.from({ length: count }, (_, index) => ({
+    ...tool(`t${index}`, size),
+    // Distinct, of the same length: descriptions that many tools share are a finding.
+    description: `t${index}`.padEnd(size, 'x'),
+  }))
 
 /** What a definition costs, written out. */
 const tokensOf = (name: string, size: number) =>

@@ -55,7 +55,7 @@ export function forbidsPath(
   )
 }
 
-/** Whether allow rules cover every part of the call. */
+/** Whether allow rules cover every command, path or URL of the call; a call without any needs a rule for its tool. */
 export function isAllowedBy(rules: readonly ParsedRule[], call: SeenCall, folders: RuleFolders): boolean {
   if (rules.some((rule) => rule.pattern === undefined && names(rule.tool, call))) return true
   if (call.shell) return isShellAllowed(rules, call, call.shell, folders)
@@ -134,7 +134,7 @@ function forbidsCommand(pattern: string, { commands, suspects }: ShellReading): 
   })
 }
 
-/** By its own name, or by that of its kind. */
+/** Whether a rule's tool pattern matches the call's tool, or is `Read` or `Edit` and covers it. */
 function names(pattern: string, call: SeenCall): boolean {
   if (call.server === undefined) return matchesAny([pattern], call.tool) || coversTool(pattern, call.tool)
   if (!matchesAny([pattern], call.tool)) return false
@@ -210,7 +210,7 @@ function fitsGlob(folder: string, rest: string, reach: Reach): Fits {
   return (path) => expression.matches(path.replaceAll('\\', '/'))
 }
 
-/** As far as it exists. */
+/** Resolves symbolic links in the part of the path that exists. */
 function realOf(path: string): string {
   try {
     return realpathSync.native(path)

@@ -1,19 +1,26 @@
-// Collects the secrets in one server's configuration, in whatever form they are written.
+// Collects the secret values in one server's configuration: from variables, arguments, headers and URLs, and from JSON,
+// connection strings and credentials inside them.
 // Implements H8.
 import type { ServerConfig } from '../types.ts'
 import { isHarmless, isKeyLike, isSecretName, isSecretSetting, isSecretWord } from './shapes.ts'
 
-/** Values that must not be shown. */
+/** Secret values as they are written in the configuration, and their decoded parts. */
 export type Secrets = ReadonlySet<string>
 
-/** A `setting` is hidden unless it is harmless; a `word` of a command line only if it looks like a secret. */
+/**
+ * Where a value was found. A `setting` is secret unless it is harmless; a `word` (of a command line or a public header)
+ * only if its name or its own shape says so.
+ */
 type Source = 'setting' | 'word'
 
 const MOST_DEPTH = 20
+/** Characters from which on a line of a multi-line value is a secret of its own. */
 const SHORTEST_LINE = 16
+/** Headers whose values are usually no secrets. */
 const PUBLIC_HEADERS =
   /^(?:accept(?:-.*)?|content-.*|user-agent|cache-control|host|connection|origin|referer|mcp-.*)$/i
 
+/** Returns every value of a server's configuration that must not be shown. */
 export function collectSecrets({ transport, variables = {} }: ServerConfig): Secrets {
   const secrets = new Set<string>()
   for (const [name, value] of Object.entries(variables)) take(value, name, 'setting', secrets)
@@ -27,7 +34,7 @@ export function collectSecrets({ transport, variables = {} }: ServerConfig): Sec
   return secrets
 }
 
-/** Adds a named value; of a composite one, its parts. */
+/** Adds a value if it is a secret; of a composite value, its secret parts. */
 function take(given: string, name: string, source: Source, secrets: Set<string>, depth = 0): void {
   const value = unquoted(given.trim())
   if (value === '' || depth > MOST_DEPTH || takeComposite(value, name, source, secrets, depth)) return
@@ -57,7 +64,10 @@ function takeComposite(
 
 const SCHEME = /^(?:Bearer|Basic|Token|ApiKey|Api-Key|Digest|Negotiate|PRIVATE-TOKEN)[ :]+/i
 
-/** `Bearer x`, `ApiKey id:x`, `Basic dXNlcjpwYXNz`. Returns false if it is none of them. */
+/**
+ * Adds the credentials after a scheme (`Bearer x`, `ApiKey id:x`, `Basic dXNlcjpwYXNz`), and the part after their colon,
+ * decoded if they are base64. Returns false for a value without a scheme.
+ */
 function takeCredentials(value: string, secrets: Set<string>): boolean {
   const credentials = value.replace(SCHEME, '')
   if (credentials === value || /\s/.test(credentials)) return false
@@ -69,7 +79,7 @@ function takeCredentials(value: string, secrets: Set<string>): boolean {
   return true
 }
 
-/** The decoded base64, if it is readable text. */
+/** Decodes base64; undefined if the result is not at least six characters of readable text. */
 function decodedBase64(value: string): string | undefined {
   if (value.length < 12 || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(value)) return undefined
   const decoded = Buffer.from(value, 'base64').toString('utf8')
@@ -82,14 +92,17 @@ function takeHeader(name: string, value: string, secrets: Set<string>): void {
   take(value, name, isPublic ? 'word' : 'setting', secrets)
 }
 
-/** Single lines of a key, key-like words of a list, and decoded base64. */
+/**
+ * Adds the secret parts of a value: its decoded base64, the password of `user:password` and `user:password@host`, long
+ * lines and key-like words.
+ */
 function takeParts(value: string, secrets: Set<string>): void {
   const decoded = secrets.has(value) ? decodedBase64(value) : undefined
   if (decoded !== undefined) secrets.add(decoded)
   const [, password = ''] =
     /^[^\s:@/]+:([^\s@]{4,})(?:@\S+)?$/.exec(decoded ?? (value.includes('@') ? value : '')) ?? []
   if (password !== '') secrets.add(password)
-  // Some files write the line breaks of a key as `\n`.
+  // Some configurations write the line breaks of a key as a backslash and an `n`.
   const lines = value.split(/\s*(?:\n|\\n)\s*/)
   if (lines.length > 1)
     for (const line of lines) if (line.length >= SHORTEST_LINE && !/^-{5}/.test(line)) secrets.add(line)
@@ -97,7 +110,7 @@ function takeParts(value: string, secrets: Set<string>): void {
   if (words.length > 1) for (const word of words) if (isKeyLike(word)) secrets.add(word)
 }
 
-/** Every string inside a JSON value, with its key. Returns false if it is no JSON. */
+/** Adds the secrets in a JSON object or array, by their keys. Returns false if the value is neither. */
 function takeJson(value: string, name: string, source: Source, secrets: Set<string>, depth: number): boolean {
   if (!/^[[{]/.test(value)) return false
   let parsed: unknown
@@ -119,7 +132,7 @@ function takeJson(value: string, name: string, source: Source, secrets: Set<stri
   return true
 }
 
-/** Objects whose values are settings, at any depth. */
+/** Keys of objects whose values are settings, however the object itself was found. */
 const SETTINGS = /^(?:env|environment|headers?|http_headers)$/i
 
 /**
@@ -145,7 +158,10 @@ function takeAddress(value: string, secrets: Set<string>): boolean {
   return true
 }
 
-/** User and password end at the last `@` before the path; a password with a slash ends at the last `@` of all. */
+/**
+ * Splits off what precedes the host. It ends at the last `@` before the path; because a password may contain a slash, the
+ * text up to the last `@` of the whole URL is a second candidate.
+ */
 function splitUser(address: string): { readonly users: readonly string[]; readonly rest: string } {
   const end = address.search(/[/?#]/)
   const authority = end < 0 ? address : address.slice(0, end)
@@ -170,7 +186,10 @@ function decode(text: string): string {
   }
 }
 
-/** `Server=db;User Id=sa;Password=x` and `host=db user=sa password=x`. Returns false if it is neither. */
+/**
+ * Adds the secrets of a connection string: `Server=db;User Id=sa;Password=x` or `host=db user=sa password=x`. Returns
+ * false if the value has fewer than two such fields.
+ */
 function takeFields(value: string, secrets: Set<string>, depth: number): boolean {
   const fields = value.includes(';') ? value.split(';') : value.split(/\s+(?=[\w.-]+=)/)
   const pairs = fields.map((field) => /^\s*([\w. -]{1,60}?)\s*=\s*(.*)$/s.exec(field))
@@ -179,7 +198,10 @@ function takeFields(value: string, secrets: Set<string>, depth: number): boolean
   return true
 }
 
-/** The words of a command line: assignments, headers, flags that name a secret, and words that look like a key. */
+/**
+ * Adds the secrets of a command line: values of assignments, headers and flags that name a secret, and words that look
+ * like a key.
+ */
 function takeArguments(args: readonly string[], secrets: Set<string>): void {
   const first = args.findIndex((argument) => !argument.startsWith('-'))
   // The first word is the program, as in `npx -y secrets-manager-mcp`, unless a flag says that it is a secret.
@@ -188,7 +210,7 @@ function takeArguments(args: readonly string[], secrets: Set<string>): void {
     if (index !== program || isKeyLike(argument) || /[=:\s]/.test(argument))
       takeArgument(argument, args[index - 1] ?? '', secrets)
     const words = shellWords(argument)
-    // A script in one argument, as for `sh -c`.
+    // An argument with blanks may be a script, as for `sh -c`.
     if (words.length > 1) takeArguments(words, secrets)
   })
 }
@@ -201,7 +223,7 @@ function takeArgument(argument: string, before: string, secrets: Set<string>): v
   else if (isKeyLike(argument.replace(/^-+/, ''))) secrets.add(argument)
 }
 
-/** A value after a flag, or on its own. */
+/** Adds the secrets of one argument; `flag` is the flag it belongs to, or empty. */
 function takeBehind(flag: string, value: string, secrets: Set<string>): void {
   const [, name, assigned] = /^([A-Za-z_][\w.-]*)=(.*)$/s.exec(value) ?? []
   const [, header, content] = HEADER.exec(value) ?? []
@@ -215,9 +237,10 @@ function takeBehind(flag: string, value: string, secrets: Set<string>): void {
 }
 
 const HEADER = /^([A-Za-z][A-Za-z0-9-]*):\s*(\S.*)$/s
+/** Flags whose value is `user:password`. */
 const USER_FLAG = /^(?:-u|--user|--userpwd|--basic-auth|--proxy-user|--credentials?)$/
 
-/** `Name: value`; without the space only if the name is that of a header with a secret. */
+/** Whether it is `Name: value`; without the space only if the name says secret or begins with `x-`. */
 function isHeader(name: string, whole: string): boolean {
   return (
     !/^[a-z][a-z0-9+.-]*:\/\//i.test(whole) &&
@@ -229,7 +252,7 @@ function takeFieldsOf(value: string, secrets: Set<string>): boolean {
   return /[;\s]/.test(value) && takeFields(value, secrets, 0)
 }
 
-/** Splits words as a shell would; one word for a text without blanks. */
+/** Splits a text at blanks outside of quotes and removes the quotes; a text without blanks is returned as it is. */
 function shellWords(text: string): string[] {
   if (!/\s/.test(text.trim())) return [text]
   const words = text.match(/(?:[^\s"']+|"(?:[^"\\]|\\.)*"|'[^']*')+/g) ?? []

@@ -1,8 +1,8 @@
-// Hides secrets in a server's lists before they are shown to a model or stored on disk.
+// Hides secrets in a server's lists of tools, prompts and resources before a model sees them or the cache stores them.
 import type { Fields } from '../../lib/index.ts'
 import type { Redactor } from './redactor.ts'
 
-/** Values that a call has to repeat exactly: changing them would make the call impossible. */
+/** Keys whose values a request to the server must repeat exactly, so that they are never changed. */
 const EXACT_KEYS: ReadonlySet<string> = new Set([
   'name',
   'enum',
@@ -14,19 +14,23 @@ const EXACT_KEYS: ReadonlySet<string> = new Set([
   'type',
 ])
 
-/** Returns the same entries; one with a secret is copied without it. Names, `enum` and `const` values stay. */
+/** Returns the entries with secrets hidden; unchanged entries are the same objects. Values under `EXACT_KEYS` stay. */
 export function redactEntries(entries: readonly unknown[], redactor: Redactor): readonly unknown[] {
   return entries.map((entry) => {
     try {
       return redactTexts(entry, '', redactor)
     } catch {
-      // Nested too deeply to be read. What cannot be serialised is reported and dropped later.
+      // Too deeply nested to walk. An entry that can still be serialised might leak a secret, so it is removed; one that
+      // cannot is dropped later, with a message.
       return isWritable(entry) ? undefined : entry
     }
   })
 }
 
-/** Only lists are shown and stored; the result of a call, a resource or a prompt is the server's own answer. */
+/**
+ * Hides secrets in the response to a `…/list` request. All other responses (of a call, a resource, a prompt) stay as the
+ * server sent them.
+ */
 export function redactLists(method: string, result: Fields, redactor: Redactor): Fields {
   if (!method.endsWith('/list')) return result
   const entries = Object.entries(result).map(([field, value]) => [

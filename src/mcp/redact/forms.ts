@@ -2,12 +2,16 @@
 // Implements H8.
 import type { Pattern } from './matcher.ts'
 
-/** Characters: this many consecutive ones give a long secret away. */
+/** Characters of a piece: output with this many consecutive characters of a long secret is hidden. */
 const PIECE = 12
+/** Characters from which on a secret is also hidden piece by piece. */
 const SHORTEST_IN_PIECES = 16
+/** From this many patterns on, no more pieces are added. */
 const MOST_PATTERNS = 50_000
+/** Shorter secrets are not looked for in base64 and hex, where they would match by chance. */
 const SHORTEST_BASE64 = 6
 
+/** Returns the patterns for all forms of these secrets. */
 export function patternsFor(secrets: Iterable<string>): readonly Pattern[] {
   const patterns = new Map<string, Pattern>()
   for (const secret of secrets) {
@@ -18,7 +22,10 @@ export function patternsFor(secrets: Iterable<string>): readonly Pattern[] {
   return [...patterns.values()]
 }
 
-/** Matched case-insensitively. */
+/**
+ * The secret as it is, and escaped for JSON (once and twice), shells, URLs and HTML, and in hex. Matched
+ * case-insensitively.
+ */
 function writtenForms(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1)
   const url = encodeURIComponent(secret.toWellFormed())
@@ -42,7 +49,7 @@ function writtenForms(secret: string): string[] {
   return [...new Set(forms)]
 }
 
-/** HTML escapes of `"` and `'`. */
+/** The spellings of `"` and `'` in HTML, escaped or not. */
 const HTML_QUOTES = [
   ['&quot;', '&#39;'],
   ['&quot;', '&#x27;'],
@@ -60,7 +67,10 @@ function html(text: string, [double, single]: readonly [string, string]): string
     .replaceAll("'", single)
 }
 
-/** The part of its base64 that is the same at any offset in the encoded text: `user:secret`, a JSON document, alone. */
+/**
+ * The base64 digits that depend on the secret alone, for each of the three offsets at which it can start in an encoded
+ * text such as `user:secret` or a JSON document; in both alphabets.
+ */
 function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret)
   if (bytes.length < SHORTEST_BASE64) return []
@@ -71,7 +81,7 @@ function base64Forms(secret: string): string[] {
   })
 }
 
-/** Parts of a long key that no other text contains, for output that was cut or wrapped. */
+/** All pieces of a long secret that mix letters and digits, to find it in output that was cut or wrapped. */
 function piecesOf(secret: string): string[] {
   if (secret.length < SHORTEST_IN_PIECES || /\s/.test(secret)) return []
   const pieces = Array.from({ length: secret.length - PIECE + 1 }, (_, at) => secret.slice(at, at + PIECE))

@@ -4,7 +4,7 @@ import { SEQUENCES, UNSEEN } from '../../lib/index.ts'
 
 export type Pattern = {
   readonly text: string
-  /** Base64 is case-sensitive; the whole run of its characters is matched. */
+  /** Matched case-sensitively, and extended to the whole run of base64 characters around it. */
   readonly isBase64?: boolean
 }
 
@@ -13,13 +13,13 @@ export type Range = { readonly start: number; readonly end: number }
 /** Finds the ranges of a text that match a pattern, in order, merged if they touch. */
 export type Matcher = (text: string) => readonly Range[]
 
-/** Characters used as the key of the lookup table below. */
+/** Leading characters that select a slot of the lookup table; shorter patterns are never found. */
 const PREFIX = 3
 const SLOTS = 1 << 16
 
 export function createMatcher(patterns: readonly Pattern[]): Matcher {
   const find = createFinder(patterns.map((pattern) => ({ pattern, folded: fold(pattern.text).text })))
-  // A line may break at a blank of a secret, and remove it.
+  // Wrapping a line at a blank inside a secret removes the blank, so secrets with blanks are also searched without any.
   const blanks = patterns.filter(({ text }) => /\s/.test(text))
   const findWithoutBlanks = createFinder(
     blanks.map((pattern) => ({ pattern, folded: fold(pattern.text, WITH_BLANKS).text })),
@@ -97,13 +97,16 @@ function joined(ranges: readonly Range[]): Range[] {
   return merged
 }
 
-/** Colours, line breaks with the blanks after them, and invisible characters. */
+/** What may split a secret: colour codes, line breaks with the blanks after them, and invisible characters. */
 const PARTING = new RegExp(`\\u001b\\[[\\d;?]*[ -/]*[@-~]|[\\r\\n]+[ \\t]*|${UNSEEN.source}`, 'gu')
-/** The same without whole sequences: a sequence may end with the first character of a secret. */
+/**
+ * `PARTING` and all other terminal sequences. Texts with escapes are searched both ways, because what looks like the end
+ * of a sequence may be the first character of a secret.
+ */
 const WITH_SEQUENCES = new RegExp(`${SEQUENCES.source}|${PARTING.source}`, 'gu')
-/** Sequences and all blanks. */
+/** `WITH_SEQUENCES` and all blanks. */
 const WITH_BLANKS = new RegExp(`${WITH_SEQUENCES.source}|\\s`, 'gu')
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it begins every sequence
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these begin terminal sequences
 const ESCAPE = /[\u001b\u0090-\u009f]/
 
 type Folded = { readonly text: string; readonly positions: readonly number[] | undefined }
@@ -131,14 +134,14 @@ function fold(text: string, parting = PARTING): Folded {
 
 const BREAK = /^[\r\n]/
 
-/** By hand: a regular expression for blanks before a line break takes quadratic time if there is no line break. */
+/** The end of a text without the blanks before a line break. A regular expression would take quadratic time. */
 function endWithoutBlanks(text: string, from: number, end: number): number {
   let at = end
   while (at > from && (text[at - 1] === ' ' || text[at - 1] === '\t')) at--
   return at
 }
 
-/** Lower-cases character by character: some letters would become two. */
+/** Lower-cases a text without changing its length: a letter that would become two stays as it is. */
 function lower(text: string): string {
   const folded = text.toLowerCase()
   return folded.length === text.length

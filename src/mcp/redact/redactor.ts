@@ -1,12 +1,15 @@
 // Hides the secrets of a server's configuration in everything that is shown, forwarded or stored.
 //
-// The rule. Hidden are values of `env`, `headers` and `${}`, values of `NAME=value` and header-like arguments, values
-// behind flags that name a secret, passwords, query values and key-like path parts of addresses and connection strings,
-// texts in JSON under secret names, and any argument that looks like a generated key; as they are, in any case,
-// escaped, URL-, hex- or base64-encoded, parted by line breaks, and pieces of twelve characters of long keys. Not
-// hidden are values of fewer than six characters (four under a secret's name) and plainly harmless ones: common words,
-// regions, hosts, paths, dates, versions, and outside of secret names short words and numbers. `shapes.ts` is the whole
-// list.
+// It hides
+// - values of `env`, `headers` and `${}` references, of `NAME=value` and header-like arguments, and of flags that name a
+//   secret;
+// - passwords, query values and key-like path parts of URLs, and values in connection strings;
+// - strings in JSON, by the same rules and their keys;
+// - any argument that looks like a generated key.
+// It finds them in upper and lower case, escaped, URL-, hex- or base64-encoded, split by line breaks, and long keys by
+// any twelve consecutive characters that mix letters and digits.
+// It does not hide values of fewer than six characters (four under a secret's name) and harmless ones: common words,
+// regions, hosts, paths, dates, versions, and, unless the name says secret, short words and numbers. `shapes.ts` decides.
 // Implements H8.
 import type { AuthProvider } from '@modelcontextprotocol/client'
 import { cleanText } from '../../lib/index.ts'
@@ -15,37 +18,43 @@ import { collectSecrets } from './collect.ts'
 import { patternsFor } from './forms.ts'
 import { createMatcher, type Matcher, type Range } from './matcher.ts'
 
+/** Hides one server's secrets. */
 export type Redactor = {
-  /** Returns the text with every secret replaced. */
+  /** Returns the text with every secret replaced by `[hidden]`; longer than a million characters, it is cut. */
   text(text: string): string
   /** Whether the text contains a secret. */
   hasSecret(text: string): boolean
-  /** The same for every string in plain data. Undefined for data too large or too deeply nested to be copied. */
+  /**
+   * Returns a copy of plain data with secrets hidden in its strings and keys. Undefined if the data cannot be serialised
+   * or takes more than a million characters of JSON.
+   */
   data<Data>(data: Data): Data | undefined
   /**
-   * Returns the same error with secrets hidden in its message, stack, data and causes, and with a message safe to
-   * display.
+   * Hides secrets in the message, stack and data of an error and its causes, five errors deep, and removes control
+   * characters from the messages. Changes and returns the same error.
    */
   error(error: unknown): unknown
-  /** The configuration with its secrets hidden. */
+  /** The configuration with its secrets hidden, every value of `env` and `headers` among them, and no `variables`. */
   config(): ServerConfig
-  /** Adds a secret learned later, such as the token of a login. */
+  /** Adds a secret learned later, such as the token of a login: the last 20 of at least eight characters count. */
   add(secret: string): void
 }
 
+/** What replaces a secret. */
 export const HIDDEN = '[hidden]'
-/** Longer texts are cut before the search. */
+/** Longer texts are cut before the search; longer data is not returned at all. */
 const MOST_CHARACTERS = 1_000_000
 const MOST_CAUSES = 5
 const MOST_LEARNED = 20
 const SHORTEST_LEARNED = 8
 
+/** Creates the redactor for one server's configuration. */
 export function createRedactor(config: ServerConfig): Redactor {
   const learned: string[] = []
   let matcher: Matcher | undefined
   let shown: ServerConfig | undefined
 
-  /** Created at first use: most servers never need it. */
+  /** Creates the matcher at first use, and anew after a secret was added. */
   function match(text: string): readonly Range[] {
     matcher ??= createMatcher(patternsFor([...collectSecrets(config), ...learned]))
     return matcher(text)
@@ -77,7 +86,7 @@ export function createRedactor(config: ServerConfig): Redactor {
     }
   }
 
-  /** The stack of some errors is read-only. */
+  /** Replaces a field even if it is read-only, as the stack of some errors is. */
   function rewrite(error: { [field: string]: unknown }, field: string, value: unknown): void {
     if (error[field] === value) return
     Object.defineProperty(error, field, { value, writable: true, configurable: true })
@@ -114,7 +123,7 @@ export function createRedactor(config: ServerConfig): Redactor {
   }
 }
 
-/** Wraps a provider so that the tokens it returns are hidden from then on. */
+/** Wraps a provider so that every token it returns is added to the redactor's secrets. */
 export function watchTokens(
   provider: AuthProvider | undefined,
   redactor: Redactor,
@@ -131,7 +140,7 @@ export function watchTokens(
   )
 }
 
-/** Hides every value of `env` and `headers`: their names are all that a reader needs. */
+/** Hides every value of `env` and `headers`, secret or not, and the secrets in command, arguments and URL. */
 function shownConfig(config: ServerConfig, redact: (text: string) => string): ServerConfig {
   const { variables: _, ...rest } = config
   return { ...rest, transport: shownTransport(config.transport, redact) }

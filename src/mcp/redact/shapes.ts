@@ -1,8 +1,9 @@
-// Decides by name and shape whether a value is a secret, a harmless setting, or something in between.
+// Decides by its name and its shape whether a value is a secret.
 import { splitName } from '../../lib/index.ts'
 
-/** Shorter values are never hidden: replacing them would garble every text they occur in. */
+/** Characters of the shortest hidden setting under a secret's name: hiding shorter ones would garble other texts. */
 const SHORTEST_NAMED = 4
+/** The same under any other name. */
 const SHORTEST = 6
 
 /** Whether the name of a variable, header, flag, parameter or JSON key says that its value is a secret. */
@@ -15,7 +16,7 @@ export function isSecretName(name: string): boolean {
 const SECRET_PART =
   /key|token|secret|passw|passphrase|credential|auth|bearer|cookie|jwt|signature|mnemonic|webhook/
 const SECRET_WORDS = new Set('pass pwd pw pat pin otp sid sig dsn seed creds cred private session'.split(' '))
-/** `AWS_REGION`, `TOKEN_URL`, `AUTH_TYPE`, `KEY_FILE`: a plain setting, or about a secret without being one. */
+/** Whether a name is that of a plain setting, even if it mentions a secret: `AWS_REGION`, `TOKEN_URL`, `KEY_FILE`. */
 function isPublicName(name: string): boolean {
   return PUBLIC_ENDINGS.has(splitName(name).at(-1) ?? '') || /^max(?:imum)?[-_]?tokens$/i.test(name)
 }
@@ -28,7 +29,8 @@ const PUBLIC_ENDINGS = new Set(
 
 /**
  * Whether a value given as a setting (`env`, `headers`, `${}`, `NAME=value`) must be hidden: everything of six
- * characters or more (four under a secret's name) that is not plainly harmless.
+ * characters or more (four under a secret's name) that looks like a key or is not harmless. Unless the name says secret,
+ * short words and numbers stay too, and identifiers under a public name.
  */
 export function isSecretSetting(value: string, name: string): boolean {
   const isNamed = isSecretName(name)
@@ -46,7 +48,7 @@ export function isSecretWord(word: string): boolean {
 
 const SELF_NAMED = /secret|token|passw|api[-_]?key|credential/i
 
-/** Strings that only a generator makes: with a vendor's prefix, or a part that mixes letters and digits. */
+/** Whether a word looks generated: it has a vendor's prefix, or a part that is dense (see `isDense`). */
 export function isKeyLike(word: string): boolean {
   if (word.length < 10 || /\s/.test(word) || isProgramPath(word)) return false
   if (VENDOR.test(word)) return true
@@ -56,6 +58,7 @@ export function isKeyLike(word: string): boolean {
 const VENDOR =
   /^(?:(?:sk|pk|rk|gh[pousr]|github_pat|glpat|xox[a-z]|hf|npm|ntn|shp[a-z]{2}|figd|lin_api|dop_v1|tok|key|pat)[-_](?=[\w.-]*\d)|AKIA|ASIA|AIza|ya29\.|eyJ|SG\.)[\w.~+/=-]{6,}$/
 
+/** Whether a part is ten digits or more, or eight characters that mix letters and digits; `model2024` is neither. */
 function isDense(part: string): boolean {
   const digits = part.replace(/\D/g, '').length
   const letters = part.length - digits
@@ -64,25 +67,25 @@ function isDense(part: string): boolean {
   return part.length >= 8 && digits >= 2 && letters >= 2 && !/^[A-Za-z]+\d{1,4}$/.test(part)
 }
 
-/** `@scope/package@1.2.3`, `./server/index.js`, `/opt/tool`: each part is words, versions and dates. */
+/** Whether it is a package or path of words and versions: `@scope/package@1.2.3`, `./server/index.js`, `/opt/tool`. */
 function isProgramPath(word: string): boolean {
   return /^[@./~]|^[A-Za-z]:[\\/]/.test(word) && !word.split(/[@/\\.:_-]+/).some(isDense)
 }
 
-/** Harmless under any name: common words, places, hosts, paths, dates, versions. */
+/** Whether a value is harmless under any name: a common word, region, host, path, date or version without a dense part. */
 export function isHarmless(value: string): boolean {
   if (COMMON_WORDS.has(value.toLowerCase())) return true
   return HARMLESS_SHAPES.some((shape) => shape.test(value)) && !value.split(/[^A-Za-z0-9]+/).some(isDense)
 }
 
-/** Harmless unless its name says otherwise: a short word, a port, a duration, a size. */
+/** Whether a value is harmless unless its name says secret: a short word, a number, a duration, a size. */
 function isOrdinary(value: string): boolean {
   return /^(?:[A-Za-z]?[a-z]{1,8}|[A-Z]{1,8}|[+-]?\d{1,5}(?:\.\d{1,4})?|\d+(?:\.\d+)?\s?(?:ms|s|m|h|d|[kmg]?i?b|%))$/i.test(
     value,
   )
 }
 
-/** `my-project`, `gpt-4o-mini`: words and short numbers. */
+/** Whether a value is letters and digits with single separators: `my-project`, `gpt-4o-mini`. */
 function isIdentifier(value: string): boolean {
   return value.length <= 64 && /^[A-Za-z0-9]+(?:[-_.:/][A-Za-z0-9]+)*$/.test(value)
 }
@@ -97,7 +100,7 @@ const HARMLESS_SHAPES: readonly RegExp[] = [
   // Dates and versions.
   /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?$/,
   /^v?\d{1,4}(?:\.\d{1,5}){1,3}(?:-[a-z]{2,6}(?:\.\d{1,3})?)?$/,
-  // Addresses without anything in them.
+  // IP addresses, hosts, and URLs with nothing but a host.
   /^\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?$/,
   /^localhost(?::\d{1,5})?$/,
   /^(?:[a-z0-9-]{1,40}\.)+(?:com|org|net|io|dev|ai|app|cloud|co|de|uk|eu|us|fr|jp|cn|local|internal|lan|test|example)(?::\d{1,5})?$/,

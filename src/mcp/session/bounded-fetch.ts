@@ -1,4 +1,4 @@
-// A fetch with limits: an endless message must not fill our memory, and a server that floods events is throttled.
+// A fetch with limits: fails when a message is too long, slows down a flood of events, and delays reconnecting streams.
 // Implements H6.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createBudget } from './throttle.ts'
@@ -14,6 +14,7 @@ const realClock: FetchClock = {
     sleep(milliseconds, undefined, { ref: false, ...(signal ? { signal } : {}) }),
 }
 
+/** Creates a fetch that fails when a body, or one event of an event stream, has more than `longest` bytes. */
 export function boundedFetch(longest: number, clock: FetchClock = realClock): typeof fetch {
   const pauseOf = createReconnectPace(clock.now)
   return async (input, init) => {
@@ -32,14 +33,14 @@ function isStream({ method = 'GET', headers }: RequestInit = {}): boolean {
   return method === 'GET' && (new Headers(headers).get('accept')?.includes('text/event-stream') ?? false)
 }
 
-/** Milliseconds: a stream reopened sooner than this was reset. */
+/** Milliseconds: a stream reopened sooner than this counts as reset. */
 const SHORTEST_STREAM = 10_000
 const FIRST_PAUSE = 1000
 const LONGEST_RECONNECT_PAUSE = 60_000
 
 /**
- * A server may close its event stream at once and send a tiny `retry`, which the SDK obeys: doubles the delay before
- * the next attempt until a stream lasts.
+ * Returns the delay before a stream is opened: none for the first, then doubling while streams end within ten seconds.
+ * Without it, the SDK would obey a server that closes its stream at once and sends a tiny `retry`.
  */
 function createReconnectPace(now: () => number): () => number {
   let openedAt = Number.NEGATIVE_INFINITY
@@ -66,13 +67,15 @@ function meter(longest: number): Meter {
   })
 }
 
+/** Events that may arrive at once. */
 const BURST = 2000
-/** Events; a long one counts once per this many bytes. */
+/** Events that may arrive per millisecond after that. */
 const PER_MILLISECOND = 0.2
+/** Bytes that count as one event, in addition to each event. */
 const BYTES_OF_ONE = 16_384
 const LONGEST_PAUSE = 5000
 
-/** A stream may last forever; only the length of each event is limited. */
+/** Limits the length of each event and the rate of events; the stream as a whole may last forever. */
 function eventMeter(longest: number): Meter {
   const spend = createBudget(BURST, PER_MILLISECOND)
   let size = 0

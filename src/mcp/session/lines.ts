@@ -1,9 +1,9 @@
-// Splits bytes into JSON-RPC messages, one per line. Servers print other things too: lines that are no message are
-// skipped.
+// Splits bytes into lines and parses each as a JSON-RPC message. Lines that are no message, such as log output, are
+// returned without one.
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 
 export type LineReader = {
-  /** Takes a chunk; returns the messages completed by it. Throws if a line is too long. */
+  /** Takes a chunk; returns the lines completed by it. Throws if the unfinished line is too long. */
   read(chunk: Buffer): MessageLine[]
 }
 
@@ -67,7 +67,7 @@ function parse(line: Buffer): JSONRPCMessage | undefined {
 const OPEN = 123
 const CLOSE = 125
 
-/** Parsing invalid JSON is slow enough for a flood of it to matter. */
+/** Whether a line starts with `{` and ends with `}`. Checked first, because parsing a flood of invalid JSON is slow. */
 function looksLikeObject(line: Buffer): boolean {
   let start = 0
   let end = line.length - 1
@@ -80,7 +80,7 @@ function isBlank(byte: number): boolean {
   return byte === 32 || (byte >= 9 && byte <= 13)
 }
 
-/** A malformed response is still matched to its request, which would otherwise wait in vain. */
+/** Turns a malformed response into a valid error, so that its request fails at once instead of timing out. */
 function mend(value: Loose): object {
   const { error, result, ...rest } = value
   const isFine = typeof result === 'object' && result !== null && !Array.isArray(result)

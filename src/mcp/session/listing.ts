@@ -8,7 +8,7 @@ export type Listed = {
   readonly entries: readonly unknown[]
   /** The list was truncated. */
   readonly isCut: boolean
-  /** How long the server says the list stays fresh: the shortest time of its pages. */
+  /** How long the list stays fresh: the shortest time of its pages; undefined if any page gives none. */
   readonly ttlMs: number | undefined
 }
 
@@ -17,7 +17,7 @@ const MOST_ENTRIES = 50_000
 /** Characters of JSON: listed entries are parsed, compared and indexed. */
 const MOST_CHARACTERS = 16_000_000
 
-/** `ask` requests one page. */
+/** Reads all pages of a list. `ask` requests one page; `field` holds its entries; `timeout` covers all pages. */
 export async function listPages(
   ask: (params: Fields | undefined) => Promise<Fields>,
   field: string,
@@ -72,7 +72,7 @@ function shorter(one: number | undefined, other: number | undefined): number | u
   return one === undefined || other === undefined ? undefined : Math.min(one, other)
 }
 
-/** A value nested too deeply to be serialised is dropped later, and counts as large. */
+/** Characters of an entry's JSON. One that cannot be serialised counts as an eighth of the limit; it is dropped later. */
 function lengthOf(entry: unknown): number {
   try {
     return JSON.stringify(entry)?.length ?? 0

@@ -13,9 +13,9 @@ import type { QuestionHandler } from '../types.ts'
 import type { SessionCallOptions } from './session.ts'
 
 export type Modern = {
-  /** Sends again each time the server asks something; `send` gets the parameters that a round adds. */
+  /** Sends a request, and again with the answers each time the server asks; `send` gets the parameters to add. */
   inRounds(send: (added: Fields) => Promise<Fields>, given: SessionCallOptions): Promise<Fields>
-  /** Answers requests that the newer protocol does not have; undefined for all others. */
+  /** Handles subscriptions and log levels, which the newer protocol has no requests for; undefined for other methods. */
   instead(method: string, params: Fields): Promise<Fields> | undefined
 }
 

@@ -1,4 +1,4 @@
-// Normalises the output of a call: what a server sent in an unknown form is shown as text instead of lost.
+// Normalises the result of a call: content blocks of unknown or incomplete types become text.
 
 import type { Fields } from '../../lib/index.ts'
 import { withPassableMeta } from '../protocol/index.ts'
@@ -28,7 +28,7 @@ function isBlock(block: unknown): block is CallOutput['content'][number] {
   return BLOCK_FIELDS.get(type)?.every((field) => typeof fields[field] === 'string') ?? false
 }
 
-/** Unknown forms are shown as text instead of lost. */
+/** A block as text: a string as it is, anything else as JSON. */
 function asText(block: unknown): CallOutput['content'][number] {
   return { type: 'text', text: typeof block === 'string' ? block : JSON.stringify(block) }
 }

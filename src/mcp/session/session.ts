@@ -47,10 +47,10 @@ export type ServerSession = {
   readonly instructions: string | undefined
   readonly protocol: string | undefined
   readonly isLegacy: boolean
-  /** Some arguments are sent as HTTP headers, too. */
+  /** The server may require some arguments as HTTP headers too: it speaks the newer protocol over HTTP. */
   readonly mirrorsArguments: boolean
   readonly pid: number | undefined
-  /** The last lines that the process wrote to stderr. */
+  /** The last lines that the process wrote to stderr; empty for a remote server. */
   stderr(): string
   /** Reads all pages of a list, up to a limit. */
   list(method: string, field: string, timeout: number): Promise<Listed>
@@ -75,13 +75,13 @@ export type ServerSessionOptions = {
   readonly limits: StdioLimits | undefined
   /** Hides secrets in what the process writes to stderr. */
   readonly redact: (text: string) => string
-  /** Ends the session at any moment. */
+  /** Closes the transport when aborted, during connecting or later. */
   readonly signal: AbortSignal
   /** Called for a notification of the server. */
   readonly onNotification: (method: string, params: Fields) => void
   /** Called for a request of the server: elicitation, sampling, roots. */
   readonly onRequest: (method: string, params: Fields, signal: AbortSignal) => Promise<Fields>
-  /** Called when the session ends without being closed. */
+  /** Called when an open session ends without `close()`. */
   readonly onEnd: (reason: string, stderr: string) => void
 }
 
@@ -132,13 +132,13 @@ function addressOf({ url }: RemoteConfig): URL {
   return new URL(url)
 }
 
-/** How a server that speaks only SSE answers a streamable HTTP request. */
+/** Whether the error is an HTTP status with which servers that speak only SSE refuse a streamable HTTP request. */
 function isRefusedByHttp(error: unknown): boolean {
   const cause = error instanceof SessionError ? error.cause : error
   return cause instanceof SdkHttpError && [400, 404, 405, 406, 415].includes(cause.status ?? 0)
 }
 
-/** Probing a slow server for the newer protocol must not use up all of its time. */
+/** Milliseconds to probe a process for the newer protocol; at most a third of the connect timeout. */
 const LONGEST_PROBE = 10_000
 
 async function connect(
@@ -192,7 +192,7 @@ async function connect(
   }
 }
 
-/** @param probeTimeout - Over HTTP all the time there is, because a silent server cannot be asked in a second way. */
+/** @param probeTimeout - Milliseconds to wait for an answer to the probe for the newer protocol. */
 function newClient(options: ServerSessionOptions, timeouts: Timeouts, probeTimeout: number): Client {
   const client = new Client(options.clientInfo, {
     capabilities: options.capabilities as ClientCapabilities,
@@ -269,7 +269,7 @@ function createRequests(
   }
 }
 
-/** The SDK's message says neither how long it waited nor how the process ended. */
+/** Rewrites an error to say how long we waited, which rights are missing, or how the process ended. */
 function explained(cause: unknown, server: string, ending: string | undefined): unknown {
   if (cause instanceof SilenceError)
     return new Error(`the server "${server}" did not answer within ${seconds(cause.limit)}`, { cause })
@@ -284,10 +284,10 @@ function withMeta(params: Fields | undefined, { meta }: SessionCallOptions): Fie
   return Object.keys(passed).length > 0 ? { ...params, _meta: passed } : params
 }
 
-/** Requests whose responses may arrive after they were cancelled. */
+/** Requests remembered until their response arrives; above this number the oldest is forgotten. */
 const MOST_NOTED = 1000
 
-/** Notifies a call when its request is answered, however late. */
+/** Reports to a call that its request was answered, even after the request was cancelled. */
 function noteAnswers(transport: Transport): void {
   const calls = new Map<unknown, ClientCall>()
   const send = transport.send.bind(transport)
@@ -340,7 +340,10 @@ function answerServer(
   }
 }
 
-/** Servers of the newer protocol send changes only to subscribers. */
+/**
+ * Subscribes to changes of the lists, which servers of the newer protocol send only to subscribers; subscribes again, with
+ * growing delays, if the server ends the subscription.
+ */
 async function listenForChanges(client: Client): Promise<void> {
   if (client.getProtocolEra() !== 'modern') return
   const { tools, prompts, resources } = client.getServerCapabilities() ?? {}
@@ -355,7 +358,7 @@ async function listenForChanges(client: Client): Promise<void> {
       const { closed } = await client.listen(filter)
       if ((await closed) !== 'remote') return
     } catch {
-      // It will not report changes; the list is still read at each connection.
+      // The server does not support it; its lists are still read at each connection.
       return
     }
     await new Promise((resolve) => setTimeout(resolve, 1000 * 2 ** attempt).unref())

@@ -24,9 +24,9 @@ export type StdioTransport = Transport & {
 }
 
 export type StdioLimits = {
-  /** Bytes of one message. */
+  /** Bytes of one message from the server, and of messages to it that wait to be read. */
   readonly longestLine: number
-  /** Milliseconds from closing its input to SIGTERM, and from there to SIGKILL. */
+  /** Milliseconds from closing its input to SIGTERM, from there to SIGKILL, and from there to giving up. */
   readonly grace: number
   /** A server that reads nothing for this many milliseconds while its input is full is killed; 30 s by default. */
   readonly stuckMs?: number
@@ -61,7 +61,7 @@ class ServerProcess implements StdioTransport {
   #closing: Promise<void> | undefined
   #moment: Promise<void> | undefined
   #sweeping: Promise<void> | undefined
-  /** When the process last read a message, or had nothing to read. */
+  /** When a message was last written to the process, or its input was empty. */
   #readAt = 0
 
   constructor(config: StdioConfig, limits: StdioLimits, redact: ((text: string) => string) | undefined) {
@@ -235,14 +235,14 @@ class ServerProcess implements StdioTransport {
   }
 }
 
-/** Time for output written before the end to arrive. */
+/** Milliseconds for output written before the exit to arrive. */
 const LAST_WORDS = 200
-/** From a full pipe to killing a server that reads nothing. */
+/** Milliseconds without reading after which a server with a full input is killed. */
 const STUCK_MS = 30_000
-/** From a broken pipe to the end of its process. */
+/** Milliseconds to wait for the exit of a process whose pipe broke. */
 const BROKEN_PIPE_MS = 2000
 
-/** Reads a stream, with pauses if it never stops. */
+/** Reads a stream; `take` returns the unsolicited bytes of a chunk, and too many of them pause the stream. */
 function hear(stream: Readable, take: (chunk: Buffer) => number): void {
   const throttle = createThrottle(() => performance.now())
   stream.on('error', () => {})
@@ -257,7 +257,7 @@ function hear(stream: Readable, take: (chunk: Buffer) => number): void {
   })
 }
 
-/** The process has ended; kills what it started, too. */
+/** Kills what is left of a process group after its leader has ended: SIGTERM, then SIGKILL after half a second. */
 async function sweep(group: number): Promise<void> {
   if (killGroup(group, 'SIGTERM')) {
     await wait(500)

@@ -5,7 +5,7 @@ export type Tail = { add(chunk: Buffer): void; text(): string }
 
 const MOST_CHARACTERS = 8_192
 const MOST_LINES = 20
-/** Kept in front of what is shown, so that a secret that starts there is still found. */
+/** Bytes kept in front of what is shown, so that a secret that begins there is still found whole. */
 const MARGIN = 8_192
 
 /** `redact` hides secrets before anything is cut; otherwise half of one could remain. */

@@ -1,16 +1,16 @@
-// Cancels a request when the server is silent for too long. A server that waits for our answer is not silent: a person
-// may take any time to answer.
+// Cancels a request when the server reports no progress for too long. While the server waits for an answer from us, no
+// request of its session times out: a person may take any time to answer.
 // Implements H6.
 import type { RequestOptions } from '@modelcontextprotocol/client'
 import type { CallOptions } from '../types.ts'
 
 export type Timeouts = {
-  /** Makes a request that is cancelled if the server is silent for too long. */
+  /** Makes a request, and cancels it after `timeout` milliseconds without a response or progress. */
   limit<Value>(
     options: Pick<CallOptions, 'signal' | 'onProgress'> & { readonly timeout: number },
     request: (options: RequestOptions) => Promise<Value>,
   ): Promise<Value>
-  /** Answers a question of the server: meanwhile no request times out. */
+  /** Runs `answer` for a question of the server; no request times out meanwhile, and all timeouts restart after it. */
   during<Value>(answer: () => Promise<Value>): Promise<Value>
 }
 

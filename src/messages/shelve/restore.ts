@@ -1,5 +1,5 @@
-// Restores hidden searches in a client's history, each in a canonical form that can be derived from the history alone.
-// A tool that was called must have been loaded.
+// Puts hidden searches back into a client's history, from the ids of its calls and from memory. Where neither knows of a
+// search, a call of a deferred tool implies one, because a tool that was called must have been loaded.
 
 import { searchNote, withRemark } from '../../core/history/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
@@ -39,7 +39,7 @@ export function restore(messages: readonly Fields[], restoring: Restoring): Fiel
       restored.push(isWhole ? plain : { ...plain, content: [...pending, ...blocksOf(plain.content)] })
       continue
     }
-    // A reply with searches only is empty for the client, and no API accepts an empty message.
+    // A reply of hidden searches only is empty in the client's history, and no API accepts an empty message.
     if (index < messages.length - 1 && callsIn(message).latest < 0) continue
     const found = searchesIn(message, index, loaded, restoring)
     if (found.length === 0 || room === 0) {
@@ -171,7 +171,7 @@ function hasMissing(
   return false
 }
 
-/** Whether earlier turns of this conversation had hidden searches or called tools that are on the shelf. */
+/** Whether any reply carries or is remembered with hidden searches for tools that are deferred now. */
 export function isRestored(messages: readonly Fields[], restoring: Restoring): boolean {
   return (
     hasSearches(messages, restoring) &&
@@ -195,7 +195,7 @@ type Split = { readonly turns: readonly Fields[]; readonly results: readonly Fie
 type SplitInput = {
   readonly index: number
   readonly searches: readonly RestoredSearch[]
-  /** For each search, whether it joins the first call. */
+  /** For each search, whether it is put before the reply's first call instead of ending a turn. */
   readonly isBeside: readonly boolean[]
   readonly searchTool: string
   readonly thinksByHand: boolean
@@ -236,7 +236,10 @@ function isSameList(one: readonly unknown[], other: readonly unknown[]): boolean
   return one.length === other.length && one.every((item, index) => item === other[index])
 }
 
-/** A search ends a turn, or joins the first call of its turn, whose result follows in the next message. */
+/**
+ * Splits a reply at its searches: each ends a turn and is followed by a user turn with its result. Searches in `isBeside`
+ * are put before the first call instead, and their results are returned for the next message.
+ */
 function split(message: Fields, { index, searches, isBeside, searchTool, thinksByHand }: SplitInput): Split {
   const blocks = blocksOf(message.content)
   const turns: Fields[] = []
