@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sizeOf } from '../support/runs.ts'
 import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './conversation.ts'
 import { type Home, makeHome } from './gateway.ts'
 import { prepareClients } from './install.ts'
@@ -65,32 +66,39 @@ function startAgent(home: Home, url: string, model: string, isSearching: boolean
   return { ask, called, stop }
 }
 
-describe.skipIf(clients.missing).each([
+/** One by default, all three with TEST_EFFORT above 1; test/messages has every mode and wire without an agent. */
+const ways = [
   { mode: 'emulate', wire: 'append', model: 'claude-opus-4-8' },
   { mode: 'emulate', wire: 'bridge', model: 'claude-opus-4-8' },
   { mode: 'shelve', wire: 'bridge', model: 'claude-sonnet-4-5' },
-])('pi, $mode, wire $wire', { timeout: 240_000 }, ({ mode, wire, model }) => {
-  let home: Home
-  let serving: Serving
-  let agent: ReturnType<typeof startAgent>
-  beforeAll(async () => {
-    home = makeHome()
-    const upstream = `script:${home.write('script.json', scriptWith({ api: 'old' }))}`
-    const words = ['--upstream', upstream, '--mode', mode === 'emulate' ? 'auto' : mode, '--wire', wire]
-    serving = await startServing(clients.node, home, ...words)
-    agent = startAgent(home, serving.url, model, mode === 'emulate')
-  }, 60_000)
-  afterAll(async () => {
-    await agent?.stop()
-    await serving?.stop()
-    home?.remove()
-  })
+].slice(0, sizeOf({ quick: 1, full: 3 }))
 
-  it('holds a long conversation in which the model sees a tool only after it searched', async () => {
-    await converse(agent.ask, serving, home.files)
-    checkLog(serving.log, { mode, wire })
-    if (mode === 'shelve') checkLoaded(serving.log)
-    expect(agent.called.includes('ToolSearch')).toBe(mode === 'emulate')
-    expect(agent.called).toContain('memory__search_nodes')
-  })
-})
+describe.skipIf(clients.missing).each(ways)(
+  'pi, $mode, wire $wire',
+  { timeout: 240_000 },
+  ({ mode, wire, model }) => {
+    let home: Home
+    let serving: Serving
+    let agent: ReturnType<typeof startAgent>
+    beforeAll(async () => {
+      home = makeHome()
+      const upstream = `script:${home.write('script.json', scriptWith({ api: 'old' }))}`
+      const words = ['--upstream', upstream, '--mode', mode === 'emulate' ? 'auto' : mode, '--wire', wire]
+      serving = await startServing(clients.node, home, ...words)
+      agent = startAgent(home, serving.url, model, mode === 'emulate')
+    }, 60_000)
+    afterAll(async () => {
+      await agent?.stop()
+      await serving?.stop()
+      home?.remove()
+    })
+
+    it('holds a long conversation in which the model sees a tool only after it searched', async () => {
+      await converse(agent.ask, serving, home.files)
+      checkLog(serving.log, { mode, wire })
+      if (mode === 'shelve') checkLoaded(serving.log)
+      expect(agent.called.includes('ToolSearch')).toBe(mode === 'emulate')
+      expect(agent.called).toContain('memory__search_nodes')
+    })
+  },
+)

@@ -1,6 +1,9 @@
-// Our host as the client that the conformance suite starts: it connects to the server in the last argument and uses all
-// that the server offers. The suite watches the wire.
+// Our host as the client of the conformance suite: one process plays all scenarios, since starting it takes longer than most.
+// For each the suite starts relay.mjs, which posts the scenario here; the client connects to the scenario's server and uses
+// all that the server offers. The suite watches the wire.
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createShelf } from '../../src/core/index.ts'
@@ -15,13 +18,16 @@ type Context = {
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: Fields }[]
 }
 
-const SERVER = 'conformance'
-const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? ''
-const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}') as Context
-const url = process.argv.at(-1) ?? ''
-const say = (message: string) => void process.stderr.write(`${message}\n`)
+type Scenario = { readonly name: string; readonly context: Context; readonly url: string }
+/** A scenario being played: its credentials and what the client printed. */
+type Play = Scenario & { readonly folder: string; readonly say: (message: string) => void }
 
-const config: ServerConfig = {
+const SERVER = 'conformance'
+/** How many scenarios are played at once: some measure how soon the client comes back. */
+const SIDE_BY_SIDE = 4
+const MOST_ATTEMPTS = 4
+
+const configFor = (url: string): ServerConfig => ({
   name: SERVER,
   transport: { kind: 'http', url, headers: {} },
   disabled: false,
@@ -34,7 +40,7 @@ const config: ServerConfig = {
   connectTimeout: 10_000,
   callTimeout: 20_000,
   source: 'test',
-}
+})
 
 /** Agrees to everything, and fills in nothing: defaults are the host's to apply. */
 const asker: QuestionHandler = {
@@ -45,11 +51,12 @@ const asker: QuestionHandler = {
   },
 }
 
-async function connect(folder: string): Promise<void> {
+async function connect(play: Play): Promise<void> {
+  const { folder, url, say } = play
   const credentials = { folder, server: SERVER, url, notify: say }
   const host = createMcpHost({
     shelf: createShelf({}),
-    servers: [config],
+    servers: [configFor(url)],
     cacheFolder: false,
     asker,
     authorize: () => createOAuth(credentials),
@@ -60,7 +67,7 @@ async function connect(folder: string): Promise<void> {
     await host.settled({ timeout: 20_000 })
     const [status] = host.status()
     if (status?.state !== 'connected') throw new Error(status?.reason ?? 'not connected')
-    await useTools(host, status.tools)
+    await useTools(play, host, status.tools)
     if (status.capabilities.resources) await useResources(host)
     if (status.capabilities.prompts) await usePrompts(host)
   } finally {
@@ -68,8 +75,12 @@ async function connect(folder: string): Promise<void> {
   }
 }
 
-async function useTools(host: McpHost, tools: readonly ListedTool[]): Promise<void> {
-  if (scenario === 'json-schema-ref-no-deref') return
+async function useTools(
+  { name, context }: Scenario,
+  host: McpHost,
+  tools: readonly ListedTool[],
+): Promise<void> {
+  if (name === 'json-schema-ref-no-deref') return
   if (context.toolCalls) {
     for (const call of context.toolCalls) await host.call(SERVER, call.name, call.arguments)
     return
@@ -105,10 +116,10 @@ async function agree(address: string): Promise<boolean> {
   return response.ok
 }
 
-async function logIn(folder: string, scope: string | undefined): Promise<void> {
+async function logIn({ folder, context, url, say }: Play, scope: string | undefined): Promise<void> {
   const { client_id: id, client_secret: secret } = context
   await login({
-    config,
+    config: configFor(url),
     folder,
     clientInfo: { name: 'toolshelf', version: '0.1.0' },
     print: say,
@@ -121,28 +132,58 @@ async function logIn(folder: string, scope: string | undefined): Promise<void> {
 }
 
 /** What a person does: uses it, and logs in where a message says so. */
-async function useIt(folder: string): Promise<void> {
+async function useIt(play: Play): Promise<void> {
   let advice: string | undefined
   for (let attempt = 1; ; attempt += 1) {
     try {
-      if (advice !== undefined) await logIn(folder, /--scope "([^"]+)/.exec(advice)?.[1])
-      return await connect(folder)
+      if (advice !== undefined) await logIn(play, /--scope "([^"]+)/.exec(advice)?.[1])
+      return await connect(play)
     } catch (error) {
       advice = (error as Error).message
       if (!advice.includes('toolshelf login') || attempt === MOST_ATTEMPTS) throw error
-      say(advice)
+      play.say(advice)
     }
   }
 }
 
-const MOST_ATTEMPTS = 4
-
-const folder = await mkdtemp(join(tmpdir(), 'toolshelf-conformance-'))
-try {
-  await useIt(folder)
-} catch (error) {
-  say((error as Error).message)
-  process.exitCode = 1
-} finally {
-  await rm(folder, { recursive: true, force: true })
+/** Plays a scenario with credentials of its own; returns what a process would: an exit code and what it printed. */
+async function play(scenario: Scenario): Promise<{ readonly code: number; readonly told: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'toolshelf-conformance-'))
+  const told: string[] = []
+  const say = (message: string) => void told.push(`${message}\n`)
+  let code = 0
+  try {
+    await useIt({ ...scenario, folder, say })
+  } catch (error) {
+    say((error as Error).message)
+    code = 1
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+  return { code, told: told.join('') }
 }
+
+let playing = 0
+const waiting: (() => void)[] = []
+
+async function playInTurn(scenario: Scenario) {
+  if (playing === SIDE_BY_SIDE) await new Promise<void>((resolve) => waiting.push(resolve))
+  else playing += 1
+  try {
+    return await play(scenario)
+  } finally {
+    const next = waiting.shift()
+    if (next) next()
+    else playing -= 1
+  }
+}
+
+const server = createServer(async (request, response) => {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  const scenario = JSON.parse(Buffer.concat(chunks).toString()) as Scenario
+  response.end(JSON.stringify(await playInTurn(scenario)))
+})
+server.listen(0, '127.0.0.1', () => {
+  console.log(`ready at http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+})

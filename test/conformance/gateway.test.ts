@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { type HttpGateway, makeHome, startHttpGateway } from '../clients/gateway.ts'
 import { type NameProxy, startNameProxy } from './name-proxy.ts'
-import { clients, expectToPass, type Revision } from './suite.ts'
+import { clients, expectServerToPass, type Revision } from './suite.ts'
 
 const revisions: readonly Revision[] = ['2025-11-25', '2026-07-28']
 
@@ -30,6 +30,6 @@ describe.skipIf(clients.missing)('conformance of the gateway', { timeout: 100_00
 
   // The suite gives a change of the list 1.5 s to arrive, which a busy machine may miss.
   it.each(revisions)('to %s', { retry: 2 }, async (revision) => {
-    await expectToPass('server', revision, '--url', proxy.url, '--requirements', revision)
+    await expectServerToPass(proxy.url, revision)
   })
 })
