@@ -2,10 +2,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import type { Agent } from './agent-suite.ts'
 import type { Ask } from './conversation.ts'
 import type { Home } from './gateway.ts'
 
-type Item = { readonly type: string; readonly text?: string; readonly tool?: string; readonly status?: string }
+type Item = {
+  readonly type: string
+  readonly text?: string
+  readonly tool?: string
+  readonly status?: string
+}
 type Message = {
   readonly id?: number
   readonly method?: string
@@ -15,13 +21,6 @@ type Message = {
     readonly item?: Item
     readonly turn?: { readonly status: string; readonly error?: { readonly message: string } | null }
   }
-}
-
-export type Codex = {
-  readonly ask: Ask
-  /** All that happened, as Codex reports it. */
-  readonly items: readonly Item[]
-  stop(): Promise<void>
 }
 
 function configure({ servers, write }: Home, url: string, model: string) {
@@ -51,7 +50,7 @@ ${lines.join('\n')}
   )
 }
 
-export async function startCodex(binary: string, home: Home, url: string, model: string): Promise<Codex> {
+export async function startCodex(binary: string, home: Home, url: string, model: string): Promise<Agent> {
   configure(home, url, model)
   const env = { ...home.environment, CODEX_HOME: `${home.folder}/codex`, SHELF_KEY: 'none' }
   const child = spawn(binary, ['app-server'], { cwd: home.files, env, stdio: ['pipe', 'pipe', 'ignore'] })
@@ -61,11 +60,13 @@ export async function startCodex(binary: string, home: Home, url: string, model:
   })
   gone.catch(() => {})
   const items: Item[] = []
+  const called: string[] = []
   const waiting = new Map<number | string, (message: Message) => void>()
   createInterface(child.stdout).on('line', (line) => {
     const message = JSON.parse(line) as Message
-    if (process.env.SEE) console.error(line.slice(0, 600))
-    if (message.method === 'item/completed' && message.params?.item) items.push(message.params.item)
+    const { item } = message.params ?? {}
+    if (message.method === 'item/completed' && item) items.push(item)
+    if (message.method === 'item/completed' && item?.tool) called.push(item.tool)
     const key = message.method ?? message.id ?? ''
     waiting.get(key)?.(message)
   })
@@ -101,7 +102,7 @@ export async function startCodex(binary: string, home: Home, url: string, model:
   }
   return {
     ask,
-    items,
+    called,
     async stop() {
       child.kill('SIGKILL')
       await ended
