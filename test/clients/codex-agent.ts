@@ -2,9 +2,25 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { expect, vi } from 'vitest'
 import type { Agent } from './agent-suite.ts'
 import type { Ask } from './conversation.ts'
 import type { Home } from './gateway.ts'
+import { type Clients, prepareClients } from './install.ts'
+
+const folders: { readonly [platform: string]: string } = {
+  'linux-x64': 'x86_64-unknown-linux-musl',
+  'linux-arm64': 'aarch64-unknown-linux-musl',
+  'darwin-arm64': 'aarch64-apple-darwin',
+}
+const platform = `${process.platform}-${process.arch}`
+
+/** Codex's binary among the installed packages. */
+export const codex = `@openai/codex-${platform}/vendor/${folders[platform]}/bin/codex`
+
+export function prepareCodex(): Promise<Clients> {
+  return prepareClients([codex], { folder: 'codex', largeMB: 436 })
+}
 
 type Item = {
   readonly type: string
@@ -18,6 +34,8 @@ type Message = {
   readonly result?: { readonly thread?: { readonly id: string } }
   readonly error?: { readonly message: string }
   readonly params?: {
+    readonly name?: string
+    readonly status?: string
     readonly item?: Item
     readonly turn?: { readonly status: string; readonly error?: { readonly message: string } | null }
   }
@@ -61,10 +79,12 @@ export async function startCodex(binary: string, home: Home, url: string, model:
   gone.catch(() => {})
   const items: Item[] = []
   const called: string[] = []
+  const ready = new Set<string>()
   const waiting = new Map<number | string, (message: Message) => void>()
   createInterface(child.stdout).on('line', (line) => {
     const message = JSON.parse(line) as Message
-    const { item } = message.params ?? {}
+    const { item, name, status } = message.params ?? {}
+    if (message.method === 'mcpServer/startupStatus/updated' && status === 'ready' && name) ready.add(name)
     if (message.method === 'item/completed' && item) items.push(item)
     if (message.method === 'item/completed' && item?.tool) called.push(item.tool)
     const key = message.method ?? message.id ?? ''
@@ -88,6 +108,8 @@ export async function startCodex(binary: string, home: Home, url: string, model:
   send({ method: 'initialized' })
   const { result } = await request('thread/start', { cwd: home.files })
   const threadId = result?.thread?.id
+  // Codex answers without servers that are not ready yet.
+  await vi.waitFor(() => expect([...ready].sort()).toEqual(Object.keys(home.servers).sort()), 50_000)
   const ask: Ask = async (text) => {
     const done = next('turn/completed')
     const before = items.length

@@ -1,10 +1,15 @@
 // Agent loops of SDKs in front of `toolshelf serve`, each in the API that it speaks: the AI SDK with its providers for
 // OpenAI and for compatible servers, LangChain, and Mastra.
 import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isThorough } from '../support/runs.ts'
 import { type Agent, type AgentCase, describeAgent } from './agent-suite.ts'
-import type { Home } from './gateway.ts'
+import { type Home, makeHome, manyTools } from './gateway.ts'
 import { prepareClients } from './install.ts'
+import { type Model, startModel } from './model.ts'
+import { checkEmulated, obedient, useTools } from './obedient.ts'
 import { connectServers, type PlainTool } from './servers.ts'
+import { type Serving, startServing } from './serving.ts'
 
 const modules = {
   ai: 'ai/dist/index.mjs',
@@ -19,6 +24,7 @@ const modules = {
 const clients = await prepareClients(Object.values(modules), { folder: 'sdks' })
 const load = (module: keyof typeof modules) => import(pathToFileURL(clients.file(modules[module])).href)
 
+const deferred = { providerOptions: { openai: { deferLoading: true } } }
 const apiKey = 'none'
 const MOST_STEPS = 8
 
@@ -48,17 +54,19 @@ async function converser(
 
 type ModelOf = (url: string) => Promise<unknown>
 
-function aiSdk(modelOf: ModelOf, isStream: boolean): AgentCase['start'] {
+/** `search`: OpenAI's own tool search, with which all other tools are deferred. */
+function aiSdk(modelOf: ModelOf, isStream: boolean, search?: () => Promise<object>): AgentCase['start'] {
   return (home, url) =>
     converser(home, async (plain) => {
       const { generateText, streamText, stepCountIs, jsonSchema } = await load('ai')
       const model = await modelOf(url)
-      const tools = Object.fromEntries(
+      const tools: { [name: string]: object } = Object.fromEntries(
         plain.map(({ name, description, schema, run }) => [
           name,
-          { description, inputSchema: jsonSchema(schema), execute: run },
+          { description, inputSchema: jsonSchema(schema), execute: run, ...(search ? deferred : {}) },
         ]),
       )
+      if (search) tools.tool_search = await search()
       return async (messages) => {
         const providerOptions = { openai: { store: false } }
         const asked = { model, tools, messages, stopWhen: stepCountIs(MOST_STEPS), providerOptions }
@@ -124,11 +132,13 @@ const cases: readonly Omit<AgentCase, 'clients'>[] = [
   },
   {
     name: 'AI SDK, @ai-sdk/openai, Chat Completions',
+    isExtra: true,
     upstream: '',
     start: aiSdk(async (url) => (await openai(url)).chat('gpt-5.2'), false),
   },
   {
     name: 'AI SDK, @ai-sdk/openai-compatible',
+    isExtra: true,
     upstream: 'openai:',
     start: aiSdk(
       async (url) =>
@@ -155,6 +165,7 @@ const cases: readonly Omit<AgentCase, 'clients'>[] = [
   },
   {
     name: 'LangChain, ChatOpenAI, Responses',
+    isExtra: true,
     upstream: 'openai:',
     start: langChain(
       async (url) =>
@@ -170,6 +181,7 @@ const cases: readonly Omit<AgentCase, 'clients'>[] = [
   },
   {
     name: 'LangChain, ChatAnthropic',
+    isExtra: true,
     upstream: 'openai:',
     start: langChain(
       async (url) =>
@@ -180,3 +192,38 @@ const cases: readonly Omit<AgentCase, 'clients'>[] = [
 ]
 
 for (const one of cases) describeAgent({ ...one, clients })
+
+const isEmulated = clients.missing === undefined && isThorough
+describe.runIf(isEmulated)('AI SDK, @ai-sdk/openai, Responses, emulated', { timeout: 240_000 }, () => {
+  let home: Home
+  let model: Model
+  let serving: Serving
+  let agent: Agent
+  beforeAll(async () => {
+    home = makeHome(manyTools)
+    model = await startModel(obedient('tool_search_tool_bm25'))
+    serving = await startServing(clients.node, home, '--upstream', `openai:${model.url}`)
+    const search = async () => (await load('openai')).openai.tools.toolSearch()
+    const start = aiSdk(async (url) => (await openai(url)).responses('gpt-5.5'), true, search)
+    agent = await start(home, serving.url)
+  }, 60_000)
+  afterAll(async () => {
+    await agent?.stop()
+    await serving?.stop()
+    await model?.close()
+    home?.remove()
+  })
+
+  it("runs OpenAI's hosted search for a model without one, before and after a restart", async () => {
+    await useTools(agent.ask, serving, home.files)
+    const loaded = checkEmulated(serving.log)
+    expect(loaded).toEqual(expect.arrayContaining(['everything__echo', 'memory__create_entities']))
+    expect(model.turns[0]?.tools).toEqual(['tool_search_tool_bm25'])
+    expect(model.turns.at(-1)?.tools).toEqual(expect.arrayContaining(loaded))
+    const [first, last] = [serving.log[0], serving.log.at(-1)]
+    if (process.env.SHOW_FIGURES)
+      process.stderr.write(
+        `AI SDK, emulate: ${first?.toolsGiven} tools given, ${first?.toolsVisible}–${last?.toolsVisible} visible\n`,
+      )
+  })
+})
