@@ -82,7 +82,8 @@ export async function converse(
     ['echo eight', 'Echo: eight'],
     ['find compress gzip', /gzip[-_]file[-_]as[-_]resource/],
     [`list ${files} and all entities`, 'note.txt', 'Ada'],
-    ['search twice', '"conditions"'],
+    // Continue shows the model its results as JSON, with the quotes escaped.
+    ['search twice', /\\?"conditions\\?"/],
     ['stumble', 'the image'],
     ['find zzqqxxyy'],
     ['echo nine', 'Echo: nine'],
