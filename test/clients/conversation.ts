@@ -6,7 +6,7 @@ import type { Entry, Serving } from './serving.ts'
 const said = { say: 'It said: {{result}}' }
 const entities = [{ name: 'Ada', entityType: 'person', observations: ['wrote the first program'] }]
 
-/** Agents put different things before the names of tools. */
+/** Agents put different things before the names of tools, and some replace hyphens. */
 const script = {
   rules: [
     { when: 'say hello', do: [{ say: 'Hello.' }] },
@@ -22,7 +22,7 @@ const script = {
     },
     {
       when: 'add three and four',
-      do: [{ call: '/get-sum$/', input: { a: 3, b: 4 }, search: 'sum of two numbers' }, said],
+      do: [{ call: '/get[-_]sum$/', input: { a: 3, b: 4 }, search: 'sum of two numbers' }, said],
     },
     { when: 'remember ada', do: [{ call: '/create_entities$/', input: { entities } }, said] },
     { when: 'who is ada', do: [{ call: '/search_nodes$/', input: { query: 'Ada' } }, said] },
@@ -45,13 +45,13 @@ const script = {
         { think: 'One more.' },
         { say: 'I look for more.' },
         { search: 'subscriber updates' },
-        { call: '/get-structured-content$/', input: { location: 'Chicago' } },
+        { call: '/get[-_]structured[-_]content$/', input: { location: 'Chicago' } },
         said,
       ],
     },
     {
       when: 'stumble',
-      do: [{ call: '/get-tiny-image$/' }, { fail: { status: 529, times: 1 } }, said],
+      do: [{ call: '/get[-_]tiny[-_]image$/' }, { fail: { status: 529, times: 1 } }, said],
     },
   ],
   otherwise: 'A title',
@@ -62,9 +62,14 @@ export const scriptWith = (options: object) => ({ ...script, ...options })
 /** Says something to the agent; the answer is its last words. */
 export type Ask = (text: string) => Promise<string>
 
-type Turn = readonly [text: string, ...answer: string[]]
+type Turn = readonly [text: string, ...answer: (string | RegExp)[]]
 
-export async function converse(ask: Ask, { restart }: Serving, files: string): Promise<void> {
+/** Without a gateway nothing restarts, and no search has results. */
+export async function converse(
+  ask: Ask,
+  gateway: Pick<Serving, 'restart'> | undefined,
+  files: string,
+): Promise<void> {
   const before: Turn[] = [
     ['say hello', 'Hello.'],
     ['echo seven', 'Echo: seven'],
@@ -75,9 +80,10 @@ export async function converse(ask: Ask, { restart }: Serving, files: string): P
   const after: Turn[] = [
     ['who is ada', 'wrote the first program'],
     ['echo eight', 'Echo: eight'],
-    ['find compress gzip', 'gzip-file-as-resource'],
+    ['find compress gzip', /gzip[-_]file[-_]as[-_]resource/],
     [`list ${files} and all entities`, 'note.txt', 'Ada'],
-    ['search twice', '"conditions"'],
+    // Continue shows the model its results as JSON, with the quotes escaped.
+    ['search twice', /\\?"conditions\\?"/],
     ['stumble', 'the image'],
     ['find zzqqxxyy'],
     ['echo nine', 'Echo: nine'],
@@ -85,17 +91,17 @@ export async function converse(ask: Ask, { restart }: Serving, files: string): P
   const take = async ([text, ...parts]: Turn) => {
     const answer = await ask(text)
     expect(answer, text).toContain('offline script')
-    for (const part of parts) expect(answer, text).toContain(part)
+    for (const part of parts) expect(answer, text).toMatch(part)
   }
   for (const turn of before) await take(turn)
-  await restart()
-  for (const turn of after) await take(turn)
+  await gateway?.restart()
+  for (const turn of after) await take(gateway || !turn[0].startsWith('find') ? turn : [turn[0]])
 }
 
 /** What holds of every conversation, whoever searches. */
-export function checkLog(log: readonly Entry[], expected: Partial<Entry>): void {
+export function checkLog(log: readonly Entry[], expected: Partial<Entry>, overloaded = 529): void {
   const refused = log.filter(({ status }) => status !== 200)
-  expect(refused.map(({ status }) => status)).toEqual([529])
+  expect(refused.map(({ status }) => status)).toEqual([overloaded])
   for (const entry of log) expect(entry).toMatchObject(expected)
   const visible = log.map(({ toolsVisible }) => toolsVisible)
   expect(visible, 'nothing that was loaded is lost').toEqual([...visible].sort((a, b) => a - b))

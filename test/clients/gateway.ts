@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { binary } from '../support/binary.ts'
 
 const require = createRequire(import.meta.url)
@@ -20,7 +21,7 @@ export type Home = {
   /** Nothing of the person who runs the tests is read or written. */
   readonly environment: { readonly [name: string]: string }
   readonly servers: { readonly [name: string]: Server }
-  /** The gateway's configuration: three real servers. */
+  /** The gateway's configuration: three real servers, and what a test adds. */
   readonly config: string
   /** What the filesystem server may read. */
   readonly files: string
@@ -28,7 +29,12 @@ export type Home = {
   remove(): void
 }
 
-export function makeHome(): Home {
+const office = fileURLToPath(new URL('./office-server.mjs', import.meta.url))
+
+/** A hundred tools beside the others. */
+export const manyTools: Home['servers'] = { office: { command: process.execPath, args: [office] } }
+
+export function makeHome(more: Home['servers'] = {}): Home {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'toolshelf-clients-')))
   const files = join(folder, 'files')
   mkdirSync(files)
@@ -46,6 +52,7 @@ export function makeHome(): Home {
       env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') },
     },
     files: server('@modelcontextprotocol/server-filesystem/dist/index.js', files),
+    ...more,
   }
   const config = write('toolshelf.json', { mcpServers: servers })
   const environment = {

@@ -1,4 +1,4 @@
-// Installs the real clients of this folder's lock file on the first test that wants one, in the user's cache, so that
+// Installs the real clients of a lock file on the first test that wants one, in the user's cache, so that
 // another clone finds them. They are too big for the project's own dependencies, and most need a newer Node than it does.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -8,18 +8,10 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { isThorough } from '../support/runs.ts'
 
-const folder = fileURLToPath(new URL('.', import.meta.url))
-const lockFile = join(folder, 'package-lock.json')
-const version = createHash('sha256').update(readFileSync(lockFile)).digest('hex').slice(0, 12)
+const here = fileURLToPath(new URL('.', import.meta.url))
 const caches = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
-const home = join(caches, 'toolshelf-test-clients', version)
-const installed = join(home, 'node_modules')
-const stamp = join(installed, '.installed')
-const lock = join(home, 'installing')
-const failure = join(home, 'installing-failed')
-/** A link to the installation: paths from here stay short and free of spaces. */
-const modules = join(folder, 'node_modules')
 
 const LONGEST_INSTALLATION = 300_000
 /** For so long nobody tries again what has failed. */
@@ -35,40 +27,93 @@ export type Clients = {
   readonly file: (path: string) => string
 }
 
+/** Packages that are installed together: those of one lock file, which is in a folder here. */
+export type ClientSet = {
+  readonly folder: string
+  /** In megabytes, for a set so large that it is installed only if TEST_EFFORT is above 1. */
+  readonly largeMB?: number
+}
+
+const COMMON: ClientSet = { folder: '.' }
+
 /** `needed`: files of packages that not every platform has. */
-export async function prepareClients(needed: readonly string[] = []): Promise<Clients> {
-  const file = (path: string) => join(modules, path)
-  const node = ownNodeIsNew() ? process.execPath : file(`node-${process.platform}-${process.arch}/bin/node`)
-  const missing = (await install()) ?? lacking([node, ...needed.map(file)])
+export async function prepareClients(needed: readonly string[] = [], set = COMMON): Promise<Clients> {
+  const common = placesOf(COMMON)
+  const own = placesOf(set)
+  const newerNode = `node-${process.platform}-${process.arch}/bin/node`
+  const node = ownNodeIsNew() ? process.execPath : join(common.modules, newerNode)
+  const file = (path: string) => join(own.modules, path)
+  const missing =
+    tooLarge(set, own) ??
+    (set === COMMON ? undefined : await install(own)) ??
+    (await install(common)) ??
+    lacking(common, ownNodeIsNew() ? [] : [newerNode]) ??
+    lacking(own, needed)
   if (missing !== undefined) process.stderr.write(`Skipped: ${missing}\n`)
   return { missing, node, file }
+}
+
+type Places = {
+  readonly source: string
+  readonly home: string
+  readonly installed: string
+  readonly stamp: string
+  readonly lock: string
+  readonly failure: string
+  /** A link to the installation: paths from here stay short and free of spaces. */
+  readonly modules: string
+}
+
+function placesOf(set: ClientSet): Places {
+  const source = join(here, set.folder)
+  const lockFile = readFileSync(join(source, 'package-lock.json'))
+  const version = createHash('sha256').update(lockFile).digest('hex').slice(0, 12)
+  const home = join(caches, 'toolshelf-test-clients', version)
+  const installed = join(home, 'node_modules')
+  return {
+    source,
+    home,
+    installed,
+    stamp: join(installed, '.installed'),
+    lock: join(home, 'installing'),
+    failure: join(home, 'installing-failed'),
+    modules: join(source, 'node_modules'),
+  }
+}
+
+function tooLarge({ folder, largeMB }: ClientSet, { stamp }: Places): string | undefined {
+  if (largeMB === undefined || isThorough || existsSync(stamp)) return undefined
+  return `${folder} takes ${largeMB} MB and is not installed; TEST_EFFORT=2 installs it.`
 }
 
 function ownNodeIsNew(): boolean {
   return Number(process.versions.node.split('.')[0]) >= NEEDED_NODE
 }
 
-function lacking(files: readonly string[]): string | undefined {
-  const absent = files.find((path) => !existsSync(path))
+function lacking({ modules }: Places, files: readonly string[]): string | undefined {
+  const absent = files.find((path) => !existsSync(join(modules, path)))
   if (absent === undefined) return undefined
-  return `npm has no ${absent.slice(modules.length + 1).split('/')[0]} for ${process.platform} on ${process.arch}.`
+  const [scope, name] = absent.split('/')
+  const missing = scope?.startsWith('@') ? `${scope}/${name}` : scope
+  return `npm has no ${missing} for ${process.platform} on ${process.arch}.`
 }
 
 /** Test files run side by side: one installs, the others wait for it. */
-async function install(): Promise<string | undefined> {
+async function install(places: Places): Promise<string | undefined> {
+  const { source, home, stamp, lock, failure } = places
   await mkdir(home, { recursive: true })
   for (;;) {
-    if (existsSync(stamp)) return linkModules()
+    if (existsSync(stamp)) return linkModules(places)
     if (await isYounger(failure, ONE_MINUTE)) return textOf(failure)
-    if (await begins()) break
+    if (await begins(lock)) break
     await pause(200)
   }
   try {
     for (const name of ['package.json', 'package-lock.json'])
-      await copyFile(join(folder, name), join(home, name))
-    await runNpm()
+      await copyFile(join(source, name), join(home, name))
+    await runNpm(home)
     await writeFile(stamp, '')
-    return await linkModules()
+    return await linkModules(places)
   } catch (error) {
     const reason = `the clients could not be installed: ${(error as Error).message}`
     await writeFile(failure, reason)
@@ -79,7 +124,7 @@ async function install(): Promise<string | undefined> {
 }
 
 /** Puts the link in the place of an older one, or of a folder from before there was a cache. */
-async function linkModules(): Promise<undefined> {
+async function linkModules({ installed, modules }: Places): Promise<undefined> {
   if ((await readlink(modules).catch(() => undefined)) === installed) return
   const link = `${modules}-${process.pid}`
   await symlink(installed, link, 'junction')
@@ -90,7 +135,7 @@ async function linkModules(): Promise<undefined> {
 }
 
 /** A lock that is older than any installation belongs to a process that was ended. */
-async function begins(): Promise<boolean> {
+async function begins(lock: string): Promise<boolean> {
   if (existsSync(lock) && !(await isYounger(lock, LONGEST_INSTALLATION)))
     await rm(lock, { recursive: true, force: true })
   try {
@@ -103,7 +148,7 @@ async function begins(): Promise<boolean> {
 }
 
 /** Not `npm ci`: that wants every optional package in the lock file, also those that a registry does not have. */
-function runNpm(): Promise<void> {
+function runNpm(home: string): Promise<void> {
   const words = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const patience = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=3000']
   const npm = spawn('npm', [...words, ...patience], {

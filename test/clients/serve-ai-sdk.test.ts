@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './conversation.ts'
 import { type Home, makeHome } from './gateway.ts'
 import { prepareClients } from './install.ts'
-import { type Model, type Step, startModel, type Turn } from './model.ts'
+import { type Model, startModel } from './model.ts'
+import { checkEmulated, obedient, useTools } from './obedient.ts'
 import { type Serving, startServing } from './serving.ts'
 
 const modules = {
@@ -100,22 +101,6 @@ describe.skipIf(clients.missing).each([
   })
 })
 
-/** Calls what it is asked to use, after a search where it cannot see it. */
-function obedient() {
-  let wanted: { readonly name: string; readonly input: object } | undefined
-  return ({ tools, last }: Turn): Step => {
-    const [, named, input = '{}'] = /^use (\S+) (.+)$/.exec(last) ?? []
-    if (named) wanted = { name: named, input: JSON.parse(input) }
-    if (!wanted) return { say: `It said: ${last}` }
-    const { name } = wanted
-    const tool = tools.find((one) => one.endsWith(`__${name}`))
-    if (!tool) return { call: 'tool_search_tool_bm25', input: { query: name.replaceAll(/[_-]/g, ' ') } }
-    const call = { call: tool, input: wanted.input }
-    wanted = undefined
-    return call
-  }
-}
-
 describe.skipIf(clients.missing)('the AI SDK, emulated, chat completions', { timeout: 240_000 }, () => {
   let home: Home
   let model: Model
@@ -123,7 +108,7 @@ describe.skipIf(clients.missing)('the AI SDK, emulated, chat completions', { tim
   let agent: Awaited<ReturnType<typeof startAgent>>
   beforeAll(async () => {
     home = makeHome()
-    model = await startModel(obedient())
+    model = await startModel(obedient('tool_search_tool_bm25'))
     serving = await startServing(clients.node, home, '--upstream', `openai:${model.url}`)
     agent = await startAgent(home, serving.url, true)
   }, 60_000)
@@ -135,29 +120,11 @@ describe.skipIf(clients.missing)('the AI SDK, emulated, chat completions', { tim
   })
 
   it('searches and calls tools of three servers, before and after a restart', async () => {
-    const entities = [{ name: 'Ada', entityType: 'person', observations: ['wrote the first program'] }]
-    const use = (name: string, input: object) => agent.ask(`use ${name} ${JSON.stringify(input)}`)
-    expect(await agent.ask('hello')).toContain('It said: hello')
-    expect(await use('echo', { message: 'seven' })).toContain('Echo: seven')
-    expect(await use('create_entities', { entities })).toContain('Ada')
-    expect(await use('read_text_file', { path: `${home.files}/note.txt` })).toContain('the note says seven')
-    await serving.restart()
-    expect(await use('echo', { message: 'eight' })).toContain('Echo: eight')
-    expect(await use('search_nodes', { query: 'Ada' })).toContain('wrote the first program')
-    expect(await use('get-sum', { a: 3, b: 4 })).toContain('7')
-    expect(await use('list_directory', { path: home.files })).toContain('note.txt')
-    expect(await use('read_graph', {})).toContain('Ada')
-    expect(await use('create_entities', { entities })).toContain('It said: []')
-
-    const visible = serving.log.map(({ toolsVisible }) => toolsVisible)
-    expect(visible).toEqual([...visible].sort((a, b) => a - b))
-    for (const entry of serving.log) {
-      expect(entry).toMatchObject({ status: 200, mode: 'emulate' })
-    }
+    await useTools(agent.ask, serving, home.files)
+    const loaded = checkEmulated(serving.log)
     // A request that searches is paid for twice; one that does not shows what the tools would have cost.
     const plain = serving.log.filter(({ searches }) => searches === 0)
     expect(plain[0]?.tokensSaved).toBeGreaterThan(0)
-    const loaded = serving.log.flatMap((entry) => entry.loaded)
     expect(loaded).toEqual(expect.arrayContaining(['everything__echo', 'memory__create_entities']))
     expect(model.turns[0]?.tools).toEqual(['tool_search_tool_bm25'])
     expect(model.turns.at(-1)?.tools).toEqual(expect.arrayContaining(loaded))

@@ -14,7 +14,11 @@ export type Entry = {
   readonly toolsVisible: number
   readonly loaded: readonly string[]
   readonly searches: number
+  /** Input tokens of all that went upstream. */
+  readonly tokensWith: number
   readonly tokensSaved: number
+  /** How often the upstream was asked. */
+  readonly rounds: number
 }
 
 export type Serving = {

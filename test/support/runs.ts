@@ -13,7 +13,10 @@ export function seedOr(usual: number): number {
   return Number(process.env.PROPERTY_SEED ?? usual)
 }
 
+/** Whether somebody has the time for what is too slow or too large for every run. */
+export const isThorough = effort > 1
+
 /** How large a load test is: `quick` by default, `full` with TEST_EFFORT above 1. */
 export function sizeOf({ quick, full }: { readonly quick: number; readonly full: number }): number {
-  return effort > 1 ? full : quick
+  return isThorough ? full : quick
 }

@@ -1,0 +1,137 @@
+// The suite that agents of every kind pass in front of `toolshelf serve`: the long conversation with more than a hundred
+// tools, shelved, with a restart; with TEST_EFFORT above 1 also the same without the gateway. SHOW_FIGURES=1 prints what
+// both cost.
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { isThorough } from '../support/runs.ts'
+import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './conversation.ts'
+import { type Home, makeHome, manyTools } from './gateway.ts'
+import type { Clients } from './install.ts'
+import { type Recorder, type Sent, startRecorder } from './recorder.ts'
+import { type Serving, startServing } from './serving.ts'
+
+export type Agent = {
+  readonly ask: Ask
+  /** The names of all tools that it ran. */
+  readonly called: readonly string[]
+  stop(): Promise<void>
+}
+
+export type AgentCase = {
+  readonly name: string
+  readonly clients: Clients
+  /** The API between the gateway and the model, as `--upstream` spells it; '' for the Messages API. */
+  readonly upstream: '' | 'openai:' | 'responses:'
+  /** Further options of `toolshelf serve`. */
+  readonly options?: readonly string[]
+  /** Whether it runs only if TEST_EFFORT is above 1: another API of an agent that runs anyway. */
+  readonly isExtra?: boolean
+  readonly start: (home: Home, url: string) => Promise<Agent>
+}
+
+/** As OpenAI's APIs report an overloaded model; the Messages API does with 529. Each case speaks one of them on a side. */
+const OVERLOADED = 503
+
+/** `toolshelf serve` with a script plays the model, behind all three APIs; it hides nothing. */
+async function startModel({ node }: Clients, home: Home) {
+  const script = home.write('script.json', scriptWith({}))
+  const serving = await startServing(node, home, '--upstream', `script:${script}`, '--mode', 'off')
+  const recorder = await startRecorder(serving.url)
+  return { recorder, stop: () => Promise.all([recorder.stop(), serving.stop()]) }
+}
+
+function total(sent: readonly Sent[]): number {
+  return sent.reduce((sum, { inputTokens }) => sum + inputTokens, 0)
+}
+
+/** How often the gateway asked the model and was answered. */
+function roundsOf({ log }: Serving): number {
+  return log.filter(({ status }) => status === 200).reduce((sum, { rounds }) => sum + rounds, 0)
+}
+
+export function describeAgent({
+  name,
+  clients,
+  upstream,
+  options = [],
+  isExtra = false,
+  start,
+}: AgentCase): void {
+  describe.skipIf(clients.missing || (isExtra && !isThorough))(
+    `${name}, shelved`,
+    { timeout: 240_000 },
+    () => {
+      const closing: (() => Promise<unknown>)[] = []
+      let home: Home
+      let recorder: Recorder
+      let gateway: Serving
+      let agent: Agent
+      beforeAll(async () => {
+        home = makeHome(manyTools)
+        const model = await startModel(clients, home)
+        closing.unshift(model.stop)
+        recorder = model.recorder
+        const address = upstream === '' ? recorder.url : `${upstream}${recorder.url}/v1`
+        const words = ['--upstream', address, '--mode', 'shelve', ...options]
+        gateway = await startServing(clients.node, home, ...words)
+        closing.unshift(gateway.stop)
+        agent = await start(home, gateway.url)
+        closing.unshift(agent.stop)
+      }, 60_000)
+      afterAll(async () => {
+        for (const close of closing) await close()
+        home?.remove()
+      })
+
+      it('holds a long conversation in which the model sees a tool only after it searched', async () => {
+        await converse(agent.ask, gateway, home.files)
+        // The log's last line may come after the reply.
+        await vi.waitFor(() => expect(roundsOf(gateway)).toBe(recorder.sent.length), 5000)
+        checkLog(gateway.log, { mode: 'shelve' }, OVERLOADED)
+        checkLoaded(gateway.log)
+        for (const { toolsGiven } of gateway.log) expect(toolsGiven).toBeGreaterThan(100)
+        const saved = gateway.log.reduce((sum, { tokensSaved = 0 }) => sum + tokensSaved, 0)
+        expect(saved, 'tokens saved, searches included').toBeGreaterThan(0)
+        expect(agent.called.length).toBeGreaterThan(9)
+        expect(agent.called, 'searches stay hidden').not.toContain('ToolSearch')
+      })
+
+      it('sends upstream only what was loaded, under the names of the agent', () => {
+        const [first] = recorder.sent
+        expect(first?.tools).toContain('ToolSearch')
+        expect(first?.tools.filter((tool) => /echo|create_entities|read_text_file/.test(tool))).toEqual([])
+        expect(recorder.sent).toHaveLength(roundsOf(gateway))
+        const last = recorder.sent.at(-1)?.tools ?? []
+        const loaded = gateway.log.flatMap((entry) => entry.loaded)
+        expect(last.length).toBeLessThan(70)
+        expect(last).toEqual(expect.arrayContaining(loaded))
+      })
+
+      // As long again, and nothing of ours runs in it but the scripted model.
+      it.runIf(isThorough)('costs less than the same conversation without the gateway', async () => {
+        const other = makeHome(manyTools)
+        const model = await startModel(clients, other)
+        const direct = await start(other, model.recorder.url)
+        try {
+          await converse(direct.ask, undefined, other.files)
+          const [without, having] = [model.recorder.sent, recorder.sent]
+          for (const { tools } of without) expect(tools.length).toBeGreaterThan(100)
+          expect(total(having)).toBeLessThan(total(without))
+          expect([...agent.called].sort()).toEqual([...direct.called].sort())
+          if (process.env.SHOW_FIGURES) process.stderr.write(`${figures(gateway, having, without)}\n`)
+        } finally {
+          await direct.stop()
+          await model.stop()
+          other.remove()
+        }
+      })
+
+      function figures({ log }: Serving, having: readonly Sent[], without: readonly Sent[]): string {
+        const searches = log.reduce((sum, entry) => sum + entry.searches, 0)
+        const { toolsGiven } = log[0] ?? { toolsGiven: 0 }
+        const shown = `${having[0]?.tools.length}–${having.at(-1)?.tools.length}`
+        const tokens = `${total(having)} input tokens with, ${total(without)} without`
+        return `${name}: ${log[0]?.wire}, ${toolsGiven} tools given, ${shown} visible, ${searches} searches, ${tokens}`
+      }
+    },
+  )
+}

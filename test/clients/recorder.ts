@@ -1,0 +1,72 @@
+// Stands between the gateway and a model and records what really went upstream: the tools of each request, and the input
+// tokens that the model reported for it.
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+
+/** A request that the model answered. */
+export type Sent = { readonly tools: readonly string[]; readonly inputTokens: number }
+
+export type Recorder = { readonly url: string; readonly sent: readonly Sent[]; stop(): Promise<void> }
+
+type Tool = {
+  readonly type?: string
+  readonly name?: string
+  readonly function?: { readonly name: string }
+  readonly tools?: readonly Tool[]
+}
+
+/** Forwards every request to `target`. Requests without tools are chores, such as a title: they are not recorded. */
+export async function startRecorder(target: string): Promise<Recorder> {
+  const sent: Sent[] = []
+  const server = createServer(async (request, response) => {
+    const body = await buffer(request)
+    const answer = await fetch(target + request.url, {
+      method: request.method ?? 'GET',
+      headers: headersOf(request),
+      ...(body.length > 0 ? { body } : {}),
+    })
+    const text = await answer.text()
+    const tools = toolsIn(body.toString())
+    if (answer.ok && tools.length > 0) sent.push({ tools, inputTokens: tokensIn(text) })
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
+    await pipeline(Readable.from([text]), response).catch(() => {})
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    sent,
+    stop: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
+  }
+}
+
+function headersOf({ headers }: IncomingMessage): [string, string][] {
+  const dropped = ['host', 'connection', 'content-length', 'accept-encoding', 'transfer-encoding', 'expect']
+  return Object.entries(headers)
+    .filter(([name]) => !dropped.includes(name))
+    .map(([name, value]) => [name, String(value)])
+}
+
+function toolsIn(body: string): string[] {
+  const { tools = [] } = body === '' ? {} : (JSON.parse(body) as { tools?: readonly Tool[] })
+  return tools.flatMap(namesOf)
+}
+
+function namesOf(tool: Tool): string[] {
+  if (tool.type === 'namespace')
+    return (tool.tools ?? []).flatMap(namesOf).map((name) => `${tool.name}__${name}`)
+  return [tool.function?.name ?? tool.name ?? tool.type ?? '']
+}
+
+/** The last count counts: streams of the Messages API begin with a first guess. */
+function tokensIn(text: string): number {
+  const counts = [...text.matchAll(/"(?:input|prompt)_tokens":(\d+)/g)].map(([, count]) => Number(count))
+  return counts.at(-1) ?? 0
+}
