@@ -89,7 +89,9 @@ function isPlain(content: readonly Fields[]): boolean {
 /** Identifies a reply by its text and its calls with their input: some servers count their ids anew in every reply. */
 const digestOf = oncePerFrozen(({ content }: Fields): string => {
   const blocks = blocksOf(content)
-  const calls = blocks.filter(({ type }) => type === 'tool_use').map(({ id, name, input }) => [id, name, input])
+  const calls = blocks
+    .filter(({ type }) => type === 'tool_use')
+    .map(({ id, name, input }) => [id, name, input])
   const said = blocks.map(({ type, text }) => (type === 'text' ? textOf(text) : '')).join('')
   return hash('sha256', toJson([said, calls]), 'base64')
 })
