@@ -101,14 +101,16 @@ function addReply(lowered: Fields[], message: Fields, own: readonly WalkStep[], 
   const add = (part: readonly WalkStep[]) =>
     lowered.push(withBlocks(message, part, (step) => fromReply(step, bridged)))
   if (!steps.some(isResult)) return void add(steps)
+  const waitsLonger = waitingIn(steps)
   let part: WalkStep[] = []
   for (const [index, step] of steps.entries()) {
     if (!isResult(step)) {
       part.push(step)
       continue
     }
-    const held = part.filter((one) => waitsLonger(one, steps, index))
-    const ended = part.filter((one) => !held.includes(one))
+    const held: WalkStep[] = []
+    const ended: WalkStep[] = []
+    for (const one of part) (waitsLonger(one, index) ? held : ended).push(one)
     if (ended.length > 0) add(ended)
     addResult(lowered, searchResult(step, bridged))
     part = held
@@ -129,12 +131,26 @@ function isResult({ block }: WalkStep): boolean {
   return block.type === 'tool_search_tool_result'
 }
 
-/** Whether a call is not answered by the results that follow, so it must move to where its result is. */
-function waitsLonger({ block }: WalkStep, steps: readonly WalkStep[], from: number): boolean {
-  if (block.type === 'tool_use') return true
-  if (block.type !== 'server_tool_use') return false
-  const end = steps.findIndex((step, index) => index > from && !isResult(step))
-  return end >= 0 && steps.slice(end).some((step) => isResult(step) && step.block.tool_use_id === block.id)
+/**
+ * Tells whether a call is not answered by the results from an index on, so that it must move to where its result is. Looks
+ * at the steps once, because a client may send very many.
+ */
+function waitingIn(steps: readonly WalkStep[]): (step: WalkStep, from: number) => boolean {
+  const lastResults = new Map<unknown, number>()
+  for (const [index, step] of steps.entries())
+    if (isResult(step)) lastResults.set(step.block.tool_use_id, index)
+  /** For each step, the index of the first one after it that is no result. */
+  const ends: number[] = []
+  let end = Number.POSITIVE_INFINITY
+  for (let index = steps.length - 1; index >= 0; index--) {
+    ends[index] = end
+    if (!isResult(steps[index] as WalkStep)) end = index
+  }
+  return ({ block }, from) => {
+    if (block.type === 'tool_use') return true
+    if (block.type !== 'server_tool_use') return false
+    return (lastResults.get(block.id) ?? -1) >= (ends[from] ?? Number.POSITIVE_INFINITY)
+  }
 }
 
 /** Adds a search result after the results of client calls made in the same turn, which must come first (wire 28). */
@@ -145,8 +161,8 @@ function addResult(lowered: Fields[], result: Fields): void {
     return
   }
   const isMixed = ({ content }: Fields) => blocksOf(content).some(({ type }) => type !== 'tool_result')
-  const mixed = lowered.findIndex((message, index) => index >= turn && isMixed(message))
-  const place = mixed < 0 ? lowered.length - 1 : mixed
+  const mixed = lowered.slice(turn).findIndex(isMixed)
+  const place = mixed < 0 ? lowered.length - 1 : turn + mixed
   const blocks = blocksOf(lowered[place]?.content)
   const other = blocks.findIndex(({ type }) => type !== 'tool_result')
   const content = blocks.toSpliced(other < 0 ? blocks.length : other, 0, result)
