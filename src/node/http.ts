@@ -68,10 +68,11 @@ export async function answerNode(
     // Unread body bytes would be parsed as the next request.
     if (!incoming.complete) outgoing.setHeader('connection', 'close')
     await write(response, outgoing, stalledMs)
-  } catch (error) {
+  } catch {
     if (gone.signal.aborted) return
-    if (outgoing.headersSent) outgoing.end()
-    else outgoing.writeHead(500, { 'content-type': 'text/plain' }).end(`${(error as Error).message}\n`)
+    // A body that was cut off must not look complete; and the reason may hold what is not for the client.
+    if (outgoing.headersSent) outgoing.destroy()
+    else outgoing.writeHead(500, { 'content-type': 'text/plain' }).end('the server failed to answer\n')
   }
 }
 

@@ -535,6 +535,13 @@ describe('cost', () => {
     for (const [index, message] of first.messages.entries()) expect(second.messages[index]).toBe(message)
   })
 
+  test('very many items that load tools are refused, because they would block other clients', () => {
+    const tools = (count: number) =>
+      Array.from({ length: count }, () => ({ type: 'additional_tools', role: 'developer', tools: [] }))
+    expect(() => read({ input: [user('x'), ...tools(1000)] })).not.toThrow()
+    expect(refusal({ input: [user('x'), ...tools(1001)] }).message).toMatch(/1001 items load tools/)
+  })
+
   test('an item is looked at equally often, however long the conversation is', () => {
     const looksAt = (turns: number): number => {
       let looks = 0

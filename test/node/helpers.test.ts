@@ -264,7 +264,7 @@ describe('requests of the web on those of Node', () => {
     })
     expect((await fetch(`${url}/none`)).status).toBe(204)
     const failed = await fetch(url)
-    expect([failed.status, await failed.text()]).toEqual([500, 'broken\n'])
+    expect([failed.status, await failed.text()]).toEqual([500, 'the server failed to answer\n'])
   })
 
   it('are refused where their address is none; a host that is none is localhost', async () => {

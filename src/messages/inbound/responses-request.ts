@@ -17,6 +17,7 @@ export function readResponsesRequest(body: Fields): InboundRequest {
   const state = serverStateIn(body)
   if (state !== undefined) return forwardedOnly(body, toolTable(given, []), state)
   const items = itemsIn(body)
+  refuseManySearches(items)
   const added = addedTools(items)
   const table = toolTable(added.leading.length > 0 ? [...given, ...added.leading] : given, added.later)
   const choice = fromToolChoice(body, table)
@@ -30,6 +31,19 @@ export function readResponsesRequest(body: Fields): InboundRequest {
     hidesSearches: table.hidesSearches,
     reply: () => createResponsesWriter({ body, model, table }),
   }
+}
+
+/** Most items that load tools: each is looked at with all those before it, so that very many would block the others. */
+const MOST_SEARCHES = 1000
+
+const LOADING = new Set<unknown>(['tool_search_output', 'additional_tools'])
+
+function refuseManySearches(items: readonly Fields[]): void {
+  const count = items.filter(({ type }) => LOADING.has(type)).length
+  if (count > MOST_SEARCHES)
+    throw wrong(
+      `input: ${count} items load tools; at most ${MOST_SEARCHES} are allowed. Start a new conversation.`,
+    )
 }
 
 /** A request that is not converted, because only OpenAI knows all of its conversation. */
