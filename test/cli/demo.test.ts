@@ -215,7 +215,7 @@ describe('toolshelf demo', () => {
     expect(out).toMatch(/money {3}\$[\d.]+ without, \$[\d.]+ with: claude-sonnet-5-5 with prompt caching/)
     expect(out).toMatch(/\d searches, \d extra round trips; cached prefix kept/)
     expect(out).toMatch(/turn 4 {2}without █+ [\d,]+\n +with +█+ +[\d,]+\n/)
-    expect(out).toMatch(/toolshelf doctor.*toolshelf mcp.*toolshelf chat[^\n]*\n$/s)
+    expect(out).toMatch(/toolshelf doctor.*toolshelf import --apply.*toolshelf chat[^\n]*\n$/s)
   })
 
   it('plays the task in each way of using what is deferred, and says what each costs', async () => {
