@@ -17,7 +17,7 @@ import {
 import { runs, seedOr } from './support/runs.ts'
 import { BOUND_MODEL, type Loose, MODEL } from './support/talk.ts'
 
-const tries = runs(12)
+const tries = runs(6)
 const seed = seedOr(20261101)
 /** More runs get more time; a property that runs out of it ends early, without a word. */
 const MOST_TIME = 120_000 * Math.max(1, tries / 30)
