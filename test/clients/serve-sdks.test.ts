@@ -1,7 +1,7 @@
 // Agent loops of SDKs in front of `toolshelf serve`, each in the API that it speaks: the AI SDK with its providers for
 // OpenAI and for compatible servers, LangChain, and Mastra.
 import { pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { isThorough } from '../support/runs.ts'
 import { type Agent, type AgentCase, describeAgent } from './agent-suite.ts'
 import { type Home, makeHome, manyTools } from './gateway.ts'
@@ -23,6 +23,10 @@ const modules = {
 }
 const clients = await prepareClients(Object.values(modules), { folder: 'sdks' })
 const load = (module: keyof typeof modules) => import(pathToFileURL(clients.file(modules[module])).href)
+
+// Mastra would report that it is used, and fetch a list of providers.
+vi.stubEnv('MASTRA_TELEMETRY_DISABLED', '1')
+vi.stubEnv('MASTRA_OFFLINE', 'true')
 
 const deferred = { providerOptions: { openai: { deferLoading: true } } }
 const apiKey = 'none'
