@@ -40,6 +40,7 @@ export {
   type RunOptions,
   type SearchOptions,
   type SearchOutcome,
+  type SearchUse,
   type Sent,
   type Server,
   type Servers,
@@ -59,6 +60,13 @@ export {
 } from './entries/core.ts'
 export { capabilitiesFromFile, capabilitiesFromUrl, keepCapabilitiesFresh } from './node/index.ts'
 export { type RankerName, rankers, warmUpSearch } from './rankers/index.ts'
+export {
+  createLearnedSearch,
+  type LearnedCredit,
+  type LearnedSearch,
+  type LearnedSearchOptions,
+  type LearnedUse,
+} from './search/index.ts'
 export { validateInput } from './validate/index.ts'
 
 /** Options of `createShelf`, all optional. `rank` is a function or the name of a ranker; default: `'model'`. */

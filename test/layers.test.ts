@@ -23,7 +23,7 @@ const LAYERS: Record<string, readonly string[]> = {
   doctor: ['lib', 'core', 'mcp', 'scan', 'terminal'],
   import: ['lib', 'mcp', 'node'],
   entries: ['core', 'mcp', 'messages', 'agent'],
-  '': ['core', 'entries', 'node', 'rankers', 'validate'],
+  '': ['core', 'entries', 'node', 'rankers', 'search', 'validate'],
   cli: [
     '',
     'lib',

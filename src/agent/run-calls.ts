@@ -123,7 +123,11 @@ async function execute(
   signal.throwIfAborted()
   start()
   done.outside = outsideOf(accesses)
-  if (server !== undefined && runner) return runner.run(call, { signal })
+  if (server !== undefined && runner) {
+    const result = await runner.run(call, { signal })
+    if (!result.is_error) shelf.used(call)
+    return result
+  }
   if (!tool) return shelf.result(call, `"${name}" cannot be run here. Use another tool.`, { isError: true })
   const report = (change: FileChange) => {
     done.change = change

@@ -112,6 +112,11 @@ const commands: readonly Entry[] = [
     load: async () => (await import('./pins.ts')).pinsCommand,
   },
   {
+    name: 'learned',
+    summary: 'what tool search learned from your calls',
+    load: async () => (await import('./learned.ts')).learnedCommand,
+  },
+  {
     name: 'search',
     summary: 'which tools a query finds, and why; eval measures it',
     load: async () => (await import('./search.ts')).searchCommand,

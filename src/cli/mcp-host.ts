@@ -10,6 +10,7 @@ import { createMcpHost } from '../mcp/host/index.ts'
 import type { McpHost, QuestionHandler } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
 import { startTimer } from '../node/index.ts'
+import type { LearnedSearch } from '../search/index.ts'
 import { storedLogins } from './logins.ts'
 import { tellOfServers } from './notices.ts'
 import { version } from './version.ts'
@@ -23,12 +24,17 @@ export type OpenedHost = {
 export type HostOptions = {
   readonly mode: ListingMode | 'auto'
   readonly cache: DefinitionCache
+  /** All clients act for one person, so that searches may learn from calls. */
+  readonly isOnePerson: boolean
   /** Reports to the operator. */
   readonly tell: (message: string) => void
 }
 
-export function openHost({ servers, settings }: Config, { mode, cache, tell }: HostOptions): OpenedHost {
-  const { shelf, ready, warm } = openShelf(tell)
+export function openHost(
+  { servers, settings }: Config,
+  { mode, cache, isOnePerson, tell }: HostOptions,
+): OpenedHost {
+  const { shelf, ready, warm } = openShelf(settings.learn && isOnePerson, tell)
   const folder = defaultPinsFolder()
   let asker: QuestionHandler | undefined
   const host = createMcpHost({
@@ -76,13 +82,19 @@ const searching = () => import('../rankers/rankers.ts')
 const validating = () => import('../validate/validate.ts')
 
 /** Like the package's own shelf, but code that only searches and calls need is loaded later. */
-function openShelf(notify: (message: string) => void) {
+function openShelf(isLearning: boolean, notify: (message: string) => void) {
+  const learned = isLearning ? openAtFirstUse(notify) : undefined
   let validator: Awaited<ReturnType<typeof validating>> | undefined
   const shelf = createShelf({
     ...shelfOptions,
     notify,
     timer: startTimer,
-    rank: async (tools, query, limit) => (await searching()).rankers.model(tools, query, limit),
+    rank: async (tools, query, limit) => {
+      const { model } = (await searching()).rankers
+      const rank = learned ? (await learned()).rank(model) : model
+      return rank(tools, query, limit)
+    },
+    ...(learned ? { learn: async (use) => (await learned()).learn(use) } : {}),
     validate: (schema, input) => validator?.validateInput(schema, input) ?? [],
   })
   const ready = async () => {
@@ -94,4 +106,14 @@ function openShelf(notify: (message: string) => void) {
     await (await searching()).rankers.hybrid(shelf.partition().deferred, 'tools', 1)
   }
   return { shelf, ready, warm }
+}
+
+function openAtFirstUse(notify: (message: string) => void): () => Promise<LearnedSearch> {
+  let opened: Promise<LearnedSearch> | undefined
+  return () => {
+    opened ??= import('./learned-file.ts').then(({ learnedFile, openLearnedSearch }) =>
+      openLearnedSearch(learnedFile(), notify),
+    )
+    return opened
+  }
 }

@@ -87,8 +87,13 @@ export const mcpCommand: Command = {
       input.isSet('lazy') ? servers.map((server) => ({ ...server, lazy: true })) : servers
     const config = { ...read, servers: prepare(read.servers) }
     const cache = rememberReads(openDefinitionCache(defaultCacheFolder(), tell))
-    const open = openOnce(config, { mode: mode ?? config.settings.mode, cache, tell })
     const isOnStdio = !input.isSet('http')
+    const open = openOnce(config, {
+      mode: mode ?? config.settings.mode,
+      cache,
+      isOnePerson: isOnStdio,
+      tell,
+    })
     if (isOnStdio && process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
     const answered = isOnStdio ? await greet(config, cache, open) : undefined
     const opened = await open()

@@ -2,11 +2,12 @@
 import { find } from '../core/calls/index.ts'
 import type { PoolTool, Rank } from '../core/index.ts'
 import { explainHybrid, warmUpEntries } from '../rankers/index.ts'
-import type { WordMatch } from '../search/index.ts'
+import type { LearnedCredit, LearnedSearch, WordMatch } from '../search/index.ts'
 import { catalogueEntries, createLexicalIndex, type ScorePart } from '../search/index.ts'
-import { printable, table } from '../terminal/index.ts'
+import { counted, printable, table } from '../terminal/index.ts'
 import { readTools } from './catalogue.ts'
 import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
+import { learnedFile, openLearnedSearch } from './learned-file.ts'
 import { rankerOption, readLimit, readRanker } from './rank-option.ts'
 import { listServerTools } from './server-tools.ts'
 
@@ -37,10 +38,9 @@ export const searchCommand: Command = {
   ],
   async run(input, terminal) {
     const { query, catalog, config, name, limit } = readWords(input)
-    const rank = readRanker(name)
-    const listed =
-      catalog === undefined ? await listServerTools(config, terminal) : await readTools(catalog, terminal)
-    const tools = catalogueEntries(listed)
+    const ranker = readRanker(name)
+    const { tools, learned } = await readEntries(catalog, config, terminal)
+    const rank = learned ? learned.rank(ranker) : ranker
     if (name === 'model' && !(await warmUpEntries(tools)))
       terminal.tell('The encoder is not installed; using hybrid.')
     const found = await findWith(rank, tools, query, limit, terminal)
@@ -50,12 +50,26 @@ export const searchCommand: Command = {
           query,
           found.hits.map(({ tool }) => tool),
           name,
+          learned?.credits(tools, query) ?? [],
         )
       : undefined
     if (input.isSet('json')) terminal.print(JSON.stringify(asJson(found, whys)))
     else printTable(found, whys, tools.length, terminal)
     return 0
   },
+}
+
+/** What was learned counts for the user's own servers only. */
+async function readEntries(
+  catalog: string | undefined,
+  config: readonly string[] | undefined,
+  terminal: Terminal,
+): Promise<{ readonly tools: PoolTool[]; readonly learned: LearnedSearch | undefined }> {
+  if (catalog !== undefined)
+    return { tools: catalogueEntries(await readTools(catalog, terminal)), learned: undefined }
+  const { tools, settings } = await listServerTools(config, terminal)
+  const learned = settings.learn ? openLearnedSearch(learnedFile(), terminal.tell) : undefined
+  return { tools: catalogueEntries(tools), learned }
 }
 
 function readWords(input: Input) {
@@ -107,7 +121,12 @@ async function findWith(
   return { hits: found.tools.map((tool) => ({ tool, score: scores.get(tool) ?? 0 })), matched: found.matched }
 }
 
-type Why = { readonly words: readonly WordMatch[]; readonly parts: readonly ScorePart[] }
+type Why = {
+  readonly words: readonly WordMatch[]
+  readonly parts: readonly ScorePart[]
+  /** How many earlier searches like this one led to a call of the tool, if that moved it to the front. */
+  readonly learnedFrom?: number
+}
 
 /** The matched words of each hit and, if meaning counts too, the parts of its score without the encoder. */
 function explain(
@@ -115,12 +134,14 @@ function explain(
   query: string,
   hits: readonly PoolTool[],
   name: string,
+  credits: readonly LearnedCredit[],
 ): Map<PoolTool, Why> {
   const index = createLexicalIndex(tools)
   const parts = name === 'lexical' ? new Map<PoolTool, ScorePart[]>() : explainHybrid(index, query, hits)
   const whyOf = (tool: PoolTool) => ({
     words: index.explain(tool, query)?.words ?? [],
     parts: parts.get(tool) ?? [],
+    ...credits.filter((credit) => credit.tool === tool).map(({ uses }) => ({ learnedFrom: uses }))[0],
   })
   return new Map(hits.map((tool) => [tool, whyOf(tool)]))
 }
@@ -161,7 +182,9 @@ function explained(why: Why | undefined): string {
     (why?.words ?? []).map(({ word, fields }) => [word, fields.map(({ field }) => field).join(' + ')]),
   )
   const found = [...words].map(([word, fields]) => `${word} in ${fields}`)
-  return [...amounts, found.length > 0 ? `[${found.join('; ')}]` : '[by meaning alone]'].join(', ')
+  const uses = why?.learnedFrom ?? 0
+  const first = uses > 0 ? [`first, because it was called after ${counted(uses, 'such search')}`] : []
+  return [...first, ...amounts, found.length > 0 ? `[${found.join('; ')}]` : '[by meaning alone]'].join(', ')
 }
 
 /** What the parts of a score mean. */

@@ -1,8 +1,13 @@
 // Starts the servers of a configuration and lists their tools, for commands that only inspect them.
 import { createShelf, type Tool } from '../core/index.ts'
-import { readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
+import {
+  type Config,
+  type GatewaySettings,
+  readConfig,
+  thisMachine,
+  userConfigFiles,
+} from '../mcp/config/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
-import type { ServerConfig } from '../mcp/index.ts'
 import { printable } from '../terminal/index.ts'
 import { toolsOf } from './catalogue.ts'
 import { CommandError, type Terminal } from './command.ts'
@@ -15,9 +20,9 @@ const LONGEST_WAIT_MS = 60_000
 export async function listServerTools(
   named: readonly string[] | undefined,
   terminal: Terminal,
-): Promise<Tool[]> {
+): Promise<{ readonly tools: Tool[]; readonly settings: GatewaySettings }> {
   const tell = (message: string) => terminal.tell(printable(message))
-  const servers = await readServers(named, tell)
+  const { servers, settings } = await readServers(named, tell)
   const host = createMcpHost({
     shelf: createShelf({}),
     servers: servers.map((server) => ({ ...server, lazy: false })),
@@ -35,7 +40,7 @@ export async function listServerTools(
     const tools = toolsOf(statuses)
     if (tools.length === 0)
       throw new CommandError('no server lists any tools. Run "toolshelf doctor" to see their state.')
-    return tools
+    return { tools, settings }
   } finally {
     await host.close()
   }
@@ -44,12 +49,12 @@ export async function listServerTools(
 async function readServers(
   named: readonly string[] | undefined,
   tell: (message: string) => void,
-): Promise<readonly ServerConfig[]> {
+): Promise<Pick<Config, 'servers' | 'settings'>> {
   const files = named ?? userConfigFiles(thisMachine())
-  const { servers, problems } = await readConfig(files)
+  const { servers, settings, problems } = await readConfig(files)
   for (const { file, server, message } of problems)
     tell(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
-  if (servers.length > 0) return servers
+  if (servers.length > 0) return { servers, settings }
   throw new CommandError(
     `no MCP server is configured in ${files.join(', ')}. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf import" to take over the servers of your clients, or "toolshelf add" to add one.`,
   )

@@ -19,13 +19,14 @@ import {
 } from '../agent/skills/index.ts'
 import { builtInTools } from '../agent/tools/index.ts'
 import { createUsing, type Using, type UsingOptions } from '../agent/using/index.ts'
-import { createShelf, type Shelf } from '../index.ts'
+import { createShelf, rankers, type Shelf } from '../index.ts'
 import { cleanText } from '../lib/index.ts'
 import { readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { visible } from '../terminal/index.ts'
 import { CommandError } from './command.ts'
+import { learnedFile, openLearnedSearch } from './learned-file.ts'
 import { storedLogins } from './logins.ts'
 import { dataFolder, findSession, newSessionFile, whereabouts } from './session-files.ts'
 import type { SessionPermissions } from './session-rules.ts'
@@ -71,13 +72,6 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
   const { permission } = permissions
   if (!existsSync(directory)) throw new CommandError(`the folder ${directory} does not exist.`)
   const saved = options.resume === undefined ? undefined : resume(options.resume, directory, notify)
-  // The agent always uses tool search, whatever the URL; if an API rejects it, the agent falls back.
-  const shelf = createShelf({
-    notify,
-    ...(process.env.ENABLE_TOOL_SEARCH ? {} : { toolSearch: true }),
-    announceDescriptions: options.using.describe,
-    ...(saved?.state ? { state: saved.state } : {}),
-  })
   const machine = { ...thisMachine(), folder: resolve(directory) }
   const files = options.configFiles?.map((file) => resolve(file)) ?? [
     ...userConfigFiles(machine).filter(existsSync),
@@ -88,6 +82,15 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
   if (options.isStrict && options.configFiles && config.servers.length === 0 && config.problems.length > 0)
     throw new CommandError('no server can be started; fix the problems above, or leave --config out.')
+  const learned = config.settings.learn ? openLearnedSearch(learnedFile(), notify) : undefined
+  // The agent always uses tool search, whatever the URL; if an API rejects it, the agent falls back.
+  const shelf = createShelf({
+    notify,
+    ...(process.env.ENABLE_TOOL_SEARCH ? {} : { toolSearch: true }),
+    announceDescriptions: options.using.describe,
+    ...(learned ? { rank: learned.rank(rankers.model), learn: learned.learn } : {}),
+    ...(saved?.state ? { state: saved.state } : {}),
+  })
   const using = createUsing({ shelf, options: options.using, folder: dataFolder(), notify })
   const host = createMcpHost({
     shelf,

@@ -9,6 +9,7 @@ export {
   type RunOptions,
   type SearchOptions,
   type SearchOutcome,
+  type SearchUse,
   searchTools,
   type UnsearchedServer,
 } from './calls/index.ts'

@@ -7,6 +7,8 @@ import {
   answerSearch,
   type Content,
   checkCall,
+  noteSearch,
+  noteUse,
   type ResolvedCall,
   type RunOptions,
   resolveCall,
@@ -86,6 +88,11 @@ export type Shelf = {
   check(call: ToolUse, messages?: readonly MessageLike[]): ToolResult | undefined
   /** Returns what to run for a call: the tool's name and input, its server, and its own name there. */
   resolve(call: ToolUse): ResolvedCall
+  /**
+   * Reports a call that succeeded, for hosts that run calls themselves; `run` does it on its own. The option `learn`
+   * receives the searches that led to it.
+   */
+  used(call: ToolUse): void
   /** Turns a tool's output into its tool_result, without anything that would load a tool (L1). */
   result(call: ToolUse, output: Content, options?: { readonly isError?: boolean }): ToolResult
   /**
@@ -211,7 +218,12 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
       return runCall(shelf, call, options)
     },
     answer: (call) => answerSearch(store, conversation, call),
-    search: (input, options) => searchTools(store, input, options),
+    async search(input, options) {
+      const outcome = await searchTools(store, input, options)
+      noteSearch(conversation, outcome)
+      return outcome
+    },
+    used: (call) => noteUse(store.host, conversation, store.host.pool.byName.get(shelf.resolve(call).name)),
     check(call, messages) {
       const { facts } = messages ? read(messages) : (memory.history ?? read([]))
       return checkCall(store.host, conversation, call, facts.loaded)

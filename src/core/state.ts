@@ -59,6 +59,17 @@ export type Memory = {
   requests: number
   /** Servers that were still connecting at the last search (S8). */
   missed: readonly string[]
+  /** The latest searches, to learn from the calls that follow. */
+  searches: readonly RecentSearch[]
+}
+
+/** A search of a conversation, and which of the tools it found were called. */
+export type RecentSearch = {
+  readonly query: string
+  readonly found: ReadonlySet<string>
+  readonly called: Set<string>
+  /** Its query was counted for a tool of the next search. */
+  isCounted: boolean
 }
 
 /** Starts a conversation of the function form, or continues one from its saved state. */
@@ -72,6 +83,7 @@ export function newConversation(
     anchors: new WeakMap(),
     requests: 0,
     missed: [],
+    searches: [],
   }
   return { state: options.state ?? emptyState, memory, isSubAgent: options.isSubAgent ?? false }
 }

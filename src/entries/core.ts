@@ -62,6 +62,7 @@ export {
   SEARCH_TOOL,
   type SearchOptions,
   type SearchOutcome,
+  type SearchUse,
   type Sent,
   type Server,
   type Servers,

@@ -18,6 +18,13 @@ export { FILLER_WORDS, STOP_WORDS } from './filler.ts'
 export { createHybrid, explainFusion, type HybridParts, type ScorePart } from './hybrid.ts'
 export { SearchInputError } from './input-error.ts'
 export { createDense, type Dense } from './kernel.ts'
+export {
+  createLearnedSearch,
+  type LearnedCredit,
+  type LearnedSearch,
+  type LearnedSearchOptions,
+  type LearnedUse,
+} from './learned.ts'
 export { createLexicalIndex, type LexicalIndex } from './lexical.ts'
 export { createMeaning, type Meaning } from './meaning.ts'
 export { bm25, createLexicalRank, lexical } from './rankers.ts'

@@ -66,7 +66,13 @@ describe('our own file', () => {
     })
     const { servers, settings, problems } = await read(file)
     expect(problems).toEqual([])
-    expect(settings).toEqual({ mode: 'bridge', onChange: 'hold', instructions: 0, concurrency: 2 })
+    expect(settings).toEqual({
+      mode: 'bridge',
+      onChange: 'hold',
+      instructions: 0,
+      concurrency: 2,
+      learn: true,
+    })
     expect(servers).toEqual([
       expect.objectContaining({
         alwaysLoad: false,
@@ -84,7 +90,13 @@ describe('our own file', () => {
 
   it('has defaults, and no tool that was not named', async () => {
     const { servers, settings } = await read(write({ mcpServers: { one: { command: 'x' } } }))
-    expect(settings).toEqual({ mode: 'auto', onChange: 'report', instructions: 4096, concurrency: 4 })
+    expect(settings).toEqual({
+      mode: 'auto',
+      onChange: 'report',
+      instructions: 4096,
+      concurrency: 4,
+      learn: true,
+    })
     expect(servers[0]).toMatchObject({ connectTimeout: 60_000, callTimeout: 120_000 })
     expect(servers[0]?.tools.constructor).toBeUndefined()
   })

@@ -11,6 +11,7 @@ import { fitTools } from '../tools/index.ts'
 import type { PoolTool, Server, ToolPartition, ToolResult, ToolUse } from '../types.ts'
 import { makeWire, selectIt, type Wire } from '../wire/index.ts'
 import { cleanQuery, isTooLong, LONGEST_QUERY, type QueryResult } from './query.ts'
+import { noteSearch } from './uses.ts'
 import { findWhenReady, type LiveHost, partitionOf } from './wait.ts'
 
 const MOST_RESULTS = 50
@@ -29,9 +30,11 @@ export async function answerSearch(
   if (!wire)
     return sayTo(call, 'Tool search is off: every tool is in your list already. Call the one you need.')
   const { memory } = conversation
-  const { tools, remark, missed, isRefused } = await searchTools(live, call.input, { missed: memory.missed })
+  const outcome = await searchTools(live, call.input, { missed: memory.missed })
+  const { tools, remark, missed, isRefused } = outcome
   if (isRefused) return refuse(call, remark)
   memory.missed = missed
+  noteSearch(conversation, outcome)
   if (tools.length === 0) return sayTo(call, remark)
   const { state } = conversation
   conversation.state = { ...state, kept: keepFound(state.kept, tools) }
@@ -40,6 +43,8 @@ export async function answerSearch(
 
 /** What a search found. */
 export type SearchOutcome = {
+  /** The query as it was searched; empty if the input was none. */
+  readonly query: string
   /** Those that are loaded: their definitions fit into `answerTokens`. */
   readonly tools: readonly PoolTool[]
   /** Found, but only described in the remark, because their definitions do not fit (S17). */
@@ -94,6 +99,7 @@ export async function searchTools(
   const { whole, shortened, text } = fitTools(allowed, budget, selectIt(settings, '<name>'))
   const pending = unsearched.filter(({ state }) => state === 'pending')
   return {
+    query,
     tools: whole,
     shortened,
     left: found.matched - found.tools.length + shortened.length,
@@ -107,7 +113,7 @@ export async function searchTools(
 /** Characters of what wires write in front of the definitions and of the remark. */
 const AROUND_DEFINITIONS = 200
 
-const NOTHING = { tools: [], shortened: [], left: 0, unsearched: [] } as const
+const NOTHING = { query: '', tools: [], shortened: [], left: 0, unsearched: [] } as const
 
 /** How the last request let the model search; undefined when it did not. */
 export function searchWire(host: Host, state: State): Wire | undefined {

@@ -23,6 +23,7 @@ export type CallSteps = {
   answer(call: ToolUse): Promise<ToolResult | undefined>
   check(call: ToolUse, messages?: readonly MessageLike[]): ToolResult | undefined
   resolve(call: ToolUse): ResolvedCall
+  used(call: ToolUse): void
 }
 
 /** The result of a call, whatever the call is. */
@@ -33,7 +34,10 @@ export async function runCall(
 ): Promise<ToolResult> {
   try {
     const answered = (await steps.answer(call)) ?? steps.check(call, messages)
-    return answered ?? toolResult(call, await execute(steps.resolve(call)))
+    if (answered) return answered
+    const result = toolResult(call, await execute(steps.resolve(call)))
+    if (!result.is_error) steps.used(call)
+    return result
   } catch (error) {
     return toolResult(call, `The tool failed: ${errorMessage(error)}`, { isError: true })
   }

@@ -43,6 +43,7 @@ export const gatewayKeys = {
   onChange: oneOf('report', 'hold'),
   instructions: wholeNumber(0),
   concurrency: wholeNumber(1),
+  learn: flag,
 }
 
 export const serverDefaults = { connectTimeout: 60_000, callTimeout: 120_000 }
@@ -56,6 +57,8 @@ export type GatewaySettings = {
   readonly instructions: number
   /** How many servers connect at the same time. */
   readonly concurrency: number
+  /** Whether searches learn from the calls that follow them. */
+  readonly learn: boolean
 }
 
 export const gatewayDefaults: GatewaySettings = {
@@ -63,6 +66,7 @@ export const gatewayDefaults: GatewaySettings = {
   onChange: 'report',
   instructions: 4096,
   concurrency: 4,
+  learn: true,
 }
 
 /** The gateway settings of a file, without the defaults. */

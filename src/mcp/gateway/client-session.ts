@@ -137,7 +137,9 @@ class Session implements ClientSession {
       return failure(`${textOf(complaint)}\n${remedy}\n${entry.json}`)
     }
     const { input: own } = shelf.resolve({ id: name, name, input })
-    return this.#callServer(entry.server, entry.original, own as Fields, options)
+    const output = await this.#callServer(entry.server, entry.original, own as Fields, options)
+    if (output.isError !== true) shelf.used({ id: name, name, input })
+    return output
   }
 
   /** A call that may come from a page of an MCP App instead of the model. */

@@ -153,7 +153,7 @@ function serveClient(shared: SharedParts, { isStateless, isLasting = false, orig
   )
   const clientSession = createClientSession({
     ...shared,
-    shelf,
+    shelf: shelf.fork({ subAgent: false }),
     mode: () => modeFor(server.getClientVersion()?.name, forced, isStateless),
     loaded: createLoadedTools(options.loadedTools),
     callServer: (name, tool, input, given = {}) =>

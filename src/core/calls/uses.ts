@@ -1,0 +1,48 @@
+// Notices which searches led to a call, for hosts that learn from use (the option `learn`).
+// Only calls count: what a search showed and nobody called says nothing.
+import { attempt } from '../attempt.ts'
+import type { Conversation, Host, RecentSearch } from '../state.ts'
+import type { PoolTool } from '../types.ts'
+import type { SearchOutcome } from './answer.ts'
+import { selectedNames } from './query.ts'
+
+/** A search that led to a call: what the option `learn` receives. */
+export type SearchUse = {
+  /** The query as the model wrote it. */
+  readonly query: string
+  /** The tool that was called. */
+  readonly tool: PoolTool
+  /** False if only the next search found the tool, and nothing that this one found was called. */
+  readonly isFound: boolean
+}
+
+/** Searches that a conversation remembers; a call belongs to the newest of them that found its tool. */
+const MOST_RECENT = 8
+
+/** Remembers a search until calls follow. One for exact names is left out: it says nothing about words. */
+export function noteSearch({ memory }: Conversation, { query, tools, shortened }: SearchOutcome): void {
+  if (query === '' || selectedNames(query)) return
+  const found = new Set([...tools, ...shortened].map(({ name }) => name))
+  const search = { query, found, called: new Set<string>(), isCounted: false }
+  memory.searches = [...memory.searches, search].slice(-MOST_RECENT)
+}
+
+/** The function form of `shelf.used`: reports the searches that led to a call of this tool. */
+export function noteUse({ settings }: Host, { memory }: Conversation, tool: PoolTool | undefined): void {
+  const { learn } = settings
+  if (learn && tool) for (const use of usesOf(memory.searches, tool)) attempt(() => learn(use))
+}
+
+/** Each search counts once for a tool, however often that is called. */
+function usesOf(searches: readonly RecentSearch[], tool: PoolTool): SearchUse[] {
+  const place = searches.findLastIndex(({ found }) => found.has(tool.name))
+  const search = searches[place]
+  if (!search || search.called.has(tool.name)) return []
+  search.called.add(tool.name)
+  const uses = [{ query: search.query, tool, isFound: true }]
+  const before = searches[place - 1]
+  const isMiss = before && before.called.size === 0 && !before.found.has(tool.name) && !before.isCounted
+  if (!isMiss) return uses
+  before.isCounted = true
+  return [...uses, { query: before.query, tool, isFound: false }]
+}

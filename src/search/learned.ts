@@ -1,0 +1,179 @@
+// Learns from use: a tool that was called after a search is found first when the same need comes up again.
+// Only calls teach, and what they teach is bounded: a ranking moves at most two tools to its front and drops none, so a
+// new tool keeps its place to within two, and a tool whose definition changes starts over.
+import type { Hit, Rank, Ranking, SearchUse } from '../core/calls/index.ts'
+import type { PoolTool } from '../core/index.ts'
+import { hash } from '../lib/index.ts'
+import { readQuery } from './query-words.ts'
+import { LEXICAL } from './settings.ts'
+import { stem } from './stem.ts'
+
+/** One search that led to a call. Plain JSON. */
+export type LearnedUse = {
+  /** The stems of the query's words, without the commonest. */
+  readonly words: readonly string[]
+  /** The tool's server; empty for a tool of the host. */
+  readonly server: string
+  /** The tool's own name there. */
+  readonly tool: string
+  /** A hash of the tool's definition: what was learned ends when it changes. */
+  readonly definition: string
+  /** 1, or less where only the next search found the tool. */
+  readonly weight: number
+}
+
+/** What was learned about a tool for one query. */
+export type LearnedCredit = {
+  readonly tool: PoolTool
+  /** How many earlier searches speak for it. */
+  readonly uses: number
+  readonly credit: number
+}
+
+/** Ranks by what earlier searches led to. */
+export type LearnedSearch = {
+  /** Learns from a search that led to a call: for the option `learn`. */
+  readonly learn: (use: SearchUse) => void
+  /** The same ranker, with the tools in front that were called after such searches. */
+  rank(rank: Rank): Rank
+  /** The tools that `rank` moves to the front, most credit first. */
+  credits(tools: readonly PoolTool[], query: string): LearnedCredit[]
+  /** Everything learned, oldest first: to save, and to give to `createLearnedSearch`. */
+  uses(): readonly LearnedUse[]
+}
+
+/** Options of `createLearnedSearch`. */
+export type LearnedSearchOptions = {
+  /** What was learned before: the `uses()` of an earlier one. */
+  readonly uses?: readonly LearnedUse[]
+  /** Called for each new use, to save it. */
+  readonly onUse?: (use: LearnedUse) => void
+}
+
+const MOST_USES = 1000
+/** Of one tool, so that none takes the room of the others. */
+const MOST_USES_OF_TOOL = 30
+const MOST_WORDS = 12
+/** Searches are alike that share this much of their words: with less, siblings such as list and create are confused. */
+const LEAST_SHARED = 0.85
+/** Only the latest count, so that a new habit replaces an old one. */
+const MOST_LIKE = 8
+/** A search that missed the tool speaks for it half as loud: the model may have meant something else. */
+const MISS_WEIGHT = 0.5
+const LEAST_CREDIT = 1
+const MOST_MOVED = 2
+
+/**
+ * Creates a memory of the searches that led to calls, and a ranker that uses it.
+ *
+ * @example
+ * const learned = createLearnedSearch({ uses: saved, onUse: (use) => append(use) })
+ * const shelf = createShelf({ tools, rank: learned.rank(rankers.hybrid), learn: learned.learn })
+ */
+export function createLearnedSearch({ uses = [], onUse }: LearnedSearchOptions = {}): LearnedSearch {
+  let known = bounded(uses)
+
+  function credits(tools: readonly PoolTool[], query: string): LearnedCredit[] {
+    const words = new Set(wordsOf(query))
+    const like: { readonly use: LearnedUse; readonly shared: number }[] = []
+    for (let place = known.length - 1; place >= 0 && like.length < MOST_LIKE; place--) {
+      const use = known[place]!
+      const shared = sharedPart(words, use.words)
+      if (shared >= LEAST_SHARED) like.push({ use, shared })
+    }
+    if (like.length === 0) return []
+    const found = toolsByKey(tools)
+    const sums = new Map<PoolTool, { uses: number; credit: number }>()
+    for (const { use, shared } of like) {
+      const tool = found.get(keyOf(use))
+      if (!tool || definitionOf(tool) !== use.definition) continue
+      const sum = sums.get(tool) ?? { uses: 0, credit: 0 }
+      sums.set(tool, { uses: sum.uses + 1, credit: sum.credit + use.weight * shared })
+    }
+    return [...sums]
+      .map(([tool, sum]) => ({ tool, ...sum }))
+      .filter(({ credit }) => credit >= LEAST_CREDIT)
+      .sort((a, b) => b.credit - a.credit)
+      .slice(0, MOST_MOVED)
+  }
+
+  return {
+    learn({ query, tool, isFound }) {
+      const words = wordsOf(query)
+      if (words.length === 0) return
+      const use = { words, ...identityOf(tool), weight: isFound ? 1 : MISS_WEIGHT }
+      known = bounded([...known, use])
+      onUse?.(use)
+    },
+    rank: (rank) => (tools, query, limit) => {
+      const ranking = rank(tools, query, limit)
+      const moved = credits(tools, query).map(({ tool }) => tool)
+      if (moved.length === 0) return ranking
+      return ranking instanceof Promise
+        ? ranking.then((found) => withFirst(moved, found, limit))
+        : withFirst(moved, ranking, limit)
+    },
+    credits,
+    uses: () => known,
+  }
+}
+
+function withFirst(moved: readonly PoolTool[], { hits, matched, unread }: Ranking, limit: number): Ranking {
+  const score = hits[0]?.score ?? 1
+  const first: Hit[] = moved.map((tool) => ({ tool, score }))
+  const rest = hits.filter(({ tool }) => !moved.includes(tool))
+  const all = [...first, ...rest]
+  return {
+    hits: all.slice(0, limit),
+    matched: Math.max(matched, all.length),
+    ...(unread === undefined ? {} : { unread }),
+  }
+}
+
+/** The newest, with a share for each tool. */
+function bounded(uses: readonly LearnedUse[]): LearnedUse[] {
+  const perTool = new Map<string, number>()
+  const kept: LearnedUse[] = []
+  for (let place = uses.length - 1; place >= 0 && kept.length < MOST_USES; place--) {
+    const use = uses[place]!
+    const count = (perTool.get(keyOf(use)) ?? 0) + 1
+    perTool.set(keyOf(use), count)
+    if (count <= MOST_USES_OF_TOOL) kept.push(use)
+  }
+  return kept.reverse()
+}
+
+function wordsOf(query: string): string[] {
+  const stems = readQuery(query, LEXICAL.query).map(({ word }) => stem(word))
+  return [...new Set(stems)].slice(0, MOST_WORDS)
+}
+
+/** Dice's coefficient. */
+function sharedPart(words: ReadonlySet<string>, others: readonly string[]): number {
+  const shared = others.filter((word) => words.has(word)).length
+  return (2 * shared) / (words.size + others.length || 1)
+}
+
+function identityOf(tool: PoolTool): Omit<LearnedUse, 'words' | 'weight'> {
+  return { server: tool.server ?? '', tool: tool.original, definition: definitionOf(tool) }
+}
+
+/** Of what the tool says of itself: the name that the model calls it by differs between hosts. */
+function definitionOf({ tool: { description, input_schema: schema, inputSchema } }: PoolTool): string {
+  return hash(JSON.stringify([description, schema ?? inputSchema]))
+}
+
+function keyOf({ server, tool }: Pick<LearnedUse, 'server' | 'tool'>): string {
+  return `${server}\n${tool}`
+}
+
+const keyed = new WeakMap<readonly PoolTool[], ReadonlyMap<string, PoolTool>>()
+
+function toolsByKey(tools: readonly PoolTool[]): ReadonlyMap<string, PoolTool> {
+  let found = keyed.get(tools)
+  if (!found) {
+    found = new Map(tools.map((tool) => [keyOf({ server: tool.server ?? '', tool: tool.original }), tool]))
+    keyed.set(tools, found)
+  }
+  return found
+}
