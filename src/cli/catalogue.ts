@@ -10,8 +10,13 @@ import { CommandError, type Terminal } from './command.ts'
 const MOST_TOLD = 10
 
 export async function readTools(path: string, terminal: Terminal): Promise<Tool[]> {
+  return parseTools(await readText(path), path, terminal.tell)
+}
+
+/** Throws if no line is a tool. */
+export function parseTools(text: string, path: string, notify: (message: string) => void): Tool[] {
   const seen = new Set<string>()
-  return readLines(path, terminal, (value) => {
+  return parseLines(text, path, notify, (value) => {
     const tool = value as Tool
     if (typeof tool.name !== 'string' || tool.name === '') return 'a tool needs a "name"'
     if (tool.description !== undefined && typeof tool.description !== 'string')
@@ -42,7 +47,7 @@ export function toolsOf(statuses: readonly ServerStatus[]): Tool[] {
 }
 
 export async function readQueries(path: string, terminal: Terminal): Promise<EvaluationQuery[]> {
-  return readLines(path, terminal, (value, line) => {
+  return parseLines(await readText(path), path, terminal.tell, (value, line) => {
     const query = value as EvaluationQuery
     if (typeof query.query !== 'string') return 'a query needs a "query"'
     if (!isNames(query.gold) || query.gold.length === 0) return '"gold" must be a list of tool names'
@@ -52,16 +57,20 @@ export async function readQueries(path: string, terminal: Terminal): Promise<Eva
   })
 }
 
-async function readLines<Item extends object>(
-  path: string,
-  terminal: Terminal,
-  read: (value: object, line: number) => Item | string,
-): Promise<Item[]> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+async function readText(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(
       `cannot read ${path} (${error.code ?? error.message}). Pass a file with one JSON object per line.`,
     )
   })
+}
+
+function parseLines<Item extends object>(
+  text: string,
+  path: string,
+  notify: (message: string) => void,
+  read: (value: object, line: number) => Item | string,
+): Item[] {
   const items: Item[] = []
   let broken = 0
   for (const [index, line] of text
@@ -71,9 +80,9 @@ async function readLines<Item extends object>(
     if (line.trim() === '') continue
     const item = parse(line, (value) => read(value, index + 1))
     if (typeof item !== 'string') items.push(item)
-    else if (++broken <= MOST_TOLD) terminal.tell(`${path}:${index + 1}: ${item}; the line is skipped.`)
+    else if (++broken <= MOST_TOLD) notify(`${path}:${index + 1}: ${item}; the line is skipped.`)
   }
-  if (broken > MOST_TOLD) terminal.tell(`${path}: ${broken - MOST_TOLD} more lines are invalid and skipped.`)
+  if (broken > MOST_TOLD) notify(`${path}: ${broken - MOST_TOLD} more lines are invalid and skipped.`)
   if (items.length === 0)
     throw new CommandError(`${path} has no valid line; expected one JSON object per line, not a JSON list.`)
   return items

@@ -63,6 +63,7 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     project,
     permissions: await openPermissions({ machine: machineAt(directory), project, given, ask: chat.ask }),
     resume: input.text('resume'),
+    knownTools: filesIn(input, 'known') ?? [],
     skillIndex: urlIn(input, 'skills'),
     using: readUsing(input),
     contextWindow: windowIn(input),

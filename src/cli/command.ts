@@ -217,11 +217,12 @@ export function windowIn(input: Input): number | undefined {
   return Number(given)
 }
 
-/** The files given with `--config`; undefined without it. */
-export function filesIn(input: Input): string[] | undefined {
-  if (input.text('config') === undefined) return undefined
-  const files = listIn(input, 'config')
-  if (files.length === 0) throw new UsageError('--config is empty; pass one or more files, comma separated.')
+/** The files given with `--config`, or with another option; undefined without it. */
+export function filesIn(input: Input, option = 'config'): string[] | undefined {
+  if (input.text(option) === undefined) return undefined
+  const files = listIn(input, option)
+  if (files.length === 0)
+    throw new UsageError(`--${option} is empty; pass one or more files, comma separated.`)
   return files
 }
 

@@ -113,12 +113,12 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'learned',
-    summary: 'what tool search learned from your calls',
+    summary: '',
     load: async () => (await import('./learned.ts')).learnedCommand,
   },
   {
     name: 'search',
-    summary: 'which tools a query finds, and why; eval measures it',
+    summary: 'which tools a query finds; eval measures, learned teaches it',
     load: async () => (await import('./search.ts')).searchCommand,
   },
   {

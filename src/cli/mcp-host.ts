@@ -1,13 +1,13 @@
 // Creates the host and the gateway of `toolshelf mcp`; loaded after the client has got its first response.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createShelf } from '../core/index.ts'
+import { createShelf, type FindRelated } from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
 import type { Config } from '../mcp/config/index.ts'
 import type { McpGateway } from '../mcp/gateway/index.ts'
 import { shelfOptions } from '../mcp/gateway/index.ts'
 import type { ListingMode } from '../mcp/greeting/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
-import type { McpHost, QuestionHandler } from '../mcp/index.ts'
+import type { McpHost, QuestionHandler, ServerConfig } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
 import { startTimer } from '../node/index.ts'
 import type { LearnedSearch } from '../search/index.ts'
@@ -26,15 +26,21 @@ export type HostOptions = {
   readonly cache: DefinitionCache
   /** All clients act for one person, so that searches may learn from calls. */
   readonly isOnePerson: boolean
+  /** Files of tools that are not installed, which searches name. */
+  readonly knownTools: readonly string[]
   /** Reports to the operator. */
   readonly tell: (message: string) => void
 }
 
 export function openHost(
   { servers, settings }: Config,
-  { mode, cache, isOnePerson, tell }: HostOptions,
+  { mode, cache, isOnePerson, knownTools, tell }: HostOptions,
 ): OpenedHost {
-  const { shelf, ready, warm } = openShelf(settings.learn && isOnePerson, tell)
+  const { shelf, ready, warm } = openShelf({
+    isLearning: settings.learn && isOnePerson,
+    related: relatedIn(knownTools, servers, tell),
+    notify: tell,
+  })
   const folder = defaultPinsFolder()
   let asker: QuestionHandler | undefined
   const host = createMcpHost({
@@ -81,8 +87,26 @@ const FIRST_MOMENTS = 1000
 const searching = () => import('../rankers/rankers.ts')
 const validating = () => import('../validate/validate.ts')
 
+type ShelfParts = {
+  readonly isLearning: boolean
+  readonly related: FindRelated | undefined
+  readonly notify: (message: string) => void
+}
+
+function relatedIn(
+  files: readonly string[],
+  servers: readonly ServerConfig[],
+  notify: (message: string) => void,
+): FindRelated | undefined {
+  if (files.length === 0) return undefined
+  const opened = import('./known-tools.ts').then(({ openKnownTools }) =>
+    openKnownTools({ files, servers: servers.map(({ name }) => name), notify }),
+  )
+  return async (query, tools) => (await opened)(query, tools)
+}
+
 /** Like the package's own shelf, but code that only searches and calls need is loaded later. */
-function openShelf(isLearning: boolean, notify: (message: string) => void) {
+function openShelf({ isLearning, related, notify }: ShelfParts) {
   const learned = isLearning ? openAtFirstUse(notify) : undefined
   let validator: Awaited<ReturnType<typeof validating>> | undefined
   const shelf = createShelf({
@@ -95,6 +119,7 @@ function openShelf(isLearning: boolean, notify: (message: string) => void) {
       return rank(tools, query, limit)
     },
     ...(learned ? { learn: async (use) => (await learned()).learn(use) } : {}),
+    related,
     validate: (schema, input) => validator?.validateInput(schema, input) ?? [],
   })
   const ready = async () => {

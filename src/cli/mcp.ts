@@ -30,6 +30,7 @@ import {
   withFlags,
 } from './command.ts'
 import { describeProblem, watchConfig } from './config-watch.ts'
+import { knownToolsOption } from './known-tools-option.ts'
 import type { HostOptions, OpenedHost } from './mcp-host.ts'
 import { version } from './version.ts'
 
@@ -55,6 +56,7 @@ export const mcpCommand: Command = {
       values: MODES,
       about: 'how tools are shown: list, bridge, or auto (default): by what the client can do',
     },
+    known: knownToolsOption,
     lazy: { type: 'boolean', about: 'start each server only when one of its tools is called' },
     http: { type: 'boolean', about: 'serve many clients over HTTP instead of one on stdio' },
     port: { type: 'string', value: 'number', about: `of --http; ${PORT} if left out, 0 for any free one` },
@@ -92,6 +94,7 @@ export const mcpCommand: Command = {
       mode: mode ?? config.settings.mode,
       cache,
       isOnePerson: isOnStdio,
+      knownTools: filesIn(input, 'known') ?? [],
       tell,
     })
     if (isOnStdio && process.stdin.isTTY) terminal.tell(FOR_CLIENTS)

@@ -20,6 +20,7 @@ import {
   windowIn,
 } from './command.ts'
 import { onInterrupt } from './interrupt.ts'
+import { knownToolsOption } from './known-tools-option.ts'
 import { tellOfServers } from './notices.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { checkPrompt, readPrompt } from './prompt.ts'
@@ -45,6 +46,7 @@ export const sessionOptions: { readonly [name: string]: Option } = {
   ...ruleOptions,
   'trust-project': trustOption,
   skills: { type: 'string', value: 'url', about: 'of an index of further skills; none if left out' },
+  known: knownToolsOption,
   resume: {
     type: 'string',
     value: 'session',
@@ -109,6 +111,7 @@ export const runCommand: Command = {
           refusal: refuseUnasked(tell),
         }),
         resume: input.text('resume'),
+        knownTools: filesIn(input, 'known') ?? [],
         skillIndex: urlIn(input, 'skills'),
         using,
         contextWindow,

@@ -1,12 +1,17 @@
 // `toolshelf search`: shows what a query finds among the tools of your servers, or of a catalogue, and why.
+
+import { createSkills, loadSkills, userSkillFolders } from '../agent/skills/index.ts'
 import { find } from '../core/calls/index.ts'
-import type { PoolTool, Rank } from '../core/index.ts'
+import type { PoolTool, Rank, RelatedItem } from '../core/index.ts'
+import { oneLine } from '../lib/index.ts'
 import { explainHybrid, warmUpEntries } from '../rankers/index.ts'
 import type { LearnedCredit, LearnedSearch, WordMatch } from '../search/index.ts'
 import { catalogueEntries, createLexicalIndex, type ScorePart } from '../search/index.ts'
 import { counted, printable, table } from '../terminal/index.ts'
 import { readTools } from './catalogue.ts'
 import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
+import { openKnownTools } from './known-tools.ts'
+import { knownToolsOption } from './known-tools-option.ts'
 import { learnedFile, openLearnedSearch } from './learned-file.ts'
 import { rankerOption, readLimit, readRanker } from './rank-option.ts'
 import { listServerTools } from './server-tools.ts'
@@ -26,10 +31,11 @@ export const searchCommand: Command = {
       value: 'file',
       about: 'search this file instead: one tool per line, {name, description, input_schema, server?}',
     },
+    known: knownToolsOption,
     ranker: { ...rankerOption, about: `${rankerOption.about}; hybrid if left out` },
     limit: { type: 'string', value: 'number', about: 'how many hits at most; 5 if left out' },
     explain: { type: 'boolean', about: 'what each part of the score gave, and which words in which fields' },
-    json: { type: 'boolean', about: 'print {"hits": [{"name", "score", …}]}' },
+    json: { type: 'boolean', about: 'print {"hits": [{"name", "score", …}], "matched", "related"}' },
   },
   examples: [
     'toolshelf search "create github issue"',
@@ -37,9 +43,10 @@ export const searchCommand: Command = {
     'toolshelf search "+slack send" --catalog tools.jsonl --explain',
   ],
   async run(input, terminal) {
-    const { query, catalog, config, name, limit } = readWords(input)
+    const { query, catalog, config, known, name, limit } = readWords(input)
     const ranker = readRanker(name)
     const { tools, learned } = await readEntries(catalog, config, terminal)
+    const related = await findRelated(query, tools, { known, hasSkills: catalog === undefined }, terminal)
     const rank = learned ? learned.rank(ranker) : ranker
     if (name === 'model' && !(await warmUpEntries(tools)))
       terminal.tell('The encoder is not installed; using hybrid.')
@@ -53,8 +60,14 @@ export const searchCommand: Command = {
           learned?.credits(tools, query) ?? [],
         )
       : undefined
-    if (input.isSet('json')) terminal.print(JSON.stringify(asJson(found, whys)))
-    else printTable(found, whys, tools.length, terminal)
+    if (input.isSet('json')) terminal.print(JSON.stringify({ ...asJson(found, whys), related }))
+    else {
+      printTable(found, whys, tools.length, terminal)
+      for (const { kind, name: item, description, advice } of related)
+        terminal.print(
+          foldedLine(printable(`Also ${kind} ${item}: ${oneLine(description, 160)} (${advice})`)),
+        )
+    }
     return 0
   },
 }
@@ -72,6 +85,20 @@ async function readEntries(
   return { tools: catalogueEntries(tools), learned }
 }
 
+/** The user's skills and the tools of `--known` that rank among the best. */
+async function findRelated(
+  query: string,
+  tools: readonly PoolTool[],
+  { known: files, hasSkills }: { readonly known: readonly string[]; readonly hasSkills: boolean },
+  terminal: Terminal,
+): Promise<readonly RelatedItem[]> {
+  const notify = (message: string) => terminal.tell(printable(message))
+  const skills = createSkills(hasSkills ? await loadSkills(userSkillFolders(), notify) : [], { notify })
+  const servers = [...new Set(tools.map(({ server }) => server ?? ''))]
+  const known = files.length > 0 ? openKnownTools({ files, servers, notify }) : undefined
+  return [...(await skills.related(query, tools)), ...((await known?.(query, tools)) ?? [])]
+}
+
 function readWords(input: Input) {
   const { words, text, isSet } = input
   const query = words.join(' ').trim()
@@ -84,7 +111,14 @@ function readWords(input: Input) {
   const name = text('ranker') ?? 'hybrid'
   if (isSet('explain') && !EXPLAINED.includes(name))
     throw new UsageError(`--explain works only with ${EXPLAINED.join(', ')}.`)
-  return { query, catalog, config, name, limit: readLimit(text('limit'), 5) }
+  return {
+    query,
+    catalog,
+    config,
+    known: filesIn(input, 'known') ?? [],
+    name,
+    limit: readLimit(text('limit'), 5),
+  }
 }
 
 const EXPLAINED = ['hybrid', 'model', 'lexical']

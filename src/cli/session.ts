@@ -19,13 +19,14 @@ import {
 } from '../agent/skills/index.ts'
 import { builtInTools } from '../agent/tools/index.ts'
 import { createUsing, type Using, type UsingOptions } from '../agent/using/index.ts'
-import { createShelf, rankers, type Shelf } from '../index.ts'
+import { createShelf, type FindRelated, rankers, type Shelf, type State } from '../index.ts'
 import { cleanText } from '../lib/index.ts'
-import { readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
+import { type Config, type Machine, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { visible } from '../terminal/index.ts'
 import { CommandError } from './command.ts'
+import { openKnownTools } from './known-tools.ts'
 import { learnedFile, openLearnedSearch } from './learned-file.ts'
 import { storedLogins } from './logins.ts'
 import { dataFolder, findSession, newSessionFile, whereabouts } from './session-files.ts'
@@ -44,6 +45,8 @@ export type AgentSessionOptions = {
   readonly permissions: SessionPermissions
   /** The session to resume: its file, its name or the start of it, or `last`. */
   readonly resume: string | undefined
+  /** Files of tools that are not installed, which searches name. */
+  readonly knownTools: readonly string[]
   /** URL of a remote skill index. */
   readonly skillIndex: string | undefined
   readonly using: UsingOptions
@@ -77,19 +80,10 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     ...userConfigFiles(machine).filter(existsSync),
     ...options.project.configs,
   ]
-  const config = await readConfig(files, machine.environment, machine)
-  for (const { file, server, message } of config.problems)
-    notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
-  if (options.isStrict && options.configFiles && config.servers.length === 0 && config.problems.length > 0)
-    throw new CommandError('no server can be started; fix the problems above, or leave --config out.')
-  const learned = config.settings.learn ? openLearnedSearch(learnedFile(), notify) : undefined
-  // The agent always uses tool search, whatever the URL; if an API rejects it, the agent falls back.
-  const shelf = createShelf({
-    notify,
-    ...(process.env.ENABLE_TOOL_SEARCH ? {} : { toolSearch: true }),
-    announceDescriptions: options.using.describe,
-    ...(learned ? { rank: learned.rank(rankers.model), learn: learned.learn } : {}),
-    ...(saved?.state ? { state: saved.state } : {}),
+  const config = await readServers(files, machine, options)
+  const shelf = openShelf(config, options, {
+    state: saved?.state,
+    related: (query, tools) => skills.related(query, tools),
   })
   const using = createUsing({ shelf, options: options.using, folder: dataFolder(), notify })
   const host = createMcpHost({
@@ -143,6 +137,41 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
       await host.close()
     },
   }
+}
+
+async function readServers(
+  files: Parameters<typeof readConfig>[0],
+  machine: Machine,
+  { configFiles, isStrict, notify }: AgentSessionOptions,
+): Promise<Config> {
+  const config = await readConfig(files, machine.environment, machine)
+  for (const { file, server, message } of config.problems)
+    notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
+  if (isStrict && configFiles && config.servers.length === 0 && config.problems.length > 0)
+    throw new CommandError('no server can be started; fix the problems above, or leave --config out.')
+  return config
+}
+
+/** The agent always uses tool search, whatever the URL; if an API rejects it, the agent falls back. */
+function openShelf(
+  { servers, settings }: Config,
+  { using, knownTools: files, notify }: AgentSessionOptions,
+  { state, related }: { readonly state: State | undefined; readonly related: FindRelated },
+): Shelf {
+  const learned = settings.learn ? openLearnedSearch(learnedFile(), notify) : undefined
+  const names = servers.map(({ name }) => name)
+  const known = files.length > 0 ? openKnownTools({ files, servers: names, notify }) : undefined
+  return createShelf({
+    notify,
+    ...(process.env.ENABLE_TOOL_SEARCH ? {} : { toolSearch: true }),
+    announceDescriptions: using.describe,
+    related: async (query, tools) => [
+      ...(await related(query, tools)),
+      ...((await known?.(query, tools)) ?? []),
+    ],
+    ...(learned ? { rank: learned.rank(rankers.model), learn: learned.learn } : {}),
+    ...(state ? { state } : {}),
+  })
 }
 
 function resume(

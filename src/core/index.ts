@@ -5,6 +5,8 @@ export {
   answerSearch,
   checkCall,
   classicRank,
+  type FindRelated,
+  type RelatedItem,
   type ResolvedCall,
   type RunOptions,
   type SearchOptions,

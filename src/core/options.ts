@@ -2,7 +2,7 @@
 // Implements A6.
 
 import { closestNames, type Environment, MCP_PREFIX, quote } from '../lib/index.ts'
-import type { Rank, SearchUse } from './calls/index.ts'
+import type { FindRelated, Rank, SearchUse } from './calls/index.ts'
 import { classicRank } from './calls/index.ts'
 import { ShelfError } from './errors.ts'
 import { type Capabilities, defaultCapabilities, mergeCapabilities } from './gate/index.ts'
@@ -96,6 +96,8 @@ export type Settings = Services & {
   readonly hidden: ((tool: Tool) => boolean) | undefined
   /** Asked for each tool that a search is about to load; false keeps it from loading (S16). Default: all may load. */
   readonly allowLoad: ((tool: Tool, query: string) => boolean | Promise<boolean>) | undefined
+  /** Finds what fits a search beside tools, such as skills: the answer names it with what to do. Default: none. */
+  readonly related: FindRelated | undefined
   /** Receives each search that led to a call, to rank by it later; `createLearnedSearch` makes one. Default: none. */
   readonly learn: ((use: SearchUse) => void) | undefined
 }
@@ -145,6 +147,7 @@ const defaults: Settings = {
   cacheControl: undefined,
   hidden: undefined,
   allowLoad: undefined,
+  related: undefined,
   learn: undefined,
 }
 
@@ -206,17 +209,8 @@ const ofType: Partial<Record<keyof Settings, string>> = {
 }
 
 const functions: readonly (keyof Settings)[] = [
-  ...([
-    'validate',
-    'timer',
-    'notify',
-    'trace',
-    'countTokens',
-    'rank',
-    'hidden',
-    'allowLoad',
-    'learn',
-  ] as const),
+  ...(['validate', 'timer', 'notify', 'trace', 'countTokens', 'rank'] as const),
+  ...(['hidden', 'allowLoad', 'related', 'learn'] as const),
 ]
 
 function check(name: keyof Settings, value: unknown): void {

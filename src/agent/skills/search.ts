@@ -3,7 +3,7 @@
 import { cleanQuery } from '../../core/calls/index.ts'
 import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
 import { rankers } from '../../rankers/index.ts'
-import { catalogueEntries } from '../../search/index.ts'
+import { catalogueEntries, type RelatedEntry } from '../../search/index.ts'
 import type { Skill } from './types.ts'
 
 /** A deferred tool or a skill. */
@@ -51,6 +51,21 @@ export function skillEntries(skills: readonly Skill[]): readonly PoolTool[] {
   if (!entries) {
     entries = catalogueEntries(skills.map(({ name, description }) => ({ name, description })))
     entriesOf.set(skills, entries)
+  }
+  return entries
+}
+
+const relatedOf = new WeakMap<readonly Skill[], readonly RelatedEntry[]>()
+
+/** Skills as a search for tools names them. */
+export function relatedEntries(skills: readonly Skill[]): readonly RelatedEntry[] {
+  let entries = relatedOf.get(skills)
+  if (!entries) {
+    entries = skills.map(({ name, description }) => ({
+      item: { kind: 'skill', name, description, advice: 'read it with Skill' },
+      tool: { name, description },
+    }))
+    relatedOf.set(skills, entries)
   }
   return entries
 }

@@ -1,11 +1,13 @@
 // Manages the skills of one conversation: offers with each message, and the tools DiscoverSkills and Skill (U2, U3).
 // Implements U2.
-import type { Message, Rank, Shelf } from '../../core/index.ts'
+import type { FindRelated, Message, Rank, Shelf } from '../../core/index.ts'
+import { rankers } from '../../rankers/index.ts'
+import { createRelatedSearch } from '../../search/index.ts'
 import type { AgentTool } from '../types.ts'
 import { relevantTools } from '../using/index.ts'
 import { discoveredIn, offerText } from './offers.ts'
 import { remoteSkills } from './remote.ts'
-import { skillEntries } from './search.ts'
+import { relatedEntries, skillEntries } from './search.ts'
 import { discoverTool, skillTool } from './tools.ts'
 import type { Notify, Skill, SkillDiscovery, UsedSkill } from './types.ts'
 
@@ -33,6 +35,8 @@ export type Skills = {
   prefetch(text: string): void
   readonly used: readonly UsedSkill[]
   readonly discoveries: readonly SkillDiscovery[]
+  /** Finds skills that fit a search for tools, for the shelf's option `related`; they count as discovered. */
+  readonly related: FindRelated
   /** All skills, including remote ones whose index has loaded. */
   list(): readonly Skill[]
 }
@@ -98,6 +102,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
       used.push({ name, was_discovered: discovered.has(name) })
     },
   }
+  const findEntries = createRelatedSearch(() => relatedEntries(all), rank ?? rankers.hybrid)
   const isEmpty = local.length === 0 && options.indexUrl === undefined
   return {
     tools: isEmpty ? [] : [discoverTool(source), skillTool(source, local)],
@@ -113,6 +118,12 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
     },
     prefetch(text) {
       ahead = { text, names: namesFor(text) }
+    },
+    async related(query, tools) {
+      const found = await findEntries(query, tools)
+      const byName = new Map(all.map((skill) => [skill.name, skill]))
+      discover(found.flatMap(({ name }) => byName.get(name) ?? []))
+      return found
     },
     used,
     discoveries,

@@ -11,6 +11,7 @@ import { fitTools } from '../tools/index.ts'
 import type { PoolTool, Server, ToolPartition, ToolResult, ToolUse } from '../types.ts'
 import { makeWire, selectIt, type Wire } from '../wire/index.ts'
 import { cleanQuery, isTooLong, LONGEST_QUERY, type QueryResult } from './query.ts'
+import { aboutRelated, findRelated, type RelatedItem } from './related.ts'
 import { noteSearch } from './uses.ts'
 import { findWhenReady, type LiveHost, partitionOf } from './wait.ts'
 
@@ -49,6 +50,8 @@ export type SearchOutcome = {
   readonly tools: readonly PoolTool[]
   /** Found, but only described in the remark, because their definitions do not fit (S17). */
   readonly shortened: readonly PoolTool[]
+  /** What fits beside tools, by the option `related`. */
+  readonly related: readonly RelatedItem[]
   /** How many more matched and are not loaded. */
   readonly left: number
   /** What else the model should know: why nothing was found, what was left out, what was not searched (S8, S13). */
@@ -94,7 +97,8 @@ export async function searchTools(
     ...aboutServers(unsearched, allowed.length > 0 ? isTold : () => false),
   ]
   if (isTooLong(typed)) remarks.push(`Only the first ${LONGEST_QUERY} characters of the query were searched.`)
-  const remark = remarks.join(' ')
+  const related = await findRelated(settings.related, query, partitionOf(live.host).deferred)
+  const remark = [remarks.join(' '), aboutRelated(related)].filter((part) => part !== '').join('\n')
   const budget = charactersFor(settings.answerTokens) - remark.length - AROUND_DEFINITIONS
   const { whole, shortened, text } = fitTools(allowed, budget, selectIt(settings, '<name>'))
   const pending = unsearched.filter(({ state }) => state === 'pending')
@@ -102,6 +106,7 @@ export async function searchTools(
     query,
     tools: whole,
     shortened,
+    related,
     left: found.matched - found.tools.length + shortened.length,
     remark: [remark, text].filter((part) => part !== '').join('\n'),
     unsearched,
@@ -113,7 +118,7 @@ export async function searchTools(
 /** Characters of what wires write in front of the definitions and of the remark. */
 const AROUND_DEFINITIONS = 200
 
-const NOTHING = { query: '', tools: [], shortened: [], left: 0, unsearched: [] } as const
+const NOTHING = { query: '', tools: [], shortened: [], related: [], left: 0, unsearched: [] } as const
 
 /** How the last request let the model search; undefined when it did not. */
 export function searchWire(host: Host, state: State): Wire | undefined {

@@ -1,0 +1,49 @@
+// Names what fits a search beside tools: skills, and tools of servers that are not running or not installed.
+// Implements S13.
+import { oneLine } from '../../lib/index.ts'
+import type { PoolTool } from '../types.ts'
+import { selectedNames } from './query.ts'
+
+/** Something that fits a search but is no tool of the shelf, such as a skill or a tool that is not installed. */
+export type RelatedItem = {
+  /** What it is, such as `skill` or `not installed`. */
+  readonly kind: string
+  readonly name: string
+  readonly description: string
+  /** What the model can do about it, such as `Read it with Skill.` */
+  readonly advice: string
+}
+
+/** Finds what fits a query beside these tools: the option `related`. Best first; three are named. */
+export type FindRelated = (
+  query: string,
+  tools: readonly PoolTool[],
+) => readonly RelatedItem[] | Promise<readonly RelatedItem[]>
+
+const MOST_NAMED = 3
+const LONGEST_NAME = 80
+const LONGEST_DESCRIPTION = 160
+const LONGEST_ADVICE = 300
+
+/** A search for exact names means tools; a failure costs only what it would have found. */
+export async function findRelated(
+  related: FindRelated | undefined,
+  query: string,
+  tools: readonly PoolTool[],
+): Promise<readonly RelatedItem[]> {
+  if (!related || selectedNames(query)) return []
+  try {
+    return (await related(query, tools)).slice(0, MOST_NAMED)
+  } catch {
+    return []
+  }
+}
+
+/** One line each; the texts are strangers' and are cut. */
+export function aboutRelated(items: readonly RelatedItem[]): string {
+  const lines = items.map(({ kind, name, description, advice }) => {
+    const about = `${oneLine(kind, LONGEST_NAME)} ${oneLine(name, LONGEST_NAME)}: ${oneLine(description, LONGEST_DESCRIPTION)}`
+    return `- ${about} (${oneLine(advice, LONGEST_ADVICE)})`
+  })
+  return lines.length > 0 ? ['Beside your tools, these fit:', ...lines].join('\n') : ''
+}
