@@ -1,4 +1,4 @@
-// What the user asked for: `ENABLE_TOOL_SEARCH` or the option that overrides it, and the kill switch (M).
+// Reads the mode that the user asked for: the option `toolSearch`, or `ENABLE_TOOL_SEARCH`; and the kill switch (M).
 // Implements M1, M2, M3.
 import type { Environment } from '../../lib/index.ts'
 import type { ToolSearchMode } from '../types.ts'
@@ -7,9 +7,9 @@ export type ModeReading = {
   readonly mode: ToolSearchMode
   /** The share of the context window at which `tst-auto` opens. */
   readonly percent: number
-  /** The user named a value, and so answers for what a proxy understands (G1). */
+  /** The user has set a value, so that an unknown proxy is trusted to support tool search (G1). */
   readonly isSet: boolean
-  /** The kill switch wins over everything (M1). */
+  /** The kill switch is on; it overrides everything else (M1). */
   readonly killed: boolean
   readonly warning?: string
 }

@@ -1,7 +1,7 @@
-// Makes the history valid for what this request declares (N), on the request's copy: the history keeps all.
+// Makes a copy of the history that is valid with the tools of this request (N); the history itself stays complete.
 //
-// Adjacent user messages are one turn to the API. A turn that holds references must hold some text (N3), and no
-// foreign text after them (N4). A request visits only the turns that are new since the last one.
+// The API treats adjacent user messages as one turn. A turn with references must contain some text (N3), and no foreign
+// text after the references (N4). Only turns that are new since the last request are processed.
 // Implements S9, L4, N3, N4, N5, N6, N7.
 
 import {
@@ -25,26 +25,26 @@ import type { Block, Message } from '../types.ts'
 import { rewrite, type View } from './rewrite.ts'
 
 export type NormalizeView = View & {
-  /** Nothing already sent may change: a turn's shape depends on that turn alone (N5). */
+  /** Nothing already sent may change, so a turn's form depends only on that turn (N5). */
   readonly bound: boolean
-  /** Results before the first reply answer calls that the API holds. */
+  /** Results in front of the first reply answer calls of messages that the API has. */
   readonly continuesThread: boolean
-  /** Spells everything above: the same key, the same rules. */
+  /** Identifies the rules above: the same key means the same rules. */
   readonly key: string
 }
 
-/** The part of a history that is finished, kept for the next request. */
+/** The normalised part of a history, kept for the next request. */
 export type NormalizedHistory = {
   readonly entries: readonly Message[]
   readonly key: string
   read: number
-  /** A message that lost all it had is an empty place. */
+  /** undefined in place of a message of which nothing is left. */
   readonly out: (Message | undefined)[]
-  /** Turns that hold references and foreign text, waiting for a turn to move the text to. */
+  /** Turns with references and foreign text; the text moves to the next turn. */
   readonly waiting: Turn[]
-  /** Calls and searches of the newest reply without a result so far. */
+  /** Calls and searches of the newest reply that have no result yet. */
   readonly open: OpenCalls
-  /** Searches of the reply before that one: their results come at the start of a reply, or never. */
+  /** Searches of the reply before that; their results can come only at the start of the newest reply. */
   readonly late: Set<unknown>
 }
 
@@ -67,7 +67,7 @@ export function normalize(
       turn.push(message)
       continue
     }
-    // Tool changes stand at the end of their user turn, wherever in it they were written.
+    // Tool changes move to the end of their user turn.
     if (isToolChange(message)) {
       changes.push(message)
       continue
@@ -104,22 +104,22 @@ function isThere(message: Message | undefined): message is Message {
   return message !== undefined
 }
 
-/** Ends a user turn: its messages, valid by themselves and in their place, and the tool changes behind them. */
+/** Finishes a user turn: adds its messages, made valid, and then its tool changes. */
 function closeTurn(
   sheet: NormalizedHistory,
-  given: readonly Message[],
+  turn: readonly Message[],
   changes: readonly Message[],
   view: NormalizeView,
 ): void {
-  if (given.length > 0) expireSearches(sheet)
+  if (turn.length > 0) expireSearches(sheet)
   const isFirst = view.continuesThread && !sheet.out.some((message) => message?.role === 'assistant')
-  shapeTurn(sheet, isFirst ? given : pairedTurn(given, sheet.open), view)
+  shapeTurn(sheet, isFirst ? turn : pairedTurn(turn, sheet.open), view)
   if (changes.length === 0) return
   if (sheet.out.findLast(isThere)?.role !== 'user') sheet.out.push({ role: 'user', content: TOOLS_CHANGED })
   sheet.out.push(...changes)
 }
 
-/** Takes out the provider's searches whose results can come no more. */
+/** Removes the provider's searches whose results can no longer come. */
 function expireSearches({ out, open, late }: NormalizedHistory): void {
   const expired = new Set([...open.searches].filter((id) => late.has(id) || open.calls.size === 0))
   for (const id of expired) open.searches.delete(id)
@@ -146,7 +146,7 @@ function shapeTurn(sheet: NormalizedHistory, messages: readonly Message[], view:
   }
 }
 
-/** The remarks of our searches stand after all results of their turn (S9). */
+/** Moves the remarks of our searches after all results of their turn (S9). */
 function placeNotes(sheet: NormalizedHistory, turn: Turn): void {
   const notes: Block[] = []
   for (let index = turn.first; index < turn.first + turn.length; index++) {
@@ -160,7 +160,7 @@ function placeNotes(sheet: NormalizedHistory, turn: Turn): void {
   if (notes.length > 0) addBlocks(sheet, lastResult(sheet, turn), notes)
 }
 
-/** The text of waiting turns goes behind the results of this one; their order stays (N4). */
+/** Moves the text of waiting turns after the results of this one, in the same order (N4). */
 function moveWaiting(sheet: NormalizedHistory, target: number): void {
   const moved: Block[] = []
   for (const turn of sheet.waiting.splice(0)) {
@@ -177,7 +177,7 @@ function moveWaiting(sheet: NormalizedHistory, target: number): void {
   addBlocks(sheet, target, moved)
 }
 
-/** On bound models the last result's message alone decides, so that text which joins the turn later changes nothing. */
+/** If `bound`, only the message of the last result decides, so that text added to the turn later changes nothing. */
 function ensureText(sheet: NormalizedHistory, turn: Turn, bound: boolean): void {
   const target = lastResult(sheet, turn)
   const holder = sheet.out[target]

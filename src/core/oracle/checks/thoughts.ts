@@ -1,4 +1,4 @@
-// Thinking: the form of its blocks, where they may stand, and what switching it on by hand asks of a request.
+// Checks thinking: the form and position of its blocks, and the parameters that go with `enabled`.
 
 import { type Fields, fieldsOf, textOf } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
