@@ -101,15 +101,15 @@ function fieldsIn(input: Input, words: readonly string[], machine: Machine): Fie
   }
 }
 
-function readVariable(given: string): [string, string] {
-  const [, name, value] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(given) ?? []
-  // The value may be a secret, so that it is not repeated here.
+function readVariable(text: string): [string, string] {
+  const [, name, value] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(text) ?? []
+  // The value may be a secret, so the message does not repeat it.
   if (name === undefined) throw new UsageError('--env is not a variable; write KEY=value, or KEY alone.')
   return [name, value ?? `\${${name}}`]
 }
 
-function readHeader(given: string): [string, string] {
-  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):[ \t]*(.*?)[ \t]*$/.exec(given) ?? []
+function readHeader(text: string): [string, string] {
+  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):[ \t]*(.*?)[ \t]*$/.exec(text) ?? []
   if (name === undefined || value === undefined)
     throw new UsageError('--header is not a header; write "Name: value".')
   return [name, value]

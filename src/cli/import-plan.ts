@@ -1,4 +1,4 @@
-// What `toolshelf import` would take over: the servers of the chosen files, compared with our own file.
+// Plans what `toolshelf import` adds: the servers of the chosen files, compared with our own file.
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -31,7 +31,7 @@ export type ImportTarget = {
   readonly names: readonly string[]
 }
 
-/** `option`: the one that names another file. */
+/** `option`: the flag with which the user can choose another file. */
 export async function readTarget(file: string, option = '--to'): Promise<ImportTarget> {
   const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
@@ -97,7 +97,7 @@ export type StateOf = (server: PlannedServer) => ImportState
 
 const MOST_COLUMNS = 80
 
-/** `inputs`: whether VS Code's entry hands its inputs over to the gateway. */
+/** `inputs`: whether VS Code's entry passes its inputs to the gateway. */
 export function show(
   { servers, problems }: ImportPlan,
   target: ImportTarget,

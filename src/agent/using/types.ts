@@ -3,17 +3,17 @@ import type { Message } from '../../core/index.ts'
 
 /** Which of the four features are on. */
 export type UsingOptions = {
-  /** Characters of description with each name that is announced; 0 announces names only. For the shelf. */
+  /** Characters of description with each announced name; 0 for names only. An option of the shelf. */
   readonly describe: number
-  /** How many deferred tools are named with each message; 0 names none. */
+  /** How many relevant deferred tools to name with each message; 0 for none. */
   readonly remind: number
-  /** Load at once what a message names. */
+  /** Loads the tools that a message names. */
   readonly preload: boolean
-  /** Keep tools loaded that most sessions need. */
+  /** Keeps tools loaded that most sessions call. */
   readonly learn: boolean
 }
 
-/** A server's configuration as far as pins touch it. */
+/** The parts of a server's configuration that pins change. */
 export type ServerLike = {
   readonly name: string
   readonly tools: { readonly [tool: string]: { readonly alwaysLoad?: boolean; readonly hint?: string } }

@@ -64,7 +64,7 @@ export function isSeen(part: Part, isVerbose: boolean): boolean {
   return part.kind === 'thought' ? isVerbose && part.text.trim() !== '' : true
 }
 
-/** So are searches, though they are not shown (P1). */
+/** Whether a call is part of a collapsed row; hidden searches are, too (P1). */
 export function isInRow(part: Part, isVerbose: boolean): part is Call {
   if (part.kind !== 'call' || isVerbose || part.outside) return false
   return shownOf([part])?.type !== 'call'
