@@ -23,7 +23,7 @@ export function prefixHash({ request, headers }: Sent): string {
 }
 
 /**
- * Lists what in `next` breaks the cached prefix of `previous`; empty when the cache holds.
+ * Lists what in `next` breaks the cached prefix of `previous` (K2); empty if the cache holds.
  *
  * @example
  * for (const cause of explainBreak(previous, prepared)) console.warn('prompt cache lost:', cause)

@@ -1,4 +1,5 @@
 // Converts a reply between a message and the events of a stream, so that other code needs to handle only one form.
+// Implements wire 24.
 import { type Fields, fieldsOf, listOf, textOf, without } from '../lib/index.ts'
 
 /** An event of a streamed reply, in the API's format. */

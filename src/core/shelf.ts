@@ -144,7 +144,7 @@ export type Shelf = {
   failed(server: string, error: unknown): void
   /** Updates the given details of a server: `state`, `alwaysLoad`, `instructions`, `description`. */
   setServer(name: string, details: Partial<Server>): void
-  /** Starts another conversation with the same tools (U1): a sub-agent's, unless `subAgent` is false. */
+  /** Starts another conversation with the same tools (U1, L5): a sub-agent's, unless `subAgent` is false. */
   fork(options?: { readonly subAgent?: boolean; readonly state?: State }): Shelf
   /** Reloads parts of the capability table; returns false and keeps the last good one if that fails (G3). */
   refreshCapabilities(load: () => unknown): Promise<boolean>

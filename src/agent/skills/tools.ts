@@ -69,6 +69,7 @@ export function skillTool(source: SkillSource, local: readonly Skill[]): AgentTo
   }
 }
 
+/** Reads a skill; a remote one only if it was discovered (U3). */
 async function runSkill(
   requested: string,
   { known, complete, isDiscovered, use }: SkillSource,

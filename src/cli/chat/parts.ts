@@ -1,4 +1,5 @@
 // The parts of a conversation, and how they are shown: calls summarised, searches hidden (P).
+// Implements P1, P2.
 import type { FileChange } from '../../agent/index.ts'
 import { kinds } from '../../agent/tools/index.ts'
 import type { Message, ToolUse } from '../../core/index.ts'

@@ -32,7 +32,7 @@ export function resolveCall(call: ToolUse, pool: Pool, settings: Settings): Reso
   return { name, input, server: entry?.server, original: entry?.original ?? name }
 }
 
-/** The function form of `shelf.check`: explains a call that cannot be run; undefined for a valid one. */
+/** The function form of `shelf.check`: explains a call that cannot be run (V2); undefined for a valid one. */
 export function checkCall(
   host: Host,
   conversation: Conversation,
@@ -69,6 +69,7 @@ function wrapFirst({ callTool }: Settings): string {
 
 type Wrapped = { readonly name?: unknown; readonly arguments?: unknown }
 
+/** Suggests the closest names (V4). */
 function unknownTool(
   name: string,
   { pool }: ToolPartition,
@@ -86,7 +87,7 @@ function unknownTool(
   return `There is no tool named "${oneLine(name, 200)}".${hint}${search}${waiting}`
 }
 
-/** Validates against the server's own schema; the one that the model got may accept more. */
+/** Validates against the server's own schema (V1); the one that the model got may accept more. */
 function problemsOf({ tool }: PoolTool, input: unknown, { validate }: Settings): readonly Problem[] {
   const schema = tool.input_schema ?? tool.inputSchema
   if (typeof schema !== 'object') return []

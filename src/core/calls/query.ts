@@ -41,7 +41,7 @@ export async function find(
   return byKeywords(text, limit, partition, search)
 }
 
-/** Removes control characters from a query and cuts it to the maximum length, not within a selected name. */
+/** Removes control characters from a query and cuts it to the maximum length, not within a selected name (S12). */
 export function cleanQuery(query: string): string {
   const text = query
     .slice(0, LONGEST_QUERY)
@@ -83,7 +83,7 @@ type ByLowerName = { readonly deferred: Map<string, PoolTool>; readonly all: Map
 
 const lowerNames = new WeakMap<ToolPartition, ByLowerName>()
 
-/** Finds a tool by name, ignoring case; prefers deferred tools. */
+/** Finds a tool by name, ignoring case; prefers deferred tools (S2). */
 export function byExactName(name: string, partition: ToolPartition): PoolTool | undefined {
   let names = lowerNames.get(partition)
   if (!names) {
@@ -106,6 +106,7 @@ function lowered(tools: readonly PoolTool[]): Map<string, PoolTool> {
   return names
 }
 
+/** Finds the deferred tools whose names start with an `mcp__` prefix (S3). */
 function byPrefix(text: string, { deferred }: ToolPartition): PoolTool[] {
   const prefix = text.toLowerCase()
   return prefix.startsWith('mcp__')

@@ -53,6 +53,6 @@ function isAscii(text: string): boolean {
   return true
 }
 
-/** Scripts without spaces between words, or with endings attached to them: matched by pairs of characters. */
+/** Scripts without spaces between words, or with endings attached to them: matched by pairs of characters (S14). */
 export const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]+/gu

@@ -17,6 +17,7 @@ export type ModeReading = {
 const DEFAULT_PERCENT = 10
 const KILL_SWITCHES = ['CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS', 'TOOLSHELF_DISABLE_BETAS']
 
+/** Reads the option, or else the environment variable (M2); the kill switch overrides both. */
 export function readMode(option: string | boolean | undefined, environment: Environment): ModeReading {
   const value =
     option === undefined || String(option).trim() === '' ? environment.ENABLE_TOOL_SEARCH : String(option)
@@ -24,6 +25,7 @@ export function readMode(option: string | boolean | undefined, environment: Envi
   return killed ? { ...parseMode(value), mode: 'standard', killed } : { ...parseMode(value), killed }
 }
 
+/** Both are read in the same way (M3). */
 function parseMode(value: string | undefined): Omit<ModeReading, 'killed'> {
   const text = (value ?? '').trim().toLowerCase()
   const percent = DEFAULT_PERCENT

@@ -12,6 +12,7 @@ export type Counts = Map<string, Promise<number | undefined>>
 const PREAMBLE = 500
 const MOST_COUNTS = 8
 
+/** Compares the tools with the threshold (T1): by the host's counter, or by characters if that fails (T4). */
 export async function measure(context: Context): Promise<Measure> {
   const tokens = Math.floor((context.contextWindow * context.mode.percent) / 100)
   const counted = await countOnce(context)
@@ -34,7 +35,7 @@ export function reachesShare(partition: ToolPartition, contextWindow: number, pe
   return sum >= threshold
 }
 
-/** Counts once per pool content; concurrent requests share the count, or its failure. */
+/** Counts once per pool content; concurrent requests share the count, or its failure (T5). */
 function countOnce({ partition, model, settings, counts }: Context): Promise<number | undefined> {
   const key = `${model}
 ${contentOf(partition)}`
@@ -46,6 +47,7 @@ ${contentOf(partition)}`
   return counting
 }
 
+/** Counts all deferrable definitions together (T2); subtracts the API's preamble (T3). */
 async function askCounter(
   partition: ToolPartition,
   model: string,

@@ -24,7 +24,7 @@ export type AnnounceInput = {
   readonly step: AnnouncementStep | undefined
 }
 
-/** Returns the note with the names added and removed since the last delta; undefined if there are none (A2). */
+/** Returns the note with the names added, loaded or not (A9), and removed since the last delta; undefined if none (A2). */
 export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): DeltaNote | undefined {
   const { partition, searchName } = input
   const added = partition.deferred.filter(({ name }) => !facts.announced.has(name)).sort(byName)
@@ -87,7 +87,7 @@ const howToRead: Record<AnnouncementStep, string> = {
 
 type Write = (step: AnnouncementStep, lines: (tools: readonly PoolTool[]) => string[]) => string
 
-/** Chooses the first step, from the current one on, whose text fits; the last step is cut to the lines that fit. */
+/** Chooses the first step, from the current one on, whose text fits; the last step is cut to the lines that fit (A7). */
 function fit(input: AnnounceInput, room: number, write: Write): { step: AnnouncementStep; text: string } {
   const first = input.descriptions > 0 ? 'described' : 'names'
   const isKnown = input.step !== undefined && steps.includes(input.step)

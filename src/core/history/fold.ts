@@ -11,7 +11,7 @@ export type Means = 'reference' | 'addition' | 'value' | 'text' | 'mentioned'
 
 /** What a history shows: which tools are loaded and announced. */
 export type Facts = {
-  /** Names in the order of loading. Only an explicit removal takes a name out. */
+  /** Names in the order of loading (D8). Only an explicit removal takes a name out (L2). */
   readonly loaded: Set<string>
   /** The kinds of blocks that loaded or mentioned each name. */
   readonly means: Map<string, Set<Means>>
@@ -79,7 +79,7 @@ type Placed = { readonly note: Message; readonly anchor: Message; isCarried: boo
 export type Anchors = WeakMap<Message, Message[]>
 
 /**
- * Continues reading where the last call stopped. Messages are recognised by identity: a host that changes an old message
+ * Continues reading where the last call stopped (L4). Messages are recognised by identity: a host that changes an old message
  * must replace the object.
  */
 export function follow(
@@ -185,6 +185,7 @@ function noFacts(): Facts {
   }
 }
 
+/** Reads one message; ignores everything that it does not know (L3). */
 function visit(facts: Facts, message: Message, searchName: string): void {
   if (typeof message !== 'object' || message === null) return
   visitNotes(facts, message)
@@ -207,6 +208,7 @@ function followTurns(facts: Facts, { role }: Message): void {
   facts.isReplying = role === 'assistant'
 }
 
+/** A boundary restores what was loaded (C3), but not what was announced, so that names are announced again (A3). */
 function visitNotes(facts: Facts, message: Message): void {
   const boundary = readBoundary(message)
   if (boundary) {
@@ -240,6 +242,7 @@ function visitResult(facts: Facts, block: Block): void {
     load(facts, name, note?.withDefinitions && isSent ? 'text' : undefined)
 }
 
+/** Reads searches of the model and of the API, and the `tool_changes` of the API's compactions (C4). */
 function visitReply(facts: Facts, block: Block, searchName: string): void {
   if (block.type === 'tool_use' && block.name === searchName) facts.searchCalls.add(String(block.id))
   const isSent = followReply(facts.open, block)

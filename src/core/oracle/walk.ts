@@ -160,7 +160,7 @@ function changeSegments(change: ToolChange | undefined, view: View): Segment[] {
   return reveal(change.name, view)
 }
 
-/** Shows a definition, unless exactly this one is already visible (wire 16). */
+/** Shows a whole definition in place (wire 13, 14), unless exactly this one is already visible (wire 16). */
 function reveal(name: string, view: View): Segment[] {
   const definition = view.definitions.get(name)
   if (definition === undefined || view.visible.get(name) === definition) return []

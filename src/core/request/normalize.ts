@@ -50,6 +50,7 @@ export type NormalizedHistory = {
 
 type Turn = { readonly first: number; readonly length: number }
 
+/** Normalises a copy of the history, which itself stays as it is (N7); a normalised history stays the same (N6). */
 export function normalize(
   entries: readonly Message[],
   view: NormalizeView,

@@ -11,7 +11,7 @@ import { type Demands, toSendOpenly } from './demands.ts'
 /** The API's limit of deferred tools, minus the placeholder. */
 const MOST_DEFERRED = 9_999
 
-/** Returns the request's tools (all of them if tool search is off, G7), and the definitions to keep. */
+/** Returns the request's tools, loaded ones included (Q8); all of them if tool search is off (G7). */
 export function toolsFor(
   context: Context,
   wire: Wire | undefined,

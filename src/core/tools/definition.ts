@@ -32,7 +32,7 @@ export type BuiltDefinition = {
   readonly names?: ArgumentNames
 }
 
-/** Characters of an MCP tool's description, and of its whole definition as JSON; a host's own tools have no limits. */
+/** Characters of an MCP tool's description (H5), and of its whole definition as JSON; a host's own tools have no limits. */
 export type DefinitionLimits = { readonly descriptionLimit: number; readonly definitionLimit: number }
 
 export function buildDefinition(

@@ -7,6 +7,7 @@ import type { Pool, PoolTool, Server, Servers, Tool, ToolPartition } from '../ty
 
 const ALWAYS_LOAD = 'anthropic/alwaysLoad'
 
+/** Applies the first rule that fits: D1 to D3 for MCP tools; D1, D5, D7 and D6 for built-ins. */
 function isDeferrable({ tool, server }: PoolTool, servers: Servers): boolean {
   const own = ownAlwaysLoad(tool)
   if (own === true) return false
