@@ -54,8 +54,8 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
   const [given = '', ...words] = input.words
   const name = given.trim()
   if (name === '' || words.length === 0)
-    throw new UsageError('a name and a URL, or a name and a command behind "--", are needed.')
-  if (/\p{Cc}/u.test(name)) throw new UsageError('a name must not hold control characters.')
+    throw new UsageError('pass a name and a URL, or a name, "--" and a command.')
+  if (/\p{Cc}/u.test(name)) throw new UsageError('a name must not contain control characters.')
   const file = fileIn(input, machine)
   const fields = fieldsIn(input, words, machine)
   const entry = { name, path: [], fields, base: machine.folder, project: undefined, inputs: {} }

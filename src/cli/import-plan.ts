@@ -54,7 +54,7 @@ export function mendable<Result>(file: string, use: () => Result, option = '--to
     if (error instanceof CommandError) throw error
     const { message } = error as Error
     throw new CommandError(
-      `${file} cannot be added to: ${message}. Mend it, or choose another with ${option}.`,
+      `${file} cannot be changed: ${message}. Fix it, or choose another file with ${option}.`,
     )
   }
 }
@@ -86,7 +86,7 @@ export async function makePlan(
 export function namedPlaces(from: string, known: readonly ConfigPlace[], { folder }: Machine): ImportPlace[] {
   const files = from.split(',').map((file) => file.trim())
   const named = files.filter((file) => file !== '')
-  if (named.length === 0) throw new UsageError('--from names no file.')
+  if (named.length === 0) throw new UsageError('--from is empty; pass one or more files, comma separated.')
   return named.map((name) => {
     const file = resolve(folder, name)
     return { client: known.find((place) => place.file === file)?.client ?? name, file }

@@ -50,7 +50,7 @@ export function listCommand(machine: () => Machine): Command {
     },
     examples: ['toolshelf list', 'toolshelf list --offline', 'toolshelf list --json --timeout 5'],
     async run(input, terminal) {
-      if (input.words.length > 0) throw new UsageError('it takes no words; files are named by --config.')
+      if (input.words.length > 0) throw new UsageError('unexpected argument; pass files with --config.')
       const timeout = timeoutIn(input)
       const here = machine()
       const named = filesIn(input)

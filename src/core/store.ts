@@ -197,7 +197,8 @@ function promptly(hidden: (tool: Tool) => boolean, notify: (message: string) => 
 
 /** A timer that cannot be started expires at once, so that nothing waits for it. */
 function safeTimer(start: (milliseconds: number) => Timer, notify: (message: string) => void) {
-  const fail = (error: unknown) => notify(`the timer failed, so nothing is waited for: ${String(error)}`)
+  const fail = (error: unknown) =>
+    notify(`the timer failed, so searches do not wait for servers: ${String(error)}`)
   return (milliseconds: number): Timer => {
     try {
       const timer = start(milliseconds)

@@ -48,7 +48,7 @@ export function editTool(files: Files): AgentTool {
         path: { type: 'string', minLength: 1, description: 'The file, from the working folder or absolute.' },
         old: { type: 'string', minLength: 1, description: 'The text to replace.' },
         new: { type: 'string', description: 'What takes its place.' },
-        all: { type: 'boolean', description: 'Replaces every place where `old` stands.' },
+        all: { type: 'boolean', description: 'Replaces every occurrence of `old`.' },
       },
       required: ['path', 'old', 'new'],
       additionalProperties: false,

@@ -35,7 +35,7 @@ export type Using = {
   options(): UsingOptions
   /** Switches reminders, preloading or learning; what is announced stays as the shelf was made. */
   switch(options: Partial<Omit<UsingOptions, 'describe'>>): void
-  /** What goes with a message of the user: one text or none. Never throws. */
+  /** Returns the reminder to add to a user message: one text or none. Never throws. */
   remind(text: string): Promise<string[]>
   /** What the last message was reminded of. */
   reminded(): readonly string[]

@@ -19,7 +19,7 @@ export type UsingParts = {
   readonly rank?: Rank
 }
 
-/** In characters: names stand in what people type, not in what they paste. */
+/** Characters of a message in which names are looked for; what follows is mostly pasted text. */
 const LONGEST_TEXT = 20_000
 const MOST_PRELOADED = 10
 

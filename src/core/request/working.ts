@@ -39,7 +39,7 @@ export function toolsFor(
       const most = MOST_DEFERRED - names.size - hosts
       if (all.length > most)
         settings.notify(
-          `${all.length - most} tools are left out: no request may hold more hidden ones. Use the on-demand strategy.`,
+          `${all.length - most} tools are left out: a request may have at most ${MOST_DEFERRED} deferred ones. Use the strategy "on-demand".`,
         )
       return definitions(all.slice(0, most))
     },

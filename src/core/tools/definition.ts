@@ -121,7 +121,7 @@ function serialise(definition: Definition): BuiltDefinition {
     if (json === undefined) continue
     const whole = json.replace(LONE_HALF, '$1\ufffd')
     if (whole !== json) return serialise(JSON.parse(whole))
-    const warning = `the definition of "${name}" cannot be written as JSON; what cannot is left out.`
+    const warning = `the definition of "${name}" cannot be serialised as JSON; the parts that cannot are left out.`
     return { definition: Object.freeze(attempt), json, ...(index > 0 ? { warning } : {}) }
   }
   const bare = Object.freeze({ name, ...text, input_schema: open })

@@ -156,7 +156,7 @@ function hostName({ original }: Owned, { reserved }: PoolOptions): string {
       'Use 1 to 128 letters, digits, "_" or "-"; an MCP tool with a `server` is renamed by the shelf.'
     throw new ShelfError(
       'BAD_TOOL_NAME',
-      `no back-end takes the tool name ${quote(original)}. ${remedy}`,
+      `no back-end accepts the tool name ${quote(original)}. ${remedy}`,
       original,
     )
   }
@@ -201,7 +201,7 @@ function enter({ tool, server, original }: Owned, name: string, options: PoolOpt
   // The same message for all tools of a server, so that it is reported once.
   if (isCleaned)
     options.warn(
-      `definitions of the server ${quote(server)} hold hidden characters or marks of ours; they are used without.`,
+      `definitions of the server ${quote(server)} contained hidden characters or marks of Toolshelf, which were removed.`,
     )
   const entry = { name, tool, server, original, hint, definition, json, ...(names ? { names } : {}) }
   entered.set(tool, { entry, description, schema, limits, isTrimmed })
