@@ -50,7 +50,7 @@ export const emptyState: State = { opened: false, betas: [], announced: false, k
 /** Caches that make the next request cheap. Losing them costs only time, except for notes that the host did not keep. */
 export type Memory = {
   history: FoldedHistory | undefined
-  sheet: NormalizedHistory | undefined
+  normalized: NormalizedHistory | undefined
   /** The history, pool and number of deltas for which there was nothing more to announce. */
   announcedFor:
     | { readonly history: FoldedHistory; readonly partition: ToolPartition; readonly deltas: number }
@@ -67,7 +67,7 @@ export function newConversation(
 ): Conversation {
   const memory = {
     history: undefined,
-    sheet: undefined,
+    normalized: undefined,
     announcedFor: undefined,
     anchors: new WeakMap(),
     requests: 0,

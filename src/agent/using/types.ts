@@ -31,28 +31,28 @@ export type LearnedPin = {
 
 /** The four features for one session. */
 export type Using = {
-  /** As they are now. */
+  /** Returns the current options. */
   options(): UsingOptions
-  /** Switches reminders, preloading or learning; what is announced stays as the shelf was made. */
+  /** Switches reminders, preloading or learning. `describe` is fixed, because it is an option of the shelf. */
   switch(options: Partial<Omit<UsingOptions, 'describe'>>): void
   /** Returns the reminder to add to a user message: one text or none. Never throws. */
   remind(text: string): Promise<string[]>
-  /** What the last message was reminded of. */
+  /** Returns the tools that the last reminder named. */
   reminded(): readonly string[]
-  /** The deferred tools that a message names exactly and that are not loaded yet. */
+  /** Returns the deferred tools that a message names exactly and that are not loaded yet. */
   preload(text: string): string[]
-  /** The same servers, with what was learned always loaded. What a configuration says of a tool stays. */
+  /** Marks learned pins as always loaded in the servers' configuration; explicit settings of a tool stay. */
   withPins<Server extends ServerLike>(servers: readonly Server[]): Server[]
   pins(): readonly LearnedPin[]
-  /** Lets a tool go, by its full name, and pins it no more. */
+  /** Unpins a tool by its full name, and does not pin it again. */
   forget(tool: string): void
-  /** Lets a forgotten tool be pinned again. */
+  /** Allows a forgotten tool to be pinned again. */
   remember(tool: string): void
-  /** Records what this session used; `messages` are those of this session alone. Once. */
+  /** Records what this session used; `messages` are those of this session only. A second call does nothing. */
   close(messages: readonly Message[]): void
 }
 
-/** What is remembered of one session. */
+/** The record of one session. */
 export type SessionUse = {
   /** Requests to the model. */
   readonly turns: number
@@ -66,7 +66,7 @@ export type ToolUsed = {
   readonly tool: string
   readonly server: string
   readonly original: string
-  /** Of its definition. */
+  /** Tokens of its definition. */
   readonly tokens: number
 }
 

@@ -54,14 +54,14 @@ type Turn = { readonly first: number; readonly length: number }
 export function normalize(
   entries: readonly Message[],
   view: NormalizeView,
-  memory: { sheet?: NormalizedHistory | undefined },
+  memory: { normalized?: NormalizedHistory | undefined },
 ): Message[] {
-  const known = memory.sheet
-  const sheet =
-    known && known.entries === entries && known.key === view.key ? known : newSheet(entries, view.key)
+  const known = memory.normalized
+  const normalized =
+    known && known.entries === entries && known.key === view.key ? known : emptyHistory(entries, view.key)
   let turn: Message[] = []
   let changes: Message[] = []
-  for (let index = sheet.read; index < entries.length; index++) {
+  for (let index = normalized.read; index < entries.length; index++) {
     const message = rewrite(entries[index] as Message, view)
     if (!message) continue
     if (message.role === 'user') {
@@ -73,31 +73,31 @@ export function normalize(
       changes.push(message)
       continue
     }
-    if (turn.length + changes.length > 0) closeTurn(sheet, turn, changes, view)
-    const reply = message.role === 'assistant' ? pairedReply(message, sheet.open) : message
-    if (reply) sheet.out.push(reply)
+    if (turn.length + changes.length > 0) closeTurn(normalized, turn, changes, view)
+    const reply = message.role === 'assistant' ? pairedReply(message, normalized.open) : message
+    if (reply) normalized.out.push(reply)
     turn = []
     changes = []
-    sheet.read = index + 1
+    normalized.read = index + 1
   }
-  const last = copyOf(sheet)
+  const last = copyOf(normalized)
   closeTurn(last, turn, changes, view)
-  memory.sheet = sheet
+  memory.normalized = normalized
   return last.out.includes(undefined) ? last.out.filter(isThere) : (last.out as Message[])
 }
 
-function newSheet(entries: readonly Message[], key: string): NormalizedHistory {
+function emptyHistory(entries: readonly Message[], key: string): NormalizedHistory {
   return { entries, key, read: 0, out: [], waiting: [], open: noOpenCalls(), late: new Set() }
 }
 
-function copyOf(sheet: NormalizedHistory): NormalizedHistory {
-  const { calls, searches } = sheet.open
+function copyOf(normalized: NormalizedHistory): NormalizedHistory {
+  const { calls, searches } = normalized.open
   return {
-    ...sheet,
-    out: [...sheet.out],
-    waiting: [...sheet.waiting],
+    ...normalized,
+    out: [...normalized.out],
+    waiting: [...normalized.waiting],
     open: { calls: new Set(calls), searches: new Set(searches) },
-    late: new Set(sheet.late),
+    late: new Set(normalized.late),
   }
 }
 
@@ -107,17 +107,18 @@ function isThere(message: Message | undefined): message is Message {
 
 /** Finishes a user turn: adds its messages, made valid, and then its tool changes. */
 function closeTurn(
-  sheet: NormalizedHistory,
+  normalized: NormalizedHistory,
   turn: readonly Message[],
   changes: readonly Message[],
   view: NormalizeView,
 ): void {
-  if (turn.length > 0) expireSearches(sheet)
-  const isFirst = view.continuesThread && !sheet.out.some((message) => message?.role === 'assistant')
-  shapeTurn(sheet, isFirst ? turn : pairedTurn(turn, sheet.open), view)
+  if (turn.length > 0) expireSearches(normalized)
+  const isFirst = view.continuesThread && !normalized.out.some((message) => message?.role === 'assistant')
+  shapeTurn(normalized, isFirst ? turn : pairedTurn(turn, normalized.open), view)
   if (changes.length === 0) return
-  if (sheet.out.findLast(isThere)?.role !== 'user') sheet.out.push({ role: 'user', content: TOOLS_CHANGED })
-  sheet.out.push(...changes)
+  if (normalized.out.findLast(isThere)?.role !== 'user')
+    normalized.out.push({ role: 'user', content: TOOLS_CHANGED })
+  normalized.out.push(...changes)
 }
 
 /** Removes the provider's searches whose results can no longer come. */
@@ -132,76 +133,76 @@ function expireSearches({ out, open, late }: NormalizedHistory): void {
   }
 }
 
-function shapeTurn(sheet: NormalizedHistory, messages: readonly Message[], view: NormalizeView): void {
-  const turn = { first: sheet.out.length, length: messages.length }
-  sheet.out.push(...messages)
-  placeNotes(sheet, turn)
+function shapeTurn(normalized: NormalizedHistory, messages: readonly Message[], view: NormalizeView): void {
+  const turn = { first: normalized.out.length, length: messages.length }
+  normalized.out.push(...messages)
+  placeNotes(normalized, turn)
   if (!view.takesReferences) return
-  if (!some(sheet, turn, hasReference)) {
-    const target = lastResult(sheet, turn)
-    if (target >= 0 && sheet.waiting.length > 0) moveWaiting(sheet, target)
-  } else if (!view.bound && some(sheet, turn, hasForeignText)) {
-    sheet.waiting.push(turn)
+  if (!some(normalized, turn, hasReference)) {
+    const target = lastResult(normalized, turn)
+    if (target >= 0 && normalized.waiting.length > 0) moveWaiting(normalized, target)
+  } else if (!view.bound && some(normalized, turn, hasForeignText)) {
+    normalized.waiting.push(turn)
   } else {
-    ensureText(sheet, turn, view.bound)
+    ensureText(normalized, turn, view.bound)
   }
 }
 
 /** Moves the remarks of our searches after all results of their turn (S9). */
-function placeNotes(sheet: NormalizedHistory, turn: Turn): void {
+function placeNotes(normalized: NormalizedHistory, turn: Turn): void {
   const notes: Block[] = []
   for (let index = turn.first; index < turn.first + turn.length; index++) {
-    const message = sheet.out[index]
+    const message = normalized.out[index]
     const taken = messageBlocks(message).map(takeRemark)
     if (!message || taken.every(({ remark }) => remark === undefined)) continue
     notes.push(...taken.flatMap(({ remark }) => (remark === undefined ? [] : [textBlock(remark)])))
     const blocks = taken.map(({ rest }) => rest)
-    sheet.out[index] = { ...message, content: blocks }
+    normalized.out[index] = { ...message, content: blocks }
   }
-  if (notes.length > 0) addBlocks(sheet, lastResult(sheet, turn), notes)
+  if (notes.length > 0) addBlocks(normalized, lastResult(normalized, turn), notes)
 }
 
 /** Moves the text of waiting turns after the results of this one, in the same order (N4). */
-function moveWaiting(sheet: NormalizedHistory, target: number): void {
+function moveWaiting(normalized: NormalizedHistory, target: number): void {
   const moved: Block[] = []
-  for (const turn of sheet.waiting.splice(0)) {
+  for (const turn of normalized.waiting.splice(0)) {
     for (let index = turn.first; index < turn.first + turn.length; index++) {
-      const message = sheet.out[index]
+      const message = normalized.out[index]
       if (!message || !hasForeignText(message)) continue
       const blocks = messageBlocks(message)
       moved.push(...blocks.filter(isForeignText))
       const kept = blocks.filter((block) => !isForeignText(block))
-      sheet.out[index] = kept.length > 0 ? { ...message, content: kept } : undefined
+      normalized.out[index] = kept.length > 0 ? { ...message, content: kept } : undefined
     }
-    ensureText(sheet, turn, false)
+    ensureText(normalized, turn, false)
   }
-  addBlocks(sheet, target, moved)
+  addBlocks(normalized, target, moved)
 }
 
 /** If `bound`, only the message of the last result decides, so that text added to the turn later changes nothing. */
-function ensureText(sheet: NormalizedHistory, turn: Turn, bound: boolean): void {
-  const target = lastResult(sheet, turn)
-  const holder = sheet.out[target]
-  const hasIt = bound ? holder && hasText(holder) : some(sheet, turn, hasText)
-  if (!hasIt) addBlocks(sheet, target, [textBlock(TOOL_LOADED)])
+function ensureText(normalized: NormalizedHistory, turn: Turn, bound: boolean): void {
+  const target = lastResult(normalized, turn)
+  const holder = normalized.out[target]
+  const hasIt = bound ? holder && hasText(holder) : some(normalized, turn, hasText)
+  if (!hasIt) addBlocks(normalized, target, [textBlock(TOOL_LOADED)])
 }
 
-function addBlocks(sheet: NormalizedHistory, index: number, blocks: readonly Block[]): void {
-  const message = sheet.out[index]
-  if (message) sheet.out[index] = { ...message, content: [...messageBlocks(message), ...blocks] }
+function addBlocks(normalized: NormalizedHistory, index: number, blocks: readonly Block[]): void {
+  const message = normalized.out[index]
+  if (message) normalized.out[index] = { ...message, content: [...messageBlocks(message), ...blocks] }
 }
 
-function lastResult(sheet: NormalizedHistory, turn: Turn): number {
+function lastResult(normalized: NormalizedHistory, turn: Turn): number {
   for (let index = turn.first + turn.length - 1; index >= turn.first; index--) {
-    const message = sheet.out[index]
+    const message = normalized.out[index]
     if (message && messageBlocks(message).some(({ type }) => type === 'tool_result')) return index
   }
   return -1
 }
 
-function some(sheet: NormalizedHistory, turn: Turn, test: (message: Message) => boolean): boolean {
+function some(normalized: NormalizedHistory, turn: Turn, test: (message: Message) => boolean): boolean {
   for (let index = turn.first; index < turn.first + turn.length; index++) {
-    const message = sheet.out[index]
+    const message = normalized.out[index]
     if (message && test(message)) return true
   }
   return false
