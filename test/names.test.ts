@@ -164,7 +164,7 @@ describe('H3 along a conversation', () => {
     const shelf = quietShelf({ tools: [builtIn(long)], exactNames: true })
     expect(shelf.partition().deferredNames).toEqual(new Set([long]))
     expect(() => quietShelf({ tools: [builtIn('mcp__slack__a.b')], exactNames: true })).toThrow(
-      'no back-end takes the tool name "mcp__slack__a.b"',
+      'no back-end accepts the tool name "mcp__slack__a.b"',
     )
   })
 })

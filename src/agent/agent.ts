@@ -279,7 +279,7 @@ async function* helped<Help>(
 
 /** Stop reasons of replies that were cut off, whose last call may be incomplete. */
 const CUT_SHORT = new Set(['max_tokens', 'model_context_window_exceeded', 'refusal'])
-const NOT_RUN = 'This call was not run, because the reply it stands in was cut short. Make shorter calls.'
+const NOT_RUN = 'This call was not run, because the reply that contains it was cut short. Make shorter calls.'
 const LEFT_OUT: { readonly [kind: string]: string } = {
   image: 'The API refused an image. A note to the model replaces it.',
   thinking: "The API refused the model's earlier thinking, so it is left out.",

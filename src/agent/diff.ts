@@ -2,7 +2,7 @@
 
 /** One line of a file change. */
 export type DiffLine = {
-  /** `gap` stands for omitted lines between two changes. */
+  /** `gap`: lines omitted between two changes. */
   readonly kind: 'same' | 'added' | 'removed' | 'gap'
   readonly text: string
   /** The line number in the new text; for a removed line, in the old one. */

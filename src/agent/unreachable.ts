@@ -84,7 +84,7 @@ const KINDS: readonly Kind[] = [
 
 const DEEPEST = 8
 
-/** The error and what lies behind it, the outermost first. */
+/** Returns the error and its causes, the outermost first. */
 function causesOf(error: unknown): unknown[] {
   const causes: unknown[] = []
   for (let one = error; one && causes.length < DEEPEST; one = fieldsOf(one).cause) causes.push(one)

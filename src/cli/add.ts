@@ -54,8 +54,8 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
   const [given = '', ...words] = input.words
   const name = given.trim()
   if (name === '' || words.length === 0)
-    throw new UsageError('a name and a URL, or a name and a command behind "--", are needed.')
-  if (/\p{Cc}/u.test(name)) throw new UsageError('a name must not hold control characters.')
+    throw new UsageError('pass a name and a URL, or a name, "--" and a command.')
+  if (/\p{Cc}/u.test(name)) throw new UsageError('a name must not contain control characters.')
   const file = fileIn(input, machine)
   const fields = fieldsIn(input, words, machine)
   const entry = { name, path: [], fields, base: machine.folder, project: undefined, inputs: {} }
@@ -101,15 +101,15 @@ function fieldsIn(input: Input, words: readonly string[], machine: Machine): Fie
   }
 }
 
-function readVariable(given: string): [string, string] {
-  const [, name, value] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(given) ?? []
-  // The value may be a secret, so that it is not repeated here.
+function readVariable(text: string): [string, string] {
+  const [, name, value] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(text) ?? []
+  // The value may be a secret, so the message does not repeat it.
   if (name === undefined) throw new UsageError('--env is not a variable; write KEY=value, or KEY alone.')
   return [name, value ?? `\${${name}}`]
 }
 
-function readHeader(given: string): [string, string] {
-  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):[ \t]*(.*?)[ \t]*$/.exec(given) ?? []
+function readHeader(text: string): [string, string] {
+  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):[ \t]*(.*?)[ \t]*$/.exec(text) ?? []
   if (name === undefined || value === undefined)
     throw new UsageError('--header is not a header; write "Name: value".')
   return [name, value]

@@ -16,7 +16,7 @@ import { pricesIn, pricesOption } from './prices.ts'
 import { sessionOptions } from './run.ts'
 import { type AgentSession, openAgentSession } from './session.ts'
 import { resumeOptions, sessionsFolder } from './session-files.ts'
-import { givenRules, openPermissions } from './session-rules.ts'
+import { openPermissions, rulesFromFlags } from './session-rules.ts'
 import { machineAt, projectOf } from './trust/index.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
@@ -46,7 +46,7 @@ export const chatCommand: Command = {
 /** Shows the screen first: servers, skills and the session are loaded behind it. */
 async function converse({ client, model, about }: OpenedClient, input: Input, terminal: Terminal) {
   const directory = directoryIn(input)
-  const given = givenRules(input)
+  const fromFlags = rulesFromFlags(input)
   const chat = createChat({
     welcome: [`Toolshelf chat with ${about}`],
     directory,
@@ -61,7 +61,7 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     directory,
     configFiles: filesIn(input),
     project,
-    permissions: await openPermissions({ machine: machineAt(directory), project, given, ask: chat.ask }),
+    permissions: await openPermissions({ machine: machineAt(directory), project, fromFlags, ask: chat.ask }),
     resume: input.text('resume'),
     knownTools: filesIn(input, 'known') ?? [],
     skillIndex: urlIn(input, 'skills'),
@@ -94,8 +94,8 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
 }
 
 /**
- * Ink draws nothing if it takes the terminal for a CI server; here a user is present. React runs in its slow
- * development mode unless it is told otherwise.
+ * Loads the view. Removes `CI` meanwhile, because Ink draws nothing if it is set, and sets `NODE_ENV`, because React runs
+ * in its slow development mode without it.
  */
 async function loadView(): Promise<typeof import('./chat/view.tsx')> {
   // From now on, input is not echoed; it is available once the screen is.

@@ -27,7 +27,7 @@ export type PipedInput = {
 export type Option = {
   readonly type: 'string' | 'boolean'
   readonly short?: string
-  /** It may be given several times. */
+  /** It may be repeated. */
   readonly isMultiple?: boolean
   readonly about: string
   /** Name of the value in the help; files and folders are completed by the shell. */
@@ -51,7 +51,7 @@ export type Command = {
 export type Input = {
   readonly words: readonly string[]
   readonly text: (option: string) => string | undefined
-  /** The values of an option that may be given several times. */
+  /** The values of an option that may be repeated. */
   readonly texts: (option: string) => readonly string[]
   readonly isSet: (option: string) => boolean
 }
@@ -68,7 +68,7 @@ export class UsageError extends Error {}
 /** The command failed for a reason that the user can fix: shown without a stack trace, exit code 1. */
 export class CommandError extends Error {}
 
-/** A library error as the command's: where it is about an option, the remedy that names the flag replaces its own. */
+/** Converts a library error; for an error about an option, the remedy names the flag instead. */
 export function withFlags(error: unknown, remedies: { readonly [option: string]: string }): CommandError {
   const remedy = error instanceof OptionError ? remedies[error.option] : undefined
   return new CommandError(

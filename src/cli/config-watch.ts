@@ -43,8 +43,11 @@ export function watchConfig({ files, config, configure, tell }: ConfigWatchOptio
   // A shell's <(…) can be read only once.
   const watched = files.map((file) => resolve(file)).filter((file) => !/^\/(?:dev|proc)\//.test(file))
   for (const file of watched)
-    watchFile(file, { interval: INTERVAL, persistent: false }, (now, before) => {
-      if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino || now.size !== before.size) onChange()
+    watchFile(file, { interval: INTERVAL, persistent: false }, (current, previous) => {
+      const isSame = (['mtimeMs', 'ino', 'size'] as const).every(
+        (field) => current[field] === previous[field],
+      )
+      if (!isSame) onChange()
     })
   return () => {
     for (const file of watched) unwatchFile(file)
@@ -74,12 +77,12 @@ function describeChanges(before: readonly ServerConfig[], after: readonly Server
   const named = (servers: readonly ServerConfig[], name: string) => servers.find((one) => one.name === name)
   const names = [...new Set([...before, ...after].map(({ name }) => name))]
   const kinds = names.map((name) => {
-    const [old, now] = [named(before, name), named(after, name)]
-    const kind = !old ? 'added' : !now ? 'removed' : isDeepStrictEqual(old, now) ? 'same' : 'changed'
+    const [old, current] = [named(before, name), named(after, name)]
+    const kind = !old ? 'added' : !current ? 'removed' : isDeepStrictEqual(old, current) ? 'same' : 'changed'
     return { name, kind }
   })
   return ['added', 'changed', 'removed']
-    .map((kind) => ({ kind, of: kinds.filter((one) => one.kind === kind).map(({ name }) => name) }))
-    .flatMap(({ kind, of }) => (of.length > 0 ? [`${kind} ${of.join(', ')}`] : []))
+    .map((kind) => ({ kind, changed: kinds.filter((one) => one.kind === kind).map(({ name }) => name) }))
+    .flatMap(({ kind, changed }) => (changed.length > 0 ? [`${kind} ${changed.join(', ')}`] : []))
     .join('; ')
 }

@@ -86,7 +86,8 @@ async function compare(
 ): Promise<void> {
   const isJson = input.isSet('json')
   if (!isJson) terminal.print(`${heading(live?.about)}\n`)
-  const onBegin = (name: string, at: number, of: number) => terminal.tell(`${at} of ${of}: ${name} …`)
+  const onBegin = (name: string, index: number, total: number) =>
+    terminal.tell(`${index} of ${total}: ${name} …`)
   const compared = await compareWays({ packages, live, prices, pricedAs, signal, onBegin })
   if (signal.aborted) return
   if (isJson) terminal.print(JSON.stringify({ ways: compared.map(toJson) }))

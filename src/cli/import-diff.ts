@@ -1,5 +1,5 @@
-// Renders a change of a client's file as the lines that go and come, with secrets hidden. Shows the servers' part alone:
-// the rest of a client's file is none of our business.
+// Renders a change of a client's file as removed and added lines, with secrets hidden. Shows only the part with the
+// servers.
 import { fileChange } from '../agent/index.ts'
 import type { MovedPart } from '../mcp/config/index.ts'
 import type { ServerConfig } from '../mcp/index.ts'
@@ -9,7 +9,7 @@ import { fit } from '../terminal/index.ts'
 const MOST_LINES = 80
 const MOST_COLUMNS = 200
 
-/** `servers`: those whose secrets the parts may hold. */
+/** `servers`: the servers whose secrets the parts may contain. */
 export function changedLines(parts: readonly MovedPart[], servers: readonly ServerConfig[]): string[] {
   const redactors = servers.map((server) => createRedactor(server))
   const redact = (text: string) => redactors.reduce((rest, redactor) => redactor.text(rest), text)
@@ -28,8 +28,8 @@ function linesOf(before: string, after: string): string[] {
 }
 
 /**
- * One server a line, where all of them are on one line, and no commas at ends of lines: a server that stays must not be
- * shown because the one behind it goes.
+ * Puts each server on its own line if all are on one, and removes trailing commas, so that a kept server does not appear
+ * as changed because the one after it is removed.
  */
 function spread(text: string): string {
   const isOneLine = !text.trim().includes('\n')

@@ -1,4 +1,4 @@
-// What `toolshelf import` would take over: the servers of the chosen files, compared with our own file.
+// Plans what `toolshelf import` adds: the servers of the chosen files, compared with our own file.
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -31,7 +31,7 @@ export type ImportTarget = {
   readonly names: readonly string[]
 }
 
-/** `option`: the one that names another file. */
+/** `option`: the flag with which the user can choose another file. */
 export async function readTarget(file: string, option = '--to'): Promise<ImportTarget> {
   const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
@@ -54,7 +54,7 @@ export function mendable<Result>(file: string, use: () => Result, option = '--to
     if (error instanceof CommandError) throw error
     const { message } = error as Error
     throw new CommandError(
-      `${file} cannot be added to: ${message}. Mend it, or choose another with ${option}.`,
+      `${file} cannot be changed: ${message}. Fix it, or choose another file with ${option}.`,
     )
   }
 }
@@ -86,7 +86,7 @@ export async function makePlan(
 export function namedPlaces(from: string, known: readonly ConfigPlace[], { folder }: Machine): ImportPlace[] {
   const files = from.split(',').map((file) => file.trim())
   const named = files.filter((file) => file !== '')
-  if (named.length === 0) throw new UsageError('--from names no file.')
+  if (named.length === 0) throw new UsageError('--from is empty; pass one or more files, comma separated.')
   return named.map((name) => {
     const file = resolve(folder, name)
     return { client: known.find((place) => place.file === file)?.client ?? name, file }
@@ -97,7 +97,7 @@ export type StateOf = (server: PlannedServer) => ImportState
 
 const MOST_COLUMNS = 80
 
-/** `inputs`: whether VS Code's entry hands its inputs over to the gateway. */
+/** `inputs`: whether VS Code's entry passes its inputs to the gateway. */
 export function show(
   { servers, problems }: ImportPlan,
   target: ImportTarget,

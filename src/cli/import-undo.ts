@@ -1,4 +1,4 @@
-// `toolshelf import --undo`: puts back the files that `--apply` changed, byte for byte where nobody has edited them since.
+// `toolshelf import --undo`: puts back the files that `--apply` changed, byte for byte if they were not edited since.
 import { basename, resolve } from 'node:path'
 import {
   type ApplyRecord,
@@ -139,7 +139,7 @@ async function serversIn(file: string, text: string, machine: Machine): Promise<
   return entries.flatMap((entry) => readServer(entry, file, machine, keepReferences).server ?? [])
 }
 
-/** Our own file goes back only if it is as it was written: a server added since must not be lost. */
+/** Restores our own file only if it was not edited since, because a server added meanwhile must not be lost. */
 async function undoOwn(
   { journal, terminal }: Context,
   record: ApplyRecord,

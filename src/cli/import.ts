@@ -37,9 +37,9 @@ export function importCommand(machine: () => Machine, warmUp: WarmUp = listOnce)
       from: {
         type: 'string',
         value: 'files',
-        about: 'with commas between; if left out, all that clients have',
+        about: 'comma separated; the files of all known clients if left out',
       },
-      to: { type: 'string', value: 'file', about: 'if left out, toolshelf/toolshelf.json in ~/.config' },
+      to: { type: 'string', value: 'file', about: 'toolshelf/toolshelf.json in ~/.config if left out' },
       'trust-project': { ...trustOption, about: 'take this folder’s servers too, without asking about them' },
       yes: { type: 'boolean', short: 'y', about: 'write without asking' },
       'no-start': { type: 'boolean', about: 'do not start the new servers once to list their tools' },
@@ -55,10 +55,9 @@ export function importCommand(machine: () => Machine, warmUp: WarmUp = listOnce)
 }
 
 async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: WarmUp): Promise<0 | 1> {
-  if (input.words.length > 0) throw new UsageError('files are named by --from.')
+  if (input.words.length > 0) throw new UsageError('unexpected argument; pass files with --from.')
   if (input.isSet('apply') && input.isSet('undo')) throw new UsageError('use either --apply or --undo.')
-  if (input.isSet('force') && !input.isSet('undo'))
-    throw new UsageError('--force means something only with --undo.')
+  if (input.isSet('force') && !input.isSet('undo')) throw new UsageError('--force requires --undo.')
   if (input.isSet('apply') && input.isSet('trust-project'))
     throw new UsageError('--apply leaves this folder’s files alone; name those to change with --from.')
   if (input.isSet('undo')) return undoImport(input, terminal, machine)

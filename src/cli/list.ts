@@ -15,9 +15,9 @@ import { type Command, filesIn, type Input, type Terminal, UsageError } from './
 import { createListingHost, toStart } from './listing-host.ts'
 
 const SECONDS = '10'
-/** Width where the output is not a terminal. */
+/** Width if the output is not a terminal. */
 const COLUMNS = 80
-/** Costs hardly depend on it: it limits how many names are announced. */
+/** Context window; it limits how many names are announced, so costs hardly depend on it. */
 const WINDOW = 200_000
 
 /** A row of the list; a server that was not started has no tools and tokens. */
@@ -50,7 +50,7 @@ export function listCommand(machine: () => Machine): Command {
     },
     examples: ['toolshelf list', 'toolshelf list --offline', 'toolshelf list --json --timeout 5'],
     async run(input, terminal) {
-      if (input.words.length > 0) throw new UsageError('it takes no words; files are named by --config.')
+      if (input.words.length > 0) throw new UsageError('unexpected argument; pass files with --config.')
       const timeout = timeoutIn(input)
       const here = machine()
       const named = filesIn(input)
@@ -114,7 +114,7 @@ function withCosts(statuses: readonly ServerStatus[], timeout: number): Listed[]
   })
 }
 
-/** Servers that wait for variables, once each. */
+/** Returns each server whose variables are not set, once. */
 function unsetIn({ problems }: Config): Listed[] {
   const names = [...new Set(problems.flatMap(({ unset, server }) => (unset && server ? [server] : [])))]
   return names.map((name) => {

@@ -32,14 +32,14 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
       port: {
         type: 'string',
         value: 'number',
-        about: 'where the browser comes back to; any free one if left out',
+        about: 'of the redirect URL; any free one if left out',
       },
       'client-id': {
         type: 'string',
         value: 'id',
         about: 'a client registered by hand; its secret, if any, in TOOLSHELF_CLIENT_SECRET',
       },
-      scope: { type: 'string', value: 'words', about: 'rights to ask for beside those the server demands' },
+      scope: { type: 'string', value: 'words', about: 'to request in addition to what the server demands' },
       json: { type: 'boolean', about: 'print {"server", "isLoggedIn", "tools"}' },
     },
     examples: ['toolshelf login linear', 'toolshelf login linear --no-browser --port 8976'],

@@ -72,8 +72,8 @@ export function openHost(
   const { instructions } = settings
   async function gateway(): Promise<McpGateway> {
     const { createMcpGateway } = await import('../mcp/gateway/gateway.ts')
-    const makeHost = (given: QuestionHandler) => {
-      asker = given
+    const makeHost = (handler: QuestionHandler) => {
+      asker = handler
       return host
     }
     return createMcpGateway({ shelf, mode, ready, version: version(), instructions, notify: tell, makeHost })

@@ -105,8 +105,8 @@ export function rulesIn(lists: { readonly [key: string]: unknown }, scope: RuleS
   return { rules, problems }
 }
 
-function checked(given: PermissionRule): PermissionRule {
-  const { effect, rule, scope } = parseRule(given)
+function checked(source: PermissionRule): PermissionRule {
+  const { effect, rule, scope } = parseRule(source)
   return { effect, rule, scope }
 }
 

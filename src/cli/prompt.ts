@@ -12,7 +12,7 @@ export function checkPrompt({ words }: Input, terminal: Terminal): void {
     throw new UsageError('no prompt; pass it as an argument, or through a pipe.')
 }
 
-/** `-` stands for piped input, and waits for it. */
+/** Reads the prompt. The argument `-` means piped input, and waits for it without a timeout. */
 export async function readPrompt(
   { words }: Input,
   terminal: Terminal,

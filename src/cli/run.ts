@@ -27,11 +27,11 @@ import { checkPrompt, readPrompt } from './prompt.ts'
 import { type AgentSession, openAgentSession } from './session.ts'
 import { resumeOptions } from './session-files.ts'
 import {
-  givenRules,
   idlePermissionRules,
   openPermissions,
   refuseUnasked,
   ruleOptions,
+  rulesFromFlags,
 } from './session-rules.ts'
 import { machineAt, projectOf, trustOption } from './trust/index.ts'
 import { readUsing, usingOptions } from './using-options.ts'
@@ -85,7 +85,7 @@ export const runCommand: Command = {
       throw new UsageError('--json and --stream-json cannot be combined; use one of them.')
     checkPrompt(input, terminal)
     const tell = (message: string) => terminal.tell(harmless(`toolshelf run: ${message}`))
-    const given = givenRules(input)
+    const fromFlags = rulesFromFlags(input)
     const contextWindow = windowIn(input)
     const using = readUsing(input)
     const prices = await pricesIn(input)
@@ -107,7 +107,7 @@ export const runCommand: Command = {
         permissions: await openPermissions({
           machine: machineAt(directory),
           project,
-          given,
+          fromFlags,
           refusal: refuseUnasked(tell),
         }),
         resume: input.text('resume'),
@@ -120,7 +120,7 @@ export const runCommand: Command = {
       })
       tellOfServers(session.host, tell)
       await settled(session.host, stop.signal, tell)
-      for (const idle of idlePermissionRules(given, session)) tell(idle)
+      for (const idle of idlePermissionRules(fromFlags, session)) tell(idle)
       return await converse(session, prompt, { input, terminal, tell, prices, signal: stop.signal })
     } finally {
       forget()

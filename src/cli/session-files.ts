@@ -57,22 +57,22 @@ export function sessionFiles(directory: string): SessionFile[] {
  * Resolves the file that `--resume` means: `last`, the name of a session of this folder or its start, else a path. A
  * word without a dot or a slash is never a path: a folder could contain files whose names start like a session's.
  */
-export function findSession(given: string, directory: string): string {
+export function findSession(requested: string, directory: string): string {
   const sessions = sessionFiles(directory)
-  if (given === 'last') return lastOf(sessions, directory)
-  const wanted = given.endsWith(ENDING) ? given.slice(0, -ENDING.length) : given
+  if (requested === 'last') return lastOf(sessions, directory)
+  const wanted = requested.endsWith(ENDING) ? requested.slice(0, -ENDING.length) : requested
   const begun = sessions.filter(({ name }) => wanted !== '' && name.startsWith(wanted))
   const found = begun.find(({ name }) => name === wanted) ?? begun[0]
   if (found && (begun.length === 1 || found.name === wanted)) return found.file
-  const path = resolve(given)
-  if (/[./\\]/.test(given) && lastWritten(path)) return path
+  const path = resolve(requested)
+  if (/[./\\]/.test(requested) && lastWritten(path)) return path
   const names = begun.map(({ name }) => name)
   if (names.length > 0)
     throw new CommandError(
-      `"${given}" matches ${names.length} sessions: ${listed(names)}. Write more of the name.`,
+      `"${requested}" matches ${names.length} sessions: ${listed(names)}. Write more of the name.`,
     )
   const near = didYouMean(wanted, ['last', ...sessions.map(({ name }) => name)])
-  throw new CommandError(`no such file or session: "${given}"${near || '.'} ${whereabouts(directory)}`)
+  throw new CommandError(`no such file or session: "${requested}"${near || '.'} ${whereabouts(directory)}`)
 }
 
 /** The command that resumes a session. */

@@ -39,11 +39,11 @@ export type SessionPermissions = Permissions & {
   readonly forget: (rule: PermissionRule) => Promise<boolean>
 }
 
-/** The rules given with `--allow` and `--deny`. */
-export function givenRules(input: Input): PermissionRule[] {
-  const given = (effect: RuleEffect) =>
+/** Returns the rules of `--allow` and `--deny`. */
+export function rulesFromFlags(input: Input): PermissionRule[] {
+  const rulesOf = (effect: RuleEffect) =>
     splitRules(input.text(effect) ?? '').map((rule) => ({ effect, rule, scope: 'session' }) as const)
-  const rules = [...given('allow'), ...given('deny')]
+  const rules = [...rulesOf('allow'), ...rulesOf('deny')]
   for (const rule of rules) {
     try {
       parseRule(rule)
@@ -58,12 +58,13 @@ export type OpenPermissionsOptions = Pick<PermissionsOptions, 'ask' | 'refusal'>
   /** `folder` is the agent's working folder. */
   readonly machine: Machine
   readonly project: Project
-  readonly given: readonly PermissionRule[]
+  /** The rules of `--allow` and `--deny`. */
+  readonly fromFlags: readonly PermissionRule[]
 }
 
 /** Rejects if the user's own rules cannot be read, because there may be a deny rule among them. */
 export async function openPermissions(options: OpenPermissionsOptions): Promise<SessionPermissions> {
-  const { machine, project, given, ask, refusal } = options
+  const { machine, project, fromFlags, ask, refusal } = options
   const own = openUserRules(machine)
   const kept = await own.read().catch((error: Error) => {
     throw new CommandError(error.message)
@@ -71,7 +72,7 @@ export async function openPermissions(options: OpenPermissionsOptions): Promise<
   const permissions = createPermissions({
     directory: machine.folder,
     home: machine.home,
-    rules: [...given, ...project.rules, ...kept],
+    rules: [...fromFlags, ...project.rules, ...kept],
     save: own.add,
     ...(ask ? { ask } : {}),
     ...(refusal ? { refusal } : {}),

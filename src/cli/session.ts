@@ -51,7 +51,7 @@ export type AgentSessionOptions = {
   readonly skillIndex: string | undefined
   readonly using: UsingOptions
   readonly contextWindow: number | undefined
-  /** Not interactive: a given configuration without any server is an error. */
+  /** Not interactive: `configFiles` without any server are an error. */
   readonly isStrict: boolean
   readonly notify: (message: string) => void
 }
@@ -65,7 +65,7 @@ export type AgentSession = {
   readonly permissions: SessionPermissions
   /** The transcript file. */
   readonly file: string
-  /** Resolves when everything is written to the transcript. */
+  /** Whether the conversation is saved: no write has failed, and the file exists. */
   readonly isKept: () => boolean
   close(): Promise<void>
 }
@@ -175,11 +175,11 @@ function openShelf(
 }
 
 function resume(
-  given: string,
+  requested: string,
   directory: string,
   notify: (message: string) => void,
 ): Saved & { readonly file: string } {
-  const file = findSession(given, directory)
+  const file = findSession(requested, directory)
   const saved = readable(file, () => readTranscript(file))
   if (saved.lost > 0 && saved.messages.length === 0 && saved.state === undefined)
     throw new CommandError(`${file} is not a session. ${whereabouts(directory)}`)

@@ -15,11 +15,11 @@ const OPENAI = new URL('https://api.openai.com/v1')
 
 /** `anthropic`, a URL, `openai[:URL]`, `responses[:URL]` `script:FILE` or `script:demo`. */
 export async function openUpstream(
-  given: string,
+  text: string,
   wire: UpstreamWire | undefined,
   environment: Environment,
 ): Promise<Upstream> {
-  const [, kind = '', rest = ''] = /^(anthropic|openai|responses|script)(?::(.*))?$/s.exec(given) ?? []
+  const [, kind = '', rest = ''] = /^(anthropic|openai|responses|script)(?::(.*))?$/s.exec(text) ?? []
   const own = environment.TOOLSHELF_UPSTREAM_KEY
   const openaiKey = own ?? environment.OPENAI_API_KEY
   try {
@@ -44,7 +44,7 @@ export async function openUpstream(
           withDefined({ script: await readScriptNamed(rest), name: `script:${rest}`, wire }),
         )
       default:
-        return createMessagesUpstream({ url: addressOf(given), key: own, wire })
+        return createMessagesUpstream({ url: addressOf(text), key: own, wire })
     }
   } catch (error) {
     throw error instanceof UsageError ? error : new CommandError((error as Error).message)

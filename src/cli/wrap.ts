@@ -45,7 +45,7 @@ export const wrapCommand: Command = {
   async run(input, terminal) {
     const [command, ...args] = input.words
     if (command === undefined)
-      throw new UsageError('name the agent behind "--", as in: toolshelf wrap -- claude')
+      throw new UsageError('name the agent after "--", as in: toolshelf wrap -- claude')
     const tell = (message: string) => terminal.tell(printable(`toolshelf wrap: ${message}`))
     const finished: RequestRecord[] = []
     const served = await startServer(input, command, (done) => void finished.push(done))
@@ -73,7 +73,7 @@ async function startServer(
     throw new UsageError(
       `the mode pass needs an upstream that speaks the Messages API; ${model.name} does not.`,
     )
-  // The agent draws on the terminal, so that nothing may be printed while it runs.
+  // The agent draws on the terminal, so nothing may be printed while it runs.
   const notify = () => {}
   const gateway = createMessagesGateway({
     upstream: model,
@@ -89,7 +89,7 @@ async function startServer(
   )
 }
 
-/** The model that the agent would speak to without us, as `--upstream` names it. */
+/** Returns the model that the agent would use without us, as a value of `--upstream`. */
 export function upstreamFor(command: string, environment: Environment): string {
   const { ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN } = environment
   const { OPENAI_BASE_URL, OPENAI_API_BASE, OPENAI_API_KEY } = environment

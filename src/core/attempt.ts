@@ -1,15 +1,15 @@
-// Calls what a host injects: whatever it throws, or rejects later, harms nobody (G4).
+// Calls functions that a host injects. Errors that they throw, or reject with later, are swallowed (G4).
 
-/** Calls a listener and forgets about it. */
+/** Calls a listener; ignores its result and its errors. */
 export function attempt(call: () => unknown): void {
   try {
     isLate(call())
   } catch {
-    // Its event is lost to a broken listener; the request is not.
+    // A broken listener loses its event; the request goes on.
   }
 }
 
-/** True for a promise, whose rejection is then nobody's. */
+/** Returns whether the answer is a promise, and swallows its rejection. */
 export function isLate(answer: unknown): boolean {
   if (typeof answer !== 'object' || answer === null || !('then' in answer)) return false
   Promise.resolve(answer).catch(() => {})

@@ -17,22 +17,22 @@ import type { History, Message, MessageLike, SendableItem } from './types.ts'
 
 /** Options of `shelf.compact`. */
 export type CompactOptions<Item extends MessageLike = MessageLike> = {
-  /** Writes the summary of the messages that are replaced, in a form that any back-end takes; or the summary's text. */
+  /** Returns the summary of the messages to replace, which any back-end accepts; or the summary itself. */
   readonly summarize: ((messages: SendableItem<Item>[]) => string | Promise<string>) | string
-  /** How many of the newest messages stay as they are; more where a call would lose its result. Default: 0. */
+  /** How many of the newest messages to keep; more are kept if a result would lose its call. Default: 0. */
   readonly keep?: number
-  /** Recorded with the summary, such as `auto`. Default: `manual`. */
+  /** Recorded with the summary, e.g. `auto`. Default: `manual`. */
   readonly trigger?: string
-  /** Where thinking is bound to the prefix, that of messages that stay is dropped (N5). */
+  /** Whether thinking is bound to the messages before it; if so, kept messages lose theirs (N5). */
   readonly bound?: Bound
 }
 
 /**
- * The function form of `shelf.compact`: the summary as a note, and the messages that stay. What is loaded is read from
- * all messages, kept ones included (C2).
+ * The function form of `shelf.compact`: returns the summary as a note, followed by the kept messages. The note lists the
+ * tools that any message loaded, kept messages included (C2).
  */
 export async function compactHistory<Item extends MessageLike>(
-  given: readonly Item[],
+  messages: readonly Item[],
   searchName: string,
   options: CompactOptions<Item>,
 ): Promise<History<SendableItem<Item>>> {
@@ -41,9 +41,9 @@ export async function compactHistory<Item extends MessageLike>(
   if (typeof summarize !== 'function' && typeof summarize !== 'string') {
     throw wrong('summarize', summarize, 'a function that returns the summary, or its text')
   }
-  const entries = given as unknown as readonly Message[]
+  const entries = messages as unknown as readonly Message[]
   const start = safeStart(entries, entries.length - keep)
-  if (start === 0 && typeof summarize === 'function') return [...given] as History<SendableItem<Item>>
+  if (start === 0 && typeof summarize === 'function') return [...messages] as History<SendableItem<Item>>
   const loaded = [...foldHistory(entries, searchName).loaded]
   const kept = entries.slice(start)
   const left = entries
@@ -62,23 +62,23 @@ export async function compactHistory<Item extends MessageLike>(
       ...(loaded.length > 0 ? { preCompactDiscoveredTools: [...loaded].sort(), loadOrder: loaded } : {}),
     },
   })
-  // The boundary has the shape of a user message, with fields of ours.
+  // The boundary is a user message with additional fields of the shelf.
   return [boundary, ...withoutBound(kept, bound)] as unknown as History<SendableItem<Item>>
 }
 
 /**
- * The function form of `shelf.snip`. Leaves out single messages, but never one that loads tools, nor what is tied to it by
- * a call. A call that goes takes its result along, and a result its call; what else stands in those messages stays (C5).
+ * The function form of `shelf.snip`. Removes single messages, except those that load tools and those tied to them by a
+ * call. Removing a call also removes its result, and vice versa; the other blocks of those messages stay (C5).
  */
 export function snipHistory<Item extends MessageLike>(
-  given: readonly Item[],
+  messages: readonly Item[],
   searchName: string,
   drop: (message: Item, index: number) => boolean,
   { bound = false }: { readonly bound?: Bound } = {},
 ): Item[] {
-  const isKept = keptByState(given as unknown as readonly Message[], searchName)
-  const isGone = given.map((message, index) => !isKept[index] && Boolean(drop(message, index)))
-  const entries = given as unknown as readonly Message[]
+  const isKept = keptByState(messages as unknown as readonly Message[], searchName)
+  const isGone = messages.map((message, index) => !isKept[index] && Boolean(drop(message, index)))
+  const entries = messages as unknown as readonly Message[]
   const gone = new Set(entries.filter((_, index) => isGone[index]).flatMap(idsIn))
   const left = entries.map((message, index) =>
     isGone[index]
@@ -86,12 +86,12 @@ export function snipHistory<Item extends MessageLike>(
       : keepBlocks(message, ({ id, tool_use_id }) => !gone.has(id) && !gone.has(tool_use_id)),
   )
   const first = left.findIndex((message, index) => message !== entries[index])
-  if (first < 0) return [...given]
+  if (first < 0) return [...messages]
   const after = left.slice(first).filter((message) => message !== undefined)
   return [...entries.slice(0, first), ...withoutBound(after, bound)] as unknown as Item[]
 }
 
-/** Which messages must stay: those that carry state, and all that calls and tool changes tie to them. */
+/** Marks the messages that must stay: those that carry state, and those that calls and tool changes tie to them. */
 function keptByState(entries: readonly Message[], searchName: string): boolean[] {
   const { searchCalls } = foldHistory(entries, searchName)
   const isKept = entries.map((message) => carriesState(message, searchCalls, searchName))
@@ -109,14 +109,14 @@ function keptByState(entries: readonly Message[], searchName: string): boolean[]
   return isKept
 }
 
-/** The calls that a message makes or answers. */
+/** Ids of the calls that a message makes or answers. */
 function idsIn(message: Message): unknown[] {
   return messageBlocks(message).flatMap(({ id, tool_use_id }) =>
     [id, tool_use_id].filter((one) => one !== undefined),
   )
 }
 
-/** Thinking bound to messages that are gone is refused (N5); that of a newest reply by another model is not bound. */
+/** Drops thinking bound to removed messages, which the API refuses (N5); another model's newest reply is not bound. */
 function withoutBound(messages: readonly Message[], bound: Bound): readonly Message[] {
   if (!bound) return messages
   const isReply = (message: Message) => message?.role === 'assistant'
@@ -133,7 +133,7 @@ function safeStart(entries: readonly Message[], wanted: number): number {
   return start
 }
 
-/** A history can begin here behind a summary, which is itself a user message. */
+/** Whether the history can be cut here: a summary, which is a user message, comes in front. */
 function isCleanCut(entries: readonly Message[], start: number): boolean {
   const first = entries[start]
   const reply = entries.slice(start).find(({ role }) => role === 'assistant')
@@ -142,7 +142,7 @@ function isCleanCut(entries: readonly Message[], start: number): boolean {
   return first?.role === 'user' && !messageBlocks(first).some(({ type }) => type === 'tool_result')
 }
 
-/** A reply that begins with the result of a hosted search made in the turn before. */
+/** Whether a reply begins with the result of a hosted search made in the previous turn. */
 function answersEarlier(reply: Message): boolean {
   const blocks = messageBlocks(reply)
   const calls = new Set(blocks.map(({ id }) => id))

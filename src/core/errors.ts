@@ -1,4 +1,4 @@
-// Wrong configuration throws once, early: a code to search for, the value, and what to do. Odd history never throws.
+// The error thrown early for invalid configuration: a code, the value, and what to do. An invalid history never throws.
 
 /** What is wrong, as `error.code`. */
 export type ErrorCode =
@@ -9,7 +9,7 @@ export type ErrorCode =
   | 'BAD_CAPABILITIES'
   | 'BAD_REQUEST'
 
-/** Thrown for a wrong option, tool or request, never for what a model or server says. */
+/** Thrown for an invalid option, tool or request; never for what a model or server sends. */
 export class ShelfError extends Error {
   readonly code: ErrorCode
   /** The offending value. */

@@ -1,4 +1,4 @@
-// The door of core: what other folders use of it. Users have src/entries/core.ts.
+// Public API of core for other folders. src/entries/core.ts is the one for users.
 
 export type { Content, Execute, Hit, LiveHost, Rank, Ranking } from './calls/index.ts'
 export {

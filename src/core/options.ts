@@ -1,4 +1,4 @@
-// Every option of a shelf with its default, merged and checked once; nobody after this asks `??`.
+// All options of a shelf with their defaults. They are merged and validated once, here.
 // Implements A6.
 
 import { closestNames, type Environment, MCP_PREFIX, quote } from '../lib/index.ts'
@@ -9,16 +9,16 @@ import { type Capabilities, defaultCapabilities, mergeCapabilities } from './gat
 import type { Trace } from './trace.ts'
 import { type Definition, type Tool, type Validate, type WireName, wireNames } from './types.ts'
 
-/** What core cannot do itself: it has no clock, no environment and no packages. */
+/** Functions that core needs from its host, because it has no clock and no packages. */
 export type Services = {
-  /** Checks a call's input by the tool's schema (V1). Default in core: all pass; in the main entry: `validateInput`. */
+  /** Validates a call's input against the tool's schema (V1). Default in core: all pass; in the main entry: `validateInput`. */
   readonly validate: Validate
   /**
    * Starts a timer. Without one, searches do not wait for servers and nothing times out. A timer that throws or rejects
-   * ends at once; one that never ends makes a search wait until every server has settled.
+   * counts as expired; one that never expires makes a search wait until every server has settled.
    */
   readonly timer: ((milliseconds: number) => Timer) | undefined
-  /** Receives warnings for the person who runs the agent, each once. Default in the main entry: `console.warn`. */
+  /** Receives warnings for the operator, each once. Default in the main entry: `console.warn`. */
   readonly notify: (message: string) => void
   /** Receives an event for every decision, announcement and search. */
   readonly trace: (event: Trace) => void
@@ -32,13 +32,13 @@ export type Settings = Services & {
   /** Environment variables such as `ENABLE_TOOL_SEARCH`. Default in core: none; in the main entry: `process.env`. */
   readonly environment: Environment
   /**
-   * Turns tool search on (`true`), off (`false`), or on from a share of the context window on: `'auto'` (10 %) or
-   * `'auto:N'` (N %). Overrides `ENABLE_TOOL_SEARCH` (M). Default: on.
+   * Turns tool search on (`true`), off (`false`), or on if the tools take a share of the context window: `'auto'` (10 %)
+   * or `'auto:N'` (N %). Overrides `ENABLE_TOOL_SEARCH` (M). Default: on.
    */
   readonly toolSearch: string | boolean | undefined
-  /** The back-end: a row of the capability table; an unknown one gets every tool loaded. Default: `'anthropic'`. */
+  /** The back-end, as named in the capability table; an unknown one gets every tool loaded. Default: `'anthropic'`. */
   readonly provider: string
-  /** Where requests are sent; a URL that is not the provider's is a proxy. Default: `ANTHROPIC_BASE_URL`. */
+  /** Where requests are sent; a host that is not the provider's counts as a proxy. Default: `ANTHROPIC_BASE_URL`. */
   readonly baseURL: string | undefined
   /** What models and back-ends can do. Default: the table that comes with the package. */
   readonly capabilities: Capabilities
@@ -76,25 +76,25 @@ export type Settings = Services & {
   readonly maxResults: number
   /** Milliseconds that a search waits for servers still connecting, unless it names a tool (S8). Default: 5000. */
   readonly pendingWait: number
-  /** The name of the tool by which the model searches. Default: `'ToolSearch'`. */
+  /** The name of the search tool. Default: `'ToolSearch'`. */
   readonly searchTool: string
-  /** The name of the tool by which the model calls others on the wire `bridge`. Default: `'CallTool'`. */
+  /** The name of the tool through which the model calls others on the wire `bridge`. Default: `'CallTool'`. */
   readonly callTool: string
-  /** Stands in front of the server in the name of an MCP tool (H3). Default: `'mcp__'`. */
+  /** Prefix of an MCP tool's name, in front of its server (H3). Default: `'mcp__'`. */
   readonly namePrefix: string
-  /** Sends every tool under its given name with all its fields; throws for a name that no API takes. Default: false. */
+  /** Sends every tool under its own name with all its fields; throws for a name that no API accepts. Default: false. */
   readonly exactNames: boolean
   /** Characters of an MCP tool's description that the model reads (H5). Default: 2048. */
   readonly descriptionLimit: number
-  /** Characters of an MCP tool's definition; a larger one's schema is shortened and says so (S17). Default: 100,000. */
+  /** Maximum characters of an MCP tool's definition; the schema of a larger one is shortened (S17). Default: 100,000. */
   readonly definitionLimit: number
-  /** Tokens that the definitions of one search answer may take; the rest is shortened (S17). Default: 8000. */
+  /** Maximum tokens of the definitions in one search answer; the rest is shortened (S17). Default: 8000. */
   readonly answerTokens: number
   /** A `cache_control` for the last tool that is always sent, such as `{ type: 'ephemeral' }`. Default: none. */
   readonly cacheControl: object | undefined
   /** Returns true for a tool that must not be sent, announced or found (S10). Default: none is hidden. */
   readonly hidden: ((tool: Tool) => boolean) | undefined
-  /** Asked for each tool that a search is about to load; false keeps it from loading (S16). Default: all may load. */
+  /** Called for each tool that a search is about to load; false prevents it (S16). Default: all may load. */
   readonly allowLoad: ((tool: Tool, query: string) => boolean | Promise<boolean>) | undefined
   /** Finds what fits a search beside tools, such as skills: the answer names it with what to do. Default: none. */
   readonly related: FindRelated | undefined
@@ -108,7 +108,7 @@ export type Options = Partial<Omit<Settings, 'capabilities'>> & {
   readonly capabilities?: Partial<Capabilities>
 }
 
-/** The default name of the tool by which the model searches. */
+/** The default name of the search tool. */
 export const SEARCH_TOOL = 'ToolSearch'
 
 const defaults: Settings = {

@@ -1,4 +1,4 @@
-// The prompt cache: what stands in front of a request, and what broke it (K).
+// The cached prefix of a request: hashes it, and explains what changed it (K).
 // Implements K1, K2, K3.
 import { hash } from '../lib/index.ts'
 import type { Block } from './types.ts'
@@ -16,14 +16,14 @@ export type BreakCause =
   | { readonly kind: 'tools-reordered' }
   | { readonly kind: 'message-edited'; readonly index: number }
 
-/** Hash of what comes before the messages. Deferred tools are left out, as the API leaves them out (K1). */
+/** Returns a hash of everything in front of the messages, without deferred tools, which the API leaves out too (K1). */
 export function prefixHash({ request, headers }: Sent): string {
   const tools = toolsOf(request).filter(({ defer_loading }) => defer_loading !== true)
   return hash(json([request.model, headers ?? {}, tools, request.system ?? null]))
 }
 
 /**
- * Lists what in `next` breaks the cached prefix of `previous`; empty when the cache holds.
+ * Lists what in `next` breaks the cached prefix of `previous` (K2); empty if the cache holds.
  *
  * @example
  * for (const cause of explainBreak(previous, prepared)) console.warn('prompt cache lost:', cause)
@@ -42,7 +42,7 @@ function differ(kind: 'model' | 'system' | 'header', before: unknown, after: unk
   return json(before) === json(after) ? [] : [{ kind, before, after }]
 }
 
-/** A deferred tool is part of the prefix only where the sent history refers to it. */
+/** A deferred tool is part of the prefix only if the sent history refers to it. */
 function toolChanges(
   before: readonly Block[],
   after: readonly Block[],
@@ -64,7 +64,7 @@ function toolChanges(
   return order(before) === order(after) ? [] : [{ kind: 'tools-reordered' }]
 }
 
-/** The first deferred tool brings a line of its own into the prompt, and the last one takes it away (Q7). */
+/** The first deferred tool adds a line to the prompt, and removing the last one removes the line (Q7). */
 function deferralChange(
   before: readonly Block[],
   after: readonly Block[],
@@ -107,7 +107,7 @@ function toolsOf(request: Sent['request']): readonly Block[] {
   return Array.isArray(request.tools) ? request.tools : []
 }
 
-/** Breakpoints are not part of what the model reads. */
+/** Leaves out cache breakpoints, which the model does not read. */
 function json(value: unknown): string {
   return (
     JSON.stringify(value, (key, inner) =>

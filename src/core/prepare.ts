@@ -1,4 +1,4 @@
-// THE MAIN PATH. A host's request in, the request to send out; one step a line, each in a file of its own.
+// THE MAIN PATH: turns a host's request into the request to send. One step per line, each in its own file.
 // Implements T6, G7.
 import { capabilityOf, decide, readMode } from './gate/index.ts'
 import { type Facts, type FoldedHistory, follow } from './history/index.ts'
@@ -28,7 +28,7 @@ import { makeWire } from './wire/index.ts'
 
 /** What `prepare` returns: the request to send, and the history to continue from. */
 export type Prepared<Request extends RequestLike = RequestLike> = {
-  /** The request to send: yours with the tools that the model needs now, and the history as the API takes it. */
+  /** The request to send: yours, with the tools that the model needs now and messages that the API accepts. */
   readonly request: Omit<Request, 'messages' | 'tools'> & {
     messages: MessagesOf<Request>
     tools: RequestTool[]
@@ -53,7 +53,7 @@ export type MessagesOf<Request extends RequestLike> = Request['messages'] extend
   ? SendableItem<Item>[]
   : MessageLike[]
 
-/** The function form of `shelf.prepare`: makes the request to send, and leaves the new state in `conversation`. */
+/** The function form of `shelf.prepare`: returns the request to send, and stores the new state in `conversation`. */
 export async function prepareRequest<Request extends RequestLike>(
   host: Host,
   conversation: Conversation,
@@ -68,11 +68,11 @@ export async function prepareRequest<Request extends RequestLike>(
   // 3. Is tool search on, and why
   const decision = await decide(context, opened)
   const wire = decision.open && decision.wire ? makeWire(decision.wire, context) : undefined
-  // 4. What is appended to the history (read again: another call may have read on while the gate was asked)
+  // 4. What is appended to the history (read again: another call may have extended it during `decide`)
   const history = read(context, request)
   const announced = wire && announce(context, wire, history)
   if (wire) reload(context, wire, history, demands)
-  // 5. The tools, in the wire's words
+  // 5. The tools, in the wire's format
   const { tools, kept } = toolsFor(context, wire, history.facts, demands)
   const sent = [...hostTools(demands, context, tools), ...tools]
   // 6. The history, valid for these tools
@@ -110,7 +110,7 @@ function contextFor(host: Host, conversation: Conversation, model: string): Cont
   if (mode.warning) settings.notify(mode.warning)
   return {
     ...host,
-    // Where nothing sent may change, a list in front of all messages must not grow (N5).
+    // If nothing sent may change, a list in front of all messages must not grow (N5).
     settings: capability.boundThinking ? { ...settings, announce: 'delta' } : settings,
     get state() {
       return conversation.state
@@ -130,7 +130,7 @@ function read({ settings, memory }: Context, { messages }: RequestLike): FoldedH
   return memory.history
 }
 
-/** Only an open gate writes deltas and loads tools, so a history that has them tells that it was open (T6). */
+/** Only an open gate writes deltas and loads tools, so a history that has them proves that it was open (T6). */
 function wasOpen({ deltas, loaded }: Facts): boolean {
   return deltas > 0 || loaded.size > 0
 }

@@ -1,4 +1,4 @@
-// What a person sees of a conversation: searches for tools are plumbing and stay out of sight (P).
+// Lists what a person sees of a conversation; searches for tools are hidden (P).
 // Implements P1, P2.
 import { messageBlocks } from './history/index.ts'
 import type { Block, Message, MessageLike } from './types.ts'
@@ -6,9 +6,9 @@ import type { Block, Message, MessageLike } from './types.ts'
 /** One line of a conversation as a person sees it. */
 export type Shown =
   | { readonly type: 'text'; readonly text: string }
-  /** Calls of the collapsible kinds in a row: "Read 3 files, searched 2 files". */
+  /** Consecutive calls of collapsible kinds: "Read 3 files, searched 2 files". */
   | { readonly type: 'summary'; readonly text: string; readonly calls: readonly Block[] }
-  /** `result` is there in verbose mode: what the call was answered with. */
+  /** `result`: what the call was answered with; only in verbose mode. */
   | { readonly type: 'call'; readonly name: string; readonly input: unknown; readonly result?: unknown }
 
 /** Counts calls of one kind in words, e.g. `(n) => `read ${n} files``. */
@@ -18,7 +18,7 @@ export type CallKind = (count: number) => string
 export type PresentOptions = {
   /** The name of the search tool, whose calls are left out. */
   readonly searchTool: string
-  /** Everything in full, searches included (P2). */
+  /** Shows everything in full, searches included (P2). */
   readonly verbose?: boolean
   /** The collapsible tools by name; the others are shown one by one. */
   readonly kinds?: { readonly [name: string]: CallKind }
@@ -35,8 +35,8 @@ export const searchKind: CallKind = (count) => `searched ${count} ${count === 1 
  * @example
  * presentMessages(history, { searchTool: SEARCH_TOOL, kinds: { Read: readKind, Grep: searchKind } })
  */
-export function presentMessages(given: readonly MessageLike[], options: PresentOptions): Shown[] {
-  const messages = given as readonly Message[]
+export function presentMessages(history: readonly MessageLike[], options: PresentOptions): Shown[] {
+  const messages = history as readonly Message[]
   const shown: Shown[] = []
   const results = resultsOf(messages)
   let row: Block[] = []
@@ -63,7 +63,7 @@ export function presentMessages(given: readonly MessageLike[], options: PresentO
   return shown
 }
 
-/** Kinds in the order of their first call. A search joins the row but is not counted (P1). */
+/** Lists the kinds in the order of their first call. A search does not end the row and is not counted (P1). */
 function summaryOf(row: readonly Block[], options: PresentOptions): string {
   const counts = new Map<CallKind, number>()
   for (const { name } of row) {

@@ -1,16 +1,17 @@
-// A reply as events and as a message: one is made from the other, so that everything between is written once.
+// Converts a reply between a message and the events of a stream, so that other code needs to handle only one form.
+// Implements wire 24.
 import { type Fields, fieldsOf, listOf, textOf, without } from '../lib/index.ts'
 
-/** An event of a streamed reply, as the API spells it. */
+/** An event of a streamed reply, in the API's format. */
 export type StreamEvent = { readonly type: string; readonly [field: string]: unknown }
 
-/** How the JSON in a reply is read and written; with JavaScript's own numbers unless given. */
+/** Reads and writes the JSON in a reply. The default, `JSON`, loses the precision of long numbers. */
 export type Json = {
   readonly parse: (json: string) => unknown
   readonly stringify: (value: unknown) => string
 }
 
-/** The events that would have streamed this message. */
+/** Yields the events that would have streamed this message. */
 export function* eventsOf(message: Fields, json: Json = JSON): Generator<StreamEvent> {
   const { content, stop_reason, stop_sequence, usage } = message
   yield {
@@ -26,7 +27,7 @@ export function* eventsOf(message: Fields, json: Json = JSON): Generator<StreamE
   yield { type: 'message_stop' }
 }
 
-/** The events of one whole block. */
+/** Yields the events of one complete block. */
 export function* blockEvents(block: Fields, index: number, json: Json = JSON): Generator<StreamEvent> {
   const { start, deltas } = opened(block, json)
   yield { type: 'content_block_start', index, content_block: start }
@@ -34,7 +35,7 @@ export function* blockEvents(block: Fields, index: number, json: Json = JSON): G
   yield { type: 'content_block_stop', index }
 }
 
-/** A call's input starts with an empty fragment, as recorded traffic does; results come whole. */
+/** A call's input starts with an empty fragment, as in recorded traffic; results are sent whole. */
 function opened(block: Fields, json: Json): { start: Fields; deltas: Fields[] } {
   switch (block.type) {
     case 'text':
@@ -67,17 +68,17 @@ function opened(block: Fields, json: Json): { start: Fields; deltas: Fields[] } 
   }
 }
 
-/** What a stream has said so far, as a message. */
+/** Assembles the message from the events of a stream. */
 export type Collector = {
   readonly add: (event: StreamEvent) => void
   readonly message: () => Fields
-  /** Whether the input of every call could be read. */
+  /** Whether the input of every call is valid JSON. */
   readonly isReadable: () => boolean
 }
 
 export function createCollector(json: Json = JSON): Collector {
   let message: Fields = {}
-  /** By their index, which is whatever somebody wrote. */
+  /** By index; an upstream may send any number. */
   const blocks = new Map<number, BlockInMaking>()
   return {
     add(event) {
@@ -117,12 +118,12 @@ export function grow(making: BlockInMaking | undefined, delta: Fields): void {
   if (delta.type === 'compaction_delta') making.block = { ...block, ...without(delta, 'type') }
 }
 
-/** The whole block; input that was cut off in the middle is what could be read of it: nothing. */
+/** Returns the complete block; input that was cut off becomes an empty object. */
 export function finished({ block, json }: BlockInMaking, { parse }: Json = JSON): Fields {
   return json === '' ? block : { ...block, input: inputOf(json, parse) ?? {} }
 }
 
-/** A call's input, or undefined where the text is no JSON object. */
+/** Parses a call's input; undefined if the text is not a JSON object. */
 export function inputOf(json: string, parse: Json['parse'] = JSON.parse): Fields | undefined {
   if (json.trim() === '') return {}
   try {

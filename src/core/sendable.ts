@@ -1,10 +1,10 @@
-// A history → messages that any back-end takes, with or without tool search.
+// Converts a history into messages that any back-end accepts, with or without tool search.
 import { isThinking, messageBlocks, textBlock } from './history/index.ts'
 import { normalize, type View } from './request/index.ts'
 import type { Message, MessageLike, SendableItem } from './types.ts'
 import { loadedEarlier } from './wire/index.ts'
 
-/** Whether thinking is bound to the messages before it: by the model in use, by an earlier one only, or by none. */
+/** Whether thinking is bound to the messages before it: by the current model, only by an earlier one, or not at all. */
 export type Bound = boolean | 'earlier'
 
 /** The rules for messages of a request without tool search. */
@@ -17,8 +17,8 @@ export const plainView: View = {
 }
 
 /**
- * The messages of a history without the shelf's notes and references. Where thinking is bound to the messages before it,
- * which change here, thinking is dropped too (N5).
+ * Returns the messages of a history without the shelf's notes and references. Drops thinking that is bound to the
+ * messages before it, because these change here (N5).
  */
 export function sendableMessages<Item extends MessageLike>(
   history: readonly Item[],
@@ -30,7 +30,7 @@ export function sendableMessages<Item extends MessageLike>(
   return sendable as unknown as SendableItem<Item>[]
 }
 
-/** The message without thinking; a message of nothing else says that there was some. */
+/** Removes thinking from a message; if nothing else is left, a text says that there was some. */
 export function withoutThinking(message: Message): Message {
   const blocks = messageBlocks(message)
   const kept = blocks.filter((block) => !isThinking(block))

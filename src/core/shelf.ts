@@ -1,5 +1,5 @@
-// The shelf: the pool and its servers, and one conversation on them. Everything it does is a function of core; it
-// only holds what they need between two calls.
+// The shelf that users hold: the tools, their servers, and one conversation. It keeps the state; the functions of core do
+// the work.
 // Implements G6, L5, U1.
 
 import { quote } from '../lib/index.ts'
@@ -47,7 +47,7 @@ import type {
 export type ShelfOptions = Options & {
   /** Tools of the host and of MCP servers, any number; `shelf.add` adds more later. */
   readonly tools?: readonly Tool[]
-  /** What is known of MCP servers, by name: whether to load their tools always, their instructions, their state. */
+  /** Details of MCP servers by name: whether to always load their tools, their instructions, their state. */
   readonly servers?: { readonly [name: string]: Partial<Server> }
   /** Continues an earlier conversation: what its `shelf.state()` returned. */
   readonly state?: State
@@ -56,8 +56,8 @@ export type ShelfOptions = Options & {
 /** Tools, and one conversation that uses them. `createShelf` makes one, `fork` another conversation on the same tools. */
 export type Shelf = {
   /**
-   * Makes the request to send: chooses the tools, announces new names, and makes the messages valid for both. Rejects
-   * only where `model` or `messages` is missing.
+   * Returns the request to send: chooses the tools, announces new names, and makes the messages valid for both. Rejects
+   * only if `model` or `messages` is missing.
    *
    * @example
    * const prepared = await shelf.prepare({ model: 'claude-opus-4-6', max_tokens: 1024, messages })
@@ -67,8 +67,8 @@ export type Shelf = {
   prepare<Request extends RequestLike>(request: Request): Promise<Prepared<Request>>
   /**
    * Answers a call of the model, whatever it is, with its tool_result: runs a search, explains a call that cannot be
-   * run, or runs the tool with `execute`. Errors of the tool become error results; it rejects only where `execute` is
-   * not a function. `answer`, `check`, `resolve` and `result` are its parts.
+   * run, or runs the tool with `execute`. Errors of the tool become error results; rejects only if `execute` is not a
+   * function. `answer`, `check`, `resolve` and `result` are its parts.
    *
    * @example
    * const calls = reply.content.filter((block) => block.type === 'tool_use')
@@ -111,8 +111,8 @@ export type Shelf = {
     drop: (message: Item, index: number) => boolean,
   ): Item[]
   /**
-   * A history → messages in the SDK's own type that any model takes, without the shelf's notes and references: to count
-   * them, or to send them where there is no tool search. To continue the conversation, send `prepared.request` instead.
+   * Converts a history into messages of the SDK's type that any model accepts, without the shelf's notes and references:
+   * to count them, or to send them without tool search. To continue the conversation, send `prepared.request` instead.
    *
    * @example
    * const title = await client.messages.create({ model, max_tokens: 50, tools, messages: shelf.sendable(history) })
@@ -131,7 +131,7 @@ export type Shelf = {
     request: Request,
     send: (prepared: Prepared<Request>) => Promise<Reply>,
   ): Promise<{ reply: Reply; prepared: Prepared<Request> }>
-  /** The part of `send` for those who send themselves: the request to send after such a refusal, or undefined. */
+  /** For hosts that send requests themselves: returns the request to send after such a refusal, or undefined. */
   recover<Request extends RequestLike>(
     error: unknown,
     request: Request,
@@ -143,15 +143,15 @@ export type Shelf = {
   remove(names: string | readonly string[] | { readonly server: string }): void
   /** Replaces all tools of a server by these, in this order. */
   replace(server: string, tools: readonly Tool[]): void
-  /** Reads a tool before `replace` gets it, so that a host with thousands of tools can do that work in slices. */
+  /** Processes a tool in advance of `replace`, so that a host with thousands of tools can do that work in slices. */
   readAhead(tool: Tool): void
-  /** Marks a server as connecting: searches wait for it, unless they name a tool (S8). */
+  /** Marks a server as connecting: searches wait for it, unless a tool's name answers them (S8). */
   pending(server: string): void
   /** Marks a server as failed: searches report it with this error. Its tools stay until they are removed. */
   failed(server: string, error: unknown): void
-  /** Sets what is known of a server (`state`, `alwaysLoad`, `instructions`, `description`); the rest stays as it was. */
+  /** Updates the given details of a server: `state`, `alwaysLoad`, `instructions`, `description`. */
   setServer(name: string, details: Partial<Server>): void
-  /** Starts another conversation on the same tools (U1): a sub-agent's, unless `subAgent` is false. */
+  /** Starts another conversation with the same tools (U1, L5): a sub-agent's, unless `subAgent` is false. */
   fork(options?: { readonly subAgent?: boolean; readonly state?: State }): Shelf
   /** Reloads parts of the capability table; returns false and keeps the last good one if that fails (G3). */
   refreshCapabilities(load: () => unknown): Promise<boolean>
@@ -159,15 +159,15 @@ export type Shelf = {
   tools(): readonly PoolTool[]
   /** The same tools split into `immediate` (sent with every request) and `deferred` (found by searching). */
   partition(): ToolPartition
-  /** Returns what is known of the servers, by name. */
+  /** Returns the details of the servers, by name. */
   servers(): Servers
   /** Returns the conversation's state as plain JSON, to save beside its messages; `createShelf({ state })` takes it back. */
   state(): State
 }
 
 /**
- * Creates a shelf without Node: searches are ranked by words, inputs are not validated, nothing times out, unless the
- * options say how. The package's main entry has a `createShelf` with all of that.
+ * Creates a shelf without Node: unless the options provide more, it ranks searches by words, validates no inputs and has
+ * no timeouts. The `createShelf` of the package's main entry has all of that.
  *
  * @example
  * const shelf = createShelf({ tools, validate: myValidator })
@@ -269,9 +269,9 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
 }
 
 function checkRequest(request: RequestLike): void {
-  const given = request as { model?: unknown; messages?: unknown } | null | undefined
-  if (typeof given?.model !== 'string') throw badRequest('model', 'the id of a model', given?.model)
-  if (!Array.isArray(given.messages)) throw badRequest('messages', 'the list of messages', given.messages)
+  const fields = request as { model?: unknown; messages?: unknown } | null | undefined
+  if (typeof fields?.model !== 'string') throw badRequest('model', 'the id of a model', fields?.model)
+  if (!Array.isArray(fields.messages)) throw badRequest('messages', 'the list of messages', fields.messages)
 }
 
 function badRequest(field: string, expected: string, value: unknown): ShelfError {

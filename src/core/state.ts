@@ -1,4 +1,4 @@
-// What stands behind a request: the host, the conversation, and both as one request sees them.
+// Types of the host, of a conversation, and of the context in which one request is prepared.
 // Implements L5, U1.
 import type { Capability, Counts, ModeReading } from './gate/index.ts'
 import type { Anchors, FoldedHistory } from './history/index.ts'
@@ -21,23 +21,23 @@ export type Conversation = { state: State; readonly memory: Memory; readonly isS
 
 /** What a conversation must remember beside its messages. Plain JSON: save it with them. */
 export type State = {
-  /** Auto has opened: it stays open (T6). */
+  /** `auto` has turned tool search on; it stays on (T6). */
   readonly opened: boolean
-  /** Beta headers once sent (Q4). */
+  /** Beta headers sent so far (Q4). */
   readonly betas: readonly string[]
   /** How much of each tool the announcements print (A7). */
   readonly step?: AnnouncementStep | undefined
-  /** Something was announced: a later "nothing before" is a fault (A4). */
+  /** Something was announced: if the history has no record of it later, that is a fault (A4). */
   readonly announced: boolean
-  /** How the last request let the model search. */
+  /** The wire by which the model could search in the last request. */
   readonly search?: WireName | 'off'
-  /** The last request's model binds thinking to the prefix, or an earlier one did (N5). */
+  /** Whether the last request's model binds thinking to the prefix, or only an earlier one did (N5). */
   readonly bound?: boolean | 'earlier'
-  /** Definitions of loaded tools, vanished ones too, and of all that must not change any more (N5). */
+  /** Definitions of loaded tools, removed ones included, and of all tools that must not change any more (N5). */
   readonly kept: readonly Kept[]
 }
 
-/** `isFixed` once it was sent where nothing sent may change. */
+/** A definition to keep; `isFixed` if it was sent to a model for which nothing sent may change. */
 export type Kept = {
   readonly definition: Definition
   readonly place: ToolSection
@@ -47,10 +47,10 @@ export type ToolSection = 'built-in' | 'mcp' | 'deferred'
 
 export const emptyState: State = { opened: false, betas: [], announced: false, kept: [] }
 
-/** What makes the next request cheap; losing it costs time only, except for notes that the host does not carry. */
+/** Caches that make the next request cheap. Losing them costs only time, except for notes that the host did not keep. */
 export type Memory = {
   history: FoldedHistory | undefined
-  sheet: NormalizedHistory | undefined
+  normalized: NormalizedHistory | undefined
   /** The history, pool and number of deltas for which there was nothing more to announce. */
   announcedFor:
     | { readonly history: FoldedHistory; readonly partition: ToolPartition; readonly deltas: number }
@@ -78,7 +78,7 @@ export function newConversation(
 ): Conversation {
   const memory = {
     history: undefined,
-    sheet: undefined,
+    normalized: undefined,
     announcedFor: undefined,
     anchors: new WeakMap(),
     requests: 0,
@@ -88,12 +88,12 @@ export function newConversation(
   return { state: options.state ?? emptyState, memory, isSubAgent: options.isSubAgent ?? false }
 }
 
-/** One request's view of all that. */
+/** Everything that preparing one request uses. */
 export type Context = Host &
   Readonly<Conversation> & {
     readonly model: string
     readonly capability: Capability
-    /** In tokens: the host's word, or the capability table's. */
+    /** In tokens: the option, or the capability table's value. */
     readonly contextWindow: number
     readonly mode: ModeReading
     readonly partition: ToolPartition

@@ -13,21 +13,21 @@ export type Store = {
   readonly host: Host
   add(tools: readonly Tool[]): void
   remove(names: string | readonly string[] | { readonly server: string }): void
-  /** All tools of a server at once: those not given are gone. */
+  /** Replaces all tools of a server. */
   replace(server: string, tools: readonly Tool[]): void
-  /** Reads a tool ahead of `replace`. */
+  /** Processes a tool in advance of `replace`. */
   readAhead(tool: Tool): void
   setServer(name: string, details: Partial<Server>): void
-  /** False when the table cannot be had or read: the last good one stays (G3). */
+  /** Returns false if the table cannot be loaded or is invalid: the last good one stays (G3). */
   refreshCapabilities(load: () => unknown): Promise<boolean>
-  /** True when this is news. */
+  /** Returns true if this back-end had not been rejected before. */
   reject(key: string): boolean
   /** Resolves at the next change of tools or servers. */
   changed(): Promise<void>
 }
 
-export function createStore(given: Settings, initial: readonly Tool[]): Store {
-  const settings = withoutFaults(given)
+export function createStore(unguarded: Settings, initial: readonly Tool[]): Store {
+  const settings = withoutFaults(unguarded)
   const servers = new Map<string, Server>()
   const rejected = new Set<string>()
   let waiting: (() => void)[] = []
@@ -71,8 +71,8 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
         store.setServer(names.server, { state: 'disabled' })
       }
     },
-    replace(server, given) {
-      const owned = given.map((tool) => (tool.server === server ? tool : { ...tool, server }))
+    replace(server, replacements) {
+      const owned = replacements.map((tool) => (tool.server === server ? tool : { ...tool, server }))
       owned.forEach(checkTool)
       setTools([...tools.filter((tool) => serverOf(tool) !== server), ...owned])
     },
@@ -107,10 +107,10 @@ export function createStore(given: Settings, initial: readonly Tool[]): Store {
   return store
 }
 
-/** Names of tools that are gone and that are still held for them. */
+/** Names reserved for tools that were removed. */
 const MAX_NAMES_HELD = 10_000
 
-/** A server that lists other names each time must not fill the memory: the first that went loses its name. */
+/** Releases the oldest reserved names, because a server that lists new names each time must not fill the memory. */
 function forgetGone(holders: Map<string, PoolTool>, { byName }: Pool): void {
   let excess = holders.size - byName.size - MAX_NAMES_HELD
   if (excess <= 0) return
@@ -161,10 +161,10 @@ function goneTest(
   return (tool) => gone.has(tool)
 }
 
-/** Messages that are not said again; a server that makes ever new ones must not fill the memory. */
+/** Messages remembered as sent; a server that causes ever new ones must not fill the memory. */
 const MAX_MESSAGES = 1000
 
-/** Each message reaches the person once, and the trace as a warning. A listener or timer that throws harms nobody (G4). */
+/** Sends each message to the operator once, and to the trace as a warning. Guards against listeners that throw (G4). */
 function withoutFaults(settings: Settings): Settings {
   const told = new Set<string>()
   const remember = (message: string) => {
@@ -185,7 +185,7 @@ function withoutFaults(settings: Settings): Settings {
   }
 }
 
-/** Permissions that answer later than asked would hide every tool without a word. */
+/** An asynchronous `hidden` would silently hide every tool, because a promise is truthy. */
 function promptly(hidden: (tool: Tool) => boolean, notify: (message: string) => void) {
   return (tool: Tool): boolean => {
     const answer: unknown = hidden(tool)
@@ -195,9 +195,10 @@ function promptly(hidden: (tool: Tool) => boolean, notify: (message: string) => 
   }
 }
 
-/** A timer that cannot be started is over at once: what waits for it goes on without. */
+/** A timer that cannot be started expires at once, so that nothing waits for it. */
 function safeTimer(start: (milliseconds: number) => Timer, notify: (message: string) => void) {
-  const fail = (error: unknown) => notify(`the timer failed, so nothing is waited for: ${String(error)}`)
+  const fail = (error: unknown) =>
+    notify(`the timer failed, so searches do not wait for servers: ${String(error)}`)
   return (milliseconds: number): Timer => {
     try {
       const timer = start(milliseconds)

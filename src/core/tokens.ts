@@ -1,4 +1,4 @@
-// Estimates token counts from text length, where an exact count is not worth a round trip.
+// Estimates token counts from text length, for cases in which an exact count is not worth a round trip.
 
 /** The average, measured on real tool definitions with current models. */
 export const CHARACTERS_PER_TOKEN = 2.9
@@ -11,12 +11,12 @@ export function estimateTokens(text: string): number {
   return tokensFor(text.length)
 }
 
-/** Estimated tokens of so many characters. */
+/** Estimates the tokens of a number of characters. */
 export function tokensFor(characters: number): number {
   return Math.ceil(characters / CHARACTERS_PER_TOKEN)
 }
 
-/** How many characters of text take at most so many tokens, by the same estimate. */
+/** Returns how many characters fit into a number of tokens, by the same estimate. */
 export function charactersFor(tokens: number): number {
   return Math.floor(tokens * CHARACTERS_PER_TOKEN)
 }

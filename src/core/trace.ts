@@ -1,5 +1,5 @@
-// What happened, as data: for a log, the command line and the inspector. Beside names and numbers it holds what the
-// model searched for and what a back-end answered; never a message, a key or an address.
+// The events that the option `trace` receives. Besides names and numbers they contain queries of the model and error
+// messages of back-ends, servers and rankers; never a message of the conversation.
 // Implements G5, A4.
 import type { Decision, Origin } from './types.ts'
 

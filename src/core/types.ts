@@ -1,25 +1,25 @@
-// The vocabulary. Every other file speaks these words; this one imports nothing.
+// The types that all of core uses; this file imports nothing.
 //
-// Messages have the Anthropic shapes, described structurally: only what we read is named here, and
-// whatever else a message, block or tool holds passes through untouched.
+// Messages have the shapes of Anthropic's API. Only the fields that core reads are named; all others pass through
+// unchanged.
 // Implements G5.
 
-/** A content block as we read it. */
+/** A content block. */
 export type Block = { readonly type?: unknown; readonly [field: string]: unknown }
 
-/** One entry of a history, as we read it: an API message, or one that carries a note of ours (notes.ts). */
+/** An entry of a history: an API message, or one that carries a note of the shelf (notes.ts). */
 export type Message = {
   readonly role?: unknown
   readonly content?: unknown
   readonly [field: string]: unknown
 }
 
-/** What a host may hand in as a message: an SDK's own type fits, without an index signature. */
+/** A message that a host may pass in; the message types of SDKs are assignable to it. */
 export type MessageLike = { readonly role?: Role; readonly content?: unknown }
 
 /**
- * A note that the shelf adds to a history: which names it announced, or what a compaction carried. The API refuses its
- * fields; `content` is `unknown` so that TypeScript refuses it too.
+ * A note that the shelf adds to a history: which names it announced, or what was loaded before a compaction. The API
+ * refuses its fields; `content` is `unknown` so that TypeScript refuses it too.
  */
 export type HistoryNote = {
   readonly type: 'deferred_tools_delta' | 'system'
@@ -37,13 +37,13 @@ export type HistoryNote = {
  */
 export type History<Item = MessageLike> = (Item | HistoryNote)[]
 
-/** The messages of a history that an SDK knows. */
+/** The items of a history that are messages of an SDK. */
 export type SendableItem<Item> = Exclude<Item, HistoryNote>
 
-/** Any role passes; naming the usual ones lets TypeScript keep a literal `role: 'user'` as it is. */
+/** Any role is accepted; naming the usual ones lets TypeScript keep the literal type of `role: 'user'`. */
 export type Role = 'user' | 'assistant' | 'system' | (string & {})
 
-/** What a host may hand in as a request. `tools` given here are sent as they are, before the shelf's. */
+/** A request that a host may pass in. Its own `tools` are sent unchanged, in front of the shelf's. */
 export type RequestLike = { readonly model: string; readonly messages: readonly MessageLike[] }
 
 /** A tool as the host or an MCP server describes it. */
@@ -51,9 +51,9 @@ export type Tool = {
   readonly name: string
   readonly description?: string
   readonly input_schema?: unknown
-  /** MCP's spelling of `input_schema`; read when the other is missing. */
+  /** MCP's name for `input_schema`; used if that is missing. */
   readonly inputSchema?: unknown
-  /** The MCP server it came from. A tool with a server is an MCP tool, one without is a built-in. */
+  /** The MCP server of the tool. A tool with a server is an MCP tool; one without is a built-in. */
   readonly server?: string
   /** A curated phrase that search weighs above the description. */
   readonly searchHint?: string
@@ -61,7 +61,7 @@ export type Tool = {
   readonly alwaysLoad?: boolean
   /** A built-in that may be deferred (D7). */
   readonly shouldDefer?: boolean
-  /** A channel the model must see on turn one (D5); a function is asked at each request. */
+  /** A built-in that the model must see in the first turn (D5); a function is called at each request. */
   readonly critical?: boolean | (() => boolean)
   /** A built-in that is still starting is deferred until it is ready (D6). */
   readonly initializing?: boolean | (() => boolean)
@@ -70,10 +70,10 @@ export type Tool = {
   readonly _meta?: { readonly [key: string]: unknown }
 }
 
-/** A tool definition as it is sent, without the overlays of one request (Q9). */
+/** A tool definition as it is sent, without the fields that only one request adds (Q9). */
 export type Definition = { readonly name: string; readonly [field: string]: unknown }
 
-/** An entry of a request's `tools`, in the words the SDK's types use. */
+/** An entry of a request's `tools`, assignable to the SDK's type. */
 export type RequestTool = {
   name: string
   description?: string
@@ -81,29 +81,29 @@ export type RequestTool = {
   defer_loading?: boolean
 }
 
-/** A tool in the pool: under the name the model calls it by, with its memoised definition. */
+/** A tool in the pool, with the name by which the model calls it and its definition. */
 export type PoolTool = {
   readonly name: string
   readonly tool: Tool
-  /** The MCP server, and the tool's own name there: the exact way back from `name` (H3). */
+  /** The MCP server; with `original`, the tool's own name there, it identifies the tool behind `name` (H3). */
   readonly server: string | undefined
   readonly original: string
   /** The curated phrase that search weighs above the description. */
   readonly hint: string
   readonly definition: Definition
-  /** The definition as JSON: what counting measures and change detection compares. */
+  /** The definition as JSON, for counting and for detecting changes. */
   readonly json: string
-  /** Arguments whose names the API does not take: as they are sent, to the server's own. */
+  /** Maps argument names as sent to the server's own names, for arguments whose names the API does not accept. */
   readonly names?: ReadonlyMap<string, string>
 }
 
-/** Every tool the host has now. A change makes a new pool; the same pool is the same object. */
+/** All current tools of the host. Immutable: a change creates a new pool. */
 export type Pool = {
   readonly tools: readonly PoolTool[]
   readonly byName: ReadonlyMap<string, PoolTool>
 }
 
-/** A pool split for one request. The same split of the same pool is the same object. */
+/** A pool split for one request; an unchanged split returns the same object. */
 export type ToolPartition = {
   readonly pool: Pool
   readonly immediate: readonly PoolTool[]
@@ -111,16 +111,16 @@ export type ToolPartition = {
   readonly deferredNames: ReadonlySet<string>
 }
 
-/** What the host knows of an MCP server. */
+/** Details of an MCP server. */
 export type Server = {
   readonly state: 'pending' | 'connected' | 'failed' | 'disabled'
   /** Why it failed. */
   readonly error?: string | undefined
-  /** Its tools are not deferred, unless one says otherwise (D2). */
+  /** True: its tools are not deferred, unless a tool says otherwise (D2). */
   readonly alwaysLoad?: boolean | undefined
   /** Announced with the server's tools (A6). */
   readonly instructions?: string | undefined
-  /** One line for when only servers, not tools, fit the announcement (A7). */
+  /** One line, for announcements that have room only for servers, not for tools (A7). */
   readonly description?: string | undefined
 }
 
@@ -129,7 +129,7 @@ export type Servers = ReadonlyMap<string, Server>
 
 /** Every wire (Q5). */
 export const wireNames = ['reference', 'addition', 'append', 'bridge', 'hosted'] as const
-/** The name of a wire: how tools reach a model once they are loaded. */
+/** The name of a wire: the way in which loaded tools reach the model. */
 export type WireName = (typeof wireNames)[number]
 
 /** The mode that the option `toolSearch` asks for: always on, on above a threshold, or off. */
@@ -154,7 +154,7 @@ export type Decision = {
   readonly open: boolean
   /** Why it is on or off. */
   readonly reason: Reason
-  /** What the user asked for: always, from a threshold on, or never. */
+  /** What the user asked for: always, above a threshold, or never. */
   readonly mode: ToolSearchMode
   /** How loaded tools reach the model when tool search is on; undefined for an unknown back-end. */
   readonly wire: WireName | undefined
@@ -166,7 +166,7 @@ export type Decision = {
   readonly error?: string
 }
 
-/** What the automatic threshold found (T). */
+/** The result of the automatic threshold (T). */
 export type Measure = {
   readonly count: number
   readonly method: 'counter' | 'estimate'
@@ -178,13 +178,13 @@ export type Measure = {
 /** How much of each tool an announcement prints. A conversation moves down these steps, never up (A7). */
 export type AnnouncementStep = 'described' | 'names' | 'grouped' | 'servers'
 
-/** Where an announcement was made (A4). */
+/** The kind of conversation in which an announcement was made (A4). */
 export type Origin = 'main' | 'sub-agent' | 'resumed' | 'compacted'
 
 /** The model's call of a tool. */
 export type ToolUse = { readonly id: string; readonly name: string; readonly input?: unknown }
 
-/** A block that answers a call; assignable to the SDK's type. */
+/** A block that answers a call, assignable to the SDK's type. */
 export type ToolResult = {
   type: 'tool_result'
   tool_use_id: string
@@ -197,12 +197,12 @@ export type ReferenceBlock = { type: 'tool_reference'; tool_name: string }
 
 /** What is wrong with a call's input: where, and what was expected there. */
 export type Problem = {
-  /** Names and positions from the root, joined by dots; empty for the input itself. */
+  /** Property names and array indices from the root, joined by dots; empty for the input itself. */
   readonly path: string
   readonly message: string
-  /** The JSON types that would do, where the type is what is wrong. */
+  /** The accepted JSON types, if the type is wrong. */
   readonly expected?: readonly string[]
 }
 
-/** Checks an input against a JSON schema; no problems means valid. Must not throw on odd schemas. */
+/** Validates an input against a JSON schema; an empty list means valid. Must not throw for invalid schemas. */
 export type Validate = (schema: unknown, input: unknown) => readonly Problem[]

@@ -154,7 +154,7 @@ const kinds: {
   },
   limited: {
     level: 'warning',
-    title: () => 'has more than is used',
+    title: () => 'exceeds a limit',
     remedy: 'Choose its tools with "allow", or change "maxTools" or "alwaysLoad" at the server.',
   },
   large: {
@@ -244,7 +244,7 @@ function shared({ sharedNames }: Report): Finding | undefined {
     server: undefined,
     title: `${counted(sharedNames.length, 'tool name')} in more than one server`,
     details: sharedNames.map(({ tool, servers }) => `${tool}: ${servers.join(', ')}`),
-    remedy: 'Nothing to do: each has its server in front of it.',
+    remedy: 'Nothing to do: each name has its server as a prefix.',
   }
 }
 

@@ -68,7 +68,7 @@ export function measureTools(statuses: readonly ServerStatus[], window: number):
   }
 }
 
-/** Without the gateway's own instructions, which every client gets anyway. */
+/** Leaves out a server's instructions, which every client gets anyway. */
 function describe({ name, config: { description } }: ServerStatus) {
   return { name, description, instructions: undefined }
 }

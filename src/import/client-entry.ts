@@ -20,8 +20,8 @@ export function clientEntries(
 }
 
 /**
- * Returns the gateway's entry for a client. It hands the variables over that the servers behind it refer to, in the
- * client's own spelling: many clients start servers without their own environment.
+ * Returns the gateway's entry for a client. The entry passes on the variables that the servers behind the gateway refer to,
+ * in the client's syntax, because many clients start servers without their own environment.
  */
 export function gatewayEntry(
   client: string,

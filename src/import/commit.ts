@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { type FileRights, replaceFile } from '../mcp/config/index.ts'
 import type { FileWrite, Journal } from './journal.ts'
 
-/** What became of one file; without a problem it was written. */
+/** The outcome for one file; without a problem, it was written. */
 export type Written = { readonly write: FileWrite; readonly problem?: string }
 
 /** A file changed between reading and writing it. */
@@ -47,7 +47,7 @@ async function isUnchanged({ file, before }: FileWrite): Promise<boolean> {
 /** Renaming would replace a file that its owner protects. */
 const isReadOnly = ({ mode }: FileRights) => (mode & 0o222) === 0
 
-/** It holds what clients kept to themselves, so only the owner may read it. */
+/** Writes our own file, which may contain secrets of clients, readable by the owner only. */
 async function writeOwn({ file, after }: FileWrite): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   await replaceFile(file, after, { mode: 0o600 })
@@ -74,7 +74,7 @@ export async function readCurrent(file: string): Promise<Buffer | undefined> {
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? String(error)
 
-/** Puts content in place of what a file is now, or removes the file. Rejects if it is no longer `current`. */
+/** Replaces the content of a file, or removes the file. Rejects if its content is no longer `current`. */
 export function putBack(
   journal: Journal,
   file: string,

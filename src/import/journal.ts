@@ -1,5 +1,5 @@
-// Remembers every file that `import --apply` changes, with a copy of what it was, so that it can be undone: also after an
-// interruption, because the record is complete before the first file changes.
+// Records every file that `import --apply` changes, with a copy of the original, so that it can be undone. The record is
+// complete before the first file changes, so this also works after an interruption.
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -15,9 +15,9 @@ export type RecordedFile = {
   /** It is our own configuration. */
   readonly isOwn: boolean
   readonly rights: FileRights
-  /** The copy of what it was; undefined if there was no such file. */
+  /** The copy of the original; undefined if there was no such file. */
   readonly copy: string | undefined
-  /** Hashes of what it was and became. */
+  /** Hash of the original; `after` is that of the changed file. */
   readonly before: string
   readonly after: string
   readonly parts: readonly MovedPart[]
@@ -30,7 +30,7 @@ export type ApplyRecord = {
   readonly files: readonly RecordedFile[]
 }
 
-/** What a file is to become. */
+/** A planned change of a file. */
 export type FileWrite = Pick<RecordedFile, 'file' | 'clients' | 'isOwn' | 'rights' | 'parts'> & {
   /** Undefined if there is no such file yet. */
   readonly before: Buffer | undefined
@@ -121,7 +121,7 @@ export function openJournal(folder: string): Journal {
   }
 }
 
-/** Of a file that does not exist: the hash of nothing. */
+/** Returns the hash of a content; an empty string for a file that does not exist. */
 export function contentHash(bytes: Buffer | undefined): string {
   return bytes === undefined ? '' : createHash('sha256').update(bytes).digest('hex')
 }

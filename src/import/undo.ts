@@ -7,11 +7,11 @@ import { contentHash, type Journal, type RecordedFile } from './journal.ts'
 export type Undoing =
   /** It is already as it was. */
   | { readonly kind: 'done' }
-  /** It is as it was written: every byte goes back. Without content, there was no such file. */
+  /** It is unchanged since `--apply`: the copy is restored byte for byte. Without content, there was no such file. */
   | { readonly kind: 'whole'; readonly content: Buffer | undefined }
-  /** It was edited elsewhere: the servers go back, and the edits stay. */
+  /** It was edited in other places: the servers are restored, and the edits stay. */
   | { readonly kind: 'servers'; readonly content: Buffer }
-  /** Its servers were edited, or it was deleted: only the whole copy could go back. */
+  /** Its servers were edited, or it was deleted: only the whole copy could be restored. */
   | { readonly kind: 'edited'; readonly content: Buffer | undefined }
 
 export async function undoingOf(

@@ -1,4 +1,4 @@
-// The door of lib: what other folders use of it.
+// Public API of lib for other folders.
 
 export { parseBetas } from './betas.ts'
 export { bindMethods } from './bind-methods.ts'

@@ -1,4 +1,4 @@
-// The door of mcp: what other folders use of it. Users have src/entries/mcp.ts.
+// Public API of mcp for other folders. src/entries/mcp.ts is the one for users.
 export {
   type Config,
   type ConfigText,

@@ -6,9 +6,9 @@ export type ServerConfig = {
   readonly name: string
   readonly transport: StdioConfig | RemoteConfig
   readonly disabled: boolean
-  /** Started only when one of its tools is called; its definitions come from the cache. */
+  /** Starts the server only when one of its tools is called; until then its definitions come from the cache. */
   readonly lazy: boolean
-  /** Its tools are never deferred, unless one says otherwise. */
+  /** True: its tools are never deferred, unless a tool says otherwise. */
   readonly alwaysLoad: boolean | undefined
   /** One line about the server, for the model. */
   readonly description: string | undefined
@@ -16,21 +16,21 @@ export type ServerConfig = {
   /** Patterns over the tools' own names, with `*`; an empty list allows all. */
   readonly allow: readonly string[]
   readonly deny: readonly string[]
-  /** How many of its tools are used at most; 5,000 if left out. */
+  /** Maximum number of its tools to use; 5,000 if left out. */
   readonly maxTools?: number
-  /** Whether the user may be asked what the server wants to know during a call; `ask` if left out. */
+  /** Whether the server may ask the user questions during a call; `ask` if left out. */
   readonly elicitation?: 'ask' | 'deny'
-  /** Whether the client's model may be asked for what the server requests during a call; `ask` if left out. */
+  /** Whether the server may send requests to the client's model during a call; `ask` if left out. */
   readonly sampling?: 'ask' | 'deny'
   /** Milliseconds. */
   readonly connectTimeout: number
   /** Milliseconds without progress. */
   readonly callTimeout: number
-  /** The user believes what it says of its own tools: those with `readOnlyHint` run in an agent without a question. */
+  /** Trusts the server's annotations: an agent runs its tools with `readOnlyHint` without asking. */
   readonly trustAnnotations?: boolean
   /** The file it came from. */
   readonly source: string
-  /** Environment variables that `${}` references in it stood for, with their values: hidden in everything that is shown. */
+  /** Environment variables that its `${}` references used, with their values, which are hidden wherever they appear. */
   readonly variables?: { readonly [name: string]: string }
 }
 
@@ -46,7 +46,7 @@ export type StdioConfig = {
 
 /** A server that is reached by URL. */
 export type RemoteConfig = {
-  /** `auto`: streamable HTTP, and SSE where a server speaks only that. */
+  /** `auto`: streamable HTTP, or SSE if the server supports only that. */
   readonly kind: 'http' | 'sse' | 'auto'
   readonly url: string
   readonly headers: { readonly [name: string]: string }
@@ -55,7 +55,7 @@ export type RemoteConfig = {
 /** Settings of one tool. */
 export type ToolConfig = { readonly alwaysLoad?: boolean; readonly hint?: string }
 
-/** Something in a configuration that was left out or mended, and what to do about it. */
+/** A part of a configuration that was skipped or repaired, and what to do about it. */
 export type ConfigProblem = {
   readonly file: string
   readonly server?: string
@@ -64,7 +64,7 @@ export type ConfigProblem = {
   readonly unset?: readonly string[]
 }
 
-/** A tool as a server lists it: whatever it holds passes through. */
+/** A tool as a server lists it; unknown fields pass through. */
 export type ListedTool = {
   readonly name: string
   readonly title?: string
@@ -79,12 +79,12 @@ export type ListedTool = {
 /** What is wrong with a tool's definition, and what was done about it. */
 export type ToolProblem = {
   readonly tool: string
-  /** `limited`: there is more of it than is used. */
+  /** `limited`: the server lists more than a limit allows. */
   readonly kind: 'dropped' | 'repaired' | 'large' | 'limited'
   readonly message: string
 }
 
-/** `idle`: not started, and will be when one of its tools is called. */
+/** `idle`: not running; starts when one of its tools is called. */
 export type ServerState = 'idle' | 'pending' | 'connected' | 'failed' | 'disabled'
 
 /** The state of a server, and what it offers. */
@@ -102,9 +102,9 @@ export type ServerStatus = {
   readonly hidden: readonly string[]
   /** Own names of the tools held back because their definition changed. */
   readonly held: readonly string[]
-  /** The list is from an earlier run: the server has not answered in this one. */
+  /** The list comes from an earlier run: the server has not listed its tools in this one. */
   readonly isCached: boolean
-  /** An earlier run has kept what the server lists. */
+  /** An earlier run stored what the server lists. */
   readonly isRemembered: boolean
   readonly problems: readonly ToolProblem[]
   readonly info: { readonly name: string; readonly version: string } | undefined
@@ -124,7 +124,7 @@ export type ServerStatus = {
   readonly hasListed: boolean
 }
 
-/** What a client is told of a server when it connects. */
+/** The parts of a status that the greeting of a client uses. */
 export type KnownServer = Pick<ServerStatus, 'name' | 'state' | 'instructions' | 'capabilities'> & {
   readonly config: Pick<ServerConfig, 'description'>
 }
@@ -135,7 +135,7 @@ export type CallOptions = {
   readonly onProgress?: (progress: Progress) => void
   /** Milliseconds without progress; the server's `callTimeout` by default. */
   readonly timeout?: number
-  /** Answers what the server asks during this call. */
+  /** Answers the server's questions during this call. */
   readonly asker?: QuestionHandler
   /** Sent along as `_meta`, such as the trace context; keys that belong to a connection are left out. */
   readonly meta?: { readonly [key: string]: unknown }
@@ -144,22 +144,22 @@ export type CallOptions = {
 /** How far a call has got, as its server reports it. */
 export type Progress = { readonly progress: number; readonly total?: number; readonly message?: string }
 
-/** Answers what a server asks its client: elicitation, sampling, roots. Rejects for what it cannot do. */
+/** Answers a server's questions to its client: elicitation, sampling, roots. Rejects those it cannot answer. */
 export type QuestionHandler = {
-  /** Askers of one client may answer for each other. */
+  /** Identifies the client: handlers of one client may answer for each other. */
   readonly client?: object
-  /** What the client behind it can do, where that is known; servers of the newer protocol are told with each call. */
+  /** The client's capabilities, if known; sent with each call to servers of the newer protocol. */
   readonly capabilities?: { readonly [name: string]: unknown }
   ask(
     method: string,
     params: { readonly [name: string]: unknown },
     signal?: AbortSignal,
-    /** How the server calls this question, where it has a name. */
+    /** The server's name for this question, if it has one. */
     key?: string,
   ): Promise<{ readonly [name: string]: unknown }>
 }
 
-/** What a tool call gives, as MCP spells it. */
+/** The result of a tool call in MCP's format. */
 export type CallOutput = {
   readonly content: readonly { readonly type: string; readonly [field: string]: unknown }[]
   readonly structuredContent?: unknown
@@ -170,7 +170,7 @@ export type CallOutput = {
 
 /** What the listeners of `host.listen` and `gateway.onChange` receive. */
 export type HostEvent =
-  /** A server connects, is connected, failed or was disabled. */
+  /** The state of a server changed. */
   | {
       readonly type: 'state'
       /** The server's name. */
@@ -225,7 +225,7 @@ export type HostEvent =
       readonly client: object | undefined
     }
 
-/** Supplies the bearer token for a remote server. A provider of the MCP SDK is one. */
+/** Supplies the bearer token for a remote server. Providers of the MCP SDK have this type. */
 export type AuthProvider = {
   /** Called before each request; without a token the request is sent without one. */
   token(): Promise<string | undefined>
@@ -242,48 +242,48 @@ export type UnauthorizedContext = {
 
 /** Many servers, connected in the background, feeding one shelf. */
 export type McpHost = {
-  /** Recalls what earlier runs learned of the servers, and the tools of those always loaded: this takes no time. */
+  /** Reads what earlier runs stored about the servers; puts the tools of always-loaded servers on the shelf. */
   recall(): Promise<void>
-  /** Puts all their tools on the shelf, one server after another; `start` does it too. */
+  /** Puts the stored tools of all servers on the shelf, one server after another. `start` does this too. */
   prime(): Promise<void>
-  /** Begins to connect; a second call does nothing. `capabilities` are what the client behind us can do. */
+  /** Starts connecting; a second call does nothing. `capabilities` are those of the client, sent to the servers. */
   start(capabilities?: { readonly [name: string]: unknown }): void
   /**
-   * Takes these servers in place of those it has: new and changed ones are started, those whose entry is the same stay
-   * connected, and others end once their calls are answered.
+   * Replaces the configured servers: starts new and changed ones, keeps those whose entry is unchanged, and closes the
+   * others once their calls are answered.
    */
   configure(servers: readonly ServerConfig[]): Promise<void>
   status(): readonly ServerStatus[]
-  /** The model's call → its tool_result. Whatever goes wrong is an answer, never a rejection. */
+  /** Runs a call of the model and returns its tool_result. Never rejects: a failure becomes a result with `is_error`. */
   run(call: ToolUse, options?: CallOptions): Promise<ToolResult>
-  /** Whether a tool only reads, by the word of a server whose annotations the user trusts. */
+  /** Whether the tool only reads, according to a server whose annotations the user trusts. */
   isReadOnly(call: ToolUse): boolean
-  /** A call by the server's and the tool's own names. Rejects with an error that says what to do. */
+  /** Calls a tool by its server's name and its own. Rejects with an error that says what to do. */
   call(
     server: string,
     tool: string,
     input: { readonly [name: string]: unknown } | undefined,
     options?: CallOptions,
   ): Promise<CallOutput>
-  /** Any other request to a server, which is started for it if need be. */
+  /** Sends any other request to a server, and connects to it first if necessary. */
   request(
     server: string,
     method: string,
     params?: { readonly [name: string]: unknown },
     options?: CallOptions,
   ): Promise<{ readonly [name: string]: unknown }>
-  /** Resolves when no server is pending, or when the time is over. */
+  /** Resolves when no server is pending, or after the timeout. */
   settled(options?: { readonly timeout?: number; readonly only?: 'alwaysLoad' }): Promise<void>
-  /** A notification to every connected server. */
+  /** Sends a notification to every connected server. */
   notify(method: string): void
-  /** Lists a server's tools anew; on failure the last good list stays. */
+  /** Lists a server's tools again. Rejects on failure; the last good list stays. */
   refresh(server: string): Promise<void>
-  /** Lists prompts, resources and templates too, from now on; `status()` has them. */
+  /** From now on, lists prompts, resources and templates too; `status()` returns them. */
   watchLists(): void
-  /** Lists anew what servers have said is fresh no longer; resolves when that is done, or when the time is over. */
+  /** Refreshes lists whose time-to-live has expired; resolves when that is done, or after the timeout. */
   freshen(options: { readonly timeout: number }): Promise<void>
-  /** Tells of each change until the returned function is called. */
+  /** Calls the listener at each change until the returned function is called. */
   listen(listener: (event: HostEvent) => void): () => void
-  /** Ends every connection and process. */
+  /** Closes every connection and stops every server process. */
   close(): Promise<void>
 }

@@ -31,9 +31,9 @@ export async function close(server: Server): Promise<void> {
 }
 
 /** Compares in constant time, whatever the lengths. */
-export function isSecret(given: string | null | undefined, secret: string): boolean {
+export function isSecret(candidate: string | null | undefined, secret: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(given ?? ''), digest(secret)) && typeof given === 'string'
+  return timingSafeEqual(digest(candidate ?? ''), digest(secret)) && typeof candidate === 'string'
 }
 
 /** A client's address; for IPv6 its /64 network, because one host usually owns the whole /64. */
@@ -70,7 +70,7 @@ export async function answerNode(
     await write(response, outgoing, stalledMs)
   } catch {
     if (gone.signal.aborted) return
-    // A body that was cut off must not look complete; and the reason may hold what is not for the client.
+    // A body that was cut off must not look complete. The reason may contain secrets, so the client does not get it.
     if (outgoing.headersSent) outgoing.destroy()
     else outgoing.writeHead(500, { 'content-type': 'text/plain' }).end('the server failed to answer\n')
   }

@@ -401,7 +401,7 @@ describe('undo', () => {
 it.each([
   [['--apply', '--trust-project'], '--apply leaves this folder’s files alone'],
   [['--apply', '--undo'], 'use either --apply or --undo'],
-  [['--apply', '--force'], '--force means something only with --undo'],
+  [['--apply', '--force'], '--force requires --undo'],
 ])('%j is wrong', async (words, message) => {
   await expect(madeUpMachine().import(words)).rejects.toThrow(message)
 })

@@ -118,7 +118,7 @@ describe('toolshelf wrap', () => {
     })
     expect(await wrap([]).done).toMatchObject({
       code: 2,
-      told: expect.stringContaining('name the agent behind "--"'),
+      told: expect.stringContaining('name the agent after "--"'),
     })
   }, 30_000)
 })

@@ -14,7 +14,7 @@ const windows: Machine = {
   home: 'C:\\Users\\a',
   folder: 'C:\\project',
   platform: 'win32',
-  environment: { APPDATA: 'D:\\Roaming' },
+  environment: { APPDATA: 'D:\\Roaming', LOCALAPPDATA: 'D:\\Local' },
 }
 
 const filesOf = (machine: Machine, client: string) =>
@@ -26,7 +26,14 @@ describe('H1 configPlaces', () => {
   it.each([
     [linux, 'Claude Desktop', ['/home/a/.config/Claude/claude_desktop_config.json']],
     [mac, 'Claude Desktop', ['/Users/a/Library/Application Support/Claude/claude_desktop_config.json']],
-    [windows, 'Claude Desktop', ['D:\\Roaming\\Claude\\claude_desktop_config.json']],
+    [
+      windows,
+      'Claude Desktop',
+      [
+        'D:\\Roaming\\Claude\\claude_desktop_config.json',
+        'D:\\Local\\Packages\\Claude_pzs8sxrjxfjjc\\LocalCache\\Roaming\\Claude\\claude_desktop_config.json',
+      ],
+    ],
     [linux, 'Claude Code', ['/home/a/.claude.json', '/project/.mcp.json']],
     [windows, 'Cursor', ['C:\\Users\\a\\.cursor\\mcp.json', 'C:\\project\\.cursor\\mcp.json']],
     [
@@ -39,6 +46,12 @@ describe('H1 configPlaces', () => {
       ],
     ],
     [linux, 'Windsurf', ['/home/a/.codeium/windsurf/mcp_config.json', '/home/a/.codeium/mcp_config.json']],
+    [mac, 'Devin Desktop', ['/Users/a/.config/devin/mcp_config.json', '/project/.devin/mcp_config.json']],
+    [
+      windows,
+      'Devin Desktop',
+      ['D:\\Roaming\\devin\\mcp_config.json', 'C:\\project\\.devin\\mcp_config.json'],
+    ],
     [linux, 'Codex', ['/home/a/.codex/config.toml', '/project/.codex/config.toml']],
     [linux, 'Gemini CLI', ['/home/a/.gemini/settings.json', '/project/.gemini/settings.json']],
     [windows, 'Zed', ['D:\\Roaming\\Zed\\settings.json', 'C:\\project\\.zed\\settings.json']],

@@ -88,12 +88,12 @@ describe('a list that has changed', () => {
 
   it('is told once', async () => {
     const { state, relisting } = open()
-    await relisting.tell()
-    await relisting.tell()
+    await relisting.notify()
+    await relisting.notify()
     expect(state.sent).toBe(1)
     state.version = '2'
     relisting.listed()
-    await relisting.tell()
+    await relisting.notify()
     expect(state.sent).toBe(1)
   })
 

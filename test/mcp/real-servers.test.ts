@@ -100,7 +100,7 @@ describe('definitions', () => {
   it('gitlab: all nine schemas lack their type; repaired, reported, and none is lost', () => {
     const { problems, tools } = statusOf('gitlab')
     expect(problems.map(({ kind }) => kind)).toEqual(Array(9).fill('repaired'))
-    for (const { message } of problems) expect(message).toMatch(/has no type; "object" was put there/)
+    for (const { message } of problems) expect(message).toMatch(/has no type; "object" is used instead/)
     for (const { inputSchema } of tools) expect(inputSchema).toMatchObject({ type: 'object' })
   })
 

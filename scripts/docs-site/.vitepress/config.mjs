@@ -15,7 +15,7 @@ const clients = [
   ['Gemini CLI', 'gemini-cli'],
   ['Qwen Code', 'qwen-code'],
   ['opencode', 'opencode'],
-  ['Windsurf', 'windsurf'],
+  ['Windsurf, Devin Desktop', 'windsurf'],
   ['Cline', 'cline'],
 ].map(([text, page]) => ({ text, link: `/docs/clients/${page}` }))
 

@@ -102,6 +102,7 @@ function isPathAllowed(rules: readonly ParsedRule[], access: Access, folders: Ru
 /** Files that run automatically later, or control what does: a pattern covers them only if it names them. */
 const PROTECTED = [
   ...['.git', '.toolshelf', '.agents', '.claude', '.vscode', '.cursor', '.codex', '.gemini', '.qwen', '.zed'],
+  ...['.devin', '.windsurf', '.opencode'],
   ...['.mcp.json', 'toolshelf.json', 'opencode.json', 'opencode.jsonc'],
   ...['.config/toolshelf', 'share/toolshelf', 'state/toolshelf', '.cache/toolshelf'],
 ]

@@ -64,8 +64,8 @@ export type Permissions = {
 }
 
 /**
- * Permissions of an agent: rules with patterns, and a person who is asked where no rule decides. Deny goes before ask, ask
- * before allow. Reading inside the working folder is harmless and asks nobody, unless a rule says otherwise.
+ * Creates the permissions of an agent: rules with patterns, and a person to ask if no rule decides. Deny overrides ask, ask
+ * overrides allow. Reading inside the working folder needs no permission, unless a rule says otherwise.
  *
  * @example
  * const permissions = createPermissions({

@@ -6,10 +6,10 @@ export type RuleEffect = 'allow' | 'ask' | 'deny'
 /** Where a rule applies: in this session, in this working folder, or for this user everywhere. */
 export type RuleScope = 'session' | 'project' | 'user'
 
-/** A rule, and what it does. Deny goes before ask, ask before allow, whatever their scopes. */
+/** A rule, and what it does. Deny overrides ask, ask overrides allow, whatever their scopes. */
 export type PermissionRule = {
   readonly effect: RuleEffect
-  /** A tool's name, in which `*` stands for anything, and for some tools a pattern in parentheses. */
+  /** A tool's name, in which `*` matches anything; for some tools, with a pattern in parentheses. */
   readonly rule: string
   readonly scope: RuleScope
 }
@@ -30,8 +30,8 @@ export const PATTERN_OF: { readonly [tool: string]: 'command' | 'path' | 'url' }
 const LONGEST = 1000
 
 /** Throws an error that says what is wrong with the rule. */
-export function parseRule(given: PermissionRule): ParsedRule {
-  const rule = given.rule.trim()
+export function parseRule(source: PermissionRule): ParsedRule {
+  const rule = source.rule.trim()
   if (rule === '') throw new Error('the rule is empty; write a tool such as Bash, or Bash(git status*)')
   if (rule.length > LONGEST) throw new Error(`the rule ${short(rule)} has more than ${LONGEST} characters`)
   const [, tool = '', pattern] = /^([^()\s]+)(?:\((.*)\))?$/s.exec(rule) ?? []
@@ -39,7 +39,7 @@ export function parseRule(given: PermissionRule): ParsedRule {
     throw new Error(
       `the rule ${short(rule)} is not a tool, or a tool with a pattern such as Bash(git status*)`,
     )
-  if (pattern === undefined) return { ...given, rule, tool, pattern }
+  if (pattern === undefined) return { ...source, rule, tool, pattern }
   const kind = Object.hasOwn(PATTERN_OF, tool) ? PATTERN_OF[tool] : undefined
   if (kind === undefined)
     throw new Error(
@@ -47,9 +47,9 @@ export function parseRule(given: PermissionRule): ParsedRule {
     )
   if (pattern.trim() === '')
     throw new Error(`the rule ${short(rule)} has an empty pattern; write ${tool} alone`)
-  if (kind === 'url' && given.effect === 'allow' && !/^https?:\/\/[^/*]+\//.test(pattern))
+  if (kind === 'url' && source.effect === 'allow' && !/^https?:\/\/[^/*]+\//.test(pattern))
     throw new Error(`the rule ${short(rule)} must name a whole host, such as Fetch(https://example.com/*)`)
-  return { ...given, rule, tool, pattern }
+  return { ...source, rule, tool, pattern }
 }
 
 /** Splits a comma-separated list of rules; commas in parentheses belong to a rule. */

@@ -70,7 +70,7 @@ function giveUp(reader: Reader): void {
 
 const next = ({ text, at }: Reader, offset = 0): string => text[at + offset] ?? ''
 
-/** Commands up to the end of the text, or to the parenthesis that closes this list. */
+/** Reads commands up to the end of the text, or to the closing parenthesis of this list. */
 function readList(reader: Reader, end: 'end' | ')'): void {
   if (reader.depth > DEEPEST) giveUp(reader)
   for (;;) {
@@ -85,7 +85,7 @@ function readList(reader: Reader, end: 'end' | ')'): void {
       if (end === ')') return
       doubt(reader)
     } else if (character === '(') {
-      // `((` is arithmetic, or two subshells.
+      // `((` may be arithmetic or two subshells.
       if (next(reader, 1) === '(') doubt(reader)
       reader.at++
       readInner(reader)
@@ -96,14 +96,14 @@ function readList(reader: Reader, end: 'end' | ')'): void {
   }
 }
 
-/** A list in parentheses, whose first one was read. */
+/** Reads a list in parentheses, after the opening one. */
 function readInner(reader: Reader): void {
   reader.depth++
   readList(reader, ')')
   reader.depth--
 }
 
-/** Spaces, continued lines and comments. */
+/** Skips spaces, line continuations and comments. */
 function skipBlanks(reader: Reader): void {
   for (;;) {
     const character = next(reader)
@@ -147,7 +147,7 @@ function readCommand(reader: Reader): void {
   reader.commands.push({ words })
 }
 
-/** What stands in front of a command without being one: keywords, braces and assignments. */
+/** Whether a word precedes a command without being part of it: keywords, braces and assignments. */
 function isPrefix(reader: Reader, { text, isQuoted }: Word, source: string): boolean {
   if (!isQuoted && (text === '{' || text === '}' || text === '!')) return true
   const isSpecial = (!isQuoted && KEYWORDS.has(text)) || ASSIGNMENT.test(source)
@@ -163,7 +163,7 @@ function readRedirection(reader: Reader): void {
   const { text: target, isQuoted } = readWord(reader)
   const isMissing = target === '' && !isQuoted
   const isDescriptor = /^[<>]&$/.test(operator)
-  // Behind `>&`, bash takes quotes away twice.
+  // After `>&`, bash removes quotes twice.
   if (isMissing || (isDescriptor && isQuoted)) doubt(reader)
   const isDuplicate = isDescriptor && /^(\d+|-)$/.test(target)
   if (isMissing || isDuplicate || operator === '<<<') return
@@ -171,7 +171,7 @@ function readRedirection(reader: Reader): void {
   else reader.redirections.push({ kind: /^<&?$/.test(operator) ? 'read' : 'write', path: target })
 }
 
-/** The bodies of here-documents whose operators stood on the line that ended. */
+/** Reads the bodies of here-documents whose operators were on the line that ended. */
 function readDocuments(reader: Reader): void {
   const { text } = reader
   for (const { end, isQuoted, hasTabs } of reader.documents.splice(0)) {
@@ -191,7 +191,7 @@ function readDocuments(reader: Reader): void {
   }
 }
 
-/** The commands of substitutions in text that is no code otherwise. */
+/** Reads the commands of substitutions in text that is not code. */
 function readExpansions(reader: Reader, text: string): void {
   doubt(reader)
   if (reader.depth >= DEEPEST) return
@@ -219,7 +219,7 @@ function readWord(reader: Reader): Word {
       word += readQuoted(reader)
     } else if (character === '\\') {
       const escaped = next(reader, 1)
-      // A continued line may join what is two words here, or part what is one.
+      // A line continuation may join two words, or split one.
       if (escaped === '' || escaped === '\n') doubt(reader)
       else isQuoted = true
       word += escaped.replace('\n', '')
@@ -229,13 +229,13 @@ function readWord(reader: Reader): Word {
   return { text: word, isQuoted }
 }
 
-/** A character, or what begins with it. */
+/** Reads an unquoted character, or the construct that begins with it. */
 function readUnquoted(reader: Reader, start: number): string {
   const character = next(reader)
   if (character === '$') return readDollar(reader, 'word')
   if (character === '`') return readBackticks(reader)
   if (character === '<' || character === '>') {
-    // Process substitution: the program gets the name of a pipe.
+    // Process substitution: the program receives the name of a pipe.
     doubt(reader)
     reader.at += 2
     readInner(reader)
@@ -246,12 +246,12 @@ function readUnquoted(reader: Reader, start: number): string {
   return character
 }
 
-/** Patterns and braces become other words when they run; odd white space may end a word in some locale. */
+/** Whether bash would expand the character: patterns, braces, `~`; unusual white space may end a word in some locales. */
 function isExpanded({ text, at }: Reader, start: number): boolean {
   const character = text[at] ?? ''
-  // `~name` is somebody's home, `~+` a folder that only the shell knows.
+  // `~name` is another user's home, `~+` a folder that only the shell knows.
   if (character === '~' && at === start) return !/^~(?=[/\s;&|<>()]|$)/.test(text.slice(at, at + 2))
-  // `{` and `}` that stand alone, or `{}` as find has it.
+  // `{` and `}` as words of their own, or the `{}` of find.
   const isBare = at === start && /^(\{\}|\{)(?=[\s;&|()]|$)/.test(text.slice(at, at + 3))
   if (character === '{') return !isBare
   return /[*?[\p{Cc}\p{Zs}\u2028\u2029]/u.test(character)
@@ -261,7 +261,7 @@ function readQuoted(reader: Reader): string {
   if (next(reader) === '"') return readDoubleQuoted(reader)
   if (next(reader) === '$' && next(reader, 1) === "'") return readAnsiQuoted(reader)
   if (next(reader) === '$') {
-    // Translated by the locale.
+    // Bash translates `$"…"` by the locale.
     doubt(reader)
     reader.at++
     return readDoubleQuoted(reader)
@@ -299,7 +299,7 @@ function readDoubleQuoted(reader: Reader): string {
   }
 }
 
-/** A substitution, a variable, or just the sign. In quotes it never begins a quoted text. */
+/** Reads a substitution, a variable, or a plain `$`. Inside quotes, `$` does not begin a quoted string. */
 function readDollar(reader: Reader, within: 'word' | 'quotes'): string {
   const start = reader.at
   const following = next(reader, 1)
@@ -313,14 +313,14 @@ function readDollar(reader: Reader, within: 'word' | 'quotes'): string {
     reader.at += 2
     while (/\w/.test(next(reader))) reader.at++
   } else {
-    // A continued line may part the sign from what it begins.
+    // A line continuation may separate the `$` from what follows.
     if (following === '\\' && (within === 'word' || next(reader, 2) === '\n')) doubt(reader)
     reader.at++
   }
   return reader.text.slice(start, reader.at)
 }
 
-/** `${…}`: what is inside may hold commands. */
+/** Reads `${…}`, which may contain commands. */
 function readBraces(reader: Reader): void {
   const start = reader.at + 2
   let open = 1
@@ -355,7 +355,7 @@ const LETTERS: { readonly [letter: string]: string } = {
   ...{ '\\': '\\', "'": "'", '"': '"', '?': '?' },
 }
 
-/** `$'…'` with its escapes. */
+/** Reads `$'…'` with its escapes. */
 function readAnsiQuoted(reader: Reader): string {
   ANSI_QUOTED.lastIndex = reader.at
   const found = ANSI_QUOTED.exec(reader.text)
@@ -369,7 +369,7 @@ function readAnsiQuoted(reader: Reader): string {
   return body.replace(ESCAPE, (whole, octal, byte, short, long, letter) => {
     if (letter !== undefined) return LETTERS[letter] ?? whole
     const code = Number.parseInt(octal ?? byte ?? short ?? long, octal ? 8 : 16)
-    // A zero ends the text, and beyond ASCII the locale decides.
+    // A zero byte ends the string, and beyond ASCII the locale decides.
     if (code === 0 || code > 0x7e) doubt(reader)
     return code > 0 && code <= 0x7e ? String.fromCharCode(code) : '?'
   })

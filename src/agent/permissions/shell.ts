@@ -56,13 +56,13 @@ const FIND_WRITES = new Set(['-delete', '-fprint', '-fprint0', '-fprintf', '-fls
 /** Maximum nested parses for one line. */
 const MOST_READINGS = 300
 
-/** Reads a command line as bash would. Less is certain where another shell runs it. Never throws. */
+/** Reads a command line as bash would. For other shells, fewer lines are certain. Never throws. */
 export function readShell(text: string, shell = 'bash'): ShellReading {
   const reading = inside(parseShell(text), { left: MOST_READINGS })
   return isReadAsBash(programName(shell), text) ? reading : { ...reading, isCertain: false }
 }
 
-/** Only bash knows `$'…'`: for others the quote begins one character later and ends elsewhere. */
+/** Whether a shell reads the text as bash does: only bash supports `$'…'`, others see a different quote. */
 function isReadAsBash(shell: string, text: string): boolean {
   return READABLE.test(shell) && (shell === 'bash' || !text.includes('$'))
 }
@@ -111,11 +111,11 @@ type Started = {
   readonly script?: string
   /** Commands that it runs. */
   readonly exact?: readonly (readonly string[])[]
-  /** Words from which on it may run a command. */
+  /** Word sequences that may be a command it runs. */
   readonly perhaps?: readonly (readonly string[])[]
 }
 
-/** What a simple command starts beside itself. */
+/** Returns what a simple command starts besides itself. */
 function startedBy({ words }: SimpleCommand): Started {
   const [first = '', ...rest] = words
   const program = programName(first)
@@ -133,7 +133,7 @@ export function programName(word: string): string {
   return word.slice(word.lastIndexOf('/') + 1)
 }
 
-/** `printf -v`, `test -v` and others evaluate quoted text: what looks like code in it is not passed over. */
+/** Whether a quoted word may be evaluated as code, as by `printf -v` and `test -v`. */
 function mayBeEvaluated(word: string, index: number, words: readonly string[]): boolean {
   const isBuiltin = /^(printf|test|\[|wait)$/.test(words[0] ?? '')
   return /\$[({[]|`/.test(word) || (isBuiltin && index > 0 && /^-[vp]/.test(word))
@@ -143,7 +143,7 @@ function ofShell(program: string, rest: readonly string[]): Started {
   const at = rest.findIndex((word) => /^-[A-Za-z]*c[A-Za-z]*$/.test(word))
   const isPlain = at >= 0 && rest.slice(0, at).every((word) => /^-[A-Za-z]+$/.test(word))
   const script = rest[at + 1]
-  // Without a script it runs a file, or what comes through a pipe.
+  // Without a script it runs a file, or its standard input.
   if (at < 0 || script === undefined) return { isCertain: false, perhaps: suffixes(rest) }
   const isCertain = isPlain && isReadAsBash(program, script) && !/^[-+]/.test(script)
   return { isCertain, script, perhaps: suffixes(rest.slice(at + 2)) }
@@ -151,7 +151,7 @@ function ofShell(program: string, rest: readonly string[]): Started {
 
 function ofFind(rest: readonly string[]): Started {
   const exact: string[][] = []
-  // What stands for `{}` is known only when it runs.
+  // The value of `{}` is known only at run time.
   let isCertain = !rest.some(
     (word) => FIND_WRITES.has(word) || word.includes('{}') || mayBeEvaluated(word, 0, []),
   )
@@ -166,7 +166,7 @@ function ofFind(rest: readonly string[]): Started {
   return { isCertain, exact: exact.filter((words) => words.length > 0) }
 }
 
-/** With options nobody but the program knows where the command begins. */
+/** If there are options, only the program knows where the command begins. */
 function ofWrapper(rest: readonly string[], between: number): Started {
   const command = rest.slice(between)
   const options = rest.slice(0, between + 1)

@@ -7,8 +7,8 @@ const MOST_COMMANDS = 5
 const LONGEST = 200
 
 /**
- * Rules that allow this call and little more: for Bash exactly its commands, for files their folder, for MCP tools the tool.
- * None where no rule could: such a call can only be allowed once.
+ * Returns rules that allow this call and little more: for Bash exactly its commands, for files their folder, for MCP tools
+ * the tool. Empty if no rule can allow it, so that it can only be allowed once.
  */
 export function suggestedRules(call: SeenCall, folders: RuleFolders): readonly string[] {
   if (call.server !== undefined) return [call.tool]

@@ -8,13 +8,13 @@ export type SkillText = {
   readonly license?: string
   readonly allowedTools?: readonly string[]
   readonly metadata?: Fields
-  /** Some are for the user to start, never for the model. */
+  /** Only the user may start it, never the model. */
   readonly isForUserOnly: boolean
 }
 
-/** In characters, as the open layout has it. */
+/** In characters; the limit of the skill format. */
 const LONGEST_DESCRIPTION = 1024
-/** In characters: reading YAML takes time that grows with the square of its keys. */
+/** In characters, because parsing YAML takes time quadratic in its keys. */
 const LONGEST_FRONT_MATTER = 16_000
 
 const FRONT_MATTER = /^\uFEFF?---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?---[ \t]*(?:\r?\n|$)/
@@ -35,7 +35,7 @@ export function readSkillText(text: string): SkillText {
   }
 }
 
-/** A skill's text without its front matter. */
+/** Returns a skill's text without its front matter. */
 export function bodyOf(text: string): string {
   return text.replace(FRONT_MATTER, '').trim()
 }
@@ -78,7 +78,7 @@ function required(fields: Fields, field: string): string {
   return text
 }
 
-/** A list, or names with spaces or commas between them; `Bash(git *)` is one name. */
+/** Reads a list, or names separated by spaces or commas; `Bash(git *)` is one name. */
 function toolNames(value: unknown): string[] {
   if (Array.isArray(value)) return value.map(String)
   return typeof value === 'string' ? (value.match(/[^\s,(]+(?:\([^)]*\))?/g) ?? []) : []

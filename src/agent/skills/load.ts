@@ -58,7 +58,7 @@ export async function readSkillFiles(
       const file = await realpath(join(folder, FILE))
       files.push({ folder, file, text: await readText(file), isFixed })
     } catch (error) {
-      // A folder without SKILL.md is no skill.
+      // A folder without SKILL.md is not a skill.
       if (!isMissing(error)) notify(`the skill in ${folder} is left out: ${(error as Error).message}.`)
     }
   }

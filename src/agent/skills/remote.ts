@@ -68,10 +68,12 @@ function toSkill(entry: unknown, index: URL, fetchUrl: typeof fetch): Skill {
   }
 }
 
-function addressOf(given: string, index: URL): URL {
-  if (given === '' || !URL.canParse(given, index.href))
-    throw new Error(`its url "${given}" is not a URL; include the scheme, e.g. https://example.com/skill.md`)
-  const url = new URL(given, index)
+function addressOf(address: string, index: URL): URL {
+  if (address === '' || !URL.canParse(address, index.href))
+    throw new Error(
+      `its url "${address}" is not a URL; include the scheme, e.g. https://example.com/skill.md`,
+    )
+  const url = new URL(address, index)
   if (url.origin !== index.origin) throw new Error(`its url ${url.href} is not on ${index.origin}`)
   return url
 }

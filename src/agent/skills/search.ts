@@ -15,15 +15,15 @@ export type FoundThing = {
 
 /** What a search of tools and skills found. */
 export type FoundThings = {
-  /** Tools and skills in one order, best first. */
+  /** Tools and skills ranked together, best first. */
   readonly found: readonly FoundThing[]
-  /** How many matched in all. */
+  /** How many matched in total. */
   readonly matched: number
 }
 
 const MOST_FOUND = 10
 
-/** Deferred tools and skills ranked together. */
+/** Ranks deferred tools and skills together. */
 export async function searchBoth(
   shelf: Shelf | undefined,
   skills: readonly Skill[],
@@ -45,7 +45,7 @@ export async function searchBoth(
 
 const entriesOf = new WeakMap<readonly Skill[], readonly PoolTool[]>()
 
-/** The same list gives the same entries, whose index the ranker remembers. */
+/** Returns the same entries for the same list, so that rankers can reuse their index. */
 export function skillEntries(skills: readonly Skill[]): readonly PoolTool[] {
   let entries = entriesOf.get(skills)
   if (!entries) {

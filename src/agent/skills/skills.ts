@@ -25,13 +25,13 @@ export type SkillsOptions = {
   readonly rank?: Rank
 }
 
-/** The skills of a conversation, and the tools by which the model reads them. */
+/** The skills of a conversation, and the tools with which the model reads them. */
 export type Skills = {
   /** The skill tools; empty if there are no skills. */
   readonly tools: readonly AgentTool[]
   /** Returns the offer to add to a user message: one text or none. Never waits for the network, never throws. */
   offer(text: string): Promise<string[]>
-  /** Prepares the next offer; completely, if that is for the same text. */
+  /** Starts computing the offer for this text, so that `offer` with the same text returns at once. */
   prefetch(text: string): void
   readonly used: readonly UsedSkill[]
   readonly discoveries: readonly SkillDiscovery[]
@@ -66,12 +66,12 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
     options.indexUrl === undefined
       ? undefined
       : remoteSkills(options.indexUrl, options.fetch ?? fetch, notify)
-  const whole = async () => {
+  const complete = async () => {
     const found = (await remote?.()) ?? []
     if (found.length > 0 && all === local) all = withRemote(local, found, notify)
     return all
   }
-  void whole()
+  void complete()
 
   const discover = (found: readonly Skill[]) => {
     if (found.length === 0) return
@@ -91,8 +91,8 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
   }
   const isDue = (name: string) => turn - (offeredAt.get(name) ?? Number.NEGATIVE_INFINITY) > PAUSE
   const source = {
-    now: () => all,
-    whole,
+    known: () => all,
+    complete,
     shelf,
     rank,
     discover,

@@ -10,9 +10,10 @@ import type { Skill } from './types.ts'
 
 /** What the tools need of the conversation's skills. */
 export type SkillSource = {
-  readonly now: () => readonly Skill[]
-  /** With the remote ones, once their index has come or failed. */
-  readonly whole: () => Promise<readonly Skill[]>
+  /** The skills known now. */
+  readonly known: () => readonly Skill[]
+  /** Resolves with the remote skills included, once their index has loaded or failed. */
+  readonly complete: () => Promise<readonly Skill[]>
   readonly shelf: Shelf | undefined
   readonly rank: Rank | undefined
   readonly discover: (found: readonly Skill[]) => void
@@ -20,13 +21,13 @@ export type SkillSource = {
   readonly use: (name: string) => void
 }
 
-/** Local skills are named in the description of Skill, so that the model knows of them from the start. */
+/** Maximum number of local skills that the description of the tool Skill names. */
 const MOST_NAMED = 40
-/** A tool is worth naming that is among so many of the best of both. */
+/** Tools are mentioned if they are among this many best matches of tools and skills. */
 const MOST_WITH_TOOLS = 5
 const LONGEST_BODY = 100_000
 
-export function discoverTool({ whole, shelf, rank, discover }: SkillSource): AgentTool {
+export function discoverTool({ complete, shelf, rank, discover }: SkillSource): AgentTool {
   return {
     name: DISCOVER,
     description:
@@ -38,7 +39,7 @@ export function discoverTool({ whole, shelf, rank, discover }: SkillSource): Age
     },
     isReadOnly: true,
     async run({ query }) {
-      const skills = await whole()
+      const skills = await complete()
       const queryText = textOf(query)
       const options = rank ? { rank } : {}
       const { found } = await searchBoth(undefined, skills, queryText, options)
@@ -68,10 +69,14 @@ export function skillTool(source: SkillSource, local: readonly Skill[]): AgentTo
   }
 }
 
-async function runSkill(given: string, { now, whole, isDiscovered, use }: SkillSource): Promise<Content> {
-  const wanted = given.trim().replace(/^\//, '')
-  const skill = named(now(), wanted) ?? named(await whole(), wanted)
-  if (!skill) return refused(unknown(wanted, now()))
+/** Reads a skill; a remote one only if it was discovered (U3). */
+async function runSkill(
+  requested: string,
+  { known, complete, isDiscovered, use }: SkillSource,
+): Promise<Content> {
+  const wanted = requested.trim().replace(/^\//, '')
+  const skill = named(known(), wanted) ?? named(await complete(), wanted)
+  if (!skill) return refused(unknown(wanted, known()))
   if (skill.isRemote && !isDiscovered(skill.name))
     return refused(
       `The remote skill "${skill.name}" was not discovered in this conversation. Use ${DISCOVER} to find it first.`,

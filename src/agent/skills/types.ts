@@ -8,11 +8,11 @@ export type Skill = {
   /** Tools that it is written for. */
   readonly allowedTools?: readonly string[]
   readonly metadata?: { readonly [key: string]: unknown }
-  /** Its folder, or its address. */
+  /** Its folder or its URL. */
   readonly place: string
-  /** From an index; the model must have discovered it before it may run it. */
+  /** It comes from a remote index; the model must discover it before it can read it. */
   readonly isRemote: boolean
-  /** The instructions as they are now. */
+  /** Reads the current instructions. */
   readonly read: () => Promise<string>
 }
 
@@ -22,7 +22,7 @@ export type SkillDiscovery = {
   readonly skills: readonly { readonly name: string; readonly description: string }[]
 }
 
-/** A skill that the model ran, and whether it had been offered or found before. */
+/** A skill that the model read, and whether it had been offered or found before. */
 export type UsedSkill = { readonly name: string; readonly was_discovered: boolean }
 
 export type Notify = (message: string) => void

@@ -13,7 +13,7 @@ export function fetchTool(get: typeof fetch): AgentTool {
   return {
     name: 'Fetch',
     description:
-      'Gets a page of the web, or of a server on this machine, by its http or https address. Pages of HTML come as readable text, images as images. A redirect to another host is told, not followed.',
+      'Gets a page of the web, or of a server on this machine, by its http or https address. Pages of HTML come as readable text, images as images. A redirect to another host is reported, not followed.',
     searchHint: 'download open web page url http website documentation online',
     shouldDefer: true,
     input_schema: {

@@ -49,7 +49,7 @@ export function globTool(files: Files): AgentTool {
   }
 }
 
-/** Where the search begins, and the pattern below it. */
+/** Returns the folder to search, and the pattern relative to it. */
 function folderOf({ pattern, path = '.' }: ToolInput, files: Files): { folder: string; rest: string } {
   const { fixed, rest } = splitPattern(String(pattern))
   return { folder: resolvePath(files.resolve(path), fixed), rest }
@@ -61,7 +61,7 @@ function placeOf(folder: string, { directory, shown }: Files): string {
 
 export const TOO_MANY = ' (There are too many files to look at all; give a folder as path.)'
 
-/** The folders in front that are no pattern: the search begins there. */
+/** Splits off the leading folders without wildcards, where the search can begin. */
 function splitPattern(pattern: string): { fixed: string; rest: string } {
   const parts = pattern.split('/')
   const first = parts.findIndex((part) => /[*?[{]/.test(part))

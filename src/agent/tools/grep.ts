@@ -100,7 +100,7 @@ function isFull({ matches, size }: Findings): boolean {
   return matches >= MOST_MATCHES || size >= MOST_CHARACTERS
 }
 
-/** Nothing for what is no text; a file that may not be read, or is too large, is counted. */
+/** Returns undefined for a binary file; counts files that cannot be read or are too large. */
 async function textOf(file: string, found: Findings): Promise<string | undefined> {
   try {
     const about = await stat(file)
@@ -138,7 +138,7 @@ function searchText(text: string, name: string, expression: RE2JS, context: numb
   }
 }
 
-/** A line that was shown as context turns out to match itself. */
+/** Marks a line that was already shown as context as a match. */
 function markMatch(lines: string[], name: string, index: number): void {
   const prefix = `${name}-${index + 1}-`
   const at = lines.findLastIndex((line) => line.startsWith(prefix))

@@ -37,7 +37,7 @@ export function readableText(html: string): string {
   return tidy(parts.join(''))
 }
 
-/** The place behind the next `mark`, and behind `then` after it; the end where there is none. */
+/** Returns the index after the next `mark`, or after the `then` that follows it; the end if there is none. */
 function after(text: string, mark: string, from: number, then?: string): number {
   const found = text.indexOf(mark, from)
   if (found === -1) return text.length

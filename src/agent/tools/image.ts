@@ -1,7 +1,7 @@
 // Turns image bytes into an image block for the model.
 import { isBinary } from './files.ts'
 
-/** The API's limit, on the bytes before they are written in base64. */
+/** The API's limit, in bytes before base64 encoding. */
 const LARGEST_IMAGE = 3_750_000
 
 const STARTS: readonly (readonly [string, number, string])[] = [

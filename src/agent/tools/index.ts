@@ -12,7 +12,7 @@ import { readTool } from './read.ts'
 import { editTool, writeTool } from './write.ts'
 
 export type BuiltInOptions = {
-  /** Relative paths start here, and commands run here. */
+  /** The folder in which commands run, and to which paths are relative. */
   readonly directory: string
   readonly fetch?: typeof fetch
   readonly environment?: NodeJS.ProcessEnv

@@ -68,7 +68,7 @@ export function removeTool(files: Files): AgentTool {
   }
 }
 
-/** There, and not the working folder or one that holds it, by whatever links it is named. */
+/** Throws if the path does not exist, or is the working folder or a parent of it, also through links. */
 async function movable(path: string, files: Files): Promise<void> {
   const folder = dirname(path)
   const place = join(await realpath(folder).catch(() => folder), basename(path))

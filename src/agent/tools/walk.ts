@@ -9,7 +9,7 @@ const MOST_ENTRIES = 200_000
 
 export type Walked = { readonly files: readonly string[]; readonly isCut: boolean }
 
-/** Paths from `root`, in the order of their names; links to folders are not followed. */
+/** Lists paths relative to `root`, sorted by name in each folder; does not follow links to folders. */
 export async function walkFiles(root: string, signal: AbortSignal, pattern = ''): Promise<Walked> {
   const ignored = new Set(IGNORED.filter((name) => !pattern.includes(name)))
   const files: string[] = []
@@ -29,7 +29,7 @@ export async function walkFiles(root: string, signal: AbortSignal, pattern = '')
   return { files, isCut: entries > MOST_ENTRIES }
 }
 
-/** `*`, `?`, `[…]`, `{a,b}`, and `**` for any folders. A pattern without a slash fits names in every folder. */
+/** Supports `*`, `?`, `[…]`, `{a,b}`, and `**` for any folders. A pattern without a slash matches names in every folder. */
 export function globMatcher(pattern: string): (path: string) => boolean {
   const whole = pattern.includes('/') ? pattern.replace(/^\.?\//, '') : `**/${pattern}`
   const compiled = RE2JS.compile(`^${globExpression(whole)}$`)
@@ -38,7 +38,7 @@ export function globMatcher(pattern: string): (path: string) => boolean {
 
 const TOKENS = /\*\*\/|\*\*|\*|\?|\[[!^]?[^\]/]+\]|[{},]|[^*?[{},]+|\[/g
 
-/** A pattern as a regular expression. */
+/** Converts a glob pattern to a regular expression. */
 export function globExpression(glob: string): string {
   let depth = 0
   const parts = (glob.match(TOKENS) ?? []).map((token) => {

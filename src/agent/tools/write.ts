@@ -48,7 +48,7 @@ export function editTool(files: Files): AgentTool {
         path: { type: 'string', minLength: 1, description: 'The file, from the working folder or absolute.' },
         old: { type: 'string', minLength: 1, description: 'The text to replace.' },
         new: { type: 'string', description: 'What takes its place.' },
-        all: { type: 'boolean', description: 'Replaces every place where `old` stands.' },
+        all: { type: 'boolean', description: 'Replaces every occurrence of `old`.' },
       },
       required: ['path', 'old', 'new'],
       additionalProperties: false,
@@ -68,7 +68,7 @@ export function editTool(files: Files): AgentTool {
   }
 }
 
-/** The text of the file with the change made. Throws an error that says why it cannot be made. */
+/** Returns the text before and after the edit. Throws an error that says why the edit is not possible. */
 async function edited(input: ToolInput, files: Files) {
   const file = files.resolve(input.path)
   const before = await files.fresh(file)
@@ -83,7 +83,7 @@ async function edited(input: ToolInput, files: Files) {
   return { file, before, after: before.split(old).join(next), places }
 }
 
-/** Models write plain line ends; a file that has others keeps them. */
+/** Converts the line endings of an edit to CRLF if the file uses CRLF. */
 function inLineEndings(text: string, old: string, next: string): [string, string] {
   if (!text.includes('\r\n') || old.includes('\r')) return [old, next]
   const isPlainThere = old.includes('\n') ? text.includes(old) : /(?<!\r)\n/.test(text)
@@ -91,7 +91,7 @@ function inLineEndings(text: string, old: string, next: string): [string, string
   return [old.replaceAll('\n', '\r\n'), next.replaceAll(/\r?\n/g, '\r\n')]
 }
 
-/** With a step of one also places that overlap: which of them is meant, nobody knows. */
+/** Finds the occurrences of a text; with a step of one, overlapping ones too, because the edit would be ambiguous. */
 function placesOf(text: string, old: string, step: number): number[] {
   const places: number[] = []
   for (let at = text.indexOf(old); at >= 0; at = text.indexOf(old, at + step)) places.push(at)

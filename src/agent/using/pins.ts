@@ -6,7 +6,7 @@ export const MOST_SESSIONS = 10
 const LEAST_SESSIONS = 3
 const LEAST_SHARE = 0.6
 
-/** Deterministic. Counts every call of a tool, whether a search or a pin had loaded it. */
+/** Chooses the pins deterministically. Counts every call of a tool, whether a search or a pin had loaded it. */
 export function learnedPins({ sessions, forgotten }: ToolUsage): LearnedPin[] {
   const last = sessions.slice(-MOST_SESSIONS)
   if (last.length < LEAST_SESSIONS) return []
@@ -25,7 +25,7 @@ export function learnedPins({ sessions, forgotten }: ToolUsage): LearnedPin[] {
   return pins.sort((a, b) => (a.tool < b.tool ? -1 : 1))
 }
 
-/** Each tool as the last session that called it knew it. */
+/** Returns each tool as in the last session that called it. */
 function newestOf(sessions: ToolUsage['sessions']): Map<string, ToolUsed> {
   return new Map(sessions.flatMap(({ tools }) => tools.map((used) => [used.tool, used])))
 }

@@ -4,14 +4,14 @@ import type { PoolTool, Rank } from '../../core/index.ts'
 import { rankers } from '../../rankers/index.ts'
 import { FILLER_WORDS, STOP_WORDS, splitWords } from '../../search/index.ts'
 
-/** On the scale of `hybrid`: nine in ten right answers to real tasks score more, small talk about tools mostly less. */
+/** On the scale of `hybrid`: nine in ten correct answers to real tasks score higher, small talk about tools mostly lower. */
 const LEAST_SCORE = 5
-/** Of the best one's score. */
+/** Share of the best score. */
 const LEAST_SHARE = 0.6
-/** In fewer words any match looks like a good one: "go on", "continue", "the other one". */
+/** With fewer words, any match scores high: "go on", "continue", "the other one". */
 const LEAST_WORDS = 2
 
-/** Best first; none when the message says too little or nothing is a good match. */
+/** Returns the relevant entries, best first; none if the message is too short or nothing matches well. */
 export async function relevantTools(
   entries: readonly PoolTool[],
   message: string,

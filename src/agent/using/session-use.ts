@@ -5,7 +5,7 @@ import { textOf, toJson } from '../../lib/index.ts'
 import { isPreload } from '../preload.ts'
 import type { SessionUse, ToolUsed } from './types.ts'
 
-/** Undefined where the model was never asked. Without a search of its own, a session has the usual cost of one. */
+/** Returns undefined if the model was not called. A session without a search gets the usual cost of one. */
 export function sessionUse(
   messages: readonly Message[],
   shelf: Shelf,
@@ -19,7 +19,7 @@ export function sessionUse(
   let sent = standing
   for (const message of messages) {
     const calls = message.role === 'assistant' ? callsOf(message) : []
-    // What the agent wrote itself took no request.
+    // Calls that the agent wrote itself took no request.
     const isWritten = calls.length > 0 && calls.every(isPreload)
     if (message.role === 'assistant' && !isWritten) turns++
     if (!isWritten && calls.some(({ name }) => name === SEARCH_TOOL)) searches.push(sent)
@@ -43,7 +43,7 @@ function callsOf({ content }: Message): Call[] {
     .map(({ id, name, input }) => ({ id: textOf(id), name: textOf(name), input }))
 }
 
-/** Built-in tools are the host's to mark, and what is always loaded by configuration needs no pin. */
+/** Ignores built-in tools, which the host marks, and tools that the configuration always loads. */
 function usedBy(call: Call, shelf: Shelf, isPinned: (tool: string) => boolean): ToolUsed | undefined {
   const { name, server, original } = shelf.resolve(call)
   const { deferredNames, pool } = shelf.partition()
@@ -52,7 +52,7 @@ function usedBy(call: Call, shelf: Shelf, isPinned: (tool: string) => boolean): 
   return { tool: name, server, original, tokens: estimateTokens(entry.json) }
 }
 
-/** What every request holds before its first message. */
+/** Tokens of the tool definitions that every request contains. */
 function definitionTokens(shelf: Shelf): number {
   return shelf.partition().immediate.reduce((sum, { json }) => sum + estimateTokens(json), 0)
 }

@@ -3,17 +3,17 @@ import type { Message } from '../../core/index.ts'
 
 /** Which of the four features are on. */
 export type UsingOptions = {
-  /** Characters of description with each name that is announced; 0 announces names only. For the shelf. */
+  /** Characters of description with each announced name; 0 for names only. An option of the shelf. */
   readonly describe: number
-  /** How many deferred tools are named with each message; 0 names none. */
+  /** How many relevant deferred tools to name with each message; 0 for none. */
   readonly remind: number
-  /** Load at once what a message names. */
+  /** Loads the tools that a message names. */
   readonly preload: boolean
-  /** Keep tools loaded that most sessions need. */
+  /** Keeps tools loaded that most sessions call. */
   readonly learn: boolean
 }
 
-/** A server's configuration as far as pins touch it. */
+/** The parts of a server's configuration that pins change. */
 export type ServerLike = {
   readonly name: string
   readonly tools: { readonly [tool: string]: { readonly alwaysLoad?: boolean; readonly hint?: string } }
@@ -31,28 +31,28 @@ export type LearnedPin = {
 
 /** The four features for one session. */
 export type Using = {
-  /** As they are now. */
+  /** Returns the current options. */
   options(): UsingOptions
-  /** Switches reminders, preloading or learning; what is announced stays as the shelf was made. */
+  /** Switches reminders, preloading or learning. `describe` is fixed, because it is an option of the shelf. */
   switch(options: Partial<Omit<UsingOptions, 'describe'>>): void
-  /** What goes with a message of the user: one text or none. Never throws. */
+  /** Returns the reminder to add to a user message: one text or none. Never throws. */
   remind(text: string): Promise<string[]>
-  /** What the last message was reminded of. */
+  /** Returns the tools that the last reminder named. */
   reminded(): readonly string[]
-  /** The deferred tools that a message names exactly and that are not loaded yet. */
+  /** Returns the deferred tools that a message names exactly and that are not loaded yet. */
   preload(text: string): string[]
-  /** The same servers, with what was learned always loaded. What a configuration says of a tool stays. */
+  /** Marks learned pins as always loaded in the servers' configuration; explicit settings of a tool stay. */
   withPins<Server extends ServerLike>(servers: readonly Server[]): Server[]
   pins(): readonly LearnedPin[]
-  /** Lets a tool go, by its full name, and pins it no more. */
+  /** Unpins a tool by its full name, and does not pin it again. */
   forget(tool: string): void
-  /** Lets a forgotten tool be pinned again. */
+  /** Allows a forgotten tool to be pinned again. */
   remember(tool: string): void
-  /** Records what this session used; `messages` are those of this session alone. Once. */
+  /** Records what this session used; `messages` are those of this session only. A second call does nothing. */
   close(messages: readonly Message[]): void
 }
 
-/** What is remembered of one session. */
+/** The record of one session. */
 export type SessionUse = {
   /** Requests to the model. */
   readonly turns: number
@@ -66,7 +66,7 @@ export type ToolUsed = {
   readonly tool: string
   readonly server: string
   readonly original: string
-  /** Of its definition. */
+  /** Tokens of its definition. */
   readonly tokens: number
 }
 

@@ -19,20 +19,20 @@ export type UsingParts = {
   readonly rank?: Rank
 }
 
-/** In characters: names stand in what people type, not in what they paste. */
+/** Characters of a message in which names are looked for; what follows is mostly pasted text. */
 const LONGEST_TEXT = 20_000
 const MOST_PRELOADED = 10
 
 /**
  * Helps the model use deferred tools: reminders, preloading of tools that a message names, and pins learned from use.
  */
-export function createUsing({ shelf, options: given, folder, notify, rank }: UsingParts): Using {
+export function createUsing({ shelf, options: initial, folder, notify, rank }: UsingParts): Using {
   const file = usageFile(join(folder, 'usage.json'), notify)
-  let options = given
+  let options = initial
   let reminded: readonly string[] = []
   let usage: ToolUsage = options.learn ? file.read() : { sessions: [], forgotten: [] }
   let isClosed = false
-  /** Forgotten tools leave the list at once; nothing joins it within a session. */
+  /** Forgotten tools leave the list at once; no tool is added during a session. */
   let pins = learnedPins(usage)
   const change = (next: (usage: ToolUsage) => ToolUsage) => {
     if (!options.learn) return
@@ -97,7 +97,7 @@ function loadedNames(shelf: Shelf): Set<string> {
   return new Set(loaded.map(({ definition }) => definition.name))
 }
 
-/** Deferred tools by their full names, or by their own of two parts or more where just one tool has it. */
+/** Finds deferred tools by full name, or by an own name of at least two parts that only one tool has. */
 function named(shelf: Shelf, text: string): PoolTool[] {
   const { deferred } = shelf.partition()
   const words = text.slice(0, LONGEST_TEXT).match(/[\p{L}\p{N}_][\p{L}\p{N}_./-]*/gu) ?? []

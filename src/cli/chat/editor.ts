@@ -119,12 +119,12 @@ function lastOf(text: string): string {
   return last
 }
 
-/** Including the space after it. Searched from the end: a line may be long. */
+/** Returns the last word with the space after it. Searches from the end, because a line may be long. */
 function lastWordOf(text: string): string {
   let begin = text.trimEnd().length
   while (begin > 0 && /\S/.test(text[begin - 1] ?? '')) begin--
   return text.slice(begin)
 }
 
-/** No character is longer; looking no further back keeps long lines fast. */
+/** Maximum length of a character in code units; bounds the work for long lines. */
 const LONGEST = 64

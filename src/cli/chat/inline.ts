@@ -16,7 +16,7 @@ type Reading = {
 /** Maximum nesting of marks. */
 const DEEPEST = 4
 
-/** Characters of a line that is parsed; a longer one is no prose. */
+/** Maximum characters of a line to parse; a longer line is not prose. */
 const LONGEST = 10_000
 
 export function spansOf(text: string, looks: Looks = {}, isOpen = false): Span[] {
@@ -59,7 +59,7 @@ function runAt(text: string, at: number): string {
   return text.slice(at, end)
 }
 
-/** Only before a mark: elsewhere a backslash has other meanings. */
+/** Reads a backslash escape; only before a mark, because elsewhere a backslash has other meanings. */
 function escapeAt({ text, looks }: Reading, at: number): Found | undefined {
   const escaped = text[at + 1] ?? ''
   return text[at] === '\\' && /[*_`~#|]/.test(escaped)
@@ -123,7 +123,7 @@ function emphasisAt(reading: Reading, at: number): Found | undefined {
   if (end < 0) unclosed.add(mark)
   if (end < 0 && !isOpen) return undefined
   const inner = end < 0 ? text.slice(begin) : text.slice(begin, end)
-  // A name such as __init__ is no emphasis.
+  // A name such as __init__ is not emphasis.
   if (mark === '__' && !inner.includes(' ')) return undefined
   const spans = read({
     text: inner,

@@ -76,10 +76,10 @@ export function itemLines(item: Item, { columns, isPlain }: Paper): StyledLine[]
   return [...lines, ...(item.more ?? []).map((line) => ({ ...line, indent: indent + 2 }))]
 }
 
-/** Characters of one item that are drawn, more than any reply has: endless text would block the screen. */
+/** Maximum characters of one item to draw: more than any reply has, so that endless text does not block the screen. */
 const MOST = 50_000
 
-/** Of an item that is still growing, the end is visible. */
+/** Cuts a long item; keeps the end of an item that is still growing. */
 function shortened(text: string, isOpen = false): string {
   const left = text.length - MOST
   if (left <= 0) return text

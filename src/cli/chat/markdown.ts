@@ -40,7 +40,7 @@ function fenceAt(source: readonly string[], at: number): Fence | undefined {
   return { margin, mark, about, end: closing < 0 ? source.length : closing }
 }
 
-/** Kept unchanged, up to its closing fence or the end. */
+/** Returns a code block unchanged, up to its closing fence or the end. */
 function codeBlock(source: readonly string[], at: number): Block | undefined {
   const fence = fenceAt(source, at)
   if (!fence) return undefined

@@ -1,4 +1,5 @@
 // The parts of a conversation, and how they are shown: calls summarised, searches hidden (P).
+// Implements P1, P2.
 import type { FileChange } from '../../agent/index.ts'
 import { kinds } from '../../agent/tools/index.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
@@ -64,7 +65,7 @@ export function isSeen(part: Part, isVerbose: boolean): boolean {
   return part.kind === 'thought' ? isVerbose && part.text.trim() !== '' : true
 }
 
-/** So are searches, though they are not shown (P1). */
+/** Whether a call is part of a collapsed row; hidden searches are, too (P1). */
 export function isInRow(part: Part, isVerbose: boolean): part is Call {
   if (part.kind !== 'call' || isVerbose || part.outside) return false
   return shownOf([part])?.type !== 'call'

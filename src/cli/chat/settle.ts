@@ -24,7 +24,7 @@ export function settle(parts: readonly Part[], isVerbose: boolean): Settled {
   return { items: [...items, cut.item], parts: [cut.rest, ...others], isBegun: true }
 }
 
-/** Everything is final: nothing more comes. */
+/** Returns all items as final, because nothing more comes. */
 export function finalItems(parts: readonly Part[], isVerbose: boolean): Item[] {
   return itemsOf(parts, isVerbose).map((item) => ({ ...item, isOpen: false }))
 }

@@ -43,7 +43,7 @@ export function savedParts(figures: Figures): string[] {
   ]
 }
 
-/** As many parts as fit side by side, in shorter forms if necessary; always the model. */
+/** Joins as many parts as fit, in shorter forms if necessary; always includes the model. */
 export function statusLine(status: Status, columns: number): string {
   const lines = [statusParts(status), briefParts(status, 'context '), briefParts(status, '')]
   const isWhole = (parts: readonly string[]) => columnsOf(parts.slice(0, ESSENTIAL).join(GAP)) <= columns

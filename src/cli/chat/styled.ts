@@ -34,7 +34,7 @@ export function rowsOfLine(line: StyledLine, columns: number): number {
   return rowsOf(plainText(line), room(line, columns)) + (line.isApart ? 1 : 0)
 }
 
-/** Wrapped between words, so that no row starts with a space; the terminal wraps code and words that are too long. */
+/** Wraps between words, so that no row starts with a space; the terminal wraps code and long words. */
 export function brokenSpans(line: StyledLine, columns: number): readonly Span[] {
   if (line.hasEdge) return line.spans
   const gaps = gapsToBreak(plainText(line), room(line, columns))

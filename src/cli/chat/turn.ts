@@ -149,7 +149,7 @@ function noticed(turn: TurnState, text: string | undefined): TurnState {
   return text === undefined ? turn : withAside(turn, { kind: 'notice', text })
 }
 
-/** After what is visible; does not repeat a notice that is already there. */
+/** Adds an item after what is visible; does not repeat a notice. */
 export function withAside(turn: TurnState, item: Item): TurnState {
   const { notices } = turn
   const isNotice = item.kind === 'notice'

@@ -102,7 +102,7 @@ function useLine(
   return { line: line.current, isReady: asking !== undefined && answerable.current === asking }
 }
 
-/** Milliseconds without a key before a question accepts answers, so that a word being typed is no answer. */
+/** Milliseconds without a key before a question accepts answers, so that a word being typed does not count as one. */
 const MOMENT = 400
 
 /** A terminal that gets narrower wraps existing rows: redraws the latest items. */
@@ -115,7 +115,7 @@ function useDrawing(count: () => number): { readonly times: number; readonly fro
     const redraw = () => {
       const isNarrower = stdout.columns < columns
       columns = stdout.columns
-      if (!isNarrower) return draw((now) => ({ ...now }))
+      if (!isNarrower) return draw((drawing) => ({ ...drawing }))
       stdout.write(CLEAR)
       draw(({ times }) => ({ times: times + 1, from: Math.max(0, items.current() - stdout.rows) }))
     }
@@ -166,7 +166,7 @@ const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 function Working({ turn }: { readonly turn: TurnState }) {
   const [frame, next] = useState(0)
   useEffect(() => {
-    const timer = setInterval(() => next((now) => now + 1), 120)
+    const timer = setInterval(() => next((count) => count + 1), 120)
     return () => clearInterval(timer)
   }, [])
   const seconds = Math.floor(spentBy(turn) / 1000)

@@ -34,7 +34,7 @@ export type ComparingOptions = {
   readonly pricedAs: string
   readonly signal: AbortSignal
   /** Called as each run begins. */
-  readonly onBegin: (name: string, at: number, of: number) => void
+  readonly onBegin: (name: string, index: number, total: number) => void
 }
 
 export async function compareWays({ onBegin, ...playing }: ComparingOptions): Promise<Compared[]> {

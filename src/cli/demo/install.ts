@@ -34,7 +34,7 @@ export async function provideServers(options: InstallOptions): Promise<string | 
       await writeFile(join(unfinished, 'package.json'), JSON.stringify(manifest()))
       await runNpm(unfinished, signal)
       if (folderWithAll([join(unfinished, 'node_modules')]) === undefined)
-        throw new Error('npm succeeded, but not all packages hold what the demo starts')
+        throw new Error('npm succeeded, but a package does not contain what the demo starts')
       // A concurrent run has installed the same; remains of an older one are replaced.
       if (folderWithAll([installed]) === undefined) {
         await rm(cache, { recursive: true, force: true })

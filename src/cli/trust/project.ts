@@ -1,4 +1,5 @@
 // Reads, once, everything in a folder that Toolshelf would act on. Starts, sends and expands nothing.
+// Implements H7.
 import { realpath } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import type { PermissionRule } from '../../agent/index.ts'

@@ -1,4 +1,4 @@
-// A search call → its tool_result. Whatever the model typed, the answer is one it can act on (S8–S16).
+// Answers a search call with its tool_result. Whatever the query is, the model can act on the answer (S8–S16).
 // Implements S1, S8, S12, S13, S16, S17.
 import { oneLine } from '../../lib/index.ts'
 import { capabilityOf, wireInUse } from '../gate/index.ts'
@@ -17,10 +17,10 @@ import { findWhenReady, type LiveHost, partitionOf } from './wait.ts'
 
 const MOST_RESULTS = 50
 const MOST_UNKNOWN = 10
-/** Servers that an answer names for one reason. */
+/** Maximum number of servers that an answer names per reason. */
 const MAX_SERVERS_NAMED = 20
 
-/** The function form of `shelf.answer`: a search gets its tool_result, any other call undefined. */
+/** The function form of `shelf.answer`: returns the tool_result of a search; undefined for any other call. */
 export async function answerSearch(
   live: LiveHost,
   conversation: Conversation,
@@ -46,13 +46,13 @@ export async function answerSearch(
 export type SearchOutcome = {
   /** The query as it was searched; empty if the input was none. */
   readonly query: string
-  /** Those that are loaded: their definitions fit into `answerTokens`. */
+  /** The tools whose definitions fit into `answerTokens`: these are loaded. */
   readonly tools: readonly PoolTool[]
-  /** Found, but only described in the remark, because their definitions do not fit (S17). */
+  /** Tools that the remark only describes, because their definitions do not fit (S17). */
   readonly shortened: readonly PoolTool[]
   /** What fits beside tools, by the option `related`. */
   readonly related: readonly RelatedItem[]
-  /** How many more matched and are not loaded. */
+  /** How many more tools matched. */
   readonly left: number
   /** What else the model should know: why nothing was found, what was left out, what was not searched (S8, S13). */
   readonly remark: string
@@ -60,22 +60,22 @@ export type SearchOutcome = {
   readonly unsearched: readonly UnsearchedServer[]
   /** Those of them that are still connecting. */
   readonly missed: readonly string[]
-  /** The input was no query. */
+  /** The input contains no query. */
   readonly isRefused: boolean
 }
 
-/** A server whose tools were not searched, and why: its state. */
+/** A server whose tools were not searched; its state says why. */
 export type UnsearchedServer = Server & { readonly name: string }
 
 /** What the model knows from earlier searches. */
 export type SearchOptions = {
-  /** The model knows already why this server cannot be searched: in an answer with tools its name will do. */
+  /** Whether the model already knows why this server cannot be searched; then an answer with tools only names it. */
   readonly isTold?: (server: UnsearchedServer) => boolean
   /** The `missed` of the last search: the answer says which of these servers are searched now. */
   readonly missed?: readonly string[]
 }
 
-/** The function form of `shelf.search`: what a search call with this input finds. Loads nothing. */
+/** The function form of `shelf.search`: returns what a search call with this input finds. Loads nothing. */
 export async function searchTools(
   live: LiveHost,
   input: unknown,
@@ -115,12 +115,12 @@ export async function searchTools(
   }
 }
 
-/** Characters of what wires write in front of the definitions and of the remark. */
+/** Characters that wires write in front of the definitions and of the remark. */
 const AROUND_DEFINITIONS = 200
 
 const NOTHING = { query: '', tools: [], shortened: [], related: [], left: 0, unsearched: [] } as const
 
-/** How the last request let the model search; undefined when it did not. */
+/** Returns the wire by which the model could search in the last request; undefined if it could not. */
 export function searchWire(host: Host, state: State): Wire | undefined {
   const { settings } = host
   const name = wireInUse(host, state)
@@ -133,8 +133,8 @@ export function searchWire(host: Host, state: State): Wire | undefined {
 type Input = { readonly query?: unknown; readonly max_results?: unknown }
 
 function readInput(input: unknown, settings: Settings): { typed: string; query: string; limit: number } {
-  const { query: given, max_results: most } = (input ?? {}) as Input
-  const typed = typeof given === 'string' || typeof given === 'number' ? String(given) : ''
+  const { query, max_results: most } = (input ?? {}) as Input
+  const typed = typeof query === 'string' || typeof query === 'number' ? String(query) : ''
   const text = cleanQuery(typed)
   const isEmpty = /^[+\s]*$/.test(text) || /^select:[\s,]*$/i.test(text)
   const asked = typeof most === 'number' || typeof most === 'string' ? Number(most) : settings.maxResults
@@ -192,7 +192,7 @@ function aboutRest(found: QueryResult, allowed: readonly PoolTool[]): string[] {
   ]
 }
 
-/** A server whose last good tools are in the pool was searched. */
+/** Servers of which no tool is in the pool; a server whose last good list is there was searched. */
 function unsearchedIn(host: Host): UnsearchedServer[] {
   const searched = new Set(partitionOf(host).pool.tools.map(({ server }) => server))
   return [...host.servers].flatMap(([name, server]) =>
@@ -200,14 +200,14 @@ function unsearchedIn(host: Host): UnsearchedServer[] {
   )
 }
 
-/** Corrects the last answer: these servers were missing from it and are searched now. */
+/** Corrects the last answer: names the servers that it missed and that are searched now. */
 function aboutMissed(missed: readonly string[], unsearched: readonly UnsearchedServer[]): string[] {
   const isUnsearched = (server: string) => unsearched.some(({ name }) => name === server)
   const names = missed.filter((server) => !isUnsearched(server)).map((server) => oneLine(server, 60))
   return names.length > 0 ? [`Connected since your last search and searched now: ${names.join(', ')}.`] : []
 }
 
-/** Servers that were not searched, and why, or that it was told before. */
+/** Names the servers that were not searched, with the reason unless the model knows it. */
 function aboutServers(
   unsearched: readonly UnsearchedServer[],
   isTold: (server: UnsearchedServer) => boolean,

@@ -1,4 +1,4 @@
-// A call → fine, or a tool_result that tells the model what to do instead (V).
+// Checks a call of the model: returns undefined if it is valid, else a tool_result that says what to do instead (V).
 // Implements Q8, N5, V1, V2, V3, V4, H3.
 
 import { closestNames, oneLine } from '../../lib/index.ts'
@@ -12,7 +12,7 @@ import type { Pool, PoolTool, Problem, Servers, ToolPartition, ToolResult, ToolU
 import type { Wire } from '../wire/index.ts'
 import { searchWire } from './answer.ts'
 
-/** A call as the host runs it: without the bridge's wrapper, and with the tool's own name at its server. */
+/** A call as the host runs it: unwrapped from CallTool, with the tool's own name at its server. */
 export type ResolvedCall = {
   /** The name on the shelf, such as `mcp__github__create_issue`. */
   readonly name: string
@@ -27,12 +27,12 @@ export function resolveCall(call: ToolUse, pool: Pool, settings: Settings): Reso
   const inner = call.name === settings.callTool ? (call.input as Wrapped | null | undefined) : undefined
   const name = typeof inner?.name === 'string' ? inner.name : String(call.name ?? '')
   const entry = pool.byName.get(name)
-  const given = inner ? (inner.arguments ?? {}) : call.input
-  const input = withOwnNames(given, entry?.names)
+  const sent = inner ? (inner.arguments ?? {}) : call.input
+  const input = withOwnNames(sent, entry?.names)
   return { name, input, server: entry?.server, original: entry?.original ?? name }
 }
 
-/** The function form of `shelf.check`: explains a call that cannot be run; undefined for a valid one. */
+/** The function form of `shelf.check`: explains a call that cannot be run (V2); undefined for a valid one. */
 export function checkCall(
   host: Host,
   conversation: Conversation,
@@ -69,6 +69,7 @@ function wrapFirst({ callTool }: Settings): string {
 
 type Wrapped = { readonly name?: unknown; readonly arguments?: unknown }
 
+/** Suggests the closest names (V4). */
 function unknownTool(
   name: string,
   { pool }: ToolPartition,
@@ -86,7 +87,7 @@ function unknownTool(
   return `There is no tool named "${oneLine(name, 200)}".${hint}${search}${waiting}`
 }
 
-/** By the schema as the server gave it; what is sent may be a wider one. */
+/** Validates against the server's own schema (V1); the one that the model got may accept more. */
 function problemsOf({ tool }: PoolTool, input: unknown, { validate }: Settings): readonly Problem[] {
   const schema = tool.input_schema ?? tool.inputSchema
   if (typeof schema !== 'object') return []
@@ -107,7 +108,7 @@ function describe({ name, names }: PoolTool, problems: readonly Problem[], input
   return [`The input of "${name}" does not fit its schema:`, ...lines].join('\n')
 }
 
-/** The path in the names that the model was sent. */
+/** Translates a path to the argument names that the model was sent. */
 function sentPath(path: string, names: PoolTool['names']): string {
   const changed = [...(names ?? [])].find(([, own]) => path === own || path.startsWith(`${own}.`))
   return changed ? changed[0] + path.slice(changed[1].length) : path
@@ -121,7 +122,7 @@ const spoken: { readonly [type: string]: string } = {
   object: 'a JSON object',
 }
 
-/** A string where a number, a boolean or JSON belongs: what a model writes that never saw the schema (V3). */
+/** Explains a string in place of a number, a boolean or JSON, which models write that never saw the schema (V3). */
 function explainString({ path, expected }: Problem, input: unknown): string | undefined {
   const value = valueAt(input, path)
   const wanted = expected?.find((type) => Object.hasOwn(spoken, type))

@@ -1,4 +1,4 @@
-// The ranker of the documents (S6): points per term for name, hint and description.
+// The classic ranker (S6): points per term for name, hint and description.
 // Implements S6, S14, S15.
 
 import type { PoolTool } from '../types.ts'
@@ -22,7 +22,7 @@ export const classicRank: Rank = (tools, query, limit) => {
 /** A term with its pattern, compiled once per search. */
 type Term = { readonly text: string; readonly pattern: RegExp }
 
-/** Words of the query, cut at the separators of names; case, accents and width do not matter. */
+/** Splits the query into words, also at the separators of names; ignores case, accents and width. */
 function termsOf(query: string): Term[] {
   const words = fold(query).split(/[\s_\-./,;:!?"'`()[\]{}、。，；：！？]+/u)
   const pieces = words.flatMap((word) => [

@@ -1,4 +1,4 @@
-// The door of core/calls: what other folders use of it.
+// Public API of core/calls for other folders.
 
 export {
   answerSearch,

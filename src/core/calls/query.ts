@@ -1,4 +1,4 @@
-// The forms of a query (S1–S4). They work with every ranker: a ranker sees only words.
+// Interprets the forms of a query (S1–S4). Rankers get only words, so the forms work with all of them.
 // Implements S1, S2, S3, S4, S7, S10, S12.
 
 import { closestNames, splitName } from '../../lib/index.ts'
@@ -11,20 +11,20 @@ export type Search = { readonly rank: Rank; readonly notify: (message: string) =
 
 export type QueryResult = {
   readonly tools: readonly PoolTool[]
-  /** How many matched in all, those left out included. */
+  /** How many tools matched, including those beyond the limit. */
   readonly matched: number
-  /** Names that `select:` asked for and nobody has, with the nearest ones. */
+  /** Names in a `select:` query that do not exist, with the closest existing ones. */
   readonly unknown: readonly { readonly name: string; readonly near: readonly string[] }[]
-  /** How many tools the ranker has not read yet. */
+  /** How many tools the ranker has not indexed yet. */
   readonly unread?: number
 }
 
 export const LONGEST_QUERY = 2000
 const MOST_SUGGESTIONS = 3
-/** Tools that have the required terms but rank lower than this keep the pool's order. */
+/** Tools with the required terms that rank below this keep the pool's order. */
 const MOST_RANKED = 500
 
-/** Deferred tools by keywords and prefix; by exact name also the rest of the pool (S10). */
+/** Finds deferred tools by keywords and prefix; by exact name also the other tools of the pool (S10). */
 export async function find(
   query: string,
   limit: number,
@@ -41,7 +41,7 @@ export async function find(
   return byKeywords(text, limit, partition, search)
 }
 
-/** A query as it is searched: no control characters, no longer than a query can be, no half of a selected name. */
+/** Removes control characters from a query and cuts it to the maximum length, not within a selected name (S12). */
 export function cleanQuery(query: string): string {
   const text = query
     .slice(0, LONGEST_QUERY)
@@ -55,7 +55,7 @@ export function isTooLong(query: string): boolean {
   return query.length > LONGEST_QUERY
 }
 
-/** The names that a `select:` query asks for; undefined for any other query. */
+/** Returns the names in a `select:` query; undefined for any other query. */
 export function selectedNames(text: string): string[] | undefined {
   if (!/^select:/i.test(text)) return undefined
   const names = text.slice('select:'.length).split(',')
@@ -83,7 +83,7 @@ type ByLowerName = { readonly deferred: Map<string, PoolTool>; readonly all: Map
 
 const lowerNames = new WeakMap<ToolPartition, ByLowerName>()
 
-/** The tool of this name, in any case; a deferred one first. */
+/** Finds a tool by name, ignoring case; prefers deferred tools (S2). */
 export function byExactName(name: string, partition: ToolPartition): PoolTool | undefined {
   let names = lowerNames.get(partition)
   if (!names) {
@@ -106,6 +106,7 @@ function lowered(tools: readonly PoolTool[]): Map<string, PoolTool> {
   return names
 }
 
+/** Finds the deferred tools whose names start with an `mcp__` prefix (S3). */
 function byPrefix(text: string, { deferred }: ToolPartition): PoolTool[] {
   const prefix = text.toLowerCase()
   return prefix.startsWith('mcp__')
@@ -139,7 +140,7 @@ async function byKeywords(
   return { tools: tools.slice(0, limit), matched: tools.length, ...others }
 }
 
-/** A ranker that fails costs its own ranking, not the search. */
+/** If the ranker fails, the classic one is used. */
 async function rankSafely(
   { deferred }: ToolPartition,
   query: string,
@@ -157,7 +158,7 @@ async function rankSafely(
   }
 }
 
-/** A full name among other words: unmistakable when it has an MCP prefix or more than one part. */
+/** Finds a tool whose full name is one word of the query; names of a single part are too ambiguous. */
 function byPastedName(word: string, partition: ToolPartition): PoolTool | undefined {
   const name = word.replace(/^[+"'`(<[]+|["'`)>\],.;:!?]+$/g, '')
   if (splitName(name).length < 2) return undefined
@@ -165,7 +166,7 @@ function byPastedName(word: string, partition: ToolPartition): PoolTool | undefi
   return entry && partition.deferredNames.has(entry.name) ? entry : undefined
 }
 
-/** Every required term must be part of a name part, or a word of the description or the hint (S4). */
+/** Requires every term to occur in a part of the name, or as a word of the description or the hint (S4). */
 function requires(terms: readonly string[]): (entry: PoolTool) => boolean {
   const needs = terms.map((term) =>
     [separated(term), splitName(term).map(fold)].map((words) => words.map(compile)),
@@ -178,7 +179,7 @@ type Word = { readonly text: string; readonly pattern: RegExp }
 
 const compile = (text: string): Word => ({ text, pattern: wordPattern(text) })
 
-/** As typed, cut at separators only, so that `+GitHub` also means the word github. */
+/** Splits at separators only, not at capitals, so that `+GitHub` also means the word github. */
 function separated(term: string): string[] {
   return fold(term)
     .split(/[_\-./]+/u)

@@ -1,4 +1,4 @@
-// The whole extension point of search: a ranker is one function.
+// The type of a ranker, the extension point of search: one function.
 // Implements S7.
 import type { PoolTool } from '../types.ts'
 
@@ -9,9 +9,9 @@ export type Hit = { readonly tool: PoolTool; readonly score: number }
 export type Ranking = {
   /** Best first, at most as many as asked for. */
   readonly hits: readonly Hit[]
-  /** How many tools matched in all. */
+  /** How many tools matched in total. */
   readonly matched: number
-  /** How many tools could not be ranked because they were not read yet; none if left out. */
+  /** How many tools could not be ranked because they are not indexed yet; 0 if left out. */
   readonly unread?: number
 }
 

@@ -1,4 +1,4 @@
-// A tool's output → its tool_result, in shapes that the API takes, cleaned of what only the host may write.
+// Converts a tool's output into a tool_result that the API accepts, without blocks that only the host may write.
 // Implements L1.
 import { isBlock, messageBlocks, refuse, sayTo, textBlock } from '../history/index.ts'
 import { checkResultItem, imageTypeOf } from '../oracle/checks/index.ts'
@@ -10,7 +10,7 @@ export type Content =
   | readonly object[]
   | { readonly content: readonly object[]; readonly isError?: boolean }
 
-/** The API expands every reference it sees, so one in a foreign tool's output would load a tool (L1). */
+/** Removes references: the API expands every one, so a reference in a tool's output would load a tool (L1). */
 export function toolResult(
   call: ToolUse,
   output: Content,
@@ -29,12 +29,12 @@ export function toolResult(
     : { ...base(''), content: content as TextBlock[] }
 }
 
-/** An MCP server's answer says `isError`, a tool_result `is_error`. */
+/** An MCP server's answer has `isError`, a tool_result `is_error`. */
 function isErrorAnswer({ type, isError, is_error }: Block): boolean {
   return isError === true || (type === 'tool_result' && is_error === true)
 }
 
-/** The content of an answer; its structured content, or the answer itself as JSON, where it has none. */
+/** Returns the content of an answer; if it has none, its structured content, or else the answer itself as JSON. */
 function contentOf(answer: Block): unknown {
   const { content, structuredContent } = answer
   const isEmpty = content === undefined || (Array.isArray(content) && content.length === 0)
@@ -44,7 +44,7 @@ function contentOf(answer: Block): unknown {
   return typeof content === 'object' || content === undefined ? content : String(content)
 }
 
-/** A block as the API takes it in a result; what it would refuse, and with it the whole conversation, becomes text. */
+/** Converts a block for a result; a block that the API would refuse becomes text. */
 function converted(block: Block): Block[] {
   const { type, text, data, resource, uri } = block
   if (type === 'text') return said(text)
@@ -57,7 +57,7 @@ function converted(block: Block): Block[] {
   return checkResultItem(block, '') ? said(toJson(block)) : [block]
 }
 
-/** An MCP server's image; some give a whole data URL, and some name a type that the data is not of. */
+/** Converts an MCP server's image; some servers send a data URL, some name the wrong type. */
 function mcpSource({ data, mimeType }: Block): Block {
   const url = /^data:([^;,]*);base64,/.exec(String(data).slice(0, 100))
   const base64 = String(data).slice(url?.[0].length ?? 0)
@@ -71,7 +71,7 @@ function image(block: Block, source: unknown): Block[] {
   return said(`An image of type ${String(type)} that cannot be shown here.`)
 }
 
-/** The API takes only text in a result that is an error. */
+/** Replaces a block in an error result, where the API accepts only text. */
 function besideError({ type }: Block): string {
   return `The error came with a block of type "${String(type)}", which cannot be shown beside it.`
 }
@@ -80,13 +80,13 @@ function said(text: unknown): Block[] {
   return text === '' ? [] : [textBlock(String(text).toWellFormed())]
 }
 
-/** Only the host and the API may write these, and only the host breakpoints. */
+/** Block types that only the host and the API may write. */
 const HOST_TYPES: ReadonlySet<unknown> = new Set([
   ...['tool_reference', 'tool_addition', 'tool_removal', 'tool_search_tool_result'],
 ])
 const DEEPEST = 64
 
-/** The block without references and breakpoints at any depth; nothing of one that is a reference or nested without end. */
+/** Removes references and breakpoints at any depth; returns undefined for a reference, or if nested too deeply. */
 function withoutReferences(block: Block): Block | undefined {
   return stripped(block, DEEPEST) as Block | undefined
 }
@@ -102,7 +102,7 @@ function stripped(value: unknown, depth: number): unknown {
   return Object.fromEntries(entries.filter(([, one]) => one !== undefined))
 }
 
-/** What came as JSON; an object of the host's own making has nothing of a stranger in it. */
+/** Whether a value may come from JSON; instances of classes are the host's own objects. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null || Array.isArray(value)

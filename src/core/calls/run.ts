@@ -1,18 +1,18 @@
-// Answers one call of the model: a search, a call that cannot be run, or the output of the tool. Never rejects.
+// Answers one call of the model: runs a search, explains an invalid call, or runs the tool. Never rejects.
 import { errorMessage } from '../../lib/index.ts'
 import type { MessageLike, ToolResult, ToolUse } from '../types.ts'
 import type { ResolvedCall } from './check.ts'
 import { type Content, toolResult } from './result.ts'
 
 /**
- * Runs a tool. What it returns becomes the result: text, content blocks, or the whole answer of an MCP server. What it
- * throws becomes an error result with the error's message.
+ * Runs a tool. Its return value becomes the result: text, content blocks, or the whole answer of an MCP server. If it
+ * throws, the error's message becomes an error result.
  */
 export type Execute = (call: ResolvedCall) => Content | Promise<Content>
 
 /** Options of `shelf.run`. */
 export type RunOptions = {
-  /** The conversation up to this call, which says what tools are loaded. Default: the messages last prepared. */
+  /** The conversation up to this call, which determines the loaded tools. Default: the messages last prepared. */
   readonly messages?: readonly MessageLike[]
   /** Called only for a valid call of a tool that is on the shelf. */
   readonly execute: Execute
@@ -26,7 +26,7 @@ export type CallSteps = {
   used(call: ToolUse): void
 }
 
-/** The result of a call, whatever the call is. */
+/** Returns the result of any call. */
 export async function runCall(
   steps: CallSteps,
   call: ToolUse,

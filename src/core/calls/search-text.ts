@@ -1,16 +1,16 @@
-// What search reads of a tool, and how words are found in it: shared by the query forms and every ranker.
+// The searchable text of a tool, and patterns for words in it; shared by the query forms and the rankers.
 // Implements S6, S14, S15, H5.
 import { fullName, splitName } from '../../lib/index.ts'
 import type { PoolTool } from '../types.ts'
 
-/** A whole word of any script, where the script has edges to look for. */
+/** Matches a whole word; in scripts without spaces, any occurrence. */
 export function wordPattern(term: string): RegExp {
   const escaped = term.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
   if (new RegExp(UNSPACED.source, 'u').test(term)) return new RegExp(escaped, 'u')
   return new RegExp(`(?<![\\p{L}\\p{M}\\p{N}_])${escaped}(?![\\p{L}\\p{M}\\p{N}_])`, 'u')
 }
 
-/** Made once per tool (S15). */
+/** The searchable text of a tool, built once per tool (S15). */
 export type SearchText = {
   readonly parts: readonly string[]
   readonly full: string
@@ -36,7 +36,7 @@ export function searchText(entry: PoolTool): SearchText {
 
 const LONGEST_TEXT = 16_384
 
-/** One spelling for case, accents and width; of a text made to be slow only the start is read. */
+/** Normalises case, accents and width. Reads only the start of a long text, to bound the work. */
 export function fold(text: string): string {
   const start = text.slice(0, LONGEST_TEXT)
   if (isAscii(start)) return start.toLowerCase()
@@ -53,6 +53,6 @@ function isAscii(text: string): boolean {
   return true
 }
 
-/** Scripts that write words without spaces between them, or endings onto them: matched by pairs of characters. */
+/** Scripts without spaces between words, or with endings attached to them: matched by pairs of characters (S14). */
 export const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]+/gu

@@ -14,7 +14,7 @@ import { fold, searchText, UNSPACED } from './search-text.ts'
 export type LiveHost = { readonly host: Host; readonly changed: () => Promise<void> }
 
 /**
- * Finds tools once enough servers are there: at once if a tool's name answers the query, else when every server has
+ * Finds tools once enough servers are connected: at once if a tool's name answers the query, else when every server has
  * settled, at the latest after `pendingWait`. A query that names a connecting server waits for that one.
  */
 export async function findWhenReady(query: string, limit: number, live: LiveHost): Promise<QueryResult> {
@@ -40,12 +40,12 @@ export async function findWhenReady(query: string, limit: number, live: LiveHost
   }
 }
 
-/** The tools that a search of this host can find. */
+/** Returns the tools that a search can find. */
 export function partitionOf({ pool, servers, settings }: Host): ToolPartition {
   return partitionTools(pool, servers, settings.hidden)
 }
 
-/** Which result ends the search now; undefined when none can, so that it need not be computed. */
+/** Returns the test for a result that ends the search now; undefined if no result can, so that none is computed. */
 function enoughFor(
   query: string,
   named: readonly string[],
@@ -58,13 +58,13 @@ function enoughFor(
   return named.length > 0 ? ({ tools: [best] }) => named.includes(best?.server ?? '') : undefined
 }
 
-/** Servers still connecting of which no tool is known, not even from an earlier run. */
+/** Servers still connecting whose tools are unknown, also from an earlier run. */
 function missingServers({ pool, servers }: Host): string[] {
   const known = new Set(pool.tools.map(({ server }) => server))
   return [...servers].flatMap(([name, { state }]) => (state === 'pending' && !known.has(name) ? [name] : []))
 }
 
-/** True when the query holds the server's name as whole words: "GitHub issues" and `github__list` name `github`. */
+/** Whether the query contains the server's name as whole words: "GitHub issues" and `github__list` name `github`. */
 function namesServer(query: string, server: string): boolean {
   const name = spaced(server)
   return name.trim() !== '' && spaced(query).includes(name)
@@ -77,7 +77,7 @@ function spaced(text: string): string {
     .join(' ')} `
 }
 
-/** True when a tool has the query as its name, or every word of it in its name. */
+/** Whether a tool's name is the query, or contains every word of it. */
 function isNamed(query: string, partition: ToolPartition): boolean {
   const selected = selectedNames(query)
   if (selected) return selected.every((name) => byExactName(name, partition) !== undefined)

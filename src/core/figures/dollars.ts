@@ -1,4 +1,4 @@
-// Amounts of money as people read them.
+// Formats amounts of money.
 
 /** `$12.30`, `$0.042`, `−$0.0007`: as many digits as small amounts need. */
 export function dollars(amount: number): string {

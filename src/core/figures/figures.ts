@@ -6,18 +6,18 @@ import { type Price, priceOfPrompt } from './prices.ts'
 /**
  * What Toolshelf saved, for one request of a client or for many added up.
  *
- * Without Toolshelf a request is one sampling that holds every tool definition and no search. With it, the request is all
- * samplings that were really made, those that only searched included. `tokensWith` is what the upstream reported for
- * these. `tokensWithout` cannot be reported, because it was never sent: it is the length of that request, scaled by what
- * the upstream reported per character of the requests that were sent for the same client request. The difference is
- * negative where searches cost more than the definitions that they spare.
+ * Without Toolshelf, a request is one sampling with every tool definition and no search. With it, a request is all
+ * samplings that were made, including those that only searched. `tokensWith` is what the upstream reported for these.
+ * `tokensWithout` is an estimate, because that request was never sent: its length, scaled by the tokens per character that
+ * the upstream reported for the samplings of the same client request. The difference is negative if searches cost more
+ * than the definitions that they save.
  */
 export type Figures = {
   /** Requests of the client. */
   readonly requests: number
   /** Samplings of the upstream. */
   readonly rounds: number
-  /** Samplings beyond one a request: round trips that searches added. */
+  /** Samplings beyond one per request: round trips that searches added. */
   readonly extraRoundTrips: number
   /** Input tokens that the requests would have had without tool search, cached ones included. */
   readonly tokensWithout: number
@@ -25,11 +25,11 @@ export type Figures = {
   readonly tokensWith: number
   /** `tokensWithout` − `tokensWith`. */
   readonly tokensSaved: number
-  /** Output tokens of the samplings that another one followed. They are not part of `tokensSaved`. */
+  /** Output tokens of all samplings but the last of each request. They are not part of `tokensSaved`. */
   readonly searchOutputTokens: number
   /** List price without tool search, prompt caching included. Missing unless every request has a price and usage. */
   readonly dollarsWithout?: number
-  /** The same for what was sent. */
+  /** List price of what was sent. */
   readonly dollarsWith?: number
   /** `dollarsWithout` − `dollarsWith`. */
   readonly dollarsSaved?: number
@@ -37,7 +37,7 @@ export type Figures = {
   readonly isEstimated: boolean
 }
 
-/** What a sampling is billed for; no token is counted twice. */
+/** The billed tokens of a sampling, by kind; each token counts once. */
 export type BilledTokens = {
   readonly input: number
   readonly cacheRead: number
@@ -50,20 +50,20 @@ export type BilledTokens = {
 export type Sampling = {
   /** Characters of the request as the model reads it. */
   readonly characters: number
-  /** Missing where the upstream reported none. */
+  /** undefined if the upstream reported no usage. */
   readonly billed: BilledTokens | undefined
 }
 
-/** One request of a client, with all that was sent for it. */
+/** One request of a client, with everything that was sent for it. */
 export type MeasuredRequest = {
   /** Characters of the request with every definition and without searches. */
   readonly charactersWithout: number
   readonly samplings: readonly Sampling[]
   /** The client asked for its prompt to be cached. */
   readonly hasCacheMarks: boolean
-  /** The conversation has a reply already, so that the front of the prompt was sent before. */
+  /** The conversation already has a reply, so the start of the prompt was sent before. */
   readonly isContinued: boolean
-  /** Missing where the model's price is not known. */
+  /** undefined if the model's price is unknown. */
   readonly price: Price | undefined
 }
 
@@ -81,7 +81,7 @@ export const noFigures: Figures = {
   isEstimated: false,
 }
 
-/** The figures of one request; undefined where the upstream accepted no sampling of it. */
+/** Returns the figures of one request; undefined if the upstream accepted no sampling of it. */
 export function figuresOf(request: MeasuredRequest): Figures | undefined {
   const { samplings, charactersWithout } = request
   if (samplings.length === 0) return undefined
@@ -145,8 +145,8 @@ function dollarsOf(request: MeasuredRequest, tokensWithout: number): Partial<Fig
 }
 
 /**
- * How the one sampling without Toolshelf would have been billed: as the first sampling was, but for the tokens that it has
- * more or less. These are definitions, which stand at the front of the prompt, so they are billed as the front was.
+ * Returns how the one sampling without Toolshelf would have been billed: like the first sampling, plus or minus the
+ * difference in tokens. The difference is definitions, which are at the start of the prompt, so it is billed like the start.
  */
 function billedWithout(
   request: MeasuredRequest,
@@ -158,7 +158,7 @@ function billedWithout(
   const more = tokensWithout - promptTokens(first)
   const front = frontOf(request, billed)
   if (more >= 0) return { ...first, [front]: first[front] + more, output }
-  // Fewer tokens: they come off the front first, and off the rest where that is not enough.
+  // Fewer tokens: subtracted from the start first, and from the rest if that is not enough.
   const kept = tokensWithout / Math.max(1, promptTokens(first))
   const offFront = first[front] + more
   if (offFront >= 0) return { ...first, [front]: offFront, output }
@@ -174,7 +174,7 @@ function billedWithout(
 
 type PromptKind = Exclude<keyof BilledTokens, 'output'>
 
-/** How definitions at the front of the prompt are billed. */
+/** Returns how definitions at the start of the prompt are billed. */
 function frontOf(request: MeasuredRequest, billed: readonly BilledTokens[]): PromptKind {
   const [first = NOTHING] = billed
   if (first.cacheRead > 0) return 'cacheRead'
@@ -182,7 +182,7 @@ function frontOf(request: MeasuredRequest, billed: readonly BilledTokens[]): Pro
   if (first.cacheWrite > 0) return 'cacheWrite'
   const isCaching = request.hasCacheMarks || billed.some((tokens) => promptTokens(tokens) > tokens.input)
   if (!isCaching) return 'input'
-  // The prompt that was sent is too short for the cache; one with all definitions need not be.
+  // The prompt that was sent is too short for the cache; one with all definitions may be long enough.
   if (request.isContinued) return 'cacheRead'
   return billed.some(({ cacheWrite1h }) => cacheWrite1h > 0) ? 'cacheWrite1h' : 'cacheWrite'
 }
@@ -198,18 +198,18 @@ function dollarsFor(tokens: BilledTokens, price: Price): number {
   return millionths / 1_000_000
 }
 
-/** Input tokens, however they were billed. */
+/** Returns the input tokens of all kinds. */
 export function promptTokens({ input, cacheRead, cacheWrite, cacheWrite1h }: BilledTokens): number {
   return input + cacheRead + cacheWrite + cacheWrite1h
 }
 
-/** The usage of a Messages API reply; undefined where it counts no input, or holds what cannot be a count. */
+/** Reads the usage of a Messages API reply; undefined if it has no input tokens or an invalid count. */
 export function billedTokens(usage: Fields): BilledTokens | undefined {
   const tokens = countedTokens(usage)
   return tokens && promptTokens(tokens) > 0 ? tokens : undefined
 }
 
-/** The counts of a usage, none for those that are left out; undefined where one cannot be a count. */
+/** Reads the counts of a usage, 0 for missing ones; undefined if one is invalid. */
 export function countedTokens(usage: Fields): BilledTokens | undefined {
   const input = countOf(usage.input_tokens)
   const cacheRead = countOf(usage.cache_read_input_tokens)
@@ -222,10 +222,10 @@ export function countedTokens(usage: Fields): BilledTokens | undefined {
 
 const NOTHING: BilledTokens = { input: 0, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 }
 
-/** Beyond every context window by far; sums of such counts stay exact. */
+/** Far beyond every context window, and small enough for exact sums. */
 const MOST_TOKENS = 1_000_000_000
 
-/** A number of tokens; none where it is left out, NaN where it is not one. */
+/** Reads a token count: 0 if it is missing, NaN if it is invalid. */
 function countOf(value: unknown): number {
   if (value === undefined || value === null) return 0
   const isCount = typeof value === 'number' && value >= 0 && value <= MOST_TOKENS

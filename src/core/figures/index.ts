@@ -1,4 +1,4 @@
-// The door of core/figures: what other folders use of it.
+// Public API of core/figures for other folders.
 
 export { dollars } from './dollars.ts'
 export {

@@ -1,9 +1,9 @@
-// What tokens of a model cost, as data. A host replaces the table; a model that is not in it has no price.
+// Prices of models, as data. A host can replace the table; a model that is not in it has no price.
 
 import { type Fields, fieldsOf, isFields, listOf, quote, textOf } from '../../lib/index.ts'
 import { ShelfError } from '../errors.ts'
 
-/** Dollars for a million tokens. */
+/** Dollars per million tokens. */
 export type Rates = {
   readonly input: number
   readonly output: number
@@ -16,17 +16,17 @@ export type Rates = {
 
 /** What a model costs, in dollars per million tokens. */
 export type Price = Rates & {
-  /** A regular expression for the whole model id, without case; the first row that matches counts. */
+  /** A case-insensitive regular expression for the whole model id; the first matching row counts. */
   readonly match: string
-  /** The rates of requests whose prompt has more tokens than this. */
+  /** Rates of requests whose prompt has more than `promptTokens` tokens. */
   readonly above?: Rates & { readonly promptTokens: number }
 }
 
-/** Prices by model, and the day of which they are. */
+/** Prices by model, and their date. */
 export type PriceTable = {
   /** The day on which the prices were looked up. */
   readonly date: string
-  /** Where. */
+  /** Where they were looked up. */
   readonly source: string
   readonly models: readonly Price[]
 }
@@ -44,7 +44,7 @@ const DATED = '(-latest|[-@]\\d{8})?(\\[1m\\])?'
 
 /**
  * Standard list prices of the Claude API: no batch discount, no fast mode, no regional surcharge. Models of others are
- * not in it: OpenAI bills cache writes, which its usage does not report to us, and a price without them would be a guess.
+ * not included: OpenAI bills cache writes, which its usage does not report, so a price would be a guess.
  */
 export const prices: PriceTable = {
   date: '2026-11-06',
@@ -72,7 +72,7 @@ export const prices: PriceTable = {
 
 const LONGEST_ID = 200
 
-/** The price of a model; undefined where the table has none. */
+/** Returns the price of a model; undefined if the table has none. */
 export function priceOf(model: string, table: PriceTable = prices): Price | undefined {
   const id = model.slice(0, LONGEST_ID)
   return table.models.find(({ match }) => expressionOf(match).test(id))
@@ -89,14 +89,14 @@ function expressionOf(match: string): RegExp {
   return expression
 }
 
-/** The rates for a prompt of so many tokens. */
+/** Returns the rates for a prompt of this many tokens. */
 export function priceOfPrompt(price: Price, promptTokens: number): Rates {
   return price.above && promptTokens > price.above.promptTokens ? price.above : price
 }
 
 /**
- * Reads a price table from JSON: `{ "date", "source"?, "models": [{ "match", "input", "output", … }] }`, dollars for a million
- * tokens. Cache prices that are left out are those of plain input, as with an upstream without a cache.
+ * Reads a price table from JSON: `{ "date", "source"?, "models": [{ "match", "input", "output", … }] }`, dollars per million
+ * tokens. Missing cache prices default to the input price, as for an upstream without a cache.
  */
 export function readPrices(value: unknown): PriceTable {
   const table = fieldsOf(value)
@@ -125,22 +125,22 @@ function readPrice(value: unknown): Price {
   return { match, ...readRates(row, match), above: { promptTokens, ...readRates(above, match) } }
 }
 
-/** A price under a misspelled name would count as left out, and the money would be wrong. */
+/** Refuses unknown keys: a misspelled price would count as missing, and the amounts would be wrong. */
 function refuseUnknown(fields: Fields, known: readonly string[], owner: string): void {
   const unknown = Object.keys(fields).find((name) => !known.includes(name))
   if (unknown !== undefined)
     throw wrong(`unknown key ${quote(unknown)} of ${owner}; use ${known.join(', ')}`, fields[unknown])
 }
 
-/** Dollars for a million tokens, at most: beyond all prices, and small enough for sums to stay numbers. */
+/** Maximum dollars per million tokens: above all real prices, and small enough for finite sums. */
 const HIGHEST_RATE = 1_000_000
 
 function readRates(row: Fields, match: string): Rates {
   const rate = (name: keyof Rates, otherwise?: number): number => {
-    const given = row[name] ?? otherwise
-    if (!isAmount(given, HIGHEST_RATE))
-      throw wrong(`"${name}" of ${quote(match)} is not a price from 0 to ${HIGHEST_RATE}`, given)
-    return given
+    const rate = row[name] ?? otherwise
+    if (!isAmount(rate, HIGHEST_RATE))
+      throw wrong(`"${name}" of ${quote(match)} is not a price from 0 to ${HIGHEST_RATE}`, rate)
+    return rate
   }
   const input = rate('input')
   const cacheWrite = rate('cacheWrite', input)

@@ -1,17 +1,17 @@
-// The request that would have been sent without tool search. Only its length is needed, so it need not be valid.
+// Builds the request that would have been sent without tool search. Only its length is used, so it may be invalid.
 
 import { type Fields, fieldsOf, listOf, oncePerFrozen, textOf } from '../../lib/index.ts'
 import { isDeferralNote } from '../history/index.ts'
 import { blocksOf, isChange, mayChangeView, referencesIn } from '../oracle/index.ts'
 
 export type WithoutOptions = {
-  /** Every definition there is, in place of the request's tools. */
+  /** All definitions, which replace the request's tools. */
   readonly definitions: readonly Fields[]
-  /** The search tool of a shelf, whose notes are left out too; missing where the request is a client's own. */
+  /** The name of a shelf's search tool, whose notes are left out too; undefined for a client's own request. */
   readonly searchTool?: string
 }
 
-/** The request with every definition, and without searches, their results and the notes about deferred tools. */
+/** Returns the request with all definitions, and without searches, their results and notes about deferred tools. */
 export function withoutToolSearch(request: object, { definitions, searchTool }: WithoutOptions): Fields {
   const messages = listOf(fieldsOf(request).messages).map(fieldsOf)
   if (searchTool === undefined && !messages.some(usesToolSearch)) return { ...request, tools: definitions }
@@ -29,7 +29,7 @@ export function withoutToolSearch(request: object, { definitions, searchTool }: 
   return { ...request, tools: definitions, messages: messages.map(kept) }
 }
 
-/** Whether a message holds a search of the API's own, a reference or a change of tools. */
+/** Whether a message contains a hosted search, a reference or a tool change. */
 const usesToolSearch = oncePerFrozen(({ content }: Fields): boolean =>
   blocksOf(content).some((block) => isHostedSearch(block) || mayChangeView(block)),
 )
@@ -38,7 +38,7 @@ function isHostedSearch({ type, name }: Fields): boolean {
   return type === 'server_tool_use' && textOf(name).startsWith('tool_search_tool_')
 }
 
-/** Calls of a search tool, known by its name or by the references in its result. */
+/** Ids of the calls of a search tool, recognised by its name or by references in the result. */
 function searchIds(messages: readonly Fields[], searchTool: string | undefined): ReadonlySet<unknown> {
   const ids = new Set<unknown>()
   for (const { content } of messages)

@@ -1,38 +1,38 @@
-// What each model and each back-end can do, as data. The only place that knows a model's or a vendor's name;
-// code asks for a capability. Hosts replace the whole table or parts of it (option, file or URL).
+// The capabilities of models and back-ends, as data. Only this file names models and vendors; other code asks for a
+// capability. Hosts can replace the table or parts of it (option, file or URL).
 // Implements G1, G3, Q4.
 
 import { quote } from '../../lib/index.ts'
 import { ShelfError } from '../errors.ts'
 import { type WireName, wireNames } from '../types.ts'
 
-/** What the capability table says of models whose id matches. */
+/** Capabilities of the models whose id matches. */
 export type ModelRow = {
-  /** A regular expression on the model's id, without case; of several rows that match, the first to say a thing decides it. */
+  /** A case-insensitive regular expression for the model's id; the first matching row that has a field decides it. */
   readonly match: string
   /** In tokens. */
   readonly contextWindow?: number
-  /** Replayed thinking is valid only while nothing already sent changes (N5). */
+  /** Thinking that is sent again is valid only if nothing sent before it has changed (N5). */
   readonly boundThinking?: boolean
-  /** False where the API refuses `tool_choice` any/tool; the person is told. */
+  /** False if the API refuses `tool_choice` any/tool; then a warning is reported. */
   readonly forcedToolChoice?: boolean
-  /** Names the wire for this model where the back-end's own would not do, e.g. `append` for an old model. */
+  /** The wire for this model if the back-end's does not work, e.g. `append` for an old model. */
   readonly wire?: WireName
 }
 
-/** What the capability table says of a back-end. */
+/** Capabilities of a back-end. */
 export type ProviderRow = {
-  /** The name that the option `provider` takes. */
+  /** The value of the option `provider` that selects it. */
   readonly provider: string
-  /** The maker's own API: an unknown base URL in front of it is taken for a proxy (G1). */
+  /** The vendor's own API: another base URL counts as a proxy (G1). */
   readonly firstParty?: boolean
-  /** Host names of the maker's own API. */
+  /** Host names of the vendor's own API. */
   readonly hosts?: readonly string[]
-  /** `defer_loading` and `tool_reference` work here. */
+  /** It supports `defer_loading` and `tool_reference`. */
   readonly references: boolean
-  /** How tools are loaded here, unless the model's row or the option `wire` says otherwise. */
+  /** The wire to use, unless the model's row or the option `wire` names another. */
   readonly wire: WireName
-  /** Beta headers for references; none where they are generally available. */
+  /** Beta headers for references; none if they are generally available. */
   readonly betas?: readonly string[]
   /** The provider's own search tools. */
   readonly hosted?: readonly ('bm25' | 'regex')[]
@@ -44,13 +44,13 @@ export type ProviderRow = {
 export type Capabilities = {
   readonly models: readonly ModelRow[]
   readonly providers: readonly ProviderRow[]
-  /** Models that do not understand references. Every other model is assumed to (G3). */
+  /** Patterns of models that do not support references. All others are assumed to (G3). */
   readonly withoutReferences: readonly string[]
 }
 
-/** What holds for one model on one back-end. */
+/** The capabilities of one model on one back-end. */
 export type Capability = {
-  /** The back-end's row; undefined where it is unknown. */
+  /** The back-end's row; undefined for an unknown back-end. */
   readonly provider: ProviderRow | undefined
   readonly modelTakesReferences: boolean
   readonly wire: WireName | undefined
@@ -118,13 +118,13 @@ export const defaultCapabilities: Capabilities = {
   ],
 }
 
-/** Betas that exist for tool search only: the kill switch takes them out of a host's own list too (M1). */
+/** Betas that exist only for tool search: the kill switch also removes them from a host's own list (M1). */
 export function searchBetas(table: Capabilities): Set<string> {
   const rows = table.providers.flatMap((row) => [...(row.betas ?? []), ...Object.values(row.additions ?? {})])
   return new Set([...rows, ...OLD_BETAS, ...Object.values(ADDITIONS)])
 }
 
-/** Looks up what holds for a model on a back-end. */
+/** Looks up the capabilities of a model on a back-end. */
 export function capabilityOf(model: string, provider: string, table: Capabilities): Capability {
   const id = model.slice(0, 200)
   const rows = table.models.filter(({ match }) => matches(match, id))
@@ -140,15 +140,15 @@ export function capabilityOf(model: string, provider: string, table: Capabilitie
   }
 }
 
-/** True unless a first-party back-end is addressed through a host that is not its maker's. */
+/** Returns false if a vendor's own API is reached through a host that is not the vendor's. */
 export function isKnownHost(baseURL: string | undefined, provider: ProviderRow | undefined): boolean {
   if (!provider?.firstParty || baseURL === undefined || baseURL.trim() === '') return true
   return (provider.hosts ?? []).includes(hostOf(baseURL.trim()) ?? '')
 }
 
 /**
- * The host that a URL leads to, as HTTP clients read it: a backslash ends it as a slash does, everything in front of the
- * last `@` is a user's name, and a dot at the end means the same host. The scheme may be missing.
+ * Parses the host of a URL as HTTP clients do: a backslash ends it like a slash, everything in front of the last `@` is a
+ * user name, and a trailing dot is ignored. The scheme may be missing.
  */
 function hostOf(url: string): string | undefined {
   const authority =
@@ -157,7 +157,7 @@ function hostOf(url: string): string | undefined {
   return host?.replace(/:\d*$/, '').replace(/\.$/, '').toLowerCase()
 }
 
-/** Puts a replacement, of which each part may be missing, over a table; throws when a part has the wrong form. */
+/** Replaces the parts of a table that the replacement contains. Throws if a part is invalid. */
 export function mergeCapabilities(table: Capabilities, replacement: unknown): Capabilities {
   if (!isRecord(replacement))
     throw bad('must be an object with models, providers or withoutReferences', replacement)

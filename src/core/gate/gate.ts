@@ -1,4 +1,4 @@
-// Is tool search on for this request, and why? Whatever fails, fails toward loading everything (G4).
+// Decides whether tool search is on for a request, and why. If a check fails, everything is loaded (G4).
 // Implements T6, G1, G2, G4, G5.
 import type { Settings } from '../options.ts'
 import type { Context, Host, State } from '../state.ts'
@@ -8,7 +8,7 @@ import { type ModeReading, readMode } from './mode.ts'
 import { measure } from './threshold.ts'
 import { wireTraits } from './wire-traits.ts'
 
-/** The definitive gate: the first check that fails, or cannot be made, is the reason (G2). */
+/** Decides for one request: the first check that fails, or cannot be made, is the reason (G2). */
 export async function decide(context: Context, opened: boolean): Promise<Decision> {
   const { settings, mode, capability, partition } = context
   const wire = wireOf(settings, capability)
@@ -26,7 +26,7 @@ export async function decide(context: Context, opened: boolean): Promise<Decisio
   return { ...(isAsked ? await passThreshold(context) : { open: true, reason: 'open' }), ...about }
 }
 
-/** The optimistic gate: may the search tool be put in the pool at all? No model, no counting (G1). */
+/** Decides, without a model and without counting, whether the search tool may be offered at all (G1). */
 export function offerReason(settings: Settings, mode: ModeReading, capability: Capability): Reason {
   if (mode.killed) return 'kill-switch'
   if (mode.mode === 'standard') return 'mode'
@@ -34,7 +34,7 @@ export function offerReason(settings: Settings, mode: ModeReading, capability: C
   return isKnownHost(settings.baseURL, capability.provider) ? 'open' : 'proxy'
 }
 
-/** The wire of the last request, if it let the model search; before the first one, what the optimistic gate allows. */
+/** The wire by which the model could search in the last request; before the first request, as `offerReason` decides. */
 export function wireInUse({ settings }: Host, { search }: State): WireName | undefined {
   if (search !== undefined) return search === 'off' ? undefined : search
   const capability = capabilityOf('', settings.provider, settings.capabilities)
@@ -44,12 +44,12 @@ export function wireInUse({ settings }: Host, { search }: State): WireName | und
     : undefined
 }
 
-/** True while a server is still connecting: its tools may be what is looked for. */
+/** Whether a server is still connecting, whose tools may be the ones searched for. */
 export function isConnecting(servers: Servers): boolean {
   return [...servers.values()].some(({ state }) => state === 'pending')
 }
 
-/** Wires that put `defer_loading`, `tool_reference` or `tool_addition` into the request. */
+/** Whether a wire puts `defer_loading`, `tool_reference` or `tool_addition` into the request. */
 export function usesReferences(wire: WireName | undefined): boolean {
   return wire !== undefined && wireTraits[wire].usesReferences
 }
@@ -76,7 +76,7 @@ function isRejected({ rejected, settings, model }: Context): boolean {
   return rejected.has(backEndKey(settings.baseURL, model))
 }
 
-/** Where nothing sent may change, a search tool once sent stays, though there is nothing left to find (N5). */
+/** If nothing sent may change, a search tool that was sent stays, even if there is nothing left to find (N5). */
 function isSearchable({ partition, servers, state, settings, capability }: Context): boolean {
   if (partition.deferred.length > 0 || isConnecting(servers)) return true
   const mustStay = settings.tombstones || capability.boundThinking

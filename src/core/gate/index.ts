@@ -1,4 +1,4 @@
-// The door of core/gate: what other folders use of it.
+// Public API of core/gate for other folders.
 export {
   type Capabilities,
   type Capability,

@@ -1,4 +1,4 @@
-// What the user asked for: `ENABLE_TOOL_SEARCH` or the option that overrides it, and the kill switch (M).
+// Reads the mode that the user asked for: the option `toolSearch`, or `ENABLE_TOOL_SEARCH`; and the kill switch (M).
 // Implements M1, M2, M3.
 import type { Environment } from '../../lib/index.ts'
 import type { ToolSearchMode } from '../types.ts'
@@ -7,9 +7,9 @@ export type ModeReading = {
   readonly mode: ToolSearchMode
   /** The share of the context window at which `tst-auto` opens. */
   readonly percent: number
-  /** The user named a value, and so answers for what a proxy understands (G1). */
+  /** The user has set a value, so that an unknown proxy is trusted to support tool search (G1). */
   readonly isSet: boolean
-  /** The kill switch wins over everything (M1). */
+  /** The kill switch is on; it overrides everything else (M1). */
   readonly killed: boolean
   readonly warning?: string
 }
@@ -17,6 +17,7 @@ export type ModeReading = {
 const DEFAULT_PERCENT = 10
 const KILL_SWITCHES = ['CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS', 'TOOLSHELF_DISABLE_BETAS']
 
+/** Reads the option, or else the environment variable (M2); the kill switch overrides both. */
 export function readMode(option: string | boolean | undefined, environment: Environment): ModeReading {
   const value =
     option === undefined || String(option).trim() === '' ? environment.ENABLE_TOOL_SEARCH : String(option)
@@ -24,6 +25,7 @@ export function readMode(option: string | boolean | undefined, environment: Envi
   return killed ? { ...parseMode(value), mode: 'standard', killed } : { ...parseMode(value), killed }
 }
 
+/** Both are read in the same way (M3). */
 function parseMode(value: string | undefined): Omit<ModeReading, 'killed'> {
   const text = (value ?? '').trim().toLowerCase()
   const percent = DEFAULT_PERCENT

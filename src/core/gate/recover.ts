@@ -1,4 +1,4 @@
-// A back-end that turns out not to know references (G6): which errors say so, and what is done.
+// Recognises the errors of a back-end that does not support references, and remembers the back-end (G6).
 // Implements G6.
 import { parseBetas } from '../../lib/index.ts'
 import type { Prepared } from '../prepare.ts'
@@ -6,7 +6,7 @@ import type { Store } from '../store.ts'
 import type { RequestLike } from '../types.ts'
 import { backEndKey, usesReferences } from './gate.ts'
 
-/** Remembers a refusal, tells once, and says whether the request is worth sending with everything loaded. */
+/** Remembers a refusal and reports it once. Returns whether to send the request again with everything loaded. */
 export function learnRejection(
   store: Store,
   error: unknown,
@@ -28,7 +28,7 @@ export function learnRejection(
   return true
 }
 
-/** The message of a 400 that refuses our blocks, our fields or our beta header; of no other error. */
+/** Returns the message of a 400 that refuses our blocks, fields or beta header; undefined for any other error. */
 function rejection(error: unknown, betas: readonly string[]): string | undefined {
   const status = field(error, 'status') ?? field(error, 'statusCode')
   if (status !== 400) return undefined
@@ -45,11 +45,11 @@ const refusesType = /content type\S* .*not supported|unsupported content type/i
 
 const refusesBeta = /anthropic-beta|(unknown|unsupported|invalid) beta|beta header/i
 
-/** Complaints that only a back-end which understands deferral can make: the request was wrong, not the back-end. */
+/** Errors that only a back-end with support for deferral can report: the request was wrong. */
 const knowsTheProtocol =
   /cannot have both defer_loading|must have defer_loading=false|references unknown tool|tool_search_tool_result/i
 
-/** A refusal that quotes other betas is about the host's own. */
+/** A refusal that names only other betas is about the host's own. */
 function namesOneOf(betas: readonly string[], message: string): boolean {
   return betas.some((beta) => message.includes(beta)) || !/[a-z]+-\d{4}-\d{2}-\d{2}/.test(message)
 }

@@ -1,4 +1,4 @@
-// The automatic threshold (T): are the deferrable tools, together, worth hiding?
+// The automatic threshold (T): decides whether the deferrable tools are large enough to defer.
 // Implements T1, T2, T3, T4, T5.
 import { hash } from '../../lib/index.ts'
 import type { Settings } from '../options.ts'
@@ -6,12 +6,13 @@ import type { Context } from '../state.ts'
 import { FEWEST_CHARACTERS_PER_TOKEN } from '../tokens.ts'
 import type { Measure, PoolTool, ToolPartition } from '../types.ts'
 
-/** Counts by pool content and model, shared by every conversation on the shelf. */
+/** Token counts by pool content and model, shared by all conversations of a shelf. */
 export type Counts = Map<string, Promise<number | undefined>>
 
 const PREAMBLE = 500
 const MOST_COUNTS = 8
 
+/** Compares the tools with the threshold (T1): by the host's counter, or by characters if that fails (T4). */
 export async function measure(context: Context): Promise<Measure> {
   const tokens = Math.floor((context.contextWindow * context.mode.percent) / 100)
   const counted = await countOnce(context)
@@ -23,7 +24,7 @@ export async function measure(context: Context): Promise<Measure> {
   return { count, method: 'estimate', threshold, reached: count >= threshold }
 }
 
-/** Whether the deferrable tools take so many per cent of the window, by an estimate. */
+/** Estimates whether the deferrable tools take at least this percentage of the context window. */
 export function reachesShare(partition: ToolPartition, contextWindow: number, percent: number): boolean {
   const threshold = Math.floor(Math.floor((contextWindow * percent) / 100) * FEWEST_CHARACTERS_PER_TOKEN)
   let sum = 0
@@ -34,7 +35,7 @@ export function reachesShare(partition: ToolPartition, contextWindow: number, pe
   return sum >= threshold
 }
 
-/** One question per pool content; requests that come meanwhile share the answer, a failure included. */
+/** Counts once per pool content; concurrent requests share the count, or its failure (T5). */
 function countOnce({ partition, model, settings, counts }: Context): Promise<number | undefined> {
   const key = `${model}
 ${contentOf(partition)}`
@@ -46,6 +47,7 @@ ${contentOf(partition)}`
   return counting
 }
 
+/** Counts all deferrable definitions together (T2); subtracts the API's preamble (T3). */
 async function askCounter(
   partition: ToolPartition,
   model: string,
@@ -69,7 +71,7 @@ async function askCounter(
 
 const contents = new WeakMap<ToolPartition, string>()
 
-/** Differs when a name, a description or a schema differs. */
+/** A hash that differs if a name, a description or a schema differs. */
 function contentOf(partition: ToolPartition): string {
   let content = contents.get(partition)
   if (content === undefined) {

@@ -1,11 +1,11 @@
-// What the gate must know of each wire before one is made: whether it speaks references, and who understands it.
+// Properties of the wires that the gate needs: whether a wire uses references, and which back-ends support it.
 // Implements G4.
 
 import type { Settings } from '../options.ts'
 import type { WireName } from '../types.ts'
 import type { Capability } from './capabilities.ts'
 
-/** A back-end as it is set up: what it can do, and what was asked of it. */
+/** The capabilities of a back-end, and the settings for it. */
 export type Speaker = { readonly capability: Capability; readonly settings: Settings }
 
 export type WireTraits = {
@@ -29,7 +29,7 @@ export const wireTraits: Record<WireName, WireTraits> = {
   bridge: { usesReferences: false, isSpokenBy: () => true },
 }
 
-/** The beta that `tool_addition` needs here, if the back-end has it. */
+/** The beta header that `tool_addition` needs; undefined if the back-end does not support it. */
 export function additionBeta({ capability, settings }: Speaker): string | undefined {
   const additions = capability.provider?.additions
   return settings.additions === 'value' ? additions?.byValue : additions?.byReference

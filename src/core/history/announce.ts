@@ -1,4 +1,4 @@
-// Telling the model which names it can search for: only what changed, within a budget (A).
+// Announces to the model the names that it can search for: only changes, within a token budget (A).
 // Implements A1, A2, A3, A6, A7, A9.
 
 import { byName, cleanText, cut, oneLine } from '../../lib/index.ts'
@@ -18,13 +18,13 @@ export type AnnounceInput = {
   readonly descriptions: number
   /** Characters of each server's instructions; 0 for none. */
   readonly instructions: number
-  /** What the model calls to search. */
+  /** The name of the search tool. */
   readonly searchName: string
-  /** The step that the conversation has come to. */
+  /** The step that the conversation has reached. */
   readonly step: AnnouncementStep | undefined
 }
 
-/** The note for what is new and what is gone since the deltas in history; nothing when nothing changed (A2). */
+/** Returns the note with the names added, loaded or not (A9), and removed since the last delta; undefined if none (A2). */
 export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): DeltaNote | undefined {
   const { partition, searchName } = input
   const added = partition.deferred.filter(({ name }) => !facts.announced.has(name)).sort(byName)
@@ -37,8 +37,8 @@ export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): D
       '\n',
     ),
   )
-  const told = instructionsFor(input, facts.instructed, room - estimateTokens(reminder(text)))
-  const content = reminder([text, ...told.texts].join('\n'))
+  const instructions = instructionsFor(input, facts.instructed, room - estimateTokens(reminder(text)))
+  const content = reminder([text, ...instructions.texts].join('\n'))
   return writeDelta({
     content,
     addedNames: added.map(({ name }) => name),
@@ -47,13 +47,13 @@ export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): D
     origin,
     step,
     tokens: estimateTokens(content),
-    instructedBy: told.servers,
+    instructedBy: instructions.servers,
   })
 }
 
-/** The list of all names for the `prepend` way (A1), and the step it took. */
+/** Returns the list of all names for `announce: 'prepend'` (A1), and the step it uses. */
 export function availableList(input: AnnounceInput): AvailableList {
-  // What is known of servers may change under the same tools.
+  // Details of servers may change while the tools stay the same, so this list is not cached.
   if (input.servers.size > 0) return writeList(input)
   const { partition, servers: _, ...rest } = input
   const key = JSON.stringify(rest)
@@ -74,8 +74,8 @@ function writeList(input: AnnounceInput): AvailableList {
     const title = step === 'grouped' || step === 'servers' ? [ANNOUNCEMENT + howToRead[step]] : []
     return availableTools([...title, ...lines(tools)].join('\n'))
   })
-  const told = instructionsFor(input, new Set(), input.budget - estimateTokens(text))
-  return { step, text: [text, ...told.texts].join('\n') }
+  const instructions = instructionsFor(input, new Set(), input.budget - estimateTokens(text))
+  return { step, text: [text, ...instructions.texts].join('\n') }
 }
 
 const howToRead: Record<AnnouncementStep, string> = {
@@ -87,7 +87,7 @@ const howToRead: Record<AnnouncementStep, string> = {
 
 type Write = (step: AnnouncementStep, lines: (tools: readonly PoolTool[]) => string[]) => string
 
-/** The first step, from the one come to, whose text is within the room; the last one with as many lines as fit. */
+/** Chooses the first step, from the current one on, whose text fits; the last step is cut to the lines that fit (A7). */
 function fit(input: AnnounceInput, room: number, write: Write): { step: AnnouncementStep; text: string } {
   const first = input.descriptions > 0 ? 'described' : 'names'
   const isKnown = input.step !== undefined && steps.includes(input.step)
@@ -105,12 +105,12 @@ function fit(input: AnnounceInput, room: number, write: Write): { step: Announce
   return { step: 'servers', text: shortened(greatest(0, servers, (most) => isWithin(room, shortened(most)))) }
 }
 
-/** Descriptions leave some of the room to the names of tools that come later. */
+/** Descriptions leave room for the names of tools that are added later. */
 const DESCRIBED_SHARE = 0.75
-/** In characters: what is shorter says nothing. */
+/** In characters; shorter descriptions are useless. */
 const LEAST_DESCRIPTION = 24
 
-/** Descriptions as long as all of them fit, up to the limit. */
+/** Cuts all descriptions to the same length, as long as they fit. */
 function fitDescribed(input: AnnounceInput, room: number, write: Write): string | undefined {
   const least = Math.min(LEAST_DESCRIPTION, input.descriptions)
   const cutAt = (limit: number) =>
@@ -124,7 +124,7 @@ function isWithin(room: number, text: string): boolean {
   return estimateTokens(reminder(text)) <= room
 }
 
-/** The greatest number that fits, taken that smaller ones do; the least one if none does. */
+/** Finds the largest number that fits by binary search; returns the smallest if none fits. */
 function greatest(least: number, most: number, fits: (number: number) => boolean): number {
   let low = least
   let high = most
@@ -162,7 +162,7 @@ function described({ name, tool }: PoolTool, limit: number): string {
   return tool.description ? `${name}: ${oneLine(tool.description, limit)}` : name
 }
 
-/** Short names where `mcp__<server>__` can be put in front of them again; full ones otherwise. */
+/** Lists short names if the prefix `mcp__<server>__` can be added back; full names otherwise. */
 function grouped(server: string, members: readonly PoolTool[]): string {
   const prefix = /^mcp__.*?__/.exec(members[0]?.name ?? '')?.[0] ?? ''
   if (server === '' || prefix === '') return members.map(({ name }) => name).join(', ')
@@ -182,24 +182,29 @@ function gone(names: readonly string[], step: AnnouncementStep): string[] {
   return [`${ANNOUNCEMENT} no longer available:`, ...(step === 'grouped' ? [names.join(', ')] : names)]
 }
 
-/** Instructions of servers that were not told yet, as far as they fit (A6). */
+/** Instructions of servers that were not announced yet, as far as they fit (A6). */
 function instructionsFor(input: AnnounceInput, instructed: ReadonlySet<string>, room: number) {
-  const told: { server: string; text: string }[] = []
+  const announced: { server: string; text: string }[] = []
   let left = room
   for (const server of new Set(input.partition.deferred.map((entry) => entry.server ?? ''))) {
-    const given = input.servers.get(server)?.instructions
-    if (typeof given !== 'string' || given === '' || input.instructions === 0 || instructed.has(server))
+    const instructions = input.servers.get(server)?.instructions
+    if (
+      typeof instructions !== 'string' ||
+      instructions === '' ||
+      input.instructions === 0 ||
+      instructed.has(server)
+    )
       continue
-    const text = `Instructions of server "${oneLine(server, 60)}":\n${harmless(cut(given, input.instructions))}`
+    const text = `Instructions of server "${oneLine(server, 60)}":\n${harmless(cut(instructions, input.instructions))}`
     const cost = estimateTokens(`${text}\n`)
     if (cost > left) continue
     left -= cost
-    told.push({ server, text })
+    announced.push({ server, text })
   }
-  return { texts: told.map(({ text }) => text), servers: told.map(({ server }) => server) }
+  return { texts: announced.map(({ text }) => text), servers: announced.map(({ server }) => server) }
 }
 
-/** A server's text stands as a quotation, and can neither open nor close a tag of ours. */
+/** Quotes a server's text, so that it can neither open nor close a tag of ours. */
 function harmless(text: string): string {
   const lines = cleanText(text).split(/\r?\n/)
   return lines.map((line) => `> ${line.replace(/<(?=[\s/]*(system|available|loaded))/gi, '‹')}`).join('\n')

@@ -1,8 +1,8 @@
-// Looking into messages and blocks of unknown shape.
+// Helpers to read messages and blocks of unknown shape.
 // Implements L3.
 import type { Block, Message, TextBlock, ToolResult, ToolUse } from '../types.ts'
 
-/** A message's blocks; a string is one text, anything else none. */
+/** Returns a message's blocks; a string becomes one text block, any other content none. */
 export function messageBlocks(message: Message | undefined): readonly Block[] {
   const content = message?.content
   if (typeof content === 'string') return content === '' ? [] : [textBlock(content)]
@@ -13,7 +13,7 @@ export function isBlock(value: unknown): value is Block {
   return typeof value === 'object' && value !== null
 }
 
-/** A system message that adds or removes tools. */
+/** Whether a message is a system message that adds or removes tools. */
 export function isToolChange(message: Message): boolean {
   if (message?.role !== 'system') return false
   return messageBlocks(message).some(({ type }) => type === 'tool_addition' || type === 'tool_removal')
@@ -23,12 +23,12 @@ export function textBlock(text: string): TextBlock {
   return { type: 'text', text }
 }
 
-/** A call answered with text. */
+/** Answers a call with text. */
 export function sayTo(call: ToolUse, text: string): ToolResult {
   return { type: 'tool_result', tool_use_id: call.id, content: [textBlock(text)] }
 }
 
-/** A call answered with what is wrong with it. */
+/** Answers a call with an error. */
 export function refuse(call: ToolUse, text: string): ToolResult {
   return { ...sayTo(call, text), is_error: true }
 }

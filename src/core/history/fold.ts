@@ -1,4 +1,4 @@
-// What a conversation says of itself: a fold over its messages, grown only by what is new (L).
+// Reads from a conversation which tools are loaded and announced: a fold over its messages, extended by new ones (L).
 // Implements D8, L1, L2, L3, L4, A3, C3, C4.
 
 import type { AnnouncementStep, Block, Message } from '../types.ts'
@@ -6,22 +6,22 @@ import { isBlock } from './blocks.ts'
 import { keptDeltas, noteKey, readBoundary, readDelta, readLoadedNote, strings } from './notes.ts'
 import { followReply, followResult, noOpenCalls, type OpenCalls } from './pairs.ts'
 
-/** How a name came into the history. A removed tool is `mentioned`: its blocks still stand there. */
+/** How a name came into the history. A removed tool is `mentioned`: its blocks are still there. */
 export type Means = 'reference' | 'addition' | 'value' | 'text' | 'mentioned'
 
-/** What a history says: which tools are loaded and announced. */
+/** What a history shows: which tools are loaded and announced. */
 export type Facts = {
-  /** Names in the order of loading. Grows, except by an explicit removal. */
+  /** Names in the order of loading (D8). Only an explicit removal takes a name out (L2). */
   readonly loaded: Set<string>
-  /** By which blocks each name was loaded, or only mentioned. */
+  /** The kinds of blocks that loaded or mentioned each name. */
   readonly means: Map<string, Set<Means>>
-  /** Names the model has been told and that were not taken back. */
+  /** Names that were announced and not withdrawn. */
   readonly announced: Set<string>
   /** Servers whose instructions were announced. */
   readonly instructed: Set<string>
   /** The ids of calls of our own search tool. */
   readonly searchCalls: Set<string>
-  /** The calls that the next results can answer: only such results are sent (C5). */
+  /** The calls that the next results can answer; other results are not sent (C5). */
   readonly open: OpenCalls
   isReplying: boolean
   announcedEver: number
@@ -41,29 +41,29 @@ export function foldHistory(messages: readonly Message[], searchName: string): F
   return facts
 }
 
-/** Loaded names that came by none of these means. */
+/** Returns the loaded names that were loaded by none of these means. */
 export function loadedOtherwise({ loaded, means }: Facts, ...seen: readonly Means[]): string[] {
   return [...loaded].filter((name) => !seen.some((one) => means.get(name)?.has(one)))
 }
 
-/** Names that blocks in the history refer to: where those blocks are sent, the definitions must be. */
+/** Returns the names that blocks in the history refer to: a request with these blocks needs the definitions. */
 export function referredNames({ means }: Facts): string[] {
   const refers = (set: Set<Means>) => set.has('reference') || set.has('addition') || set.has('mentioned')
   return [...means].filter(([, set]) => refers(set)).map(([name]) => name)
 }
 
-/** True when leaving this message out would lose a load, a removal or an announcement. */
+/** Whether leaving this message out would lose a load, a removal or an announcement. */
 export function carriesState(message: Message, searchCalls: Set<string>, searchName: string): boolean {
   const facts = { ...noFacts(), searchCalls: new Set(searchCalls) }
   visit(facts, message, searchName)
   return facts.loaded.size > 0 || facts.removals > 0 || facts.deltas > 0 || facts.boundaries > 0
 }
 
-/** A conversation as far as it has been read. Grown in place; a history that was edited is read anew. */
+/** A conversation as far as it has been read. Extended in place; an edited history is read from the start. */
 export type FoldedHistory = {
   /** The host's messages, by identity. */
-  given: Message[]
-  /** The same with our notes in place, for hosts that do not carry them: what requests are made from. */
+  hostMessages: Message[]
+  /** The same with our notes in place, also those that the host did not keep. Requests are built from these. */
   entries: Message[]
   /** Our notes among the entries. */
   placed: Placed[]
@@ -72,15 +72,15 @@ export type FoldedHistory = {
   lastBlocks: readonly unknown[]
 }
 
-/** A note, the host's message it follows, and whether the host hands it in itself. */
+/** A note, the host's message that it follows, and whether the host's messages contain it. */
 type Placed = { readonly note: Message; readonly anchor: Message; isCarried: boolean }
 
-/** Notes by the host's message that they follow. */
+/** Notes by the message of the host that they follow. */
 export type Anchors = WeakMap<Message, Message[]>
 
 /**
- * Reads on from where the last call stopped. A message counts as read by identity: a host that changes an old
- * message puts a new object in its place.
+ * Continues reading where the last call stopped (L4). Messages are recognised by identity: a host that changes an old message
+ * must replace the object.
  */
 export function follow(
   known: FoldedHistory | undefined,
@@ -89,9 +89,9 @@ export function follow(
   searchName: string,
 ): FoldedHistory {
   const history = known && isContinued(known, messages) ? known : newHistory()
-  for (let index = history.given.length; index < messages.length; index++) {
+  for (let index = history.hostMessages.length; index < messages.length; index++) {
     const message = messages[index] as Message
-    history.given.push(message)
+    history.hostMessages.push(message)
     if (!isBlock(message)) continue
     const own = carriedNote(history, message)
     if (own && own.note !== message) {
@@ -102,27 +102,27 @@ export function follow(
     else enter(history, message, searchName)
     for (const note of anchors.get(message) ?? []) place(history, note, message, searchName)
   }
-  history.lastBlocks = [...contentOf(history.given.at(-1))]
+  history.lastBlocks = [...contentOf(history.hostMessages.at(-1))]
   return history
 }
 
-/** Adds a note of ours behind the newest user message, and remembers where it stands. */
+/** Adds a note after the newest user message, and remembers its place. */
 export function appendNote(
   history: FoldedHistory,
   note: Message,
   anchors: Anchors,
   searchName: string,
 ): void {
-  const anchor = history.given.findLast((message) => isBlock(message) && message.role === 'user')
+  const anchor = history.hostMessages.findLast((message) => isBlock(message) && message.role === 'user')
   if (!anchor) return
   const last = history.entries.at(-1)
   const isAtEnd = last === anchor || history.placed.some((one) => one.note === last && one.anchor === anchor)
   anchors.set(anchor, [...(anchors.get(anchor) ?? []), note])
   if (isAtEnd) place(history, note, anchor, searchName)
-  else Object.assign(history, follow(undefined, history.given, anchors, searchName))
+  else Object.assign(history, follow(undefined, history.hostMessages, anchors, searchName))
 }
 
-/** Our note in the host's hands, as we wrote it or as a copy with a breakpoint in it. */
+/** Finds our note that a message of the host is, unchanged or as a copy with a breakpoint. */
 function carriedNote({ placed }: FoldedHistory, message: Message): Placed | undefined {
   const key = noteKey(message)
   if (key === undefined) return undefined
@@ -149,14 +149,15 @@ function enter(history: FoldedHistory, message: Message, searchName: string): vo
 }
 
 function newHistory(): FoldedHistory {
-  return { given: [], entries: [], placed: [], facts: noFacts(), lastBlocks: [] }
+  return { hostMessages: [], entries: [], placed: [], facts: noFacts(), lastBlocks: [] }
 }
 
-/** The same messages and more; the newest one may have been filled meanwhile. */
-function isContinued({ given, lastBlocks }: FoldedHistory, messages: readonly Message[]): boolean {
-  if (messages.length < given.length) return false
-  for (let index = 0; index < given.length; index++) if (messages[index] !== given[index]) return false
-  const blocks = contentOf(given.at(-1))
+/** Whether the messages continue those read so far; the newest one may have gained blocks. */
+function isContinued({ hostMessages, lastBlocks }: FoldedHistory, messages: readonly Message[]): boolean {
+  if (messages.length < hostMessages.length) return false
+  for (let index = 0; index < hostMessages.length; index++)
+    if (messages[index] !== hostMessages[index]) return false
+  const blocks = contentOf(hostMessages.at(-1))
   return blocks.length === lastBlocks.length && blocks.every((block, index) => block === lastBlocks[index])
 }
 
@@ -184,6 +185,7 @@ function noFacts(): Facts {
   }
 }
 
+/** Reads one message; ignores everything that it does not know (L3). */
 function visit(facts: Facts, message: Message, searchName: string): void {
   if (typeof message !== 'object' || message === null) return
   visitNotes(facts, message)
@@ -198,7 +200,7 @@ function visit(facts: Facts, message: Message, searchName: string): void {
   }
 }
 
-/** Adjacent replies are one turn; what it leaves open can be answered in the next user turn only. */
+/** Adjacent replies are one turn; its calls can be answered only in the next user turn. */
 function followTurns(facts: Facts, { role }: Message): void {
   if (role === 'assistant') facts.replies++
   if (role !== 'assistant' && role !== 'user') return
@@ -206,6 +208,7 @@ function followTurns(facts: Facts, { role }: Message): void {
   facts.isReplying = role === 'assistant'
 }
 
+/** A boundary restores what was loaded (C3), but not what was announced, so that names are announced again (A3). */
 function visitNotes(facts: Facts, message: Message): void {
   const boundary = readBoundary(message)
   if (boundary) {
@@ -239,6 +242,7 @@ function visitResult(facts: Facts, block: Block): void {
     load(facts, name, note?.withDefinitions && isSent ? 'text' : undefined)
 }
 
+/** Reads searches of the model and of the API, and the `tool_changes` of the API's compactions (C4). */
 function visitReply(facts: Facts, block: Block, searchName: string): void {
   if (block.type === 'tool_use' && block.name === searchName) facts.searchCalls.add(String(block.id))
   const isSent = followReply(facts.open, block)
@@ -265,7 +269,7 @@ function visitChange(facts: Facts, block: Block): void {
   facts.means.set(name, new Set(['mentioned']))
 }
 
-/** What OpenAI's Responses API keeps as items of their own. */
+/** Reads the items that OpenAI's Responses API uses for loaded tools. */
 function visitAdapterItem(facts: Facts, item: Message): void {
   if (item.type !== 'tool_search_output' && item.type !== 'additional_tools') return
   if (!Array.isArray(item.tools)) return

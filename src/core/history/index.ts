@@ -1,4 +1,4 @@
-// The door of core/history: what other folders use of it.
+// Public API of core/history for other folders.
 
 export { availableList, deltaNote } from './announce.ts'
 export { isBlock, isToolChange, messageBlocks, refuse, sayTo, textBlock } from './blocks.ts'

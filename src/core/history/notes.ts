@@ -1,31 +1,30 @@
-// The notes we write into a history, each written and read here only.
+// Writes and reads the notes that the shelf adds to a history; no other file knows their format.
 //
-// A note is a whole API message with fields of ours beside `role` and `content`, or a field on a block of ours; the
-// request's copy loses those fields. Nobody but the host can write fields, so a tool's output can never forge a note.
-// The one note that is plain text, what a search loaded on wires without references, counts only at the very start
-// of an answer to our own search call.
+// A note is an API message with additional fields, or an additional field on a block; requests are sent without these
+// fields. Only the host can write fields, so a tool's output cannot forge a note. One note is plain text: the list of
+// tools that a search loaded, on wires without references. It counts only at the start of the result of our own search.
 // Implements S9, L1, A5, A8, C1.
 
 import type { AnnouncementStep, Block, Message, Origin } from '../types.ts'
 import { isToolChange, messageBlocks } from './blocks.ts'
 
-/** Which names the model has been told, appended when the deferred tools change (A2, A8). */
+/** Announces names to the model; appended when the deferred tools change (A2, A8). */
 export type DeltaNote = {
   readonly type: 'deferred_tools_delta'
   readonly role: 'user'
   readonly content: string
   readonly addedNames: readonly string[]
   readonly removedNames: readonly string[]
-  /** How many names had been told before, and from where this was made (A4). */
+  /** How many names were announced before; `origin` is the kind of conversation (A4). */
   readonly announcedBefore: number
   readonly origin: Origin
   readonly step: AnnouncementStep
   readonly tokens: number
-  /** Servers whose instructions stand in this note. */
+  /** Servers whose instructions this note contains. */
   readonly instructedBy: readonly string[]
 }
 
-/** Stands for the messages that a compaction took away, and carries what was loaded in them (C1). */
+/** Replaces the messages that a compaction removed, and lists the tools loaded in them (C1). */
 export type BoundaryNote = {
   readonly type: 'system'
   readonly subtype: 'compact_boundary'
@@ -35,7 +34,7 @@ export type BoundaryNote = {
     readonly trigger: string
     readonly preCompactDiscoveredTools?: readonly string[]
     readonly loadOrder?: readonly string[]
-    /** Deltas among the messages that stayed: the next one is still the first after the compaction (A4). */
+    /** Deltas among the kept messages; the next delta is still the first after the compaction (A4). */
     readonly keptDeltas?: number
   }
 }
@@ -43,7 +42,7 @@ export type BoundaryNote = {
 /** Keeps the model from stopping after a bare reference (N3). */
 export const TOOL_LOADED = 'Tool loaded.'
 
-/** Stands in front of a tool change that lost the user message it followed. */
+/** The user message in front of a tool change that lost its own. */
 export const TOOLS_CHANGED = 'The set of tools has changed.'
 
 /** How every announcement begins. */
@@ -56,7 +55,7 @@ const AVAILABLE = 'available-deferred-tools'
 export const reminder = (text: string): string => inTag(REMINDER, text)
 export const availableTools = (text: string): string => inTag(AVAILABLE, text)
 
-/** Where the model finds the names, for the search tool's own description (A5). */
+/** Returns the tag that contains the names, for the search tool's description (A5). */
 export function placeOfNames(announce: 'delta' | 'prepend'): string {
   return `<${announce === 'delta' ? REMINDER : AVAILABLE}>`
 }
@@ -69,31 +68,31 @@ export function writeBoundary(fields: Pick<BoundaryNote, 'content' | 'compactMet
   return { type: 'system', subtype: 'compact_boundary', role: 'user', ...fields }
 }
 
-/** A tool_result with a remark beside its references (S9): the remark travels on the block as the field `note`. */
+/** Adds a remark to a tool_result with references (S9), in the field `note`. */
 export function withRemark<Result extends object>(result: Result, remark: string | undefined): Result {
   return remark === undefined ? result : { ...result, note: remark }
 }
 
-/** The remark on a block, and the block without it. */
+/** Returns the remark of a block, and the block without it. */
 export function takeRemark(block: Block): { remark: string | undefined; rest: Block } {
   if (block.type !== 'tool_result' || !('note' in block)) return { remark: undefined, rest: block }
   const { note, ...rest } = block
   return { remark: typeof note === 'string' ? note : undefined, rest }
 }
 
-/** A remark about a search, as the model reads it. */
+/** Formats a remark about a search for the model. */
 export const searchNote = (text: string): string => SEARCH_NOTE + text
 
 export function isAnnouncement(text: string): boolean {
   return text.startsWith(`<${REMINDER}>\n${ANNOUNCEMENT}`)
 }
 
-/** Text that we wrote beside references stays where it is (N4). */
+/** Whether we wrote the text beside references; such text is not moved (N4). */
 export function isOurText(text: string): boolean {
   return text === TOOL_LOADED || text.startsWith(SEARCH_NOTE) || isAnnouncement(text)
 }
 
-/** Text that a request holds only because tools are deferred: announcements, remarks and reminders of ours. */
+/** Whether a request contains the text only because tools are deferred: announcements, remarks and reminders. */
 export function isDeferralNote(text: string): boolean {
   return (
     isOurText(text) ||
@@ -102,12 +101,12 @@ export function isDeferralNote(text: string): boolean {
   )
 }
 
-/** What a search loaded, on wires without references. */
+/** Lists what a search loaded, on wires without references. */
 export function loadedNote(names: readonly string[]): string {
   return `<loaded-tools>\n${names.join('\n')}\n</loaded-tools>`
 }
 
-/** The same where the definitions follow in the same text. */
+/** Like `loadedNote`, for a text that also contains the definitions. */
 export function describedNote(names: readonly string[]): string {
   return `<loaded-tools definitions>\n${names.join('\n')}\n</loaded-tools>`
 }
@@ -123,14 +122,14 @@ export function readDelta(message: Message): DeltaNote | undefined {
   return message.type === 'deferred_tools_delta' ? (message as DeltaNote) : undefined
 }
 
-/** The tools that a boundary carries, in the order in which they were loaded. */
+/** Returns the loaded tools that a boundary lists, in the order of loading. */
 export function readBoundary(message: Message): string[] | undefined {
   if (message.subtype !== 'compact_boundary') return undefined
   const metadata = message.compactMetadata as Partial<BoundaryNote['compactMetadata']> | null | undefined
   return [...new Set([...strings(metadata?.loadOrder), ...strings(metadata?.preCompactDiscoveredTools)])]
 }
 
-/** A message as an API takes it: our fields are gone, and so is an entry that is nothing but a note. */
+/** Removes our fields from a message; returns undefined if nothing is left to send. */
 export function withoutNoteFields(message: Message): Message | undefined {
   const isNote = message.type === 'deferred_tools_delta' || message.subtype === 'compact_boundary'
   if (!isNote) return message
@@ -143,7 +142,7 @@ export function keptDeltas(message: Message): number {
   return typeof kept === 'number' ? kept : 0
 }
 
-/** Tells notes apart: the same for a copy of a note, another for every other message. */
+/** Returns a key that identifies a note and its copies; undefined for other messages. */
 export function noteKey(message: Message): string | undefined {
   const delta = readDelta(message)
   if (delta) return JSON.stringify(['delta', delta.addedNames, delta.removedNames, delta.announcedBefore])
@@ -154,7 +153,7 @@ export function noteKey(message: Message): string | undefined {
 
 const OUR_CALL = 'toolshelf_'
 
-/** The id of a search that we make in the model's place. */
+/** Returns the id of a search that we make in place of the model. */
 export const ourCallId = (number: number): string => `${OUR_CALL}${number}`
 
 function isOurCall(id: unknown): boolean {

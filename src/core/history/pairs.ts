@@ -1,15 +1,15 @@
-// Pairs of a call and its result in the request's copy of a history: a half that lost the other is answered or left out.
+// Repairs calls without results and results without calls in the messages of a request: adds or removes the other half.
 //
-// The API refuses a call without a result right after it, and a result without its call right before it, for as long as
-// either stays in the history. Hosts that drop single messages leave such halves behind (C5).
+// The API refuses a call without a result right after it, and a result without its call right before it. Hosts that drop
+// single messages leave such halves behind (C5).
 
 import type { Block, Message } from '../types.ts'
 import { isBlock, messageBlocks, textBlock } from './blocks.ts'
 
-/** Said in place of a result that is no longer in the history. */
+/** Text in place of a result that is no longer in the history. */
 export const MISSING_RESULT = 'The result of this call is no longer in the conversation.'
 
-/** The calls of the newest reply, and the provider's own searches that still have no result. */
+/** The calls of the newest reply, and the provider's own searches that have no result yet. */
 export type OpenCalls = {
   readonly calls: Set<unknown>
   readonly searches: Set<unknown>
@@ -19,24 +19,24 @@ export function noOpenCalls(): OpenCalls {
   return { calls: new Set(), searches: new Set() }
 }
 
-/** Notes what a reply leaves open; false for a search result whose search is not there. */
+/** Records the calls of a reply; returns false for a search result whose search is missing. */
 export function followReply(open: OpenCalls, block: Block): boolean {
   if (block.type === 'tool_use' && typeof block.id === 'string') open.calls.add(block.id)
   if (isSearch(block)) open.searches.add(block.id)
   return block.type !== 'tool_search_tool_result' || open.searches.delete(block.tool_use_id)
 }
 
-/** True for a result that answers a call of the newest reply; the first one only. */
+/** Returns true for the first result of a call of the newest reply. */
 export function followResult(open: OpenCalls, block: Block): boolean {
   return open.calls.delete(block.tool_use_id)
 }
 
-/** A reply without search results that have lost their search. */
+/** Removes search results whose search is missing from a reply. */
 export function pairedReply(message: Message, open: OpenCalls): Message | undefined {
   return keepBlocks(message, (block) => followReply(open, block))
 }
 
-/** A user turn without results that have lost their call, and with one for each call that has lost its result. */
+/** Removes results without a call from a user turn, and adds one for each call without a result. */
 export function pairedTurn(turn: readonly Message[], open: OpenCalls): Message[] {
   const isKept = (block: Block) => block.type !== 'tool_result' || followResult(open, block)
   const kept = turn.flatMap((message): Message[] => {
@@ -51,7 +51,7 @@ export function pairedTurn(turn: readonly Message[], open: OpenCalls): Message[]
   return [{ ...first, content: [...missing, ...messageBlocks(first)] }, ...rest]
 }
 
-/** A reply without its searches that never got a result. */
+/** Removes searches without a result from a reply. */
 export function withoutSearches(message: Message, ids: ReadonlySet<unknown>): Message | undefined {
   return keepBlocks(message, (block) => !isSearch(block) || !ids.has(block.id))
 }
@@ -60,7 +60,7 @@ export function hasSearch(message: Message, ids: ReadonlySet<unknown>): boolean 
   return ids.size > 0 && messageBlocks(message).some((block) => isSearch(block) && ids.has(block.id))
 }
 
-/** The message with the blocks that pass; nothing where only thinking, or nothing, is left of it. */
+/** Filters the blocks of a message; returns undefined if nothing but thinking is left. */
 export function keepBlocks(message: Message, isKept: (block: Block) => boolean): Message | undefined {
   if (!Array.isArray(message?.content)) return message
   const blocks = message.content as readonly unknown[]
@@ -73,7 +73,7 @@ export function isThinking(block: unknown): boolean {
   return isBlock(block) && (block.type === 'thinking' || block.type === 'redacted_thinking')
 }
 
-/** A search that the provider makes itself. */
+/** Whether a block is a search that the provider runs itself. */
 function isSearch({ type, name }: Block): boolean {
   return type === 'server_tool_use' && /^tool_search_tool_/.test(String(name))
 }

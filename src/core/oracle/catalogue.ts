@@ -1,4 +1,4 @@
-// The entries of `tools` as the oracle uses them: what each is called, its kind, whether it waits, its text.
+// Reads the entries of `tools`: name, kind, whether each is deferred, and its text.
 
 import {
   bare,
@@ -15,7 +15,7 @@ import {
 export type Entry = {
   readonly name: string
   readonly deferred: boolean
-  /** What the model is shown once the tool is visible: never the flags of one request. */
+  /** What the model sees once the tool is visible, without the flags of one request. */
   readonly definition: string
 }
 
@@ -37,7 +37,7 @@ const readEntry = oncePerFrozen(
 
 const TOOLSET = /^(computer|browser)_toolset_\d{8}$/
 
-/** `custom`, or the type of a tool that the API itself defines. */
+/** Returns `custom`, or the type of a tool that the API defines. */
 export function kindOf(tool: Fields): string {
   return textOf(tool.type) || 'custom'
 }
@@ -46,7 +46,7 @@ export function isToolset(tool: Fields): boolean {
   return TOOLSET.test(kindOf(tool))
 }
 
-/** Whether each enabled member that a toolset configures waits; members left out are not judged (CHOOSE). */
+/** Returns whether each enabled member that a toolset configures is deferred; other members are ignored. */
 export function memberDeferrals(toolset: Fields): boolean[] {
   return Object.values(fieldsOf(toolset.configs))
     .filter(isFields)
@@ -54,7 +54,7 @@ export function memberDeferrals(toolset: Fields): boolean[] {
     .map((member) => member.defer_loading === true)
 }
 
-/** The name that references use; a toolset goes by its family or its server. */
+/** Returns the name that references use: for a toolset, its family or its server. */
 export function nameOf(tool: Fields): string {
   if (tool.name !== undefined) return textOf(tool.name)
   return TOOLSET.exec(kindOf(tool))?.[1] ?? textOf(tool.mcp_server_name)

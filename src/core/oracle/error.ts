@@ -1,7 +1,7 @@
-// How the API refuses: the envelope of its errors (wire 11).
+// The format of the API's errors (wire 11).
 // Implements wire 11.
 
-/** What `validate` answers when the API would not take the request. */
+/** The error with which the API would refuse a request. */
 export type ApiError = {
   status: number
   body: {
@@ -15,7 +15,7 @@ export type ApiError = {
   }
 }
 
-/** A reason to refuse, before it is wrapped. */
+/** A reason to refuse a request, before it becomes an `ApiError`. */
 export type Refusal = { readonly message: string; readonly code?: string; readonly isTooLarge?: boolean }
 
 export function toApiError(refusal: Refusal, requestId: string): ApiError {
@@ -31,7 +31,7 @@ export function toApiError(refusal: Refusal, requestId: string): ApiError {
   }
 }
 
-/** The first refusal among these, if any; later items are not looked at. */
+/** Returns the first refusal; checks no later items. */
 export function firstRefusal<Item>(
   items: Iterable<Item>,
   check: (item: Item) => Refusal | undefined,

@@ -1,4 +1,4 @@
-// JSON Schema draft 2020-12 as the API checks it: each keyword has one kind of value. Unknown keywords are remarks.
+// Validates schemas of JSON Schema draft 2020-12 as the API does: each keyword has one kind of value; others are ignored.
 import { isFields } from '../../lib/index.ts'
 
 export type KeywordKind =
@@ -30,7 +30,7 @@ export const KEYWORD_KINDS: ReadonlyMap<string, KeywordKind> = new Map(
 
 const TYPES: ReadonlySet<unknown> = new Set(words('array boolean integer null number object string'))
 
-/** Whether a value is of this kind; the schemas inside it are not looked at. */
+/** Whether a value is of this kind; does not check the schemas inside it. */
 export function isOfKind(kind: KeywordKind, value: unknown): boolean {
   switch (kind) {
     case 'schema':
@@ -73,10 +73,10 @@ function isUnique(list: readonly unknown[]): boolean {
   return new Set(list).size === list.length
 }
 
-/** Deeper than any schema that a person wrote; the API's own limit is not published. */
+/** Deeper than any hand-written schema; the API's own limit is not published. */
 export const DEEPEST_SCHEMA = 200
 
-/** Whether this is a schema, down to the last one inside it. */
+/** Whether a value is a valid schema, including all schemas inside it. */
 export function isSchema(schema: unknown, depth = 0): boolean {
   if (typeof schema === 'boolean') return true
   if (!isFields(schema) || depth > DEEPEST_SCHEMA) return false
@@ -92,7 +92,7 @@ function areNamesOf(kind: KeywordKind, value: unknown): boolean {
   return (kind === 'named names' || kind === 'named dependencies') && areNames(value)
 }
 
-/** What a value of this kind holds: schemas, or lists of names where the kind allows them. */
+/** Returns the schemas inside a value of this kind, and lists of names if the kind allows them. */
 function innerOf(kind: KeywordKind, value: unknown): readonly unknown[] {
   if (kind === 'schema') return [value]
   if (kind === 'schemas') return value as readonly unknown[]

@@ -1,5 +1,5 @@
-// A request without the fields that the oracle does not know: they are news, not mistakes, to whoever stands between a
-// client and an API that may know them (wire 34).
+// Removes the fields that the oracle does not know: to a gateway in front of an API that may know them, they are new
+// features, not mistakes (wire 34).
 // Implements wire 34.
 
 import { type Fields, isFields } from '../../lib/index.ts'
@@ -37,7 +37,7 @@ function knownBlock(block: unknown): unknown {
   return isAdded ? { ...known, tool: { ...tool, definition: knownTool(tool.definition) } } : known
 }
 
-/** The very object where nothing goes. */
+/** Returns the same object if no field is removed. */
 function pick(fields: Fields, isPicked: (field: string) => boolean): Fields {
   const entries = Object.entries(fields)
   const picked = entries.filter(([field]) => isPicked(field))

@@ -1,8 +1,8 @@
-// Does one rendering begin with another? What it keeps is what a prompt cache keeps.
+// Checks whether one rendering begins with another, so that a prompt cache would hit.
 // Implements wire 14.
 import type { Segment } from './walk.ts'
 
-/** Where a prefix broke: the place in the rendering, what stood there before, and what stands there now. */
+/** The result of a comparison: if the prefix broke, the index, the segment before and the segment now. */
 export type PrefixCheck =
   | { extends: true }
   | { extends: false; at: number; expected: Segment; found: Segment | undefined }

@@ -1,22 +1,22 @@
-// What a block says about tools: the names it refers to, and the change it makes.
+// Reads what a block says about tools: the names that it refers to, and the tool change that it makes.
 
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
 import { nameOf } from './catalogue.ts'
 import { blocksOf } from './turns.ts'
 
-/** The `tool_reference` blocks inside a client's or the API's own search result. */
+/** Returns the `tool_reference` blocks inside the result of a client's search or of a hosted one. */
 export function referencesIn(block: Fields): readonly Fields[] {
   if (block.type === 'tool_result') return blocksOf(block.content).filter(isReference)
   if (block.type !== 'tool_search_tool_result') return []
   return listOf(fieldsOf(block.content).tool_references).filter(isFields).filter(isReference)
 }
 
-/** Whether a content item is a `tool_reference`; null, which a broken history may hold, is not. */
+/** Whether a content item is a `tool_reference`; accepts null, which a broken history may contain. */
 export function isReference(block: Fields | null): boolean {
   return block?.type === 'tool_reference'
 }
 
-/** A change of the tool set in the middle of a conversation; here a reference says `name`, not `tool_name`. */
+/** A tool change in the middle of a conversation; its references use `name`, not `tool_name`. */
 export type ToolChange = {
   readonly kind: 'addition' | 'removal'
   /** The tool's name; for an MCP tool or toolset its server, which is what `tools` declares. */
@@ -37,7 +37,7 @@ export function changeIn(block: Fields): ToolChange | undefined {
   return { kind, name, definition: undefined }
 }
 
-/** Blocks that can bring tools into sight or take them out of it. */
+/** Whether a block can show or hide tools. */
 export function mayChangeView({ type, content }: Fields): boolean {
   if (type === 'tool_result')
     return Array.isArray(content) && content.some((item) => isReference(fieldsOf(item)))

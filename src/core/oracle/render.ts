@@ -1,21 +1,21 @@
-// What the model sees of a request, and how much that is.
+// Renders what the model sees of a request, and counts it.
 // Implements W1.
 import { tokensFor } from '../tokens.ts'
 import { readingOf } from './size.ts'
 import { type Segment, walk } from './walk.ts'
 
-/** Tools, system, then the conversation with every loaded definition at the place that loaded it. */
+/** Renders tools, system and the conversation, with each loaded definition at the place that loaded it. */
 export function render(request: unknown): Segment[] {
   const { tools, scaffold, system, steps } = walk(request)
   return [...tools, ...scaffold, ...system, ...steps.flatMap((step) => step.segments)]
 }
 
-/** The tools whose definition is in sight at the end of the request, in the order they came into it. */
+/** Returns the tools whose definitions are visible at the end of the request, in the order in which they appeared. */
 export function visibleTools(request: unknown): string[] {
   return [...walk(request).visible.keys()]
 }
 
-/** An estimate: what the model reads, by length. */
+/** Estimates the tokens of what the model reads, from its length. */
 export function countTokens(request: unknown): number {
   return tokensFor(readingOf(request).characters)
 }

@@ -1,4 +1,4 @@
-// How much of a request the model reads, by length. It builds no text, so that it can be called for every request.
+// Measures the length of what the model reads of a request. Builds no text, so that it is cheap enough for every request.
 
 import { type Fields, fieldsOf, isFields, listOf, oncePerFrozen, textOf } from '../../lib/index.ts'
 import { entryOf, isDeferred, nameOf } from './catalogue.ts'
@@ -7,22 +7,22 @@ import { blocksOf, isDirective } from './turns.ts'
 
 export type Reading = {
   /**
-   * Characters of everything in sight: tools, system, conversation, and each definition that a reference loads. Escapes
-   * of JSON are not counted, and an image or a document counts as `MEDIA_CHARACTERS` whatever its bytes.
+   * Characters of everything visible: tools, system, conversation, and each definition that a reference loads. JSON
+   * escapes do not count, and an image or a document counts as `MEDIA_CHARACTERS`.
    */
   readonly characters: number
-  /** Tools whose definition is in sight at the end. */
+  /** Tools whose definitions are visible at the end. */
   readonly visibleTools: number
 }
 
-/** About 1,600 tokens, which is what a large image costs. */
+/** About 1,600 tokens, the cost of a large image. */
 export const MEDIA_CHARACTERS = 4640
 
 export function readingOf(request: unknown): Reading {
   const { tools, system, messages } = fieldsOf(request)
-  const given = readTools(listOf(tools))
-  const view: View = { given, added: new Map(), changed: new Map() }
-  let { characters } = given
+  const declared = readTools(listOf(tools))
+  const view: View = { declared, added: new Map(), changed: new Map() }
+  let { characters } = declared
   for (const block of blocksOf(system)) characters += plainSize(block)
   const list = listOf(messages)
   const lastUser = list.findLastIndex((message) => fieldsOf(message).role === 'user')
@@ -36,7 +36,7 @@ export function readingOf(request: unknown): Reading {
   return { characters, visibleTools: visibleCount(view) }
 }
 
-/** The size of a message that neither shows nor hides a tool; undefined for others. */
+/** Returns the size of a message that neither shows nor hides a tool; undefined for others. */
 const quietSize = oncePerFrozen((message: Fields): number | undefined =>
   blocksOf(message.content).some(mayChangeView) ? undefined : messageSize(message, NO_VIEW),
 )
@@ -46,7 +46,7 @@ function messageSize(message: Fields, view: View): number {
   return blocksOf(message.content).reduce((sum, block) => sum + blockSize(block, view), 0)
 }
 
-/** What the entries of `tools` show by themselves. */
+/** The entries of `tools`: all definitions, and those visible from the start. */
 type Tools = {
   readonly definitions: ReadonlyMap<string, Fields>
   readonly visible: ReadonlyMap<string, Fields>
@@ -70,7 +70,7 @@ const readTools = oncePerFrozen((tools: readonly unknown[]): Tools => {
   return { definitions, visible, characters: characters + (isDeferring ? SCAFFOLD : 0) }
 })
 
-/** Does a request ask for its prompt to be cached? */
+/** Whether a request asks for its prompt to be cached. */
 export function hasCacheMarks(request: unknown): boolean {
   const { cache_control: mark, tools, system, messages } = fieldsOf(request)
   return (
@@ -90,7 +90,7 @@ function isMarked(block: unknown): boolean {
   return isFields(cache_control) || (type === 'tool_result' && listOf(content).some(isMarked))
 }
 
-/** The tags around a definition, and the line that the first deferred tool brings. */
+/** Lengths of the tags around a definition, and of the line that the first deferred tool adds. */
 const FUNCTION = '<function></function>'.length
 const FUNCTIONS = '<functions>\n\n</functions>'.length + FUNCTION
 const RESULT = '<result></result>'.length
@@ -98,27 +98,28 @@ const SCAFFOLD = 'Further tools can be loaded while the conversation runs.'.leng
 const REMOVAL = 'The tool  is no longer available.'.length
 
 type View = {
-  readonly given: Tools
-  /** Definitions that came by value. */
+  readonly declared: Tools
+  /** Definitions added by value. */
   readonly added: Map<string, Fields>
-  /** What came into sight, or left it (undefined), since the start. */
+  /** Definitions shown since the start; undefined for hidden ones. */
   readonly changed: Map<string, Fields | undefined>
 }
 
-/** For messages that do not look at it. */
+/** For messages that do not depend on the view. */
 const NO_VIEW: View = {
-  given: { definitions: new Map(), visible: new Map(), characters: 0 },
+  declared: { definitions: new Map(), visible: new Map(), characters: 0 },
   added: new Map(),
   changed: new Map(),
 }
 
-function shownIn({ given, changed }: View, name: string): Fields | undefined {
-  return changed.has(name) ? changed.get(name) : given.visible.get(name)
+function shownIn({ declared, changed }: View, name: string): Fields | undefined {
+  return changed.has(name) ? changed.get(name) : declared.visible.get(name)
 }
 
-function visibleCount({ given, changed }: View): number {
-  let count = given.visible.size
-  for (const [name, shown] of changed) count += Number(shown !== undefined) - Number(given.visible.has(name))
+function visibleCount({ declared, changed }: View): number {
+  let count = declared.visible.size
+  for (const [name, shown] of changed)
+    count += Number(shown !== undefined) - Number(declared.visible.has(name))
   return count
 }
 
@@ -169,16 +170,16 @@ function changeSize(block: Fields, view: View): number {
   return reveal(change.name, view)
 }
 
-/** The size of a definition that comes into sight; nothing for one that is there already. */
+/** Returns the size of a definition that becomes visible; 0 if it already is. */
 function reveal(name: string, view: View): number {
-  const definition = view.added.get(name) ?? view.given.definitions.get(name)
+  const definition = view.added.get(name) ?? view.declared.definitions.get(name)
   const shown = shownIn(view, name)
   if (!definition || (shown && isSame(shown, definition))) return 0
   view.changed.set(name, definition)
   return FUNCTIONS + definitionSize(definition)
 }
 
-/** Two objects for one definition are rare: only a tool that is added by value twice has them. */
+/** Compares by identity first: only a tool that is added by value twice has two objects. */
 function isSame(one: Fields, other: Fields): boolean {
   return one === other || entryOf(one).definition === entryOf(other).definition
 }
@@ -192,12 +193,12 @@ const definitionSize = oncePerFrozen((tool: Fields): number => jsonSize(tool, NO
 const NOT_READ: ReadonlySet<string> = new Set(['cache_control', 'caller'])
 const NOT_IN_DEFINITION: ReadonlySet<string> = new Set(['cache_control', 'defer_loading'])
 const EVERYTHING: ReadonlySet<string> = new Set()
-/** Data of the caller, in which a field of ours is only data. */
+/** Fields with data of the caller, in which `cache_control` and the like are only data. */
 const OPAQUE = new Set(['input', 'input_schema', 'input_examples'])
-/** Values at most, for a value that holds itself. */
+/** Maximum number of values, for a value that contains itself. */
 const MOST_VALUES = 5_000_000
 
-/** Characters of a value as JSON without the fields that are left out; not recursive, because JSON may be deep. */
+/** Counts the characters of a value as JSON without some fields. Not recursive, because JSON may be deep. */
 function jsonSize(value: unknown, leftOut: ReadonlySet<string>): number {
   const values: unknown[] = [value]
   let size = 0

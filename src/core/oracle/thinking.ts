@@ -1,4 +1,4 @@
-// Models that bind thinking to what came before it (wire 44): a block is good only where that is unchanged.
+// Checks thinking of models that bind it to everything before it (wire 44): a block is valid only if that is unchanged.
 // Implements wire 44.
 import { bare, fieldsOf, hash, listOf, textOf, toJson } from '../../lib/index.ts'
 import type { Refusal } from './error.ts'
@@ -6,8 +6,8 @@ import { type Placed, pathOf } from './turns.ts'
 import { type WalkStep, walk } from './walk.ts'
 
 /**
- * A hash of everything before one block: system, tools in sight, earlier content; neither thinking nor cache
- * breakpoints, nor deferred tools that nothing before the block refers to. A place past the end is the end.
+ * Returns a hash of everything before a block: system, visible tools, earlier content; without thinking, cache
+ * breakpoints, and deferred tools that nothing before the block refers to. A position past the end means the end.
  */
 export function thinkingPrefix(request: unknown, messageIndex: number, blockIndex: number): string {
   const { before, end } = chain(request)
@@ -16,7 +16,7 @@ export function thinkingPrefix(request: unknown, messageIndex: number, blockInde
   return before.find(({ step }) => isThere(step))?.prefix ?? end
 }
 
-/** The signature that a bound model puts on thinking in its reply, after the blocks of `reply` if any. */
+/** Returns the signature that such a model puts on thinking in its reply, after the blocks of `reply`. */
 export function sign(request: unknown, reply: readonly unknown[] = []): string {
   const fields = fieldsOf(request)
   const messages = listOf(fields.messages)
@@ -24,10 +24,10 @@ export function sign(request: unknown, reply: readonly unknown[] = []): string {
   return SIGNED + thinkingPrefix(answered, messages.length, reply.length)
 }
 
-/** With this beta a request may ask that thinking of another conversation is dropped instead of refused. */
+/** The beta with which a request can have thinking of another conversation dropped instead of refused. */
 export const THINKING_BINDING = 'thinking-binding-controls-2026-08-01'
 
-/** Refuses thinking that `sign` bound to another conversation; signatures of other origin are not judged. */
+/** Refuses thinking that `sign` bound to another conversation; accepts signatures of any other origin. */
 export function checkBoundThinking(request: unknown, betas: readonly string[]): Refusal | undefined {
   const { block_binding: binding } = fieldsOf(fieldsOf(request).thinking)
   const isDropped = fieldsOf(binding).prefix_mismatch_behavior === 'drop_block'
@@ -45,7 +45,7 @@ const SIGNED = 'oracle:'
 
 type Link = { readonly step: WalkStep; readonly prefix: string }
 
-/** The prefix before each block, in one pass. */
+/** Computes the prefix before each block in one pass. */
 function chain(request: unknown): { before: Link[]; end: string } {
   const { tools, system, steps } = walk(request)
   let prefix = hash(toJson([tools, system]))

@@ -1,9 +1,9 @@
-// A history as the API reads it: adjacent messages of one role are one turn, each block keeping its place.
+// Groups messages into turns as the API does: adjacent messages of one role are one turn.
 import { type Fields, fieldsOf, isFields, listOf } from '../../lib/index.ts'
 
 export type TurnRole = 'user' | 'assistant' | 'system'
 
-/** A block and where it stands; `message` and `index` count as in the request. */
+/** A block with its position: the index of its message in the request, and its own index there. */
 export type Placed = {
   readonly message: number
   readonly index: number
@@ -29,7 +29,7 @@ export function turnsOf(messages: unknown): Turn[] {
   return turns
 }
 
-/** All blocks in their order, without those of the messages that are skipped. */
+/** Returns all blocks in order, except those of skipped messages. */
 export function placedBlocks(messages: unknown, isSkipped: (message: Fields) => boolean): Placed[] {
   const placed: Placed[] = []
   const list = listOf(messages)
@@ -44,20 +44,20 @@ export function placedBlocks(messages: unknown, isSkipped: (message: Fields) => 
   return placed
 }
 
-/** A system message that only sets `output_config` says nothing to the model and may stand anywhere. */
+/** Whether a system message only sets `output_config`; it is not shown to the model and may be anywhere. */
 export function isDirective(message: Fields): boolean {
   const { role, content, output_config: config } = message
   const isEmpty = content === undefined || content === '' || (Array.isArray(content) && content.length === 0)
   return role === 'system' && isEmpty && isFields(config) && Object.keys(config).length > 0
 }
 
-/** Content as blocks; a string is one text block. */
+/** Returns content as blocks; a string becomes one text block. */
 export function blocksOf(content: unknown): readonly Fields[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
   return listOf(content).map(fieldsOf)
 }
 
-/** The path of a block in the API's error texts. */
+/** Returns the path of a block as in the API's error messages. */
 export function pathOf(placed: { readonly message: number; readonly index: number }): string {
   return `messages.${placed.message}.content.${placed.index}`
 }

@@ -1,4 +1,4 @@
-// Would the API take this request? If not, the error it would answer with.
+// Validates a request as the API does, and returns the API's error.
 // Implements W1.
 
 import { type Fields, isFields } from '../../lib/index.ts'
@@ -26,22 +26,22 @@ import { type Turn, turnsOf } from './turns.ts'
 export type ValidateOptions = {
   /** The values of the `anthropic-beta` header. */
   readonly betas?: readonly string[]
-  /** Play a proxy from before tool search (W2). */
+  /** Behaves like a proxy from before tool search (W2). */
   readonly oldProxy?: boolean
-  /** Play a model that binds thinking to what came before it (wire 44). */
+  /** Behaves like a model that binds thinking to everything before it (wire 44). */
   readonly boundThinking?: boolean
-  /** The request is whole, as sent to `/v1/messages`: it must also have a model, `max_tokens` and a thinking budget. */
+  /** The request is complete, as sent to `/v1/messages`: checks model, `max_tokens` and thinking budget too. */
   readonly whole?: boolean
   /**
-   * Check only what tool search depends on. For whoever stands in front of an API that may know more block types, or
-   * have other limits, and that says so itself.
+   * Checks only what tool search depends on. For a gateway in front of an API that may know more block types or have other
+   * limits, and that reports them itself.
    */
   readonly lenient?: boolean
   readonly requestId?: string
 }
 
 /**
- * Returns the error with which the API would refuse a request; undefined if it would take it.
+ * Returns the error with which the API would refuse a request; undefined if it would accept it.
  *
  * @example
  * expect(validateRequest(prepared.request)).toBeUndefined()
@@ -72,7 +72,7 @@ function check(request: unknown, options: ValidateOptions): Refusal | undefined 
   )
 }
 
-/** What the API checks besides: each rule names where it is documented. */
+/** Further rules of the API, each with its source. */
 function checkDetails(
   request: Fields,
   turns: readonly Turn[],

@@ -1,4 +1,4 @@
-// One pass over a request in the order in which the model reads it: what becomes visible, and where (wire 12–16).
+// Walks a request in the order in which the model reads it, and tracks which tools become visible where (wire 12–16).
 // Implements W1, wire 5, 12, 13, 14, 15, 16, 43.
 
 import { bare, type Fields, fieldsOf, listOf, textOf, toJson, without } from '../../lib/index.ts'
@@ -6,7 +6,7 @@ import { type Entry, entriesOf, entryOf } from './catalogue.ts'
 import { changeIn, isReference, mayChangeView, referencesIn, type ToolChange } from './references.ts'
 import { blocksOf, type Placed, placedBlocks, type TurnRole } from './turns.ts'
 
-/** A piece of what the model sees. Pieces are as fine as blocks, so that a longer turn still has the same start. */
+/** A piece of what the model sees. Each block is its own piece, so that a longer turn still has the same start. */
 export type Segment = {
   readonly kind: 'tools' | 'system' | 'user' | 'assistant' | 'thinking' | 'functions' | 'removal'
   readonly text: string
@@ -15,28 +15,27 @@ export type Segment = {
 /** One block of the messages as the model reads it. */
 export type WalkStep = Placed & {
   readonly segments: readonly Segment[]
-  /** Tools that come into sight at this block, each with its definition as JSON, and those that leave it. */
+  /** Tools that become visible at this block, each with its definition as JSON; `removed` are those that become hidden. */
   readonly revealed: readonly Revealed[]
   readonly removed: readonly string[]
 }
 
-/** A tool that comes into sight. */
+/** A tool that becomes visible. */
 export type Revealed = { readonly name: string; readonly definition: string }
 
 /** A request as the model reads it, block by block. */
 export type Walk = {
   readonly tools: readonly Segment[]
-  /** The line that the first deferred tool brings, whichever it is. */
+  /** The line that the presence of any deferred tool adds. */
   readonly scaffold: readonly Segment[]
   readonly system: readonly Segment[]
   readonly steps: readonly WalkStep[]
-  /** Names to definitions, as they stand at the end. */
+  /** Visible definitions by name, at the end of the request. */
   readonly visible: ReadonlyMap<string, string>
 }
 
 /**
- * Messages that `isSkipped` names get no steps: their caller knows that they neither show nor hide a tool, and needs
- * nothing else of them.
+ * Walks a request. Messages for which `isSkipped` returns true get no steps: they must neither show nor hide a tool.
  */
 export function walk(request: unknown, isSkipped: (message: Fields) => boolean = () => false): Walk {
   const { tools, system, messages } = fieldsOf(request)
@@ -59,11 +58,11 @@ export function walk(request: unknown, isSkipped: (message: Fields) => boolean =
 
 const SCAFFOLD = 'Further tools can be loaded while the conversation runs.'
 
-/** What is defined and what can be seen, at one point of the conversation. */
+/** Which tools are defined and which are visible, at one point of the conversation. */
 type View = {
   readonly definitions: Map<string, string>
   readonly visible: Map<string, string>
-  /** What the block being read has changed. */
+  /** Changes made by the current block. */
   revealed: Revealed[]
   removed: string[]
 }
@@ -80,7 +79,7 @@ function viewOf(entries: readonly Entry[], immediate: readonly Entry[]): View {
 
 function stepAt({ message, index, role, block }: Placed, view: View): WalkStep {
   if (!mayChangeView(block)) {
-    // Most callers only want to know what is visible: the text of a block is made when somebody reads it.
+    // Most callers need only the visible tools, so the text of a block is built on access.
     let made: readonly Segment[] | undefined
     return {
       message,
@@ -128,14 +127,14 @@ function segmentsOf(role: TurnRole, block: Fields, view: View): Segment[] {
   }
 }
 
-// The closing tag makes a block that joins a result already sent differ from one that follows it.
+// The closing tag distinguishes a block added to a result from one that follows it.
 function resultSegments(role: TurnRole, block: Fields, view: View): Segment[] {
   const inner = blocksOf(block.content).flatMap((item): Segment[] =>
     isReference(item) ? reveal(textOf(item.tool_name), view) : [{ kind: role, text: plain(item) }],
   )
   const opening: Segment = {
     kind: role,
-    // Made when somebody reads it, as above.
+    // Built on access, as above.
     get text() {
       return `<result>${toJson(bare(without(block, 'content')))}`
     },
@@ -161,7 +160,7 @@ function changeSegments(change: ToolChange | undefined, view: View): Segment[] {
   return reveal(change.name, view)
 }
 
-/** Shows a definition, unless exactly this one is in sight already (wire 16). */
+/** Shows a whole definition in place (wire 13, 14), unless exactly this one is already visible (wire 16). */
 function reveal(name: string, view: View): Segment[] {
   const definition = view.definitions.get(name)
   if (definition === undefined || view.visible.get(name) === definition) return []
@@ -174,12 +173,12 @@ function asFunction(definition: string): string {
   return `<function>${definition}</function>`
 }
 
-/** A block as the model reads it; who asked for a call (`caller`) is not told. */
+/** Returns a block as the model reads it, without `caller`. */
 function plain(block: Fields): string {
   return block.type === 'text' ? textOf(block.text) : toJson(bare(without(block, 'caller')))
 }
 
-/** Messages with `clear_at: 'next_user_message'` that a later user message has cleared. */
+/** Returns the indices of messages with `clear_at: 'next_user_message'` that a later user message clears. */
 function clearedMessages(messages: unknown): ReadonlySet<number> {
   const list = listOf(messages)
   const lastUser = list.findLastIndex((message) => fieldsOf(message).role === 'user')

@@ -1,5 +1,5 @@
-// What a request adds to the history before it is sent: the names that are new, and loaded tools out of sight.
-// Notes are only ever appended, and only behind a user message: what was sent before stays as it was.
+// Appends notes to the history before a request is sent: new names, and loaded tools that are no longer visible. Notes
+// only follow a user message, and nothing that was sent before changes.
 // Implements A2, A4, C3, K3, U1.
 
 import {
@@ -18,7 +18,7 @@ import type { AnnouncementStep, Origin, PoolTool } from '../types.ts'
 import type { Wire } from '../wire/index.ts'
 import { type Demands, toShow } from './demands.ts'
 
-/** Appends a delta, or gives the list to prepend. */
+/** Appends a delta, or returns the list to prepend. */
 export function announce(
   context: Context,
   wire: Wire,
@@ -62,13 +62,13 @@ function appendDelta(
   return note ? { step: note.step } : {}
 }
 
-/** A tool change of ours that was sent stays where it is: a note of the user's role would have to go before it. */
+/** Whether the history ends in a tool change of ours; a note with the role user would have to go in front of it. */
 function endsInToolChange({ entries, placed }: FoldedHistory): boolean {
   const last = entries.at(-1)
   return last !== undefined && isToolChange(last) && placed.some(({ note }) => note === last)
 }
 
-/** Shows the definitions of tools that are loaded but that this wire shows nowhere, e.g. after a compaction. */
+/** Appends a search for loaded tools whose definitions are not visible on this wire, e.g. after a compaction. */
 export function reload(context: Context, wire: Wire, history: FoldedHistory, demands: Demands): void {
   const { memory, partition, settings } = context
   if (!canAppend(history)) return
@@ -81,14 +81,14 @@ export function reload(context: Context, wire: Wire, history: FoldedHistory, dem
   }
 }
 
-/** The id of a call that the history does not hold yet. */
+/** Returns a call id that does not occur in the history. */
 function freeId({ entries, facts }: FoldedHistory): string {
   let number = entries.length
   while (facts.searchCalls.has(ourCallId(number))) number++
   return ourCallId(number)
 }
 
-/** A note can follow a user turn, unless the provider still owes the result of its own search. */
+/** Whether a note can be appended: after a user turn, unless the provider has not answered its own search yet. */
 function canAppend({ entries }: FoldedHistory): boolean {
   const last = entries.findLast((entry) => entry.role !== 'system' || readDelta(entry) !== undefined)
   if (last?.role !== 'user') return false

@@ -1,4 +1,4 @@
-// What the host's own request asks of its tools, read once.
+// Reads what the host's own request requires of the tools.
 
 import type { Facts } from '../history/index.ts'
 import { isBlock } from '../history/index.ts'
@@ -7,13 +7,13 @@ import type { Definition, RequestLike } from '../types.ts'
 import type { Wire } from '../wire/index.ts'
 
 export type Demands = {
-  /** Tools in the request itself: they go first, as they are. */
+  /** Tools in the request itself, which are sent first and unchanged. */
   readonly tools: readonly Definition[]
   /** The tool that `tool_choice` forces. */
   readonly forced: string | undefined
-  /** Thinking switched on by hand: the API then refuses a call in the last reply that has no thought before it. */
+  /** Thinking is `enabled` by hand: then the API refuses a call in the last reply without thinking before it. */
   readonly thinksByHand: boolean
-  /** The API holds the messages before these: the first results may answer calls that are not here. */
+  /** The API has the earlier messages: the first results may answer calls that are not in this request. */
   readonly continuesThread: boolean
 }
 
@@ -34,7 +34,7 @@ export function demandsOf(request: RequestLike): Demands {
   }
 }
 
-/** Loaded or forced tools that a search of ours must show; none where the API would refuse that search. */
+/** Returns the loaded or forced tools that a search of ours must show; none if the API would refuse that search. */
 export function toShow({ capability }: Context, wire: Wire, facts: Facts, demands: Demands): string[] {
   if (demands.thinksByHand) return []
   const { forced } = demands
@@ -42,7 +42,7 @@ export function toShow({ capability }: Context, wire: Wire, facts: Facts, demand
   return [...wire.unseen(facts), ...(isAsked ? [forced] : [])]
 }
 
-/** Deferred tools that must be sent openly: the forced one, and loaded ones that no search of ours can show. */
+/** Returns the deferred tools to send undeferred: the forced one, and loaded ones that no search of ours can show. */
 export function toSendOpenly(
   { partition }: Context,
   wire: Wire,

@@ -1,4 +1,4 @@
-// The door of core/request: what other folders use of it.
+// Public API of core/request for other folders.
 
 export { announce, reload } from './append-notes.ts'
 export { demandsOf } from './demands.ts'

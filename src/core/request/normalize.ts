@@ -1,7 +1,7 @@
-// Makes the history valid for what this request declares (N), on the request's copy: the history keeps all.
+// Makes a copy of the history that is valid with the tools of this request (N); the history itself stays complete.
 //
-// Adjacent user messages are one turn to the API. A turn that holds references must hold some text (N3), and no
-// foreign text after them (N4). A request visits only the turns that are new since the last one.
+// The API treats adjacent user messages as one turn. A turn with references must contain some text (N3), and no foreign
+// text after the references (N4). Only turns that are new since the last request are processed.
 // Implements S9, L4, N3, N4, N5, N6, N7.
 
 import {
@@ -25,78 +25,79 @@ import type { Block, Message } from '../types.ts'
 import { rewrite, type View } from './rewrite.ts'
 
 export type NormalizeView = View & {
-  /** Nothing already sent may change: a turn's shape depends on that turn alone (N5). */
+  /** Nothing already sent may change, so a turn's form depends only on that turn (N5). */
   readonly bound: boolean
-  /** Results before the first reply answer calls that the API holds. */
+  /** Results in front of the first reply answer calls of messages that the API has. */
   readonly continuesThread: boolean
-  /** Spells everything above: the same key, the same rules. */
+  /** Identifies the rules above: the same key means the same rules. */
   readonly key: string
 }
 
-/** The part of a history that is finished, kept for the next request. */
+/** The normalised part of a history, kept for the next request. */
 export type NormalizedHistory = {
   readonly entries: readonly Message[]
   readonly key: string
   read: number
-  /** A message that lost all it had is an empty place. */
+  /** undefined in place of a message of which nothing is left. */
   readonly out: (Message | undefined)[]
-  /** Turns that hold references and foreign text, waiting for a turn to move the text to. */
+  /** Turns with references and foreign text; the text moves to the next turn. */
   readonly waiting: Turn[]
-  /** Calls and searches of the newest reply without a result so far. */
+  /** Calls and searches of the newest reply that have no result yet. */
   readonly open: OpenCalls
-  /** Searches of the reply before that one: their results come at the start of a reply, or never. */
+  /** Searches of the reply before that; their results can come only at the start of the newest reply. */
   readonly late: Set<unknown>
 }
 
 type Turn = { readonly first: number; readonly length: number }
 
+/** Normalises a copy of the history, which itself stays as it is (N7); a normalised history stays the same (N6). */
 export function normalize(
   entries: readonly Message[],
   view: NormalizeView,
-  memory: { sheet?: NormalizedHistory | undefined },
+  memory: { normalized?: NormalizedHistory | undefined },
 ): Message[] {
-  const known = memory.sheet
-  const sheet =
-    known && known.entries === entries && known.key === view.key ? known : newSheet(entries, view.key)
+  const known = memory.normalized
+  const normalized =
+    known && known.entries === entries && known.key === view.key ? known : emptyHistory(entries, view.key)
   let turn: Message[] = []
   let changes: Message[] = []
-  for (let index = sheet.read; index < entries.length; index++) {
+  for (let index = normalized.read; index < entries.length; index++) {
     const message = rewrite(entries[index] as Message, view)
     if (!message) continue
     if (message.role === 'user') {
       turn.push(message)
       continue
     }
-    // Tool changes stand at the end of their user turn, wherever in it they were written.
+    // Tool changes move to the end of their user turn.
     if (isToolChange(message)) {
       changes.push(message)
       continue
     }
-    if (turn.length + changes.length > 0) closeTurn(sheet, turn, changes, view)
-    const reply = message.role === 'assistant' ? pairedReply(message, sheet.open) : message
-    if (reply) sheet.out.push(reply)
+    if (turn.length + changes.length > 0) closeTurn(normalized, turn, changes, view)
+    const reply = message.role === 'assistant' ? pairedReply(message, normalized.open) : message
+    if (reply) normalized.out.push(reply)
     turn = []
     changes = []
-    sheet.read = index + 1
+    normalized.read = index + 1
   }
-  const last = copyOf(sheet)
+  const last = copyOf(normalized)
   closeTurn(last, turn, changes, view)
-  memory.sheet = sheet
+  memory.normalized = normalized
   return last.out.includes(undefined) ? last.out.filter(isThere) : (last.out as Message[])
 }
 
-function newSheet(entries: readonly Message[], key: string): NormalizedHistory {
+function emptyHistory(entries: readonly Message[], key: string): NormalizedHistory {
   return { entries, key, read: 0, out: [], waiting: [], open: noOpenCalls(), late: new Set() }
 }
 
-function copyOf(sheet: NormalizedHistory): NormalizedHistory {
-  const { calls, searches } = sheet.open
+function copyOf(normalized: NormalizedHistory): NormalizedHistory {
+  const { calls, searches } = normalized.open
   return {
-    ...sheet,
-    out: [...sheet.out],
-    waiting: [...sheet.waiting],
+    ...normalized,
+    out: [...normalized.out],
+    waiting: [...normalized.waiting],
     open: { calls: new Set(calls), searches: new Set(searches) },
-    late: new Set(sheet.late),
+    late: new Set(normalized.late),
   }
 }
 
@@ -104,22 +105,23 @@ function isThere(message: Message | undefined): message is Message {
   return message !== undefined
 }
 
-/** Ends a user turn: its messages, valid by themselves and in their place, and the tool changes behind them. */
+/** Finishes a user turn: adds its messages, made valid, and then its tool changes. */
 function closeTurn(
-  sheet: NormalizedHistory,
-  given: readonly Message[],
+  normalized: NormalizedHistory,
+  turn: readonly Message[],
   changes: readonly Message[],
   view: NormalizeView,
 ): void {
-  if (given.length > 0) expireSearches(sheet)
-  const isFirst = view.continuesThread && !sheet.out.some((message) => message?.role === 'assistant')
-  shapeTurn(sheet, isFirst ? given : pairedTurn(given, sheet.open), view)
+  if (turn.length > 0) expireSearches(normalized)
+  const isFirst = view.continuesThread && !normalized.out.some((message) => message?.role === 'assistant')
+  shapeTurn(normalized, isFirst ? turn : pairedTurn(turn, normalized.open), view)
   if (changes.length === 0) return
-  if (sheet.out.findLast(isThere)?.role !== 'user') sheet.out.push({ role: 'user', content: TOOLS_CHANGED })
-  sheet.out.push(...changes)
+  if (normalized.out.findLast(isThere)?.role !== 'user')
+    normalized.out.push({ role: 'user', content: TOOLS_CHANGED })
+  normalized.out.push(...changes)
 }
 
-/** Takes out the provider's searches whose results can come no more. */
+/** Removes the provider's searches whose results can no longer come. */
 function expireSearches({ out, open, late }: NormalizedHistory): void {
   const expired = new Set([...open.searches].filter((id) => late.has(id) || open.calls.size === 0))
   for (const id of expired) open.searches.delete(id)
@@ -131,76 +133,76 @@ function expireSearches({ out, open, late }: NormalizedHistory): void {
   }
 }
 
-function shapeTurn(sheet: NormalizedHistory, messages: readonly Message[], view: NormalizeView): void {
-  const turn = { first: sheet.out.length, length: messages.length }
-  sheet.out.push(...messages)
-  placeNotes(sheet, turn)
+function shapeTurn(normalized: NormalizedHistory, messages: readonly Message[], view: NormalizeView): void {
+  const turn = { first: normalized.out.length, length: messages.length }
+  normalized.out.push(...messages)
+  placeNotes(normalized, turn)
   if (!view.takesReferences) return
-  if (!some(sheet, turn, hasReference)) {
-    const target = lastResult(sheet, turn)
-    if (target >= 0 && sheet.waiting.length > 0) moveWaiting(sheet, target)
-  } else if (!view.bound && some(sheet, turn, hasForeignText)) {
-    sheet.waiting.push(turn)
+  if (!some(normalized, turn, hasReference)) {
+    const target = lastResult(normalized, turn)
+    if (target >= 0 && normalized.waiting.length > 0) moveWaiting(normalized, target)
+  } else if (!view.bound && some(normalized, turn, hasForeignText)) {
+    normalized.waiting.push(turn)
   } else {
-    ensureText(sheet, turn, view.bound)
+    ensureText(normalized, turn, view.bound)
   }
 }
 
-/** The remarks of our searches stand after all results of their turn (S9). */
-function placeNotes(sheet: NormalizedHistory, turn: Turn): void {
+/** Moves the remarks of our searches after all results of their turn (S9). */
+function placeNotes(normalized: NormalizedHistory, turn: Turn): void {
   const notes: Block[] = []
   for (let index = turn.first; index < turn.first + turn.length; index++) {
-    const message = sheet.out[index]
+    const message = normalized.out[index]
     const taken = messageBlocks(message).map(takeRemark)
     if (!message || taken.every(({ remark }) => remark === undefined)) continue
     notes.push(...taken.flatMap(({ remark }) => (remark === undefined ? [] : [textBlock(remark)])))
     const blocks = taken.map(({ rest }) => rest)
-    sheet.out[index] = { ...message, content: blocks }
+    normalized.out[index] = { ...message, content: blocks }
   }
-  if (notes.length > 0) addBlocks(sheet, lastResult(sheet, turn), notes)
+  if (notes.length > 0) addBlocks(normalized, lastResult(normalized, turn), notes)
 }
 
-/** The text of waiting turns goes behind the results of this one; their order stays (N4). */
-function moveWaiting(sheet: NormalizedHistory, target: number): void {
+/** Moves the text of waiting turns after the results of this one, in the same order (N4). */
+function moveWaiting(normalized: NormalizedHistory, target: number): void {
   const moved: Block[] = []
-  for (const turn of sheet.waiting.splice(0)) {
+  for (const turn of normalized.waiting.splice(0)) {
     for (let index = turn.first; index < turn.first + turn.length; index++) {
-      const message = sheet.out[index]
+      const message = normalized.out[index]
       if (!message || !hasForeignText(message)) continue
       const blocks = messageBlocks(message)
       moved.push(...blocks.filter(isForeignText))
       const kept = blocks.filter((block) => !isForeignText(block))
-      sheet.out[index] = kept.length > 0 ? { ...message, content: kept } : undefined
+      normalized.out[index] = kept.length > 0 ? { ...message, content: kept } : undefined
     }
-    ensureText(sheet, turn, false)
+    ensureText(normalized, turn, false)
   }
-  addBlocks(sheet, target, moved)
+  addBlocks(normalized, target, moved)
 }
 
-/** On bound models the last result's message alone decides, so that text which joins the turn later changes nothing. */
-function ensureText(sheet: NormalizedHistory, turn: Turn, bound: boolean): void {
-  const target = lastResult(sheet, turn)
-  const holder = sheet.out[target]
-  const hasIt = bound ? holder && hasText(holder) : some(sheet, turn, hasText)
-  if (!hasIt) addBlocks(sheet, target, [textBlock(TOOL_LOADED)])
+/** If `bound`, only the message of the last result decides, so that text added to the turn later changes nothing. */
+function ensureText(normalized: NormalizedHistory, turn: Turn, bound: boolean): void {
+  const target = lastResult(normalized, turn)
+  const holder = normalized.out[target]
+  const hasIt = bound ? holder && hasText(holder) : some(normalized, turn, hasText)
+  if (!hasIt) addBlocks(normalized, target, [textBlock(TOOL_LOADED)])
 }
 
-function addBlocks(sheet: NormalizedHistory, index: number, blocks: readonly Block[]): void {
-  const message = sheet.out[index]
-  if (message) sheet.out[index] = { ...message, content: [...messageBlocks(message), ...blocks] }
+function addBlocks(normalized: NormalizedHistory, index: number, blocks: readonly Block[]): void {
+  const message = normalized.out[index]
+  if (message) normalized.out[index] = { ...message, content: [...messageBlocks(message), ...blocks] }
 }
 
-function lastResult(sheet: NormalizedHistory, turn: Turn): number {
+function lastResult(normalized: NormalizedHistory, turn: Turn): number {
   for (let index = turn.first + turn.length - 1; index >= turn.first; index--) {
-    const message = sheet.out[index]
+    const message = normalized.out[index]
     if (message && messageBlocks(message).some(({ type }) => type === 'tool_result')) return index
   }
   return -1
 }
 
-function some(sheet: NormalizedHistory, turn: Turn, test: (message: Message) => boolean): boolean {
+function some(normalized: NormalizedHistory, turn: Turn, test: (message: Message) => boolean): boolean {
   for (let index = turn.first; index < turn.first + turn.length; index++) {
-    const message = sheet.out[index]
+    const message = normalized.out[index]
     if (message && test(message)) return true
   }
   return false

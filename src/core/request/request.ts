@@ -1,4 +1,4 @@
-// Puts a request together from its parts, and keeps what must not reach the wire off it, from any place (M1, N1).
+// Assembles a request from its parts, and removes what must not be sent, wherever it comes from (M1, N1).
 // Implements M1, Q2, Q4, Q6, Q9, A1, N1.
 import { ShelfError } from '../errors.ts'
 import { additionBeta, searchBetas } from '../gate/index.ts'
@@ -13,18 +13,18 @@ export type Parts = {
   readonly tools: readonly Definition[]
   readonly messages: readonly Message[]
   readonly betas: readonly string[]
-  /** The list of names before all messages, in the `prepend` way (A1). */
+  /** The list of names in front of all messages, with `announce: 'prepend'` (A1). */
   readonly prepended: string | undefined
   readonly wire: Wire | undefined
   readonly decision: Decision
 }
 
 export function assemble<Request extends RequestLike>(
-  given: Request,
+  hostRequest: Request,
   context: Context,
   { tools, messages, betas, prepended, wire, decision }: Parts,
 ): Pick<Prepared<Request>, 'request' | 'headers'> {
-  const { tools: _, betas: ownBetas, tool_choice, ...rest } = given as Request & HostFields
+  const { tools: _, betas: ownBetas, tool_choice, ...rest } = hostRequest as Request & HostFields
   const sent = { ...rest, messages: prepended === undefined ? messages : [ahead(prepended), ...messages] }
   const all = withBreakpoints(tools, sent, context)
   const request = {
@@ -43,7 +43,7 @@ export function assemble<Request extends RequestLike>(
 
 type HostFields = { tools?: unknown; betas?: unknown; tool_choice?: unknown }
 
-/** The request's own tools, none of which may have the name of another. */
+/** Returns the request's own tools. Throws if one has the name of a tool on the shelf. */
 export function hostTools(
   { tools }: Demands,
   { pool }: Context,
@@ -55,7 +55,7 @@ export function hostTools(
   throw new ShelfError('DUPLICATE_TOOL', message, twice)
 }
 
-/** Once sent, a beta header stays for the conversation; the kill switch alone takes it away (Q4). */
+/** Returns the beta headers: one that was sent stays for the conversation, unless the kill switch is on (Q4). */
 export function betasFor(context: Context, wire: Wire | undefined): readonly string[] {
   const { state, mode, capability } = context
   if (mode.killed) return []
@@ -71,7 +71,7 @@ function withoutDeferral(tools: readonly Definition[]): Definition[] {
     .map((tool) => undeferred(tool) as Definition)
 }
 
-/** A tool, or a toolset with its members' configurations. */
+/** Removes the deferral from a tool, or from a toolset and its members. */
 function undeferred(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   const { defer_loading: _, default_config, configs, ...rest } = value as Record<string, unknown>
@@ -91,8 +91,8 @@ function ahead(content: string): Message {
 }
 
 /**
- * The host's own breakpoints, and ours at the end of the part that stays the same along a conversation (Q9). The API
- * refuses one too many, so ours is left out where the host has used them all.
+ * Adds a breakpoint after the tools that stay the same during a conversation (Q9), unless the host has already used all
+ * breakpoints that the API allows.
  */
 function withBreakpoints(
   tools: readonly Definition[],
@@ -109,7 +109,7 @@ function withBreakpoints(
   return last < 0 || countMarks({ ...rest, tools: marked }) <= MOST_MARKS ? marked : own
 }
 
-/** A forced search tells the model nothing and is dropped (Q6). Where no choice may be forced, the person is told. */
+/** Drops a `tool_choice` that forces the search tool (Q6). Warns if the model refuses forced choices. */
 function hostChoice(
   choice: unknown,
   wire: Wire | undefined,

@@ -1,23 +1,23 @@
-// One message of a history → what this request may hold of it. Each rule looks at one message alone.
+// Rewrites one message of a history to what this request may contain. Each rule looks at one message only.
 // Implements M1, G7, L3, N1, N2, N6, N7, C4.
 
 import { isBlock, readDelta, takeRemark, textBlock, withoutNoteFields } from '../history/index.ts'
 import { isReference } from '../oracle/index.ts'
 import type { Block, Message } from '../types.ts'
 
-/** What the request can hold. */
+/** What the messages of a request may contain. */
 export type View = {
-  /** False when tool search is off: no announcement, no note of ours (N1, G7). */
+  /** False if tool search is off: then no announcements and no notes of ours (N1, G7). */
   readonly open: boolean
   readonly takesReferences: boolean
   readonly takesAdditions: boolean
-  /** True when a reference to this name resolves in this request (N2). */
+  /** Whether a reference to this name resolves in this request (N2). */
   readonly declares: (name: string) => boolean
-  /** Said by a result whose references cannot be sent. */
+  /** Returns the text of a result whose references cannot be sent. */
   readonly recall: (names: readonly string[]) => string
 }
 
-/** The message untouched, changed, or gone. */
+/** Returns the same message, a changed copy, or undefined if nothing is left of it. */
 export function rewrite(message: Message, view: View): Message | undefined {
   if (!view.open && readDelta(message)) return undefined
   const plain = withoutNoteFields(message)
@@ -51,7 +51,7 @@ function rewriteResult(block: Block, view: View): Block {
   return { ...result, content: kept.length > 0 ? kept : [textBlock(sayLost(lost, view))] }
 }
 
-/** A result with references may hold nothing else: what stood beside them follows all results. */
+/** A result with references may contain nothing else: other blocks move after all results. */
 function apart(blocks: readonly Block[]): readonly Block[] {
   const others: Block[] = []
   let isChanged = false
@@ -74,7 +74,7 @@ function sayLost(names: readonly string[], view: View): string {
   return view.takesReferences ? `Tools no longer available: ${names.join(', ')}.` : view.recall(names)
 }
 
-/** Hosted searches and `caller` are part of the protocol: they go where it cannot be spoken. */
+/** Hosted searches and `caller` are removed for back-ends that do not support references. */
 function rewriteReply(block: Block, view: View): Block[] {
   if (block.type === 'tool_search_tool_result') return [rewriteHostedResult(block, view)]
   if (view.takesReferences) return [block]

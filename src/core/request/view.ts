@@ -1,4 +1,4 @@
-// What the request's copy of the history may hold, from what the request declares.
+// Determines what the messages of a request may contain, given its tools.
 // Implements N2.
 
 import { type Facts, referredNames } from '../history/index.ts'

@@ -1,4 +1,4 @@
-// The tools of one request: which definitions, in which order (Q1, Q3), and which ones are kept as they were.
+// Chooses the tools of one request and their order (Q1, Q3), and keeps definitions that must not change.
 // Implements D8, G7, Q1, Q3, Q8, N5, K3, K4.
 
 import { byName } from '../../lib/index.ts'
@@ -8,10 +8,10 @@ import type { Definition, PoolTool, ToolPartition } from '../types.ts'
 import type { Wire } from '../wire/index.ts'
 import { type Demands, toSendOpenly } from './demands.ts'
 
-/** More hidden tools than this are refused; the placeholder is one. */
+/** The API's limit of deferred tools, minus the placeholder. */
 const MOST_DEFERRED = 9_999
 
-/** The request's tools; with tool search off all of them (G7). And what must be remembered of them. */
+/** Returns the request's tools, loaded ones included (Q8); all of them if tool search is off (G7). */
 export function toolsFor(
   context: Context,
   wire: Wire | undefined,
@@ -39,7 +39,7 @@ export function toolsFor(
       const most = MOST_DEFERRED - names.size - hosts
       if (all.length > most)
         settings.notify(
-          `${all.length - most} tools are left out: no request may hold more hidden ones. Use the on-demand strategy.`,
+          `${all.length - most} tools are left out: a request may have at most ${MOST_DEFERRED} deferred ones. Use the strategy "on-demand".`,
         )
       return definitions(all.slice(0, most))
     },
@@ -47,7 +47,7 @@ export function toolsFor(
   return { tools, kept: isFixed ? fixSent(merged, sent) : merged }
 }
 
-/** Remembers what a search has just loaded: it may be gone before the next request. */
+/** Keeps the definitions that a search has just loaded: a tool may be removed before the next request. */
 export function keepFound(kept: readonly Kept[], found: readonly PoolTool[]): readonly Kept[] {
   return mergeKept(
     kept,
@@ -86,8 +86,8 @@ function keep({ definition }: PoolTool, place: ToolSection): Kept {
 }
 
 /**
- * What must not change any more stays byte for byte; the rest follows the pool. Loaded tools are remembered on every
- * model, so that one which vanished is still there when a model takes over that needs it.
+ * Keeps definitions that must not change any more byte for byte; others follow the pool. Loaded tools are kept for every
+ * model, so that a removed one is still available when the conversation moves to a model that needs it.
  */
 function mergeKept(old: readonly Kept[], current: readonly Kept[], isFixed: boolean): readonly Kept[] {
   const merged = new Map(old.map((entry) => [entry.definition.name, entry]))
@@ -108,7 +108,7 @@ function mergeKept(old: readonly Kept[], current: readonly Kept[], isFixed: bool
   return kept.length === old.length && kept.every((entry, index) => entry === old[index]) ? old : kept
 }
 
-/** A definition that was sent is fixed from then on, also one whose tool had vanished before. */
+/** Fixes the definitions that were sent, also of tools that were removed before. */
 function fixSent(kept: readonly Kept[], sent: readonly Kept[]): readonly Kept[] {
   const loose = new Set(sent.filter(({ isFixed }) => isFixed !== true))
   return loose.size === 0
@@ -116,7 +116,7 @@ function fixSent(kept: readonly Kept[], sent: readonly Kept[]): readonly Kept[] 
     : kept.map((entry) => (loose.has(entry) ? { ...entry, isFixed: true } : entry))
 }
 
-/** The order of a pool that still had every kept tool. */
+/** Sorts kept definitions as if the pool still had all of their tools. */
 function inOrder(kept: readonly Kept[], deferredNames: ReadonlySet<string>): Kept[] {
   const byDefinition = new Map(kept.map((entry) => [entry.definition.name, entry]))
   const deferred = [...deferredNames].flatMap((name) => byDefinition.get(name) ?? [])

@@ -1,13 +1,13 @@
-// Makes the texts of a definition harmless that a stranger wrote, and leaves alone what a call has to repeat.
+// Cleans the texts of a server's definition, and keeps the names and values that a call must repeat.
 import { cleanText, cleanValue } from '../../lib/index.ts'
 
-/** Read by the model as prose; everything else in a definition is a name or a value. */
+/** Fields with prose; everything else in a definition is a name or a value. */
 const PROSE: ReadonlySet<string> = new Set(['title', 'description', '$comment'])
 const MOST_DEPTH = 200
 
 /**
- * Returns the same value, or a copy whose prose is clean. Of names and values (`enum`, `default`, arguments) only hidden
- * tags and marks of ours are changed: no honest server has them, and the rest must reach the server as it was listed.
+ * Returns the same value, or a copy with clean prose. In names and values (`enum`, `default`, arguments) only tag
+ * characters and our own markup are changed, because calls must repeat everything else exactly.
  */
 export function cleanTexts<Value>(value: Value): Value {
   return clean(value, false, 0) as Value

@@ -1,5 +1,5 @@
-// An input schema as the API takes it: draft 2020-12, whatever draft or mistake the server wrote. One keyword of another
-// form would have every request refused that holds the tool. Calls are checked by the original.
+// Converts an input schema to JSON Schema draft 2020-12. The API refuses every request with a tool whose schema has one
+// invalid keyword. Calls are validated against the original schema.
 import { type Fields, isFields } from '../../lib/index.ts'
 import {
   areNames,
@@ -10,7 +10,7 @@ import {
   type KeywordKind,
 } from '../oracle/index.ts'
 
-/** The same schema where the API takes it. Else older forms are written anew, and what means nothing is left out. */
+/** Returns the same schema if it is valid; otherwise converts older drafts and drops invalid keywords. */
 export function currentSchema(schema: unknown): unknown {
   return isSchema(schema) ? schema : rewrite(schema, 0)
 }
@@ -20,15 +20,15 @@ function rewrite(schema: unknown, depth: number): unknown {
   if (depth > DEEPEST_SCHEMA) return true
   if (!isFields(schema)) return {}
   const kept: Record<string, unknown> = {}
-  for (const [keyword, given] of Object.entries(modernise(schema))) {
+  for (const [keyword, original] of Object.entries(modernise(schema))) {
     const kind = KEYWORD_KINDS.get(keyword)
-    const value = kind ? rewriteValue(kind, given, depth + 1) : given
+    const value = kind ? rewriteValue(kind, original, depth + 1) : original
     if (kind === undefined || isOfKind(kind, value)) set(kept, keyword, value)
   }
   return kept
 }
 
-/** Draft-07's lists of items and draft-04's exclusive limits, in today's words. */
+/** Converts draft-07's lists of items and draft-04's exclusive limits. */
 function modernise(schema: Fields): Fields {
   const { items, additionalItems, ...rest } = schema
   const withItems = Array.isArray(items)
@@ -43,7 +43,7 @@ function exclusive(schema: Fields, limit: string, keyword: string): Fields {
   return { ...rest, [keyword]: value }
 }
 
-/** The value with schemas of today inside it; what cannot be mended stays, and is left out by the caller. */
+/** Converts the schemas inside a value; the caller drops a value that is still invalid. */
 function rewriteValue(kind: KeywordKind, value: unknown, depth: number): unknown {
   switch (kind) {
     case 'schema':
@@ -81,7 +81,7 @@ function mapFields(value: unknown, change: (value: unknown) => unknown): unknown
   return kept
 }
 
-/** Also for a property that is called `__proto__`. */
+/** Works for a property called `__proto__`, too. */
 function set(fields: Record<string, unknown>, name: string, value: unknown): void {
   Object.defineProperty(fields, name, { value, enumerable: true, writable: true, configurable: true })
 }

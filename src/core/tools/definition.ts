@@ -1,4 +1,4 @@
-// A tool as the host or a server describes it → the definition that is sent, memoised, without overlays (Q9).
+// Builds the definition that is sent from a tool of the host or of a server (Q9).
 // Implements Q9, H5.
 import { cleanText, cut, isFields } from '../../lib/index.ts'
 import type { Definition, Tool } from '../types.ts'
@@ -7,16 +7,16 @@ import { currentSchema } from './current-schema.ts'
 import { type ArgumentNames, sendableNames } from './property-names.ts'
 import { SHORTENED, shortenSchema } from './shorten.ts'
 
-/** Fields that say how to treat a tool; they are never sent. */
+/** Fields of a tool that are not sent. */
 const OURS = new Set([
   ...['server', 'searchHint', 'alwaysLoad', 'shouldDefer', 'critical', 'initializing'],
   ...['defer_loading', 'cache_control'],
-  // Sent only where it is text, which `describe` sees to.
+  // `describe` adds it if it is a string.
   'description',
   ...['_meta', 'title', 'annotations', 'inputSchema', 'outputSchema', 'icons', 'execution'],
 ])
 
-/** What an MCP tool may bring to the API, if it has the right type; its other fields are its client's business. */
+/** Fields of an MCP tool that are sent to the API if they have the right type. */
 const FROM_MCP: { readonly [field: string]: (value: unknown) => boolean } = {
   input_examples: Array.isArray,
   strict: (value) => typeof value === 'boolean',
@@ -26,13 +26,13 @@ export type BuiltDefinition = {
   readonly definition: Definition
   readonly json: string
   readonly warning?: string
-  /** It held hidden characters or marks of ours. */
+  /** It contained hidden characters or our own markup, which were removed. */
   readonly isCleaned?: boolean
   /** Names of arguments that had to be changed. */
   readonly names?: ArgumentNames
 }
 
-/** Characters of an MCP tool's description, and of its whole definition as JSON; a host's own tools have no limits. */
+/** Characters of an MCP tool's description (H5), and of its whole definition as JSON; a host's own tools have no limits. */
 export type DefinitionLimits = { readonly descriptionLimit: number; readonly definitionLimit: number }
 
 export function buildDefinition(
@@ -42,8 +42,8 @@ export function buildDefinition(
   limits: DefinitionLimits,
 ): BuiltDefinition {
   const fields: Record<string, unknown> = { name }
-  const given = typeof tool.description === 'string' ? tool.description : undefined
-  const head = isMcp ? given?.slice(0, limits.descriptionLimit * 4).replace(/[\uD800-\uDBFF]$/, '') : given
+  const own = typeof tool.description === 'string' ? tool.description : undefined
+  const head = isMcp ? own?.slice(0, limits.descriptionLimit * 4).replace(/[\uD800-\uDBFF]$/, '') : own
   const text = isMcp && head !== undefined ? cleanText(head) : head
   if (text !== undefined) fields.description = isMcp ? cut(text, limits.descriptionLimit) : text
   const isHosted =
@@ -72,7 +72,7 @@ export function buildDefinition(
   }
 }
 
-/** With a smaller schema, and without the fields that a call can do without. */
+/** Shortens the schema, and drops the fields that a call does not need. */
 function shortened({ name, description, input_schema }: Definition, limit: number): BuiltDefinition {
   const text = { name, description: `${SHORTENED} ${description ?? ''}`.trimEnd() }
   const room = limit - JSON.stringify(text).length - 20
@@ -80,8 +80,8 @@ function shortened({ name, description, input_schema }: Definition, limit: numbe
 }
 
 /**
- * The API takes only object schemas, without alternatives at the top: `true`, `{}` and schemas without a type mean
- * "any object", and alternatives become one object with the properties of all. Calls are checked by the original.
+ * The API accepts only object schemas without alternatives at the top: `true`, `{}` and schemas without a type become
+ * "any object", and alternatives one object with the properties of all. Calls are validated against the original.
  */
 function objectSchema(schema: unknown): unknown {
   if (!isFields(schema)) return { type: 'object', properties: {} }
@@ -106,7 +106,7 @@ function isNames(value: unknown): boolean {
   return Array.isArray(value) && value.every((name) => typeof name === 'string')
 }
 
-/** What JSON cannot write is left out: first the schema, then every field but the usual ones. */
+/** Drops what cannot be serialised: first the schema, then all but the usual fields. */
 function serialise(definition: Definition): BuiltDefinition {
   const { name, description, input_schema } = definition
   const open = { type: 'object', properties: {} }
@@ -121,14 +121,14 @@ function serialise(definition: Definition): BuiltDefinition {
     if (json === undefined) continue
     const whole = json.replace(LONE_HALF, '$1\ufffd')
     if (whole !== json) return serialise(JSON.parse(whole))
-    const warning = `the definition of "${name}" cannot be written as JSON; what cannot is left out.`
+    const warning = `the definition of "${name}" cannot be serialised as JSON; the parts that cannot are left out.`
     return { definition: Object.freeze(attempt), json, ...(index > 0 ? { warning } : {}) }
   }
   const bare = Object.freeze({ name, ...text, input_schema: open })
   return { definition: bare, json: JSON.stringify(bare), warning: `"${name}" is sent without its schema.` }
 }
 
-/** JSON writes half of a pair as an escape; a backslash that stands for itself is written twice. */
+/** Matches an escaped lone surrogate in JSON; a literal backslash is written twice. */
 const LONE_HALF = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
 
 function toJson(value: unknown): string | undefined {

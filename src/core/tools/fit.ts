@@ -1,4 +1,4 @@
-// Fits the tools that a search found into a budget of tokens: whole definitions, then signatures, then names (S17).
+// Fits the tools that a search found into a budget: whole definitions first, then signatures, then names (S17).
 // Implements S17.
 import type { Definition } from '../types.ts'
 import { signatureOf } from './signature.ts'
@@ -7,26 +7,26 @@ import { signatureOf } from './signature.ts'
 export type FittableTool = { readonly name: string; readonly definition: Definition; readonly json: string }
 
 export type Fitted<Tool extends FittableTool> = {
-  /** Those whose whole definition fits, best first. */
+  /** Tools whose whole definition fits, best first. */
   readonly whole: readonly Tool[]
-  /** The others, best first. */
+  /** The other tools, best first. */
   readonly shortened: readonly Tool[]
-  /** Lists the shortened ones, each marked as such, and says how to get the rest; empty where all are whole. */
+  /** Lists the shortened tools and says how to get their whole definitions; empty if all are whole. */
   readonly text: string
 }
 
-/** In the order in which a tool is given more room. */
+/** Levels of detail, from least to most. */
 const DETAILS = ['unnamed', 'name', 'signature', 'whole'] as const
 type Detail = (typeof DETAILS)[number]
 
-/** Of the budget, for whole definitions as long as other tools have no signature. */
+/** Share of the budget for whole definitions while other tools have no signature. */
 const WHOLE_SHARE = 0.75
 
 /**
- * Chooses how much of each tool an answer shows. The names and definitions of the whole ones and the text about the
- * others take at most `budget` characters together; a tool that was found alone is whole whatever it takes.
+ * Chooses how much of each tool an answer shows, within `budget` characters in total. A tool that was found alone is
+ * always whole.
  *
- * @param howToSelect - Tells the model how to get one whole definition.
+ * @param howToSelect - Explains to the model how to get one whole definition.
  */
 export function fitTools<Tool extends FittableTool>(
   tools: readonly Tool[],
@@ -46,7 +46,7 @@ export function fitTools<Tool extends FittableTool>(
   }
 }
 
-/** A tool's line at each level of detail; undefined where it has none. */
+/** A tool's line at each level of detail; undefined if it has none. */
 type Forms = { readonly [detail in Detail]: string | undefined }
 
 function formsOf(tool: FittableTool): Forms {
@@ -59,7 +59,7 @@ function formsOf(tool: FittableTool): Forms {
   }
 }
 
-/** A note in front of the definitions lists their names. */
+/** Includes the name, because a note in front of the definitions lists it. */
 function wholeForm({ name, json }: FittableTool): string {
   return `${name}\n${json}`
 }
@@ -84,7 +84,7 @@ function chooseDetails(forms: readonly Forms[], room: number): readonly Detail[]
   return details
 }
 
-/** Characters of a line with its end. */
+/** Characters of a line, including its line break. */
 function sizeOf(line: string | undefined): number {
   if (line === undefined) return Number.POSITIVE_INFINITY
   return line === '' ? 0 : line.length + 1

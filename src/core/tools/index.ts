@@ -1,4 +1,4 @@
-// The door of core/tools: what other folders use of it.
+// Public API of core/tools for other folders.
 
 export { cleanTexts } from './clean-definition.ts'
 export { fitTools } from './fit.ts'

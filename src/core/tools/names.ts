@@ -1,17 +1,17 @@
-// Names under which the model calls MCP tools (H3).
+// Builds the names by which the model calls MCP tools (H3).
 // Implements S1, V4, H3.
 import { hash, MCP_PREFIX } from '../../lib/index.ts'
 
 const MOST_CHARACTERS = 64
 
-/** `mcp__<server>__<tool>`, made of the characters and the length that every back-end takes. */
+/** Returns `mcp__<server>__<tool>`, limited to the characters and the length that every back-end accepts. */
 export function mcpName(server: string, tool: string, prefix = MCP_PREFIX): string {
   const plain = tool.startsWith(`${MCP_PREFIX}${clean(server)}__`) ? tool : `${prefix}${server}__${tool}`
   const name = clean(plain)
   return name.length <= MOST_CHARACTERS ? name : withHash(name, server, tool)
 }
 
-/** The name an MCP tool takes when another one holds its plain name. */
+/** Returns the name of an MCP tool whose plain name another tool has. */
 export function clashName(
   server: string,
   tool: string,
@@ -25,12 +25,12 @@ export function clashName(
   return name
 }
 
-/** True when no character of the tool's name had to be replaced, so that in a clash it keeps the plain name. */
+/** Whether no character of the tool's name was replaced; such a tool keeps the plain name in a clash. */
 export function isExact(name: string, server: string, tool: string, prefix: string): boolean {
   return name === tool || name === `${prefix}${server}__${tool}`
 }
 
-/** The server in `mcp__server__tool`, for tools that arrive under their full name only. */
+/** Returns the server in `mcp__server__tool`, for tools known only by their full name. */
 export function serverOfName(name: string): string | undefined {
   if (!name.startsWith(MCP_PREFIX)) return undefined
   const end = name.indexOf('__', MCP_PREFIX.length)

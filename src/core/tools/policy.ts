@@ -1,4 +1,4 @@
-// Which tools can be deferred: the first rule that applies decides (D).
+// Decides which tools can be deferred: the first rule that applies (D).
 // Implements D1, D2, D3, D5, D6, D7, D9, G4, S10, Q3.
 
 import { byName, matchesAny } from '../../lib/index.ts'
@@ -7,6 +7,7 @@ import type { Pool, PoolTool, Server, Servers, Tool, ToolPartition } from '../ty
 
 const ALWAYS_LOAD = 'anthropic/alwaysLoad'
 
+/** Applies the first rule that fits: D1 to D3 for MCP tools; D1, D5, D7 and D6 for built-ins. */
 function isDeferrable({ tool, server }: PoolTool, servers: Servers): boolean {
   const own = ownAlwaysLoad(tool)
   if (own === true) return false
@@ -15,7 +16,7 @@ function isDeferrable({ tool, server }: PoolTool, servers: Servers): boolean {
   return tool.shouldDefer === true || ask(tool.initializing)
 }
 
-/** Splits the pool. Rules that the host answers by a function are asked anew; the rest is remembered per pool. */
+/** Splits the pool. Calls marks that are functions each time; caches the rest per pool. */
 export function partitionTools(
   pool: Pool,
   servers: Servers,
@@ -34,14 +35,14 @@ export function partitionTools(
   return partition
 }
 
-/** A tool's own word on being always loaded; on an MCP tool it stands in `_meta`. Any other type is no word. */
+/** A tool's own `alwaysLoad`, for an MCP tool also in `_meta`; values of other types are ignored. */
 function ownAlwaysLoad(tool: Tool): boolean | undefined {
   return [tool.alwaysLoad, tool._meta?.[ALWAYS_LOAD]].find((value) => typeof value === 'boolean') as
     | boolean
     | undefined
 }
 
-/** What is wrong with a tool's marks, for a warning. */
+/** Returns a warning about marks of the wrong type. */
 export function oddMark(tool: Tool): string | undefined {
   const marks = {
     alwaysLoad: tool.alwaysLoad as unknown,
@@ -54,7 +55,7 @@ export function oddMark(tool: Tool): string | undefined {
   )
 }
 
-/** Names of built-in tools that are always loaded, and of those that may be deferred; `*` stands for anything. */
+/** Names of built-in tools that are always loaded, and of those that may be deferred; `*` matches anything. */
 export type ToolPolicy = { readonly always: readonly string[]; readonly defer: readonly string[] }
 
 /** The policy for the built-in tools of a coding agent (D9). */
@@ -95,7 +96,7 @@ type Remembered = { readonly key: string; readonly partition: ToolPartition }
 
 const remembered = new WeakMap<Pool, Remembered>()
 
-/** Spells every answer that may differ between two splits of one pool. */
+/** A key of everything that may differ between two splits of one pool. */
 function splitKey(pool: Pool, servers: Servers, hidden?: (tool: Tool) => boolean): string {
   const always = [...servers]
     .filter(([, server]: [string, Server]) => server.alwaysLoad === true)
@@ -111,7 +112,7 @@ function splitKey(pool: Pool, servers: Servers, hidden?: (tool: Tool) => boolean
 
 const asked = new WeakMap<Pool, readonly PoolTool[]>()
 
-/** The few tools whose marks are functions or may flip; a host sets `initializing` on the tool it holds. */
+/** Tools whose marks are functions or may change: a host may set `initializing` on the object it passed in. */
 function askedTools(pool: Pool): readonly PoolTool[] {
   let tools = asked.get(pool)
   if (!tools) {
@@ -121,7 +122,7 @@ function askedTools(pool: Pool): readonly PoolTool[] {
   return tools
 }
 
-/** A mark that throws counts as unset for `initializing` and as set for nothing: the tool stays loaded (G4). */
+/** Evaluates a mark; one that throws or returns a promise counts as false (G4). */
 function ask(mark: boolean | (() => boolean) | undefined): boolean {
   if (typeof mark !== 'function') return mark === true
   try {
@@ -140,7 +141,7 @@ function isHidden(tool: Tool, hidden: (tool: Tool) => boolean): boolean {
   }
 }
 
-/** Built-ins before MCP tools, so that a server that joins late leaves the built-ins' bytes in front of it. */
+/** Sorts built-ins in front of MCP tools, so that a server that joins late does not move them. */
 function byOriginThenName(a: PoolTool, b: PoolTool): number {
   const order = Number(a.server !== undefined) - Number(b.server !== undefined)
   return order || byName(a, b)

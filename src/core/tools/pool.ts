@@ -1,4 +1,4 @@
-// The pool: every tool the host has now, under unique names, in a stable order.
+// Builds the pool: all current tools, with unique names, in a stable order.
 // Implements D3, D4, D10, S15, H3.
 
 import { MCP_PREFIX, quote } from '../../lib/index.ts'
@@ -8,14 +8,14 @@ import { buildDefinition, type DefinitionLimits } from './definition.ts'
 import { clashName, isExact, mcpName, serverOfName } from './names.ts'
 
 export type PoolOptions = Partial<DefinitionLimits> & {
-  /** Names of the shelf's own tools: no tool of the host may take one. */
+  /** Names of the shelf's own tools, which no tool of the host may have. */
   readonly reserved: readonly string[]
   readonly warn: (message: string) => void
-  /** In front of an MCP tool's server; `mcp__` if left out. */
+  /** Prefix in front of an MCP tool's server; `mcp__` if left out. */
   readonly namePrefix?: string
-  /** Sends names and fields as given; a name that no back-end takes is an error. */
+  /** Sends names and fields unchanged; throws for a name that no back-end accepts. */
   readonly exactNames?: boolean
-  /** Who was given a name keeps it, whoever comes later, also while it is away. */
+  /** The tool that first got each name: it keeps the name, also while it is removed. */
   readonly holders?: ReadonlyMap<string, PoolTool>
 }
 
@@ -33,13 +33,13 @@ export function buildPool(tools: readonly Tool[], options: PoolOptions): Pool {
   return { tools: [...byName.values()], byName }
 }
 
-/** Makes a tool's definition ahead of `buildPool`, which then finds it made. */
+/** Builds a tool's definition in advance of `buildPool`. */
 export function readAhead(tool: Tool, options: PoolOptions): void {
   const owned = ownerOf(tool, options)
   if (owned.server !== undefined || options.exactNames) enter(owned, owned.wish, options)
 }
 
-/** The server a tool belongs to, given or read from its full name. */
+/** Returns a tool's server, which may come from its full name. */
 export function serverOf(tool: Tool): string | undefined {
   return tool.server ?? serverOfName(tool.name)
 }
@@ -48,17 +48,17 @@ type Owned = {
   readonly tool: Tool
   readonly server: string | undefined
   readonly original: string
-  /** What stands in front of its server; undefined where the name stays as given. */
+  /** The prefix in front of its server; undefined if the name stays as it is. */
   readonly prefix: string | undefined
-  /** The name it gets unless another one has it. */
+  /** The name it gets unless another tool has it. */
   readonly wish: string
-  /** Differs for tools that differ in server or own name. */
+  /** Identifies the tool by its server and own name. */
   readonly key: string
 }
 
 const owners = new WeakMap<Tool, Owned>()
 
-/** Made once per tool: a pool is built anew whenever any server changes. */
+/** Computed once per tool, because a pool is rebuilt whenever a server changes. */
 function ownerOf(tool: Tool, { namePrefix = MCP_PREFIX, exactNames = false }: PoolOptions): Owned {
   checkTool(tool)
   const server = serverOf(tool)
@@ -81,7 +81,7 @@ export function checkTool(tool: Tool): void {
   }
 }
 
-/** A server that lists one tool twice keeps the first; a host that registers one twice has made a mistake (D10). */
+/** Keeps the first of two equal tools of a server; throws for two built-ins with one name (D10). */
 function dropRepeats(owned: readonly Owned[], options: PoolOptions): Owned[] {
   const seen = new Map<string, number>()
   return owned.filter(({ server, original, key }, index) => {
@@ -94,28 +94,28 @@ function dropRepeats(owned: readonly Owned[], options: PoolOptions): Owned[] {
   })
 }
 
-/** Built-ins keep their names. Among MCP tools whose names clash, the one spelled exactly so keeps it. */
+/** Built-ins keep their names. Among MCP tools whose names clash, the one with exactly this name keeps it. */
 function nameAll(owned: readonly Owned[], options: PoolOptions): string[] {
-  if (options.exactNames) return owned.map((one) => givenName(one, options))
+  if (options.exactNames) return owned.map((one) => hostName(one, options))
   const taken = new Set(
-    owned.filter(({ server }) => server === undefined).map((one) => givenName(one, options)),
+    owned.filter(({ server }) => server === undefined).map((one) => hostName(one, options)),
   )
   for (const name of options.reserved) taken.add(name)
-  const { namePrefix: prefix = MCP_PREFIX, holders: given = new Map<string, PoolTool>() } = options
+  const { namePrefix: prefix = MCP_PREFIX, holders: known = new Map<string, PoolTool>() } = options
   const wishes = countWishes(owned)
-  const holders = holdersOf(owned, taken, given, prefix)
+  const holders = holdersOf(owned, taken, known, prefix)
   return owned.map((one) => {
     const { wish: name } = one
     if (one.server === undefined) return name
     const holder = holders.get(name)
-    const isFree = !taken.has(name) && wishes.get(name) === 1 && !given.has(name)
+    const isFree = !taken.has(name) && wishes.get(name) === 1 && !known.has(name)
     return holder === one || (isFree && holder === undefined)
       ? name
       : clashName(one.server, one.original, prefix, (taken) => wishes.has(taken))
   })
 }
 
-/** Who keeps a plain name: its holder before; else the one spelled exactly so. */
+/** Returns the tools that keep their plain names: the previous holder, else the tool with exactly this name. */
 function holdersOf(
   owned: readonly Owned[],
   taken: ReadonlySet<string>,
@@ -148,15 +148,15 @@ function comesFirst(one: Owned, other: Owned | undefined): boolean {
   return other === undefined || `${one.server}\n${one.original}` < `${other.server}\n${other.original}`
 }
 
-/** A name that is sent as the host gave it. */
-function givenName({ original }: Owned, { reserved }: PoolOptions): string {
+/** Returns the host's own name for a tool. Throws if it cannot be sent. */
+function hostName({ original }: Owned, { reserved }: PoolOptions): string {
   if (reserved.includes(original)) throw duplicate(original, 'a tool of the shelf', 'a built-in of the host')
   if (!/^[A-Za-z0-9_-]{1,128}$/.test(original)) {
     const remedy =
       'Use 1 to 128 letters, digits, "_" or "-"; an MCP tool with a `server` is renamed by the shelf.'
     throw new ShelfError(
       'BAD_TOOL_NAME',
-      `no back-end takes the tool name ${quote(original)}. ${remedy}`,
+      `no back-end accepts the tool name ${quote(original)}. ${remedy}`,
       original,
     )
   }
@@ -184,7 +184,7 @@ type Memo = {
 
 const entered = new WeakMap<Tool, Memo>()
 
-/** The same tool under the same name is the same entry, unless its text or schema was replaced meanwhile. */
+/** Returns the same entry for the same tool and name, unless its texts or schema were replaced meanwhile. */
 function enter({ tool, server, original }: Owned, name: string, options: PoolOptions): PoolTool {
   const { description, searchHint } = tool
   const schema = tool.input_schema ?? tool.inputSchema
@@ -198,10 +198,10 @@ function enter({ tool, server, original }: Owned, name: string, options: PoolOpt
   if (memo && isSameForm && isSameText) return memo.entry
   const { definition, json, warning, isCleaned, names } = buildDefinition(tool, name, isTrimmed, limits)
   if (warning) options.warn(warning)
-  // The same message for all tools of a server, so that it is said once.
+  // The same message for all tools of a server, so that it is reported once.
   if (isCleaned)
     options.warn(
-      `definitions of the server ${quote(server)} hold hidden characters or marks of ours; they are used without.`,
+      `definitions of the server ${quote(server)} contained hidden characters or marks of Toolshelf, which were removed.`,
     )
   const entry = { name, tool, server, original, hint, definition, json, ...(names ? { names } : {}) }
   entered.set(tool, { entry, description, schema, limits, isTrimmed })

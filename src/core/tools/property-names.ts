@@ -1,25 +1,25 @@
-// Names of a tool's arguments as the API takes them: one name of another form would have every request refused.
+// Renames arguments whose names the API does not accept: one such name would make it refuse every request.
 import { type Fields, isFields } from '../../lib/index.ts'
 import { PROPERTY_NAME } from '../oracle/checks/index.ts'
 import type { Definition } from '../types.ts'
 
-/** Names as they are sent, to the server's own; only those that differ. */
+/** Maps argument names as sent to the server's own names, where they differ. */
 export type ArgumentNames = ReadonlyMap<string, string>
 
 const LONGEST = 64
 
-/** The definition with names that can be sent, and the way back; `names` is missing where nothing had to change. */
+/** Returns the definition with valid argument names, and the mapping back; no `names` if nothing changed. */
 export function sendableNames(definition: Definition): { definition: Definition; names?: ArgumentNames } {
   const schema = fieldsOf(definition.input_schema)
   const properties = fieldsOf(schema.properties)
-  const given = Object.keys(properties)
-  if (given.every((name) => PROPERTY_NAME.test(name))) return { definition }
-  const sent = spell(given)
+  const own = Object.keys(properties)
+  if (own.every((name) => PROPERTY_NAME.test(name))) return { definition }
+  const sent = spell(own)
   const renamed = (fields: Fields) =>
     Object.fromEntries(Object.entries(fields).map(([name, value]) => [sent.get(name) ?? name, value]))
-  const described = given.map((name) => [
+  const described = own.map((name) => [
     name,
-    sent.has(name) ? told(properties[name], name) : properties[name],
+    sent.has(name) ? withOwnName(properties[name], name) : properties[name],
   ])
   const { required, ...rest } = schema
   const input_schema = {
@@ -38,17 +38,17 @@ export function sendableNames(definition: Definition): { definition: Definition;
   return { definition: { ...definition, input_schema, ...examples }, names }
 }
 
-/** An input as the model wrote it → as the server reads it. */
+/** Translates the argument names of an input to the server's own. */
 export function withOwnNames(input: unknown, names: ArgumentNames | undefined): unknown {
   if (!names || !isFields(input)) return input
   return Object.fromEntries(Object.entries(input).map(([name, value]) => [names.get(name) ?? name, value]))
 }
 
-/** Other characters become `_`; of names that are then the same, later ones get a number. */
-function spell(given: readonly string[]): Map<string, string> {
-  const taken = new Set(given.filter((name) => PROPERTY_NAME.test(name)))
+/** Replaces invalid characters by `_`, and numbers names that are then equal. */
+function spell(names: readonly string[]): Map<string, string> {
+  const taken = new Set(names.filter((name) => PROPERTY_NAME.test(name)))
   const sent = new Map<string, string>()
-  for (const name of given) {
+  for (const name of names) {
     if (PROPERTY_NAME.test(name)) continue
     const plain = name.replace(/[^a-zA-Z0-9_.-]+/g, '_').slice(0, LONGEST) || '_'
     let spelling = plain
@@ -62,8 +62,8 @@ function spell(given: readonly string[]): Map<string, string> {
   return sent
 }
 
-/** The server's own name helps to tell apart what its description may leave open. */
-function told(schema: unknown, name: string): unknown {
+/** Adds the server's own name to the description, because the changed one may be unclear. */
+function withOwnName(schema: unknown, name: string): unknown {
   if (!isFields(schema)) return schema
   const own = `(${JSON.stringify(name.slice(0, 100))})`
   const { description } = schema

@@ -1,18 +1,18 @@
-// Shortens an input schema that is too large to be sent. What is left accepts at least what the original accepts, and
-// says what is missing; calls are still checked against the original.
+// Shortens an input schema that is too large to send. The result accepts everything that the original accepts, and says
+// what is missing; calls are still validated against the original.
 // Implements S17.
 import { type Fields, isFields } from '../../lib/index.ts'
 
 const MAX_ENUM_VALUES = 20
 const MAX_TEXT = 200
-/** Of an object or a list; the required ones of an object come first. */
+/** Maximum members of an object or a list; the required ones of an object come first. */
 const MAX_MEMBERS = 500
 /** Deeper parts become "any value" in any case. */
 const MAX_DEPTH = 32
 
 type Step = { readonly isTextCut: boolean; readonly depth: number; readonly isRequiredOnly: boolean }
 
-/** Each takes away more than the one before. */
+/** Each step removes more than the previous one. */
 const STEPS: readonly Step[] = [
   { isTextCut: false, depth: MAX_DEPTH, isRequiredOnly: false },
   { isTextCut: true, depth: MAX_DEPTH, isRequiredOnly: false },
@@ -21,11 +21,11 @@ const STEPS: readonly Step[] = [
   { isTextCut: true, depth: 0, isRequiredOnly: true },
 ]
 
-/** Marks a schema that is not whole. */
+/** Marks a shortened schema. */
 export const SHORTENED = '[shortened: the schema is too large to be shown]'
 const PART_SHORTENED = '[shortened]'
 
-/** The schema with as much left as fits into so many characters of JSON. */
+/** Returns as much of the schema as fits into this many characters of JSON. */
 export function shortenSchema(schema: unknown, limit: number): unknown {
   for (const step of STEPS) {
     const shorter = shortenBy(step, schema, limit)
@@ -34,7 +34,7 @@ export function shortenSchema(schema: unknown, limit: number): unknown {
   return { type: 'object', description: SHORTENED }
 }
 
-/** Undefined as soon as it is clear that the result is too large, so that a hostile schema costs little. */
+/** Returns undefined as soon as the result is too large, to bound the work for a hostile schema. */
 function shortenBy({ isTextCut, depth: most, isRequiredOnly }: Step, root: unknown, limit: number): unknown {
   let room = limit
 
@@ -50,7 +50,7 @@ function shortenBy({ isTextCut, depth: most, isRequiredOnly }: Step, root: unkno
     for (const key of Object.keys(value).slice(0, MAX_MEMBERS)) {
       const inner = value[key]
       if (NARROWING.has(key) || (inner === false && !isClosed)) continue
-      // Of alternatives that were shortened several may apply.
+      // Several shortened alternatives may match at once.
       set(kept, key === 'oneOf' ? 'anyOf' : key, shortenField(key, inner, value, depth))
     }
     const isLongEnum = Array.isArray(value.enum) && value.enum.length > MAX_ENUM_VALUES
@@ -91,12 +91,12 @@ function shortenBy({ isTextCut, depth: most, isRequiredOnly }: Step, root: unkno
   return room < 0 ? undefined : shorter
 }
 
-/** Their shortened form would forbid more than they do. */
+/** Keywords whose shortened form would forbid more than the original. */
 const NARROWING = new Set(['not', 'if', 'then', 'else', 'dependentSchemas'])
 const REMARKS = new Set(['description', 'title', '$comment'])
-/** Hold values, not schemas. */
+/** Keywords with values, not schemas. */
 const VALUES = new Set(['enum', 'const', 'default', 'examples', 'example'])
-/** Hold schemas by name. */
+/** Keywords with schemas by name. */
 const NAMED = new Set(['properties', '$defs', 'definitions', 'patternProperties'])
 
 function isSmall(value: unknown): boolean {
@@ -104,7 +104,7 @@ function isSmall(value: unknown): boolean {
   return (JSON.stringify(value)?.length ?? 0) <= MAX_TEXT
 }
 
-/** A cut enum would forbid the values that were cut, so the first ones become examples. */
+/** Replaces a long enum by examples, because a cut enum would forbid the other values. */
 function withExamples(schema: Record<string, unknown>, values: readonly unknown[]): Record<string, unknown> {
   const examples = values.slice(0, MAX_ENUM_VALUES).filter(isSmall)
   const remark = `[shortened: one of ${values.length} values, of which ${examples.length} are shown]`

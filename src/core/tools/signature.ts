@@ -11,8 +11,8 @@ const MAX_OPTIONAL_NAMES = 8
 const MAX_ALTERNATIVES = 4
 
 /**
- * The definition in one line, such as `create(owner: string, state: "open" | "closed"; optional: body) Creates an issue.`
- * Undefined where the required arguments alone are too long for a line.
+ * Returns the definition in one line, such as `create(owner: string, state: "open" | "closed"; optional: body) Creates an issue.`
+ * Undefined if the required arguments alone are too long for a line.
  */
 export function signatureOf(definition: Definition): string | undefined {
   for (const depth of [2, 1, 0]) {
@@ -46,7 +46,7 @@ function optionalNames(schema: Fields): string {
   return `optional: ${[...shown, ...more(names.length - shown.length)].join(', ')}`
 }
 
-/** A type as TypeScript would write it; enums are cut, and a cut one says how many values it has more. */
+/** Writes a type as in TypeScript; a long enum is cut and says how many more values it has. */
 function typeText(value: unknown, root: Fields, depth: number): string {
   const schema = resolve(fieldsOf(value), root)
   if (Object.hasOwn(schema, 'const')) return valueText(schema.const)
@@ -82,7 +82,7 @@ function more(count: number): string[] {
   return count > 0 ? [`… ${count} more`] : []
 }
 
-/** The first step of a local reference; one that leads nowhere, or on, is any value. */
+/** Resolves one local reference; a dangling or nested one becomes "any value". */
 function resolve(schema: Fields, root: Fields): Fields {
   const [, place = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(String(schema.$ref ?? '')) ?? []
   const definitions = fieldsOf(root[place])
@@ -94,7 +94,7 @@ function requiredOf({ required }: Fields): string[] {
   return [...new Set(names)]
 }
 
-/** A name that is no plain word is quoted, so that nothing in it can pass for our own text. */
+/** Quotes a name that is not a plain identifier, so that it cannot pass for our own text. */
 function nameText(name: string): string {
   return /^[A-Za-z_$][\w$.-]*$/.test(name) ? name : JSON.stringify(name)
 }

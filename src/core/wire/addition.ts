@@ -1,4 +1,4 @@
-// `tool_addition` in system messages between the turns, by reference to a deferred tool or by value.
+// The wire `addition`: loads tools with `tool_addition` in system messages, by reference to a deferred tool or by value.
 // Implements Q5.
 import { loadedNote, loadedOtherwise, referredNames } from '../history/index.ts'
 import type { Block, PoolTool } from '../types.ts'

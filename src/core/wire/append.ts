@@ -1,4 +1,4 @@
-// Any back-end: a loaded tool joins the end of the tools array and never moves; a note says what was loaded.
+// The wire `append`, for any back-end: adds loaded tools at the end of the tools array; a note lists what was loaded.
 // Implements Q5.
 import { loadedNote } from '../history/index.ts'
 import { searchTool } from './own-tools.ts'

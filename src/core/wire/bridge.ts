@@ -1,4 +1,4 @@
-// Back-ends whose prompt cache a growing tools array would break: two constant tools, search and call.
+// The wire `bridge`: two constant tools, search and call, for back-ends whose cache a growing tools array would break.
 // Implements Q5.
 
 import { describedNote, loadedOtherwise } from '../history/index.ts'
@@ -36,7 +36,7 @@ export const bridge: MakeWire = (settings) => {
   return wire
 }
 
-/** All of `tools` count as loaded; of those that are not `whole` the remark says what can be said. */
+/** All of `tools` count as loaded; the remark describes those that are not among `whole`. */
 function written(
   { callTool: name }: Settings,
   tools: readonly PoolTool[],

@@ -1,4 +1,4 @@
-// The provider's own search: it gets every deferred tool, answers the model itself and loads by reference.
+// The wire `hosted`: the provider's own search gets every deferred tool, answers the model and loads by reference.
 // Implements Q5, Q7.
 import { hostedTool, placeholder } from './own-tools.ts'
 import { reference } from './reference.ts'

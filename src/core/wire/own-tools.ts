@@ -1,4 +1,4 @@
-// The tools of our own that a request may hold: search, the bridge's call, and the placeholder.
+// Definitions of the shelf's own tools: search, the call tool of the bridge, and the placeholder.
 // Implements D4, S11, Q7, A5, K4.
 import { placeOfNames } from '../history/index.ts'
 import type { Settings } from '../options.ts'
@@ -9,7 +9,7 @@ export const PLACEHOLDER = 'DeferredToolPlaceholder'
 const LOADED_AT_ONCE =
   'What is found is loaded at once and callable like any other tool: no second search or select is needed.'
 
-/** What the model reads about searching; it names the place where the names really are (S11, A5). */
+/** The search tool; its description says where the names are announced (S11, A5). */
 export function searchTool(settings: Settings, outcome = LOADED_AT_ONCE): Definition {
   const { searchTool: name, announce, maxResults } = settings
   const description = `Finds deferred tools and loads them, so that they can be called.
@@ -35,7 +35,7 @@ Fetch all the tools that a step needs in one search.`
   }
 }
 
-/** The constant door through which the bridge calls every deferred tool. */
+/** The tool through which the model calls every deferred tool on the wire `bridge`. */
 export function callTool(settings: Settings): Definition {
   return {
     name: settings.callTool,
@@ -51,7 +51,7 @@ export function callTool(settings: Settings): Definition {
   }
 }
 
-/** Deferred from the first request on, so that the first real deferred tool changes nothing in front of it (Q7). */
+/** A deferred tool in every request, so that the first real deferred tool does not change the prefix (Q7). */
 export const placeholder: Definition = Object.freeze({
   name: PLACEHOLDER,
   description: 'Holds a place. It does nothing and cannot be called.',

@@ -1,4 +1,4 @@
-// `defer_loading` in tools and `tool_reference` in results: the API expands a tool where its reference stands.
+// The wire `reference`: `defer_loading` in tools and `tool_reference` in results, which the API expands in place.
 // Implements S9, Q1, Q5, Q7.
 
 import { loadedOtherwise, withRemark } from '../history/index.ts'

@@ -1,5 +1,5 @@
-// How one back-end spells deferral. A wire declares tools, writes what a search loaded, and knows what the model has
-// not seen of it. Whatever a wire writes, the fold over history reads back (fold.ts); one suite checks them all.
+// The interface of a wire: how deferred tools are declared and loaded on one kind of back-end. Everything that a wire
+// writes into a history, fold.ts must read back.
 // Implements Q2, Q9.
 import type { Facts } from '../history/index.ts'
 import type { Settings } from '../options.ts'
@@ -7,36 +7,36 @@ import type { Definition, Message, PoolTool, ToolResult, WireName } from '../typ
 
 export type Wire = {
   readonly name: WireName
-  /** What the model calls to search. */
+  /** The name of the search tool. */
   readonly searchName: string
-  /** True where a loaded tool is called by its own name, so that a host can force it. */
+  /** The model calls a loaded tool by its own name, so that a host can force it. */
   readonly callsByName: boolean
-  /** True where `tool_reference` may stand in the history that is sent. */
+  /** Messages may contain `tool_reference`. */
   readonly takesReferences: boolean
-  /** True where `tool_addition` and `tool_removal` may. */
+  /** Messages may contain `tool_addition` and `tool_removal`. */
   readonly takesAdditions: boolean
-  /** Names of deferred tools whose definitions the request must hold, in their order. */
+  /** Names of the deferred tools whose definitions the request must contain, in order. */
   declared(facts: Facts): Iterable<string>
-  /** The request's `tools`. */
+  /** Returns the request's `tools`. */
   declare(working: Working): Definition[]
-  /** The result of a search: the tools it loads, and a remark beside them (S9). */
+  /** Returns the result of a search: loads the tools and adds a remark (S9). */
   answer(id: string, tools: readonly PoolTool[], remark?: string): ToolResult
-  /** Loaded names whose definitions this wire shows nowhere yet, e.g. after a compaction. */
+  /** Loaded names whose definitions are not visible on this wire, e.g. after a compaction. */
   unseen(facts: Facts): string[]
-  /** The messages that show them again. */
+  /** Returns the messages that show them again. */
   reload(tools: readonly PoolTool[], id: string): Message[]
-  /** What a search result says when its references cannot be sent; the fold reads it back where it can. */
+  /** Returns the text of a search result whose references cannot be sent. */
   recall(names: readonly string[]): string
-  /** Tells the model how to get at this tool's schema (V2). */
+  /** Explains to the model how to get this tool's schema (V2). */
   howToLoad(name: string): string
 }
 
-/** The tools of one request, each group in its order (Q3). */
+/** The tools of one request, each group in order (Q3). */
 export type Working = {
   readonly immediate: readonly Definition[]
-  /** Deferred and loaded, in the order of loading; those that vanished included where they are kept. */
+  /** Deferred and loaded, in the order of loading; includes removed tools that are kept. */
   readonly loaded: readonly Definition[]
-  /** Deferred and not loaded, by name; asked for only by those who send them. */
+  /** Deferred and not loaded, by name; a function, because most wires do not send them. */
   readonly unloaded: () => readonly Definition[]
 }
 
@@ -44,7 +44,7 @@ export type MakeWire = (settings: Settings, hosted: 'bm25' | 'regex') => Wire
 
 const overlaid = new WeakMap<Definition, Definition>()
 
-/** The overlay of one request on a definition that the back-end hides (Q2, Q9). */
+/** Returns the definition with `defer_loading`, which the back-end hides from the model (Q2, Q9). */
 export function deferred(definition: Definition): Definition {
   let overlay = overlaid.get(definition)
   if (!overlay) {
@@ -54,7 +54,7 @@ export function deferred(definition: Definition): Definition {
   return overlay
 }
 
-/** A search call and its answer, as if the model had asked for these tools by name. */
+/** Returns a search call and its result, as if the model had searched for these tools by name. */
 export function searchAgain(settings: Settings, tools: readonly PoolTool[], result: ToolResult): Message[] {
   const { tool_use_id: id } = result
   const query = `select:${tools.map(({ name }) => name).join(',')}`
@@ -64,12 +64,12 @@ export function searchAgain(settings: Settings, tools: readonly PoolTool[], resu
   ]
 }
 
-/** How the model asks our own search tool for one tool. */
+/** Explains to the model how to search for one tool by name. */
 export function selectIt(settings: Settings, name: string): string {
   return `Call ${settings.searchTool} with {"query": "select:${name}"}`
 }
 
-/** Said of a search whose references were taken out. */
+/** Text of a search result whose references were removed. */
 export function loadedEarlier(names: readonly string[]): string {
   return `Tools loaded: ${names.join(', ')}.`
 }

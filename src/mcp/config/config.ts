@@ -57,12 +57,12 @@ export type FileEntries = {
 }
 
 /** Reads a file without expanding references. */
-export async function readEntries(given: string | ConfigText, machine: Machine): Promise<FileEntries> {
-  const path = resolve(machine.folder, typeof given === 'string' ? given : given.file)
-  const document = typeof given === 'string' ? await readDocument(path) : documentIn(given.text, path)
+export async function readEntries(source: string | ConfigText, machine: Machine): Promise<FileEntries> {
+  const path = resolve(machine.folder, typeof source === 'string' ? source : source.file)
+  const document = typeof source === 'string' ? await readDocument(path) : documentIn(source.text, path)
   if (document.problem !== undefined)
     return { file: path, entries: [], settings: {}, problems: [{ file: path, message: document.problem }] }
-  const isProject = typeof given !== 'string' && given.isProject
+  const isProject = typeof source !== 'string' && source.isProject
   const found = isProject
     ? withoutUserKeys(findServers(document.value, path, machine))
     : findServers(document.value, path, machine)

@@ -61,10 +61,10 @@ const unsupported: { readonly [key: string]: string } = {
 
 export const foreignKeys: readonly string[] = Object.keys(spellings)
 
-export function translate(given: Fields): { readonly fields: Fields; readonly problems: readonly string[] } {
+export function translate(entry: Fields): { readonly fields: Fields; readonly problems: readonly string[] } {
   const fields = new Map<string, unknown>()
   const problems: string[] = []
-  for (const [key, value] of Object.entries(given)) {
+  for (const [key, value] of Object.entries(entry)) {
     if (value === null || ignored.has(key)) continue
     if (Object.hasOwn(unsupported, key)) {
       if (isInUse(key, value)) problems.push(`"${key}": ${unsupported[key]}`)

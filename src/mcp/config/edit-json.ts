@@ -47,7 +47,7 @@ function withoutMember(text: string, { start, end, comma }: JsonMember): Edit[] 
   return [removal(text, start, end), { start: comma, end: comma + 1, text: '' }]
 }
 
-/** Where the last member had no comma, the one that is last now must not have one either. */
+/** If the last member had no comma, the one that is last now must not have one either. */
 function withoutLastComma(last: JsonMember | undefined, kept: JsonMember | undefined): Edit[] {
   if (last?.comma !== undefined || kept?.comma === undefined) return []
   return [{ start: kept.comma, end: kept.comma + 1, text: '' }]

@@ -48,7 +48,7 @@ function regionsOf(
   return regions
 }
 
-/** As a table, or as a key where a header would take in the keys that follow. */
+/** As a table, or as a key if a header would take in the keys that follow. */
 function written({ name, fields }: NewEntry, first: Statement, ending: string): string {
   const key = keyOf(name)
   const pairs = Object.entries(fields).map(([field, value]) => `${keyOf(field)} = ${tomlValue(value)}`)

@@ -182,7 +182,17 @@ function rootProblems(document: Fields, file: string, groups: number): EntryProb
   ]
 }
 
-const clientFolders = ['.vscode', '.cursor', '.codex', '.gemini', '.qwen', '.zed', '.windsurf', '.opencode']
+const clientFolders = [
+  '.vscode',
+  '.cursor',
+  '.codex',
+  '.gemini',
+  '.qwen',
+  '.zed',
+  '.windsurf',
+  '.devin',
+  '.opencode',
+]
 const projectFiles = ['.mcp.json', 'opencode.json', 'opencode.jsonc']
 
 /** Returns the project that a file belongs to; undefined for a file that applies to all of a user's projects. */

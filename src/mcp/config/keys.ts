@@ -70,12 +70,12 @@ export const gatewayDefaults: GatewaySettings = {
 }
 
 /** The gateway settings of a file, without the defaults. */
-export function readGateway(given: unknown): {
+export function readGateway(value: unknown): {
   readonly settings: Partial<GatewaySettings>
   readonly problems: readonly string[]
 } {
-  if (given === undefined) return { settings: {}, problems: [] }
-  const fields = fieldsKind.read(given)
+  if (value === undefined) return { settings: {}, problems: [] }
+  const fields = fieldsKind.read(value)
   if (!fields) return { settings: {}, problems: ['"gateway" must be an object; it is ignored.'] }
   const { values, problems } = readKeys(gatewayKeys, fields)
   return { settings: values, problems: problems.map((problem) => `in "gateway", ${problem}`) }

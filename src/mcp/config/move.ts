@@ -8,7 +8,7 @@ import { editTables } from './edit-toml.ts'
 import { applyEdits } from './edits.ts'
 import { parseJson } from './json.ts'
 
-/** A part of a file with servers, in front of and behind a move. In JSON it is the object at `path`. */
+/** A part of a file with servers, before and after a move. In JSON it is the object at `path`. */
 export type MovedPart = { readonly path: readonly string[]; readonly before: string; readonly after: string }
 
 export type Moved = { readonly text: string; readonly parts: readonly MovedPart[] }
@@ -36,7 +36,7 @@ export function moveServers(
 
 /**
  * Puts the servers back into a text that was edited elsewhere after the move. Returns undefined if the servers' part was
- * edited, too; another layout of the same JSON is no edit.
+ * edited, too; another layout of the same JSON does not count as an edit.
  */
 export function restoreServers(text: string, parts: readonly MovedPart[]): string | undefined {
   try {
@@ -142,7 +142,7 @@ function serversOf(text: string, taken = ''): Fields {
   return Object.fromEntries(own.filter(([name]) => !Object.hasOwn(other, name)))
 }
 
-/** Throws what is wrong with the JSON, if the text is no TOML either. */
+/** Throws the error of the JSON parser if the text is not TOML either. */
 function read(text: string): Document {
   try {
     return readJson(text)
@@ -203,7 +203,7 @@ function objectAt(document: unknown, path: readonly string[]): Nested | undefine
   return found instanceof Map ? (found as Nested) : undefined
 }
 
-/** The way back from `nested`. */
+/** Reverses `nested`. */
 function withoutMaps(value: unknown): unknown {
   if (!(value instanceof Map)) return value
   return Object.fromEntries([...value].map(([key, item]) => [key, withoutMaps(item)]))

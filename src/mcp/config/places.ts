@@ -65,16 +65,21 @@ function userPlaces(machine: Machine): Place[] {
   const { join } = pathsOf(machine)
   const applications = applicationFolder(machine)
   const config = configFolder(machine)
-  const zed = machine.platform === 'win32' ? join(applications, 'Zed') : join(config, 'zed')
+  const isWindows = machine.platform === 'win32'
+  const zed = isWindows ? join(applications, 'Zed') : join(config, 'zed')
+  const devin = join(isWindows ? applications : config, 'devin')
   return [
     ['Claude Code', join(environment.CLAUDE_CONFIG_DIR || home, '.claude.json')],
-    ['Claude Desktop', join(applications, 'Claude', 'claude_desktop_config.json')],
+    ...claudeDesktopFolders(machine).map(
+      (folder): Place => ['Claude Desktop', join(folder, 'claude_desktop_config.json')],
+    ),
     ['Cursor', join(home, '.cursor', 'mcp.json')],
     ['VS Code', join(applications, 'Code', 'User', 'mcp.json')],
     ['VS Code', join(applications, 'Code', 'User', 'settings.json')],
     ['VS Code Insiders', join(applications, 'Code - Insiders', 'User', 'mcp.json')],
     ['Windsurf', join(home, '.codeium', 'windsurf', 'mcp_config.json')],
     ['Windsurf', join(home, '.codeium', 'mcp_config.json')],
+    ['Devin Desktop', join(devin, 'mcp_config.json')],
     ['Cline', join(home, '.cline', 'data', 'settings', 'cline_mcp_settings.json')],
     ['Cline', join(applications, 'Code', 'User', ...clineInVsCode)],
     ['Codex', join(environment.CODEX_HOME || join(home, '.codex'), 'config.toml')],
@@ -87,6 +92,15 @@ function userPlaces(machine: Machine): Place[] {
   ]
 }
 
+/** Windows redirects the folder of a packaged (MSIX) Claude Desktop; the app does not read the ordinary one then. */
+function claudeDesktopFolders(machine: Machine): string[] {
+  const { join } = pathsOf(machine)
+  const ordinary = join(applicationFolder(machine), 'Claude')
+  if (machine.platform !== 'win32') return [ordinary]
+  const local = machine.environment.LOCALAPPDATA || join(machine.home, 'AppData', 'Local')
+  return [ordinary, join(local, 'Packages', 'Claude_pzs8sxrjxfjjc', 'LocalCache', 'Roaming', 'Claude')]
+}
+
 const clineInVsCode = ['globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json']
 
 function projectPlaces(machine: Machine): Place[] {
@@ -95,6 +109,7 @@ function projectPlaces(machine: Machine): Place[] {
     ['Claude Code', inProject('.mcp.json')],
     ['Cursor', inProject('.cursor', 'mcp.json')],
     ['VS Code', inProject('.vscode', 'mcp.json')],
+    ['Devin Desktop', inProject('.devin', 'mcp_config.json')],
     ['Codex', inProject('.codex', 'config.toml')],
     ['Gemini CLI', inProject('.gemini', 'settings.json')],
     ['opencode', inProject('opencode.json')],

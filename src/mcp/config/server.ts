@@ -201,10 +201,10 @@ function pathAt(path: string, base: string, home: string): string {
 
 const hasReference = (text: string) => text.includes('${')
 
-function readTools(given: ServerValues['tools']): Made<ServerConfig['tools']> {
+function readTools(configured: ServerValues['tools']): Made<ServerConfig['tools']> {
   const tools: [string, ToolConfig][] = []
   const problems: string[] = []
-  for (const [name, settings] of Object.entries(given ?? {})) {
+  for (const [name, settings] of Object.entries(configured ?? {})) {
     const fields = fieldsKind.read(settings)
     if (!fields) {
       problems.push(`the tool ${JSON.stringify(name)} must be an object; it is ignored.`)

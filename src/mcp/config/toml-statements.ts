@@ -3,14 +3,14 @@
 import { parse as parseToml } from 'smol-toml'
 
 export type Statement = {
-  /** The table that it stands in. */
+  /** The keys of the table that contains it. */
   readonly table: readonly string[]
   /** The table's keys and its own. */
   readonly path: readonly string[]
   readonly isHeader: boolean
   /** Offset of the start of its line. */
   readonly start: number
-  /** Offset behind its last line. */
+  /** Offset after its last line. */
   readonly end: number
 }
 
@@ -24,7 +24,7 @@ const restOfLine = /[ \t]*(?:#[^\n]*)?(?:\r?\n|$)/y
 const token =
   /"""(?:\\[\s\S]|[^\\])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*|[[{]|[\]}]|\r?\n|[^"'#[\]{}\r\n]+|[\s\S]/y
 
-/** Throws an error with the line if the text is not as TOML should be. */
+/** Throws an error that names the line if the text is not valid TOML. */
 export function tomlStatements(text: string): Statement[] {
   const statements: Statement[] = []
   let at = 0

@@ -16,13 +16,13 @@ import { createIdentities } from './identities.ts'
 import { versionOf } from './listed-tool.ts'
 import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
-import { tellOperator } from './operator-log.ts'
+import { reportToOperator } from './operator-log.ts'
 import { createPageTools } from './page-tools.ts'
 import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
 import { createResourcesAndPrompts } from './resources-and-prompts.ts'
 import { createSubscriptions } from './subscriptions.ts'
-import { keepInformed, type LogEvent, tellChanges } from './updates.ts'
+import { keepInformed, type LogEvent, notifyOfChanges } from './updates.ts'
 import { createUrlElicitations } from './url-elicitations.ts'
 
 /** Options of `createMcpGateway`; also `version` and `instructions`, which clients see. */
@@ -41,7 +41,7 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly notify?: (message: string) => void
 }
 
-/** An MCP server that stands for many, for any number of clients. */
+/** One MCP server in front of many, for any number of clients. */
 export type McpGateway = {
   readonly host: McpHost
   /**
@@ -80,7 +80,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const host = options.makeHost(clients.asker)
   const shared = createSharedParts(options, host, clients)
   const { servers, addresses, subscriptions, logLevels, urlElicitations, pageTools } = shared
-  const stopLogs = tellOperator(
+  const stopLogs = reportToOperator(
     host,
     (event) => event.client === undefined && clients.only() === undefined && clients.hasAny(),
     options.notify,
@@ -165,7 +165,7 @@ function serveClient(shared: SharedParts, { isStateless, isLasting = false, orig
   const clientOf = (envelope: Fields | undefined) =>
     origin === undefined ? server : identities.of(origin, envelope)
   answerRequests({ ...shared, server, isStateless, clientOf, clientSession, relisting, ready })
-  if (isStateless && isLasting) server.onclose = tellChanges({ server, host, relisting })
+  if (isStateless && isLasting) server.onclose = notifyOfChanges({ server, host, relisting })
   if (isStateless) return server
 
   const stop = keepInformed({ ...shared, server, relisting })

@@ -44,7 +44,7 @@ function lengthOf(value: object): number {
 const numbers = new WeakMap<PoolTool, number>()
 let last = 0
 
-/** A hash of the definition: equal hashes mean equal definitions. */
+/** Returns a number per tool object: the same number means the same definition. */
 export function versionOf(tool: PoolTool): number {
   let number = numbers.get(tool)
   if (number === undefined) {

@@ -12,7 +12,7 @@ const MINUTE = 60_000
  * Reports the servers' warnings and errors that go to no client, a few per minute; until the returned function is
  * called.
  */
-export function tellOperator(
+export function reportToOperator(
   host: McpHost,
   isForOperator: (event: LogEvent) => boolean,
   notify: (message: string) => void = () => {},

@@ -3,8 +3,8 @@
 
 export type Relisting = {
   /** Notifies the client that the list has changed, unless it has the current one. */
-  tell(): Promise<void>
-  /** The same; resolves when the client has the new list, or does not seem to fetch it. */
+  notify(): Promise<void>
+  /** Notifies too; resolves when the client has fetched the new list, or seems not to fetch it. */
   announce(): Promise<void>
   /** The client requests the list, or has just connected. */
   listed(): void
@@ -22,17 +22,17 @@ export function createRelisting(list: () => string, send: () => Promise<void>): 
   /** The list version that the client has, or was notified of. */
   let known = ''
 
-  async function tell(): Promise<void> {
-    const now = list()
-    if (now === known) return
-    known = now
+  async function notify(): Promise<void> {
+    const current = list()
+    if (current === known) return
+    known = current
     await send()
   }
 
   return {
-    tell,
+    notify,
     async announce() {
-      if (!isHeard) return tell()
+      if (!isHeard) return notify()
       // A client may ask before our own notification counts as sent.
       const heard = new Promise<void>((resolve) => {
         const giveUp = setTimeout(() => {
@@ -47,7 +47,7 @@ export function createRelisting(list: () => string, send: () => Promise<void>): 
         waiting.add(go)
         announcedAt = performance.now()
       })
-      await tell()
+      await notify()
       await heard
     },
     listed() {

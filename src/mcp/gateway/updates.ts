@@ -22,23 +22,27 @@ export type UpdateOptions = {
 
 export type LogEvent = Extract<HostEvent, { type: 'log' }>
 
-const tell = (sent: Promise<void>) => void sent.catch(() => {})
+/** A client that has disconnected misses the notification. */
+const ignoreFailure = (sent: Promise<void>) => void sent.catch(() => {})
 
 /** Notifies a client of changed lists until the returned function is called. */
-export function tellChanges({
+export function notifyOfChanges({
   server,
   host,
   relisting,
 }: Pick<UpdateOptions, 'server' | 'host' | 'relisting'>): () => void {
   return host.listen((event) => {
     const isAll = event.type === 'servers'
-    if (isAll || event.type === 'tools') void relisting.tell()
-    if (isAll || event.type === 'prompts') tell(server.sendPromptListChanged())
-    if (isAll || event.type === 'resources') tell(server.sendResourceListChanged())
+    if (isAll || event.type === 'tools') void relisting.notify()
+    if (isAll || event.type === 'prompts') ignoreFailure(server.sendPromptListChanged())
+    if (isAll || event.type === 'resources') ignoreFailure(server.sendResourceListChanged())
   })
 }
 
-/** The same, with everything that a client with a session can subscribe to. */
+/**
+ * Notifies a client of everything that a client with a session can subscribe to, changed lists included, until the
+ * returned function is called.
+ */
 export function keepInformed(options: UpdateOptions): () => void {
   const { server, host, resourcesAndPrompts, addresses, subscriptions, logLevels, isLogFor } = options
 
@@ -62,18 +66,18 @@ export function keepInformed(options: UpdateOptions): () => void {
     server.notification(sendable({ method: 'notifications/message', params }) as never)
 
   logLevels.join(server)
-  const stopTelling = tellChanges(options)
+  const stopNotifying = notifyOfChanges(options)
   const stop = host.listen((event) => {
     if (event.type === 'resource' && subscriptions.isWanted(server, event))
-      tell(server.sendResourceUpdated({ uri: addresses.uri(event.server, event.uri) }))
+      ignoreFailure(server.sendResourceUpdated({ uri: addresses.uri(event.server, event.uri) }))
     if (event.type === 'log' && isLogFor(server, event) && logLevels.isWanted(server, event.level)) {
       const logger = cleanText(event.logger ? `${event.server}/${event.logger}` : event.server)
       const params = { level: event.level, logger, data: event.data }
-      tell(sendLog(params))
+      ignoreFailure(sendLog(params))
     }
   })
   return () => {
-    stopTelling()
+    stopNotifying()
     stop()
     subscriptions.leave(server)
     logLevels.leave(server)

@@ -67,7 +67,7 @@ export function refuseMarks(
 }
 
 function reasonFor(count: number): string {
-  return `${count} of its tools ask to be always loaded beyond the limit and are searched for instead; "alwaysLoad" at the server says true for all or false for none`
+  return `${count} of its tools ask to be always loaded beyond the limit and are searched for instead; set "alwaysLoad" at the server to true for all or false for none`
 }
 
 function createBudget(tools: number, size: number) {

@@ -334,7 +334,7 @@ class ServerConnection implements Connection {
     this.#timers.start(stop, this.#options.times.idle, 'idle')
   }
 
-  /** Lists anew what the server says has changed; returns false for a list that nobody watches. */
+  /** Refreshes a list that the server reports as changed; returns false for a list that nobody watches. */
   #relist(list: ListName): boolean {
     if (list !== 'tools' && !this.#isWatchingLists) return false
     const session = this.#session

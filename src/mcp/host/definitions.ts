@@ -125,7 +125,7 @@ function mend(tool: ListedTool, length: number, report: (problem: ToolProblem) =
     mended = { ...mended, inputSchema: { type: 'object' } }
   } else if (schema.type !== 'object') {
     repaired(
-      `its input schema ${schema.type === undefined ? 'has no type' : `is of type ${JSON.stringify(schema.type)}`}; "object" was put there`,
+      `its input schema ${schema.type === undefined ? 'has no type' : `is of type ${JSON.stringify(schema.type)}`}; "object" is used instead`,
     )
     mended = { ...mended, inputSchema: { ...schema, type: 'object' } }
   }

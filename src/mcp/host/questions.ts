@@ -141,8 +141,8 @@ class Questions implements ServerQuestions {
     )
   }
 
-  #begin(given: QuestionHandler | undefined): OpenCall {
-    const source = given ?? this.#options.otherwise
+  #begin(handler: QuestionHandler | undefined): OpenCall {
+    const source = handler ?? this.#options.otherwise
     const call: OpenCall = {
       owner: this,
       client: source && (source.client ?? source),

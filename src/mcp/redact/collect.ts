@@ -35,8 +35,8 @@ export function collectSecrets({ transport, variables = {} }: ServerConfig): Sec
 }
 
 /** Adds a value if it is a secret; of a composite value, its secret parts. */
-function take(given: string, name: string, source: Source, secrets: Set<string>, depth = 0): void {
-  const value = unquoted(given.trim())
+function take(text: string, name: string, source: Source, secrets: Set<string>, depth = 0): void {
+  const value = unquoted(text.trim())
   if (value === '' || depth > MOST_DEPTH || takeComposite(value, name, source, secrets, depth)) return
   const isSecret =
     source === 'setting' ? isSecretSetting(value, name) : isSecretName(name) && value.length > 3

@@ -60,8 +60,8 @@ export function createRedactor(config: ServerConfig): Redactor {
     return matcher(text)
   }
 
-  function redact(given: string): string {
-    const text = given.length > MOST_CHARACTERS ? `${given.slice(0, MOST_CHARACTERS)}…` : given
+  function redact(whole: string): string {
+    const text = whole.length > MOST_CHARACTERS ? `${whole.slice(0, MOST_CHARACTERS)}…` : whole
     let rest = ''
     let from = 0
     for (const { start, end } of match(text)) {
@@ -71,10 +71,10 @@ export function createRedactor(config: ServerConfig): Redactor {
     return rest + text.slice(from)
   }
 
-  function data<Data>(given: Data): Data | undefined {
-    if (given === undefined) return given
+  function data<Data>(value: Data): Data | undefined {
+    if (value === undefined) return value
     try {
-      const json = JSON.stringify(given)
+      const json = JSON.stringify(value)
       if (json.length > MOST_CHARACTERS) return undefined
       return JSON.parse(json, (_, value) => {
         if (typeof value === 'string') return redact(value)
@@ -92,8 +92,8 @@ export function createRedactor(config: ServerConfig): Redactor {
     Object.defineProperty(error, field, { value, writable: true, configurable: true })
   }
 
-  function error(given: unknown): unknown {
-    let one = given
+  function error(original: unknown): unknown {
+    let one = original
     for (let depth = 0; depth < MOST_CAUSES && one instanceof Error; depth++) {
       const own = one as Error & { [field: string]: unknown }
       rewrite(own, 'message', cleanText(redact(own.message)))
@@ -101,7 +101,7 @@ export function createRedactor(config: ServerConfig): Redactor {
       if (own.data !== undefined) rewrite(own, 'data', data(own.data))
       one = own.cause
     }
-    return given
+    return original
   }
 
   return {

@@ -14,7 +14,7 @@ import type { SessionCallOptions } from './session.ts'
 
 export type Modern = {
   /** Sends a request, and again with the answers each time the server asks; `send` gets the parameters to add. */
-  inRounds(send: (added: Fields) => Promise<Fields>, given: SessionCallOptions): Promise<Fields>
+  inRounds(send: (added: Fields) => Promise<Fields>, options: SessionCallOptions): Promise<Fields>
   /** Handles subscriptions and log levels, which the newer protocol has no requests for; undefined for other methods. */
   instead(method: string, params: Fields): Promise<Fields> | undefined
 }

@@ -235,34 +235,36 @@ function createRequests(
   const explain = (cause: unknown) => {
     throw explained(cause, server, process?.ending())
   }
-  const sendOnce = (method: string, params: Fields | undefined, given: SessionCallOptions) =>
+  const sendOnce = (method: string, params: Fields | undefined, options: SessionCallOptions) =>
     timeouts
-      .limit(given, (limited) => client.request({ method, ...(params ? { params } : {}) }, anything, limited))
+      .limit(options, (limited) =>
+        client.request({ method, ...(params ? { params } : {}) }, anything, limited),
+      )
       .catch(explain) as Promise<Fields>
-  const send: typeof sendOnce = (method, params, given) =>
+  const send: typeof sendOnce = (method, params, options) =>
     modern?.instead(method, params ?? {}) ??
-    modern?.inRounds((added) => sendOnce(method, { ...params, ...added }, given), given) ??
-    sendOnce(method, withMeta(params, given), given)
+    modern?.inRounds((added) => sendOnce(method, { ...params, ...added }, options), options) ??
+    sendOnce(method, withMeta(params, options), options)
 
   return {
     list: (method, field, timeout) =>
       listPages((params) => send(method, params, { timeout }), field, timeout),
-    async call(name, input, given) {
+    async call(name, input, options) {
       const params = { name, arguments: { ...input } }
-      if (!given.tool || !mirrorsArguments(client, process))
-        return readOutput(await send('tools/call', params, given))
-      const { outputSchema: _, ...toolDefinition } = given.tool as Parameters<Client['callTool']>[1] &
+      if (!options.tool || !mirrorsArguments(client, process))
+        return readOutput(await send('tools/call', params, options))
+      const { outputSchema: _, ...toolDefinition } = options.tool as Parameters<Client['callTool']>[1] &
         ListedTool
       const call = (added: Fields) =>
         timeouts
-          .limit(given, (limited) =>
+          .limit(options, (limited) =>
             client.callTool({ ...params, ...added }, { ...limited, toolDefinition } as never),
           )
           .catch(explain) as Promise<Fields>
-      return readOutput(await (modern?.inRounds(call, given) ?? call({})))
+      return readOutput(await (modern?.inRounds(call, options) ?? call({})))
     },
-    async request(method, params, given) {
-      const { resultType: _, ...result } = await send(method, params, given)
+    async request(method, params, options) {
+      const { resultType: _, ...result } = await send(method, params, options)
       return withPassableMeta(result)
     },
     notify: (method) => client.notification({ method } as never),

@@ -19,9 +19,9 @@ export type Lowering = {
   readonly keepsFields?: boolean
 }
 
-export function lower(given: MessagesRequest, wire: UpstreamWire, lowering: Lowering = {}): MessagesRequest {
-  if (wire === 'native') return given
-  const request = withRemarksInside(given)
+export function lower(contract: MessagesRequest, wire: UpstreamWire, lowering: Lowering = {}): MessagesRequest {
+  if (wire === 'native') return contract
+  const request = withRemarksInside(contract)
   const walked = walk(request, isPlainMessage)
   const bridged = bridgedTools(request, walked, wire, lowering)
   const { tools: all, messages, ...rest } = request
@@ -40,10 +40,10 @@ function withExactDefinitions(
   bridged: ReadonlySet<string>,
 ): Walk {
   if (bridged.size === 0) return walked
-  const given = new Map(tools.map((tool) => [nameOf(tool), tool]))
+  const own = new Map(tools.map((tool) => [nameOf(tool), tool]))
   const exact = ({ name, definition }: Revealed): Revealed => ({
     name,
-    definition: stringifyExact(definitionOf(definition, given.get(name))),
+    definition: stringifyExact(definitionOf(definition, own.get(name))),
   })
   const steps = walked.steps.map((step) =>
     step.revealed.length === 0 ? step : { ...step, revealed: step.revealed.map(exact) },
@@ -93,14 +93,14 @@ function lowerTools(
   bridged: ReadonlySet<string>,
   lowering: Lowering,
 ): Fields[] {
-  const given = new Map((request.tools ?? []).map((tool) => [nameOf(tool), tool]))
+  const own = new Map((request.tools ?? []).map((tool) => [nameOf(tool), tool]))
   const seen = [...visible].filter(([name]) => !bridged.has(name))
   const forced = textOf(fieldsOf(request.tool_choice).name)
   const isSeen = visible.has(forced) && !bridged.has(forced)
   const added = visible.get(forced)
-  const missing = isSeen ? undefined : (given.get(forced) ?? (added && (JSON.parse(added) as Fields)))
+  const missing = isSeen ? undefined : (own.get(forced) ?? (added && (JSON.parse(added) as Fields)))
   const listed = [
-    ...seen.map(([name, json]) => plainSeen(json, given.get(name), lowering)),
+    ...seen.map(([name, json]) => plainSeen(json, own.get(name), lowering)),
     ...(missing ? [plain(missing, missing, lowering)] : []),
   ]
   if (bridged.size === 0) return listed
@@ -112,28 +112,28 @@ type PlainTool = { readonly json: string; readonly keepsFields: boolean; readonl
 const plainTools = new WeakMap<Fields, PlainTool>()
 
 /** Like `plain`, but returns the same object for the same definition of the same tool. */
-function plainSeen(json: string, given: Fields | undefined, lowering: Lowering): Fields {
-  if (!given || !Object.isFrozen(given)) return plain(definitionOf(json, given), given, lowering)
+function plainSeen(json: string, own: Fields | undefined, lowering: Lowering): Fields {
+  if (!own || !Object.isFrozen(own)) return plain(definitionOf(json, own), own, lowering)
   const { keepsFields = false } = lowering
-  const known = plainTools.get(given)
+  const known = plainTools.get(own)
   if (known?.json === json && known.keepsFields === keepsFields) return known.tool
-  const tool = Object.freeze(plain(definitionOf(json, given), given, lowering))
-  plainTools.set(given, { json, keepsFields, tool })
+  const tool = Object.freeze(plain(definitionOf(json, own), own, lowering))
+  plainTools.set(own, { json, keepsFields, tool })
   return tool
 }
 
 /** Parses a definition; returns the client's own object if it is the same, because that keeps long numbers exact. */
-function definitionOf(json: string, given: Fields | undefined): Fields {
-  const isGiven = given !== undefined && entryOf(given).definition === json
-  return isGiven ? (bare(without(given, 'defer_loading')) as Fields) : (JSON.parse(json) as Fields)
+function definitionOf(json: string, own: Fields | undefined): Fields {
+  const isOwn = own !== undefined && entryOf(own).definition === json
+  return isOwn ? (bare(without(own, 'defer_loading')) as Fields) : (JSON.parse(json) as Fields)
 }
 
 /** A definition with the fields that the upstream accepts; cache breakpoints stay only on tools that do not move. */
-function plain(definition: Fields, given: Fields | undefined, { keepsFields = false }: Lowering): Fields {
+function plain(definition: Fields, own: Fields | undefined, { keepsFields = false }: Lowering): Fields {
   const variant = variantOf(definition)
   const shown = undeferred(definition)
   const tool = variant ? plainSearchTool(variant) : keepsFields ? shown : plainTool(shown)
-  const mark = given?.defer_loading === true ? undefined : given?.cache_control
+  const mark = own?.defer_loading === true ? undefined : own?.cache_control
   return mark === undefined || mark === null ? tool : { ...tool, cache_control: mark }
 }
 

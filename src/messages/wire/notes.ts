@@ -23,7 +23,7 @@ function loaded(names: readonly string[]): string {
 }
 
 function howToCall(definitions: readonly string[]): string {
-  if (definitions.length === 0) return 'Their definitions stand above.'
+  if (definitions.length === 0) return 'Their definitions are above.'
   return `Call them with ${CALL_TOOL}. Their definitions:`
 }
 

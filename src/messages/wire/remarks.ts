@@ -5,7 +5,7 @@ import { blocksOf, referencesIn } from '../../core/oracle/index.ts'
 import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 
-/** The request with every remark inside the result that it stands beside: as words of the user it would mislead. */
+/** Moves each remark into the result beside it, because as a user's text it would mislead the model. */
 export function withRemarksInside(request: MessagesRequest): MessagesRequest {
   return { ...request, messages: request.messages.map(inside) }
 }

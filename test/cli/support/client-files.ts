@@ -97,6 +97,13 @@ export const clientFiles: readonly ClientFile[] = [
     kept: [],
   },
   {
+    client: 'Devin Desktop',
+    path: '.config/devin/mcp_config.json',
+    text: '{"mcpServers":{"linear":{"url":"https://linear.test/mcp","transport":"http"},"local":{"command":"uvx","args":["local"]}}}\n',
+    servers: ['linear', 'local'],
+    kept: [],
+  },
+  {
     client: 'Cline',
     path: '.cline/data/settings/cline_mcp_settings.json',
     text: `{

@@ -1,4 +1,4 @@
-// The shape of one block: where it may stand, the fields it may and must have (wire 6).
+// Checks one block: the messages that may contain it, and its allowed and required fields (wire 6).
 // Implements wire 6.
 
 import { type Fields, isFields } from '../../../lib/index.ts'
@@ -6,7 +6,7 @@ import { firstRefusal, type Refusal } from '../error.ts'
 import { isReference } from '../references.ts'
 import { blocksOf, type TurnRole } from '../turns.ts'
 
-/** Where a block stands: its message's path, its own, and who speaks. */
+/** The position of a block: its message's path, its own path, and the role. */
 export type BlockPosition = { readonly path: string; readonly place: string; readonly role: TurnRole }
 
 export function checkBlock(block: unknown, at: BlockPosition): Refusal | undefined {
@@ -33,7 +33,7 @@ export function checkBlock(block: unknown, at: BlockPosition): Refusal | undefin
   }
 }
 
-/** Text must be there and be more than blanks. */
+/** Text must be present and not blank. */
 export function checkText(block: Fields, place: string, list: 'messages' | 'system'): Refusal | undefined {
   if (typeof block.text !== 'string') return { message: `${place}.text.text: Input should be a valid string` }
   if (block.text === '') return { message: `${list}: text content blocks must be non-empty` }
@@ -58,7 +58,7 @@ const OWNERS: ReadonlyMap<string, TurnRole> = new Map([
 
 const SYSTEM_TYPES = new Set(['text', 'tool_addition', 'tool_removal'])
 
-/** The fields of the blocks we write or rewrite; other types are an open list. */
+/** Allowed fields of the blocks that we write or rewrite; other block types are not checked. */
 export const BLOCK_FIELDS: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['text', ['text', 'citations']],
   ['tool_use', ['id', 'name', 'input', 'caller', 'toolset_name']],

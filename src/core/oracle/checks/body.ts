@@ -1,4 +1,4 @@
-// The request as bytes: JSON that the API can read, and not too much of it.
+// Checks the body of a request: its size, and that it is valid JSON.
 
 import { type Fields, toJson } from '../../../lib/index.ts'
 import type { Refusal } from '../error.ts'
@@ -6,7 +6,7 @@ import type { Refusal } from '../error.ts'
 /** Documentation, "Request size limits": 32 MB. A character takes at least a byte. */
 const MOST_CHARACTERS = 32 * 1024 * 1024
 
-/** JSON writes half of a pair as an escape; a backslash that stands for itself is written twice. */
+/** Matches an escaped lone surrogate in JSON; a literal backslash is written twice. */
 const LONE_HALF = /(?<!\\)(?:\\\\)*\\ud[89a-f]/
 
 export function checkBody(request: Fields): Refusal | undefined {

@@ -1,4 +1,4 @@
-// System messages amid a conversation, and the betas that let them change the tool set (wire 42; 1.14).
+// Checks system messages within a conversation, and the betas that let them change the tools (wire 42; 1.14).
 // Implements wire 42.
 
 import { fieldsOf, textOf } from '../../../lib/index.ts'
@@ -64,7 +64,7 @@ function checkPlace(
   return { message: `${path}: tools cannot be changed directly after a paused turn` }
 }
 
-/** Such a turn was paused; one that also waits for a client's result was not. */
+/** Whether a turn was paused: it ends in a server tool's result, and has no client call that waits for one. */
 function endsInServerResult(turn: Turn): boolean {
   const waits = turn.blocks.some(({ block }) => block.type === 'tool_use')
   return !waits && textOf(turn.blocks.at(-1)?.block.type).endsWith('_tool_result')

@@ -1,4 +1,4 @@
-// What the blocks of a message may be: the types that the API knows in each place, and what media must hold.
+// Checks the blocks of a message: the types that the API knows in each place, and the content of media.
 
 import { type Fields, fieldsOf, isFields, listOf } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
@@ -33,7 +33,7 @@ export function checkContents(turns: readonly Turn[]): Refusal | undefined {
   return firstRefusal(blocks, checkPlaced) ?? checkImages(blocks) ?? checkCitations(blocks)
 }
 
-/** An item inside a tool_result: its type, and its media. */
+/** Checks an item inside a tool_result: its type and its media. */
 export function checkResultItem(item: Fields, place: string): Refusal | undefined {
   if (!RESULT_TYPES.has(item.type)) return { message: unexpectedTag(place, String(item.type)) }
   return checkMedia(item, place)

@@ -1,4 +1,4 @@
-// The door of core/oracle/checks: what other folders use of it.
+// Public API of core/oracle/checks for other folders.
 
 export { BLOCK_FIELDS, COMMON_FIELDS } from './blocks.ts'
 export { checkBody } from './body.ts'

@@ -1,4 +1,4 @@
-// Cache breakpoints: their form, how many a request may hold, and the order in which their lifetimes may come.
+// Checks cache breakpoints: their form, their number, and the order of their lifetimes.
 
 import { type Fields, fieldsOf, isFields, listOf } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
@@ -15,7 +15,7 @@ export function checkMarks(request: Fields): Refusal | undefined {
   return firstRefusal(marks, checkForm) ?? checkCount(request) ?? checkOrder(marks)
 }
 
-/** How many breakpoints a request holds. SDK, `MessageCreateParams.cache_control`: one of the whole is one on its last block. */
+/** Counts breakpoints. SDK, `MessageCreateParams.cache_control`: one on the request counts as one on its last block. */
 export function countMarks(request: Fields): number {
   const last = blocksOf(fieldsOf(listOf(request.messages).at(-1)).content).at(-1)
   const isAutomatic = isFields(request.cache_control) && !isFields(last?.cache_control)
@@ -24,7 +24,7 @@ export function countMarks(request: Fields): number {
 
 type Mark = { readonly place: string; readonly control: unknown }
 
-/** In the order in which the API reads them. */
+/** Returns the breakpoints in the order in which the API reads them. */
 function marksOf({ tools, system, messages }: Fields): Mark[] {
   const marks: Mark[] = []
   for (const [index, tool] of listOf(tools).entries()) addMark(marks, fieldsOf(tool), `tools.${index}`)
@@ -42,7 +42,7 @@ function addMark(marks: Mark[], block: Fields, place: string): void {
   marks.push({ place: `${place}.cache_control`, control: block.cache_control })
 }
 
-/** The marks of these blocks, and of the blocks inside results, documents and lists of references. */
+/** Adds the breakpoints of blocks, and of blocks inside results, documents and lists of references. */
 function addInner(marks: Mark[], content: unknown, place: string, depth: number): void {
   if (depth === 0) return
   const list = isFields(content) ? content.tool_references : content

@@ -1,11 +1,11 @@
-// Images, documents and search results: where they come from, and that there is something in them.
+// Checks images, documents and search results: their sources, and that they are not empty.
 
 import { type Fields, fieldsOf, isFields } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { blocksOf } from '../turns.ts'
 import { unexpectedTag } from './blocks.ts'
 
-/** What is wrong with a block that carries media; nothing for blocks of other types. */
+/** Checks a block with media; accepts blocks of other types. */
 export function checkMedia(block: Fields, place: string): Refusal | undefined {
   switch (block.type) {
     case 'image':
@@ -24,7 +24,7 @@ export function checkMedia(block: Fields, place: string): Refusal | undefined {
 /** SDK, `Base64ImageSource.media_type`. */
 export const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
-/** The image type that these first characters of base64 stand for, where they are known. */
+/** Detects the image type from the first characters of its base64; undefined if unknown. */
 export function imageTypeOf(data: string): string | undefined {
   return SIGNATURES.find(([start]) => data.startsWith(start))?.[1]
 }
@@ -36,12 +36,12 @@ const SIGNATURES: readonly (readonly [start: string, type: string])[] = [
   ['UklGR', 'image/webp'],
 ]
 
-/** Quoted by the API's own errors: of one image, as base64. */
+/** Maximum base64 characters of one image, as quoted in the API's own errors. */
 const MOST_IMAGE_CHARACTERS = 10_485_760
 
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/
 
-/** Groups of four characters; white space between them counts for nothing. */
+/** Whether a string is base64: groups of four characters, ignoring white space. */
 export function isBase64(data: string): boolean {
   return BASE64.test(data) && data.replace(/\s+/g, '').length % 4 === 0
 }

@@ -1,4 +1,4 @@
-// The shape of `system` and `messages`: roles, fields, and content that is there.
+// Checks the form of `system` and `messages`: roles, fields, and non-empty content.
 
 import { type Fields, fieldsOf, isFields } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
@@ -65,7 +65,7 @@ function checkContent(content: unknown, role: TurnRole, path: string, isLast: bo
   )
 }
 
-// A conversation that the API has compacted starts with its summary, whoever says it.
+// A conversation that the API has compacted may start with its summary, whatever the role.
 function checkFirst(messages: readonly unknown[]): Refusal | undefined {
   const list = messages.map(fieldsOf)
   const index = list.findIndex((message) => !isDirective(message))

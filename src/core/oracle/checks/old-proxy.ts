@@ -1,4 +1,4 @@
-// A proxy from before tool search (W2): it knows the API of its day and refuses all else.
+// Behaves like a proxy from before tool search (W2): refuses everything that the API of that time did not have.
 // Implements W2.
 
 import { type Fields, fieldsOf, listOf, textOf } from '../../../lib/index.ts'
@@ -18,7 +18,7 @@ export function checkOldProxy(request: Fields, betas: readonly string[]): Refusa
   )
 }
 
-/** Betas end in a date; those of later days are news to it. */
+/** Betas end in a date; the proxy does not know later ones. */
 const NEWEST_BETA = '2025-10-01'
 const TOOL_FIELDS = ['name', 'description', 'input_schema', 'type', 'cache_control']
 const NEW_FIELDS = ['defer_loading', 'allowed_callers', 'input_examples', 'strict', 'eager_input_streaming']

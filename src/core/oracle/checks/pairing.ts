@@ -1,4 +1,4 @@
-// Calls and their results: each answered once, at once, and first in the turn that answers (wire 7, 10; 1.6).
+// Checks calls and results: each call has one result, at the start of the next turn (wire 7, 10; 1.6).
 // Implements wire 7, 10.
 
 import { textOf } from '../../../lib/index.ts'
@@ -43,7 +43,7 @@ function checkAnswered(turn: Turn, next: Turn | undefined): Refusal | undefined 
   return { message: `messages.${first.message}: ${fault} ${rule}` }
 }
 
-/** Only results that nothing precedes are "immediately after". */
+/** Returns the results at the start of a turn: only these count as "immediately after". */
 function leadingResults(turn: Turn | undefined): readonly Placed[] {
   if (turn?.role !== 'user') return []
   const end = turn.blocks.findIndex(({ block }) => block.type !== 'tool_result')
@@ -72,7 +72,7 @@ function unexpected(result: Placed, type: string, asker: string, where: string):
   return `${pathOf(result)}: ${fault} Each \`${type}\` block must have a corresponding \`${asker}\` block ${where}.`
 }
 
-/** The API's own searches: a result follows its search, at the latest as part of the next reply. */
+/** Checks hosted searches: a result follows its search, at the latest in the next reply. */
 function checkSearches(turns: readonly Turn[]): Refusal | undefined {
   const replies = turns.filter((turn) => turn.role === 'assistant')
   const last = turns.at(-1)

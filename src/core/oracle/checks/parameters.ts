@@ -1,4 +1,4 @@
-// The parameters beside tools, system and messages, and how a conversation may end.
+// Checks the other parameters of a request, and how a conversation may end.
 // Implements wire 32.
 
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../../lib/index.ts'
@@ -7,7 +7,7 @@ import { firstRefusal, type Refusal } from '../error.ts'
 import { changeIn } from '../references.ts'
 import type { Turn } from '../turns.ts'
 
-/** `isWhole`: the request is meant for the endpoint as it is, so what a host may still add must be there. */
+/** `isWhole`: the request is complete, so parameters that a host could still add are required. */
 export function checkParameters(
   request: Fields,
   turns: readonly Turn[],
@@ -73,7 +73,7 @@ function checkChoice({ tool_choice: choice, tools }: Fields, turns: readonly Tur
 /** Documentation, "Prefill Claude's response": models since Opus 4.6 and Sonnet 4.6 refuse the start of a reply. */
 const NO_PREFILL = /(?:opus|sonnet|haiku)-(?:4[-.](?:[6-9]|\d\d)(?!\d)|[5-9])|fable|mythos/i
 
-/** The same: the start of a reply cannot end with white space. A reply that was paused after a search goes on. */
+/** The same: the start of a reply cannot end with white space. A reply that was paused after a search may continue. */
 function checkEnd({ model }: Fields, turns: readonly Turn[]): Refusal | undefined {
   const last = turns.at(-1)
   if (last?.role !== 'assistant') return undefined

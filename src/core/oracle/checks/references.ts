@@ -1,4 +1,4 @@
-// Every name must lead to a definition: in `tools`, or added by value earlier in the conversation (wire 4, 5, 42).
+// Checks that every name has a definition: in `tools`, or added by value earlier in the conversation (wire 4, 5, 42).
 // Implements wire 4, 5, 42.
 
 import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../../lib/index.ts'
@@ -21,7 +21,7 @@ export function checkReferences(tools: unknown, turns: readonly Turn[]): Refusal
   )
 }
 
-/** What is defined so far: names to kinds, and how much of it came by value. */
+/** The definitions so far: kinds by name, and the number and size of those added by value. */
 type Known = { readonly kinds: Map<string, string>; added: number; size: number }
 
 const MOST_ADDED = 10_000

@@ -1,4 +1,4 @@
-// The definitions of tools: kinds that the API knows, and schemas of draft 2020-12 with property names that it takes.
+// Checks tool definitions: kinds that the API knows, schemas of draft 2020-12, and valid property names.
 
 import { type Fields, fieldsOf, isFields, listOf } from '../../../lib/index.ts'
 import { kindOf } from '../catalogue.ts'
@@ -15,8 +15,8 @@ export function checkSchemas(tools: unknown, turns: readonly Turn[]): Refusal | 
       const { definition } = changeIn(placed.block) ?? {}
       return definition ? [[`${pathOf(placed)}.tool_addition.tool.definition`, definition] as const] : []
     })
-  const given = listOf(tools).map((tool, index) => [`tools.${index}`, fieldsOf(tool)] as const)
-  return firstRefusal([...given, ...added], ([path, tool]) => {
+  const declared = listOf(tools).map((tool, index) => [`tools.${index}`, fieldsOf(tool)] as const)
+  return firstRefusal([...declared, ...added], ([path, tool]) => {
     const kind = kindOf(tool)
     if (kind === 'custom') return checkSchema(tool, `${path}.custom`)
     return API_TOOL.test(kind) ? undefined : { message: unexpectedTag(path, kind) }

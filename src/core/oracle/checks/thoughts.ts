@@ -1,4 +1,4 @@
-// Thinking: the form of its blocks, where they may stand, and what switching it on by hand asks of a request.
+// Checks thinking: the form and position of its blocks, and the parameters that go with `enabled`.
 
 import { type Fields, fieldsOf, textOf } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
@@ -26,7 +26,7 @@ const LEAST_BUDGET = 1024
 /** Documentation, "Extended thinking": with it the budget may exceed `max_tokens`. */
 const INTERLEAVED = 'interleaved-thinking-2025-05-14'
 
-/** Documentation, "Extended thinking": thinking by hand goes with no forced tool. */
+/** Documentation, "Extended thinking": `enabled` thinking cannot be combined with a forced tool. */
 function checkConfig({ thinking, tool_choice: choice }: Fields): Refusal | undefined {
   if (thinking === undefined || thinking === null) return undefined
   const { type } = fieldsOf(thinking)

@@ -1,11 +1,11 @@
-// The rules for `tools`: each entry by itself, then all together (wire 1–3, 8, 9).
+// Checks `tools`: each entry by itself, then all together (wire 1–3, 8, 9).
 // Implements wire 1, 2, 3, 8, 9.
 
 import { type Fields, fieldsOf, isFields } from '../../../lib/index.ts'
 import { isDeferred, isToolset, kindOf, memberDeferrals, nameOf } from '../catalogue.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 
-/** `mayAllBeDeferred` is what the inline-tools beta grants. */
+/** `mayAllBeDeferred`: the request has the inline-tools beta, which allows that. */
 export function checkTools(tools: unknown, mayAllBeDeferred: boolean): Refusal | undefined {
   if (tools === undefined) return undefined
   if (!Array.isArray(tools)) return { message: 'tools: Input should be a valid list' }
@@ -13,7 +13,7 @@ export function checkTools(tools: unknown, mayAllBeDeferred: boolean): Refusal |
   return each ?? checkNames(tools) ?? checkDeferral(tools, mayAllBeDeferred)
 }
 
-/** An entry of `tools`, or a definition that a tool_addition carries. */
+/** Checks an entry of `tools`, or the definition in a tool_addition. */
 export function checkToolEntry(tool: unknown, path: string): Refusal | undefined {
   if (!isFields(tool)) {
     return { message: `${path}: Input should be a valid dictionary or object to extract fields from` }
