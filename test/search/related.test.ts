@@ -41,7 +41,9 @@ describe('the option related', () => {
     }
     expect((await search('create issue', { related })).tools).toHaveLength(1)
     const asked: string[] = []
-    await search('select:mcp__mail__send_email', { related: (query) => (asked.push(query), []) })
+    await search('select:mcp__mail__send_email', {
+      related: (query) => [...asked.splice(0, 0, query)].map(() => item),
+    })
     expect(asked).toEqual([])
   })
 
