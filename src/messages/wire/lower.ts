@@ -19,7 +19,11 @@ export type Lowering = {
   readonly keepsFields?: boolean
 }
 
-export function lower(contract: MessagesRequest, wire: UpstreamWire, lowering: Lowering = {}): MessagesRequest {
+export function lower(
+  contract: MessagesRequest,
+  wire: UpstreamWire,
+  lowering: Lowering = {},
+): MessagesRequest {
   if (wire === 'native') return contract
   const request = withRemarksInside(contract)
   const walked = walk(request, isPlainMessage)
