@@ -177,6 +177,8 @@ describe('rules with paths', () => {
     ['Edit(src/**)', 'Remove', { path: 'src/a.ts' }],
     ['Edit(**)', 'Write', { path: '../outside/x', content: 'x' }],
     ['Edit(**)', 'Write', { path: '.git/hooks/pre-commit', content: 'x' }],
+    ['Edit(**)', 'Write', { path: '.devin/mcp_config.json', content: 'x' }],
+    ['Edit(**)', 'Write', { path: '.opencode/plugin/x.js', content: 'x' }],
     ['Edit(**)', 'Write', { path: '.mcp.json', content: 'x' }],
     ['Edit(**)', 'Write', { path: '.toolshelf/permissions.json', content: 'x' }],
     ['Edit(**)', 'Write', { path: '.codex/config.toml', content: 'x' }],

@@ -85,7 +85,7 @@ describe.skipIf(process.platform === 'win32')('provideServers', () => {
       'console.error("npm error code E404\\nnpm error 404 no such package\\n    at x (y.js)"); process.exit(1)',
       'code E404',
     ],
-    ['', 'not all packages hold what the demo starts'],
+    ['', 'a package does not contain what the demo starts'],
   ])('says what went wrong and what to do, and leaves nothing behind: %s', async (source, message) => {
     withNpm(source)
     const { cache, provided } = install()
