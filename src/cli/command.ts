@@ -43,6 +43,8 @@ export type Command = {
   readonly words: string
   /** The possible first arguments, if there are only a few. */
   readonly verbs?: readonly string[]
+  /** The first argument is a server of our own configuration, for the shell. */
+  readonly takesServer?: boolean
   readonly options: { readonly [name: string]: Option }
   readonly examples: readonly string[]
   readonly run: (input: Input, terminal: Terminal) => Promise<ExitCode>

@@ -1,10 +1,18 @@
-// `toolshelf completion`: prints shell completion for commands, their arguments, options and values.
+// `toolshelf completion`: prints shell completion for commands, their arguments, options and values. The scripts ask
+// `toolshelf completion servers` for the names of servers when Tab is pressed.
+import { type Machine, ownConfigFile, serverNames, thisMachine } from '../mcp/config/index.ts'
+import { readBoundedFile } from '../node/index.ts'
 import { type Command, help, type Option, UsageError } from './command.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
-/** `load` returns all commands. */
-export function completionOf(load: () => Promise<readonly Command[]>): Command {
+const MOST_BYTES = 16_000_000
+
+/** `load` returns all commands; `machine` is read when the command runs. */
+export function completionOf(
+  load: () => Promise<readonly Command[]>,
+  machine: () => Machine = thisMachine,
+): Command {
   return {
     name: 'completion',
     summary: 'Prints a script that makes your shell complete commands, options and values.',
@@ -17,6 +25,10 @@ export function completionOf(load: () => Promise<readonly Command[]>): Command {
       'toolshelf completion fish | source       # in ~/.config/fish/config.fish',
     ],
     async run({ words }, terminal) {
+      if (words[0] === 'servers' && words.length === 1) {
+        for (const name of await completableServers(machine())) terminal.print(name)
+        return 0
+      }
       const shell = SHELLS.find((one) => one === words[0])
       if (!shell || words.length > 1) throw new UsageError(`name a shell: ${SHELLS.join(', ')}.`)
       terminal.print(scripts[shell](withHelp(await load())))
@@ -24,6 +36,21 @@ export function completionOf(load: () => Promise<readonly Command[]>): Command {
     },
   }
 }
+
+/**
+ * The servers of our own configuration. Shells expand what they complete, so that names with characters that mean
+ * something to one are left out; a file that cannot be read has none.
+ */
+async function completableServers(machine: Machine): Promise<readonly string[]> {
+  try {
+    const text = (await readBoundedFile(ownConfigFile(machine), MOST_BYTES)).toString()
+    return serverNames(text).filter((name) => /^\w[\w.@-]*$/.test(name))
+  } catch {
+    return []
+  }
+}
+
+const SERVERS = 'toolshelf completion servers 2>/dev/null'
 
 /** `toolshelf help <command>` is one of them. */
 function withHelp(commands: readonly Command[]): Parts[] {
@@ -35,7 +62,9 @@ function withHelp(commands: readonly Command[]): Parts[] {
   }))
 }
 
-type Parts = Pick<Command, 'name' | 'summary' | 'verbs'> & { readonly options: readonly [string, Option][] }
+type Parts = Pick<Command, 'name' | 'summary' | 'verbs' | 'takesServer'> & {
+  readonly options: readonly [string, Option][]
+}
 
 const scripts: { readonly [shell in (typeof SHELLS)[number]]: (commands: readonly Parts[]) => string } = {
   bash: (commands) => `_toolshelf() {
@@ -56,6 +85,7 @@ ${commands.flatMap(bashCases).join('\n')}
 }
 complete -F _toolshelf toolshelf`,
   zsh: (commands) => `_toolshelf_any() { compadd -- "$@"; _files; }
+_toolshelf_servers() { compadd -- \${(f)"$(${SERVERS})"}; }
 _toolshelf() {
   if (( CURRENT == 2 )); then
     local -a commands=(${commands.map(({ name, summary }) => quoted(`${name}:${summary}`)).join(' ')})
@@ -79,7 +109,7 @@ compdef _toolshelf toolshelf`,
 }
 
 /** The first match wins: the value of an option, the first argument, then everything else. */
-function bashCases({ name, verbs = [], options }: Parts): string[] {
+function bashCases({ name, verbs = [], takesServer, options }: Parts): string[] {
   const valued = options.filter(([, { type }]) => type === 'string')
   const all = options.map(([option]) => `--${option}`).join(' ')
   return [
@@ -88,17 +118,19 @@ function bashCases({ name, verbs = [], options }: Parts): string[] {
       return `    *\\ ${name}\\ --${option}) words="${values.join(' ')}"; files="${files}" ;;`
     }),
     ...(verbs.length > 0 ? [`    2\\ ${name}\\ *) words="${verbs.join(' ')}"; options="${all}" ;;`] : []),
+    ...(takesServer ? [`    2\\ ${name}\\ *) words="$(${SERVERS})"; options="${all}" ;;`] : []),
     `    *\\ ${name}\\ *) options="${all}"; files="-f" ;;`,
   ]
 }
 
-function zshArguments({ verbs, options }: Parts): string {
+function zshArguments({ verbs, takesServer, options }: Parts): string {
   const flags = options.map(([name, { about, type, value = 'value', values, isMultiple = false }]) => {
     const action = type === 'string' ? `:${value}:${zshAction(value, values)}` : ''
     const title = `${isMultiple ? '*' : ''}--${name}${type === 'string' ? '=' : ''}`
     return quoted(`${title}[${about.replace(/[[\]:\\]/g, ' ')}]${action}`)
   })
-  const words = verbs ? ["'1:command: '", quoted(`2:what:(${verbs.join(' ')})`)] : []
+  const what = takesServer ? '_toolshelf_servers' : `(${verbs?.join(' ')})`
+  const words = verbs || takesServer ? ["'1:command: '", quoted(`2:what:${what}`)] : []
   return [...flags, ...words, "'*:file:_files'"].join(' ')
 }
 
@@ -111,7 +143,7 @@ function zshAction(value: string, values: readonly string[] = []): string {
   return files === ' ' ? `(${list})` : ` _toolshelf_any ${list}`
 }
 
-function fishLines({ name, verbs, options }: Parts): string[] {
+function fishLines({ name, verbs, takesServer, options }: Parts): string[] {
   const isHere = `__fish_seen_subcommand_from ${name}`
   const flags = options.map(([option, { about, type, value, values }]) => {
     const choices = values ? ` -a ${quoted(values.join(' '))}` : ''
@@ -121,6 +153,7 @@ function fishLines({ name, verbs, options }: Parts): string[] {
     const taken = type === 'string' ? files + choices : ''
     return `complete -c toolshelf -n "${isHere}" -l ${option} -d ${quoted(about)}${taken}`
   })
+  if (takesServer) return [...flags, `complete -c toolshelf -n "${isHere}" -f -a ${quoted(`(${SERVERS})`)}`]
   if (!verbs) return flags
   const isFirst = `${isHere}; and not __fish_seen_subcommand_from ${verbs.join(' ')}`
   return [...flags, `complete -c toolshelf -n "${isFirst}" -f -a ${quoted(verbs.join(' '))}`]

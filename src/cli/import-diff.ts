@@ -3,7 +3,7 @@
 import { fileChange } from '../agent/index.ts'
 import type { MovedPart } from '../mcp/config/index.ts'
 import type { ServerConfig } from '../mcp/index.ts'
-import { createRedactor } from '../mcp/redact/index.ts'
+import { createTextRedactor } from '../mcp/redact/index.ts'
 import { fit } from '../terminal/index.ts'
 
 const MOST_LINES = 80
@@ -11,8 +11,7 @@ const MOST_COLUMNS = 200
 
 /** `servers`: the servers whose secrets the parts may contain. */
 export function changedLines(parts: readonly MovedPart[], servers: readonly ServerConfig[]): string[] {
-  const redactors = servers.map((server) => createRedactor(server))
-  const redact = (text: string) => redactors.reduce((rest, redactor) => redactor.text(rest), text)
+  const redact = createTextRedactor(servers)
   const lines = parts.flatMap(({ before, after }) =>
     linesOf(redact(spread(before)), redact(spread(after))).map((line) => fit(line, MOST_COLUMNS)),
   )

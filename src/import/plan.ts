@@ -82,14 +82,17 @@ export async function compareWith(
     const { server } = readServer(entry, file, machine, keepReferences)
     return server && programOf(entry, server)
   }
+  const byName = new Map<string, ServerEntry[]>()
+  for (const entry of entries) byName.set(entry.name, [...(byName.get(entry.name) ?? []), entry])
+  const taken = new Set(names)
   const has = (name: string, { fields }: PlannedServer) =>
-    entries.some(
-      (entry) => entry.name === name && isDeepStrictEqual(programIn(entry), programIn({ ...entry, fields })),
-    )
+    byName
+      .get(name)
+      ?.some((entry) => isDeepStrictEqual(programIn(entry), programIn({ ...entry, fields }))) === true
   return (planned) => {
     // A server that was renamed may have been imported earlier under its own name.
     if (has(planned.name, planned) || has(planned.server.name, planned)) return 'kept'
-    return names.includes(planned.name) ? 'differs' : 'new'
+    return taken.has(planned.name) ? 'differs' : 'new'
   }
 }
 
@@ -126,10 +129,18 @@ type Candidate = {
 
 function nameApart(candidates: readonly Candidate[], machine: Machine): PlannedServer[] {
   const groups: Candidate[][] = []
+  /** Twins have the same name, so that nobody is compared with all others. */
+  const byName = new Map<string, Candidate[][]>()
   for (const candidate of candidates) {
-    const twins = groups.find(([first]) => isDeepStrictEqual(first?.definition, candidate.definition))
+    const { name } = candidate.server
+    const named = byName.get(name) ?? []
+    const twins = named.find(([first]) => isDeepStrictEqual(first?.definition, candidate.definition))
     if (twins) twins.push(candidate)
-    else groups.push([candidate])
+    else {
+      const group = [candidate]
+      groups.push(group)
+      byName.set(name, [...named, group])
+    }
   }
   const names = new Set<string>()
   return groups.flatMap((twins) => {

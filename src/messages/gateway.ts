@@ -113,7 +113,10 @@ export type ReplyOptions = {
 }
 
 /** What the plan needs to know about a request that was converted from the client's API. */
-export type InboundFacts = Pick<InboundRequest, 'unconvertible' | 'remedy' | 'hidesSearches'> & {
+export type InboundFacts = Pick<
+  InboundRequest,
+  'unconvertible' | 'remedy' | 'hidesSearches' | 'refersToStored'
+> & {
   readonly api: ApiName
 }
 
@@ -237,7 +240,7 @@ async function gatherFacts(
   const { unconvertible, hidesSearches = false } = inbound
   const isDeferring = !hidesSearches && usesDeferral(request)
   const wire = wireFor(request, upstream.wireFor(request.model))
-  const isReadable = wire.wire === 'native' || !hasTraces(request)
+  const isReadable = (wire.wire === 'native' || !hasTraces(request)) && !inbound.refersToStored
   const isPassable = upstream.origin !== undefined && upstream.api === inbound.api && isReadable
   if (unconvertible !== undefined && !isPassable) throw refuseUnconvertible(unconvertible, inbound)
   const facts = { setting, wire, isDeferring, isPassable, unconvertible, hidesSearches }

@@ -4,6 +4,7 @@
 import { type BlockInMaking, finished, grow } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { type Fields, fieldsOf, textOf } from '../lib/index.ts'
+import { createSizedCache } from './recent.ts'
 import type { MessagesRequest, StreamEvent } from './types.ts'
 import { isKeptThought } from './upstream/index.ts'
 
@@ -17,12 +18,8 @@ export type HiddenThoughts = {
   readonly hide: (events: AsyncIterable<StreamEvent>, owner: string) => AsyncIterable<StreamEvent>
 }
 
-/** Limits in characters on remembered thinking: in total, and per reply. */
-const MOST_CHARACTERS = 64_000_000
-const MOST_OF_ONE = 2_000_000
-
-export function createHiddenThoughts(mostCharacters = MOST_CHARACTERS): HiddenThoughts {
-  const memory = createMemory(mostCharacters)
+export function createHiddenThoughts(mostCharacters?: number): HiddenThoughts {
+  const memory = createSizedCache<readonly Hidden[]>(mostCharacters)
 
   function restored(message: Fields, owner: string): Fields {
     if (message.role !== 'assistant') return message
@@ -42,7 +39,7 @@ export function createHiddenThoughts(mostCharacters = MOST_CHARACTERS): HiddenTh
       return isSame ? request : { ...request, messages }
     },
     hide: (events, owner) =>
-      withoutThoughts(events, (call, hidden) => memory.set(keyOf(owner, call), hidden)),
+      withoutThoughts(events, (call, hidden) => memory.set(keyOf(owner, call), hidden, sizeOf(hidden))),
   }
 }
 
@@ -51,42 +48,11 @@ function keyOf(owner: string, { id }: Fields): string {
   return `${owner} ${textOf(id)}`
 }
 
-type Memory = {
-  readonly isEmpty: () => boolean
-  readonly get: (key: string) => readonly Hidden[] | undefined
-  readonly set: (key: string, hidden: readonly Hidden[]) => void
-}
-
-/** A least-recently-used cache bounded by characters. */
-function createMemory(mostCharacters: number): Memory {
-  const known = new Map<string, { readonly hidden: readonly Hidden[]; readonly size: number }>()
-  let total = 0
-  const forget = (key: string) => {
-    total -= known.get(key)?.size ?? 0
-    known.delete(key)
-  }
-  return {
-    isEmpty: () => known.size === 0,
-    get(key) {
-      const entry = known.get(key)
-      if (!entry) return undefined
-      known.delete(key)
-      known.set(key, entry)
-      return entry.hidden
-    },
-    set(key, hidden) {
-      const texts = hidden.map(({ block }) => textOf(block.thinking) + textOf(block.signature))
-      const size = key.length + texts.join('').length
-      forget(key)
-      if (size > Math.min(MOST_OF_ONE, mostCharacters)) return
-      known.set(key, { hidden, size })
-      total += size
-      for (const oldest of known.keys()) {
-        if (total <= mostCharacters) break
-        forget(oldest)
-      }
-    },
-  }
+function sizeOf(hidden: readonly Hidden[]): number {
+  return hidden.reduce(
+    (sum, { block }) => sum + textOf(block.thinking).length + textOf(block.signature).length,
+    0,
+  )
 }
 
 type Kept = (call: Fields, hidden: readonly Hidden[]) => void

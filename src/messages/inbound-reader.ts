@@ -5,7 +5,7 @@ import { readBody } from './body.ts'
 import { RefusedRequest, refuseRequest } from './errors.ts'
 import type { MessagesGateway, ReplyOptions } from './gateway.ts'
 import type { AuthenticatedClient } from './guard.ts'
-import type { InboundRequest } from './inbound/index.ts'
+import { createItemMemory, type InboundRequest } from './inbound/index.ts'
 import { callFor, ownerOf, type Passing } from './passing.ts'
 import { readSetting, type Setting } from './plan.ts'
 import { createRequestReader } from './read-request.ts'
@@ -30,6 +30,7 @@ export function createInboundReader(options: InboundReaderOptions, passing: Pass
   const scheduler = createScheduler()
   const reader = createRequestReader()
   const bodies = createBufferPool()
+  const storedItemsOf = createItemMemory()
 
   return read
 
@@ -45,7 +46,7 @@ export function createInboundReader(options: InboundReaderOptions, passing: Pass
     const reuseBody = () => {
       if (!isReferred) bodies.giveBack(body)
     }
-    const inbound = convert(fields, context)
+    const inbound = convert(fields, context, owner)
     const call = { ...callFor(context, client), ...(inbound?.terms ? { terms: inbound.terms } : {}) }
     const facts = { ...inbound, api: context.api.name }
     const setting = settingFor(context, client, options)
@@ -53,9 +54,9 @@ export function createInboundReader(options: InboundReaderOptions, passing: Pass
   }
 
   /** Converts a request; undefined if it is malformed and the upstream, which speaks the same API, shall refuse it. */
-  function convert(fields: Fields, context: RequestContext): InboundRequest | undefined {
+  function convert(fields: Fields, context: RequestContext, owner: string): InboundRequest | undefined {
     try {
-      return context.api.read(fields)
+      return context.api.read(fields, storedItemsOf(owner))
     } catch (error) {
       if (error instanceof RefusedRequest && upstream.origin && speaksTo(upstream, context)) return undefined
       throw error

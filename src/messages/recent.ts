@@ -1,4 +1,4 @@
-// A small least-recently-used cache.
+// Small least-recently-used caches, bounded by the number or by the size of what they hold.
 
 export type Recent<Value> = {
   readonly get: (key: string) => Value | undefined
@@ -20,6 +20,48 @@ export function createRecent<Value>(most: number): Recent<Value> {
       values.set(key, value)
       const oldest = values.keys().next().value
       if (values.size > most && oldest !== undefined) values.delete(oldest)
+    },
+  }
+}
+
+/** A least-recently-used cache that is bounded by the size of what it holds. */
+export type SizedCache<Value> = {
+  readonly isEmpty: () => boolean
+  readonly get: (key: string) => Value | undefined
+  /** Keeps a value of this size, unless it is too large by itself. */
+  readonly set: (key: string, value: Value, size: number) => void
+}
+
+/** Limits in characters: in total, and for each value. */
+const MOST_CHARACTERS = 64_000_000
+const MOST_OF_ONE = 2_000_000
+
+export function createSizedCache<Value>(mostCharacters = MOST_CHARACTERS): SizedCache<Value> {
+  const known = new Map<string, { readonly value: Value; readonly size: number }>()
+  let total = 0
+  const forget = (key: string) => {
+    total -= known.get(key)?.size ?? 0
+    known.delete(key)
+  }
+  return {
+    isEmpty: () => known.size === 0,
+    get(key) {
+      const entry = known.get(key)
+      if (!entry) return undefined
+      known.delete(key)
+      known.set(key, entry)
+      return entry.value
+    },
+    set(key, value, valueSize) {
+      const size = key.length + valueSize
+      forget(key)
+      if (size > Math.min(MOST_OF_ONE, mostCharacters)) return
+      known.set(key, { value, size })
+      total += size
+      for (const oldest of known.keys()) {
+        if (total <= mostCharacters) break
+        forget(oldest)
+      }
     },
   }
 }

@@ -6,6 +6,7 @@ import { createCollector } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { type Fields, oncePerFrozen, textOf, toJson } from '../lib/index.ts'
 import { exactJson } from './json/index.ts'
+import { createSizedCache } from './recent.ts'
 import type { MessagesRequest, StreamEvent } from './types.ts'
 
 export type ReplyMemory = {
@@ -15,47 +16,17 @@ export type ReplyMemory = {
   readonly remember: (events: AsyncIterable<StreamEvent>, owner: string) => AsyncIterable<StreamEvent>
 }
 
-/** Limits in characters on remembered replies: in total, and each. */
-const MOST_CHARACTERS = 64_000_000
-const MOST_OF_ONE = 2_000_000
-
-type Entry = { readonly message: Fields; readonly size: number }
-
-export function createReplyMemory(mostCharacters = MOST_CHARACTERS): ReplyMemory {
-  const known = new Map<string, Entry>()
-  let total = 0
-
-  function forget(key: string): void {
-    total -= known.get(key)?.size ?? 0
-    known.delete(key)
-  }
-
-  function keep(key: string, message: Fields): void {
-    const size = key.length + toJson(message).length
-    forget(key)
-    if (size > Math.min(MOST_OF_ONE, mostCharacters)) return
-    known.set(key, { message, size })
-    total += size
-    for (const oldest of known.keys()) {
-      if (total <= mostCharacters) break
-      forget(oldest)
-    }
-  }
+export function createReplyMemory(mostCharacters?: number): ReplyMemory {
+  const known = createSizedCache<Fields>(mostCharacters)
 
   function restored(message: Fields, owner: string): Fields {
     if (message.role !== 'assistant') return message
-    const key = owner + digestOf(message)
-    const entry = known.get(key)
-    if (!entry) return message
-    // Moves the entry to the end, so that the least recently used one is forgotten first.
-    known.delete(key)
-    known.set(key, entry)
-    return entry.message
+    return known.get(owner + digestOf(message)) ?? message
   }
 
   return {
     restore(request, owner) {
-      if (known.size === 0) return request
+      if (known.isEmpty()) return request
       const messages = request.messages.map((message) => restored(message, owner))
       const isSame = messages.every((message, index) => message === request.messages[index])
       return isSame ? request : { ...request, messages }
@@ -66,7 +37,7 @@ export function createReplyMemory(mostCharacters = MOST_CHARACTERS): ReplyMemory
         collector.add(event)
         if (event.type === 'message_stop') {
           const message = Object.freeze({ role: 'assistant', content: restorable(collector.message()) })
-          if (!isPlain(message.content)) keep(owner + digestOf(message), message)
+          if (!isPlain(message.content)) known.set(owner + digestOf(message), message, toJson(message).length)
         }
         yield event
       }

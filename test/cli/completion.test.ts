@@ -4,7 +4,9 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { completionOf } from '../../src/cli/completion.ts'
 import { runCli } from '../../src/cli/main.ts'
+import { thisMachine } from '../../src/mcp/config/index.ts'
 
 async function scriptFor(shell: string): Promise<string> {
   let script = ''
@@ -26,7 +28,8 @@ describe.skipIf(!has('bash'))('bash', () => {
   async function completed(...words: string[]): Promise<string[]> {
     const typed = ['toolshelf', ...words].map((word) => `'${word}'`).join(' ')
     const ask = `COMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _toolshelf; printf '%s\\n' "\${COMPREPLY[@]}"`
-    const { stdout, stderr } = spawnSync('bash', ['-c', `${await scriptFor('bash')}\n${ask}`], {
+    const asked = `toolshelf() { [ "$*" = 'completion servers' ] && printf '%s\\n' files github; }`
+    const { stdout, stderr } = spawnSync('bash', ['-c', `${await scriptFor('bash')}\n${asked}\n${ask}`], {
       cwd: folder,
       encoding: 'utf8',
     })
@@ -81,6 +84,8 @@ describe.skipIf(!has('bash'))('bash', () => {
     [['config', 'check', 'no'], ['notes one.md']],
     [['config', 'check', '--j'], ['--json']],
     [['import', '--u'], ['--undo']],
+    [['remove', 'g'], ['github']],
+    [['remove', '--c'], ['--config']],
     [
       ['add', 'x', '--h'],
       ['--header', '--help'],
@@ -123,6 +128,37 @@ describe.each([
     const { status, stderr } = spawnSync(shell, ['-n', file], { encoding: 'utf8' })
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   })
+})
+
+it('servers are asked for when Tab is pressed, by each shell', async () => {
+  expect(await scriptFor('zsh')).toMatch(/remove\) _arguments .*'2:what:_toolshelf_servers'/)
+  expect(await scriptFor('fish')).toMatch(/from remove" -f -a '\(toolshelf completion servers /)
+})
+
+it('prints the servers whose names mean nothing to a shell', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'toolshelf-completion-'))
+  const folder = join(home, '.config/toolshelf')
+  const printed = async () => {
+    const lines: string[] = []
+    const machine = () => ({ ...thisMachine(), home, folder: home, environment: {} })
+    const { run } = completionOf(async () => [], machine)
+    const input = { words: ['servers'], text: () => undefined, texts: () => [], isSet: () => false }
+    const terminal = {
+      print: (line: string) => void lines.push(line),
+      tell: expect.fail,
+      isInteractive: false,
+    }
+    expect(await run(input, terminal)).toBe(0)
+    return lines
+  }
+  expect(await printed(), 'no file').toEqual([])
+  mkdirSync(folder, { recursive: true })
+  const names = ['github', 'my files', '$(touch x)', '`id`', 'a;b', '-x', 'files.v2', 'ünï']
+  const servers = Object.fromEntries(names.map((name) => [name, {}]))
+  writeFileSync(join(folder, 'toolshelf.json'), `// mine\n${JSON.stringify({ mcpServers: servers })}`)
+  expect(await printed()).toEqual(['github', 'files.v2'])
+  writeFileSync(join(folder, 'toolshelf.json'), '{ broken')
+  expect(await printed(), 'a broken file').toEqual([])
 })
 
 it('another shell is a mistake', async () => {

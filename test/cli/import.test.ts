@@ -113,7 +113,9 @@ describe('toolshelf import', () => {
     expect(printed).toContain('Add --yes')
     expect(told).toContain('"toolshelf": it is Toolshelf itself')
     expect(told).toContain('docs needs the environment variable DOCS_KEY; it is not set.')
-    expect(told).toContain('here needs the environment variable THE_KEY, which VS Code asks for as "the-key"')
+    expect(told).toContain(
+      'here needs the environment variable HERE_THE_KEY, which VS Code asks for as "the-key"',
+    )
     expect(told).not.toContain('zed')
     expect(printed + told).not.toContain('sk-')
     expect(existsSync(own)).toBe(false)
@@ -127,13 +129,21 @@ describe('toolshelf import', () => {
         github: expect.objectContaining({ command: 'npx', env: { TOKEN: 'sk-cursor' } }),
         docs: expect.objectContaining({ type: 'http', headers: { A: '${DOCS_KEY}' } }),
         'github-codex': { command: 'github', args: ['postgres://sk-word'] },
-        here: { command: join(root, 'project/run'), cwd: join(root, 'project'), env: { K: '${THE_KEY}' } },
+        here: {
+          command: join(root, 'project/run'),
+          cwd: join(root, 'project'),
+          env: { K: '${HERE_THE_KEY}' },
+        },
       },
     })
     expect(statSync(own).mode & 0o777).toBe(0o600)
     expect(readdirSync(dirname(own))).toEqual(['toolshelf.json'])
     expect(printed).not.toContain('sk-')
-    const { servers, problems } = await readConfig([own], { DOCS_KEY: 'a', THE_KEY: 'b' }, { home: root })
+    const { servers, problems } = await readConfig(
+      [own],
+      { DOCS_KEY: 'a', HERE_THE_KEY: 'b' },
+      { home: root },
+    )
     expect(problems).toEqual([])
     expect(servers).toHaveLength(4)
   })

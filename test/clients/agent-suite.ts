@@ -25,6 +25,8 @@ export type AgentCase = {
   readonly options?: readonly string[]
   /** Whether it runs only if TEST_EFFORT is above 1: another API of an agent that runs anyway. */
   readonly isExtra?: boolean
+  /** The time for one conversation; agents that start a process for each turn need more. */
+  readonly timeoutMs?: number
   readonly start: (home: Home, url: string) => Promise<Agent>
 }
 
@@ -54,11 +56,12 @@ export function describeAgent({
   upstream,
   options = [],
   isExtra = false,
+  timeoutMs = 240_000,
   start,
 }: AgentCase): void {
   describe.skipIf(clients.missing || (isExtra && !isThorough))(
     `${name}, shelved`,
-    { timeout: 240_000 },
+    { timeout: timeoutMs },
     () => {
       const closing: (() => Promise<unknown>)[] = []
       let home: Home

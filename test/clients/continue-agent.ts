@@ -48,7 +48,8 @@ export async function startContinue(
     const words = [cli, '-p', text, '--config', config, '--auto', ...(isFirst ? [] : ['--resume'])]
     isFirst = false
     const { code, out, told } = await run(node, words, { cwd: home.files, env })
-    if (code !== 0) throw new Error(`Continue ended with ${code}: ${out}\n${told}`)
+    // It ends with 0 and without a word if it runs out of things to wait for while its servers start.
+    if (code !== 0 || out.trim() === '') throw new Error(`Continue ended with ${code}: ${out}\n${told}`)
     called.splice(0, called.length, ...callsIn(join(folder, 'sessions')))
     return out
   }

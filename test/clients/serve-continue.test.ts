@@ -10,6 +10,7 @@ const clients = await prepareClients([cli], { folder: 'continue', largeMB: 81 })
 describeAgent({
   name: 'Continue',
   isExtra: true,
+  timeoutMs: 1_200_000,
   clients,
   upstream: 'openai:',
   start: (home, url) => startContinue([clients.node, clients.file(cli)], home, url, 'small-1'),

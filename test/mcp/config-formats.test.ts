@@ -138,11 +138,34 @@ describe('H1 configuration as people have it', () => {
     const without = await read(file)
     expect(without.byName).toEqual({})
     expect(without.messages).toEqual([
-      'asks: the environment variable API_KEY is not set; set it to what VS Code asks for as "api-key". The server is left out.',
+      'asks: the environment variable ASKS_API_KEY is not set; set it to what VS Code asks for as "api-key". The server is left out.',
     ])
-    const withKey = await read(file, { API_KEY: 'secret' })
+    const withKey = await read(file, { ASKS_API_KEY: 'secret', API_KEY: 'another' })
     expect(withKey.messages).toEqual([])
     expect(stdio(withKey.byName.asks).env).toEqual({ KEY: 'secret' })
+  })
+
+  it.each([
+    ['github-token', 'hub', 'GITHUB_TOKEN'],
+    ['githubToken', 'hub', 'GITHUB_TOKEN'],
+    ['token', 'my-hub', 'MY_HUB_TOKEN'],
+    ['hub_token', 'hub', 'HUB_TOKEN'],
+    ['path', 'files', 'FILES_PATH'],
+    ['1', 'files', 'FILES_1'],
+    ['1', '1', '_1_1'],
+    ['!', 'files', 'FILES_INPUT'],
+    ['é', 'files', 'FILES_UC9'],
+    ['密', 'files', 'FILES_U5BC6'],
+  ])('VS Code: the input %s of the server %s comes from %s', async (input, server, variable) => {
+    const file = write('named/mcp.json', {
+      servers: { [server]: { command: 'x', args: [`\${input:${input}}`] } },
+    })
+    const system = { PATH: '/bin', TOKEN: 'of somebody else' }
+    expect((await read(file, system)).messages).toEqual([
+      expect.stringContaining(`variable ${variable} is not`),
+    ])
+    const { byName } = await read(file, { ...system, [variable]: 'secret' })
+    expect(stdio(byName[server]).args).toEqual(['secret'])
   })
 
   it('VS Code: what cannot be done here is told', async () => {

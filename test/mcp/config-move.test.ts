@@ -55,6 +55,15 @@ describe('JSON', () => {
     expect(move(text, names).text).toBe(expected)
   })
 
+  it.each([0, 2])('moves thousands of servers and puts them back, indented by %i', (indent) => {
+    const names = Array.from({ length: 5000 }, (_, index) => `server-${index}`)
+    const servers = Object.fromEntries(names.map((name) => [name, { command: name, args: ['-y', name] }]))
+    const text = JSON.stringify({ mcpServers: servers, theme: 'dark' }, null, indent)
+    const moved = move(text, names.slice(1))
+    expect(Object.keys(JSON.parse(moved.text).mcpServers)).toEqual(['server-0', 'toolshelf'])
+    expect(restoreServers(moved.text, moved.parts)).toBe(text)
+  })
+
   it.each([
     ['{"mcpServers": {"a": {}, "b": {}}}', ['b'], '{"mcpServers": {"a": {}}}'],
     ['{"mcpServers": {\n  "a": {},\n  "b": {}\n}}', ['b'], '{"mcpServers": {\n  "a": {}\n}}'],

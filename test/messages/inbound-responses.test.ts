@@ -487,8 +487,11 @@ describe('settings', () => {
     [{ conversation: 'conv_1' }, /^conversation$/],
     [{ prompt: { id: 'p' } }, /^prompt$/],
     [{ background: true }, /^background$/],
-    [{ input: [user('Hi'), { type: 'item_reference', id: 'msg_1' }] }, /^input\[1\]: item_reference$/],
-    [{ input: [{ id: 'msg_1' }] }, /^input\[0\]: item_reference$/],
+    [
+      { input: [user('Hi'), { type: 'item_reference', id: 'msg_1' }] },
+      /^input\[1\]: the item_reference "msg_1"$/,
+    ],
+    [{ input: [{ id: 'msg_1' }] }, /^input\[0\]: the item_reference "msg_1"$/],
     [{ input: [{ type: 'compaction', encrypted_content: 'x' }, user('Hi')] }, /^input\[0\]: compaction$/],
     [{ top_logprobs: 3 }, /^top_logprobs$/],
   ])('%j can only be forwarded', (body, what) => {

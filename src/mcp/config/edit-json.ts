@@ -17,11 +17,11 @@ export function editMembers(
   const { members } = spanAt(parsed, path)
   const [first, ...others] = members.filter(({ name }) => names.has(name))
   if (!first) return []
-  const removed = entry ? others : [first, ...others]
-  const kept = members.filter((member) => !removed.includes(member))
+  const removed = new Set(entry ? others : [first, ...others])
+  const kept = members.filter((member) => !removed.has(member))
   return [
     ...(entry ? [{ start: first.start, end: first.end, text: written(text, first, entry) }] : []),
-    ...removed.flatMap((member) => withoutMember(text, member)),
+    ...[...removed].flatMap((member) => withoutMember(text, member)),
     ...withoutLastComma(members.at(-1), kept.at(-1)),
   ]
 }

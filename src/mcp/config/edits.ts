@@ -15,15 +15,21 @@ export function applyEdits(text: string, edits: readonly Edit[]): string {
 
 /** Removes a range, with its line if nothing else is on it, else with the spaces in front of it. */
 export function removal(text: string, start: number, end: number): Edit {
-  const lineStart = text.lastIndexOf('\n', start - 1) + 1
-  const isFirst = text.slice(lineStart, start).trim() === ''
+  const front = start - spacesBefore(text, start)
+  const isFirst = front === 0 || text[front - 1] === '\n'
   const lineEnd = /[ \t]*(\r?\n|$)/y
   lineEnd.lastIndex = end
   const rest = lineEnd.exec(text)
-  if (isFirst && rest) return { start: lineStart, end: end + rest[0].length, text: '' }
+  if (isFirst && rest) return { start: front, end: end + rest[0].length, text: '' }
   if (isFirst) return { start, end: end + spacesAt(text, end), text: '' }
-  const front = /[ \t]*$/.exec(text.slice(lineStart, start))?.[0].length ?? 0
-  return { start: start - front, end, text: '' }
+  return { start: front, end, text: '' }
+}
+
+/** Counts the spaces in front of an offset. Looks at no more than those: all servers may be on one long line. */
+function spacesBefore(text: string, at: number): number {
+  let start = at
+  while (start > 0 && (text[start - 1] === ' ' || text[start - 1] === '\t')) start--
+  return at - start
 }
 
 function spacesAt(text: string, at: number): number {

@@ -7,7 +7,7 @@ import { translate } from './dialects.ts'
 import { recordOf, unknownKey } from './fields.ts'
 import { rootKeys } from './keys.ts'
 import type { Machine } from './places.ts'
-import { respell, type Spelling } from './references.ts'
+import { inputVariable, respell, type Spelling } from './references.ts'
 
 /** A server entry of a file, translated to the keys of our own file; references are not expanded yet. */
 export type ServerEntry = {
@@ -129,6 +129,7 @@ function readGroup(
           vsCodeKeys.includes(key) ? leavingHttpOpen(translated.fields) : translated.fields,
           spelling,
           machine.home,
+          name,
         ),
         base,
         project,
@@ -151,10 +152,15 @@ function respellFields(
   fields: Fields,
   spelling: Spelling,
   home: string,
+  server: string,
 ): { fields: Fields; inputs: ServerEntry['inputs'] } {
   const inputs: [string, string][] = []
   const onText = (text: string) =>
-    respell(text, spelling, home, (input, variable) => inputs.push([variable, input]))
+    respell(text, spelling, home, (input) => {
+      const variable = inputVariable(input, server)
+      inputs.push([variable, input])
+      return variable
+    })
   const respelled = Object.entries(fields).map(([key, value]) => [
     key,
     withReferences.includes(key) ? mapTexts(value, onText) : value,

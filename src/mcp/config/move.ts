@@ -184,17 +184,15 @@ function withoutServers(document: unknown, servers: readonly (readonly string[])
 
 /** Copies the objects that lead to a server as maps; everything else stays as it is. */
 function nested(value: unknown, paths: readonly (readonly string[])[]): unknown {
-  const leading = paths.filter((path) => path.length > 0)
-  if (!isFields(value) || leading.length === 0) return value
-  return new Map(
-    Object.entries(value).map(([key, item]) => [
-      key,
-      nested(
-        item,
-        leading.filter(([first]) => first === key).map((path) => path.slice(1)),
-      ),
-    ]),
-  )
+  const rests = new Map<string, (readonly string[])[]>()
+  for (const [first, ...rest] of paths) {
+    if (first === undefined) continue
+    const others = rests.get(first)
+    if (others) others.push(rest)
+    else rests.set(first, [rest])
+  }
+  if (!isFields(value) || rests.size === 0) return value
+  return new Map(Object.entries(value).map(([key, item]) => [key, nested(item, rests.get(key) ?? [])]))
 }
 
 function objectAt(document: unknown, path: readonly string[]): Nested | undefined {

@@ -72,20 +72,16 @@ export function bindWorkspace(text: string, folder: string): string {
 /** How a client spells references, besides the common forms. */
 export type Spelling = 'common' | 'gemini' | 'opencode'
 
-/** Translates other clients' references into our spelling. Calls `onInput` for each VS Code input with its variable. */
+/** Translates other clients' references into our spelling. `variableFor` names the variable that replaces a VS Code input. */
 export function respell(
   text: string,
   spelling: Spelling,
   home: string,
-  onInput: (input: string, variable: string) => void,
+  variableFor: (input: string) => string,
 ): string {
   return inSpelling(text, spelling)
     .replace(/\$\{env:([A-Za-z_]\w*)\}/g, (_, name: string) => `\${${name}}`)
-    .replace(/\$\{input:([^}]+)\}/g, (_, input: string) => {
-      const variable = variableFor(input)
-      onInput(input, variable)
-      return `\${${variable}}`
-    })
+    .replace(/\$\{input:([^}]+)\}/g, (_, input: string) => `\${${variableFor(input)}}`)
     .replace(/\$\{(userHome|pathSeparator|\/)\}/g, (_, name) => (name === 'userHome' ? home : sep))
 }
 
@@ -95,10 +91,30 @@ function inSpelling(text: string, spelling: Spelling): string {
   return text
 }
 
-/** Returns the environment variable that replaces a VS Code input. */
-function variableFor(input: string): string {
-  const name = input.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
-  return /^[A-Z_]/.test(name) ? name : `_${name}`
+/**
+ * Returns the environment variable that replaces a VS Code input: its id, with the server's name in front unless the id alone says
+ * what it is for. `path` must not become PATH, nor the `token` of two servers one TOKEN.
+ */
+export function inputVariable(input: string, server: string): string {
+  const id = constantCase(input)
+  const owner = constantCase(server)
+  const isClear = id.split('_').some((word) => !VAGUE.test(word))
+  const name = isClear || id.startsWith(`${owner}_`) ? id : [owner, id || 'INPUT'].filter(Boolean).join('_')
+  return /^[A-Z]/.test(name) ? name : `_${name}`
+}
+
+/** Words that say what kind of value it is, or that names of system variables consist of. */
+const VAGUE =
+  /^(?:|\d+|U[\dA-F]{2,6}|ACCESS|ACCOUNT|ADDRESS|API|APP|AUTH|BASE|BEARER|CLIENT|CONFIG|CREDENTIALS?|DATABASE|DB|DEBUG|DIR|DIRECTORY|DISPLAY|EDITOR|EMAIL|ENDPOINT|ENV|FILE|FOLDER|HOME|HOST|HOSTNAME|HTTPS?|ID|INPUT|KEY|LANG|LEVEL|LOG|LOGIN|MODE|MODEL|MY|NAME|NODE|NO|OPTIONS|ORG|PASS|PASSWORD|PAT|PATH|PERSONAL|PORT|PROFILE|PROJECT|PROXY|PWD|REGION|ROOT|SECRET|SERVER|SHELL|TEAM|TEMP|TERM|THE|TMP|TMPDIR|TOKEN|TYPE|TZ|URI|URL|USER|USERNAME|VALUE|WORKSPACE|YOUR)$/
+
+/** `github-token` and `githubToken` are GITHUB_TOKEN; letters beyond ASCII become their code. */
+function constantCase(text: string): string {
+  return text
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .toUpperCase()
+    .replace(/\P{ASCII}/gu, (letter) => `_U${letter.codePointAt(0)?.toString(16).toUpperCase()}`)
+    .replace(/[^A-Z0-9]+/g, '_')
+    .replace(/^_+|_+$/g, '')
 }
 
 function variableIn(name: string, environment: Environment): string | undefined {

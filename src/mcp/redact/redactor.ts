@@ -60,16 +60,7 @@ export function createRedactor(config: ServerConfig): Redactor {
     return matcher(text)
   }
 
-  function redact(whole: string): string {
-    const text = whole.length > MOST_CHARACTERS ? `${whole.slice(0, MOST_CHARACTERS)}…` : whole
-    let rest = ''
-    let from = 0
-    for (const { start, end } of match(text)) {
-      rest += text.slice(from, start) + HIDDEN
-      from = end
-    }
-    return rest + text.slice(from)
-  }
+  const redact = (text: string) => hide(text, match)
 
   function data<Data>(value: Data): Data | undefined {
     if (value === undefined) return value
@@ -121,6 +112,24 @@ export function createRedactor(config: ServerConfig): Redactor {
       shown = undefined
     },
   }
+}
+
+/** Returns a function that hides the secrets of many servers in a text, in one pass. */
+export function createTextRedactor(configs: readonly ServerConfig[]): (text: string) => string {
+  const secrets = new Set(configs.flatMap((config) => [...collectSecrets(config)]))
+  const match = createMatcher(patternsFor(secrets))
+  return (text) => hide(text, match)
+}
+
+function hide(given: string, match: Matcher): string {
+  const text = given.length > MOST_CHARACTERS ? `${given.slice(0, MOST_CHARACTERS)}…` : given
+  let rest = ''
+  let from = 0
+  for (const { start, end } of match(text)) {
+    rest += text.slice(from, start) + HIDDEN
+    from = end
+  }
+  return rest + text.slice(from)
 }
 
 /** Wraps a provider so that every token it returns is added to the redactor's secrets. */

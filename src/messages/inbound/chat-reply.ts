@@ -1,10 +1,11 @@
 // Writes a reply as a chat completion: chunks of a stream, or one document.
-import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import type { HttpAnswer, StreamEvent } from '../types.ts'
 import { freeformInput } from './freeform.ts'
 import { toOpenaiError } from './openai-errors.ts'
 import type { ReplyWriter } from './types.ts'
+import { urlCitationsOf } from './url-citations.ts'
 
 export type ChatReplyOptions = {
   readonly model: string
@@ -17,6 +18,9 @@ export type ChatReplyOptions = {
   readonly nameOf: (name: string) => string
 }
 
+/** A text that is being streamed: where it starts in the content, and what it cites. */
+type OpenText = { readonly start: number; readonly citations: unknown[] }
+
 type ToolCall = { readonly id: string; readonly name: string; readonly index: number; json: string }
 
 /** A completion in progress. */
@@ -26,6 +30,7 @@ type Completion = {
   readonly created: number
   content: string
   reasoning: string
+  readonly annotations: Fields[]
   readonly calls: ToolCall[]
   stopReason: string
   usage: Fields
@@ -41,12 +46,13 @@ class ChatWriter implements ReplyWriter {
   readonly #completion: Completion
   /** Calls that are being streamed, by the index of their block. */
   readonly #open = new Map<unknown, ToolCall>()
+  readonly #texts = new Map<unknown, OpenText>()
 
   constructor(options: ChatReplyOptions) {
     this.#options = options
     this.#completion = {
       ...{ id: '', model: options.model, created: Math.floor(Date.now() / 1000), content: '', reasoning: '' },
-      ...{ calls: [], stopReason: '', usage: {} },
+      ...{ annotations: [], calls: [], stopReason: '', usage: {} },
     }
   }
 
@@ -97,7 +103,11 @@ class ChatWriter implements ReplyWriter {
 
   #startBlock(event: StreamEvent): string {
     const block = fieldsOf(event.content_block)
-    if (block.type === 'text') return this.#say('content', textOf(block.text))
+    if (block.type === 'text') {
+      const start = this.#completion.content.length
+      this.#texts.set(event.index, { start, citations: [...listOf(block.citations)] })
+      return this.#say('content', textOf(block.text))
+    }
     if (block.type !== 'tool_use') return ''
     const { calls } = this.#completion
     const call = { id: textOf(block.id), name: textOf(block.name), index: calls.length, json: '' }
@@ -110,6 +120,7 @@ class ChatWriter implements ReplyWriter {
   #growBlock({ index, delta: given }: StreamEvent): string {
     const delta = fieldsOf(given)
     if (delta.type === 'text_delta') return this.#say('content', textOf(delta.text))
+    if (delta.type === 'citations_delta') this.#texts.get(index)?.citations.push(delta.citation)
     if (delta.type === 'thinking_delta') return this.#say('reasoning_content', textOf(delta.thinking))
     const call = this.#open.get(index)
     if (delta.type !== 'input_json_delta' || !call) return ''
@@ -119,6 +130,11 @@ class ChatWriter implements ReplyWriter {
   }
 
   #endBlock({ index }: StreamEvent): string {
+    const text = this.#texts.get(index)
+    if (text) {
+      this.#texts.delete(index)
+      return this.#cite(text)
+    }
     const call = this.#open.get(index)
     this.#open.delete(index)
     if (!call) return ''
@@ -126,6 +142,14 @@ class ChatWriter implements ReplyWriter {
     if (call.json !== '') return ''
     call.json = '{}'
     return this.#call(call, { function: { arguments: call.json } })
+  }
+
+  #cite({ start, citations }: OpenText): string {
+    const cited = urlCitationsOf(citations, start, this.#completion.content.length)
+    if (cited.length === 0) return ''
+    const annotations = cited.map((citation) => ({ type: 'url_citation', url_citation: citation }))
+    this.#completion.annotations.push(...annotations)
+    return this.#chunk({ annotations })
   }
 
   #end(): string {
@@ -174,11 +198,12 @@ function line(value: Fields): string {
 }
 
 function toDocument(completion: Completion, options: ChatReplyOptions): Fields {
-  const { content, reasoning, calls, stopReason, usage } = completion
+  const { content, reasoning, annotations, calls, stopReason, usage } = completion
   const message = {
     role: 'assistant',
     content: content === '' && calls.length > 0 ? null : content,
     refusal: null,
+    ...(annotations.length === 0 ? {} : { annotations }),
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
     ...(calls.length > 0 ? { tool_calls: calls.map((call) => toToolCall(call, options)) } : {}),
   }

@@ -5,6 +5,7 @@ import { callItemsOf, itemIn } from '../upstream/index.ts'
 import { freeformInput } from './freeform.ts'
 import { encryptedContent } from './responses-reasoning.ts'
 import { HOSTED_SEARCH, type ToolTable } from './responses-tools.ts'
+import { urlCitationsOf } from './url-citations.ts'
 
 /** Writes one item. Each method returns its events; empty if there are none. */
 export type ItemWriter = {
@@ -53,7 +54,9 @@ export function itemWriterFor(block: Fields, options: OutputOptions): ItemWriter
 /** Text becomes a message; the item starts with the first text, so that there are no empty messages. */
 function textWriter({ place }: OutputOptions): ItemWriter {
   let at: Place | undefined
-  const part = (text: string) => ({ type: 'output_text', annotations: [], logprobs: [], text })
+  const part = (text: string, annotations: readonly Fields[] = []) => ({
+    ...{ type: 'output_text', annotations, logprobs: [], text },
+  })
   const message = (status: string, content: readonly Fields[]) => ({
     id: at?.id,
     type: 'message',
@@ -74,13 +77,25 @@ function textWriter({ place }: OutputOptions): ItemWriter {
   return {
     start: ({ text }) => say(textOf(text)),
     grow: say,
-    end({ text: whole }) {
+    end({ text: whole, citations }) {
       if (!at) return ''
+      const { emit } = at
       const text = textOf(whole)
+      const cited = urlCitationsOf(citations, 0, text.length)
+      const annotations = cited.map((citation) => ({ type: 'url_citation', ...citation }))
+      const added = annotations.map((annotation, index) =>
+        emit('response.output_text.annotation.added', {
+          content_index: 0,
+          annotation_index: index,
+          annotation,
+        }),
+      )
+      const done = part(text, annotations)
       return (
-        at.emit('response.output_text.done', { content_index: 0, text, logprobs: [] }) +
-        at.emit('response.content_part.done', { content_index: 0, part: part(text) }) +
-        at.done(message('completed', [part(text)]))
+        added.join('') +
+        emit('response.output_text.done', { content_index: 0, text, logprobs: [] }) +
+        emit('response.content_part.done', { content_index: 0, part: done }) +
+        at.done(message('completed', [done]))
       )
     },
   }

@@ -16,6 +16,7 @@ import {
 import { type ItemWriter, itemWriterFor, type Place } from './responses-output.ts'
 import { asksForSummary } from './responses-reasoning.ts'
 import type { ToolTable } from './responses-tools.ts'
+import type { StoredItems } from './stored-items.ts'
 import type { ReplyWriter } from './types.ts'
 
 export type ResponsesReplyOptions = {
@@ -23,9 +24,12 @@ export type ResponsesReplyOptions = {
   readonly body: Fields
   readonly model: string
   readonly table: ToolTable
+  /** Remembers the items, unless the client says `store: false`. */
+  readonly stored?: StoredItems | undefined
 }
 
-export function createResponsesWriter({ body, model, table }: ResponsesReplyOptions): ReplyWriter {
+export function createResponsesWriter({ body, model, table, stored }: ResponsesReplyOptions): ReplyWriter {
+  const memory = body.store === false ? undefined : stored
   const events = createEvents(body.stream === true)
   const output = createOutput(events, table, asksForSummary(body.reasoning))
   const createdAt = seconds()
@@ -36,7 +40,9 @@ export function createResponsesWriter({ body, model, table }: ResponsesReplyOpti
   let ending: Ending | undefined
 
   function start(message: Fields): string {
-    const suffix = textOf(message.id).replace(/^msg_/, '') || randomUUID().replaceAll('-', '')
+    // Ids of remembered items are ours: those of an upstream may repeat, or be guessed by others.
+    const given = memory ? '' : textOf(message.id).replace(/^msg_/, '')
+    const suffix = given || randomUUID().replaceAll('-', '')
     output.nameItems(suffix)
     usage = fieldsOf(message.usage)
     head = responseHead(body, `resp_${suffix}`, textOf(message.model) || model, createdAt)
@@ -62,6 +68,7 @@ export function createResponsesWriter({ body, model, table }: ResponsesReplyOpti
     ending = end
     // Clients run a call once its item is done, so that one that broke off must not be.
     const rest = end.status === 'failed' ? '' : output.endAll()
+    if (end.status !== 'failed') memory?.keep(output.items())
     return rest + events.write(`response.${end.status}`, { response: response(end) }, stringifyExact)
   }
 

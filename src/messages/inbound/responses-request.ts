@@ -7,13 +7,15 @@ import { asksForSummary } from './responses-reasoning.ts'
 import { createResponsesWriter } from './responses-reply.ts'
 import { fromToolChoice, type ToolChoice } from './responses-tool-choice.ts'
 import { type ToolTable, toolTable } from './responses-tools.ts'
+import type { StoredItems } from './stored-items.ts'
 import { toThinking } from './thinking.ts'
 import type { InboundRequest } from './types.ts'
 
-export function readResponsesRequest(body: Fields): InboundRequest {
-  const { model } = body
+export function readResponsesRequest(sent: Fields, stored?: StoredItems): InboundRequest {
+  const { model } = sent
   if (typeof model !== 'string' || model === '') throw wrong('model: send the name of a model, a string')
-  const given = toolsIn(body)
+  const given = toolsIn(sent)
+  const body = withStoredItems(sent, stored)
   const state = serverStateIn(body)
   if (state !== undefined) return forwardedOnly(body, toolTable(given, []), state)
   const items = itemsIn(body)
@@ -29,7 +31,8 @@ export function readResponsesRequest(body: Fields): InboundRequest {
     terms: termsOf({ ...body, instructions: instructions === '' ? undefined : instructions }, table),
     unconvertible: unconvertibleIn(body, items) ?? choice.unconvertible,
     hidesSearches: table.hidesSearches,
-    reply: () => createResponsesWriter({ body, model, table }),
+    refersToStored: body !== sent,
+    reply: () => createResponsesWriter({ body, model, table, stored }),
   }
 }
 
@@ -78,7 +81,20 @@ function itemsIn({ input }: Fields): readonly Fields[] {
   return input
 }
 
+/** Replaces references to items that this gateway remembers; the others stay. */
+function withStoredItems(body: Fields, stored: StoredItems | undefined): Fields {
+  if (!stored || !Array.isArray(body.input)) return body
+  const input = body.input.map((given: unknown) => {
+    const item = fieldsOf(given)
+    return isItemReference(item) ? (stored.get(textOf(item.id)) ?? given) : given
+  })
+  return input.every((item, index) => item === listOf(body.input)[index]) ? body : { ...body, input }
+}
+
 const WHOLE = 'Send the whole conversation in "input" with "store": false'
+
+const FORGOTTEN =
+  'This gateway does not know the item: it remembers recent items of its own replies, for the key that asked, until it restarts'
 
 type ServerState = { readonly unconvertible: string; readonly remedy: string }
 
@@ -89,7 +105,11 @@ function serverStateIn(body: Fields): ServerState | undefined {
   if (body.background === true) return { unconvertible: 'background', remedy: 'Send the request without it' }
   const items = listOf(body.input).map(fieldsOf)
   const reference = items.findIndex(isItemReference)
-  if (reference >= 0) return { unconvertible: `input[${reference}]: item_reference`, remedy: WHOLE }
+  if (reference >= 0)
+    return {
+      unconvertible: `input[${reference}]: the item_reference "${textOf(items[reference]?.id).slice(0, 80)}"`,
+      remedy: `${FORGOTTEN}. ${WHOLE}`,
+    }
   const compaction = items.findIndex(({ type }) => COMPACTED.test(textOf(type)))
   if (compaction < 0) return undefined
   const remedy = 'Send a summary of the conversation as a message'

@@ -1,14 +1,18 @@
 // The contract between the gateway and the APIs that clients speak. Inside, every request and reply has the Messages
 // shape; an inbound API converts a client's request to it and the reply back.
 import type { ApiName, ClientTerms, Fields, HttpAnswer, MessagesRequest, StreamEvent } from '../types.ts'
+import type { StoredItems } from './stored-items.ts'
 
 /** An API that clients speak to the gateway. */
 export type InboundApi = {
   readonly name: ApiName
   /** The path of its endpoint. */
   readonly path: string
-  /** Converts a request; throws a `RefusedRequest` if it is malformed or asks for something that cannot be done. */
-  readonly read: (body: Fields) => InboundRequest
+  /**
+   * Converts a request; throws a `RefusedRequest` if it is malformed or asks for something that cannot be done. `stored` has the
+   * items that the client may refer to.
+   */
+  readonly read: (body: Fields, stored?: StoredItems) => InboundRequest
   /** Converts an error response from the Messages envelope. */
   readonly error: (answer: HttpAnswer) => HttpAnswer
 }
@@ -22,6 +26,8 @@ export type InboundRequest = {
   readonly unconvertible?: string | undefined
   /** What to send instead of it; "Leave it out" if omitted. */
   readonly remedy?: string | undefined
+  /** The client refers to items that only this gateway knows, so that the upstream cannot read the client's own request. */
+  readonly refersToStored?: boolean | undefined
   /** The client defers tools and expects the gateway to search them, but its API cannot express searches. */
   readonly hidesSearches?: boolean | undefined
   /** Creates the writer for the reply. */

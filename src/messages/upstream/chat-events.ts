@@ -5,6 +5,7 @@ import { inputOf } from '../../core/index.ts'
 import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
 import type { MessagesRequest, StreamEvent } from '../types.ts'
 import { usageApart } from '../usage.ts'
+import { citationsOf } from './citations.ts'
 import type { Dialect } from './dialects.ts'
 import { UpstreamError } from './http.ts'
 import { errorTextOf, namesOf } from './openai.ts'
@@ -18,7 +19,14 @@ export type ChatReply = {
   end(isMarked: boolean): Generator<StreamEvent>
 }
 
-type Text = { readonly kind: 'text'; waiting: string; opened: boolean }
+type Text = {
+  readonly kind: 'text'
+  waiting: string
+  opened: boolean
+  /** All of it, for its citations. */
+  whole: string
+  readonly annotations: unknown[]
+}
 /** A thinking block, with the data that the call after it needs. */
 type Thinking = { readonly kind: 'thinking'; readonly kept: Fields; waiting: string; opened: boolean }
 type ToolCall = {
@@ -68,6 +76,7 @@ class ReplyConverter implements ChatReply {
     const delta = fieldsOf(choice.delta ?? choice.message)
     if (this.#hasThinking) blocks.say('thinking', textOf(delta.reasoning_content) || textOf(delta.reasoning))
     blocks.say('text', contentText(delta.content))
+    blocks.annotate(delta.annotations)
     this.#refusal += textOf(delta.refusal)
     blocks.say('text', textOf(delta.refusal))
     for (const piece of piecesOf(delta)) blocks.call(piece)
@@ -139,7 +148,16 @@ class BlockQueue {
     if (text === '') return
     const last = this.#queue.at(-1)
     if (last?.kind === kind) last.waiting += text
-    else this.#queue.push({ kind, kept: {}, waiting: text, opened: false })
+    else if (kind === 'thinking') this.#queue.push({ kind, kept: {}, waiting: text, opened: false })
+    else this.#queue.push({ kind, whole: '', annotations: [], waiting: text, opened: false })
+    const block = this.#queue.at(-1)
+    if (block?.kind === 'text') block.whole += text
+  }
+
+  /** Annotations come with or after their text. */
+  annotate(annotations: unknown): void {
+    const text = this.#queue.findLast((block) => block.kind === 'text')
+    text?.annotations.push(...listOf(annotations))
   }
 
   call(piece: Piece): void {
@@ -186,6 +204,9 @@ class BlockQueue {
   }
 
   *#ended(block: Block): Generator<StreamEvent> {
+    if (block.kind === 'text')
+      for (const citation of citationsOf(block.annotations, block.whole))
+        yield this.#delta({ type: 'citations_delta', citation })
     if (block.kind === 'thinking')
       yield this.#delta({ type: 'signature_delta', signature: this.#thoughts.sign(block.kept) })
     yield { type: 'content_block_stop', index: this.#index++ }

@@ -2,6 +2,7 @@
 
 export { type CallItems, callItemsIn, callItemsOf, toolTypeOf } from './call-items.ts'
 export { type ChatOptions, createChatUpstream } from './chat.ts'
+export { citedRange } from './citations.ts'
 export { type Flow, ofConnection, open, passedOn, UpstreamError } from './http.ts'
 export { maskedHeaders, maskingStream } from './mask.ts'
 export {

@@ -3,6 +3,7 @@ import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../lib/index.t
 import type { StreamEvent } from '../types.ts'
 import { usageApart } from '../usage.ts'
 import { callItemsIn, toolTypeOf } from './call-items.ts'
+import { citationsOf } from './citations.ts'
 import { UpstreamError } from './http.ts'
 import type { NativeTools } from './native-tools.ts'
 import { errorTextOf, type Names } from './openai.ts'
@@ -35,6 +36,8 @@ type Piece = {
   readonly text: string
   /** A thinking block's signature, sent at its end. */
   readonly signature?: string
+  /** What a text cites, sent at its end. */
+  readonly citations?: readonly Fields[]
 }
 
 type Reply = { readonly read: (event: Fields) => StreamEvent[]; readonly isOver: () => boolean }
@@ -141,19 +144,25 @@ function createBlocks(): Blocks {
   }
   const close = (): StreamEvent[] => {
     if (!open) return []
-    const { key, signature } = open
+    const { key, signature, citations = [] } = open
     sent.add(key)
     open = undefined
     const signed = { type: 'signature_delta', signature }
+    const cited = citations.map((citation) => ({ type: 'citations_delta', citation }))
     return [
-      ...(signature === undefined ? [] : [{ type: 'content_block_delta', index, delta: signed }]),
+      ...(signature === undefined ? cited : [signed]).map((delta) => ({
+        ...{ type: 'content_block_delta', index, delta },
+      })),
       { type: 'content_block_stop', index: index++ },
     ]
   }
   const whole = (piece: Piece) => {
     const said = open?.key === piece.key ? open.text : ''
     const rest = piece.text.startsWith(said) ? piece.text.slice(said.length) : ''
-    return [...begin(piece), ...add(piece.key, rest), ...close()]
+    const events = [...begin(piece), ...add(piece.key, rest)]
+    // An open text does not know yet what it cites.
+    if (open && piece.citations) open = { ...open, citations: piece.citations }
+    return [...events, ...close()]
   }
   const finish = (piece: Piece): StreamEvent[] => {
     if (sent.has(piece.key)) return []
@@ -210,7 +219,9 @@ function reasoningPieces(item: Fields, index: unknown, { thoughts }: ReplyContex
 
 function partPieces(part: Fields, index: unknown, place: unknown): Piece[] {
   const text = textOf(part.text) || textOf(part.refusal)
-  return text === '' ? [] : [textPiece(index, place, text)]
+  return text === ''
+    ? []
+    : [{ ...textPiece(index, place, text), citations: citationsOf(part.annotations, text) }]
 }
 
 function textPiece(index: unknown, place: unknown, text: string): Piece {

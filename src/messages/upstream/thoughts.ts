@@ -2,6 +2,7 @@
 // upstream and model they came from receive the data again.
 import { type Fields, fieldsOf, hash, isFields, oncePerFrozen, textOf, toJson } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
+import { withoutForeignCitations } from './citations.ts'
 import { jsonOf } from './openai.ts'
 
 /** Encodes and decodes reasoning data for one model of one upstream. */
@@ -47,7 +48,7 @@ export function itemIn({ type, signature }: Fields): Fields | undefined {
   return isFields(item) ? item : undefined
 }
 
-/** Removes the thinking that the gateway created: Anthropic's API would refuse its signature. */
+/** Removes the thinking and the citations that the gateway created: Anthropic's API would refuse them. */
 export function withoutKeptThoughts(request: MessagesRequest): MessagesRequest {
   const isKept = (message: Fields) => plain(message) !== message
   if (!request.messages.some(isKept)) return request
@@ -61,8 +62,11 @@ export function withoutKeptThoughts(request: MessagesRequest): MessagesRequest {
 const plain = oncePerFrozen((message: Fields): Fields => {
   const { role, content } = message
   if (role !== 'assistant' || !Array.isArray(content)) return message
-  const kept = content.filter((block) => !isKeptThought(fieldsOf(block)))
-  return kept.length === content.length ? message : Object.freeze({ ...message, content: kept })
+  const kept = content
+    .filter((block) => !isKeptThought(fieldsOf(block)))
+    .map((block) => (isFields(block) ? withoutForeignCitations(block) : block))
+  const isSame = kept.length === content.length && kept.every((block, index) => block === content[index])
+  return isSame ? message : Object.freeze({ ...message, content: kept })
 })
 
 function isEmpty(content: unknown): boolean {
