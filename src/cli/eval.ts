@@ -1,7 +1,6 @@
 // `toolshelf eval`: measures rankers on queries with known answers.
 
 import type { PoolTool } from '../core/index.ts'
-import { warmUpEntries } from '../rankers/index.ts'
 import {
   catalogueEntries,
   type Evaluation,
@@ -13,6 +12,7 @@ import {
 import { table } from '../terminal/index.ts'
 import { readQueries, readTools } from './catalogue.ts'
 import { type Command, CommandError, type Terminal, UsageError } from './command.ts'
+import { readWithEncoder } from './encoder-progress.ts'
 import { rankerOption, readRanker } from './rank-option.ts'
 
 export const evalCommand: Command = {
@@ -67,7 +67,7 @@ export const evalCommand: Command = {
 /** Returns false if the encoder is unavailable: the other rankers are still measured. */
 async function readByModel(tools: readonly PoolTool[], terminal: Terminal): Promise<boolean> {
   terminal.tell(`model: reading ${tools.length} tools; what was read before is kept on disk.`)
-  const isReady = await warmUpEntries(tools)
+  const isReady = await readWithEncoder(tools, terminal)
   if (!isReady) terminal.tell('model: left out, because the encoder is not installed.')
   return isReady
 }

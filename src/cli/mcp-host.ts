@@ -10,6 +10,7 @@ import { createMcpHost } from '../mcp/host/index.ts'
 import type { McpHost, QuestionHandler } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
 import { startTimer } from '../node/index.ts'
+import type { RankerName } from '../rankers/index.ts'
 import { storedLogins } from './logins.ts'
 import { tellOfServers } from './notices.ts'
 import { version } from './version.ts'
@@ -22,13 +23,17 @@ export type OpenedHost = {
 
 export type HostOptions = {
   readonly mode: ListingMode | 'auto'
+  readonly ranker: RankerName
   readonly cache: DefinitionCache
   /** Reports to the operator. */
   readonly tell: (message: string) => void
 }
 
-export function openHost({ servers, settings }: Config, { mode, cache, tell }: HostOptions): OpenedHost {
-  const { shelf, ready, warm } = openShelf(tell)
+export function openHost(
+  { servers, settings }: Config,
+  { mode, ranker, cache, tell }: HostOptions,
+): OpenedHost {
+  const { shelf, ready, warm } = openShelf(ranker, tell)
   const folder = defaultPinsFolder()
   let asker: QuestionHandler | undefined
   const host = createMcpHost({
@@ -76,19 +81,19 @@ const searching = () => import('../rankers/rankers.ts')
 const validating = () => import('../validate/validate.ts')
 
 /** Like the package's own shelf, but code that only searches and calls need is loaded later. */
-function openShelf(notify: (message: string) => void) {
+function openShelf(ranker: RankerName, notify: (message: string) => void) {
   let validator: Awaited<ReturnType<typeof validating>> | undefined
   const shelf = createShelf({
     ...shelfOptions,
     notify,
     timer: startTimer,
-    rank: async (tools, query, limit) => (await searching()).rankers.model(tools, query, limit),
+    rank: async (tools, query, limit) => (await searching()).rankers[ranker](tools, query, limit),
     validate: (schema, input) => validator?.validateInput(schema, input) ?? [],
   })
   const ready = async () => {
     validator ??= await validating()
   }
-  /** Runs while idle. The encoder is heavy, and is loaded only for an actual search. */
+  /** Runs while idle. The encoder, if it was asked for, is heavy, and is loaded only for an actual search. */
   const warm = async () => {
     await ready()
     await (await searching()).rankers.hybrid(shelf.partition().deferred, 'tools', 1)

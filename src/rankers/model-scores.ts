@@ -1,80 +1,111 @@
-// Cosine similarities of a query with every tool, by the sentence encoder, once it has embedded all tools.
+// Cosine similarities of a query with the tools, by the sentence encoder: of all tools, or of those it has embedded so far.
+//
+// A search never waits for tools to be embedded, nor for the model to load: it goes on with the vectors there are. Those of
+// the tools that recent searches found are computed first, the rest in the background.
 //
 // The encoder supports Latin script only and would turn other text into noise, so it never gets any: a query in another
-// script has no cosines, and a tool without Latin text gets 0 (S18).
+// script has no cosines. A tool without a vector, not embedded yet or without Latin text, gets 0: of it, the fusion
+// assumes what its words say (S18).
 // Implements S18.
 
 import type { PoolTool } from '../core/index.ts'
-import { type Embedder, floatsOf } from '../embed/index.ts'
+import { type Embedder, type EmbedProgress, floatsOf } from '../embed/index.ts'
 import { splitName } from '../lib/index.ts'
 import { createDense, type Dense } from '../search/index.ts'
 
 export type ModelScores = {
-  /**
-   * Scores in the order of the tools; undefined if not all tools are embedded yet, the query is not Latin, or the model
-   * takes too long.
-   */
+  /** Scores in the order of the tools; undefined if none is embedded yet, the query is not Latin, or the model is busy. */
   scores(tools: readonly PoolTool[], query: string): Promise<Float32Array | undefined>
+  /** Embeds these tools, the hits of a search, ahead of all others. */
+  readFirst(tools: readonly PoolTool[]): void
   /** Resolves when every tool is embedded; false if the encoder is unavailable. */
-  ready(tools: readonly PoolTool[]): Promise<boolean>
+  ready(tools: readonly PoolTool[], progress?: EmbedProgress): Promise<boolean>
 }
 
-/** Milliseconds that a search waits for the model before it continues without it. */
+/** Milliseconds that a search waits for the vector of its query, with the model in memory. */
 const QUERY_TIMEOUT_MS = 400
 const DIMENSIONS = 384
 const LONGEST_DESCRIPTION = 400
+/** Hits of recent searches that are embedded ahead of the rest. */
+const MOST_RECENT = 400
 
 export function createModelScores(embedder: Embedder, timeoutMs = QUERY_TIMEOUT_MS): ModelScores {
   const tables = new WeakMap<readonly PoolTool[], Table>()
+  /** The newest last. */
+  const recent = new Set<string>()
   const tableOf = (tools: readonly PoolTool[]) => {
     const known = tables.get(tools)
-    if (known && (known.isWhole || known.version === embedder.version)) return known.dense
-    const table: Table = { version: embedder.version, isWhole: false, dense: readTable(embedder, tools) }
-    void table.dense.then((dense) => {
-      table.isWhole = dense !== undefined
+    if (known && (known.isWhole || known.version === embedder.version)) return known.vectors
+    const table: Table = { version: embedder.version, isWhole: false, vectors: readVectors(embedder, tools) }
+    void table.vectors.then((vectors) => {
+      table.isWhole = vectors.isWhole
     })
     tables.set(tools, table)
-    return table.dense
+    return table.vectors
   }
   return {
     async scores(tools, query) {
       const text = readablePart(query)
       if (embedder.state.status === 'unavailable' || text === '') return undefined
-      const dense = await tableOf(tools)
-      if (!dense) return undefined
+      if (!embedder.isLoaded) embedder.wake()
+      const { count, dense } = await tableOf(tools)
+      if (count === 0 || !embedder.isLoaded) return undefined
       const vector = await soon(embedder.embedQuery(text), timeoutMs)
       return vector && dense.scores(vector).slice()
     },
-    async ready(tools) {
+    readFirst(tools) {
+      for (const text of tools.map(documentOf).toReversed()) {
+        recent.delete(text)
+        if (text !== '') recent.add(text)
+      }
+      for (const oldest of recent) {
+        if (recent.size <= MOST_RECENT) break
+        recent.delete(oldest)
+      }
+      const texts = [...recent].reverse()
+      const vectors = embedder.vectors(texts)
+      const missing = texts.filter((_, index) => vectors[index] === undefined)
+      if (missing.length > 0) embedder.prepare(missing)
+    },
+    async ready(tools, progress) {
       embedder.prepare(tools.map(documentOf).filter((text) => text !== ''))
-      await embedder.ready()
-      return (await tableOf(tools)) !== undefined && (await embedder.embedQuery('ready')) !== undefined
+      await embedder.ready(progress)
+      return (await tableOf(tools)).isWhole && (await embedder.embedQuery('ready')) !== undefined
     },
   }
 }
 
 /** The vectors of a tool list, as of a version of the embedder. */
-type Table = { readonly version: number; isWhole: boolean; readonly dense: Promise<Dense | undefined> }
+type Table = { readonly version: number; isWhole: boolean; readonly vectors: Promise<ToolVectors> }
+
+type ToolVectors = {
+  /** How many tools have a vector. */
+  readonly count: number
+  /** Whether all have one that can have one. */
+  readonly isWhole: boolean
+  readonly dense: Dense
+}
 
 /** Tools to look up before yielding to the event loop. */
 const LOOKUPS = 200
 
-/** Returns all vectors or none, because a table with gaps would hide tools. Missing ones are computed in the background. */
-async function readTable(embedder: Embedder, tools: readonly PoolTool[]): Promise<Dense | undefined> {
+/** Reads the vectors that there are; missing ones are computed in the background. */
+async function readVectors(embedder: Embedder, tools: readonly PoolTool[]): Promise<ToolVectors> {
   const dense = createDense(DIMENSIONS)
+  const none = new Float32Array(DIMENSIONS)
   const missing: string[] = []
+  let count = 0
   for (let start = 0; start < tools.length; start += LOOKUPS) {
     if (start > 0) await new Promise((resolve) => setImmediate(resolve))
     const texts = tools.slice(start, start + LOOKUPS).map(documentOf)
     for (const [index, vector] of embedder.vectors(texts).entries()) {
-      if (texts[index] === '') dense.add(new Float32Array(DIMENSIONS))
-      else if (vector === undefined) missing.push(texts[index]!)
-      else if (missing.length === 0) dense.add(floatsOf(vector))
+      dense.add(vector ? floatsOf(vector) : none)
+      if (vector) count++
+      else if (texts[index] !== '') missing.push(texts[index]!)
     }
   }
-  if (missing.length === 0) return dense
-  embedder.prepare(missing)
-  return undefined
+  if (missing.length > 0) embedder.prepare(missing)
+  return { count, isWhole: missing.length === 0, dense }
 }
 
 const documents = new WeakMap<PoolTool, string>()

@@ -1,4 +1,4 @@
-// All rankers by name (S7). The first search loads the table of word vectors and starts the encoder's worker.
+// All rankers by name (S7). The first search loads the table of word vectors; one by `model` starts the encoder's worker.
 // Implements S7.
 import { readFileSync } from 'node:fs'
 import { classicRank, type PoolTool, type Rank, type Tool } from '../core/index.ts'
@@ -27,10 +27,16 @@ const hybrid: Rank = (tools, query, limit) => {
   return engines.hybrid(tools, query, limit)
 }
 
-/** Like `hybrid`, plus the sentence encoder once it is installed and has embedded all tools. */
-const model: Rank = (tools, query, limit) => {
-  engines.model ??= createHybrid({ vectors: vectors(), model: modelScores().scores, breaks })
-  return engines.model(tools, query, limit)
+/** Hits of a search that the encoder reads ahead of other tools: as many as the fusion takes from each side. */
+const READ_FIRST = 20
+
+/** Like `hybrid`, plus the sentence encoder, if it is installed, for the tools that it has embedded so far. */
+const model: Rank = async (tools, query, limit) => {
+  const encoder = modelScores()
+  engines.model ??= createHybrid({ vectors: vectors(), model: encoder.scores, breaks })
+  const ranking = await engines.model(tools, query, Math.max(limit, READ_FIRST))
+  encoder.readFirst(ranking.hits.slice(0, READ_FIRST).map(({ tool }) => tool))
+  return { ...ranking, hits: ranking.hits.slice(0, limit) }
 }
 
 /**
@@ -54,16 +60,23 @@ export type RankerName = keyof typeof rankers
 /**
  * Waits until the encoder of the ranker `model` has read these tools; resolves to false if it is not installed or failed.
  *
+ * @param progress receives how many tools are read, and how many there are, again and again.
  * @example
  * if (!(await warmUpSearch(tools))) console.warn('searches rank without the sentence encoder')
  */
-export function warmUpSearch(tools: readonly Tool[]): Promise<boolean> {
+export function warmUpSearch(
+  tools: readonly Tool[],
+  progress?: (done: number, total: number) => void,
+): Promise<boolean> {
   const { tools: entries } = buildPool(tools, { descriptionLimit: 1, reserved: [], warn: () => {} })
-  return warmUpEntries(entries)
+  return warmUpEntries(entries, progress)
 }
 
-export function warmUpEntries(entries: readonly PoolTool[]): Promise<boolean> {
-  return modelScores().ready(entries)
+export function warmUpEntries(
+  entries: readonly PoolTool[],
+  progress?: (done: number, total: number) => void,
+): Promise<boolean> {
+  return modelScores().ready(entries, progress)
 }
 
 /** Explains `hybrid`'s ranking: the parts of each tool's score. */

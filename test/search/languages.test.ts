@@ -41,7 +41,7 @@ describe('S18 what a part of the ranker cannot read', () => {
   function encoder(read: string[]): Embedder {
     const vector = { codes: Int8Array.from({ length: 384 }, () => 127), scale: 1 / (127 * Math.sqrt(384)) }
     return {
-      ...{ state: { status: 'ready' }, version: 1, prepare: () => {} },
+      ...{ state: { status: 'ready' }, version: 1, isLoaded: true, prepare: () => {}, wake: () => {} },
       embedQuery: async (text) => {
         read.push(text)
         return new Float32Array(384).fill(1 / Math.sqrt(384))

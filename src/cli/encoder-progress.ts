@@ -1,0 +1,51 @@
+// Reads tools with the sentence encoder for a command and shows how far it is, with an estimate of the time left.
+import type { PoolTool } from '../core/index.ts'
+import { warmUpEntries } from '../rankers/index.ts'
+import type { Terminal } from './command.ts'
+
+/** Milliseconds between two lines of output: a terminal's line is rewritten, elsewhere each is a line of its own. */
+const REWRITE_EVERY_MS = 250
+const PRINT_EVERY_MS = 10_000
+const REWRITE = '\u001b[1A\u001b[2K'
+
+/** Waits until the encoder has read the tools; resolves to false if it is not installed or failed. */
+export async function readWithEncoder(tools: readonly PoolTool[], terminal: Terminal): Promise<boolean> {
+  const progress = createEncoderProgress(terminal, () => performance.now())
+  const isReady = await warmUpEntries(tools, progress.report)
+  progress.finish()
+  return isReady
+}
+
+export type EncoderProgress = {
+  readonly report: (done: number, total: number) => void
+  /** Removes a line that is being rewritten. */
+  readonly finish: () => void
+}
+
+/** The first report, tools whose vectors were stored, is the baseline of the estimate. */
+export function createEncoderProgress(terminal: Terminal, now: () => number): EncoderProgress {
+  const canRewrite = terminal.isInteractive && process.env.TERM !== 'dumb'
+  const everyMs = canRewrite ? REWRITE_EVERY_MS : PRINT_EVERY_MS
+  let first: { readonly at: number; readonly done: number } | undefined
+  let shownAt: number | undefined
+  return {
+    report(done, total) {
+      const at = now()
+      first ??= { at, done }
+      if (shownAt !== undefined && at - shownAt < everyMs) return
+      const leftMs = done > first.done ? ((at - first.at) / (done - first.done)) * (total - done) : undefined
+      const estimate = leftMs === undefined ? '' : `, ${timeLeft(leftMs)} left`
+      const line = `The encoder has read ${done} of ${total} tools${estimate}.`
+      terminal.tell(`${canRewrite && shownAt !== undefined ? REWRITE : ''}${line}`)
+      shownAt = at
+    },
+    finish() {
+      if (canRewrite && shownAt !== undefined) terminal.tell(REWRITE)
+    },
+  }
+}
+
+function timeLeft(milliseconds: number): string {
+  const seconds = Math.ceil(milliseconds / 1000)
+  return seconds < 90 ? `about ${seconds} s` : `about ${Math.round(seconds / 60)} min`
+}
