@@ -18,7 +18,7 @@ import {
   type ScorePart,
   type Vectors,
 } from '../search/index.ts'
-import { createModelScores, type ModelScores } from './model-scores.ts'
+import { createModelRank, type ModelRank } from './model-rank.ts'
 import { regex } from './regex.ts'
 
 /** Ranks by words and by meaning, with a table of word vectors from the package. */
@@ -27,17 +27,8 @@ const hybrid: Rank = (tools, query, limit) => {
   return engines.hybrid(tools, query, limit)
 }
 
-/** Hits of a search that the encoder reads ahead of other tools: as many as the fusion takes from each side. */
-const READ_FIRST = 20
-
-/** Like `hybrid`, plus the sentence encoder, if it is installed, for the tools that it has embedded so far. */
-const model: Rank = async (tools, query, limit) => {
-  const encoder = modelScores()
-  engines.model ??= createHybrid({ vectors: vectors(), model: encoder.scores, breaks })
-  const ranking = await engines.model(tools, query, Math.max(limit, READ_FIRST))
-  encoder.readFirst(ranking.hits.slice(0, READ_FIRST).map(({ tool }) => tool))
-  return { ...ranking, hits: ranking.hits.slice(0, limit) }
-}
+/** Like `hybrid`, plus the sentence encoder, if it is installed, once it has read the tools that a search finds. */
+const model: Rank = (tools, query, limit) => modelRank().rank(tools, query, limit)
 
 /**
  * The rankers by name. All but `classic`, whose points are specified (S6), rank deprecated tools behind others.
@@ -76,7 +67,7 @@ export function warmUpEntries(
   entries: readonly PoolTool[],
   progress?: (done: number, total: number) => void,
 ): Promise<boolean> {
-  return modelScores().ready(entries, progress)
+  return modelRank().ready(entries, progress)
 }
 
 /** Explains `hybrid`'s ranking: the parts of each tool's score. */
@@ -98,13 +89,14 @@ const breaks: Breaks = {
 
 const TABLE = new URL('../../data/meaning.bin', import.meta.url)
 
-const engines: { hybrid?: Rank; model?: Rank; vectors?: Vectors | 'none'; scores?: ModelScores } = {}
+const engines: { hybrid?: Rank; model?: ModelRank; vectors?: Vectors | 'none' } = {}
 
-function modelScores(): ModelScores {
-  engines.scores ??= createModelScores(
-    createEmbedder({ notify: (message) => console.warn(`toolshelf: ${message}`) }),
-  )
-  return engines.scores
+function modelRank(): ModelRank {
+  engines.model ??= createModelRank({
+    embedder: createEmbedder({ notify: (message) => console.warn(`toolshelf: ${message}`) }),
+    createHybrid: (cosines) => createHybrid({ vectors: vectors(), model: cosines, breaks }),
+  })
+  return engines.model
 }
 
 /** Loads the table of word vectors; without it, ranking is by words only. */

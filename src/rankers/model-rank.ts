@@ -1,0 +1,171 @@
+// The ranker `model`: `hybrid` finds candidates, and the sentence encoder's cosines with the query rank them anew.
+//
+// A search never waits for tools to be embedded, nor for the model to load: unless all its candidates have vectors, it
+// ranks as `hybrid` does. Vectors of the candidates of recent searches are computed first, then those of all other tools.
+//
+// The encoder supports Latin script only and would turn other text into noise, so it never gets any: a query in another
+// script is ranked without it, and a tool without Latin text gets the cosine 0, for which the fusion takes what the tool's
+// words say (S18).
+// Implements S18.
+
+import type { PoolTool, Rank } from '../core/index.ts'
+import type { Embedder, EmbedProgress } from '../embed/index.ts'
+import { splitName } from '../lib/index.ts'
+import type { HybridParts } from '../search/index.ts'
+
+export type ModelRank = {
+  readonly rank: Rank
+  /** Resolves when every tool is embedded; false if the encoder is unavailable. */
+  ready(tools: readonly PoolTool[], progress?: EmbedProgress): Promise<boolean>
+}
+
+export type ModelRankOptions = {
+  readonly embedder: Embedder
+  /** Creates `hybrid` with the part that gives the encoder's cosines, 0 for a tool without one. */
+  readonly createHybrid: (model: NonNullable<HybridParts['model']>) => Rank
+  /** Milliseconds that a search waits for the vector of its query, with the model in memory. */
+  readonly timeoutMs?: number
+}
+
+const QUERY_TIMEOUT_MS = 400
+const LONGEST_DESCRIPTION = 400
+/** With more candidates the ranking was no better: see docs/decisions/2026-11-17-encoder-on-request.md. */
+const CANDIDATES = 20
+/** Candidates of recent searches that are embedded ahead of the rest. */
+const MOST_RECENT = 400
+
+export function createModelRank(options: ModelRankOptions): ModelRank {
+  const { embedder, timeoutMs = QUERY_TIMEOUT_MS } = options
+  /** Cosines for the ranking under way, by query. */
+  const cosines = new Map<string, ReadonlyMap<PoolTool, number>>()
+  const hybrid = options.createHybrid(async (tools, query) => {
+    const known = cosines.get(query)
+    if (!known) return undefined
+    const scores = new Float32Array(tools.length)
+    for (let place = 0; place < tools.length; place++) scores[place] = known.get(tools[place]!) ?? 0
+    return scores
+  })
+  const reader = createReader(embedder)
+  return {
+    async rank(tools, query, limit) {
+      const most = Math.max(limit, CANDIDATES)
+      const found = await hybrid(tools, query, most)
+      const candidates = found.hits.slice(0, CANDIDATES).map(({ tool }) => tool)
+      reader.read(candidates, tools)
+      const scores = await cosinesOf(embedder, candidates, query, timeoutMs)
+      if (!scores) return { ...found, hits: found.hits.slice(0, limit) }
+      cosines.set(query, scores)
+      try {
+        const ranked = await hybrid(tools, query, most)
+        return { ...ranked, hits: ranked.hits.slice(0, limit) }
+      } finally {
+        cosines.delete(query)
+      }
+    },
+    async ready(tools, progress) {
+      const texts = tools.map(documentOf).filter((text) => text !== '')
+      embedder.prepare(texts)
+      await embedder.ready(progress)
+      const isRead = embedder.vectors(texts).every((vector) => vector !== undefined)
+      return isRead && (await embedder.embedQuery('ready')) !== undefined
+    },
+  }
+}
+
+/** Has tools embedded in the background: the candidates of recent searches first, then a whole list. */
+function createReader(embedder: Embedder) {
+  /** The newest last. */
+  const recent = new Set<string>()
+  /** The embedder's version when all tools of a list were queued. */
+  const queued = new WeakMap<readonly PoolTool[], number>()
+  const missing = (texts: readonly string[]) => {
+    const vectors = embedder.vectors(texts)
+    return texts.filter((text, index) => text !== '' && vectors[index] === undefined)
+  }
+  return {
+    read(candidates: readonly PoolTool[], tools: readonly PoolTool[]): void {
+      if (embedder.state.status === 'unavailable') return
+      for (const text of candidates.map(documentOf).toReversed()) {
+        recent.delete(text)
+        recent.add(text)
+      }
+      for (const oldest of recent) {
+        if (recent.size <= MOST_RECENT) break
+        recent.delete(oldest)
+      }
+      if (embedder.state.status !== 'working' && queued.get(tools) !== embedder.version) {
+        queued.set(tools, embedder.version)
+        embedder.prepare(tools.map(documentOf).filter((text) => text !== ''))
+      }
+      const first = missing([...recent].reverse())
+      if (first.length > 0) embedder.prepare(first)
+    },
+  }
+}
+
+/**
+ * The cosines of candidates with a query; undefined if one of them is not embedded yet, the query is not Latin, or the
+ * model is not in memory or busy.
+ */
+async function cosinesOf(
+  embedder: Embedder,
+  candidates: readonly PoolTool[],
+  query: string,
+  timeoutMs: number,
+): Promise<ReadonlyMap<PoolTool, number> | undefined> {
+  const text = readablePart(query)
+  if (embedder.state.status === 'unavailable' || text === '' || candidates.length === 0) return undefined
+  if (!embedder.isLoaded) embedder.wake()
+  const texts = candidates.map(documentOf)
+  const vectors = embedder.vectors(texts)
+  if (!embedder.isLoaded || vectors.some((vector, index) => !vector && texts[index] !== '')) return undefined
+  const asked = await withinTime(embedder.embedQuery(text), timeoutMs)
+  if (!asked) return undefined
+  const cosine = ({ codes, scale }: { codes: Int8Array; scale: number }) =>
+    codes.reduce((sum, code, index) => sum + code * (asked[index] ?? 0), 0) * scale
+  return new Map(
+    candidates.map((tool, index) => {
+      const vector = vectors[index]
+      return [tool, vector ? cosine(vector) : 0]
+    }),
+  )
+}
+
+const documents = new WeakMap<PoolTool, string>()
+
+/** The text to embed for a tool: its name as words, its description, and its argument names. */
+function documentOf(entry: PoolTool): string {
+  let text = documents.get(entry)
+  if (text === undefined) {
+    const schema = (entry.tool.input_schema ?? entry.tool.inputSchema) as
+      | { properties?: object }
+      | null
+      | undefined
+    const names = Object.keys(schema?.properties ?? {}).map((name) => splitName(name).join(' '))
+    const description = String(entry.tool.description ?? '').slice(0, LONGEST_DESCRIPTION)
+    text = [splitName(entry.name).join(' '), description, names.join(', ')]
+      .map(readablePart)
+      .filter((part) => part !== '')
+      .join('. ')
+    documents.set(entry, text)
+  }
+  return text
+}
+
+/** Removes words in other scripts; returns an empty string if no word is left. */
+function readablePart(text: string): string {
+  const readable = text.replace(/(?:(?!\p{Script=Latin})\p{L}\p{M}*)+/gu, ' ')
+  return readable === text || /\p{L}/u.test(readable) ? readable.trim() : ''
+}
+
+async function withinTime<Value>(promise: Promise<Value>, milliseconds: number): Promise<Value | undefined> {
+  let handle: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<undefined>((resolve) => {
+    handle = setTimeout(resolve, milliseconds, undefined)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(handle)
+  }
+}
