@@ -1,5 +1,6 @@
 // How every ranker is measured: ours and other libraries', on the same tools and the same queries, in the same run.
 import { rankers as named, type Rank } from '../src/index.ts'
+import { patientModel } from '../src/rankers/index.ts'
 import { type Evaluation, evaluate, interval, type Metric } from '../src/search/index.ts'
 import { peers } from './peers.ts'
 import type { QuerySet } from './sets.ts'
@@ -11,7 +12,11 @@ const LONGEST_BM25_QUERY = 500
 
 /** Our rankers, then the hosted tools' and the classic scorer as we implement them, then other libraries. */
 export function contenders({ withModel = false }: { readonly withModel?: boolean } = {}): Contender[] {
-  const ours = { ...(withModel ? { model: named.model } : {}), hybrid: named.hybrid, lexical: named.lexical }
+  const ours = {
+    ...(withModel ? { model: patientModel() } : {}),
+    hybrid: named.hybrid,
+    lexical: named.lexical,
+  }
   const others: Record<string, Rank> = {
     classic: named.classic,
     bm25: (tools, query, limit) => named.bm25(tools, query.slice(0, LONGEST_BM25_QUERY), limit),

@@ -2,7 +2,7 @@
 // libraries on public sets, and the tables and the chart of docs/search.md. `--render` draws these from the last results.
 //
 // The sets are fetched from their own repositories at pinned commits, checked by SHA-256 and kept in a cache folder; or
-// read from --data, a folder per set with tools.jsonl and queries.jsonl. At most 500 queries a set; --all takes them all.
+// read from --data, a folder per set with tools.jsonl and queries.jsonl. At most 200 queries a set; --all takes them all.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { warmUpEntries } from '../src/rankers/index.ts'
@@ -22,7 +22,7 @@ import { SOURCES } from './public/sources.ts'
 import { report } from './report.ts'
 import { createSet, type QuerySet, readSets } from './sets.ts'
 
-const MOST_QUERIES = 500
+const MOST_QUERIES = 200
 
 const { values } = parseArgs({
   options: {
@@ -94,7 +94,8 @@ function commandLine(): string {
   return ['npm run bench public', ...(options.length > 0 ? ['--', ...options] : [])].join(' ')
 }
 
-async function measureAll(): Promise<PublicResults> {
+/** Yields what is measured so far, after each set. */
+async function* measureAll(): AsyncGenerator<PublicResults> {
   const skipped: { name: string; reason: string }[] = []
   const found = values.data === undefined ? await publicSets(skipped) : localSets(values.data)
   const ratel = values['no-ratel'] || found.length === 0 ? { skipped: [] } : await loadRatel(cache)
@@ -103,41 +104,46 @@ async function measureAll(): Promise<PublicResults> {
     ...contenders({ withModel: values.model }),
     ...(ratel.peer ? [{ ...ratel.peer, isOurs: false }] : []),
   ]
+  const sets: PublicResults['sets'][number][] = []
   const all: PublicResults['figures'][number][] = []
-  for (const { set } of found) all.push(await figuresOn(set, measured))
-  return {
-    date: new Date().toISOString().slice(0, 10),
-    command: commandLine(),
-    sets: found.map(({ set, ...from }) => ({
-      name: set.name,
-      ...from,
-      tools: set.tools.length,
-      queries: set.queries.length,
-    })),
-    rankers: measured.map(({ name, isOurs }) => ({ name, isOurs })),
-    skipped: [...skipped, ...ratel.skipped],
-    figures: all,
+  for (const { set, ...from } of found) {
+    all.push(await figuresOn(set, measured))
+    sets.push({ name: set.name, ...from, tools: set.tools.length, queries: set.queries.length })
+    yield {
+      date: new Date().toISOString().slice(0, 10),
+      command: commandLine(),
+      sets,
+      rankers: measured.map(({ name, isOurs }) => ({ name, isOurs })),
+      skipped: [...skipped, ...ratel.skipped],
+      figures: all,
+    }
   }
 }
 
 const stored = new URL('./public/results.json', import.meta.url)
-const results = values.render
-  ? (JSON.parse(readFileSync(stored, 'utf8')) as PublicResults)
-  : await measureAll()
-if (results.sets.length === 0) {
-  console.error(
-    'No set could be read. Without a network, pass --data <folder of sets> or --cache <folder of the files>.',
-  )
-  process.exit(2)
-}
-report(
-  values.data === undefined ? 'Public sets' : 'Public sets, local copies',
-  results.command,
-  resultLines(results),
-)
-if (values.data === undefined) {
+
+function write(results: PublicResults): void {
+  const section = values.data === undefined ? 'Public sets' : 'Public sets, local copies'
+  report(section, results.command, resultLines(results))
+  if (values.data !== undefined) return
   const docs = (name: string) => new URL(`../docs/${name}`, import.meta.url)
   writeFileSync(stored, `${JSON.stringify(results)}\n`)
   writeFileSync(docs('search-quality.svg'), drawChart(results))
   writeFileSync(docs('search.md'), withDocs(readFileSync(docs('search.md'), 'utf8'), docsLines(results)))
+}
+
+if (values.render) {
+  write(JSON.parse(readFileSync(stored, 'utf8')) as PublicResults)
+} else {
+  let count = 0
+  for await (const results of measureAll()) {
+    write(results)
+    count = results.sets.length
+  }
+  if (count === 0) {
+    console.error(
+      'No set could be read. Without a network, pass --data <folder of sets> or --cache <folder of the files>.',
+    )
+    process.exitCode = 2
+  }
 }

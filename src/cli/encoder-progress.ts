@@ -1,6 +1,4 @@
-// Reads tools with the sentence encoder for a command and shows how far it is, with an estimate of the time left.
-import type { PoolTool } from '../core/index.ts'
-import { warmUpEntries } from '../rankers/index.ts'
+// Shows how far the sentence encoder is with reading tools, with an estimate of the time left.
 import type { Terminal } from './command.ts'
 
 /** Milliseconds between two lines of output: a terminal's line is rewritten, elsewhere each is a line of its own. */
@@ -8,12 +6,17 @@ const REWRITE_EVERY_MS = 250
 const PRINT_EVERY_MS = 10_000
 const REWRITE = '\u001b[1A\u001b[2K'
 
-/** Waits until the encoder has read the tools; resolves to false if it is not installed or failed. */
-export async function readWithEncoder(tools: readonly PoolTool[], terminal: Terminal): Promise<boolean> {
-  const progress = createEncoderProgress(terminal, () => performance.now())
-  const isReady = await warmUpEntries(tools, progress.report)
-  progress.finish()
-  return isReady
+/** Runs work that waits for the encoder, and shows the progress that it reports. */
+export async function withEncoderProgress<Result>(
+  terminal: Terminal,
+  run: (report: EncoderProgress['report']) => Promise<Result>,
+): Promise<Result> {
+  const { report, finish } = createEncoderProgress(terminal, () => performance.now())
+  try {
+    return await run(report)
+  } finally {
+    finish()
+  }
 }
 
 export type EncoderProgress = {

@@ -1,13 +1,13 @@
 // `toolshelf search`: shows what a query finds among the tools of your servers, or of a catalogue, and why.
 import { find } from '../core/calls/index.ts'
 import type { PoolTool, Rank } from '../core/index.ts'
-import { explainHybrid } from '../rankers/index.ts'
+import { explainHybrid, patientModel } from '../rankers/index.ts'
 import type { WordMatch } from '../search/index.ts'
 import { catalogueEntries, createLexicalIndex, type ScorePart } from '../search/index.ts'
 import { printable, table } from '../terminal/index.ts'
 import { readTools } from './catalogue.ts'
 import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
-import { readWithEncoder } from './encoder-progress.ts'
+import { withEncoderProgress } from './encoder-progress.ts'
 import { rankerOption, readLimit, readRanker } from './rank-option.ts'
 import { listServerTools } from './server-tools.ts'
 
@@ -42,9 +42,12 @@ export const searchCommand: Command = {
     const listed =
       catalog === undefined ? await listServerTools(config, terminal) : await readTools(catalog, terminal)
     const tools = catalogueEntries(listed)
-    if (name === 'model' && !(await readWithEncoder(tools, terminal)))
-      terminal.tell('The encoder is not installed; using hybrid.')
-    const found = await findWith(rank, tools, query, limit, terminal)
+    const found =
+      name === 'model'
+        ? await withEncoderProgress(terminal, (progress) =>
+            findWith(patientModel(progress), tools, query, limit, terminal),
+          )
+        : await findWith(rank, tools, query, limit, terminal)
     const whys = input.isSet('explain')
       ? explain(
           tools,

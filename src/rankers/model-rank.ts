@@ -7,7 +7,7 @@
 // script is ranked without it, and a tool without Latin text gets the cosine 0, for which the fusion takes what the tool's
 // words say (S18).
 // Implements S18.
-
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { PoolTool, Rank } from '../core/index.ts'
 import type { Embedder, EmbedProgress } from '../embed/index.ts'
 import { splitName } from '../lib/index.ts'
@@ -17,6 +17,8 @@ export type ModelRank = {
   readonly rank: Rank
   /** Resolves when every tool is embedded; false if the encoder is unavailable. */
   ready(tools: readonly PoolTool[], progress?: EmbedProgress): Promise<boolean>
+  /** A ranker that waits until its candidates, and whatever was queued before, are embedded, and for the query's vector. */
+  patient(progress?: EmbedProgress): Rank
 }
 
 export type ModelRankOptions = {
@@ -28,7 +30,8 @@ export type ModelRankOptions = {
 }
 
 const QUERY_TIMEOUT_MS = 400
-const LONGEST_DESCRIPTION = 400
+/** Characters of a tool's text that are embedded, about 64 tokens: each costs about a millisecond of CPU. */
+const LONGEST_TEXT = 270
 /** With more candidates the ranking was no better: see docs/decisions/2026-11-17-encoder-on-request.md. */
 const CANDIDATES = 20
 /** Candidates of recent searches that are embedded ahead of the rest. */
@@ -36,39 +39,42 @@ const MOST_RECENT = 400
 
 export function createModelRank(options: ModelRankOptions): ModelRank {
   const { embedder, timeoutMs = QUERY_TIMEOUT_MS } = options
-  /** Cosines for the ranking under way, by query. */
-  const cosines = new Map<string, ReadonlyMap<PoolTool, number>>()
-  const hybrid = options.createHybrid(async (tools, query) => {
-    const known = cosines.get(query)
+  /** Carries a search's cosines to the fusion; searches of others may run at the same time. */
+  const cosines = new AsyncLocalStorage<ReadonlyMap<PoolTool, number>>()
+  const hybrid = options.createHybrid(async (tools) => {
+    const known = cosines.getStore()
     if (!known) return undefined
     const scores = new Float32Array(tools.length)
     for (let place = 0; place < tools.length; place++) scores[place] = known.get(tools[place]!) ?? 0
     return scores
   })
   const reader = createReader(embedder)
-  return {
-    async rank(tools, query, limit) {
+  const ready: ModelRank['ready'] = async (tools, progress) => {
+    const texts = tools.map(documentOf).filter((text) => text !== '')
+    embedder.prepare(texts)
+    await embedder.ready(progress)
+    const isRead = embedder.vectors(texts).every((vector) => vector !== undefined)
+    return isRead && (await embedder.embedQuery('ready')) !== undefined
+  }
+  /** `read` has the candidates embedded, or lets it begin. */
+  const rankAfter =
+    (
+      read: (candidates: readonly PoolTool[], tools: readonly PoolTool[]) => unknown,
+      longestMs?: number,
+    ): Rank =>
+    async (tools, query, limit) => {
       const most = Math.max(limit, CANDIDATES)
       const found = await hybrid(tools, query, most)
       const candidates = found.hits.slice(0, CANDIDATES).map(({ tool }) => tool)
-      reader.read(candidates, tools)
-      const scores = await cosinesOf(embedder, candidates, query, timeoutMs)
-      if (!scores) return { ...found, hits: found.hits.slice(0, limit) }
-      cosines.set(query, scores)
-      try {
-        const ranked = await hybrid(tools, query, most)
-        return { ...ranked, hits: ranked.hits.slice(0, limit) }
-      } finally {
-        cosines.delete(query)
-      }
-    },
-    async ready(tools, progress) {
-      const texts = tools.map(documentOf).filter((text) => text !== '')
-      embedder.prepare(texts)
-      await embedder.ready(progress)
-      const isRead = embedder.vectors(texts).every((vector) => vector !== undefined)
-      return isRead && (await embedder.embedQuery('ready')) !== undefined
-    },
+      await read(candidates, tools)
+      const known = await cosinesOf(embedder, candidates, query, longestMs)
+      const ranked = known ? await cosines.run(known, async () => hybrid(tools, query, most)) : found
+      return { ...ranked, hits: ranked.hits.slice(0, limit) }
+    }
+  return {
+    rank: rankAfter(reader.read, timeoutMs),
+    patient: (progress) => rankAfter((candidates) => ready(candidates, progress)),
+    ready,
   }
 }
 
@@ -111,7 +117,7 @@ async function cosinesOf(
   embedder: Embedder,
   candidates: readonly PoolTool[],
   query: string,
-  timeoutMs: number,
+  timeoutMs: number | undefined,
 ): Promise<ReadonlyMap<PoolTool, number> | undefined> {
   const text = readablePart(query)
   if (embedder.state.status === 'unavailable' || text === '' || candidates.length === 0) return undefined
@@ -119,7 +125,8 @@ async function cosinesOf(
   const texts = candidates.map(documentOf)
   const vectors = embedder.vectors(texts)
   if (!embedder.isLoaded || vectors.some((vector, index) => !vector && texts[index] !== '')) return undefined
-  const asked = await withinTime(embedder.embedQuery(text), timeoutMs)
+  const asking = embedder.embedQuery(text)
+  const asked = await (timeoutMs === undefined ? asking : withinTime(asking, timeoutMs))
   if (!asked) return undefined
   const cosine = ({ codes, scale }: { codes: Int8Array; scale: number }) =>
     codes.reduce((sum, code, index) => sum + code * (asked[index] ?? 0), 0) * scale
@@ -142,11 +149,12 @@ function documentOf(entry: PoolTool): string {
       | null
       | undefined
     const names = Object.keys(schema?.properties ?? {}).map((name) => splitName(name).join(' '))
-    const description = String(entry.tool.description ?? '').slice(0, LONGEST_DESCRIPTION)
+    const description = String(entry.tool.description ?? '').slice(0, 2 * LONGEST_TEXT)
     text = [splitName(entry.name).join(' '), description, names.join(', ')]
       .map(readablePart)
       .filter((part) => part !== '')
       .join('. ')
+      .slice(0, LONGEST_TEXT)
     documents.set(entry, text)
   }
   return text

@@ -70,6 +70,11 @@ export function warmUpEntries(
   return modelRank().ready(entries, progress)
 }
 
+/** Ranks like `model`, but waits until the encoder has read what a search finds; like `hybrid` if it is unavailable. */
+export function patientModel(progress?: (done: number, total: number) => void): Rank {
+  return behindSuccessors(modelRank().patient(progress))
+}
+
 /** Explains `hybrid`'s ranking: the parts of each tool's score. */
 export function explainHybrid(
   index: LexicalIndex,

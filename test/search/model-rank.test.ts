@@ -34,7 +34,7 @@ function setUp(gate: { wait: Promise<void> } = { wait: Promise.resolve() }) {
   onTestFinished(() => embedder.close())
   /** The cosines that the fusion got. */
   const fused: Float32Array[] = []
-  const { rank, ready } = createModelRank({
+  const { rank, ready, patient } = createModelRank({
     embedder,
     timeoutMs: 60_000,
     createHybrid: (model) =>
@@ -47,7 +47,7 @@ function setUp(gate: { wait: Promise<void> } = { wait: Promise.resolve() }) {
         },
       }),
   })
-  return { embedded, embedder, rank, ready, fused }
+  return { embedded, embedder, rank, ready, patient, fused }
 }
 
 function letters(text: string): number[] {
@@ -134,5 +134,19 @@ describe('a search', () => {
     await rank(tools, 'tool a 0', 5)
     expect(embedded.slice(count)).toEqual(['tool a 0', 'tool a 0'])
     expect(fused).toHaveLength(2)
+  })
+
+  test('that is patient reads what it finds and nothing else, and uses it', async () => {
+    const { embedded, patient, fused } = setUp()
+    const tools = toolsOf(
+      { name: 'zap', description: 'report' },
+      ...Array.from({ length: 60 }, (_, index) => ({ name: `other_${index}`, description: 'else' })),
+    )
+    const steps: [number, number][] = []
+    const { hits } = await patient((done, total) => steps.push([done, total]))(tools, 'report', 5)
+    expect(hits[0]?.tool).toBe(tools[0])
+    expect(embedded).toEqual(['zap. report', 'ready', 'report'])
+    expect(steps).toEqual([[1, 1]])
+    expect(fused).toHaveLength(1)
   })
 })
