@@ -1,6 +1,6 @@
 // How every ranker is measured: ours and other libraries', on the same tools and the same queries, in the same run.
 import { rankers as named, type Rank } from '../src/index.ts'
-import { patientModel } from '../src/rankers/index.ts'
+import { patientModel, whenIndexed } from '../src/rankers/index.ts'
 import { type Evaluation, evaluate, interval, type Metric } from '../src/search/index.ts'
 import { peers } from './peers.ts'
 import type { QuerySet } from './sets.ts'
@@ -14,7 +14,7 @@ const LONGEST_BM25_QUERY = 500
 export function contenders({ withModel = false }: { readonly withModel?: boolean } = {}): Contender[] {
   const ours = {
     ...(withModel ? { model: patientModel() } : {}),
-    hybrid: named.hybrid,
+    hybrid: whenIndexed(named.hybrid),
     lexical: named.lexical,
   }
   const others: Record<string, Rank> = {

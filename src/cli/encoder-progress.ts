@@ -37,7 +37,7 @@ export function createEncoderProgress(terminal: Terminal, now: () => number): En
       first ??= { at, done }
       if (shownAt !== undefined && at - shownAt < everyMs) return
       const leftMs = done > first.done ? ((at - first.at) / (done - first.done)) * (total - done) : undefined
-      const estimate = leftMs === undefined ? '' : `, ${timeLeft(leftMs)} left`
+      const estimate = leftMs === undefined || done === total ? '' : `, ${timeLeft(leftMs)} left`
       const line = `The encoder has read ${done} of ${total} tools${estimate}.`
       terminal.tell(`${canRewrite && shownAt !== undefined ? REWRITE : ''}${line}`)
       shownAt = at

@@ -1,7 +1,7 @@
 // `toolshelf eval`: measures rankers on queries with known answers.
 
 import type { PoolTool } from '../core/index.ts'
-import { patientModel, warmUpEntries } from '../rankers/index.ts'
+import { patientModel, warmUpEntries, whenIndexed } from '../rankers/index.ts'
 import {
   catalogueEntries,
   type Evaluation,
@@ -50,7 +50,7 @@ export const evalCommand: Command = {
     for (const [name, rank] of chosen) {
       if (name === 'model' && !(await readByModel(tools, terminal))) continue
       const progress = progressOf(name, terminal)
-      const measured = name === 'model' ? patientModel() : rank
+      const measured = name === 'model' ? patientModel() : whenIndexed(rank)
       results[name] = await evaluate(measured, tools, queries, { progress }).catch((error: Error) => {
         throw new CommandError(error.message)
       })

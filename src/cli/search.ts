@@ -1,7 +1,7 @@
 // `toolshelf search`: shows what a query finds among the tools of your servers, or of a catalogue, and why.
 import { find } from '../core/calls/index.ts'
 import type { PoolTool, Rank } from '../core/index.ts'
-import { explainHybrid, patientModel } from '../rankers/index.ts'
+import { explainHybrid, patientModel, whenIndexed } from '../rankers/index.ts'
 import type { WordMatch } from '../search/index.ts'
 import { catalogueEntries, createLexicalIndex, type ScorePart } from '../search/index.ts'
 import { printable, table } from '../terminal/index.ts'
@@ -47,7 +47,7 @@ export const searchCommand: Command = {
         ? await withEncoderProgress(terminal, (progress) =>
             findWith(patientModel(progress), tools, query, limit, terminal),
           )
-        : await findWith(rank, tools, query, limit, terminal)
+        : await findWith(whenIndexed(rank), tools, query, limit, terminal)
     const whys = input.isSet('explain')
       ? explain(
           tools,

@@ -6,4 +6,5 @@ export {
   rankers,
   warmUpEntries,
   warmUpSearch,
+  whenIndexed,
 } from './rankers.ts'

@@ -70,9 +70,19 @@ export function warmUpEntries(
   return modelRank().ready(entries, progress)
 }
 
+/** Ranks when all tools are indexed, however long that takes; a search of an agent goes on after four seconds. */
+export function whenIndexed(rank: Rank): Rank {
+  return async (tools, query, limit) => {
+    for (;;) {
+      const ranking = await rank(tools, query, limit)
+      if (!ranking.unread) return ranking
+    }
+  }
+}
+
 /** Ranks like `model`, but waits until the encoder has read what a search finds; like `hybrid` if it is unavailable. */
 export function patientModel(progress?: (done: number, total: number) => void): Rank {
-  return behindSuccessors(modelRank().patient(progress))
+  return whenIndexed(behindSuccessors(modelRank().patient(progress)))
 }
 
 /** Explains `hybrid`'s ranking: the parts of each tool's score. */
