@@ -92,6 +92,7 @@ function reasonOf(error: unknown): string {
   return telling
     .replace(/^.*?(?:notarget|Error:) /, '')
     .replaceAll(/\/\S+\//g, '')
+    .replaceAll('`', "'")
     .replace(/\.$/, '')
     .slice(0, 120)
 }
