@@ -42,7 +42,7 @@ export async function measureMemory(home: string, servers: Servers): Promise<str
       rows,
     ),
     '',
-    'MB are RSS, which counts pages that processes share in each of them; the last column is PSS, which counts them once. The first search starts the sentence encoder, if it is installed.',
+    'MB are RSS, which counts pages that processes share in each of them; the last column is PSS, which counts them once.',
   ]
 }
 

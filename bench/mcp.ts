@@ -39,7 +39,7 @@ async function run(): Promise<void> {
   const say = (message: string) => console.log(`bench mcp: ${message}`)
   say('each server by itself')
   const alone = await measureAlone(homes.warm, servers)
-  say('filling the caches; the sentence encoder takes minutes for it')
+  say('filling the caches')
   const seconds = await warmUp(homes.warm, servers, alone)
   say('the first answer')
   const first = await measureFirst(homes, servers, alone)
@@ -62,7 +62,7 @@ function summary(alone: readonly Alone[], seconds: number): string {
     times[at]!.toFixed(0),
   )
   const tokens = estimateTokens(JSON.stringify(tools))
-  return `${alone.length} real servers, ${tools.length} tools, about ${tokens.toLocaleString('en')} tokens of definitions. Each alone lists its tools after ${fastest} to ${slowest} ms, median ${middle}. The first time, the gateway takes ${seconds.toFixed(0)} s of CPU in the background until its sentence encoder has read them all.`
+  return `${alone.length} real servers, ${tools.length} tools, about ${tokens.toLocaleString('en')} tokens of definitions. Each alone lists its tools after ${fastest} to ${slowest} ms, median ${middle}. The first time, the gateway takes ${seconds.toFixed(0)} s of CPU until all are listed, searched and cached.`
 }
 
 function build(): void {

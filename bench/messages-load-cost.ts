@@ -55,8 +55,8 @@ export async function measureCost(folder: string): Promise<string[]> {
   const ways = await startWays(folder)
   const tools = toolsOf(TOOLS)
   const shelving = ways.filter(({ name }) => name === 'shelve' || name === 'auto')
-  // From its first search on, the gateway also looks for replies that searched without a call. One by name, so that
-  // the encoder does not start: its thread would be counted.
+  // From its first search on, the gateway also looks for replies that searched without a call. One by name, so
+  // that loading the ranker is not counted.
   const search = { 'x-search': 'ToolSearch', 'x-query': `select:${tools[0]?.name}`, 'x-events': '1' }
   for (const { running } of shelving) await post(running.url, bodyOf(tools, 0), search)
   const lines: string[] = []

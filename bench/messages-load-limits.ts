@@ -21,7 +21,7 @@ const TOOLS = 300
 const SECONDS = 6
 const SPEED = 50
 const MOST_STALL = 100
-/** The first requests that the gateway gets, with its first searches, which start the encoder. */
+/** The first requests that the gateway gets, with its first searches, which load the ranker. */
 const COLD = 'shelve, cold, with searches'
 const BODIES = 20
 const BODY_MEGABYTES = 28

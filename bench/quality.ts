@@ -1,22 +1,17 @@
 // `npm run bench quality <folder>`: how well rankers find the right tools, ours and other libraries', in the same run.
 // The folder holds sets (tools.jsonl, queries.jsonl); each is also measured with its queries cut to a few words.
 // Of large sets only every n-th query is taken, because some peers need minutes; `--all` takes them all.
-import { classicRank } from '../src/entries/core.ts'
-import { rankers as named, type Rank } from '../src/index.ts'
 import { warmUpEntries } from '../src/rankers/index.ts'
 import {
-  bm25,
   createLexicalIndex,
   createLexicalRank,
   type Evaluation,
   type EvaluationQuery,
   evaluate,
-  interval,
-  lexical,
   PLAIN_BM25,
   type Quality,
 } from '../src/search/index.ts'
-import { peers } from './peers.ts'
+import { type Contender, contenders, figureOf, measureOn } from './protocol.ts'
 import { report, table } from './report.ts'
 import { type QuerySet, readSets } from './sets.ts'
 
@@ -26,19 +21,10 @@ const BASELINE = {
   weights: [3, 1, 0, 1, 0.5, 0.25, 0],
   lengthPenalty: [0.75, 0.75, 0, 0.75, 0.75, 0.75, 0],
 } as const
-const baseline = createLexicalRank(BASELINE)
 
 const withModel = process.argv.includes('--model')
-
-const rankers: Readonly<Record<string, Rank>> = {
-  hybrid: named.hybrid,
-  ...(withModel ? { model: named.model } : {}),
-  lexical,
-  'BM25F baseline': baseline,
-  bm25: (tools, query, limit) => bm25(tools, query.slice(0, 500), limit),
-  classic: classicRank,
-  ...peers,
-}
+const baseline: Contender = { name: 'BM25F baseline', rank: createLexicalRank(BASELINE), isOurs: false }
+const measured = [...contenders({ withModel }).filter(({ name }) => name !== 'regex'), baseline]
 
 const folder = process.argv.slice(2).find((argument) => !argument.startsWith('-'))
 if (!folder) {
@@ -49,8 +35,8 @@ if (!folder) {
 const percent = (value: number) => (value * 100).toFixed(1)
 const cell = ({ r1, r5, ndcg10 }: Quality) => `${percent(r1)} / ${percent(r5)} / ${percent(ndcg10)}`
 
-function intervalOf({ perQuery }: Evaluation): string {
-  const [low, high] = interval(perQuery.map(({ ndcg10 }) => ndcg10))
+function intervalOf(evaluation: Evaluation): string {
+  const { low, high } = figureOf(evaluation, 'ndcg10')
   return `${percent(low)}–${percent(high)}`
 }
 
@@ -69,14 +55,15 @@ function paraphrases({ tools, queries }: QuerySet): EvaluationQuery[] {
 async function measure(set: QuerySet, isShort: boolean): Promise<Map<string, Evaluation>> {
   const results = new Map<string, Evaluation>()
   if (withModel) await warmUpEntries(set.tools)
-  for (const [name, rank] of Object.entries(rankers)) {
-    results.set(name, await evaluate(rank, set.tools, isShort ? set.short : set.queries))
+  for (const contender of measured) {
+    const { name } = contender
+    results.set(name, await measureOn(contender, set, isShort))
     console.error(`${set.name}${isShort ? ', short' : ''}: ${name} ${cell(results.get(name)!)}`)
   }
   return results
 }
 
-const names = Object.keys(rankers)
+const names = measured.map(({ name }) => name)
 const rows: string[][] = []
 const shortRows: string[][] = []
 const apartRows: string[][] = []
@@ -92,7 +79,7 @@ for (const set of readSets(folder, process.argv.includes('--all') ? Number.POSIT
   const apart = paraphrases(set)
   if (apart.length > 0) {
     const cells: string[] = []
-    for (const rank of Object.values(rankers)) cells.push(cell(await evaluate(rank, set.tools, apart)))
+    for (const { rank } of measured) cells.push(cell(await evaluate(rank, set.tools, apart)))
     apartRows.push([`${set.name} (${apart.length})`, ...cells])
   }
   shortRows.push([set.name, ...names.map((name) => cell(short.get(name)!))])

@@ -1,4 +1,5 @@
-// `npm run bench [cost|tokens|zoo|speed|start|quality|learning|mcp|mcp-stall|messages|messages-apis|messages-load|messages-soak] [file,
+// `npm run bench [cost|tokens|zoo|speed|start|quality|learning|public|mcp|mcp-stall|messages|messages-apis|messages-load|
+// messages-soak] [file,
 // folder, parts or minutes]`: one bench, or cost and speed, which need no data.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -11,6 +12,7 @@ const benches = [
   'zoo',
   'quality',
   'learning',
+  'public',
   'mcp',
   'mcp-stall',
   'messages',

@@ -24,13 +24,27 @@ export function readSets(folder: string, most: number): QuerySet[] {
   return readdirSync(folder)
     .sort()
     .filter((name) => existsSync(join(folder, name, 'queries.jsonl')))
-    .map((name) => {
-      const tools = catalogueEntries(readLines<Tool>(join(folder, name, 'tools.jsonl')))
-      const all = readLines<EvaluationQuery>(join(folder, name, 'queries.jsonl'))
-      const step = Math.max(1, Math.ceil(all.length / most))
-      const queries = all.filter((_, index) => index % step === 0)
-      return { name, tools, queries, short: shorten(queries, tools) }
-    })
+    .map((name) =>
+      createSet(
+        name,
+        readLines<Tool>(join(folder, name, 'tools.jsonl')),
+        readLines<EvaluationQuery>(join(folder, name, 'queries.jsonl')),
+        most,
+      ),
+    )
+}
+
+/** A set with at most so many of the queries, taken evenly. */
+export function createSet(
+  name: string,
+  definitions: readonly Tool[],
+  all: readonly EvaluationQuery[],
+  most: number,
+): QuerySet {
+  const tools = catalogueEntries(definitions)
+  const step = Math.max(1, Math.ceil(all.length / most))
+  const queries = all.filter((_, index) => index % step === 0)
+  return { name, tools, queries, short: shorten(queries, tools) }
 }
 
 function readLines<Item>(path: string): Item[] {

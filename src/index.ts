@@ -71,7 +71,7 @@ export {
 } from './search/index.ts'
 export { validateInput } from './validate/index.ts'
 
-/** Options of `createShelf`, all optional. `rank` is a function or the name of a ranker; default: `'model'`. */
+/** Options of `createShelf`, all optional. `rank` is a function or the name of a ranker; default: `'hybrid'`. */
 export type ShelfOptions = Omit<PureOptions, 'rank'> & { readonly rank?: Rank | RankerName }
 
 /**
@@ -87,7 +87,7 @@ export type ShelfOptions = Omit<PureOptions, 'rank'> & { readonly rank?: Rank | 
  */
 export function createShelf(options: ShelfOptions = {}): Shelf {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-  const { rank = 'model' } = options
+  const { rank = 'hybrid' } = options
   return createPureShelf({
     validate: validateInput,
     timer: startTimer,

@@ -103,7 +103,7 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
   ],
   'steps of a ranker, whose scores do not tell which step is wrong': [
     'embed/engine.ts',
-    'rankers/model-scores.ts',
+    'rankers/model-rank.ts',
     'search/fields.ts',
     'search/kernel.ts',
     'search/query-words.ts',

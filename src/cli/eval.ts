@@ -1,7 +1,7 @@
 // `toolshelf eval`: measures rankers on queries with known answers.
 
 import type { PoolTool } from '../core/index.ts'
-import { warmUpEntries } from '../rankers/index.ts'
+import { patientModel, warmUpEntries, whenIndexed } from '../rankers/index.ts'
 import {
   catalogueEntries,
   type Evaluation,
@@ -13,6 +13,7 @@ import {
 import { table } from '../terminal/index.ts'
 import { readQueries, readTools } from './catalogue.ts'
 import { type Command, CommandError, type Terminal, UsageError } from './command.ts'
+import { withEncoderProgress } from './encoder-progress.ts'
 import { rankerOption, readRanker } from './rank-option.ts'
 
 export const evalCommand: Command = {
@@ -49,7 +50,8 @@ export const evalCommand: Command = {
     for (const [name, rank] of chosen) {
       if (name === 'model' && !(await readByModel(tools, terminal))) continue
       const progress = progressOf(name, terminal)
-      results[name] = await evaluate(rank, tools, queries, { progress }).catch((error: Error) => {
+      const measured = name === 'model' ? patientModel() : whenIndexed(rank)
+      results[name] = await evaluate(measured, tools, queries, { progress }).catch((error: Error) => {
         throw new CommandError(error.message)
       })
     }
@@ -67,7 +69,7 @@ export const evalCommand: Command = {
 /** Returns false if the encoder is unavailable: the other rankers are still measured. */
 async function readByModel(tools: readonly PoolTool[], terminal: Terminal): Promise<boolean> {
   terminal.tell(`model: reading ${tools.length} tools; what was read before is kept on disk.`)
-  const isReady = await warmUpEntries(tools)
+  const isReady = await withEncoderProgress(terminal, (report) => warmUpEntries(tools, report))
   if (!isReady) terminal.tell('model: left out, because the encoder is not installed.')
   return isReady
 }

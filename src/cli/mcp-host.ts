@@ -10,6 +10,7 @@ import { createMcpHost } from '../mcp/host/index.ts'
 import type { McpHost, QuestionHandler, ServerConfig } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
 import { startTimer } from '../node/index.ts'
+import type { RankerName } from '../rankers/index.ts'
 import type { LearnedSearch } from '../search/index.ts'
 import { storedLogins } from './logins.ts'
 import { tellOfServers } from './notices.ts'
@@ -23,6 +24,7 @@ export type OpenedHost = {
 
 export type HostOptions = {
   readonly mode: ListingMode | 'auto'
+  readonly ranker: RankerName
   readonly cache: DefinitionCache
   /** All clients act for one person, so that searches may learn from calls. */
   readonly isOnePerson: boolean
@@ -34,9 +36,10 @@ export type HostOptions = {
 
 export function openHost(
   { servers, settings }: Config,
-  { mode, cache, isOnePerson, knownTools, tell }: HostOptions,
+  { mode, ranker, cache, isOnePerson, knownTools, tell }: HostOptions,
 ): OpenedHost {
   const { shelf, ready, warm } = openShelf({
+    ranker,
     isLearning: settings.learn && isOnePerson,
     related: relatedIn(knownTools, servers, tell),
     notify: tell,
@@ -88,6 +91,7 @@ const searching = () => import('../rankers/rankers.ts')
 const validating = () => import('../validate/validate.ts')
 
 type ShelfParts = {
+  readonly ranker: RankerName
   readonly isLearning: boolean
   readonly related: FindRelated | undefined
   readonly notify: (message: string) => void
@@ -106,7 +110,7 @@ function relatedIn(
 }
 
 /** Like the package's own shelf, but code that only searches and calls need is loaded later. */
-function openShelf({ isLearning, related, notify }: ShelfParts) {
+function openShelf({ ranker, isLearning, related, notify }: ShelfParts) {
   const learned = isLearning ? openAtFirstUse(notify) : undefined
   let validator: Awaited<ReturnType<typeof validating>> | undefined
   const shelf = createShelf({
@@ -114,8 +118,8 @@ function openShelf({ isLearning, related, notify }: ShelfParts) {
     notify,
     timer: startTimer,
     rank: async (tools, query, limit) => {
-      const { model } = (await searching()).rankers
-      const rank = learned ? (await learned()).rank(model) : model
+      const chosen = (await searching()).rankers[ranker]
+      const rank = learned ? (await learned()).rank(chosen) : chosen
       return rank(tools, query, limit)
     },
     ...(learned ? { learn: async (use) => (await learned()).learn(use) } : {}),
@@ -125,7 +129,7 @@ function openShelf({ isLearning, related, notify }: ShelfParts) {
   const ready = async () => {
     validator ??= await validating()
   }
-  /** Runs while idle. The encoder is heavy, and is loaded only for an actual search. */
+  /** Runs while idle. The encoder, if it was asked for, is heavy, and is loaded only for an actual search. */
   const warm = async () => {
     await ready()
     await (await searching()).rankers.hybrid(shelf.partition().deferred, 'tools', 1)

@@ -35,6 +35,8 @@ import type { HostOptions, OpenedHost } from './mcp-host.ts'
 import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const
+/** Named here, because loading all rankers would delay the first response. */
+const RANKERS = ['hybrid', 'model', 'lexical'] as const
 const PORT = '3399'
 const OF_HTTP = ['port', 'address', 'allow']
 /** A gateway behind a gateway is fine; a longer chain is a mistake. */
@@ -57,6 +59,12 @@ export const mcpCommand: Command = {
       about: 'how tools are shown: list, bridge, or auto (default): by what the client can do',
     },
     known: knownToolsOption,
+    ranker: {
+      type: 'string',
+      value: 'name',
+      values: RANKERS,
+      about: 'how searches rank: hybrid (default), model (with a sentence encoder) or lexical (words alone)',
+    },
     lazy: { type: 'boolean', about: 'start each server only when one of its tools is called' },
     http: { type: 'boolean', about: 'serve many clients over HTTP instead of one on stdio' },
     port: { type: 'string', value: 'number', about: `of --http; ${PORT} if left out, 0 for any free one` },
@@ -81,6 +89,7 @@ export const mcpCommand: Command = {
     if (depthOf(process.env) > MOST_DEPTH)
       throw new CommandError('toolshelf mcp starts itself; remove it from the configuration that it reads.')
     const mode = readMode(input)
+    const ranker = readRankerName(input)
     const port = readPort(input)
     const tell = (message: string) => terminal.tell(printable(`toolshelf mcp: ${message}`))
     const files = filesIn(input) ?? userConfigFiles(thisMachine())
@@ -92,6 +101,7 @@ export const mcpCommand: Command = {
     const isOnStdio = !input.isSet('http')
     const open = openOnce(config, {
       mode: mode ?? config.settings.mode,
+      ranker,
       cache,
       isOnePerson: isOnStdio,
       knownTools: filesIn(input, 'known') ?? [],
@@ -121,6 +131,13 @@ function readMode(input: Input): (typeof MODES)[number] | undefined {
   if (given !== undefined && mode === undefined)
     throw new UsageError(`--mode is "${given}"; use one of ${MODES.join(', ')}.`)
   return mode
+}
+
+function readRankerName(input: Input): (typeof RANKERS)[number] {
+  const given = input.text('ranker') ?? 'hybrid'
+  const ranker = RANKERS.find((one) => one === given)
+  if (ranker === undefined) throw new UsageError(`--ranker is "${given}"; use one of ${RANKERS.join(', ')}.`)
+  return ranker
 }
 
 function readPort(input: Input): number {

@@ -4,12 +4,13 @@ import { createSkills, loadSkills, userSkillFolders } from '../agent/skills/inde
 import { find } from '../core/calls/index.ts'
 import type { PoolTool, Rank, RelatedItem } from '../core/index.ts'
 import { oneLine } from '../lib/index.ts'
-import { explainHybrid, warmUpEntries } from '../rankers/index.ts'
+import { explainHybrid, patientModel, whenIndexed } from '../rankers/index.ts'
 import type { LearnedCredit, LearnedSearch, WordMatch } from '../search/index.ts'
 import { catalogueEntries, createLexicalIndex, type ScorePart } from '../search/index.ts'
 import { counted, printable, table } from '../terminal/index.ts'
 import { readTools } from './catalogue.ts'
 import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
+import { withEncoderProgress } from './encoder-progress.ts'
 import { openKnownTools } from './known-tools.ts'
 import { knownToolsOption } from './known-tools-option.ts'
 import { learnedFile, openLearnedSearch } from './learned-file.ts'
@@ -47,10 +48,12 @@ export const searchCommand: Command = {
     const ranker = readRanker(name)
     const { tools, learned } = await readEntries(catalog, config, terminal)
     const related = await findRelated(query, tools, { known, hasSkills: catalog === undefined }, terminal)
-    const rank = learned ? learned.rank(ranker) : ranker
-    if (name === 'model' && !(await warmUpEntries(tools)))
-      terminal.tell('The encoder is not installed; using hybrid.')
-    const found = await findWith(rank, tools, query, limit, terminal)
+    const search = (rank: Rank) =>
+      findWith(learned ? learned.rank(rank) : rank, tools, query, limit, terminal)
+    const found =
+      name === 'model'
+        ? await withEncoderProgress(terminal, (progress) => search(patientModel(progress)))
+        : await search(whenIndexed(ranker))
     const whys = input.isSet('explain')
       ? explain(
           tools,

@@ -169,7 +169,7 @@ function openShelf(
       ...(await related(query, tools)),
       ...((await known?.(query, tools)) ?? []),
     ],
-    ...(learned ? { rank: learned.rank(rankers.model), learn: learned.learn } : {}),
+    ...(learned ? { rank: learned.rank(rankers.hybrid), learn: learned.learn } : {}),
     ...(state ? { state } : {}),
   })
 }

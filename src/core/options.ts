@@ -70,7 +70,7 @@ export type Settings = Services & {
     | undefined
   /** Milliseconds that `countTokens` may take. Default: 3000. */
   readonly countTimeout: number
-  /** Orders tools by how well they fit a search. Default in core: `classicRank`; in the main entry: `'model'`. */
+  /** Orders tools by how well they fit a search. Default in core: `classicRank`; in the main entry: `'hybrid'`. */
   readonly rank: Rank
   /** Tools that a search loads, unless the model asks for more or fewer. Default: 5. */
   readonly maxResults: number

@@ -11,8 +11,8 @@ export interface Background {
   readonly rounds: number
   /** Queues texts. Drops those that do not fit; callers that still need them call again. */
   prepare(texts: readonly string[]): void
-  /** Resolves when the queue is empty. */
-  finished(): Promise<void>
+  /** Resolves when the queue is empty; calls `progress` after each batch until then. */
+  finished(progress?: (done: number, total: number) => void): Promise<void>
 }
 
 /** Texts per message to the worker. A query waits for at most one text, because the engine handles them one by one. */
@@ -27,6 +27,7 @@ export function createBackground(tier: Tier): Background {
   let work: Promise<void> | undefined
   let done = 0
   let rounds = 0
+  const listeners = new Set<(done: number, total: number) => void>()
 
   const drop = (texts: readonly string[]): void => {
     for (const text of texts) waiting.delete(text)
@@ -41,6 +42,7 @@ export function createBackground(tier: Tier): Background {
       store.add(batch, vectors)
       drop(batch)
       rounds++
+      for (const listener of listeners) listener(done, done + waiting.size)
       if (!tier.isAwaited) await pause()
     }
     if (tier.failure !== undefined) waiting.clear()
@@ -64,8 +66,13 @@ export function createBackground(tier: Tier): Background {
       if (texts.length > 0) waiting.add(texts)
       if (waiting.size > 0) work ??= runAll()
     },
-    async finished() {
-      while (work) await work
+    async finished(progress) {
+      if (progress) listeners.add(progress)
+      try {
+        while (work) await work
+      } finally {
+        if (progress) listeners.delete(progress)
+      }
     },
   }
 }

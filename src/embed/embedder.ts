@@ -30,6 +30,10 @@ export interface Embedder {
   readonly state: EmbedderState
   /** Increases whenever new vectors are available. */
   readonly version: number
+  /** Whether the model is in memory: a query then takes milliseconds, else seconds. */
+  readonly isLoaded: boolean
+  /** Loads the model in the background; does not keep the process alive. */
+  wake(): void
   /**
    * Returns a unit vector; undefined if the encoder is unavailable or too many queries are waiting. The first call waits
    * for the model to load.
@@ -39,11 +43,18 @@ export interface Embedder {
   vectors(texts: readonly string[]): readonly (Vector | undefined)[]
   /** Computes missing vectors in the background; does not keep the process alive. */
   prepare(texts: readonly string[]): void
-  /** Resolves when everything given to `prepare` is processed and on disk; keeps the process alive until then. */
-  ready(): Promise<void>
+  /**
+   * Resolves when everything given to `prepare` is processed and on disk; keeps the process alive until then.
+   *
+   * @param progress is called after each batch.
+   */
+  ready(progress?: EmbedProgress): Promise<void>
   /** Ends the worker; vectors stay on disk. */
   close(): Promise<void>
 }
+
+/** Receives how many texts are processed, those with a stored vector included, and how many there are. */
+export type EmbedProgress = (done: number, total: number) => void
 
 /** Maximum concurrent queries; searches beyond that run without the encoder. */
 const MAX_QUERIES = 32
@@ -53,6 +64,7 @@ export function createEmbedder(options: EmbedderOptions = {}): Embedder {
   const tier = createTier({ cacheFolder, notify, load })
   const background = createBackground(tier)
   let queries = 0
+  let isWaking = false
   return {
     get state(): EmbedderState {
       if (tier.failure !== undefined) return { status: 'unavailable', reason: tier.failure }
@@ -61,6 +73,16 @@ export function createEmbedder(options: EmbedderOptions = {}): Embedder {
     },
     get version() {
       return background.rounds + (tier.store ? 1 : 0)
+    },
+    get isLoaded() {
+      return tier.isLoaded
+    },
+    wake() {
+      if (tier.isLoaded || isWaking) return
+      isWaking = true
+      void tier.embed(['']).finally(() => {
+        isWaking = false
+      })
     },
     async embedQuery(text) {
       if (queries >= MAX_QUERIES) return undefined
@@ -76,9 +98,9 @@ export function createEmbedder(options: EmbedderOptions = {}): Embedder {
     },
     vectors: (texts) => texts.map((text) => tier.store?.get(text)),
     prepare: background.prepare,
-    ready: () =>
+    ready: (progress) =>
       tier.awaited(async () => {
-        await background.finished()
+        await background.finished(progress)
         await tier.store?.flush()
       }),
     close: tier.close,

@@ -5,12 +5,22 @@ export interface Engine {
   /** Identifies the model; vectors of different models are stored separately. */
   readonly model: string
   readonly dimensions: number
+  /** Whether the model is in memory, so that a short text takes milliseconds. False before the first text and when idle. */
+  readonly isLoaded: boolean
   /** Returns a vector per text. Rejects if the model could not be loaded, failed, or was closed. */
   embed(texts: readonly string[]): Promise<readonly ArrayLike<number>[]>
   /** Sets whether pending work keeps the process alive. Default: false. */
   hold(isHeld: boolean): void
   close(): Promise<void>
 }
+
+export interface EngineOptions {
+  /** Milliseconds without work after which the thread ends and gives its memory back; the next text starts it again. */
+  readonly idleMs?: number
+}
+
+/** The model takes about 250 MB, and loading it again about a second. */
+const IDLE_MS = 5 * 60_000
 
 /** URLs of two ES modules: one like `@lat.md/embed`, and one like its weights package. */
 export interface EngineModules {
@@ -59,11 +69,14 @@ interface PendingRequest {
 }
 
 /** Creates an engine; the thread and its model start with the first text. */
-export async function createEngine(modules: EngineModules): Promise<Engine> {
+export async function createEngine(modules: EngineModules, options: EngineOptions = {}): Promise<Engine> {
+  const { idleMs = IDLE_MS } = options
   const { id, dimensions } = await readManifest(modules.model)
   const pending = new Map<number, PendingRequest>()
   let count = 0
   let worker: Worker | undefined
+  let idle: NodeJS.Timeout | undefined
+  let isLoaded = false
   let isHeld = false
   let failure: Error | undefined
 
@@ -72,21 +85,41 @@ export async function createEngine(modules: EngineModules): Promise<Engine> {
     for (const { reject } of pending.values()) reject(failure)
     pending.clear()
   }
+  /** Ends the thread; a failure of it no longer counts. */
+  const end = async (): Promise<void> => {
+    const ended = worker
+    worker = undefined
+    isLoaded = false
+    clearTimeout(idle)
+    await ended?.terminate()
+  }
   const answer = ({ id, vectors, error }: Answer): void => {
     const waiting = pending.get(id)
     pending.delete(id)
     if (vectors) waiting?.resolve(vectors)
     else waiting?.reject(new Error(error))
+    isLoaded ||= vectors !== undefined
+    if (pending.size === 0) idle = setTimeout(() => void end(), idleMs).unref()
+  }
+  const start = (): Worker => {
+    const started = startWorker(modules, answer, (error) => {
+      if (worker === started) fail(error)
+    })
+    return started
   }
   const keep = (): void => void (isHeld ? worker?.ref() : worker?.unref())
 
   return {
     model: id,
     dimensions,
+    get isLoaded() {
+      return isLoaded
+    },
     embed: (texts) =>
       new Promise((resolve, reject) => {
         if (failure) return reject(failure)
-        worker ??= startWorker(modules, answer, fail)
+        clearTimeout(idle)
+        worker ??= start()
         keep()
         pending.set(++count, { resolve, reject })
         worker.postMessage({ id: count, texts })
@@ -97,7 +130,7 @@ export async function createEngine(modules: EngineModules): Promise<Engine> {
     },
     async close() {
       fail(new Error('the engine was closed'))
-      await worker?.terminate()
+      await end()
     },
   }
 }

@@ -1,2 +1,9 @@
 // Exports of embed for other folders.
-export { createEmbedder, type Embedder, type EmbedderOptions, type Engine, floatsOf } from './embedder.ts'
+export {
+  createEmbedder,
+  type Embedder,
+  type EmbedderOptions,
+  type EmbedProgress,
+  type Engine,
+  floatsOf,
+} from './embedder.ts'

@@ -13,6 +13,8 @@ export interface Tier {
   /** The reason why the encoder is unavailable. */
   readonly failure: string | undefined
   readonly isOpened: boolean
+  /** Whether the model is in memory. */
+  readonly isLoaded: boolean
   /** Whether a caller waits for a result. */
   readonly isAwaited: boolean
   /** The vector store, once it is open. */
@@ -45,6 +47,9 @@ export function createTier(options: TierOptions): Tier {
     },
     get isOpened() {
       return now.opening !== undefined
+    },
+    get isLoaded() {
+      return now.engine?.isLoaded ?? false
     },
     get isAwaited() {
       return now.waiters > 0

@@ -1,2 +1,10 @@
 // Exports of rankers for other folders.
-export { explainHybrid, type RankerName, rankers, warmUpEntries, warmUpSearch } from './rankers.ts'
+export {
+  explainHybrid,
+  patientModel,
+  type RankerName,
+  rankers,
+  warmUpEntries,
+  warmUpSearch,
+  whenIndexed,
+} from './rankers.ts'

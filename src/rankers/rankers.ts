@@ -1,4 +1,4 @@
-// All rankers by name (S7). The first search loads the table of word vectors and starts the encoder's worker.
+// All rankers by name (S7). The first search loads the table of word vectors; one by `model` starts the encoder's worker.
 // Implements S7.
 import { readFileSync } from 'node:fs'
 import { classicRank, type PoolTool, type Rank, type Tool } from '../core/index.ts'
@@ -18,7 +18,7 @@ import {
   type ScorePart,
   type Vectors,
 } from '../search/index.ts'
-import { createModelScores, type ModelScores } from './model-scores.ts'
+import { createModelRank, type ModelRank } from './model-rank.ts'
 import { regex } from './regex.ts'
 
 /** Ranks by words and by meaning, with a table of word vectors from the package. */
@@ -27,11 +27,8 @@ const hybrid: Rank = (tools, query, limit) => {
   return engines.hybrid(tools, query, limit)
 }
 
-/** Like `hybrid`, plus the sentence encoder once it is installed and has embedded all tools. */
-const model: Rank = (tools, query, limit) => {
-  engines.model ??= createHybrid({ vectors: vectors(), model: modelScores().scores, breaks })
-  return engines.model(tools, query, limit)
-}
+/** Like `hybrid`, plus the sentence encoder, if it is installed, once it has read the tools that a search finds. */
+const model: Rank = (tools, query, limit) => modelRank().rank(tools, query, limit)
 
 /**
  * The rankers by name. All but `classic`, whose points are specified (S6), rank deprecated tools behind others.
@@ -54,16 +51,38 @@ export type RankerName = keyof typeof rankers
 /**
  * Waits until the encoder of the ranker `model` has read these tools; resolves to false if it is not installed or failed.
  *
+ * @param progress receives how many tools are read, and how many there are, again and again.
  * @example
  * if (!(await warmUpSearch(tools))) console.warn('searches rank without the sentence encoder')
  */
-export function warmUpSearch(tools: readonly Tool[]): Promise<boolean> {
+export function warmUpSearch(
+  tools: readonly Tool[],
+  progress?: (done: number, total: number) => void,
+): Promise<boolean> {
   const { tools: entries } = buildPool(tools, { descriptionLimit: 1, reserved: [], warn: () => {} })
-  return warmUpEntries(entries)
+  return warmUpEntries(entries, progress)
 }
 
-export function warmUpEntries(entries: readonly PoolTool[]): Promise<boolean> {
-  return modelScores().ready(entries)
+export function warmUpEntries(
+  entries: readonly PoolTool[],
+  progress?: (done: number, total: number) => void,
+): Promise<boolean> {
+  return modelRank().ready(entries, progress)
+}
+
+/** Ranks when all tools are indexed, however long that takes; a search of an agent goes on after four seconds. */
+export function whenIndexed(rank: Rank): Rank {
+  return async (tools, query, limit) => {
+    for (;;) {
+      const ranking = await rank(tools, query, limit)
+      if (!ranking.unread) return ranking
+    }
+  }
+}
+
+/** Ranks like `model`, but waits until the encoder has read what a search finds; like `hybrid` if it is unavailable. */
+export function patientModel(progress?: (done: number, total: number) => void): Rank {
+  return whenIndexed(behindSuccessors(modelRank().patient(progress)))
 }
 
 /** Explains `hybrid`'s ranking: the parts of each tool's score. */
@@ -85,13 +104,14 @@ const breaks: Breaks = {
 
 const TABLE = new URL('../../data/meaning.bin', import.meta.url)
 
-const engines: { hybrid?: Rank; model?: Rank; vectors?: Vectors | 'none'; scores?: ModelScores } = {}
+const engines: { hybrid?: Rank; model?: ModelRank; vectors?: Vectors | 'none' } = {}
 
-function modelScores(): ModelScores {
-  engines.scores ??= createModelScores(
-    createEmbedder({ notify: (message) => console.warn(`toolshelf: ${message}`) }),
-  )
-  return engines.scores
+function modelRank(): ModelRank {
+  engines.model ??= createModelRank({
+    embedder: createEmbedder({ notify: (message) => console.warn(`toolshelf: ${message}`) }),
+    createHybrid: (cosines) => createHybrid({ vectors: vectors(), model: cosines, breaks }),
+  })
+  return engines.model
 }
 
 /** Loads the table of word vectors; without it, ranking is by words only. */

@@ -89,6 +89,32 @@ describe('background work', () => {
     expect(embedder.version).toBe(version)
   })
 
+  test('who waits learns how far it is, until all is done', async () => {
+    const { embedder } = setUp()
+    const steps: [done: number, total: number][] = []
+    embedder.prepare(textsOf(20))
+    await embedder.ready((done, total) => steps.push([done, total]))
+    expect(steps).toEqual([
+      [8, 20],
+      [16, 20],
+      [20, 20],
+    ])
+    embedder.prepare(['one more'])
+    await embedder.ready()
+    expect(steps).toHaveLength(3)
+  })
+
+  test('the model can be loaded ahead of the first query, once, without holding the process', async () => {
+    const { embedder, engine } = setUp()
+    expect(embedder.isLoaded).toBe(false)
+    embedder.wake()
+    embedder.wake()
+    await settle(() => embedder.isLoaded)
+    embedder.wake()
+    expect(engine.embedded).toEqual([''])
+    expect(engine.holds).toEqual([false])
+  })
+
   test('texts that come in at any moment are worked on', async () => {
     const { embedder } = setUp()
     const texts = textsOf(40)

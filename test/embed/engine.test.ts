@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createEngine, type EngineModules, packages } from '../../src/embed/engine.ts'
@@ -27,8 +28,8 @@ function modulesOf(embed: string, model = manifest): EngineModules {
   return { embed: write('embed.mjs', embed), model: write('model.mjs', model) }
 }
 
-async function engineOf(embed: string): Promise<Engine> {
-  const engine = await createEngine(modulesOf(embed))
+async function engineOf(embed: string, options: { idleMs?: number } = {}): Promise<Engine> {
+  const engine = await createEngine(modulesOf(embed), options)
   onTestFinished(() => engine.close())
   engine.hold(true)
   return engine
@@ -41,6 +42,28 @@ describe('the worker', () => {
     const [one, two] = await Promise.all([engine.embed(['a', 'bb']), engine.embed(['ccc'])])
     expect(one).toEqual([Float32Array.of(1, 4, 0, 1), Float32Array.of(2, 4, 0, 1)])
     expect(two).toEqual([Float32Array.of(3, 4, 0, 1)])
+  })
+
+  test('ends when it is idle, and starts again with the next text', async () => {
+    const counting = `
+      import { threadId } from 'node:worker_threads'
+      export const createEmbedder = async () => ({ embed: async (texts) => texts.map(() => [threadId, 0, 0, 1]) })`
+    const engine = await engineOf(counting, { idleMs: 1 })
+    expect(engine.isLoaded).toBe(false)
+    const threads = new Set<number>()
+    for (let life = 0; life < 2; life++) {
+      const [vector] = await engine.embed(['a'])
+      threads.add(vector![0]!)
+      while (engine.isLoaded) await setImmediate()
+    }
+    expect(threads.size).toBe(2)
+  })
+
+  test('stays while it has work', async () => {
+    const engine = await engineOf(simple, { idleMs: 60_000 })
+    await engine.embed(['a'])
+    expect(engine.isLoaded).toBe(true)
+    expect(await engine.embed(['bb'])).toEqual([Float32Array.of(2, 4, 0, 1)])
   })
 
   test('a package without weights is as good as none', async () => {

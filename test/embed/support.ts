@@ -20,6 +20,7 @@ export type FakeEngine = Engine & {
   readonly embedded: string[]
   readonly holds: boolean[]
   isClosed: boolean
+  isLoaded: boolean
   /** The next calls wait until the function that this answers is called. */
   block(): () => void
 }
@@ -32,10 +33,12 @@ export function fakeEngine(embed: (text: string) => number[] = vectorOf): FakeEn
     embedded: [],
     holds: [],
     isClosed: false,
+    isLoaded: false,
     async embed(texts) {
       engine.embedded.push(...texts)
       await gate
       if (engine.isClosed) throw new Error('closed')
+      engine.isLoaded = true
       return texts.map(embed)
     },
     hold: (isHeld) => void engine.holds.push(isHeld),

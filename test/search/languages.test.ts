@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Embedder } from '../../src/embed/index.ts'
 import { type RankerName, rankers } from '../../src/index.ts'
-import { createModelScores } from '../../src/rankers/model-scores.ts'
+import { createModelRank } from '../../src/rankers/model-rank.ts'
 import { createHybrid } from '../../src/search/index.ts'
 import { toolsOf } from './tools.ts'
 
@@ -41,7 +41,7 @@ describe('S18 what a part of the ranker cannot read', () => {
   function encoder(read: string[]): Embedder {
     const vector = { codes: Int8Array.from({ length: 384 }, () => 127), scale: 1 / (127 * Math.sqrt(384)) }
     return {
-      ...{ state: { status: 'ready' }, version: 1, prepare: () => {} },
+      ...{ state: { status: 'ready' }, version: 1, isLoaded: true, prepare: () => {}, wake: () => {} },
       embedQuery: async (text) => {
         read.push(text)
         return new Float32Array(384).fill(1 / Math.sqrt(384))
@@ -57,10 +57,13 @@ describe('S18 what a part of the ranker cannot read', () => {
   it('S18 the encoder never reads other scripts', async () => {
     const read: string[] = []
     const tools = toolsOf({ name: 'mcp__a__create_invoice', server: 'a', description: 'Создаёт счёт (PDF)' })
-    const { scores } = createModelScores(encoder(read))
-    expect(await scores(tools, 'создать счёт')).toBeUndefined()
-    expect((await scores(tools, 'создать PDF'))?.length).toBe(1)
-    expect((await scores(tools, '404'))?.length).toBe(1)
+    const { rank } = createModelRank({
+      embedder: encoder(read),
+      createHybrid: (model) => createHybrid({ vectors: undefined, model }),
+    })
+    expect((await rank(tools, 'создаёт счёт', 1)).hits).toHaveLength(1)
+    expect((await rank(tools, 'создать PDF', 1)).hits).toHaveLength(1)
+    expect(read).toContain('PDF')
     expect(read.join()).toMatch(/create invoice.*PDF/)
     expect(read.join()).not.toMatch(/\p{Script=Cyrillic}/u)
   })

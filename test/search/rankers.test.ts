@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { classicRank } from '../../src/entries/core.ts'
 import { createShelf, type PoolTool, type Rank } from '../../src/index.ts'
-import { rankers } from '../../src/rankers/index.ts'
+import { rankers, whenIndexed } from '../../src/rankers/index.ts'
 import { bm25, lexical, SearchInputError } from '../../src/search/index.ts'
 import { office, toolsOf } from './tools.ts'
 
@@ -144,4 +144,14 @@ describe.each<[string, Rank]>([
     await shelf.prepare({ model: 'claude-opus-4-6', messages: [{ role: 'user', content: 'x' }] })
     expect((await ask(query)).slice(0, expected.length)).toEqual(expected)
   })
+})
+
+test('where a search may wait, it ranks once all tools are indexed', async () => {
+  const rankings = [
+    { hits: [], matched: 0, unread: 2 },
+    { hits: [], matched: 1, unread: 1 },
+    { hits: [], matched: 2, unread: 0 },
+  ]
+  expect(await whenIndexed(() => rankings.shift()!)(office, 'send', 5)).toMatchObject({ matched: 2 })
+  expect(rankings).toEqual([])
 })
