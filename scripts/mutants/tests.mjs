@@ -27,7 +27,7 @@ const byFolder = {
 /** Never run: they read the sources, need dist/, start many processes, or hold a clock to what they measure. */
 export const exclude = [
   '**/node_modules/**',
-  'test/{budgets,doc-comments,docs,example,examples,exports,guides,layers,package,statements}.test.ts',
+  'test/{budgets,doc-comments,docs,example,examples,exports,guides,layers,package,picture,statements}.test.ts',
 ]
 
 export function testsFor(files) {
