@@ -1,9 +1,15 @@
 // Which test files are run for the mutants of which folder of src/: those that enter it in the same process. Tests that
 // start the built program, measure time or memory, or read the sources as text are left out.
-const core = ['test/*.test.ts', 'test/{figures,oracle}/**/*.test.ts']
-
 const byFolder = {
-  core,
+  core: ['test/{compact,fork,prefix,present,recover,reply,request,run,sendable,shelf,state}.test.ts'],
+  'core/calls': ['test/{answer,check,classic,query,result,run,search-cases,search-input}.test.ts'],
+  'core/figures': ['test/figures/*.test.ts'],
+  'core/gate': ['test/{capabilities,gate,gate-faults,mode,recover,threshold}.test.ts'],
+  'core/history': ['test/{announce,announce-budget,attack-notes,loaded,pairs,siblings}.test.ts'],
+  'core/oracle': ['test/oracle/*.test.ts'],
+  'core/request': ['test/{bound,loaded,normalize,request,siblings,wires}.test.ts'],
+  'core/tools': ['test/{definitions,names,policy,property-names,search-budget}.test.ts'],
+  'core/wire': ['test/{answer,request,wires}.test.ts'],
   lib: ['test/{lib,clean-text,names,policy}.test.ts'],
   search: ['test/search/**/*.test.ts', 'test/query.test.ts', 'test/agent/using*.test.ts'],
   validate: ['test/validate.test.ts', 'test/check.test.ts', 'test/mcp/config-schema.test.ts'],
@@ -30,8 +36,15 @@ export const exclude = [
   'test/{budgets,doc-comments,docs,example,examples,exports,guides,layers,package,picture,statements}.test.ts',
 ]
 
+/** The tests of the innermost folders that have some. */
 export function testsFor(files) {
-  const folders = new Set(files.map((file) => file.split('/')[1]))
-  const include = [...folders].flatMap((folder) => byFolder[folder] ?? core)
+  const include = files.flatMap((file) => {
+    const parts = file.split('/').slice(1)
+    const folder = parts
+      .map((_, index) => parts.slice(0, -1 - index).join('/'))
+      .find((name) => byFolder[name])
+    if (folder === undefined) throw new Error(`scripts/mutants/tests.mjs names no tests for ${file}`)
+    return byFolder[folder]
+  })
   return [...new Set(include)]
 }
