@@ -270,7 +270,7 @@ describe('a block of the model', () => {
 
   it('a search of an odd id', () => {
     expect(refused(hi, assistant(search('c'), found('c', 'b')))).toBe(
-      "messages.1.content.0.server_tool_use.id: String should match pattern '^srvtoolu_[a-zA-Z0-9_]+$'",
+      ".server_tool_use.id: String should match pattern '^srvtoolu_[a-zA-Z0-9_]+$'",
     )
   })
 
