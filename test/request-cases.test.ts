@@ -174,6 +174,5 @@ describe('fields of the host', () => {
     }
     expect(await openly(EMAIL)).toEqual(['ToolSearch', 'Read', EMAIL])
     expect(await openly('Read')).toEqual(['ToolSearch', 'Read'])
-    expect(await openly('none')).toEqual(['ToolSearch', 'Read'])
   })
 })
