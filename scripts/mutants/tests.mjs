@@ -6,6 +6,7 @@ const byFolder = {
   'core/figures': ['test/figures/*.test.ts'],
   'core/gate': ['test/{capabilities,gate,gate-faults,mode,recover,threshold}.test.ts'],
   'core/history': [
+    'test/request-cases.test.ts',
     'test/{announce,announce-budget,attack-history,attack-notes,bad-history,compact}.test.ts',
     'test/{loaded,normalize,pairs,siblings,wires}.test.ts',
   ],
@@ -15,7 +16,9 @@ const byFolder = {
     'test/{pairs,prefix,recover,request,request-cases,run,siblings,wires}.test.ts',
   ],
   'core/tools': ['test/{definitions,names,policy,property-names,search-budget}.test.ts'],
-  'core/wire': ['test/{answer,bound,compact,loaded,mode,normalize,recover,request,wires}.test.ts'],
+  'core/wire': [
+    'test/{request-cases,answer,bound,compact,loaded,mode,normalize,recover,request,wires}.test.ts',
+  ],
   lib: ['test/{lib,clean-text,names,policy}.test.ts'],
   search: ['test/search/**/*.test.ts', 'test/query.test.ts', 'test/agent/using*.test.ts'],
   validate: ['test/validate.test.ts', 'test/check.test.ts', 'test/mcp/config-schema.test.ts'],
@@ -34,16 +37,18 @@ const byFolder = {
   'mcp/redact': ['test/mcp/redact.prop.test.ts'],
   'mcp/session': ['test/mcp/{gateway-units,hostile-lists,hostile-output,protocol-units}.test.ts'],
   messages: [
-    'test/messages/{drain,held-bytes,long-numbers,newcomer,pass-unread,plan,read-request,rounds,scheduler}.test.ts',
+    'test/messages/{conversation-cases,drain,held-bytes,long-numbers,newcomer,pass-unread,plan,read-request,rounds,scheduler}.test.ts',
     'test/messages/{statements-endpoint,statements-visibility,thinking,traces}.test.ts',
   ],
-  'messages/hosted': ['test/messages/{rounds,statements-searches,traces}.test.ts'],
+  'messages/hosted': ['test/messages/{conversation-cases,rounds,statements-searches,traces}.test.ts'],
   'messages/inbound': [
     'test/messages/inbound-{chat,responses,responses-deferral,responses-fuzz,responses-reply,responses-round-trip}.test.ts',
     'test/messages/prompt-cache.test.ts',
   ],
   'messages/json': ['test/messages/{json-bytes,json-cases,long-numbers,read-request}.test.ts'],
-  'messages/shelve': ['test/messages/{bound-thinking,conversations,remarks,restore,rounds}.test.ts'],
+  'messages/shelve': [
+    'test/messages/{bound-thinking,conversation-cases,conversations,remarks,restore,rounds}.test.ts',
+  ],
   'messages/upstream': [
     'test/messages/{chat,chat-events,chat-request,kept-connections,prompt-cache}.test.ts',
     'test/messages/{responses,responses-events,script,script-file,streams-broken}.test.ts',
