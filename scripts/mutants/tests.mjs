@@ -61,7 +61,7 @@ const byFolder = {
   'agent/skills': ['test/agent/skills*.test.ts'],
   'agent/tools': ['test/agent/{diff,tools*}.test.ts'],
   'agent/using': ['test/agent/using*.test.ts'],
-  scan: ['test/mcp/{safety-scan,doctor}.test.ts'],
+  scan: ['test/mcp/{safety-scan,scan-cases}.test.ts'],
   doctor: ['test/mcp/{doctor,hostile-secrets,hostile-texts}.test.ts', 'test/cli/doctor.test.ts'],
   import: ['test/cli/import.test.ts'],
   cli: [
