@@ -1,46 +1,68 @@
-// Lists the mutants that Stryker makes of some files and chooses among them.
+// Makes mutants of some files with Stryker's instrumenter and chooses among them.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Instrumenter } from '@stryker-mutator/instrumenter'
 
 const silent = { debug() {}, info() {}, isDebugEnabled: () => false }
+/** A mutated text is most often a message for people, which few tests should pin word by word. */
+const excludedMutations = ['StringLiteral']
 
-/** Every mutant of the files with its source text, and a key that tells it from the others. */
-export async function listMutants(files, excludedMutations) {
+/** Every mutant of the files, with its source text and an identity that edits elsewhere do not change. */
+export async function listMutants(files) {
   const sources = new Map(files.map((name) => [name, readFileSync(name, 'utf8')]))
-  const input = [...sources].map(([name, content]) => ({ name, content, mutate: true }))
-  const options = { ignorers: [], excludedMutations, plugins: null }
-  const { mutants } = await new Instrumenter(silent).instrument(input, options)
-  const listed = mutants
-    .filter(({ status }) => status === undefined)
-    .map((mutant) => ({
-      ...mutant,
-      key: keyOf(mutant),
-      ...textAt(sources.get(mutant.fileName), mutant.location),
-    }))
-  return withIdentities(listed)
+  const { mutants } = await instrument(
+    [...sources].map(([name, content]) => ({ name, content, mutate: true })),
+  )
+  return withIdentities(
+    mutants.map((mutant) => ({ ...mutant, ...textAt(sources.get(mutant.fileName), mutant.location) })),
+  )
 }
 
-/** The same mutant has the same key in another run on the same sources. */
-export function keyOf({ fileName, location, mutatorName, replacement }) {
-  const { start, end } = location
+/** The sources with these mutants in them, by file, and the mutants with the ids they have there. */
+export async function mutate(mutants) {
+  const names = [...new Set(mutants.map(({ fileName }) => fileName))]
+  const { files, mutants: made } = await instrument(
+    names.map((name) => ({
+      name,
+      content: readFileSync(name, 'utf8'),
+      mutate: mutants.filter(({ fileName }) => fileName === name).map(({ location }) => location),
+    })),
+  )
+  const ids = new Map(made.map((mutant) => [keyOf(mutant), mutant.id]))
+  return {
+    sources: new Map(files.map(({ name, content }) => [name, content])),
+    mutants: mutants.map((mutant) => ({ ...mutant, id: ids.get(keyOf(mutant)) })),
+  }
+}
+
+/** As many mutants as asked for: the same ones for the same seed. */
+export function sample(mutants, count, seed) {
+  const places = new Map(mutants.map((mutant) => [mutant, sha256(`${seed}\n${mutant.identity}`)]))
+  return [...mutants].sort((a, b) => (places.get(a) < places.get(b) ? -1 : 1)).slice(0, count)
+}
+
+async function instrument(files) {
+  const options = { ignorers: [], excludedMutations, plugins: null }
+  const made = await new Instrumenter(silent).instrument(files, options)
+  return { files: made.files, mutants: made.mutants.filter(({ status }) => status === undefined) }
+}
+
+function keyOf({ fileName, location: { start, end }, mutatorName, replacement }) {
   return [fileName, start.line, start.column, end.line, end.column, mutatorName, replacement].join(' ')
 }
 
-/** As many mutants as asked for, the same ones every time. */
-export function sample(mutants, count) {
-  return [...mutants].sort((a, b) => (a.identity < b.identity ? -1 : 1)).slice(0, count)
-}
-
-/** A hash that neither edits elsewhere in the file nor other files change. */
 function withIdentities(mutants) {
   const seen = new Map()
   return mutants.map((mutant) => {
     const text = [mutant.fileName, mutant.mutatorName, mutant.original, mutant.replacement].join('\n')
     const occurrence = seen.get(text) ?? 0
     seen.set(text, occurrence + 1)
-    return { ...mutant, identity: createHash('sha256').update(`${text}\n${occurrence}`).digest('hex') }
+    return { ...mutant, identity: sha256(`${text}\n${occurrence}`) }
   })
+}
+
+function sha256(text) {
+  return createHash('sha256').update(text).digest('hex')
 }
 
 function textAt(source, { start, end }) {

@@ -1,7 +1,7 @@
 // Tests the tests: changes the sources in small ways (mutants) and reports those changes that no test notices.
-// Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N] [--tests <glob>] [--again]
-// --again tries only what survived the last run. Stryker is installed on the first run.
-import { spawnSync } from 'node:child_process'
+// --seed chooses another sample; --again tries only what survived the last run. Stryker's instrumenter, which makes the
+// mutants, is installed on the first run.
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
@@ -11,16 +11,16 @@ import { testsFor } from './tests.mjs'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const work = '.mutants'
-const survivorsFile = join(work, 'survivors.json')
-const chosenFile = join(root, work, `chosen-${process.pid}.json`)
-/** A mutated text is most often a message for people, which few tests should pin word by word. */
-const excludedMutations = ['StringLiteral']
+const usage =
+  'Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N] [--seed N] [--tests <glob>] [--again]'
+/** A run is repeated when a process had to be ended, but not for ever. */
+const MAX_RUNS = 6
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     sample: { type: 'string' },
+    seed: { type: 'string', default: '0' },
     tests: { type: 'string', multiple: true },
     again: { type: 'boolean', default: false },
   },
@@ -28,65 +28,88 @@ const { values, positionals } = parseArgs({
 process.chdir(root)
 const files = positionals.flatMap(sourceFiles)
 const count = values.sample === undefined ? Number.POSITIVE_INFINITY : Number(values.sample)
-if (files.length === 0 || !(count >= 1))
-  fail('Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N] [--tests <glob>] [--again]')
+if (files.length === 0 || !(count >= 1)) fail(usage)
 setPriority(10)
 install()
 
-const { listMutants, sample } = await import('./choose.mjs')
-const { printTotals, startReport, survivorsSoFar } = await import('./report.mjs')
-const { Stryker } = await import('@stryker-mutator/core')
-const all = await listMutants(files, excludedMutations)
+const work = join(root, '.mutants')
+const survivorsFile = join(work, 'survivors.json')
+process.env.MUTANTS_FOLDER = join(work, `run-${process.pid}`)
+const { listMutants, mutate, sample } = await import('./choose.mjs')
+const job = await import('./job.mjs')
+const { isSurvivor, report } = await import('./report.mjs')
+
+const all = await listMutants(files)
 const equivalents = JSON.parse(readFileSync(join(here, 'equivalent.json'), 'utf8'))
-const chosen = sample(all, count)
+const chosen = sample(all, count, values.seed)
   .filter((mutant) => !equivalents.some((known) => isSame(known, mutant)))
   .filter(({ identity }) => !values.again || lastSurvivors().includes(identity))
 if (chosen.length === 0) fail('No mutants to try.')
-const mutated = [...new Set(chosen.map(({ fileName }) => fileName))]
-console.log(`${chosen.length} of ${all.length} mutants, in ${mutated.length} of ${files.length} files`)
+const { sources, mutants } = await mutate(chosen)
+console.log(`${chosen.length} of ${all.length} mutants, in ${sources.size} of ${files.length} files`)
 
-mkdirSync(work, { recursive: true })
-writeFileSync(chosenFile, JSON.stringify(chosen.map(({ key }) => key)))
-process.env.MUTANTS_ROOT = root
-process.env.MUTANTS_CHOSEN = chosenFile
-process.env.MUTANTS_TESTS = JSON.stringify(values.tests ?? testsFor(mutated))
-startReport(root, chosen)
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, finish)
-await new Stryker({
-  mutate: chosen.map(rangeOf),
-  mutator: { plugins: null, excludedMutations },
-  plugins: ['@stryker-mutator/vitest-runner', join(here, 'chosen-only.mjs'), join(here, 'report.mjs')],
-  testRunner: 'chosen-only',
-  vitest: { configFile: 'scripts/mutants/vitest.config.mjs', related: false },
-  // TypeScript 7 has no API that Stryker could rewrite a tsconfig with, and nothing here needs it rewritten.
-  tsconfigFile: 'none',
-  coverageAnalysis: 'perTest',
-  // Constants of a module: each would need every test in a new process.
-  ignoreStatic: true,
-  concurrency: 1,
-  // Generous: on a busy machine a slow run must not count as an endless one.
-  timeoutMS: 120_000,
-  dryRunTimeoutMinutes: 60,
-  ignorePatterns: [
-    'dist',
-    'site',
-    'coverage',
-    work,
-    '**/.git',
-    'bench/servers/node_modules',
-    'test/clients/node_modules',
-  ],
-  tempDirName: join(work, 'sandbox'),
-  cleanTempDir: 'always',
-  reporters: ['survivors'],
-  logLevel: 'warn',
-  allowConsoleColors: false,
-}).runMutationTest()
+let child
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, interrupt)
+await tryAll()
 finish()
 
-/** A place to mutate, as Stryker writes it. Mutants inside of it come along and are skipped. */
-function rangeOf({ fileName, location: { start, end } }) {
-  return `${fileName}:${start.line + 1}:${start.column}-${end.line + 1}:${end.column}`
+async function tryAll() {
+  mkdirSync(process.env.MUTANTS_FOLDER, { recursive: true })
+  job.writeJob({ sources: {}, tests: [], ids: [] })
+  for (let run = 0; run < MAX_RUNS; run++) {
+    const done = job.idsWithOutcome()
+    job.writeJob({
+      sources: Object.fromEntries([...sources].map(([name, text]) => [join(root, name), text])),
+      tests: values.tests ?? testsFor([...sources.keys()]),
+      ids: mutants.map(({ id }) => id).filter((id) => !done.has(id)),
+    })
+    if ((await runTests()) === 0) return
+  }
+}
+
+/** Resolves to the number of processes that had to be ended because a mutant kept them busy. */
+async function runTests() {
+  let ended = 0
+  const watch = setInterval(() => {
+    for (const { pid, id } of job.overdue()) {
+      job.writeOutcome(id, 'timedOut')
+      process.kill(pid, 'SIGKILL')
+      ended++
+    }
+  }, 1_000)
+  const words = ['run', '--config', join(here, 'vitest.config.mjs')]
+  child = spawn(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...words], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    // A group of its own, so that an interrupted run leaves no process behind.
+    detached: true,
+    // Snapshots are compared and never written.
+    env: { ...process.env, CI: 'true', NODE_NO_WARNINGS: '1' },
+  })
+  await new Promise((resolve) => child.once('exit', resolve))
+  clearInterval(watch)
+  return ended
+}
+
+/** What was tried until somebody interrupts the run counts. */
+function interrupt() {
+  if (child?.exitCode === null) process.kill(-child.pid, 'SIGKILL')
+  finish()
+  process.exit(130)
+}
+
+function finish() {
+  const done = job.idsWithOutcome()
+  const { inTests, outside, failing } = job.readHits()
+  for (const test of failing) console.log(`fails without a mutant, so it was not used: ${test}`)
+  const outcomeOf = (id) => {
+    if (done.has(id)) return job.outcomeOf(id)
+    if (inTests.has(id)) return 'survived'
+    return outside.has(id) ? 'static' : 'uncovered'
+  }
+  const tried = mutants.map((mutant) => ({ ...mutant, outcome: outcomeOf(mutant.id) }))
+  report(tried)
+  writeFileSync(survivorsFile, JSON.stringify(tried.filter(isSurvivor).map(({ identity }) => identity)))
+  rmSync(process.env.MUTANTS_FOLDER, { recursive: true, force: true })
 }
 
 function sourceFiles(name) {
@@ -97,13 +120,6 @@ function sourceFiles(name) {
     .filter((file) => /\.tsx?$/.test(file))
     .map((file) => join(path, file))
     .sort()
-}
-
-/** Also when somebody interrupts the run: what was tried until then counts. */
-function finish() {
-  rmSync(chosenFile, { force: true })
-  printTotals()
-  writeFileSync(survivorsFile, JSON.stringify(survivorsSoFar()))
 }
 
 function lastSurvivors() {
@@ -120,8 +136,9 @@ function isSame(known, { fileName, line, original, replacement }) {
 function install() {
   const versionIn = (file) => {
     if (!existsSync(join(here, file))) return undefined
-    return JSON.parse(readFileSync(join(here, file), 'utf8')).packages['node_modules/@stryker-mutator/core']
-      ?.version
+    return JSON.parse(readFileSync(join(here, file), 'utf8')).packages[
+      'node_modules/@stryker-mutator/instrumenter'
+    ]?.version
   }
   if (versionIn('node_modules/.package-lock.json') === versionIn('package-lock.json')) return
   const words = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']

@@ -1,20 +1,38 @@
-// The tests of one mutation run, in one process. run.mjs says which.
+// The test run in which run.mjs tries mutants: every test that enters the mutated files, in two processes.
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer } from 'vitest/node'
+import { readJob } from './job.mjs'
 import { exclude } from './tests.mjs'
 
-process.env.PROPERTY_RUNS ??= '10'
-const include = JSON.parse(process.env.MUTANTS_TESTS)
+process.env.PROPERTY_RUNS ??= '5'
+const { sources, tests } = readJob()
+const here = (name) => fileURLToPath(new URL(name, import.meta.url))
+
+/** Quick files first: a mutant that one of them kills costs the slow ones nothing. */
+class QuickFirst extends BaseSequencer {
+  async sort(files) {
+    return (await super.sort(files)).reverse()
+  }
+}
 
 export default defineConfig({
-  root: fileURLToPath(new URL('../..', import.meta.url)),
+  root: here('../..'),
+  cacheDir: here('../../.mutants/vite'),
+  plugins: [{ name: 'mutants', enforce: 'pre', load: (id) => sources[id.split('?')[0]] }],
   test: {
-    setupFiles: [fileURLToPath(new URL('./setup.mjs', import.meta.url))],
-    include,
+    setupFiles: [here('./setup.mjs')],
+    runner: here('./runner.mjs'),
+    include: tests,
     exclude,
+    pool: 'forks',
     isolate: false,
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    reporters: [],
+    maxWorkers: 2,
+    sequence: { sequencer: QuickFirst },
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    // A mutant may leave a promise behind that nobody awaits. The runner counts it; it must not end the run.
+    dangerouslyIgnoreUnhandledErrors: true,
+    reporters: [here('./quiet-reporter.mjs')],
   },
 })

@@ -1,0 +1,76 @@
+// What run.mjs asks of a test run and what it gets back, as files of one folder: the run has several processes.
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const folder = process.env.MUTANTS_FOLDER
+const jobFile = () => join(folder, 'job.json')
+
+/** `job` has the mutated sources by path, the globs of the tests and the mutants to try. */
+export function writeJob(job) {
+  for (const name of ['outcomes', 'active', 'hits']) mkdirSync(join(folder, name), { recursive: true })
+  writeFileSync(jobFile(), JSON.stringify(job))
+}
+
+export function readJob() {
+  return JSON.parse(readFileSync(jobFile(), 'utf8'))
+}
+
+/** `outcome` is `killed` or `timedOut`. */
+export function writeOutcome(id, outcome) {
+  writeFileSync(join(folder, 'outcomes', id), outcome)
+}
+
+/** The ids of the mutants that a test noticed so far, in any process. */
+export function idsWithOutcome() {
+  return new Set(readdirSync(join(folder, 'outcomes')))
+}
+
+export function outcomeOf(id) {
+  return readFileSync(join(folder, 'outcomes', id), 'utf8')
+}
+
+/** Remembers which mutant this process tries now, so that run.mjs can end a process that does not come back. */
+export function writeActive(id, limitMs) {
+  writeFileSync(
+    join(folder, 'active', String(process.pid)),
+    JSON.stringify({ id, until: Date.now() + limitMs }),
+  )
+}
+
+export function clearActive() {
+  rmSync(join(folder, 'active', String(process.pid)), { force: true })
+}
+
+/** Every process that tries a mutant for longer than it may. */
+export function overdue() {
+  const folderOfActive = join(folder, 'active')
+  return readdirSync(folderOfActive).flatMap((pid) => {
+    const active = tryParse(join(folderOfActive, pid))
+    if (active === undefined || Date.now() < active.until) return []
+    rmSync(join(folderOfActive, pid), { force: true })
+    return [{ pid: Number(pid), id: active.id }]
+  })
+}
+
+/**
+ * The mutants that ran in this process: `inTests` within a test, `outside` while a file was loaded or in `beforeAll`; and the
+ * tests that failed without a mutant.
+ */
+export function writeHits(hits) {
+  writeFileSync(join(folder, 'hits', String(process.pid)), JSON.stringify(hits))
+}
+
+export function readHits() {
+  const all = readdirSync(join(folder, 'hits')).flatMap((name) => tryParse(join(folder, 'hits', name)) ?? [])
+  const union = (key) => new Set(all.flatMap((hits) => hits[key]))
+  return { inTests: union('inTests'), outside: union('outside'), failing: union('failing') }
+}
+
+/** Undefined while another process writes the file. */
+function tryParse(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,125 @@
+// Vitest's runner, which runs each test first as it is and then once more for every mutant that the test entered.
+// The sources hold all mutants at once and ask which one is active, so nothing is loaded twice. A mutant that makes a test
+// fail is killed if the test passes again without it.
+import { TestRunner } from 'vitest'
+import { clearActive, idsWithOutcome, readJob, writeActive, writeHits, writeOutcome } from './job.mjs'
+
+/** Tests that take longer without a mutant are run only as they are. */
+const SLOW_CPU_MS = Number(process.env.MUTANTS_SLOW_MS ?? 1_000)
+const SLOW_MS = 10 * SLOW_CPU_MS
+/** A mutant may come by this often for each time that the original did: an endless loop comes by more often. */
+const HIT_FACTOR = 100
+/** A mutant that survived this much work of one file's tests is tried by the tests of other files only. */
+const MAX_MS_PER_FILE = 400
+
+const { ids } = readJob()
+const tried = new Set(ids)
+/** What the mutated sources share with whoever activates a mutant; the name is Stryker's. */
+globalThis.__stryker__ ??= { mutantCoverage: { static: {}, perTest: {} }, inTests: new Set(), failing: [] }
+const mutants = globalThis.__stryker__
+let hasStrayError = false
+for (const event of ['unhandledRejection', 'uncaughtException']) {
+  process.on(event, () => {
+    hasStrayError = true
+  })
+}
+/** Milliseconds of work by mutant, for the file whose tests are running. */
+const spent = new Map()
+
+export default class MutantRunner extends TestRunner {
+  /** The test that is running, and the step it is at: `original`, `mutant` or `again` (the original, behind a failure). */
+  #current
+
+  async onBeforeRunTask(test) {
+    await super.onBeforeRunTask(test)
+    test.retry = Number.MAX_SAFE_INTEGER
+    this.#current = { step: 'original', queue: [], hits: {}, limitMs: 60_000 }
+  }
+
+  onBeforeTryTask(test) {
+    super.onBeforeTryTask(test)
+    hasStrayError = false
+    const { step, queue, hits, limitMs } = this.#current
+    mutants.currentTestId = test.id
+    mutants.mutantCoverage.perTest[test.id] = {}
+    if (step === 'mutant') {
+      const id = queue[0]
+      Object.assign(mutants, { activeMutant: id, hitCount: 0, hitLimit: HIT_FACTOR * (hits[id] + 10) })
+      writeActive(id, 60_000 + 2 * limitMs)
+    }
+    Object.assign(this.#current, { cpu: process.cpuUsage(), start: performance.now() })
+  }
+
+  runTask(test) {
+    return withLimit(TestRunner.getTestFn(test)(), this.#current.limitMs)
+  }
+
+  async onAfterRetryTask(test) {
+    const current = this.#current
+    const isEndless = mutants.activeMutant !== undefined && mutants.hitCount > mutants.hitLimit
+    const isFailed = test.result.state === 'fail' || isEndless || hasStrayError
+    const hits = mutants.mutantCoverage.perTest[test.id] ?? {}
+    delete mutants.mutantCoverage.perTest[test.id]
+    Object.assign(mutants, { activeMutant: undefined, currentTestId: undefined })
+    clearActive()
+    if (current.step === 'original') this.#afterOriginal(test, isFailed, hits)
+    else if (current.step === 'mutant') afterMutant(current, isFailed, isEndless)
+    else afterAgain(current, isFailed)
+    // Vitest retries what failed with an error, as often as `retry` says.
+    const isOver = current.queue.length === 0
+    const outcome = isOver
+      ? { state: 'pass', errors: undefined }
+      : { state: 'fail', errors: [{ message: 'retry' }] }
+    Object.assign(test.result, outcome, { pending: false })
+  }
+
+  onAfterRunFiles() {
+    super.onAfterRunFiles()
+    spent.clear()
+    const outside = Object.keys(mutants.mutantCoverage.static)
+    writeHits({ inTests: [...mutants.inTests], outside, failing: mutants.failing })
+  }
+
+  #afterOriginal(test, isFailed, hits) {
+    const current = this.#current
+    for (const id of Object.keys(hits)) mutants.inTests.add(id)
+    if (isFailed) mutants.failing.push(`${test.file.name}: ${test.name}`)
+    const { user, system } = process.cpuUsage(current.cpu)
+    const ms = performance.now() - current.start
+    if (isFailed || test.result.state !== 'pass' || (user + system) / 1000 > SLOW_CPU_MS || ms > SLOW_MS)
+      return
+    const done = idsWithOutcome()
+    const queue = Object.keys(hits).filter(
+      (id) => tried.has(id) && !done.has(id) && (spent.get(id) ?? 0) < MAX_MS_PER_FILE,
+    )
+    Object.assign(current, { step: 'mutant', queue, hits, limitMs: 5_000 + 20 * ms })
+  }
+}
+
+/** Milliseconds that the processor worked on this try. */
+function workOf({ cpu }) {
+  const { user, system } = process.cpuUsage(cpu)
+  return (user + system) / 1000
+}
+
+function afterMutant(current, isFailed, isEndless) {
+  const [id] = current.queue
+  spent.set(id, (spent.get(id) ?? 0) + workOf(current))
+  if (isFailed) Object.assign(current, { step: 'again', outcome: isEndless ? 'timedOut' : 'killed' })
+  else current.queue.shift()
+}
+
+/** A test that now fails without a mutant cannot be repeated, or a mutant left something behind: it proves nothing more. */
+function afterAgain(current, isFailed) {
+  if (isFailed) current.queue = []
+  else writeOutcome(current.queue.shift(), current.outcome)
+  current.step = 'mutant'
+}
+
+function withLimit(promise, limitMs) {
+  let timer
+  const over = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error('the test takes too long')), limitMs)
+  })
+  return Promise.race([promise, over]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,344 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: shell text
+// Permissions by themselves, without an agent: what is decided, who is asked, and what is suggested.
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import {
+  builtInTools,
+  createPermissions,
+  type PermissionAnswer,
+  type PermissionRule,
+} from '../../src/agent/index.ts'
+import { readShell } from '../../src/agent/permissions/shell.ts'
+
+type Effect = PermissionRule['effect']
+type Rules = readonly (readonly [Effect, string, PermissionRule['scope']?])[]
+type Options = { readonly answer?: PermissionAnswer; readonly server?: string; readonly isHarmless?: boolean }
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'toolshelf-permissions-')))
+afterAll(() => rmSync(root, { recursive: true }))
+const [directory, home] = [join(root, 'project'), join(root, 'home')]
+mkdirSync(join(directory, 'src'), { recursive: true })
+mkdirSync(join(home, 'notes'), { recursive: true })
+writeFileSync(join(directory, 'src/a.ts'), '')
+symlinkSync(join(home, 'notes'), join(directory, 'link'))
+
+/** The verdict, and what a person was asked on the way to it. */
+async function decide(
+  rules: Rules,
+  name: string,
+  input: object,
+  { answer, server, isHarmless = false }: Options = {},
+) {
+  const asked: (readonly string[])[] = []
+  const permissions = createPermissions({
+    directory,
+    home,
+    rules: rules.map(([effect, rule, scope = 'session']) => ({ effect, rule, scope })),
+    ...(answer === undefined
+      ? {}
+      : {
+          ask: async ({ suggested }) => {
+            asked.push(suggested)
+            return answer
+          },
+        }),
+  })
+  const tool = builtInTools({ directory }).find((one) => one.name === name)
+  const verdict = await permissions.permission({
+    call: { id: '1', name, input },
+    server,
+    signal: new AbortController().signal,
+    isHarmless,
+    accesses: server === undefined ? ((await tool?.accesses?.(input as never)) ?? []) : [],
+    change: async () => undefined,
+  })
+  return { verdict, asked }
+}
+
+const bash = (command: string) => ({ command })
+
+describe('who decides', () => {
+  const read = { path: 'src/a.ts' }
+  test('a rule that denies asks nobody, whoever is there and whatever is harmless', async () => {
+    const { verdict, asked } = await decide(
+      [
+        ['allow', '*'],
+        ['deny', 'Read(src/**)'],
+      ],
+      'Read',
+      read,
+      { answer: 'once', isHarmless: true },
+    )
+    expect(asked).toEqual([])
+    expect(verdict).toBe(
+      'Refused by the permission rule "deny Read(src/**)" of this session. Do not try to do the same in another way; say what you need it for.',
+    )
+  })
+
+  test.each<[PermissionRule['scope'], string]>([
+    ['user', 'Refused by the permission rule "deny Read" of the user.'],
+    ['project', 'Refused by a permission rule of this folder (deny, about Read).'],
+  ])('the refusal by a rule of the %s', async (scope, words) => {
+    const { verdict } = await decide([['deny', 'Read', scope]], 'Read', read, { answer: 'once' })
+    expect(verdict).toContain(words)
+  })
+
+  test('a rule that asks suggests nothing, and is a refusal where nobody is there', async () => {
+    const rules = [
+      ['ask', 'Bash(npm *)'],
+      ['allow', 'Bash'],
+    ] as const
+    expect(await decide(rules, 'Bash', bash('npm test'), { answer: 'once' })).toEqual({
+      verdict: true,
+      asked: [[]],
+    })
+    expect((await decide(rules, 'Bash', bash('npm test'))).verdict).toMatch(
+      /^Refused by the permission rule "ask Bash\(npm \*\)" .* Nobody is there to ask\.$/,
+    )
+    expect(await decide(rules, 'Bash', bash('git log'), { answer: 'no' })).toEqual({
+      verdict: true,
+      asked: [],
+    })
+  })
+
+  test.each<[PermissionAnswer, unknown]>([
+    ['once', true],
+    ['session', true],
+    ['no', 'The user does not allow this call. Ask what to do instead.'],
+    [{ refusal: 'Later.' }, 'Later.'],
+  ])('the answer %j', async (answer, verdict) => {
+    expect(await decide([], 'Bash', bash('ls'), { answer })).toEqual({ verdict, asked: [['Bash(ls)']] })
+  })
+
+  test('what cannot be read for sure asks, if a rule is about commands', async () => {
+    const hidden = bash('ls $(cat x)')
+    expect((await decide([['allow', 'Bash']], 'Bash', hidden, { answer: 'no' })).asked).toEqual([])
+    expect(
+      (
+        await decide(
+          [
+            ['allow', 'Bash'],
+            ['deny', 'Bash(rm *)'],
+          ],
+          'Bash',
+          hidden,
+          { answer: 'no' },
+        )
+      ).asked,
+    ).toEqual([[]])
+    expect(
+      (
+        await decide(
+          [
+            ['allow', 'Bash'],
+            ['ask', 'Bash(rm *)'],
+          ],
+          'Bash',
+          hidden,
+          { answer: 'no' },
+        )
+      ).asked,
+    ).toHaveLength(1)
+    expect(
+      (
+        await decide(
+          [
+            ['allow', 'Bash'],
+            ['deny', 'Read(x)'],
+          ],
+          'Bash',
+          bash('ls $(date)'),
+          { answer: 'no' },
+        )
+      ).asked,
+    ).toEqual([])
+    const long = bash(`ls ${Array.from({ length: 501 }, (_, index) => `f${index}`).join(' ')}`)
+    expect(
+      (
+        await decide(
+          [
+            ['allow', 'Bash'],
+            ['deny', 'Read(x)'],
+          ],
+          'Bash',
+          long,
+          { answer: 'no' },
+        )
+      ).asked,
+    ).toHaveLength(1)
+    expect(
+      (
+        await decide(
+          [
+            ['allow', 'Bash'],
+            ['deny', 'Read'],
+          ],
+          'Bash',
+          long,
+          { answer: 'no' },
+        )
+      ).asked,
+    ).toEqual([])
+  })
+})
+
+describe("tools of servers are not the agent's own", () => {
+  test.each<[string, string, string | undefined, boolean]>([
+    ['Bash(ls)', 'Bash', undefined, true],
+    ['Bash(ls)', 'Bash', 'server', false],
+    ['Fetch(https://example.com/*)', 'Fetch', undefined, true],
+    ['Fetch(https://example.com/*)', 'Fetch', 'server', false],
+    ['Bash', 'Bash', 'server', true],
+  ])('allow %s, %s of %s: %j', async (rule, name, server, isAllowed) => {
+    const input = { command: 'ls', url: 'https://example.com/a' }
+    const { verdict } = await decide([['allow', rule]], name, input, {
+      answer: 'no',
+      ...(server ? { server } : {}),
+    })
+    expect(verdict === true).toBe(isAllowed)
+  })
+})
+
+describe('which calls a rule is about', () => {
+  test.each<[Effect, string, string, object, boolean]>([
+    ['allow', 'Read(../home/notes/**)', 'Read', { path: '../home/notes/x' }, true],
+    ['allow', 'Read(link/**)', 'Read', { path: 'link/x' }, true],
+    ['allow', 'Read(link/**)', 'Read', { path: '../home/notes/x' }, true],
+    ['allow', 'Edit(SRC/**)', 'Write', { path: 'src/b.ts', content: '' }, false],
+    ['allow', 'Edit(src/**)', 'Write', { path: 'src/b.ts', content: '' }, true],
+    ['allow', 'Edit(src/?.ts)', 'Write', { path: 'src/b.ts', content: '' }, true],
+    ['allow', 'Edit(src/?.ts)', 'Write', { path: 'src/bb.ts', content: '' }, false],
+    ['allow', 'Edit', 'Write', { path: '../home/x', content: '' }, true],
+    ['allow', 'Read', 'Grep', { pattern: 'x', path: '../home' }, true],
+    ['allow', 'Read', 'Glob', { pattern: '../home/*' }, true],
+    ['allow', 'Read', 'Write', { path: 'x', content: '' }, false],
+    ['allow', 'Edit', 'Read', { path: '../home/x' }, false],
+    ['allow', 'Bash(ls)', 'Bash', bash('ls'), true],
+    ['allow', 'Bash(ls)', 'Bash', bash('ls -l'), false],
+    ['allow', 'Bash(ls*)', 'Bash', bash('LS -l'), false],
+    ['allow', 'Bash(ls *)', 'Bash', bash('ls a; rm b'), false],
+    ['allow', 'Bash(ls *)', 'Bash', bash('ls a > out'), false],
+    ['allow', 'Bash(ls *)', 'Bash', bash('ls a > /dev/null'), true],
+    ['allow', 'Bash(ls *)', 'Bash', bash('ls a < src/a.ts'), true],
+    ['allow', 'Bash(ls *)', 'Bash', bash('ls a < ../home/x'), false],
+    ['allow', 'Edit(src/**)', 'Bash', bash('ls'), false],
+    ['allow', 'Fetch(https://example.com/*)', 'Fetch', { url: 'https://example.com/a' }, true],
+    ['allow', 'Fetch(https://example.com/*)', 'Fetch', { url: 'https://example.com.evil.test/a' }, false],
+    ['allow', 'Read(https://example.com/*)', 'Fetch', { url: 'https://example.com/a' }, false],
+    ['deny', 'read', 'Read', { path: 'src/a.ts' }, true],
+    ['deny', 'Read(SRC)', 'Read', { path: 'src/a.ts' }, true],
+    ['deny', 'Read(src)', 'Glob', { pattern: 'src/*' }, true],
+    ['deny', 'Read(notes)', 'Read', { path: 'link/x' }, true],
+    ['deny', 'Read(link)', 'Read', { path: 'link/x' }, true],
+    ['deny', 'Read(a.ts)', 'Write', { path: 'src/a.ts', content: '' }, false],
+    ['deny', 'Edit(a.ts)', 'Read', { path: 'src/a.ts' }, false],
+    ['deny', 'Edit', 'Bash', bash('echo > x'), true],
+    ['deny', 'Read', 'Bash', bash('cat < src/a.ts'), true],
+    ['deny', 'Edit', 'Bash', bash('echo x'), false],
+    ['deny', 'Bash(rm *)', 'Bash', bash('RM x'), true],
+    ['deny', 'Bash(rm *)', 'Bash', bash('/bin/rm x'), true],
+    ['deny', 'Bash(rm *)', 'Bash', bash('echo rm x'), false],
+    ['deny', 'Bash(rm *)', 'Bash', bash('env A=1 rm x'), true],
+    ['deny', 'Fetch(https://EXAMPLE.com/*)', 'Fetch', { url: 'https://example.com/a' }, true],
+    ['deny', 'Fetch(https://example.com/*)', 'Fetch', { url: 'https://other.test/' }, false],
+    ['deny', 'Write(src/**)', 'Write', { path: 'src/b.ts', content: '' }, true],
+    ['deny', 'Write(src/**)', 'Edit', { path: 'src/a.ts', old: 'a', new: 'b' }, false],
+  ])('%s %s, %s %j: %j', async (effect, rule, name, input, applies) => {
+    const rules: Rules =
+      effect === 'deny'
+        ? [
+            ['allow', '*'],
+            [effect, rule],
+          ]
+        : [[effect, rule]]
+    const { verdict } = await decide(rules, name, input, { answer: 'no' })
+    expect(verdict !== true && typeof verdict === 'string').toBe(effect === 'deny' ? applies : !applies)
+  })
+
+  test('after a change of folder, relative files that a command writes are unknown', async () => {
+    const allow = [
+      ['allow', 'Bash'],
+      ['allow', 'Edit'],
+    ] as const
+    const strict = [
+      ['allow', 'Bash(*)'],
+      ['allow', 'Edit(./**)'],
+    ] as const
+    const ask = async (rules: Rules, command: string) =>
+      (await decide(rules, 'Bash', bash(command), { answer: 'no' })).asked.length
+    expect(await ask(allow, 'cd src; echo > x')).toBe(0)
+    expect(await ask(strict, 'echo > x')).toBe(0)
+    for (const move of ['cd src', 'pushd src', 'popd'])
+      expect(await ask(strict, `${move}; echo > x`), move).toBe(1)
+    expect(await ask(strict, `cd src; echo > ${join(directory, 'x')}`)).toBe(0)
+    expect(await ask(strict, 'abcd src; echo > x')).toBe(0)
+    expect(await ask(strict, 'cdx src; echo > x')).toBe(0)
+  })
+})
+
+describe('what is suggested', () => {
+  test.each<[string, object, string | undefined, string[]]>([
+    ['Bash', bash('ls'), 'server', ['Bash']],
+    ['Bash', bash('ls; ls; a b'), undefined, ['Bash(ls)', 'Bash(a b)']],
+    ['Bash', bash('a; b; c; d; e'), undefined, ['Bash(a)', 'Bash(b)', 'Bash(c)', 'Bash(d)', 'Bash(e)']],
+    ['Bash', bash('a; b; c; d; e; f'), undefined, []],
+    ['Bash', bash(`a ${'x'.repeat(198)}`), undefined, [`Bash(a ${'x'.repeat(198)})`]],
+    ['Bash', bash(`a ${'x'.repeat(199)}`), undefined, []],
+    ['Bash', bash('a < ../home/x'), undefined, []],
+    ['Bash', bash('a < src/a.ts'), undefined, ['Bash(a)']],
+    ['Fetch', { url: 'https://example.com:8443/a?b' }, undefined, ['Fetch(https://example.com:8443/*)']],
+    ['Fetch', { url: 'nonsense' }, undefined, []],
+    ['Read', { path: '~/notes/x' }, undefined, []],
+    ['Read', { path: '../home/notes/x' }, undefined, ['Read(~/notes/**)']],
+    ['Read', { path: '../home/x' }, undefined, [`Read(${home}/**)`]],
+    ['Grep', { pattern: 'x', path: '../home/notes' }, undefined, ['Read(~/notes/**)']],
+    ['Glob', { pattern: '*', path: '../home/notes' }, undefined, ['Read(~/notes/**)']],
+    ['Write', { path: 'x', content: '' }, undefined, ['Edit(./**)']],
+    ['Move', { from: 'src/a.ts', to: '../home/notes/b' }, undefined, ['Move(./**)', 'Move(~/notes/**)']],
+    ['Move', { from: 'src/a.ts', to: 'b' }, undefined, ['Move(./**)']],
+    ['Write', { path: '../home/a[b/c', content: '' }, undefined, []],
+  ])('%s %j of %s: %j', async (name, input, server, rules) => {
+    const { asked } = await decide([], name, input, { answer: 'no', ...(server ? { server } : {}) })
+    if ((input as { path?: string }).path?.startsWith('~')) expect(asked).toHaveLength(1)
+    else expect(asked).toEqual([rules])
+  })
+})
+
+describe('shell text', () => {
+  const reading = (text: string) => {
+    const { commands, suspects, isCertain } = readShell(text)
+    const joined = (list: typeof commands) => list.map(({ words }) => words.join(' '))
+    return [joined(commands), joined(suspects), isCertain]
+  }
+  test.each<[string, string[], boolean]>([
+    ['a $x_1y b', ['a $x_1y b'], false],
+    ['a "$x"; b', ['a $x', 'b'], false],
+    ['a ${x{y}z} b; c', ['a ${x{y}z} b', 'c'], false],
+    ['a ${x:-\\}} b', ['a ${x:-\\}} b'], false],
+    ['a ${x} b ${y} c', ['a ${x} b ${y} c'], false],
+    ['a ${x:-`b`}; c', ['b', 'a ${x:-`b`}', 'c'], false],
+    ['a $ b', ['a $ b'], true],
+    ['a "$" b', ['a $ b'], true],
+    ["a $'\\x41\\102\\u0043\\t'", ['a ABC\t'], true],
+    ["a $'\\x7e'", ['a ~'], true],
+    ["a $'\\x7f'", ['a ?'], false],
+    ["a $'\\0b'", ['a ?b'], false],
+    ["a $'\\q'", ['a \\q'], false],
+    ['cat <<E\nx\nE', ['cat'], true],
+    ['cat <<E\n\nE\nb', ['cat', 'b'], true],
+    ['cat <<E\nx', ['cat'], false],
+    ['cat <<E\n$x\nE\nb', ['cat', 'b'], false],
+    ['a `b \\`c\\``; d', ['c', 'b `', 'a `', 'd'], false],
+  ])('%j', (text, commands, isCertain) => {
+    const [found, , certain] = reading(text)
+    expect([found, certain]).toEqual([commands, isCertain])
+  })
+
+  test('what a program may run is suspected, code in it too', () => {
+    expect(reading("xargs -I{} 'a; b'")[0]).toContain('xargs -I{} a; b')
+    const [, suspects] = reading("unknown 'a; b' c")
+    expect(suspects).toEqual([])
+  })
+})
