@@ -72,7 +72,8 @@ const tsconfig = {
   files: ['use.ts'],
 }
 const oldTsconfig = {
-  compilerOptions: { ...strictly, lib: ['es2022'], types: ['node'] },
+  // TypeScript's own library is not ours to check.
+  compilerOptions: { ...strictly, lib: ['es2022'], types: ['node'], skipDefaultLibCheck: true },
   files: ['entries.ts'],
 }
 
