@@ -6,7 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const waiting = [
   'test/{examples,package}.test.ts',
   'test/{clients,conformance,terminal}/**/*.test.ts',
-  'test/cli/{demo,hostile-folder,run}.test.ts',
+  'test/cli/hostile-folder.test.ts',
   'test/mcp/{kill-loop,processes,real-servers,real-servers-awkward}.test.ts',
 ]
 

@@ -1,15 +1,6 @@
 // The package as a user gets it: packed, installed in an empty project, run and type-checked there.
 import { execFileSync } from 'node:child_process'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -81,14 +72,15 @@ const tsconfig = {
   files: ['use.ts'],
 }
 const oldTsconfig = {
-  compilerOptions: { ...strictly, lib: ['es2022'], types: ['node'] },
+  // TypeScript's own library is not ours to check.
+  compilerOptions: { ...strictly, lib: ['es2022'], types: ['node'], skipDefaultLibCheck: true },
   files: ['entries.ts'],
 }
 
 let project: string
 let packed: Packed
-/** What `npm install toolshelf` brings. */
-let installed: string[]
+/** The package as npm wrote it into the lock file. */
+let installed: { readonly [field: string]: unknown }
 
 /** Runs a command; a failure shows everything the command printed. */
 function run(command: string, args: string[], cwd: string, env = process.env): string {
@@ -116,12 +108,13 @@ beforeAll(() => {
     JSON.stringify({ name: 'user', private: true, type: 'module' }),
   )
   const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', '--omit=optional']
-  run('npm', ['install', `./${packed.filename}`, ...quiet], project)
-  installed = readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'))
   const others = ['@anthropic-ai/sdk', '@types/node'].map(
     (name) => `${name}@${manifest.devDependencies[name]}`,
   )
-  run('npm', ['install', ...others, `typescript@${OLDEST_TYPESCRIPT}`, ...quiet], project)
+  const wanted = [`./${packed.filename}`, ...others, `typescript@${OLDEST_TYPESCRIPT}`]
+  run('npm', ['install', ...wanted, ...quiet], project)
+  const lock = JSON.parse(readFileSync(join(project, 'package-lock.json'), 'utf8'))
+  installed = lock.packages['node_modules/toolshelf']
 }, 3 * minutes)
 
 afterAll(() => {
@@ -138,8 +131,11 @@ describe('the packed package', () => {
     expect(packed.unpackedSize).toBeLessThan(12_000_000)
   })
 
-  test('installs no other package', () => {
-    expect(installed).toEqual(['toolshelf'])
+  test('installs no other package but the encoder, which is optional', () => {
+    expect(installed).toMatchObject({ version: manifest.version })
+    expect(Object.keys(installed).filter((field) => /dependencies/i.test(field))).toEqual([
+      'optionalDependencies',
+    ])
   })
 
   test('gives the licence of every package whose code it holds', () => {

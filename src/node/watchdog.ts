@@ -1,8 +1,11 @@
 // Kills leftover child process groups when this process dies: a small shell process tracks the live groups and kills
 // them when its standard input closes, which happens however this process ends, even by SIGKILL.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
 
 export type Watchdog = {
+  /** Starts the shell ahead of a child, so that guarding the child takes one write. */
+  prepare(): void
   /** Kills this group if the process dies. */
   guard(group: number): void
   /** Stops guarding a group that has ended. */
@@ -29,6 +32,9 @@ let shell: ChildProcess | undefined
 
 /** The watchdog of this process. */
 export const watchdog: Watchdog = {
+  prepare() {
+    if (isSupported && !shell) begin()
+  },
   guard(group) {
     if (!isSupported) return
     groups.add(group)
@@ -40,6 +46,31 @@ export const watchdog: Watchdog = {
     shell?.stdin?.write(`- ${group}\n`)
     if (groups.size === 0) rest()
   },
+}
+
+/** Waits for a line from this process, which comes once the group is guarded, and becomes the command. */
+const HELD = 'read -r line <&3 && exec 3<&- && exec "$0" "$@"'
+
+/**
+ * Starts a command without input in a process group of its own, guarded before the command runs: killed at any moment,
+ * this process leaves nothing behind. The caller releases the group.
+ */
+export function spawnGuarded(
+  command: string,
+  args: readonly string[],
+  options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },
+): ChildProcessByStdio<null, Readable, Readable> {
+  const child = spawn('/bin/sh', ['-c', HELD, command, ...args], {
+    ...options,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    detached: true,
+  })
+  const hold = child.stdio[3] as Writable
+  hold.on('error', () => {})
+  if (child.pid !== undefined) watchdog.guard(child.pid)
+  hold.end('\n')
+  // Node's types know the streams of three descriptors only; the first is ignored and the next two are pipes.
+  return child as ChildProcess as ChildProcessByStdio<null, Readable, Readable>
 }
 
 function begin(): void {

@@ -1,9 +1,12 @@
 // The tool `Bash` with a real shell: output, exit code, limits, and that nothing is left running.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { builtInTools } from '../../src/agent/tools/index.ts'
+import { bundled } from '../support/bundled.ts'
 import { textIn } from './support.ts'
 
 let directory: string
@@ -61,9 +64,9 @@ test('long output keeps its beginning and its end', async () => {
 })
 
 test('a command that takes too long is stopped with all it started', async () => {
-  const result = await bash('echo started; sleep 60 & echo $! > child; wait', { timeout: 0.5 })
+  const result = await bash('echo started; sleep 60 & echo $! > child; wait', { timeout: 3 })
   expect(result).toEqual({
-    text: 'started\nStopped after 0.5 seconds; give a longer timeout.',
+    text: 'started\nStopped after 3 seconds; give a longer timeout.',
     isError: true,
   })
   await hasEnded('child')
@@ -85,6 +88,34 @@ test('what is left in the background ends with the command', async () => {
   expect((await bash('sleep 60 & echo $! > child; echo done')).text).toBe('done')
   await hasEnded('child')
 })
+
+/** Runs a command, and is killed as soon as its process is there: before anything else could be done about it. */
+const KILLED_AT_ONCE = `
+import processes from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { builtInTools } from './src/agent/tools/index.ts'
+const start = processes.spawn
+processes.spawn = (...words) => {
+  writeFileSync('child', String(start(...words).pid))
+  process.kill(process.pid, 'SIGKILL')
+}
+syncBuiltinESMExports()
+const tools = builtInTools({ directory: process.cwd(), environment: process.env })
+const input = { command: 'sleep 60' }
+const around = { call: { id: 'toolu_1', name: 'Bash', input }, signal: new AbortController().signal, tell() {} }
+await tools.find(({ name }) => name === 'Bash').run(input, around)
+`
+
+test.skipIf(process.platform === 'win32')(
+  'a kill at the very start of a command leaves nothing behind',
+  async () => {
+    const program = await bundled({ text: KILLED_AT_ONCE })
+    const child = spawn(process.execPath, [program], { cwd: directory, stdio: 'ignore' })
+    expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
+    await hasEnded('child')
+  },
+)
 
 test('a folder that is gone is told', async () => {
   rmSync(directory, { recursive: true })

@@ -20,10 +20,12 @@ vi.setConfig({ testTimeout: 120_000 })
 const packages = lightPackages()
 const light = lightBinary()
 
+/** `onTick` is called with its process id as long as it runs. */
 async function demo(
   words: readonly string[],
   started: readonly string[] = light,
-): Promise<{ code: unknown; out: string; told: string; peers: string[] }> {
+  onTick: (root: number) => void = () => {},
+): Promise<{ code: unknown; out: string; told: string }> {
   const place = newPlace({ TMPDIR: newPlace().folder })
   const child = spawn(process.execPath, [...started, 'demo', ...words], {
     cwd: place.folder,
@@ -32,14 +34,11 @@ async function demo(
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   const heard = heardFrom(child)
-  const peers = new Set<string>()
-  const watch = setInterval(() => {
-    for (const peer of peersOf(child.pid ?? 0)) peers.add(peer)
-  }, 100)
+  const watch = setInterval(() => onTick(child.pid ?? 0), 200)
   const [code] = await once(child, 'close')
   clearInterval(watch)
   expect(readdirSync(place.environment.TMPDIR ?? '').filter((name) => name.includes('demo'))).toEqual([])
-  return { code, out: heard.out(), told: heard.told(), peers: [...peers] }
+  return { code, out: heard.out(), told: heard.told() }
 }
 
 /** Addresses that a process and what it started are connected to, where the system tells. */
@@ -122,7 +121,11 @@ it('README, guide and picture show the demo’s figures alike', () => {
 
 describe('toolshelf demo', () => {
   it('prints its ledger as JSON, and speaks to this machine only', async () => {
-    const { code, out, told, peers } = await demo(['--json'], binary)
+    const found = new Set<string>()
+    const { code, out, told } = await demo(['--json'], binary, (root) => {
+      for (const peer of peersOf(root)) found.add(peer)
+    })
+    const peers = [...found]
     expect(told).toBe('')
     expect(code).toBe(0)
     const { turns, total } = JSON.parse(out)

@@ -59,6 +59,8 @@ export function makeHome(more: Home['servers'] = {}): Home {
     PATH: process.env.PATH ?? '',
     HOME: folder,
     MCP_INSPECTOR_SECRET_STORE: 'memory',
+    // Clients are started again and again; a newer Node keeps what it compiled.
+    NODE_COMPILE_CACHE: join(tmpdir(), 'toolshelf-clients-compiled'),
     XDG_CONFIG_HOME: join(folder, 'config'),
     XDG_DATA_HOME: join(folder, 'data'),
     XDG_STATE_HOME: join(folder, 'state'),
@@ -115,19 +117,24 @@ export async function startHttpGateway(
 
 export type Output = { readonly code: number | null; readonly out: string; readonly told: string }
 
-/** Runs to the end; what it has said is in the error if that takes too long. */
+/** Runs to the end, or until the signal ends it; what it has said is in the error if that takes too long. */
 export function run(
   command: string,
   args: readonly string[],
-  options: { readonly cwd: string; readonly env: { readonly [name: string]: string } },
+  options: {
+    readonly cwd: string
+    readonly env: { readonly [name: string]: string }
+    readonly signal?: AbortSignal
+  },
 ): Promise<Output> {
   return new Promise((resolve, reject) => {
     const child: ChildProcess = execFile(
       command,
       args,
-      { ...options, timeout: LONGEST_RUN, maxBuffer: 64 * 1024 * 1024 },
+      { ...options, timeout: LONGEST_RUN, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 },
       (error, out, told) => {
-        if (error?.killed) reject(new Error(`${command} did not end.\n${out}\n${told}`))
+        if (error?.killed && !options.signal?.aborted)
+          reject(new Error(`${command} did not end.\n${out}\n${told}`))
         else resolve({ code: child.exitCode, out, told })
       },
     )
@@ -135,4 +142,4 @@ export function run(
   })
 }
 
-const LONGEST_RUN = 100_000
+const LONGEST_RUN = 200_000

@@ -30,7 +30,7 @@ export type Clients = {
 /** Packages that are installed together: those of one lock file, which is in a folder here. */
 export type ClientSet = {
   readonly folder: string
-  /** In megabytes, for a set so large that it is installed only if TEST_EFFORT is above 1. */
+  /** In megabytes, for a set so large that it is installed and tried only if TEST_EFFORT is above 1. */
   readonly largeMB?: number
 }
 
@@ -44,7 +44,7 @@ export async function prepareClients(needed: readonly string[] = [], set = COMMO
   const node = ownNodeIsNew() ? process.execPath : join(common.modules, newerNode)
   const file = (path: string) => join(own.modules, path)
   const missing =
-    tooLarge(set, own) ??
+    tooLarge(set) ??
     (set === COMMON ? undefined : await install(own)) ??
     (await install(common)) ??
     lacking(common, ownNodeIsNew() ? [] : [newerNode]) ??
@@ -81,9 +81,9 @@ function placesOf(set: ClientSet): Places {
   }
 }
 
-function tooLarge({ folder, largeMB }: ClientSet, { stamp }: Places): string | undefined {
-  if (largeMB === undefined || isThorough || existsSync(stamp)) return undefined
-  return `${folder} takes ${largeMB} MB and is not installed; TEST_EFFORT=2 installs it.`
+function tooLarge({ folder, largeMB }: ClientSet): string | undefined {
+  if (largeMB === undefined || isThorough) return undefined
+  return `${folder} takes ${largeMB} MB; TEST_EFFORT=2 installs and tries it.`
 }
 
 function ownNodeIsNew(): boolean {

@@ -1,7 +1,7 @@
 // A real agent, opencode, with the gateway as its only MCP server and a scripted model: it searches, loads and calls.
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { sizeOf } from '../support/runs.ts'
+import { isThorough, sizeOf } from '../support/runs.ts'
 import { gatewayCommand, makeHome, run } from './gateway.ts'
 import { prepareClients } from './install.ts'
 import { type Model, type Step, startModel, type Turn } from './model.ts'
@@ -17,8 +17,14 @@ afterAll(home.remove)
 /** opencode puts the name of the server before the name of a tool. */
 const shelf = (name: string) => `shelf_${name}`
 
+/** Ends opencode once the model has said its last words: it takes its time over a goodbye to its servers. */
 async function talk(mode: string, decide: (turn: Turn, index: number) => Step): Promise<readonly Turn[]> {
-  model = await startModel(decide)
+  const over = new AbortController()
+  model = await startModel((turn, index) => {
+    const step = decide(turn, index)
+    if (step === done) over.abort()
+    return step
+  })
   const { command, args } = gatewayCommand(clients.node, home.config, '--mode', mode)
   home.write(`${mode}/opencode.json`, {
     model: 'scripted/model',
@@ -36,34 +42,41 @@ async function talk(mode: string, decide: (turn: Turn, index: number) => Step): 
     mcp: { shelf: { type: 'local', command: [command, ...args], environment: home.environment } },
   })
   const env = { ...home.environment, OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1' }
-  const output = await run(clients.file(opencode), ['run', 'go'], { cwd: join(home.folder, mode), env })
-  if (output.code !== 0) throw new Error(`${output.out}\n${output.told}`)
+  const place = { cwd: join(home.folder, mode), env, signal: over.signal }
+  const output = await run(clients.file(opencode), ['run', 'go'], place)
+  if (!over.signal.aborted) throw new Error(`${output.out}\n${output.told}`)
   return model.turns
 }
 
 const done: Step = { say: 'done' }
 const search: Step = { call: shelf('ToolSearch'), input: { query: 'select:everything__echo' } }
 
-/** Searches, again while servers are still starting, then calls what it found, once. */
-function searchThen(call: Step, isFound: (answer: string) => boolean) {
+const MOST_SEARCHES = 10
+
+/**
+ * Searches, again while servers are still starting or opencode, on a busy machine, has not fetched the new list in time; then calls
+ * what it found, once.
+ */
+function searchThen(call: Step, isFound: (turn: Turn) => boolean) {
   let isCalled = false
-  return ({ last }: Turn, index: number): Step => {
+  return (turn: Turn, index: number): Step => {
     if (isCalled) return done
-    if (index === 0 || last.includes('still connecting')) return search
-    isCalled = isFound(last)
-    return isCalled ? call : done
+    if (index === 0) return search
+    isCalled = isFound(turn)
+    if (isCalled) return call
+    return index < MOST_SEARCHES ? search : done
   }
 }
 
-describe.skipIf(clients.missing)('opencode', { timeout: 120_000 }, () => {
+describe.skipIf(clients.missing)('opencode', { timeout: 240_000 }, () => {
   /** opencode is one of the clients that `auto` gives the list; naming it is tried with more effort. */
   const listing = ['auto', 'list'].slice(0, sizeOf({ quick: 1, full: 2 }))
 
-  it.each(listing)('mode %s: a found tool is in the very next request, and works', async (mode) => {
+  it.each(listing)('mode %s: a found tool comes into its list of tools, and works', async (mode) => {
     const echo: Step = { call: shelf('everything__echo'), input: { message: 'seven' } }
     const turns = await talk(
       mode,
-      searchThen(echo, (answer) => answer.includes('In your tool list now')),
+      searchThen(echo, ({ tools }) => tools.includes(shelf('everything__echo'))),
     )
 
     expect(turns[0]?.tools).toContain(shelf('ToolSearch'))
@@ -72,15 +85,18 @@ describe.skipIf(clients.missing)('opencode', { timeout: 120_000 }, () => {
     expect(turns.at(-1)?.last).toContain('Echo: seven')
   })
 
-  it('mode bridge: the tools stay the same, and the search shows what CallTool takes', async () => {
-    const input = { name: 'everything__echo', arguments: { message: 'seven' } }
-    const echo: Step = { call: shelf('CallTool'), input }
-    const turns = await talk(
-      'bridge',
-      searchThen(echo, (answer) => answer.includes('message')),
-    )
+  it.runIf(isThorough)(
+    'mode bridge: the tools stay the same, and the search shows what CallTool takes',
+    async () => {
+      const input = { name: 'everything__echo', arguments: { message: 'seven' } }
+      const echo: Step = { call: shelf('CallTool'), input }
+      const turns = await talk(
+        'bridge',
+        searchThen(echo, ({ last }) => last.includes('message')),
+      )
 
-    expect(turns.at(-1)?.last).toContain('Echo: seven')
-    for (const { tools } of turns) expect(tools).toEqual(turns[0]?.tools)
-  })
+      expect(turns.at(-1)?.last).toContain('Echo: seven')
+      for (const { tools } of turns) expect(tools).toEqual(turns[0]?.tools)
+    },
+  )
 })

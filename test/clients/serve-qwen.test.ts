@@ -5,7 +5,7 @@ import { prepareClients } from './install.ts'
 import { startQwen } from './qwen-agent.ts'
 
 const cli = '@qwen-code/qwen-code/cli.js'
-const clients = await prepareClients([cli], { folder: 'qwen' })
+const clients = await prepareClients([cli], { folder: 'qwen', largeMB: 144 })
 
 describeAgent({
   name: 'Qwen Code',

@@ -11,10 +11,11 @@ import { nativeTools } from '../../src/messages/upstream/native-tools.ts'
 import { toMessageEvents } from '../../src/messages/upstream/responses-events.ts'
 import { toResponses } from '../../src/messages/upstream/responses-request.ts'
 import { thoughtsOf } from '../../src/messages/upstream/thoughts.ts'
+import { runs, seedOr } from '../support/runs.ts'
 import { anyMove, anySetup, requestsOf } from './support/random-contract.ts'
 
-const runs = Number(process.env.PROPERTY_RUNS ?? 60)
-const seed = Number(process.env.PROPERTY_SEED ?? 20261117)
+const tries = runs(60)
+const seed = seedOr(20261117)
 const MODEL = 'gpt-5.4'
 const dialect = dialectOf(new URL('https://api.openai.com/v1'), MODEL)
 const thoughts = thoughtsOf('responses', MODEL)
@@ -206,7 +207,7 @@ describe('a conversation of the contract', () => {
           else expect(after.toSorted()).toEqual(before.toSorted())
         }
       }),
-      { numRuns: runs, seed },
+      { numRuns: tries, seed },
     )
   })
 
@@ -247,7 +248,7 @@ describe('a conversation of the contract', () => {
         expect(again).toEqual(request)
         expect(told(again)).toEqual(told(request))
       }),
-      { numRuns: runs, seed },
+      { numRuns: tries, seed },
     )
   })
 
@@ -296,7 +297,7 @@ describe('a conversation of the contract', () => {
         expect(JSON.stringify(collector.message().content)).toBe(JSON.stringify(contentOf(content)))
         expect(collector.message()).toMatchObject({ id: 'msg_1', model: MODEL, stop_reason, usage })
       }),
-      { numRuns: runs, seed },
+      { numRuns: tries, seed },
     )
   })
 })

@@ -1,14 +1,19 @@
 // A model that means no good, in a chat: the screen stays alive, and a person sees what is asked.
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { eventsOf } from '../../src/core/index.ts'
-import { keys, newPlace, noTerminal, open, type Screen, type Size } from './support.ts'
+import { keys, newPlace, noTerminal, open, shareScreen } from './support.ts'
 
 type Block = { readonly type: string; readonly [field: string]: unknown }
 
 const text = (said: string): Block => ({ type: 'text', text: said })
 const call = (name: string, input: object, id = 'toolu_1'): Block => ({ type: 'tool_use', id, name, input })
+
+const servers = new Set<Server>()
+afterAll(() => {
+  for (const server of servers) server.close()
+})
 
 /** An API that streams these replies, one a request, and then says that it is over. */
 async function model(...replies: readonly (readonly Block[])[]): Promise<string> {
@@ -30,59 +35,82 @@ async function model(...replies: readonly (readonly Block[])[]): Promise<string>
       response.end()
     })
   }).listen(0, '127.0.0.1')
-  onTestFinished(() => void server.close())
+  servers.add(server)
   await new Promise((resolve) => server.once('listening', resolve))
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-async function chat(url: string, words: readonly string[] = [], size: Size = {}): Promise<Screen> {
-  const screen = open(newPlace({ ANTHROPIC_API_KEY: 'key' }), ['chat', '--base-url', url, ...words], size)
-  await screen.shows(/Servers +none/)
-  await screen.enter('hello')
-  return screen
+const endless = [
+  ['lines', `begin${'\n'.repeat(200_000)}`],
+  ['a table', `|a|\n|-|\n${'|x|\n'.repeat(150_000)}`],
+  ['a line', 'x'.repeat(1_000_000)],
+  ['marks', '(__a'.repeat(50_000)],
+] as const
+
+const WIDE = `rm -rf / # ${'漢'.repeat(5000)}`
+const NO_ROOM = 'echo a\u200bb\u{e0041}c\u200fd\u2028e\u00adf\u3164g'
+
+/** Values within values. */
+function deep(): unknown {
+  let value: unknown = []
+  for (let level = 0; level < 2000; level++) value = [value]
+  return value
 }
 
 describe.skipIf(noTerminal)('a hostile model', () => {
-  it.each([
-    ['lines', `begin${'\n'.repeat(200_000)}`],
-    ['a table', `|a|\n|-|\n${'|x|\n'.repeat(150_000)}`],
-    ['a line', 'x'.repeat(1_000_000)],
-    ['marks', '(__a'.repeat(50_000)],
-  ])('%s without end do not end the chat', async (_, endless) => {
-    const screen = await chat(await model([text(`${endless}end`)]))
+  const shared = shareScreen(async () => {
+    const over = [text('It is over.')]
+    const replies = [...endless.map(([, said]) => [text(`${said}end`)]), over]
+    for (const command of [WIDE, NO_ROOM, 'echo it ran', deep()])
+      replies.push([call('Bash', { command }, `toolu_${replies.length}`)], over)
+    const words = ['chat', '--base-url', await model(...replies)]
+    const place = newPlace({ ANTHROPIC_API_KEY: 'key' })
+    const screen = open(place, words, { rows: 40, isShared: true })
+    await screen.shows(/Servers +none/)
+    return screen
+  })
+
+  it.each(endless)('%s without end do not end the chat', async () => {
+    const screen = shared()
+    await screen.enter('go on')
     await screen.shows('more characters, which are not shown')
     await screen.shows(/\d out/)
+  })
+
+  it('says more afterwards', async () => {
+    const screen = shared()
     await screen.enter('more')
     await screen.shows('It is over.')
   })
 
   it('wide characters do not push what is asked out of sight', async () => {
-    const command = `rm -rf / # ${'漢'.repeat(5000)}`
-    const screen = await chat(await model([call('Bash', { command })]), [], { rows: 40 })
-    await screen.shows('[y] yes')
-    expect(screen.text()).toMatch(/Allow Bash\?.*command: rm -rf/s)
+    const screen = shared()
+    await screen.enter('ask')
+    expect(await screen.shows('[y] yes')).toMatch(/Allow Bash\?.*command: rm -rf/s)
+    screen.type('n')
+    await screen.shows('It is over.')
   })
 
   it('characters that take no room are seen in a question', async () => {
-    const command = 'echo a\u200bb\u{e0041}c\u200fd\u2028e\u00adf\u3164g'
-    const screen = await chat(await model([call('Bash', { command })]))
-    await screen.shows('[y] yes')
-    expect(screen.text()).toContain('command: echo a?b?c?d?e?f?g')
+    const screen = shared()
+    await screen.enter('ask')
+    expect(await screen.shows('[y] yes')).toContain('command: echo a?b?c?d?e?f?g')
+    screen.type('n')
+    await screen.shows('It is over.')
   })
 
   it('only the keys that are named answer: Ctrl-A and Ctrl-Y do not', async () => {
-    const screen = await chat(await model([call('Bash', { command: 'echo it ran' })]))
+    const screen = shared()
+    await screen.enter('ask')
     await screen.shows('[y] yes')
     for (const key of ['\u0001', '\u0019', '\u001ba', '\u001by']) screen.type(key)
     screen.type('n')
-    await screen.shows('It is over.')
-    expect(screen.scrolled()).toContain('does not allow this call')
+    expect(await screen.shows('It is over.')).toContain('does not allow this call')
   })
 
   it('a call of values within values costs that reply, not the session', async () => {
-    let deep: unknown = []
-    for (let level = 0; level < 2000; level++) deep = [deep]
-    const screen = await chat(await model([call('Bash', { command: deep })]))
+    const screen = shared()
+    await screen.enter('ask')
     await screen.shows('levels deep')
     await screen.shows('It is over.')
     await screen.enter('more')

@@ -1,8 +1,9 @@
 // Ctrl-C, Ctrl-D and the end of a chat: the turn stops, the session stays, no process is left.
 import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { keys, newPlace, noTerminal, open, rest } from './support.ts'
+import { keys, newPlace, noTerminal, open, rest, shareScreen } from './support.ts'
 
 const seconds = () => 100_000 + Math.floor(Math.random() * 800_000)
 
@@ -13,13 +14,13 @@ const isRunning = (words: string) => {
 }
 
 async function until(isSo: () => boolean, what: string): Promise<void> {
-  for (const end = Date.now() + 90_000; Date.now() < end; await rest(50)) if (isSo()) return
+  for (const end = Date.now() + 90_000; Date.now() < end; await rest(200)) if (isSo()) return
   throw new Error(`${what} took too long`)
 }
 
-async function chat(script: object, words: readonly string[] = [], place = newPlace()) {
+async function chat(script: object, words: readonly string[] = [], place = newPlace(), isShared = false) {
   const file = place.file('script.json', { rules: [{ do: [{ say: 'I heard: {{user}}' }] }], ...script })
-  const screen = open(place, ['chat', '--script', file, ...words])
+  const screen = open(place, ['chat', '--script', file, ...words], { isShared })
   await screen.shows(/Servers +none/)
   return Object.assign(screen, { place, script: file })
 }
@@ -35,8 +36,14 @@ const sleeping = (pause: number) => ({
 })
 
 describe.skipIf(noTerminal)('Ctrl-C', () => {
+  const pause = seconds()
+  const write = { call: 'Write', input: { path: 'new.txt', content: 'x' } }
+  const { otherwise, rules } = sleeping(pause)
+  const script = { delay: 300, otherwise, rules: [...rules, { when: 'write', do: [write] }] }
+  const shared = shareScreen(() => chat(script, ['--allow', 'Bash'], newPlace(), true))
+
   it('stops the model while it speaks, keeps what it said, and the session', async () => {
-    const screen = await chat({ delay: 300 })
+    const screen = shared()
     await screen.enter('say one two three four five six seven eight nine ten')
     await screen.shows('I heard: say')
     screen.type(keys.ctrlC)
@@ -48,8 +55,7 @@ describe.skipIf(noTerminal)('Ctrl-C', () => {
   })
 
   it('stops a command with all that it started', async () => {
-    const pause = seconds()
-    const screen = await chat(sleeping(pause), ['--allow', 'Bash'])
+    const screen = shared()
     await screen.enter('sleep')
     await screen.shows('running Bash')
     await until(() => isRunning(`sleep ${pause}`), 'the command')
@@ -61,20 +67,19 @@ describe.skipIf(noTerminal)('Ctrl-C', () => {
   })
 
   it('while a question is asked stops the turn, and nothing runs', async () => {
-    const pause = seconds()
-    const screen = await chat(sleeping(pause))
-    await screen.enter('sleep')
-    await screen.shows('Allow Bash?')
+    const screen = shared()
+    await screen.enter('write')
+    await screen.shows('Allow Write?')
     screen.type(keys.ctrlC)
     await screen.shows('Stopped. The session goes on.')
-    expect(screen.text()).not.toContain('Allow Bash?')
-    expect(isRunning(`sleep ${pause}`)).toBe(false)
+    expect(screen.text()).not.toContain('Allow Write?')
+    expect(existsSync(join(screen.place.folder, 'new.txt'))).toBe(false)
     await screen.enter('more')
     await screen.shows('I heard: more')
   })
 
   it('clears a line first, then asks, then ends; typing takes it back', async () => {
-    const screen = await chat({})
+    const screen = shared()
     screen.type('some words')
     await screen.shows('> some words')
     screen.type(keys.ctrlC)
@@ -88,7 +93,9 @@ describe.skipIf(noTerminal)('Ctrl-C', () => {
     screen.type(keys.ctrlC)
     expect(await screen.ended()).toBe(0)
   })
+})
 
+describe.skipIf(noTerminal)('the end of a chat', () => {
   it('Ctrl-D ends, and tells how to go on', async () => {
     const place = newPlace()
     const screen = await chat({}, [], place)
@@ -112,28 +119,21 @@ describe.skipIf(noTerminal)('Ctrl-C', () => {
     await until(() => !isRunning(`sleep ${pause}`), 'the end of the command')
   })
 
-  it('a terminal that is closed ends the chat and its servers', async () => {
-    const place = newPlace()
-    const server = place.file('server.mjs', "process.stdin.on('end', () => process.exit()).resume()")
-    const config = place.file('mcp.json', { mcpServers: { silent: { command: 'node', args: [server] } } })
-    const script = place.file('script.json', { rules: [{ do: [{ say: 'hi' }] }] })
-    const screen = open(place, ['chat', '--script', script, '--config', config])
-    await until(() => isRunning(server), 'the server')
-    screen.process.kill('SIGHUP')
-    await screen.ended()
-    await until(() => !isRunning(join(place.folder, 'server.mjs')), 'the end of the server')
-  })
-
   it.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
-    '%s in the middle of a command leaves nothing behind',
+    '%s in the middle of a command leaves nothing behind, no command and no server',
     async (signal) => {
       const pause = seconds()
-      const screen = await chat(sleeping(pause), ['--allow', 'Bash'])
+      const place = newPlace()
+      const server = place.file('server.mjs', "process.stdin.on('end', () => process.exit()).resume()")
+      const config = place.file('mcp.json', { mcpServers: { silent: { command: 'node', args: [server] } } })
+      const script = place.file('script.json', sleeping(pause))
+      const screen = open(place, ['chat', '--script', script, '--config', config, '--allow', 'Bash'])
+      await screen.shows('servers: 1 starting')
       await screen.enter('sleep')
-      await until(() => isRunning(`sleep ${pause}`), 'the command')
+      await until(() => isRunning(server) && isRunning(`sleep ${pause}`), 'the command')
       screen.process.kill(signal)
       const code = await screen.ended()
-      await until(() => !isRunning(`sleep ${pause}`), 'the end of the command')
+      await until(() => !isRunning(server) && !isRunning(`sleep ${pause}`), 'the end of both')
       if (signal === 'SIGKILL') return
       expect(code).toBe(130)
       expect(screen.raw()).toContain('\u001b[?2004l')

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { newPlace, noTerminal, open, type Place, type Screen } from './support.ts'
+import { newPlace, noTerminal, open, type Place, type Screen, shareScreen } from './support.ts'
 
 const before = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`).join('\n')
 const edit = { path: 'a.txt', old: 'line 10', new: 'changed\u001b[2J' }
@@ -23,7 +23,7 @@ const rules = [
   { when: 'hidden', do: [{ call: 'Bash', input: { command: 'echo $(echo hidden)' } }, { say: 'Over.' }] },
 ]
 
-function scene(): { readonly place: Place; readonly chat: (words?: readonly string[]) => Promise<Screen> } {
+function scene(isShared = false): { readonly place: Place; readonly chat: () => Promise<Screen> } {
   const root = newPlace()
   const folder = join(root.folder, 'project')
   mkdirSync(folder)
@@ -31,8 +31,9 @@ function scene(): { readonly place: Place; readonly chat: (words?: readonly stri
   writeFileSync(join(root.folder, 'outside.txt'), 'private text\n')
   writeFileSync(join(folder, 'script.json'), JSON.stringify({ rules }))
   const place = { ...root, folder }
-  const chat = async (words: readonly string[] = []) => {
-    const screen = open(place, ['chat', '--script', 'script.json', ...words], { columns: 110, rows: 45 })
+  const chat = async () => {
+    const size = { columns: 110, rows: 45, isShared }
+    const screen = open(place, ['chat', '--script', 'script.json'], size)
     await screen.shows(/Servers +none/)
     return screen
   }
@@ -40,9 +41,11 @@ function scene(): { readonly place: Place; readonly chat: (words?: readonly stri
 }
 
 describe.skipIf(noTerminal)('a question', () => {
+  const { place, chat } = scene(true)
+  const shared = shareScreen(chat)
+
   it('about an edit shows the change in colour, harmless, and so does the chat once it is made', async () => {
-    const { place, chat } = scene()
-    const screen = await chat()
+    const screen = shared()
     await screen.enter('edit')
     const asked = await screen.shows('[y] yes')
     expect(asked).toMatch(/Allow Edit\?[\s\S]*a\.txt \(\+1 −1\)/)
@@ -58,8 +61,7 @@ describe.skipIf(noTerminal)('a question', () => {
   })
 
   it('about a new file shows what it would hold', async () => {
-    const { chat } = scene()
-    const screen = await chat()
+    const screen = shared()
     await screen.enter('write')
     expect(await screen.shows('[y] yes')).toMatch(/new\.txt \(new, 2 lines\)[\s\S]*1 \+ one[\s\S]*2 \+ two/)
     screen.type('n')
@@ -67,8 +69,7 @@ describe.skipIf(noTerminal)('a question', () => {
   })
 
   it('about a file outside of the folder shows where it is, and what ran shows it, too', async () => {
-    const { place, chat } = scene()
-    const screen = await chat()
+    const screen = shared()
     await screen.enter('outside')
     const asked = await screen.shows('[y] yes')
     expect(asked).toMatch(/Allow Read\?[\s\S]*reads outside of the working folder: .*outside\.txt/)
@@ -81,17 +82,27 @@ describe.skipIf(noTerminal)('a question', () => {
   })
 
   it('about a link inside the folder shows what it leads to', async () => {
-    const { place, chat } = scene()
     mkdirSync(join(place.folder, '.git/hooks'), { recursive: true })
     symlinkSync('.git/hooks/pre-commit', join(place.folder, 'new.txt'))
-    const screen = await chat()
+    const screen = shared()
     await screen.enter('write')
     expect(await screen.shows('[y] yes')).toMatch(/by a link, changes: .*\.git\/hooks\/pre-commit/)
     screen.type('n')
     await screen.shows('Written.')
   })
 
-  it('can be answered for everywhere, which the next session knows, and /permissions shows and removes', async () => {
+  it('about a line that hides something can only be allowed once', async () => {
+    const screen = shared()
+    await screen.enter('hidden')
+    const asked = await screen.shows('[y] yes')
+    expect(asked).not.toContain('[a] always')
+    screen.type('n')
+    await screen.shows('Over.')
+  })
+})
+
+describe.skipIf(noTerminal)('an answer', () => {
+  it('can be given for everywhere, which the next session knows, and /permissions shows and removes', async () => {
     const { place, chat } = scene()
     const first = await chat()
     await first.enter('again')
@@ -115,15 +126,5 @@ describe.skipIf(noTerminal)('a question', () => {
     await second.shows('deny Bash(echo *) holds in this session.')
     await second.enter('again')
     await second.shows('Refused by the permission rule')
-  })
-
-  it('about a line that hides something can only be allowed once', async () => {
-    const { chat } = scene()
-    const screen = await chat()
-    await screen.enter('hidden')
-    const asked = await screen.shows('[y] yes')
-    expect(asked).not.toContain('[a] always')
-    screen.type('n')
-    await screen.shows('Over.')
   })
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { IPty } from '@lydell/node-pty'
 import xterm from '@xterm/headless'
-import { onTestFinished, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, onTestFinished, vi } from 'vitest'
 import { binary } from '../support/binary.ts'
 
 const pty = loadPty()
@@ -75,6 +75,8 @@ export type Screen = {
   readonly hides: (unwanted: string | RegExp, patience?: number) => Promise<string>
   /** What is in sight now. */
   readonly text: () => string
+  /** Puts all that was shown out of sight but the line to type in: for the next test with the same screen. */
+  readonly wipe: () => void
   /** All that was ever shown and not erased. */
   readonly scrolled: () => string
   /** The bytes as they came. */
@@ -91,6 +93,8 @@ export type Size = {
   readonly stderr?: string
   /** Arguments of Node that start another binary. */
   readonly binary?: readonly string[]
+  /** Whether several tests share the screen; it is ended with the file. */
+  readonly isShared?: boolean
 }
 
 const PATIENCE = 90_000
@@ -98,7 +102,25 @@ const PATIENCE = 90_000
 /** Many waits make a test; each has its own patience. */
 vi.setConfig({ testTimeout: 400_000 })
 
-/** Starts the binary with words in a terminal. It is ended with the test. */
+const shared = new Set<Screen>()
+afterAll(() => {
+  for (const { process: child } of shared) child.kill('SIGKILL')
+})
+
+/** One screen for all tests of a group, in their order: starting it takes longer than most of them. */
+export function shareScreen<Opened extends Screen>(start: () => Promise<Opened>): () => Opened {
+  let screen: Opened
+  beforeAll(async () => {
+    screen = await start()
+  })
+  beforeEach(async () => {
+    await screen.hides('Ctrl-C stops')
+    screen.wipe()
+  })
+  return () => screen
+}
+
+/** Starts the binary with words in a terminal. It is ended with the test, or with the file if tests share it. */
 export function open(place: Place, words: readonly string[], size: Size = {}): Screen {
   const { columns = 80, rows = 30, binary: started = binary } = size
   if (!pty) throw new Error(noTerminal)
@@ -126,9 +148,10 @@ export function open(place: Place, words: readonly string[], size: Size = {}): S
   child.onExit(({ exitCode }) => {
     code = exitCode
   })
-  onTestFinished(() => {
-    if (code === undefined) child.kill('SIGKILL')
-  })
+  if (!size.isShared)
+    onTestFinished(() => {
+      if (code === undefined) child.kill('SIGKILL')
+    })
 
   const rowsFrom = (first: number): string => {
     const buffer = terminal.buffer.active
@@ -137,7 +160,9 @@ export function open(place: Place, words: readonly string[], size: Size = {}): S
       lines.push(buffer.getLine(row)?.translateToString(true) ?? '')
     return lines.join('\n').trimEnd()
   }
-  const text = () => rowsFrom(terminal.buffer.active.baseY)
+  /** Keeps its row while rows above it are dropped. */
+  let first: ReturnType<typeof terminal.registerMarker> | undefined
+  const text = () => rowsFrom(Math.max(first?.line ?? 0, terminal.buffer.active.baseY))
   const until = async (isSo: () => boolean, what: string, patience: number): Promise<string> => {
     for (const end = Date.now() + patience; Date.now() < end; await rest(25)) {
       if (isSo()) return text()
@@ -146,10 +171,12 @@ export function open(place: Place, words: readonly string[], size: Size = {}): S
   }
   const isIn = (wanted: string | RegExp) =>
     typeof wanted === 'string' ? text().includes(wanted) : wanted.test(text())
-  return {
+  const screen: Screen = {
     process: child,
     type: (keys) => child.write(keys),
     async enter(line) {
+      // During a turn only commands are taken.
+      if (!line.startsWith('/')) await screen.hides('Ctrl-C stops')
       child.write(line)
       await until(() => squeezed(text()).includes(squeezed(line)), `"${line}" was not typed`, PATIENCE)
       child.write('\r')
@@ -159,6 +186,11 @@ export function open(place: Place, words: readonly string[], size: Size = {}): S
     hides: (unwanted, patience = PATIENCE) =>
       until(() => !isIn(unwanted), `The screen went on showing ${String(unwanted)}`, patience),
     text,
+    wipe() {
+      const rows = rowsFrom(0).split('\n')
+      const { baseY, cursorY } = terminal.buffer.active
+      first = terminal.registerMarker(rows.findLastIndex((row) => row.startsWith('>')) - baseY - cursorY)
+    },
     scrolled: () => rowsFrom(0),
     raw: () => raw,
     resize(next, height) {
@@ -170,11 +202,15 @@ export function open(place: Place, words: readonly string[], size: Size = {}): S
       return code as number
     },
   }
+  if (size.isShared) shared.add(screen)
+  return screen
 }
 
 export const keys = {
   ctrlC: '\u0003',
   ctrlD: '\u0004',
+  /** Empties the line. */
+  ctrlU: '\u0015',
   up: '\u001b[A',
   down: '\u001b[B',
   left: '\u001b[D',

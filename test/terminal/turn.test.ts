@@ -1,26 +1,37 @@
 // A turn in a chat as it goes on: what happens stands where it happened, commands are answered, the clock is fair.
 import { describe, expect, it } from 'vitest'
-import { newPlace, noTerminal, open, rest } from './support.ts'
+import { newPlace, noTerminal, open, rest, shareScreen } from './support.ts'
 
-async function chat(script: object, words: readonly string[] = []) {
+async function chat(script: object, isShared = false) {
   const place = newPlace()
   place.file('a.txt', 'alpha')
   const file = place.file('script.json', script)
-  const screen = open(place, ['chat', '--script', file, ...words], { rows: 40 })
+  const screen = open(place, ['chat', '--script', file], { rows: 40, isShared })
   await screen.shows(/Servers +none/)
   return screen
 }
 
 const LONG = Array.from({ length: 60 }, (_, index) => `word${index}`).join(' ')
 
+const BRIEF = LONG.slice(0, LONG.indexOf(' word20'))
+
+const read = { call: 'Read', input: { path: 'a.txt' } }
+const bash = (command: string) => ({ call: 'Bash', input: { command } })
+const agent = { call: 'Agent', input: { description: 'look around', prompt: 'inner task' } }
+const fail = { fail: { status: 529, message: 'Too busy.', times: 3 } }
+const quick = [
+  { when: 'fail', do: [{ say: 'First.' }, read, fail, { say: 'Second.' }, read, { say: 'Third.' }] },
+  { when: '^ask', do: [bash('true'), { say: 'Over.' }] },
+  { when: 'inner task', do: [read, bash('sleep 1'), { say: 'Seen.' }] },
+  { when: 'delegate', do: [agent, { say: 'All over.' }] },
+]
+
 describe.skipIf(noTerminal)('a turn', () => {
+  const shared = shareScreen(() => chat({ rules: quick }, true))
+
   it('shows a failure that passes where it happened, and when it is tried again', async () => {
-    const read = { call: 'Read', input: { path: 'a.txt' } }
-    const fail = { fail: { status: 529, message: 'Too busy.', times: 3 } }
-    const screen = await chat({
-      rules: [{ do: [{ say: 'First.' }, read, fail, { say: 'Second.' }, read, { say: 'Third.' }] }],
-    })
-    await screen.enter('go')
+    const screen = shared()
+    await screen.enter('fail')
     await screen.shows(
       /Too busy.*Trying again\.\n.*trying again in \d s \(attempt 2 of \d\) · \d+ s · Ctrl-C stops/s,
     )
@@ -31,8 +42,46 @@ describe.skipIf(noTerminal)('a turn', () => {
     expect(text).not.toContain('trying again in')
   })
 
+  it('does not count the time that a person takes to answer', async () => {
+    const screen = shared()
+    const began = Date.now()
+    await screen.enter('ask')
+    await screen.shows('[y] yes')
+    const asked = Date.now()
+    await rest(2500)
+    const answered = Date.now()
+    screen.type('y')
+    const text = await screen.shows(/Over\..*\d out/s)
+    const whole = Date.now() - began
+    const told = Number(/(\d+\.\d) s · /.exec(text)?.[1]) * 1000
+    expect(told).toBeLessThanOrEqual(whole - (answered - asked) + 50)
+  })
+
+  it('of a sub-agent tells what it runs and that it asks, and /verbose lists its calls', async () => {
+    const screen = shared()
+    await screen.enter('/verbose')
+    await screen.shows('Calls are now shown with their results')
+    await screen.enter('delegate')
+    const asked = await screen.shows('[y] yes')
+    expect(asked).toMatch(/Allow Bash\?.*A sub-agent asks: look around.*command: sleep 1/s)
+    screen.type('y')
+    await screen.shows(/running Agent: Bash · \d+ s/)
+    const text = await screen.shows(/All over\..*\d out/s)
+    expect(text).toMatch(
+      /● Agent\(description: "look around", prompt: "inner task"\)\n {4}● Read\(path: "a.txt"\)\n {4}● Bash\(command: "sleep 1"\)\n {2}Seen\./,
+    )
+  })
+})
+
+describe.skipIf(noTerminal)('a turn that takes its time', () => {
+  const rules = [
+    { when: 'think', do: [{ think: `I ponder ${BRIEF}` }, { say: 'Done.' }] },
+    { do: [{ say: LONG }] },
+  ]
+  const shared = shareScreen(() => chat({ delay: 250, rules }, true))
+
   it('is no reason to wait for commands that only show something', async () => {
-    const screen = await chat({ delay: 250, rules: [{ do: [{ say: LONG }] }] })
+    const screen = shared()
     await screen.enter('go')
     await screen.shows('word2')
     await screen.enter('/tools')
@@ -47,7 +96,7 @@ describe.skipIf(noTerminal)('a turn', () => {
   })
 
   it('keeps commands waiting that would change the conversation under it, and says so', async () => {
-    const screen = await chat({ delay: 250, rules: [{ do: [{ say: LONG }] }] })
+    const screen = shared()
     await screen.enter('go')
     await screen.shows('word2')
     for (const command of ['/compact', '/model another']) {
@@ -62,66 +111,26 @@ describe.skipIf(noTerminal)('a turn', () => {
     await screen.shows('The model is now another.')
   })
 
+  it('/verbose shows what the model thinks, while it does and afterwards', async () => {
+    const screen = shared()
+    await screen.enter('think')
+    expect(await screen.shows(/Done\..*\d out/s)).not.toContain('ponder')
+    await screen.enter('/verbose')
+    await screen.shows('Calls are now shown with their results')
+    await screen.enter('think again')
+    expect(await screen.shows(/I ponder/)).toContain('Ctrl-C stops')
+    await screen.shows(/I ponder.*word19\n.*Done\..*\d out/s)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what makes it dim
+    expect(screen.raw()).toMatch(/\u001b\[2m[^\n]*I ponder/)
+  })
+
   it('/quit stops it, shows what it came to, and ends', async () => {
-    const screen = await chat({ delay: 250, rules: [{ do: [{ say: LONG }] }] })
+    const screen = shared()
     await screen.enter('go')
     await screen.shows('word2')
     await screen.enter('/quit')
     expect(await screen.ended()).toBe(0)
     expect(screen.scrolled()).toMatch(/word0 .*> \/quit\n +Stopped\.\n.*The session is saved\./s)
     expect(screen.scrolled()).not.toContain('Ctrl-C stops')
-  })
-
-  it('does not count the time that a person takes to answer', async () => {
-    const shout = { call: 'Bash', input: { command: 'true' } }
-    const screen = await chat({ rules: [{ do: [shout, { say: 'Over.' }] }] })
-    const began = Date.now()
-    await screen.enter('go')
-    await screen.shows('[y] yes')
-    const asked = Date.now()
-    await rest(2500)
-    const answered = Date.now()
-    screen.type('y')
-    const text = await screen.shows(/Over\..*\d out/s)
-    const whole = Date.now() - began
-    const told = Number(/(\d+\.\d) s · /.exec(text)?.[1]) * 1000
-    expect(told).toBeLessThanOrEqual(whole - (answered - asked) + 50)
-  })
-
-  it('of a sub-agent tells what it runs and that it asks, and /verbose lists its calls', async () => {
-    const input = { description: 'look around', prompt: 'inner task' }
-    const bash = { call: 'Bash', input: { command: 'sleep 1' } }
-    const read = { call: 'Read', input: { path: 'a.txt' } }
-    const screen = await chat({
-      rules: [
-        { when: 'inner task', do: [read, bash, { say: 'Seen.' }] },
-        { do: [{ call: 'Agent', input }, { say: 'Over.' }] },
-      ],
-    })
-    await screen.enter('/verbose')
-    await screen.shows('Calls are now shown with their results')
-    await screen.enter('go')
-    const asked = await screen.shows('[y] yes')
-    expect(asked).toMatch(/Allow Bash\?.*A sub-agent asks: look around.*command: sleep 1/s)
-    screen.type('y')
-    await screen.shows(/running Agent: Bash · \d+ s/)
-    const text = await screen.shows(/Over\..*\d out/s)
-    expect(text).toMatch(
-      /● Agent\(description: "look around", prompt: "inner task"\)\n {4}● Read\(path: "a.txt"\)\n {4}● Bash\(command: "sleep 1"\)\n {2}Seen\./,
-    )
-  })
-
-  it('/verbose shows what the model thinks, while it does and afterwards', async () => {
-    const rules = [{ do: [{ think: `I ponder ${LONG}` }, { say: 'Done.' }] }]
-    const screen = await chat({ delay: 150, rules })
-    await screen.enter('go')
-    expect(await screen.shows(/Done\..*\d out/s)).not.toContain('ponder')
-    await screen.enter('/verbose')
-    await screen.shows('Calls are now shown with their results')
-    await screen.enter('again')
-    expect(await screen.shows(/I ponder/)).toContain('Ctrl-C stops')
-    await screen.shows(/I ponder.*word59\n.*Done\..*\d out/s)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: what makes it dim
-    expect(screen.raw()).toMatch(/\u001b\[2m[^\n]*I ponder/)
   })
 })

@@ -1,8 +1,8 @@
 // The tool `Bash`: runs a shell command and returns its output and exit code. Kills all its child processes at the end.
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Content } from '../../core/index.ts'
-import { watchdog } from '../../node/index.ts'
+import { spawnGuarded, watchdog } from '../../node/index.ts'
 import type { AgentTool } from '../types.ts'
 import { createMiddleCut } from './middle-cut.ts'
 
@@ -55,13 +55,7 @@ function runCommand(
   { directory, environment, signal }: Place,
 ): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    const child = spawn(shellPath(), ['-c', command], {
-      cwd: directory,
-      env: environment,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    })
-    if (child.pid !== undefined) watchdog.guard(child.pid)
+    const child = spawnGuarded(shellPath(), ['-c', command], { cwd: directory, env: environment })
     const output = createMiddleCut(MOST_BYTES)
     child.stdout.on('data', output.add)
     child.stderr.on('data', output.add)

@@ -85,6 +85,7 @@ class ServerProcess implements StdioTransport {
 
   start(): Promise<void> {
     const { command, args, env, cwd } = this.#config
+    watchdog.prepare()
     return new Promise((resolve, reject) => {
       const child = spawn(command, [...args], {
         env: { ...getDefaultEnvironment(), ...env, [DEPTH]: String(depthOf(process.env) + 1) },
