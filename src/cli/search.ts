@@ -45,7 +45,7 @@ export const searchCommand: Command = {
       terminal.tell('The encoder is not installed; using hybrid.')
     const found = await findWith(rank, tools, query, limit, terminal)
     const whys = input.isSet('explain')
-      ? explain(
+      ? await explain(
           tools,
           query,
           found.hits.map(({ tool }) => tool),
@@ -110,14 +110,15 @@ async function findWith(
 type Why = { readonly words: readonly WordMatch[]; readonly parts: readonly ScorePart[] }
 
 /** The matched words of each hit and, if meaning counts too, the parts of its score without the encoder. */
-function explain(
+async function explain(
   tools: readonly PoolTool[],
   query: string,
   hits: readonly PoolTool[],
   name: string,
-): Map<PoolTool, Why> {
+): Promise<Map<PoolTool, Why>> {
   const index = createLexicalIndex(tools)
-  const parts = name === 'lexical' ? new Map<PoolTool, ScorePart[]>() : explainHybrid(index, query, hits)
+  const parts =
+    name === 'lexical' ? new Map<PoolTool, ScorePart[]>() : await explainHybrid(index, query, hits)
   const whyOf = (tool: PoolTool) => ({
     words: index.explain(tool, query)?.words ?? [],
     parts: parts.get(tool) ?? [],

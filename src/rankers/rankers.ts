@@ -1,20 +1,20 @@
 // All rankers by name (S7). The first search loads the table of word vectors and starts the encoder's worker.
 // Implements S7.
-import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { classicRank, type PoolTool, type Rank, type Tool } from '../core/index.ts'
 import { buildPool } from '../core/tools/index.ts'
 import { createEmbedder } from '../embed/index.ts'
-import { startTimer } from '../node/index.ts'
+import { createPause, startTimer } from '../node/index.ts'
 import {
   type Breaks,
   behindSuccessors,
   bm25,
   createHybrid,
-  createMeaning,
   createVectors,
   explainFusion,
   type LexicalIndex,
   lexical,
+  readMeaning,
   type ScorePart,
   type Vectors,
 } from '../search/index.ts'
@@ -22,14 +22,16 @@ import { createModelScores, type ModelScores } from './model-scores.ts'
 import { regex } from './regex.ts'
 
 /** Ranks by words and by meaning, with a table of word vectors from the package. */
-const hybrid: Rank = (tools, query, limit) => {
-  engines.hybrid ??= createHybrid({ vectors: vectors(), breaks })
+const hybrid: Rank = async (tools, query, limit) => {
+  const given = await vectors()
+  engines.hybrid ??= createHybrid({ vectors: given, breaks })
   return engines.hybrid(tools, query, limit)
 }
 
 /** Like `hybrid`, plus the sentence encoder once it is installed and has embedded all tools. */
-const model: Rank = (tools, query, limit) => {
-  engines.model ??= createHybrid({ vectors: vectors(), model: modelScores().scores, breaks })
+const model: Rank = async (tools, query, limit) => {
+  const given = await vectors()
+  engines.model ??= createHybrid({ vectors: given, model: modelScores().scores, breaks })
   return engines.model(tools, query, limit)
 }
 
@@ -67,25 +69,30 @@ export function warmUpEntries(entries: readonly PoolTool[]): Promise<boolean> {
 }
 
 /** Explains `hybrid`'s ranking: the parts of each tool's score. */
-export function explainHybrid(
+export async function explainHybrid(
   index: LexicalIndex,
   query: string,
   of: readonly PoolTool[],
-): Map<PoolTool, ScorePart[]> {
-  return explainFusion(index, vectors(), query, of)
+): Promise<Map<PoolTool, ScorePart[]>> {
+  return explainFusion(index, await vectors(), query, of)
 }
 
 /** Milliseconds that a search waits for new tools to be indexed. */
 const READING_TIMEOUT_MS = 4000
 
 const breaks: Breaks = {
-  pause: () => new Promise((resolve) => setImmediate(resolve)),
+  pause: createPause(),
   startTimeout: () => startTimer(READING_TIMEOUT_MS),
 }
 
 const TABLE = new URL('../../data/meaning.bin', import.meta.url)
 
-const engines: { hybrid?: Rank; model?: Rank; vectors?: Vectors | 'none'; scores?: ModelScores } = {}
+const engines: {
+  hybrid?: Rank
+  model?: Rank
+  vectors?: Promise<Vectors | undefined>
+  scores?: ModelScores
+} = {}
 
 function modelScores(): ModelScores {
   engines.scores ??= createModelScores(
@@ -94,15 +101,19 @@ function modelScores(): ModelScores {
   return engines.scores
 }
 
-/** Loads the table of word vectors; without it, ranking is by words only. */
-function vectors(): Vectors | undefined {
+/** Loads the table of word vectors, once; without it, ranking is by words only. */
+function vectors(): Promise<Vectors | undefined> {
+  engines.vectors ??= readVectors()
+  return engines.vectors
+}
+
+async function readVectors(): Promise<Vectors | undefined> {
   try {
-    engines.vectors ??= createVectors(createMeaning(readFileSync(TABLE)))
+    return createVectors(await readMeaning(await readFile(TABLE), breaks.pause))
   } catch (error) {
-    engines.vectors = 'none'
     console.warn(
       `toolshelf: the table of meanings cannot be read, so search goes by words alone: ${String(error)}`,
     )
+    return undefined
   }
-  return engines.vectors === 'none' ? undefined : engines.vectors
 }

@@ -19,7 +19,7 @@ export { createHybrid, explainFusion, type HybridParts, type ScorePart } from '.
 export { SearchInputError } from './input-error.ts'
 export { createDense, type Dense } from './kernel.ts'
 export { createLexicalIndex, type LexicalIndex } from './lexical.ts'
-export { createMeaning, type Meaning } from './meaning.ts'
+export { createMeaning, type Meaning, readMeaning } from './meaning.ts'
 export { bm25, createLexicalRank, lexical } from './rankers.ts'
 export type { Breaks } from './reading.ts'
 export { LEXICAL, PLAIN_BM25 } from './settings.ts'
