@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { classicRank, type PoolTool, type Rank, type Tool } from '../core/index.ts'
 import { buildPool } from '../core/tools/index.ts'
 import { createEmbedder } from '../embed/index.ts'
-import { createPause, startTimer } from '../node/index.ts'
+import { createScheduler, startTimer } from '../node/index.ts'
 import {
   type Breaks,
   behindSuccessors,
@@ -80,8 +80,11 @@ export async function explainHybrid(
 /** Milliseconds that a search waits for new tools to be indexed. */
 const READING_TIMEOUT_MS = 4000
 
+/** Less than a request may take, because requests are answered beside it. */
+const SLICE_MS = 5
+
 const breaks: Breaks = {
-  pause: createPause(),
+  pause: createScheduler({ sliceMs: SLICE_MS }).pause,
   startTimeout: () => startTimer(READING_TIMEOUT_MS),
 }
 
