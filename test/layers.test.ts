@@ -98,7 +98,6 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'mcp/oauth/callback.ts',
     'mcp/session/listing.ts',
     'messages/held-bytes.ts',
-    'messages/scheduler.ts',
     'messages/upstream/http.ts',
   ],
   'steps of a ranker, whose scores do not tell which step is wrong': [

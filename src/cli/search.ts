@@ -55,7 +55,7 @@ export const searchCommand: Command = {
         ? await withEncoderProgress(terminal, (progress) => search(patientModel(progress)))
         : await search(whenIndexed(ranker))
     const whys = input.isSet('explain')
-      ? explain(
+      ? await explain(
           tools,
           query,
           found.hits.map(({ tool }) => tool),
@@ -166,15 +166,16 @@ type Why = {
 }
 
 /** The matched words of each hit and, if meaning counts too, the parts of its score without the encoder. */
-function explain(
+async function explain(
   tools: readonly PoolTool[],
   query: string,
   hits: readonly PoolTool[],
   name: string,
   credits: readonly LearnedCredit[],
-): Map<PoolTool, Why> {
+): Promise<Map<PoolTool, Why>> {
   const index = createLexicalIndex(tools)
-  const parts = name === 'lexical' ? new Map<PoolTool, ScorePart[]>() : explainHybrid(index, query, hits)
+  const parts =
+    name === 'lexical' ? new Map<PoolTool, ScorePart[]>() : await explainHybrid(index, query, hits)
   const whyOf = (tool: PoolTool) => ({
     words: index.explain(tool, query)?.words ?? [],
     parts: parts.get(tool) ?? [],

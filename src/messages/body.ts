@@ -1,7 +1,7 @@
 // Reads a request body under a size limit, either as one buffer or as a stream to forward.
 import type { IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
-import type { BufferPool } from '../node/index.ts'
+import { type BufferPool, freeBuffer } from '../node/index.ts'
 import { refuseRequest } from './errors.ts'
 import type { HeldBytes } from './held-bytes.ts'
 import type { Flow } from './upstream/index.ts'
@@ -33,9 +33,10 @@ export async function readBody(
   const chunks: Buffer[] = []
   let size = 0
   await receive(incoming, limits, (chunk) => {
-    if (whole) chunk.copy(whole, size)
-    else chunks.push(chunk)
     size += chunk.length
+    if (!whole) return void chunks.push(chunk)
+    chunk.copy(whole, size - chunk.length)
+    freeBuffer(chunk)
   })
   return whole ?? Buffer.concat(chunks)
 }

@@ -6,7 +6,7 @@ import { type PriceTable, readPrices } from '../core/figures/index.ts'
 import { CHARACTERS_PER_TOKEN, type Rank } from '../core/index.ts'
 import { countTokens, readingOf, validateRequest, withoutUnknown } from '../core/oracle/index.ts'
 import { parseBetas } from '../lib/index.ts'
-import { startTimer } from '../node/index.ts'
+import { rest, type Slice, startTimer } from '../node/index.ts'
 import { rankers as rankersByName } from '../rankers/index.ts'
 import { usesDeferral } from './contract.ts'
 import { type RefusedRequest, refuseRequest } from './errors.ts'
@@ -29,7 +29,6 @@ import {
 import { createReplyMemory } from './reply-memory.ts'
 import { converse, type Job } from './rounds.ts'
 import { countUpstream, type Target, type Wait } from './sampling.ts'
-import { rest, type Slice } from './scheduler.ts'
 import type { Searching } from './search-strategy.ts'
 import {
   createClientShelves,

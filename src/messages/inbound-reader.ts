@@ -1,6 +1,6 @@
 // Reads a client's request: its body under the limits, its fields with what is known from before, its setting, and its
 // conversion from the API that the client speaks.
-import { createBufferPool } from '../node/index.ts'
+import { createBufferPool, createScheduler } from '../node/index.ts'
 import { readBody } from './body.ts'
 import { RefusedRequest, refuseRequest } from './errors.ts'
 import type { MessagesGateway, ReplyOptions } from './gateway.ts'
@@ -10,7 +10,6 @@ import { callFor, ownerOf, type Passing } from './passing.ts'
 import { readSetting, type Setting } from './plan.ts'
 import { createRequestReader } from './read-request.ts'
 import type { RequestContext } from './request-context.ts'
-import { createScheduler } from './scheduler.ts'
 import type { Fields, Upstream } from './types.ts'
 
 export type InboundReaderOptions = { readonly gateway: MessagesGateway; readonly setting: Setting }

@@ -2,6 +2,7 @@
 // parse them again; unchanged parts are later written to the upstream as the same bytes (json/text.ts).
 import { isUtf8 } from 'node:buffer'
 import { isFields } from '../lib/index.ts'
+import type { Slice } from '../node/index.ts'
 import { refuseRequest } from './errors.ts'
 import {
   createListCache,
@@ -18,7 +19,6 @@ import {
   ScanError,
   skipSpace,
 } from './json/index.ts'
-import type { Slice } from './scheduler.ts'
 import type { Fields } from './types.ts'
 
 export type RequestReader = {

@@ -1,20 +1,21 @@
 // All rankers by name (S7). The first search loads the table of word vectors; one by `model` starts the encoder's worker.
 // Implements S7.
-import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { classicRank, type PoolTool, type Rank, type Tool } from '../core/index.ts'
 import { buildPool } from '../core/tools/index.ts'
 import { createEmbedder } from '../embed/index.ts'
-import { startTimer } from '../node/index.ts'
+import { createScheduler, startTimer } from '../node/index.ts'
 import {
   type Breaks,
   behindSuccessors,
   bm25,
   createHybrid,
-  createMeaning,
   createVectors,
   explainFusion,
+  type HybridParts,
   type LexicalIndex,
   lexical,
+  readMeaning,
   type ScorePart,
   type Vectors,
 } from '../search/index.ts'
@@ -23,7 +24,7 @@ import { regex } from './regex.ts'
 
 /** Ranks by words and by meaning, with a table of word vectors from the package. */
 const hybrid: Rank = (tools, query, limit) => {
-  engines.hybrid ??= createHybrid({ vectors: vectors(), breaks })
+  engines.hybrid ??= hybridWith({})
   return engines.hybrid(tools, query, limit)
 }
 
@@ -86,43 +87,59 @@ export function patientModel(progress?: (done: number, total: number) => void): 
 }
 
 /** Explains `hybrid`'s ranking: the parts of each tool's score. */
-export function explainHybrid(
+export async function explainHybrid(
   index: LexicalIndex,
   query: string,
   of: readonly PoolTool[],
-): Map<PoolTool, ScorePart[]> {
-  return explainFusion(index, vectors(), query, of)
+): Promise<Map<PoolTool, ScorePart[]>> {
+  return explainFusion(index, await vectors(), query, of)
 }
 
 /** Milliseconds that a search waits for new tools to be indexed. */
 const READING_TIMEOUT_MS = 4000
 
+/** Less than a request may take, because requests are answered beside it. */
+const SLICE_MS = 5
+
 const breaks: Breaks = {
-  pause: () => new Promise((resolve) => setImmediate(resolve)),
+  pause: createScheduler({ sliceMs: SLICE_MS }).pause,
   startTimeout: () => startTimer(READING_TIMEOUT_MS),
 }
 
 const TABLE = new URL('../../data/meaning.bin', import.meta.url)
 
-const engines: { hybrid?: Rank; model?: ModelRank; vectors?: Vectors | 'none' } = {}
+const engines: { hybrid?: Rank; model?: ModelRank; vectors?: Promise<Vectors | undefined> } = {}
 
 function modelRank(): ModelRank {
   engines.model ??= createModelRank({
     embedder: createEmbedder({ notify: (message) => console.warn(`toolshelf: ${message}`) }),
-    createHybrid: (cosines) => createHybrid({ vectors: vectors(), model: cosines, breaks }),
+    createHybrid: (cosines) => hybridWith({ model: cosines }),
   })
   return engines.model
 }
 
-/** Loads the table of word vectors; without it, ranking is by words only. */
-function vectors(): Vectors | undefined {
+/** Created with the first search, which loads the table. */
+function hybridWith(parts: Pick<HybridParts, 'model'>): Rank {
+  let opened: Promise<Rank> | undefined
+  return async (tools, query, limit) => {
+    opened ??= vectors().then((loaded) => createHybrid({ ...parts, vectors: loaded, breaks }))
+    return (await opened)(tools, query, limit)
+  }
+}
+
+/** Loads the table of word vectors, once; without it, ranking is by words only. */
+function vectors(): Promise<Vectors | undefined> {
+  engines.vectors ??= readVectors()
+  return engines.vectors
+}
+
+async function readVectors(): Promise<Vectors | undefined> {
   try {
-    engines.vectors ??= createVectors(createMeaning(readFileSync(TABLE)))
+    return createVectors(await readMeaning(await readFile(TABLE), breaks.pause))
   } catch (error) {
-    engines.vectors = 'none'
     console.warn(
       `toolshelf: the table of meanings cannot be read, so search goes by words alone: ${String(error)}`,
     )
+    return undefined
   }
-  return engines.vectors === 'none' ? undefined : engines.vectors
 }

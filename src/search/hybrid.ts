@@ -40,6 +40,8 @@ export function createHybrid({ vectors, model, breaks }: HybridParts): Rank {
     if (!index) return { hits: [], matched: 0, unread }
     const { tools } = index
     const modelScores = await model?.(tools, query)
+    // Many searches may have waited for the same tools or for the model; they continue in turns.
+    await breaks?.pause()
     const candidates = gatherCandidates(
       index,
       query,

@@ -26,7 +26,7 @@ export {
   type LearnedUse,
 } from './learned.ts'
 export { createLexicalIndex, type LexicalIndex } from './lexical.ts'
-export { createMeaning, type Meaning } from './meaning.ts'
+export { createMeaning, type Meaning, readMeaning } from './meaning.ts'
 export { bm25, createLexicalRank, lexical } from './rankers.ts'
 export type { Breaks } from './reading.ts'
 export { createRelatedSearch, type RelatedEntry } from './related.ts'

@@ -1,4 +1,5 @@
 // Embeds a text as the normalised sum of one vector per word piece. Pure; the table is passed in as bytes.
+import { type Pause, runAtOnce, runInSlices, type Sliced } from './slices.ts'
 import { createPieceTable, type PieceTable, visitPieces } from './wordpiece.ts'
 
 export interface Meaning {
@@ -22,13 +23,23 @@ interface Table {
 const MAGIC = 0x314d5354
 const HEADER = 16
 const PIECES = 48
+const SLICE_ROWS = 10_000
 
 /**
  * The table's bytes: magic, dimensions, rows and the vocabulary's length as 32-bit numbers; the vocabulary, one token a
  * line, filled up to a multiple of four; a scale per row (32-bit floats); the rows, four bits a number.
  */
 export function createMeaning(bytes: Uint8Array): Meaning {
-  const table = readTable(bytes)
+  return runAtOnce(meaningOf(bytes))
+}
+
+/** The same with pauses, because it takes tens of milliseconds. */
+export function readMeaning(bytes: Uint8Array, pause: Pause): Promise<Meaning> {
+  return runInSlices(meaningOf(bytes), pause)
+}
+
+function* meaningOf(bytes: Uint8Array): Sliced<Meaning> {
+  const table = yield* readTable(bytes)
   const { vocabulary, dimensions } = table
   let sum = new Float32Array(dimensions)
   const add = (row: number) => addRow(table, row, sum)
@@ -42,7 +53,7 @@ export function createMeaning(bytes: Uint8Array): Meaning {
   }
 }
 
-function readTable(bytes: Uint8Array): Table {
+function* readTable(bytes: Uint8Array): Sliced<Table> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (bytes.byteLength < HEADER || view.getUint32(0, true) !== MAGIC)
     throw new Error('The file is not a table of meanings.')
@@ -54,9 +65,12 @@ function readTable(bytes: Uint8Array): Table {
   if (bytes.byteLength !== codesFrom + (rows * dimensions) / 2)
     throw new Error('The table of meanings is truncated.')
   const scales = new Float32Array(rows)
-  for (let row = 0; row < rows; row++) scales[row] = view.getFloat32(scalesFrom + row * 4, true)
+  for (let row = 0; row < rows; row++) {
+    scales[row] = view.getFloat32(scalesFrom + row * 4, true)
+    if (row % SLICE_ROWS === 0) yield
+  }
   return {
-    vocabulary: createPieceTable(bytes.subarray(HEADER, HEADER + length)),
+    vocabulary: yield* createPieceTable(bytes.subarray(HEADER, HEADER + length)),
     dimensions,
     scales,
     codes: new Int8Array(bytes.buffer, bytes.byteOffset + codesFrom, (rows * dimensions) / 2),

@@ -5,13 +5,12 @@ import type { PoolTool } from '../core/index.ts'
 import type { LexicalIndex } from './lexical.ts'
 import { createIndexes } from './rankers.ts'
 import { LEXICAL } from './settings.ts'
-import { createToolSlices, runAtOnce, runInSlices, type Sliced } from './slices.ts'
+import { createToolSlices, type Pause, runAtOnce, runInSlices, type Sliced } from './slices.ts'
 import type { Vectors } from './vectors.ts'
 
 /** What pure code lacks to let others have a turn. */
 export type Breaks = {
-  /** Resolves after others had a turn. */
-  readonly pause: () => Promise<void>
+  readonly pause: Pause
   /** Resolves when a search has waited long enough for its tools to be read; `cancel` when it need not. */
   readonly startTimeout: () => { readonly over: Promise<void>; readonly cancel: () => void }
 }

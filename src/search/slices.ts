@@ -4,10 +4,10 @@ import type { PoolTool } from '../core/index.ts'
 /** Work that may be interrupted wherever it yields. */
 export type Sliced<Value> = Generator<undefined, Value, void>
 
-/** Characters of definitions and descriptions that are read in one slice: some ten milliseconds of work. */
-const SLICE_CHARACTERS = 30_000
+/** Characters of definitions and descriptions after which reading may be interrupted: a millisecond of work, or a few. */
+const SLICE_CHARACTERS = 3000
 
-/** Returns a function that says, for each tool that was read, whether a slice is over. */
+/** Returns a function that says, for each tool that was read, whether reading may be interrupted. */
 export function createToolSlices(): (tool: PoolTool) => boolean {
   let read = 0
   return ({ json, tool }) => {
@@ -25,11 +25,15 @@ export function runAtOnce<Value>(work: Sliced<Value>): Value {
   return step.value
 }
 
-/** Runs the work with a pause after each slice. */
-export async function runInSlices<Value>(work: Sliced<Value>, pause: () => Promise<void>): Promise<Value> {
+/** Lets others have a turn; returns undefined if it is too early for that. */
+export type Pause = () => Promise<void> | undefined
+
+/** Runs the work with a pause wherever it may be interrupted. */
+export async function runInSlices<Value>(work: Sliced<Value>, pause: Pause): Promise<Value> {
   let step = work.next()
   while (!step.done) {
-    await pause()
+    const turn = pause()
+    if (turn) await turn
     step = work.next()
   }
   return step.value

@@ -1,5 +1,6 @@
 // BERT's uncased word pieces over Latin letters and digits: lower case, accents off, greedy longest match.
 // Implements S18.
+import type { Sliced } from './slices.ts'
 
 /** What the tokenizer reads: the tokens' characters one after the other, and where each token starts. */
 export interface PieceTable {
@@ -23,18 +24,33 @@ const ASCII = Uint8Array.from({ length: 128 }, (_, code) => {
   return /[a-z0-9]/.test(letter) ? letter.charCodeAt(0) : SEPARATOR
 })
 
+/** Tokens and bytes that are read before others may have a turn: a millisecond or two. */
+const SLICE_TOKENS = 1000
+const SLICE_BYTES = 20_000
+
 /** `text`: one token a line; `##` begins a continuation. The line's number is the token's row. */
-export function createPieceTable(text: Uint8Array): PieceTable {
+export function* createPieceTable(text: Uint8Array): Sliced<PieceTable> {
   const starts = [0]
-  for (let i = 0; i < text.length; i++) if (text[i] === 10) starts.push(i + 1)
+  for (let from = 0; from < text.length; from += SLICE_BYTES) {
+    findStarts(text, from, Math.min(text.length, from + SLICE_BYTES), starts)
+    yield
+  }
   if (text[text.length - 1] !== 10) starts.push(text.length + 1)
   const vocabulary = {
     characters: text,
     starts: Uint32Array.from(starts),
     slots: new Uint16Array(1 << 17),
   }
-  for (let row = 0; row < starts.length - 1; row++) place(vocabulary, row)
+  const rows = starts.length - 1
+  for (let from = 0; from < rows; from += SLICE_TOKENS) {
+    for (let row = from; row < Math.min(rows, from + SLICE_TOKENS); row++) place(vocabulary, row)
+    yield
+  }
   return vocabulary
+}
+
+function findStarts(text: Uint8Array, from: number, to: number, starts: number[]): void {
+  for (let i = from; i < to; i++) if (text[i] === 10) starts.push(i + 1)
 }
 
 function place({ characters, starts, slots }: PieceTable, row: number): void {

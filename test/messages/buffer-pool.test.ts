@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { jsonBytes } from '../../src/messages/json/index.ts'
 import { createRequestReader } from '../../src/messages/read-request.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
-import { createBufferPool } from '../../src/node/index.ts'
+import { createBufferPool, freeBuffer } from '../../src/node/index.ts'
 import { post, record, start } from './support/gateways.ts'
 
 const slice = { isOver: () => false, next: async () => {} }
@@ -46,6 +46,21 @@ describe('the pool', () => {
     const known = new Set(all.map(({ buffer }) => buffer))
     const again = Array.from({ length: 4 }, () => pool.take(131_072))
     expect(again.filter(({ buffer }) => known.has(buffer))).toHaveLength(2)
+  })
+})
+
+describe('a buffer that is freed', () => {
+  it('is empty, if it is large and has its memory to itself', () => {
+    const alone = Buffer.allocUnsafeSlow(65_536)
+    freeBuffer(alone)
+    expect(alone.length).toBe(0)
+  })
+
+  it('is left alone, if it is small, freed already or shares its memory', () => {
+    const [small, whole] = [Buffer.from('a few bytes'), Buffer.alloc(65_536, 'x')]
+    const shared = Buffer.from(new SharedArrayBuffer(65_536))
+    for (const one of [small, whole.subarray(0, 20_000), shared, Buffer.alloc(0)]) freeBuffer(one)
+    expect([small, whole, shared].map(({ length }) => length)).toEqual([11, 65_536, 65_536])
   })
 })
 

@@ -96,7 +96,7 @@ describe('the fields of a tool', () => {
   })
 })
 
-test('S15 a slice is over at 30,000 characters of definitions and descriptions', () => {
+test('S15 a slice is over at 3,000 characters of definitions and descriptions', () => {
   const [entry] = toolsOf({ name: 'tool' })
   const isOver = createToolSlices()
   const read = (json: number, description: number) =>
@@ -105,10 +105,5 @@ test('S15 a slice is over at 30,000 characters of definitions and descriptions',
       json: 'x'.repeat(json),
       tool: { name: 'tool', description: 'y'.repeat(description) },
     })
-  expect([read(14_999, 15_000), read(1, 0), read(15_000, 14_999), read(0, 1)]).toEqual([
-    false,
-    true,
-    false,
-    true,
-  ])
+  expect([read(1499, 1500), read(1, 0), read(1500, 1499), read(0, 1)]).toEqual([false, true, false, true])
 })

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createMeaning } from '../../src/search/index.ts'
+import { runAtOnce } from '../../src/search/slices.ts'
 import { createPieceTable, visitPieces } from '../../src/search/wordpiece.ts'
 import { runs } from '../support/runs.ts'
 
@@ -15,7 +16,7 @@ function similarity(first: string, second: string): number {
 
 describe('word pieces', () => {
   const tokens = ['play', '##ing', '##in', '##g', 'un', '##play', 'cafe', 'a', 'git', 'hub']
-  const vocabulary = createPieceTable(new TextEncoder().encode(tokens.join('\n')))
+  const vocabulary = runAtOnce(createPieceTable(new TextEncoder().encode(tokens.join('\n'))))
   const pieces = (text: string, limit = 64) => {
     const found: string[] = []
     visitPieces(vocabulary, text, limit, (row) => found.push(tokens[row]!))

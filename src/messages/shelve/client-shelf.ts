@@ -16,8 +16,8 @@ import {
 } from '../../core/index.ts'
 import { nameOf } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, matchesAny, oncePerFrozen, without } from '../../lib/index.ts'
+import { rest, type Slice } from '../../node/index.ts'
 import { createRecent } from '../recent.ts'
-import { rest, type Slice } from '../scheduler.ts'
 import { type CodedNames, codeNames } from './carry.ts'
 
 export type ShelveOptions = {

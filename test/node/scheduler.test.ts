@@ -1,6 +1,6 @@
 // Turns of the event loop: shared by time, in the order of arrival.
 import { expect, it } from 'vitest'
-import { createScheduler } from '../../src/messages/scheduler.ts'
+import { createScheduler } from '../../src/node/index.ts'
 
 /** A clock and an event loop in the test's hands. */
 function createLoop() {

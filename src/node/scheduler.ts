@@ -1,5 +1,5 @@
-// Shares the event loop among requests: CPU-heavy work runs in turns, so that many requests or a very large one never
-// delay streams, new connections or /health by more than one time slice.
+// Shares the event loop among CPU-heavy work: it runs in turns, so that many requests or a very large one never delay
+// streams, new connections or /health by more than one time slice.
 
 export type Slice = {
   /** Whether the slice is used up and the caller should yield. */
@@ -11,6 +11,8 @@ export type Slice = {
 export type Scheduler = {
   /** Waits for the caller's turn. */
   readonly turn: () => Promise<Slice>
+  /** Lets others have a turn if the slice is used up or others wait; otherwise returns undefined. */
+  readonly pause: () => Promise<void> | undefined
 }
 
 export type SchedulerOptions = {
@@ -60,12 +62,17 @@ export function createScheduler(options: SchedulerOptions = {}): Scheduler {
       begin()
     })
   const slice: Slice = { isOver, next }
+  const pause = (): Promise<void> | undefined => {
+    if (waiting.length > 0 || isOver()) return next()
+    begin()
+    return undefined
+  }
   return {
     async turn() {
-      if (waiting.length > 0 || isOver()) await next()
-      else begin()
+      await pause()
       return slice
     },
+    pause,
   }
 }
 
