@@ -48,7 +48,7 @@ export async function startContinue(
     const words = [cli, '-p', text, '--config', config, '--auto', ...(isFirst ? [] : ['--resume'])]
     isFirst = false
     const { code, out, told } = await run(node, words, { cwd: home.files, env })
-    // It ends with 0 and without a word if it runs out of things to wait for while its servers start.
+    // Seen once on a busy machine, for a reason unknown: it ends with 0 and without a word.
     if (code !== 0 || out.trim() === '') throw new Error(`Continue ended with ${code}: ${out}\n${told}`)
     called.splice(0, called.length, ...callsIn(join(folder, 'sessions')))
     return out

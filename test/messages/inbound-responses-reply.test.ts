@@ -360,3 +360,55 @@ test('a whole reply has the fields that the SDK declares', () => {
   })
   expect(created_at).toBeGreaterThan(1_700_000_000)
 })
+
+describe('the input of a freeform tool', () => {
+  const TEXT = '*** Begin "Patch"\n\\\t€ 🦓 é \u0007 end'
+
+  /** Streams a call whose JSON comes in pieces. */
+  function streamed(pieces: readonly string[]) {
+    const writer = responsesApi.read({ ...asked, stream: true }).reply()
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'patch', input: {} }
+    const events = [
+      { type: 'message_start', message: message([]) },
+      { type: 'content_block_start', index: 0, content_block: call },
+      ...pieces.map((partial_json) => ({
+        ...{ type: 'content_block_delta', index: 0 },
+        delta: { type: 'input_json_delta', partial_json },
+      })),
+      { type: 'content_block_stop', index: 0 },
+    ]
+    const written = parsed(events.map((event) => writer.add(event)).join(''))
+    const deltas = written.filter(({ type }) => type === 'response.custom_tool_call_input.delta')
+    const done = written.find(({ type }) => type === 'response.custom_tool_call_input.done')
+    return { deltas: deltas.map(({ delta }) => textOf(delta)), input: done?.input }
+  }
+
+  const escaped = (text: string) =>
+    JSON.stringify({ input: text }).replace(
+      /[^\x20-\x7e]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    )
+
+  test.each([
+    ['as it is', JSON.stringify({ input: TEXT })],
+    ['escaped', escaped(TEXT)],
+    ['spaced', ` { "input" : ${JSON.stringify(TEXT)} } `],
+  ])('is streamed as it comes, %s, and no character is split', (_, json) => {
+    for (const size of [1, 2, 3, 5, 1000]) {
+      const units = json.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []
+      const { deltas, input } = streamed(units)
+      expect(input).toBe(TEXT)
+      expect(deltas.join('')).toBe(TEXT)
+      for (const delta of deltas) expect(delta.isWellFormed()).toBe(true)
+      if (size < 5) expect(deltas.length).toBeGreaterThan(5)
+    }
+  })
+
+  test.each([
+    ['without the field', ['{"text":', '"a"}'], '{"text":"a"}'],
+    ['that is not JSON', ['{"input":"a\nb', '"}'], '{"input":"a\nb"}'],
+    ['that breaks off', ['{"input":"ab', 'c\\u00'], 'abc'],
+  ])('%s is complete at the end', (_, pieces, input) => {
+    expect(streamed(pieces).input).toBe(input)
+  })
+})

@@ -2,7 +2,7 @@
 import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import { callItemsOf, itemIn } from '../upstream/index.ts'
-import { freeformInput } from './freeform.ts'
+import { createFreeformReader } from './freeform.ts'
 import { encryptedContent } from './responses-reasoning.ts'
 import { HOSTED_SEARCH, type ToolTable } from './responses-tools.ts'
 import { urlCitationsOf } from './url-citations.ts'
@@ -191,9 +191,15 @@ function functionWriter(called: Fields, { place }: OutputOptions): ItemWriter {
   }
 }
 
-/** The text of a freeform call can only be written when its JSON is complete. */
+/** The text of a freeform call is written as far as its JSON has come. */
 function freeformWriter(called: Fields, { place }: OutputOptions): ItemWriter {
   const at = place('ctc_')
+  const reader = createFreeformReader()
+  let said = ''
+  const say = (text: string): string => {
+    said += text
+    return text === '' ? '' : at.emit('response.custom_tool_call_input.delta', { delta: text })
+  }
   const item = (status: string, input: string) => ({
     id: at.id,
     type: 'custom_tool_call',
@@ -203,11 +209,11 @@ function freeformWriter(called: Fields, { place }: OutputOptions): ItemWriter {
   })
   return {
     start: () => at.added(item('in_progress', '')),
-    grow: () => '',
+    grow: (json) => say(reader.add(json)),
     end({ input: given }, written) {
-      const input = freeformInput(written === '' ? stringifyExact(given ?? {}) : written)
+      const input = reader.end(written === '' ? stringifyExact(given ?? {}) : written)
       return (
-        at.emit('response.custom_tool_call_input.delta', { delta: input }) +
+        say(input.startsWith(said) ? input.slice(said.length) : '') +
         at.emit('response.custom_tool_call_input.done', { input }) +
         at.done(item('completed', input))
       )
