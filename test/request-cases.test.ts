@@ -164,7 +164,58 @@ describe('fields of the host', () => {
     expect(talk.visible).toContain(SEND)
     expect(JSON.stringify(request.messages)).not.toContain('tool_reference')
     const free = await talk.prepare()
-    expect(free.request.tools.find(({ name }: Loose) => name === SEND).defer_loading).toBe(true)
+    expect(free.request.tools.find(({ name }: Loose) => name === SEND)?.defer_loading).toBe(true)
+  })
+
+  describe('N5 definitions that were sent where nothing may change', () => {
+    const changed = (name: string, description: string) => mcp('slack', name, { description })
+    const definitionIn = ({ request }: Loose, name: string) =>
+      request.tools.find((tool: Loose) => tool.name === name)
+
+    it('stay as they were, while the model is bound and after', async () => {
+      const shelf = quietShelf({ tools })
+      const talk = new Talk(shelf, BOUND_MODEL)
+      await talk.user().prepare()
+      await talk.search(`select:${SEND}`)
+      const before = definitionIn(await talk.prepare(), SEND)
+      shelf.add([changed('send_message', 'New.'), changed('list_channels', 'New too.')])
+      expect(definitionIn(await talk.assistant().user().prepare(), SEND)).toEqual(before)
+      talk.model = MODEL
+      expect(definitionIn(await talk.assistant().user().prepare(), SEND).description).toBe('New.')
+      talk.model = BOUND_MODEL
+      expect(definitionIn(await talk.assistant().user().prepare(), SEND)).toEqual(before)
+    })
+
+    it('are fixed with the first request that needs it, also of tools that are gone by then', async () => {
+      const shelf = quietShelf({ tools })
+      const talk = new Talk(shelf)
+      await talk.user().prepare()
+      await talk.search(`select:${SEND}`)
+      await talk.prepare()
+      shelf.remove(SEND)
+      talk.model = BOUND_MODEL
+      const first = definitionIn(await talk.assistant().user().prepare(), SEND)
+      expect(first?.defer_loading).toBe(true)
+      shelf.add([changed('send_message', 'New.')])
+      expect(definitionIn(await talk.assistant().user().prepare(), SEND)).toEqual(first)
+      const { kept } = shelf.state()
+      expect(kept.find(({ definition }) => definition.name === SEND)).toMatchObject({
+        place: 'deferred',
+        isFixed: true,
+      })
+    })
+
+    it('built-ins too, in the order of their names', async () => {
+      const shelf = quietShelf({ tools: [builtIn('Write'), ...tools] })
+      const talk = new Talk(shelf, BOUND_MODEL)
+      const first = await talk.user().prepare()
+      shelf.remove('Read')
+      shelf.add([builtIn('Ask'), builtIn('Write', { description: 'New.' })])
+      const { request } = await talk.assistant().user().prepare()
+      const names = request.tools.map(({ name }: Loose) => name)
+      expect(names.slice(0, 4)).toEqual(['ToolSearch', 'Ask', 'Read', 'Write'])
+      expect(definitionIn({ request }, 'Write')).toEqual(definitionIn(first, 'Write'))
+    })
   })
 
   it('Q8 a forced tool is sent openly, whether it is loaded or not', async () => {

@@ -125,7 +125,7 @@ function readToml(text: string): Document {
       if (at < 0 || (after !== '' && text.indexOf(after, at + 1) >= 0))
         throw new Error('its servers have changed')
       const restored = applyEdits(text, [{ start: at, end: at + after.length, text: before }])
-      if (!isDeepStrictEqual(serversOf(restored), { ...serversOf(text, after), ...serversOf(before) }))
+      if (!isDeepStrictEqual(serversOf(restored), { ...serversOf(text, after), ...serversIn(before) }))
         throw new Error('its servers have changed')
       return restored
     },
@@ -137,9 +137,15 @@ const tomlIn = (text: string) => plain(parseToml(text.replace(/^\uFEFF/, '')))
 /** The servers of a text, without those of the part `taken`. */
 function serversOf(text: string, taken = ''): Fields {
   const servers = (tomlIn(text) as Fields).mcp_servers
-  const other = taken === '' ? {} : serversOf(taken)
+  const other = serversIn(taken)
   const own = isFields(servers) ? Object.entries(servers) : []
   return Object.fromEntries(own.filter(([name]) => !Object.hasOwn(other, name)))
+}
+
+/** The servers of a part: tables of their own, or keys that stood in the table of all servers. */
+function serversIn(part: string): Fields {
+  const { mcp_servers: servers, ...keys } = tomlIn(part) as Fields
+  return { ...keys, ...(isFields(servers) ? servers : {}) }
 }
 
 /** Throws the error of the JSON parser if the text is not TOML either. */
