@@ -87,3 +87,12 @@ test('wire 42 a tool that a message defines is sent where the request itself has
   const plain = lower({ model: 'any', messages: [user(text('hi'))] }, 'append')
   expect('tools' in plain).toBe(false)
 })
+
+test('very many searches at once become one turn, with all results in the next', () => {
+  const ids = Array.from({ length: 3000 }, (_, index) => `find${index}`)
+  const reply = assistant(...ids.map((id) => search(id)), ...ids.map((id) => found(id, 'mail')))
+  const given = request(tools, user(text('hi')), reply, user(text('go'))) as unknown as MessagesRequest
+  const [, searches, results] = lower(given, 'append').messages.map(({ content }) => content as Fields[])
+  expect(searches?.map(({ id }) => id)).toEqual(ids)
+  expect(results?.map(({ tool_use_id: id }) => id)).toEqual(ids)
+})

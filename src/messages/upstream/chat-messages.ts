@@ -26,7 +26,7 @@ export function toMessages(request: MessagesRequest, context: Context): Fields[]
 
 /** Merges consecutive messages of one role into turns, as the Messages API does; drops empty ones. */
 function turnsOf(messages: readonly unknown[], { systemAnywhere, thoughts }: Context): Turn[] {
-  const turns: Turn[] = []
+  const turns: { readonly role: string; readonly blocks: Fields[] }[] = []
   for (const { role, content } of messages.map(fieldsOf)) {
     const isNote = role === 'system' && !systemAnywhere
     const isTold = (block: Fields) => isSpoken(block) || thoughts.keptIn(block) !== undefined
@@ -37,7 +37,7 @@ function turnsOf(messages: readonly unknown[], { systemAnywhere, thoughts }: Con
       : blocks
     const as = isNote ? 'user' : textOf(role)
     const last = turns.at(-1)
-    if (last?.role === as) turns.splice(-1, 1, { role: as, blocks: [...last.blocks, ...turnBlocks] })
+    if (last?.role === as) for (const block of turnBlocks) last.blocks.push(block)
     else turns.push({ role: as, blocks: turnBlocks })
   }
   return turns

@@ -101,21 +101,19 @@ function addReply(lowered: Fields[], message: Fields, own: readonly WalkStep[], 
   const add = (part: readonly WalkStep[]) =>
     lowered.push(withBlocks(message, part, (step) => fromReply(step, bridged)))
   if (!steps.some(isResult)) return void add(steps)
-  const waitsLonger = waitingIn(steps)
-  let part: WalkStep[] = []
-  for (const [index, step] of steps.entries()) {
-    if (!isResult(step)) {
-      part.push(step)
-      continue
-    }
-    const held: WalkStep[] = []
-    const ended: WalkStep[] = []
-    for (const one of part) (waitsLonger(one, index) ? held : ended).push(one)
-    if (ended.length > 0) add(ended)
-    addResult(lowered, searchResult(step, bridged))
-    part = held
+  let results: Fields[] = []
+  const addPending = () => {
+    if (results.length > 0) addResults(lowered, results)
+    results = []
   }
-  if (part.length > 0) add(part)
+  for (const part of partsOf(steps)) {
+    if (part.said.length > 0) {
+      addPending()
+      add(part.said)
+    }
+    for (const step of part.results) results.push(searchResult(step, bridged))
+  }
+  addPending()
 }
 
 /** Writes an API compaction as a user message, because a conversation may start with it. Returns the steps consumed. */
@@ -131,33 +129,41 @@ function isResult({ block }: WalkStep): boolean {
   return block.type === 'tool_search_tool_result'
 }
 
+/** What a reply says up to some search results, and these. */
+type ReplyPart = { readonly said: WalkStep[]; readonly results: WalkStep[] }
+
 /**
- * Tells whether a call is not answered by the results from an index on, so that it must move to where its result is. Looks
- * at the steps once, because a client may send very many.
+ * Divides a reply at its runs of search results. A search moves to the run that has its last result, and the client's
+ * calls to the end, where their results follow. Looks at each step once, because a client may send very many.
  */
-function waitingIn(steps: readonly WalkStep[]): (step: WalkStep, from: number) => boolean {
+function partsOf(steps: readonly WalkStep[]): ReplyPart[] {
+  const parts: ReplyPart[] = [{ said: [], results: [] }]
+  const places: number[] = []
   const lastResults = new Map<unknown, number>()
-  for (const [index, step] of steps.entries())
-    if (isResult(step)) lastResults.set(step.block.tool_use_id, index)
-  /** For each step, the index of the first one after it that is no result. */
-  const ends: number[] = []
-  let end = Number.POSITIVE_INFINITY
-  for (let index = steps.length - 1; index >= 0; index--) {
-    ends[index] = end
-    if (!isResult(steps[index] as WalkStep)) end = index
+  for (const step of steps) {
+    if (!isResult(step) && (parts.at(-1) as ReplyPart).results.length > 0)
+      parts.push({ said: [], results: [] })
+    places.push(parts.length - 1)
+    if (!isResult(step)) continue
+    parts.at(-1)?.results.push(step)
+    lastResults.set(step.block.tool_use_id, parts.length - 1)
   }
-  return ({ block }, from) => {
-    if (block.type === 'tool_use') return true
-    if (block.type !== 'server_tool_use') return false
-    return (lastResults.get(block.id) ?? -1) >= (ends[from] ?? Number.POSITIVE_INFINITY)
+  if ((parts.at(-1) as ReplyPart).results.length > 0) parts.push({ said: [], results: [] })
+  for (const [index, step] of steps.entries()) {
+    if (isResult(step)) continue
+    const { type, id } = step.block
+    const answered = type === 'server_tool_use' ? (lastResults.get(id) ?? 0) : 0
+    const place = type === 'tool_use' ? parts.length - 1 : Math.max(answered, places[index] ?? 0)
+    parts[place]?.said.push(step)
   }
+  return parts
 }
 
-/** Adds a search result after the results of client calls made in the same turn, which must come first (wire 28). */
-function addResult(lowered: Fields[], result: Fields): void {
+/** Adds search results after the results of client calls made in the same turn, which must come first (wire 28). */
+function addResults(lowered: Fields[], results: readonly Fields[]): void {
   const turn = lowered.findLastIndex(({ role }) => role !== 'user') + 1
   if (turn === lowered.length) {
-    lowered.push({ role: 'user', content: [result] })
+    lowered.push({ role: 'user', content: results })
     return
   }
   const isMixed = ({ content }: Fields) => blocksOf(content).some(({ type }) => type !== 'tool_result')
@@ -165,16 +171,19 @@ function addResult(lowered: Fields[], result: Fields): void {
   const place = mixed < 0 ? lowered.length - 1 : turn + mixed
   const blocks = blocksOf(lowered[place]?.content)
   const other = blocks.findIndex(({ type }) => type !== 'tool_result')
-  const content = blocks.toSpliced(other < 0 ? blocks.length : other, 0, result)
-  lowered[place] = { ...lowered[place], content }
+  const end = other < 0 ? blocks.length : other
+  lowered[place] = {
+    ...lowered[place],
+    content: [...blocks.slice(0, end), ...results, ...blocks.slice(end)],
+  }
 }
 
 /** Maps a message's blocks; returns the same object if none changes. */
 function withBlocks(message: Fields, steps: readonly WalkStep[], change: (step: WalkStep) => Fields): Fields {
   const blocks = steps.map(change)
-  const isSame =
-    blocks.every((block, index) => block === steps[index]?.block) &&
-    blocks.length === blocksOf(message.content).length
+  const { content } = message
+  const count = Array.isArray(content) ? content.length : blocksOf(content).length
+  const isSame = blocks.length === count && blocks.every((block, index) => block === steps[index]?.block)
   return isSame ? message : { ...message, content: blocks }
 }
 
