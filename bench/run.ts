@@ -1,4 +1,4 @@
-// `npm run bench [cost|tokens|zoo|speed|start|quality|mcp|mcp-stall|messages|messages-apis|messages-load|messages-soak] [file,
+// `npm run bench [cost|tokens|zoo|speed|start|quality|languages|mcp|mcp-stall|messages|messages-apis|messages-load|messages-soak] [file,
 // folder, parts or minutes]`: one bench, or cost and speed, which need no data.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -10,6 +10,7 @@ const benches = [
   'tokens',
   'zoo',
   'quality',
+  'languages',
   'mcp',
   'mcp-stall',
   'messages',

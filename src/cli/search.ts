@@ -1,9 +1,9 @@
 // `toolshelf search`: shows what a query finds among the tools of your servers, or of a catalogue, and why.
 import { find } from '../core/calls/index.ts'
 import type { PoolTool, Rank } from '../core/index.ts'
-import { explainHybrid, warmUpEntries } from '../rankers/index.ts'
-import type { WordMatch } from '../search/index.ts'
-import { catalogueEntries, createLexicalIndex, type ScorePart } from '../search/index.ts'
+import { explainHybrid, translateQuery, warmUpEntries } from '../rankers/index.ts'
+import type { Translation, WordMatch } from '../search/index.ts'
+import { catalogueEntries, createLexicalIndex, type LexicalIndex, type ScorePart } from '../search/index.ts'
 import { printable, table } from '../terminal/index.ts'
 import { readTools } from './catalogue.ts'
 import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
@@ -27,7 +27,11 @@ export const searchCommand: Command = {
     },
     ranker: { ...rankerOption, about: `${rankerOption.about}; hybrid if left out` },
     limit: { type: 'string', value: 'number', about: 'how many hits at most; 5 if left out' },
-    explain: { type: 'boolean', about: 'what each part of the score gave, and which words in which fields' },
+    explain: {
+      type: 'boolean',
+      about:
+        'what each part of the score gave, which words in which fields, and how the query was translated',
+    },
     json: { type: 'boolean', about: 'print {"hits": [{"name", "score", …}]}' },
   },
   examples: [
@@ -44,16 +48,10 @@ export const searchCommand: Command = {
     if (name === 'model' && !(await warmUpEntries(tools)))
       terminal.tell('The encoder is not installed; using hybrid.')
     const found = await findWith(rank, tools, query, limit, terminal)
-    const whys = input.isSet('explain')
-      ? explain(
-          tools,
-          query,
-          found.hits.map(({ tool }) => tool),
-          name,
-        )
-      : undefined
-    if (input.isSet('json')) terminal.print(JSON.stringify(asJson(found, whys)))
-    else printTable(found, whys, tools.length, terminal)
+    const hits = found.hits.map(({ tool }) => tool)
+    const explanation = input.isSet('explain') ? explain(tools, query, hits, name) : undefined
+    if (input.isSet('json')) terminal.print(JSON.stringify(asJson(found, explanation)))
+    else printTable(found, explanation, tools.length, terminal)
     return 0
   },
 }
@@ -109,38 +107,59 @@ async function findWith(
 
 type Why = { readonly words: readonly WordMatch[]; readonly parts: readonly ScorePart[] }
 
+type Explanation = {
+  /** The words that were searched for besides those of a query in another language. */
+  readonly translation: Translation | undefined
+  readonly whys: ReadonlyMap<PoolTool, Why>
+}
+
 /** The matched words of each hit and, if meaning counts too, the parts of its score without the encoder. */
 function explain(
   tools: readonly PoolTool[],
   query: string,
   hits: readonly PoolTool[],
   name: string,
-): Map<PoolTool, Why> {
+): Explanation {
   const index = createLexicalIndex(tools)
-  const parts = name === 'lexical' ? new Map<PoolTool, ScorePart[]>() : explainHybrid(index, query, hits)
+  if (name === 'lexical') return { translation: undefined, whys: whysOf(index, [query], hits, new Map()) }
+  const translation = translateQuery(index, query)
+  const parts = explainHybrid(index, translation?.text ?? query, hits)
+  const texts = translation ? [query, translation.text] : [query]
+  return { translation, whys: whysOf(index, texts, hits, parts) }
+}
+
+function whysOf(
+  index: LexicalIndex,
+  texts: readonly string[],
+  hits: readonly PoolTool[],
+  parts: ReadonlyMap<PoolTool, ScorePart[]>,
+): Map<PoolTool, Why> {
   const whyOf = (tool: PoolTool) => ({
-    words: index.explain(tool, query)?.words ?? [],
+    words: texts.flatMap((text) => index.explain(tool, text)?.words ?? []),
     parts: parts.get(tool) ?? [],
   })
   return new Map(hits.map((tool) => [tool, whyOf(tool)]))
 }
 
-function asJson({ hits, matched }: FoundTools, whys: Map<PoolTool, Why> | undefined): object {
+function asJson({ hits, matched }: FoundTools, explanation: Explanation | undefined): object {
   const shown = hits.map(({ tool, score }) => ({
     name: tool.name,
     ...(tool.server === undefined ? {} : { server: tool.server }),
     score: Number(score.toFixed(4)),
-    ...(whys ? { why: whys.get(tool) } : {}),
+    ...(explanation ? { why: explanation.whys.get(tool) } : {}),
   }))
-  return { hits: shown, matched }
+  const translation = explanation?.translation
+  return { hits: shown, matched, ...(translation ? { translation } : {}) }
 }
 
 function printTable(
   { hits, matched }: FoundTools,
-  whys: Map<PoolTool, Why> | undefined,
+  explanation: Explanation | undefined,
   count: number,
   terminal: Terminal,
 ) {
+  const translation = explanation?.translation
+  if (translation) terminal.print(`${foldedLine(translationLine(translation))}\n`)
   if (hits.length === 0) return terminal.print(`No tool of ${count} matches.`)
   const hasServers = hits.some(({ tool }) => tool.server !== undefined)
   const rows = hits.map(({ tool, score }) => [
@@ -149,10 +168,18 @@ function printTable(
     ...(hasServers ? [printable(tool.server ?? '')] : []),
   ])
   terminal.print(table(['score', 'tool', ...(hasServers ? ['server'] : [])], rows))
-  if (whys) terminal.print('')
-  for (const { tool } of whys ? hits : [])
-    terminal.print(`${printable(tool.name)}\n${foldedLine(`  ${explained(whys?.get(tool))}`)}`)
+  if (explanation) terminal.print('')
+  for (const { tool } of explanation ? hits : [])
+    terminal.print(`${printable(tool.name)}\n${foldedLine(`  ${explained(explanation?.whys.get(tool))}`)}`)
   if (matched > hits.length) terminal.print(`${matched - hits.length} more matched.`)
+}
+
+/** "Translated from de: rechnung → invoice". Words that say nothing are left out. */
+function translationLine({ language, words }: Translation): string {
+  const told = words.filter(({ to }) => to.length > 0)
+  return printable(
+    `Translated from ${language}: ${told.map(({ from, to }) => `${from} → ${to.join(', ')}`).join('; ')}`,
+  )
 }
 
 function explained(why: Why | undefined): string {

@@ -1,2 +1,9 @@
 // Exports of rankers for other folders.
-export { explainHybrid, type RankerName, rankers, warmUpEntries, warmUpSearch } from './rankers.ts'
+export {
+  explainHybrid,
+  type RankerName,
+  rankers,
+  translateQuery,
+  warmUpEntries,
+  warmUpSearch,
+} from './rankers.ts'

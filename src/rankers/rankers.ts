@@ -1,21 +1,26 @@
 // All rankers by name (S7). The first search loads the table of word vectors and starts the encoder's worker.
 // Implements S7.
 import { readFileSync } from 'node:fs'
+import { brotliDecompressSync } from 'node:zlib'
 import { classicRank, type PoolTool, type Rank, type Tool } from '../core/index.ts'
 import { buildPool } from '../core/tools/index.ts'
 import { createEmbedder } from '../embed/index.ts'
 import { startTimer } from '../node/index.ts'
 import {
   type Breaks,
+  type Bridge,
   behindSuccessors,
   bm25,
+  createBridge,
   createHybrid,
   createMeaning,
+  createTranslate,
   createVectors,
   explainFusion,
   type LexicalIndex,
   lexical,
   type ScorePart,
+  type Translation,
   type Vectors,
 } from '../search/index.ts'
 import { createModelScores, type ModelScores } from './model-scores.ts'
@@ -23,13 +28,13 @@ import { regex } from './regex.ts'
 
 /** Ranks by words and by meaning, with a table of word vectors from the package. */
 const hybrid: Rank = (tools, query, limit) => {
-  engines.hybrid ??= createHybrid({ vectors: vectors(), breaks })
+  engines.hybrid ??= createHybrid({ vectors: vectors(), translate, breaks })
   return engines.hybrid(tools, query, limit)
 }
 
 /** Like `hybrid`, plus the sentence encoder once it is installed and has embedded all tools. */
 const model: Rank = (tools, query, limit) => {
-  engines.model ??= createHybrid({ vectors: vectors(), model: modelScores().scores, breaks })
+  engines.model ??= createHybrid({ vectors: vectors(), model: modelScores().scores, translate, breaks })
   return engines.model(tools, query, limit)
 }
 
@@ -66,6 +71,11 @@ export function warmUpEntries(entries: readonly PoolTool[]): Promise<boolean> {
   return modelScores().ready(entries)
 }
 
+/** The translation that `hybrid` and `model` search by besides the query; undefined for a query in English. */
+export function translateQuery(index: LexicalIndex, query: string): Translation | undefined {
+  return translate(query, index.knows)
+}
+
 /** Explains `hybrid`'s ranking: the parts of each tool's score. */
 export function explainHybrid(
   index: LexicalIndex,
@@ -85,7 +95,35 @@ const breaks: Breaks = {
 
 const TABLE = new URL('../../data/meaning.bin', import.meta.url)
 
-const engines: { hybrid?: Rank; model?: Rank; vectors?: Vectors | 'none'; scores?: ModelScores } = {}
+const BRIDGE = new URL('../../data/bridge.bin', import.meta.url)
+
+/** The table's size is about 3 MB; what unpacks to more is damaged. */
+const MOST_BRIDGE_BYTES = 16 * 1024 * 1024
+
+const engines: {
+  hybrid?: Rank
+  model?: Rank
+  vectors?: Vectors | 'none'
+  bridge?: Bridge | 'none'
+  scores?: ModelScores
+} = {}
+
+const translate = createTranslate(bridge)
+
+/** Loads the language table when the first query needs it; without it, queries are not translated. */
+function bridge(): Bridge | undefined {
+  try {
+    engines.bridge ??= createBridge(
+      brotliDecompressSync(readFileSync(BRIDGE), { maxOutputLength: MOST_BRIDGE_BYTES }),
+    )
+  } catch (error) {
+    engines.bridge = 'none'
+    console.warn(
+      `toolshelf: the language table cannot be read, so queries are not translated: ${String(error)}`,
+    )
+  }
+  return engines.bridge === 'none' ? undefined : engines.bridge
+}
 
 function modelScores(): ModelScores {
   engines.scores ??= createModelScores(
