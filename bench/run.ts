@@ -1,5 +1,5 @@
-// `npm run bench [cost|tokens|zoo|speed|start|quality|learning|public|mcp|mcp-stall|messages|messages-apis|messages-load|
-// messages-soak] [file,
+// `npm run bench [cost|tokens|zoo|speed|start|quality|learning|languages|public|mcp|mcp-stall|messages|messages-apis|
+// messages-load|messages-soak] [file,
 // folder, parts or minutes]`: one bench, or cost and speed, which need no data.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -13,6 +13,7 @@ const benches = [
   'quality',
   'learning',
   'public',
+  'languages',
   'mcp',
   'mcp-stall',
   'messages',

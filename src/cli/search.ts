@@ -4,9 +4,9 @@ import { createSkills, loadSkills, userSkillFolders } from '../agent/skills/inde
 import { find } from '../core/calls/index.ts'
 import type { PoolTool, Rank, RelatedItem } from '../core/index.ts'
 import { oneLine } from '../lib/index.ts'
-import { explainHybrid, patientModel, whenIndexed } from '../rankers/index.ts'
-import type { LearnedCredit, LearnedSearch, WordMatch } from '../search/index.ts'
-import { catalogueEntries, createLexicalIndex, type ScorePart } from '../search/index.ts'
+import { explainHybrid, patientModel, translateQuery, whenIndexed } from '../rankers/index.ts'
+import type { LearnedCredit, LearnedSearch, Translation, WordMatch } from '../search/index.ts'
+import { catalogueEntries, createLexicalIndex, type LexicalIndex, type ScorePart } from '../search/index.ts'
 import { counted, printable, table } from '../terminal/index.ts'
 import { readTools } from './catalogue.ts'
 import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
@@ -35,7 +35,11 @@ export const searchCommand: Command = {
     known: knownToolsOption,
     ranker: { ...rankerOption, about: `${rankerOption.about}; hybrid if left out` },
     limit: { type: 'string', value: 'number', about: 'how many hits at most; 5 if left out' },
-    explain: { type: 'boolean', about: 'what each part of the score gave, and which words in which fields' },
+    explain: {
+      type: 'boolean',
+      about:
+        'what each part of the score gave, which words in which fields, and how the query was translated',
+    },
     json: { type: 'boolean', about: 'print {"hits": [{"name", "score", …}], "matched", "related"}' },
   },
   examples: [
@@ -54,18 +58,12 @@ export const searchCommand: Command = {
       name === 'model'
         ? await withEncoderProgress(terminal, (progress) => search(patientModel(progress)))
         : await search(whenIndexed(ranker))
-    const whys = input.isSet('explain')
-      ? await explain(
-          tools,
-          query,
-          found.hits.map(({ tool }) => tool),
-          name,
-          learned?.credits(tools, query) ?? [],
-        )
-      : undefined
-    if (input.isSet('json')) terminal.print(JSON.stringify({ ...asJson(found, whys), related }))
+    const hits = found.hits.map(({ tool }) => tool)
+    const credits = learned?.credits(tools, query) ?? []
+    const explanation = input.isSet('explain') ? await explain(tools, query, hits, name, credits) : undefined
+    if (input.isSet('json')) terminal.print(JSON.stringify({ ...asJson(found, explanation), related }))
     else {
-      printTable(found, whys, tools.length, terminal)
+      printTable(found, explanation, tools.length, terminal)
       for (const { kind, name: item, description, advice } of related)
         terminal.print(
           foldedLine(printable(`Also ${kind} ${item}: ${oneLine(description, 160)} (${advice})`)),
@@ -165,6 +163,12 @@ type Why = {
   readonly learnedFrom?: number
 }
 
+type Explanation = {
+  /** The words that were searched for besides those of a query in another language. */
+  readonly translation: Translation | undefined
+  readonly whys: ReadonlyMap<PoolTool, Why>
+}
+
 /** The matched words of each hit and, if meaning counts too, the parts of its score without the encoder. */
 async function explain(
   tools: readonly PoolTool[],
@@ -172,34 +176,50 @@ async function explain(
   hits: readonly PoolTool[],
   name: string,
   credits: readonly LearnedCredit[],
-): Promise<Map<PoolTool, Why>> {
+): Promise<Explanation> {
   const index = createLexicalIndex(tools)
-  const parts =
-    name === 'lexical' ? new Map<PoolTool, ScorePart[]>() : await explainHybrid(index, query, hits)
+  const none = new Map<PoolTool, ScorePart[]>()
+  if (name === 'lexical') return { translation: undefined, whys: whysOf(index, [query], hits, none, credits) }
+  const translation = translateQuery(index, query)
+  const parts = await explainHybrid(index, translation?.text ?? query, hits)
+  const texts = translation ? [query, translation.text] : [query]
+  return { translation, whys: whysOf(index, texts, hits, parts, credits) }
+}
+
+function whysOf(
+  index: LexicalIndex,
+  texts: readonly string[],
+  hits: readonly PoolTool[],
+  parts: ReadonlyMap<PoolTool, ScorePart[]>,
+  credits: readonly LearnedCredit[],
+): Map<PoolTool, Why> {
   const whyOf = (tool: PoolTool) => ({
-    words: index.explain(tool, query)?.words ?? [],
+    words: texts.flatMap((text) => index.explain(tool, text)?.words ?? []),
     parts: parts.get(tool) ?? [],
     ...credits.filter((credit) => credit.tool === tool).map(({ uses }) => ({ learnedFrom: uses }))[0],
   })
   return new Map(hits.map((tool) => [tool, whyOf(tool)]))
 }
 
-function asJson({ hits, matched }: FoundTools, whys: Map<PoolTool, Why> | undefined): object {
+function asJson({ hits, matched }: FoundTools, explanation: Explanation | undefined): object {
   const shown = hits.map(({ tool, score }) => ({
     name: tool.name,
     ...(tool.server === undefined ? {} : { server: tool.server }),
     score: Number(score.toFixed(4)),
-    ...(whys ? { why: whys.get(tool) } : {}),
+    ...(explanation ? { why: explanation.whys.get(tool) } : {}),
   }))
-  return { hits: shown, matched }
+  const translation = explanation?.translation
+  return { hits: shown, matched, ...(translation ? { translation } : {}) }
 }
 
 function printTable(
   { hits, matched }: FoundTools,
-  whys: Map<PoolTool, Why> | undefined,
+  explanation: Explanation | undefined,
   count: number,
   terminal: Terminal,
 ) {
+  const translation = explanation?.translation
+  if (translation) terminal.print(`${foldedLine(translationLine(translation))}\n`)
   if (hits.length === 0) return terminal.print(`No tool of ${count} matches.`)
   const hasServers = hits.some(({ tool }) => tool.server !== undefined)
   const rows = hits.map(({ tool, score }) => [
@@ -208,10 +228,18 @@ function printTable(
     ...(hasServers ? [printable(tool.server ?? '')] : []),
   ])
   terminal.print(table(['score', 'tool', ...(hasServers ? ['server'] : [])], rows))
-  if (whys) terminal.print('')
-  for (const { tool } of whys ? hits : [])
-    terminal.print(`${printable(tool.name)}\n${foldedLine(`  ${explained(whys?.get(tool))}`)}`)
+  if (explanation) terminal.print('')
+  for (const { tool } of explanation ? hits : [])
+    terminal.print(`${printable(tool.name)}\n${foldedLine(`  ${explained(explanation?.whys.get(tool))}`)}`)
   if (matched > hits.length) terminal.print(`${matched - hits.length} more matched.`)
+}
+
+/** "Translated from de: rechnung → invoice". Words that say nothing are left out. */
+function translationLine({ language, words }: Translation): string {
+  const told = words.filter(({ to }) => to.length > 0)
+  return printable(
+    `Translated from ${language}: ${told.map(({ from, to }) => `${from} → ${to.join(', ')}`).join('; ')}`,
+  )
 }
 
 function explained(why: Why | undefined): string {

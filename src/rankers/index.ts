@@ -4,6 +4,7 @@ export {
   patientModel,
   type RankerName,
   rankers,
+  translateQuery,
   warmUpEntries,
   warmUpSearch,
   whenIndexed,

@@ -1,15 +1,20 @@
 // All rankers by name (S7). The first search loads the table of word vectors; one by `model` starts the encoder's worker.
 // Implements S7.
+import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { brotliDecompressSync } from 'node:zlib'
 import { classicRank, type PoolTool, type Rank, type Tool } from '../core/index.ts'
 import { buildPool } from '../core/tools/index.ts'
 import { createEmbedder } from '../embed/index.ts'
 import { createScheduler, startTimer } from '../node/index.ts'
 import {
   type Breaks,
+  type Bridge,
   behindSuccessors,
   bm25,
+  createBridge,
   createHybrid,
+  createTranslate,
   createVectors,
   explainFusion,
   type HybridParts,
@@ -17,6 +22,7 @@ import {
   lexical,
   readMeaning,
   type ScorePart,
+  type Translation,
   type Vectors,
 } from '../search/index.ts'
 import { createModelRank, type ModelRank } from './model-rank.ts'
@@ -86,6 +92,11 @@ export function patientModel(progress?: (done: number, total: number) => void): 
   return whenIndexed(behindSuccessors(modelRank().patient(progress)))
 }
 
+/** The translation that `hybrid` and `model` search by besides the query; undefined for a query in English. */
+export function translateQuery(index: LexicalIndex, query: string): Translation | undefined {
+  return translate(query, index.knows)
+}
+
 /** Explains `hybrid`'s ranking: the parts of each tool's score. */
 export async function explainHybrid(
   index: LexicalIndex,
@@ -108,7 +119,34 @@ const breaks: Breaks = {
 
 const TABLE = new URL('../../data/meaning.bin', import.meta.url)
 
-const engines: { hybrid?: Rank; model?: ModelRank; vectors?: Promise<Vectors | undefined> } = {}
+const BRIDGE = new URL('../../data/bridge.bin', import.meta.url)
+
+/** The table's size is about 3 MB; what unpacks to more is damaged. */
+const MOST_BRIDGE_BYTES = 16 * 1024 * 1024
+
+const engines: {
+  hybrid?: Rank
+  model?: ModelRank
+  vectors?: Promise<Vectors | undefined>
+  bridge?: Bridge | 'none'
+} = {}
+
+const translate = createTranslate(bridge)
+
+/** Loads the language table when the first query needs it; without it, queries are not translated. */
+function bridge(): Bridge | undefined {
+  try {
+    engines.bridge ??= createBridge(
+      brotliDecompressSync(readFileSync(BRIDGE), { maxOutputLength: MOST_BRIDGE_BYTES }),
+    )
+  } catch (error) {
+    engines.bridge = 'none'
+    console.warn(
+      `toolshelf: the language table cannot be read, so queries are not translated: ${String(error)}`,
+    )
+  }
+  return engines.bridge === 'none' ? undefined : engines.bridge
+}
 
 function modelRank(): ModelRank {
   engines.model ??= createModelRank({
@@ -122,7 +160,7 @@ function modelRank(): ModelRank {
 function hybridWith(parts: Pick<HybridParts, 'model'>): Rank {
   let opened: Promise<Rank> | undefined
   return async (tools, query, limit) => {
-    opened ??= vectors().then((loaded) => createHybrid({ ...parts, vectors: loaded, breaks }))
+    opened ??= vectors().then((loaded) => createHybrid({ ...parts, vectors: loaded, translate, breaks }))
     return (await opened)(tools, query, limit)
   }
 }

@@ -13,6 +13,8 @@ import {
 } from './fusion.ts'
 import type { LexicalIndex } from './lexical.ts'
 import { type Breaks, createReading } from './reading.ts'
+import type { Translate } from './translate.ts'
+import { mergeRankings, type QueryRanking, readsMost } from './two-languages.ts'
 import type { Vectors } from './vectors.ts'
 import { WITH_MODEL, WITHOUT_MODEL } from './weights.ts'
 
@@ -21,6 +23,8 @@ export type HybridParts = {
   readonly vectors: Vectors | undefined
   /** The real model, as soon as it has read all tools. */
   readonly model?: (tools: readonly PoolTool[], query: string) => Promise<Float32Array | undefined>
+  /** Translates queries of other languages, which are then ranked by both texts. */
+  readonly translate?: Translate
   /** Lets others have a turn while tools are read; without it they are read at once. */
   readonly breaks?: Breaks
 }
@@ -33,28 +37,51 @@ const CANDIDATES = 20
 /** A tool that has no word of the query must mean something like it: meaning is never quite zero. */
 const LEAST_MEANING = 0.3
 
-export function createHybrid({ vectors, model, breaks }: HybridParts): Rank {
+export function createHybrid({ vectors, model, breaks, translate }: HybridParts): Rank {
   const reading = createReading(vectors, breaks)
+  const rankEnglish = async (index: LexicalIndex, query: string, most: number): Promise<QueryRanking> => {
+    const { tools } = index
+    const modelScores = await model?.(tools, query)
+    const candidates = gatherCandidates(index, query, vectors?.scores(tools, query), modelScores, most)
+    const ranked = rankCandidates(candidates, tools, modelScores ? WITH_MODEL : WITHOUT_MODEL)
+    const hits = isShort(query) ? namedFirst(ranked, candidates, tools) : ranked
+    return { hits, coverage: bestCoverage(candidates), matched: candidates.matched }
+  }
   return async (given, query, limit) => {
     const { index, unread } = await reading(given)
     if (!index) return { hits: [], matched: 0, unread }
-    const { tools } = index
-    const modelScores = await model?.(tools, query)
-    // Many searches may have waited for the same tools or for the model; they continue in turns.
+    // Many searches may have waited for the same tools; they continue in turns.
     await breaks?.pause()
-    const candidates = gatherCandidates(
-      index,
-      query,
-      vectors?.scores(tools, query),
-      modelScores,
-      Math.max(CANDIDATES, limit),
-    )
-    const weights = modelScores ? WITH_MODEL : WITHOUT_MODEL
-    const ranked = rankCandidates(candidates, tools, weights)
-    const hits = varied(isShort(query) ? namedFirst(ranked, candidates, tools) : ranked)
-    if (tools !== given) return ofList(hits, given, limit, unread)
-    return { hits: hits.slice(0, limit), matched: Math.max(hits.length, candidates.matched()), unread }
+    const most = Math.max(CANDIDATES, limit)
+    const translation = translate?.(query, index.knows)
+    const own =
+      translation || !readsMost(query)
+        ? rankByWords(index, translation?.own ?? query, most)
+        : await rankEnglish(index, query, most)
+    const found = translation
+      ? mergeRankings(own, await rankEnglish(index, translation.text, most), translation.known)
+      : own
+    const hits = varied(found.hits)
+    if (index.tools !== given) return ofList(hits, given, limit, unread)
+    return { hits: hits.slice(0, limit), matched: Math.max(hits.length, found.matched()), unread }
   }
+}
+
+/** The ranking of a text that the table of meanings cannot read: the words alone decide. */
+function rankByWords(index: LexicalIndex, query: string, most: number): QueryRanking {
+  const { hits, matched } = index.search(query, most)
+  return {
+    hits: hits.flatMap(({ document, score }) => {
+      const tool = index.tools[document]
+      return tool ? [{ tool, score }] : []
+    }),
+    coverage: hits.reduce((best, { queryCoverage }) => Math.max(best, queryCoverage), 0),
+    matched,
+  }
+}
+
+function bestCoverage({ evidence }: Candidates): number {
+  return evidence.reduce((best, { words }) => Math.max(best, words.queryCoverage), 0)
 }
 
 /** The index is of another list, perhaps of another client's: what is not in this one is none of its business. */

@@ -1,4 +1,5 @@
 // Exports of search for other folders.
+export { type Bridge, createBridge } from './bridge.ts'
 export { behindSuccessors } from './deprecated.ts'
 export {
   catalogueEntries,
@@ -31,5 +32,6 @@ export { bm25, createLexicalRank, lexical } from './rankers.ts'
 export type { Breaks } from './reading.ts'
 export { createRelatedSearch, type RelatedEntry } from './related.ts'
 export { LEXICAL, PLAIN_BM25 } from './settings.ts'
+export { createTranslate, type Translate, type TranslatedWord, type Translation } from './translate.ts'
 export { createVectors, type Vectors } from './vectors.ts'
 export { splitWords } from './words.ts'

@@ -16,7 +16,7 @@ import {
   unmark,
 } from './measure.ts'
 import { planOf, type QueryPlan, type Source } from './plan.ts'
-import { invert, type Postings } from './postings.ts'
+import { countOf, invert, type Postings } from './postings.ts'
 import { LEXICAL, type LexicalSettings } from './settings.ts'
 import { createToolSlices, runAtOnce, type Sliced } from './slices.ts'
 import { createVocabulary, type Vocabulary } from './vocabulary.ts'
@@ -39,6 +39,8 @@ export type LexicalIndex = {
   search(query: string, limit: number): LexicalHits
   /** The same for given tools, in the given order: for tools that were found by other means. */
   measure(query: string, documents: ArrayLike<number>): LexicalHits
+  /** Whether any tool has the word, in this or another form. */
+  knows(word: string): boolean
   /** Which words in which fields gave how much. */
   explain(tool: PoolTool, query: string): LexicalExplanation | undefined
   /** An index of these tools; only new ones are read. */
@@ -98,6 +100,7 @@ function* indexOf(
     tools,
     search: (query, limit) => searchIn(parts, planOf(query, parts), Math.max(0, limit)),
     measure: (query, chosen) => measureIn(parts, planOf(query, parts), chosen),
+    knows: (word) => countOf(postings, vocabulary.termOf(word)) > 0,
     explain(tool, query) {
       const place = placesOf().get(tool)
       if (place === undefined) return undefined

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { Embedder } from '../../src/embed/index.ts'
 import { type RankerName, rankers } from '../../src/index.ts'
 import { createModelRank } from '../../src/rankers/model-rank.ts'
-import { createHybrid } from '../../src/search/index.ts'
+import { createHybrid, type EvaluationQuery, evaluate } from '../../src/search/index.ts'
+import { type ForeignCatalogue, foreignCatalogues } from './foreign-catalogues.ts'
 import { toolsOf } from './tools.ts'
 
 const decoys = toolsOf(
@@ -34,6 +35,24 @@ describe('S18 a tool described in another language', () => {
       expect(hits[0]?.tool).toBe(tools.at(-1))
     })
   }
+})
+
+describe('S18 a catalogue in a script that the table of meanings does not cover', () => {
+  const setOf = ({ tools, queries }: ForeignCatalogue) => ({
+    tools: toolsOf(...tools.map(([name, description]) => ({ name, description }))),
+    queries: queries.map(([query, name]): EvaluationQuery => ({ query, gold: [name] })),
+  })
+
+  it.each(foreignCatalogues)('S18 hybrid finds no less than lexical: $language', async (catalogue) => {
+    const { tools, queries } = setOf(catalogue)
+    const [words, both] = [
+      await evaluate(rankers.lexical, tools, queries),
+      await evaluate(rankers.hybrid, tools, queries),
+    ]
+    expect(words.r5).toBeGreaterThan(0.9)
+    expect(both.r1).toBeGreaterThanOrEqual(words.r1)
+    expect(both.ndcg10).toBeGreaterThanOrEqual(words.ndcg10)
+  })
 })
 
 describe('S18 what a part of the ranker cannot read', () => {

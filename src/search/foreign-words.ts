@@ -1,0 +1,64 @@
+// Cuts a query into words for translation: what the words are, which script they have, and which ones are names or values.
+import { unaccent } from './words.ts'
+
+/** How a script is translated: Latin words may be English; unspaced runs hold several words. */
+export type WritingSystem =
+  | 'latin'
+  | 'cyrillic'
+  | 'greek'
+  | 'arabic'
+  | 'hebrew'
+  | 'hangul'
+  | 'kana'
+  | 'han'
+  | 'other'
+
+export type ForeignWord = {
+  /** Lower case, without accents. */
+  readonly word: string
+  readonly script: WritingSystem
+  /** Has capitals inside or digits: a product's name, an identifier or a value. It is never translated. */
+  readonly isName: boolean
+  /** Begins with a capital inside the query: a name, or a noun where nouns do. */
+  readonly isCapital: boolean
+}
+
+const MOST_CHARACTERS = 2000
+const MOST_WORDS = 200
+
+/** Runs of a script that separates no words; kana and Han follow one another within a word. */
+const RUNS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー々]+|[\p{L}\p{N}\p{M}]+/gu
+const UNSPACED_START = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー々]/u
+const MIXED = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー々]+)/u
+
+/** The words of a query's beginning, in order. */
+export function foreignWords(text: string): ForeignWord[] {
+  const words: ForeignWord[] = []
+  for (const [run] of unaccent(text.slice(0, MOST_CHARACTERS)).matchAll(RUNS)) {
+    for (const piece of UNSPACED_START.test(run) ? [run] : run.split(MIXED)) {
+      if (piece === '') continue
+      const isCapital = words.length > 0 && CAPITAL.test(piece)
+      words.push({ word: piece.toLowerCase(), script: scriptOf(piece), isName: NAME.test(piece), isCapital })
+      if (words.length === MOST_WORDS) return words
+    }
+  }
+  return words
+}
+
+const CAPITAL = /^\p{Lu}/u
+const NAME = /\p{Ll}\p{Lu}|\p{Lu}{2}|\d/u
+
+const SCRIPTS: readonly (readonly [WritingSystem, RegExp])[] = [
+  ['latin', /\p{Script=Latin}/u],
+  ['kana', /[\p{Script=Hiragana}\p{Script=Katakana}]/u],
+  ['han', /\p{Script=Han}/u],
+  ['hangul', /\p{Script=Hangul}/u],
+  ['cyrillic', /\p{Script=Cyrillic}/u],
+  ['arabic', /\p{Script=Arabic}/u],
+  ['greek', /\p{Script=Greek}/u],
+  ['hebrew', /\p{Script=Hebrew}/u],
+]
+
+function scriptOf(word: string): WritingSystem {
+  return SCRIPTS.find(([, pattern]) => pattern.test(word))?.[0] ?? 'other'
+}
