@@ -3,10 +3,10 @@
 import type { PublicResults } from './results.ts'
 
 const ROW = 20
-const TOP = 46
+const TOP = 60
 const LABELS = 122
 const PANEL = 150
-const GAP = 22
+const GAP = 32
 
 const STYLE = [
   'text{font:12px system-ui,sans-serif;fill:#1f2328}',
@@ -52,7 +52,7 @@ export function drawChart({ sets, rankers, figures, date }: PublicResults): stri
   return `${[
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title)}">`,
     `<style>${STYLE}</style>`,
-    label(0, 14, title, 'small', 'start'),
+    label(2, 14, title, 'small', 'start'),
     ...rows,
     ...panels,
     '</svg>',
