@@ -14,6 +14,7 @@ import {
   meanOf,
   measureRanking,
 } from '../src/search/index.ts'
+import { readIntent } from '../src/search/intent.ts'
 
 type Example = {
   readonly set: string
@@ -83,13 +84,12 @@ function examplesOf(set: QuerySet, isShort: boolean): Example[] {
   const inScope = (scope: string | undefined) => (document: number) =>
     !scope || set.tools[document]?.server === scope
   return queries.flatMap((query, position) => {
-    const scores = vectors.scores(set.tools, query.query).slice()
     const candidates = gatherCandidates(
       index,
-      query.query,
-      scores,
+      readIntent(query.query),
+      vectors,
       model?.(query.id ?? '', position),
-      query.scope ? 500 : 50,
+      query.scope ? 500 : 40,
     )
     const gold = new Set(query.gold.map(find))
     return [

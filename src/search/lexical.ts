@@ -15,7 +15,8 @@ import {
   measureDocument,
   unmark,
 } from './measure.ts'
-import { planOf, type QueryPlan, type Source } from './plan.ts'
+import type { WeightedWord } from './near-words.ts'
+import { planOf, type QueryPlan, type Source, weighedWords } from './plan.ts'
 import { invert, type Postings } from './postings.ts'
 import { LEXICAL, type LexicalSettings } from './settings.ts'
 import { createToolSlices, runAtOnce, type Sliced } from './slices.ts'
@@ -39,6 +40,8 @@ export type LexicalIndex = {
   search(query: string, limit: number): LexicalHits
   /** The same for given tools, in the given order: for tools that were found by other means. */
   measure(query: string, documents: ArrayLike<number>): LexicalHits
+  /** The words of a query with their weight by rarity, also those that no tool has. */
+  weigh(query: string): readonly WeightedWord[]
   /** Which words in which fields gave how much. */
   explain(tool: PoolTool, query: string): LexicalExplanation | undefined
   /** An index of these tools; only new ones are read. */
@@ -98,6 +101,7 @@ function* indexOf(
     tools,
     search: (query, limit) => searchIn(parts, planOf(query, parts), Math.max(0, limit)),
     measure: (query, chosen) => measureIn(parts, planOf(query, parts), chosen),
+    weigh: (query) => weighedWords(query, parts),
     explain(tool, query) {
       const place = placesOf().get(tool)
       if (place === undefined) return undefined

@@ -11,6 +11,8 @@ export const WITHOUT_MODEL: FusionWeights = {
   unsureMeaning: 1.43,
   serverCoverage: 1.25,
   queryCoverage: 3.08,
+  nearWordsLead: 0,
+  action: 0.7,
   model: 0,
   modelLead: 0,
 }
@@ -25,6 +27,8 @@ export const WITH_MODEL: FusionWeights = {
   unsureMeaning: 0.34,
   serverCoverage: 0.88,
   queryCoverage: 3.28,
+  nearWordsLead: 0,
+  action: 0.7,
   model: 1.9,
   modelLead: 2.9,
 }
