@@ -13,8 +13,8 @@ import {
   createVectors,
   meanOf,
   measureRanking,
+  readIntent,
 } from '../src/search/index.ts'
-import { readIntent } from '../src/search/intent.ts'
 
 type Example = {
   readonly set: string
@@ -161,14 +161,25 @@ function train(from: readonly Example[]): FusionWeights {
 }
 
 function addSlope({ rows, isGold, weight }: Example, weights: Float64Array, slope: Float64Array): void {
-  const scores = rows.map((row) => row.reduce((sum, value, feature) => sum + value * weights[feature]!, 0))
-  const top = Math.max(...scores)
-  const powers = scores.map((score) => Math.exp(score - top))
-  const all = powers.reduce((sum, value) => sum + value, 0)
-  const good = powers.reduce((sum, value, position) => sum + (isGold[position] ? value : 0), 0)
-  for (const [position, row] of rows.entries()) {
-    const pull = powers[position]! / all - (isGold[position] ? powers[position]! / good : 0)
-    for (let feature = 0; feature < row.length; feature++) slope[feature]! += weight * pull * row[feature]!
+  const powers = new Float64Array(rows.length)
+  let top = Number.NEGATIVE_INFINITY
+  for (let position = 0; position < rows.length; position++) {
+    const row = rows[position]!
+    let score = 0
+    for (let feature = 0; feature < row.length; feature++) score += row[feature]! * weights[feature]!
+    powers[position] = score
+    if (score > top) top = score
+  }
+  let [all, good] = [0, 0]
+  for (let position = 0; position < rows.length; position++) {
+    powers[position] = Math.exp(powers[position]! - top)
+    all += powers[position]!
+    if (isGold[position]) good += powers[position]!
+  }
+  for (let position = 0; position < rows.length; position++) {
+    const row = rows[position]!
+    const pull = weight * (powers[position]! / all - (isGold[position] ? powers[position]! / good : 0))
+    for (let feature = 0; feature < row.length; feature++) slope[feature]! += pull * row[feature]!
   }
 }
 

@@ -4,8 +4,8 @@ import { addScaled, contrast, contrastRoom, dot, place, throughNorm } from './co
 import { addGradient, move, startState } from './fit.mjs'
 import { chance } from './words.mjs'
 
-const STEPS = 500
-const RATE = 0.001
+const STEPS = 250
+const RATE = 0.0015
 const TEXT_BATCH = 384
 const TEXT_WEIGHT = 2
 const TEMPERATURE = 0.1

@@ -1,4 +1,5 @@
 // Exports of search for other folders.
+export { type Action, actionOfTool } from './actions.ts'
 export { behindSuccessors } from './deprecated.ts'
 export {
   catalogueEntries,
@@ -17,6 +18,7 @@ export { searchFields } from './fields.ts'
 export { FILLER_WORDS, STOP_WORDS } from './filler.ts'
 export { createHybrid, explainFusion, type HybridParts, type ScorePart } from './hybrid.ts'
 export { SearchInputError } from './input-error.ts'
+export { type Intent, readIntent } from './intent.ts'
 export { createDense, type Dense } from './kernel.ts'
 export { createLexicalIndex, type LexicalIndex } from './lexical.ts'
 export { createMeaning, type Meaning } from './meaning.ts'
