@@ -33,7 +33,7 @@ type Rows = { readonly dense: Dense; readonly mean: Float32Array; readonly stret
 /** A list much shorter than this has no mean of its own. */
 const USUAL_LIST = 20
 
-/** How much of the tools' mean is taken off a query. */
+/** How much of the tools' mean, and of the requests', is taken off a query. */
 const MEAN_OF_QUERY = 0.5
 
 export function createVectors(meaning: Meaning): Vectors {
@@ -130,7 +130,7 @@ function addScores(
   isFirst: boolean,
 ): void {
   if (query.every((value) => value === 0)) return
-  const rest = query.map((value, i) => value - MEAN_OF_QUERY * mean[i]! - requests[i]!)
+  const rest = query.map((value, i) => value - MEAN_OF_QUERY * (mean[i]! + requests[i]!))
   const length = Math.sqrt(dot(rest, rest)) || 1
   const unit = rest.map((value) => value / length)
   const common = dot(unit, mean)
