@@ -13,6 +13,7 @@ import {
   createVectors,
   meanOf,
   measureRanking,
+  readIntent,
 } from '../src/search/index.ts'
 
 type Example = {
@@ -83,13 +84,12 @@ function examplesOf(set: QuerySet, isShort: boolean): Example[] {
   const inScope = (scope: string | undefined) => (document: number) =>
     !scope || set.tools[document]?.server === scope
   return queries.flatMap((query, position) => {
-    const scores = vectors.scores(set.tools, query.query).slice()
     const candidates = gatherCandidates(
       index,
-      query.query,
-      scores,
+      readIntent(query.query),
+      vectors,
       model?.(query.id ?? '', position),
-      query.scope ? 500 : 50,
+      query.scope ? 500 : 40,
     )
     const gold = new Set(query.gold.map(find))
     return [
@@ -161,14 +161,25 @@ function train(from: readonly Example[]): FusionWeights {
 }
 
 function addSlope({ rows, isGold, weight }: Example, weights: Float64Array, slope: Float64Array): void {
-  const scores = rows.map((row) => row.reduce((sum, value, feature) => sum + value * weights[feature]!, 0))
-  const top = Math.max(...scores)
-  const powers = scores.map((score) => Math.exp(score - top))
-  const all = powers.reduce((sum, value) => sum + value, 0)
-  const good = powers.reduce((sum, value, position) => sum + (isGold[position] ? value : 0), 0)
-  for (const [position, row] of rows.entries()) {
-    const pull = powers[position]! / all - (isGold[position] ? powers[position]! / good : 0)
-    for (let feature = 0; feature < row.length; feature++) slope[feature]! += weight * pull * row[feature]!
+  const powers = new Float64Array(rows.length)
+  let top = Number.NEGATIVE_INFINITY
+  for (let position = 0; position < rows.length; position++) {
+    const row = rows[position]!
+    let score = 0
+    for (let feature = 0; feature < row.length; feature++) score += row[feature]! * weights[feature]!
+    powers[position] = score
+    if (score > top) top = score
+  }
+  let [all, good] = [0, 0]
+  for (let position = 0; position < rows.length; position++) {
+    powers[position] = Math.exp(powers[position]! - top)
+    all += powers[position]!
+    if (isGold[position]) good += powers[position]!
+  }
+  for (let position = 0; position < rows.length; position++) {
+    const row = rows[position]!
+    const pull = weight * (powers[position]! / all - (isGold[position] ? powers[position]! / good : 0))
+    for (let feature = 0; feature < row.length; feature++) slope[feature]! += pull * row[feature]!
   }
 }
 

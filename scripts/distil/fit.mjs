@@ -42,7 +42,8 @@ export function fitRows({ texts, targets, rows, dimensions, pairs, pairWeight, e
   }
 }
 
-function startState(rows, dimensions) {
+/** What gradient descent remembers of the rows between its steps. */
+export function startState(rows, dimensions) {
   const count = rows.length / dimensions
   return {
     rows,
@@ -71,7 +72,8 @@ function accumulate(state, tokens, target) {
   return cosine
 }
 
-function addGradient({ touched, gradient, dimensions }, tokens, added) {
+/** Adds a gradient to the rows of a text. */
+export function addGradient({ touched, gradient, dimensions }, tokens, added) {
   for (const token of tokens) {
     touched.add(token)
     const from = token * dimensions
@@ -91,7 +93,8 @@ export function sumRows(rows, tokens, dimensions, sum) {
   return squares
 }
 
-function move(state, rate) {
+/** One step of Adam on all rows that got a gradient. */
+export function move(state, rate) {
   const { rows, dimensions, gradient, momentum, size, moves } = state
   for (const token of state.touched) {
     const from = token * dimensions

@@ -263,4 +263,6 @@ const LABELS: { readonly [part in ScorePart['name']]?: string } = {
   unsureMeaning: 'meaning, as words say little',
   serverCoverage: 'its server',
   queryCoverage: 'words of the query',
+  nearWordsLead: 'words near those of the query',
+  action: 'does what is asked',
 }

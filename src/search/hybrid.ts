@@ -2,6 +2,7 @@
 // Implements S7.
 import type { Hit, Rank, Ranking } from '../core/calls/index.ts'
 import type { PoolTool } from '../core/index.ts'
+import { actionOfTool, isDestructive } from './actions.ts'
 import { ownName } from './fields.ts'
 import {
   type Evidence,
@@ -11,6 +12,7 @@ import {
   fusionFeatures,
   type Scale,
 } from './fusion.ts'
+import { actionFit, type Intent, readIntent } from './intent.ts'
 import type { LexicalIndex } from './lexical.ts'
 import { type Breaks, createReading } from './reading.ts'
 import type { Translate } from './translate.ts'
@@ -32,7 +34,7 @@ export type HybridParts = {
 const MOST_TWINS = 3
 
 /** Candidates taken from each side. */
-const CANDIDATES = 20
+const CANDIDATES = 40
 
 /** A tool that has no word of the query must mean something like it: meaning is never quite zero. */
 const LEAST_MEANING = 0.3
@@ -41,10 +43,12 @@ export function createHybrid({ vectors, model, breaks, translate }: HybridParts)
   const reading = createReading(vectors, breaks)
   const rankEnglish = async (index: LexicalIndex, query: string, most: number): Promise<QueryRanking> => {
     const { tools } = index
-    const modelScores = await model?.(tools, query)
-    const candidates = gatherCandidates(index, query, vectors?.scores(tools, query), modelScores, most)
+    const intent = readIntent(query)
+    const modelScores = await model?.(tools, intent.text)
+    const candidates = gatherCandidates(index, intent, vectors, modelScores, most)
     const ranked = rankCandidates(candidates, tools, modelScores ? WITH_MODEL : WITHOUT_MODEL)
-    const hits = isShort(query) ? namedFirst(ranked, candidates, tools) : ranked
+    const named = isShort(query) ? namedFirst(ranked, candidates, tools) : ranked
+    const hits = harmlessFirst(named, intent)
     return { hits, coverage: bestCoverage(candidates), matched: candidates.matched }
   }
   return async (given, query, limit) => {
@@ -106,13 +110,8 @@ export function explainFusion(
   of: readonly PoolTool[],
 ): Map<PoolTool, ScorePart[]> {
   const { tools } = index
-  const { documents, evidence, scale } = gatherCandidates(
-    index,
-    query,
-    vectors?.scores(tools, query),
-    undefined,
-    CANDIDATES,
-  )
+  const intent = readIntent(query)
+  const { documents, evidence, scale } = gatherCandidates(index, intent, vectors, undefined, CANDIDATES)
   const wanted = new Set(of)
   const parts = new Map<PoolTool, ScorePart[]>()
   for (const [position, document] of documents.entries()) {
@@ -143,20 +142,25 @@ export type Candidates = {
 /** The best by words, by meaning and by the model, with all that is known of each. */
 export function gatherCandidates(
   index: LexicalIndex,
-  query: string,
-  meaning: Float32Array | undefined,
+  intent: Intent,
+  vectors: Vectors | undefined,
   model: Float32Array | undefined,
   most: number,
 ): Candidates {
-  const found = index.search(query, most)
+  const meaning = vectors?.scores(index.tools, intent.text)
+  const found = index.search(intent.words, most)
   const places = new Set(found.hits.map(({ document }) => document))
   for (const scores of [meaning, model])
     if (scores) for (const place of bestPlaces(scores, most)) places.add(place)
   const documents = [...places].sort((a, b) => a - b)
-  const measured = index.measure(query, documents)
+  const measured = index.measure(intent.words, documents)
+  const tools = documents.map((document) => index.tools[document]!)
+  const nearWords = vectors?.nearWords(tools, index.weigh(intent.words))
   const evidence = documents.map((document, position) => ({
     words: measured.hits[position] ?? NO_WORDS,
     meaning: meaning?.[document] ?? 0,
+    nearWords: nearWords?.[position] ?? 0,
+    action: actionFit(intent, actionOfTool(tools[position]!)),
     model: model?.[document] ?? 0,
   }))
   const best = (read: (one: Evidence) => number) =>
@@ -165,6 +169,7 @@ export function gatherCandidates(
     perfect: measured.perfect,
     bestWords: best(({ words }) => words.score),
     bestMeaning: best((one) => one.meaning),
+    bestNearWords: best((one) => one.nearWords),
     bestModel: best((one) => one.model),
   }
   return { documents, evidence, scale, matched: () => found.matched() }
@@ -197,6 +202,26 @@ function namedFirst(
     if ((evidence[position]?.words.serverCoverage ?? 0) >= 1) named.add(tools[document])
   }
   return [...hits.filter(({ tool }) => named.has(tool)), ...hits.filter(({ tool }) => !named.has(tool))]
+}
+
+/** A reading tool with less than this of the first one's score does not fit. */
+const FITTING = 0.6
+
+/** Who only wants to look, or says what must not happen, does not get a tool first that does it, when a reading one fits. */
+function harmlessFirst(hits: readonly Hit[], { wanted, forbidden }: Intent): readonly Hit[] {
+  const onlyReads = wanted.size === 1 && wanted.has('read')
+  const isUnwanted = ({ tool }: Hit) => {
+    const action = actionOfTool(tool)
+    if (action !== undefined && forbidden.has(action)) return true
+    return onlyReads && (action === 'delete' || isDestructive(tool))
+  }
+  const first = hits[0]
+  if (!first || !(onlyReads || forbidden.size > 0) || !isUnwanted(first)) return hits
+  const fitting = hits.findIndex(
+    (hit) => hit.score >= FITTING * first.score && !isUnwanted(hit) && actionOfTool(hit.tool) === 'read',
+  )
+  if (fitting < 0) return hits
+  return [{ ...hits[fitting]!, score: first.score }, ...hits.slice(0, fitting), ...hits.slice(fitting + 1)]
 }
 
 function isShort(query: string): boolean {

@@ -1,4 +1,5 @@
 // Exports of search for other folders.
+export { type Action, actionOfTool } from './actions.ts'
 export { type Bridge, createBridge } from './bridge.ts'
 export { behindSuccessors } from './deprecated.ts'
 export {
@@ -18,6 +19,7 @@ export { searchFields } from './fields.ts'
 export { FILLER_WORDS, STOP_WORDS } from './filler.ts'
 export { createHybrid, explainFusion, type HybridParts, type ScorePart } from './hybrid.ts'
 export { SearchInputError } from './input-error.ts'
+export { type Intent, readIntent } from './intent.ts'
 export { createDense, type Dense } from './kernel.ts'
 export {
   createLearnedSearch,

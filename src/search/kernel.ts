@@ -7,6 +7,10 @@ export interface Dense {
   add(vector: Float32Array): number
   /** Dot products of all rows with the query, in order. Valid until the next call. */
   scores(query: Float32Array): Float32Array
+  /** Replaces all rows by copies of another's, in the given order. */
+  copyFrom(other: Dense, rows: ArrayLike<number>): void
+  /** A row as it is kept: signed bytes, and what one step of them is worth. */
+  rowAt(row: number): { readonly codes: Int8Array; readonly scale: number }
 }
 
 /** Where things lie in the memory, in bytes, for rows of `width` numbers. */
@@ -77,6 +81,21 @@ export function createDense(dimensions: number, { plain = false } = {}): Dense {
       const codes = new Int8Array(memory.buffer, layout.codes + count * width, dimensions)
       new Float32Array(memory.buffer, layout.scales)[count] = quantize(vector, codes)
       return count++
+    },
+    rowAt(row) {
+      const codes = new Int8Array(memory.buffer, layout.codes + row * width, dimensions)
+      return { codes, scale: new Float32Array(memory.buffer, layout.scales)[row] ?? 0 }
+    },
+    copyFrom(other, rows) {
+      count = 0
+      while (layout.capacity < rows.length) grow()
+      const codes = new Int8Array(memory.buffer, layout.codes, rows.length * width)
+      const scales = new Float32Array(memory.buffer, layout.scales, rows.length)
+      for (; count < rows.length; count++) {
+        const row = other.rowAt(rows[count]!)
+        codes.set(row.codes, count * width)
+        scales[count] = row.scale
+      }
     },
     scores(query) {
       const factor = quantize(query, new Int8Array(memory.buffer, 0, dimensions))

@@ -15,7 +15,8 @@ import {
   measureDocument,
   unmark,
 } from './measure.ts'
-import { planOf, type QueryPlan, type Source } from './plan.ts'
+import type { WeightedWord } from './near-words.ts'
+import { planOf, type QueryPlan, type Source, weighedWords } from './plan.ts'
 import { countOf, invert, type Postings } from './postings.ts'
 import { LEXICAL, type LexicalSettings } from './settings.ts'
 import { createToolSlices, runAtOnce, type Sliced } from './slices.ts'
@@ -41,6 +42,8 @@ export type LexicalIndex = {
   measure(query: string, documents: ArrayLike<number>): LexicalHits
   /** Whether any tool has the word, in this or another form. */
   knows(word: string): boolean
+  /** The words of a query with their weight by rarity, also those that no tool has. */
+  weigh(query: string): readonly WeightedWord[]
   /** Which words in which fields gave how much. */
   explain(tool: PoolTool, query: string): LexicalExplanation | undefined
   /** An index of these tools; only new ones are read. */
@@ -101,6 +104,7 @@ function* indexOf(
     search: (query, limit) => searchIn(parts, planOf(query, parts), Math.max(0, limit)),
     measure: (query, chosen) => measureIn(parts, planOf(query, parts), chosen),
     knows: (word) => countOf(postings, vocabulary.termOf(word)) > 0,
+    weigh: (query) => weighedWords(query, parts),
     explain(tool, query) {
       const place = placesOf().get(tool)
       if (place === undefined) return undefined

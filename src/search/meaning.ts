@@ -4,6 +4,8 @@ import { createPieceTable, type PieceTable, visitPieces } from './wordpiece.ts'
 
 export interface Meaning {
   readonly dimensions: number
+  /** The mean vector of requests: what all of them share says nothing about one. Zeros where the table has none. */
+  readonly requests: Float32Array
   /**
    * A unit vector; all zeros if no word is known. Names are to be split into words before. Only the text's beginning
    * counts, `pieces` word pieces of it: a long description is no clearer than its first sentences.
@@ -17,6 +19,8 @@ interface Table {
   readonly scales: Float32Array
   /** Two numbers a byte, the even one in the low half. */
   readonly codes: Int8Array
+  /** The last row is the mean vector of requests. */
+  readonly hasRequests: boolean
 }
 
 /** `TSM1`, little-endian. */
@@ -24,6 +28,9 @@ const MAGIC = 0x314d5354
 const HEADER = 16
 const PIECES = 48
 const SLICE_ROWS = 10_000
+
+/** The name of the last row, which is no word's. */
+const REQUESTS = '\n[requests]'
 
 /**
  * The table's bytes: magic, dimensions, rows and the vocabulary's length as 32-bit numbers; the vocabulary, one token a
@@ -43,8 +50,11 @@ function* meaningOf(bytes: Uint8Array): Sliced<Meaning> {
   const { vocabulary, dimensions } = table
   let sum = new Float32Array(dimensions)
   const add = (row: number) => addRow(table, row, sum)
+  const requests = new Float32Array(dimensions)
+  if (table.hasRequests) addRow(table, table.scales.length - 1, requests)
   return {
     dimensions,
+    requests,
     embed(text, pieces = PIECES) {
       sum = new Float32Array(dimensions)
       visitPieces(vocabulary, text, pieces, add)
@@ -74,7 +84,13 @@ function* readTable(bytes: Uint8Array): Sliced<Table> {
     dimensions,
     scales,
     codes: new Int8Array(bytes.buffer, bytes.byteOffset + codesFrom, (rows * dimensions) / 2),
+    hasRequests: endsWith(bytes.subarray(HEADER, HEADER + length), REQUESTS),
   }
+}
+
+function endsWith(bytes: Uint8Array, text: string): boolean {
+  const end = bytes.subarray(Math.max(0, bytes.length - text.length))
+  return String.fromCharCode(...end) === text
 }
 
 function addRow({ scales, codes, dimensions }: Table, row: number, sum: Float32Array): void {

@@ -1,5 +1,6 @@
 // Plans a query: for each word, the index terms that match it and how much each contributes.
 import { STRENGTH_STEPS } from './analyse.ts'
+import type { WeightedWord } from './near-words.ts'
 import { countOf, type Postings } from './postings.ts'
 import type { QueryWord } from './query-words.ts'
 import { readQuery } from './query-words.ts'
@@ -69,6 +70,15 @@ export function planOf(query: string, source: Source): QueryPlan {
     if (form) groups.push(form)
   }
   return { groups, clauses, weight, rarity }
+}
+
+/** The words of a query with their weight by rarity, also those that no tool has. */
+export function weighedWords(query: string, source: Source): WeightedWord[] {
+  const { vocabulary, postings, settings } = source
+  return knownWords(readQuery(query, settings.query), source).map(({ word, weight }) => ({
+    word,
+    weight: weight * rarityOf(countOf(postings, vocabulary.termOf(word)), source),
+  }))
 }
 
 /** An identifier that no tool has as one word is searched by its parts. */

@@ -1,14 +1,16 @@
-// Embeds tools: a tool's vector is the weighted sum of its fields' vectors, computed once per tool.
+// Embeds tools: a tool's vector is the weighted sum of its fields' vectors, computed once per tool. Scores leave out what
+// all tools of a list have in common, and what all requests have in common.
 
 import type { PoolTool } from '../core/index.ts'
 import { splitName } from '../lib/index.ts'
 import { searchFields } from './fields.ts'
 import { createDense, type Dense } from './kernel.ts'
 import type { Meaning } from './meaning.ts'
+import { createNearWords, type WeightedWord } from './near-words.ts'
 import { createToolSlices, runAtOnce, type Sliced } from './slices.ts'
 
 /** In the order of FIELDS; enum values say little. */
-const WEIGHTS = [0.7, 0.3, 0.7, 1, 0.3, 0.5, 0] as const
+const WEIGHTS = [0.6, 0.5, 0.7, 1, 0.3, 0.5, 0] as const
 const LONGEST = [16, 16, 32, 48, 48, 100, 0] as const
 
 const MOST_CLAUSES = 6
@@ -19,13 +21,24 @@ const IDENTIFIERS = [true, true, false, false, true, false, true] as const
 export type Vectors = {
   /** Makes the vectors of all tools; `scores` does it at once where this was not run. */
   prepare(tools: readonly PoolTool[]): Sliced<void>
-  /** The dot products of a query with all tools, in their order. Valid until the next call. */
+  /** The cosines of a query with all tools, in their order; 0 for a tool that the table cannot read. */
   scores(tools: readonly PoolTool[], query: string): Float32Array
+  /** How near the nearest words of each tool are to the query's words, from 0 to 1. */
+  nearWords(tools: readonly PoolTool[], words: readonly WeightedWord[]): Float32Array
 }
+
+/** The vectors of a list of tools, their mean, and what centring makes of each tool's length. */
+type Rows = { readonly dense: Dense; readonly mean: Float32Array; readonly stretch: Float32Array }
+
+/** A list much shorter than this has no mean of its own. */
+const USUAL_LIST = 20
+
+/** How much of the tools' mean, and of the requests', is taken off a query. */
+const MEAN_OF_QUERY = 0.5
 
 export function createVectors(meaning: Meaning): Vectors {
   const vectors = new WeakMap<PoolTool, Float32Array>()
-  const dense = new WeakMap<readonly PoolTool[], Dense>()
+  const known = new WeakMap<readonly PoolTool[], Rows>()
   const vectorOf = (tool: PoolTool) => {
     let vector = vectors.get(tool)
     if (!vector) {
@@ -34,16 +47,25 @@ export function createVectors(meaning: Meaning): Vectors {
     }
     return vector
   }
-  function* rowsOf(tools: readonly PoolTool[]): Sliced<Dense> {
-    const known = dense.get(tools)
-    if (known) return known
-    const rows = createDense(meaning.dimensions)
+  function* rowsOf(tools: readonly PoolTool[]): Sliced<Rows> {
+    let rows = known.get(tools)
+    if (rows) return rows
+    const dense = createDense(meaning.dimensions)
+    const sum = new Float64Array(meaning.dimensions)
     const isSliceOver = createToolSlices()
     for (const tool of tools) {
-      rows.add(vectorOf(tool))
+      const vector = vectorOf(tool)
+      dense.add(vector)
+      for (let i = 0; i < sum.length; i++) sum[i]! += vector[i]!
       if (isSliceOver(tool)) yield
     }
-    dense.set(tools, rows)
+    rows = centred(
+      dense,
+      Float32Array.from(sum, (value) => value / (tools.length + USUAL_LIST)),
+      tools,
+      vectorOf,
+    )
+    known.set(tools, rows)
     return rows
   }
   return {
@@ -54,9 +76,33 @@ export function createVectors(meaning: Meaning): Vectors {
       return bestOfClauses(
         runAtOnce(rowsOf(tools)),
         clausesOf(query).map((clause) => meaning.embed(clause)),
+        meaning.requests,
       )
     },
+    nearWords: createNearWords(meaning),
   }
+}
+
+/** |tool − mean|² = 1 − 2 tool·mean + |mean|², so the rows themselves stay as they are. */
+function centred(
+  dense: Dense,
+  mean: Float32Array,
+  tools: readonly PoolTool[],
+  vectorOf: (tool: PoolTool) => Float32Array,
+): Rows {
+  const square = dot(mean, mean)
+  const stretch = Float32Array.from(tools, (tool) => {
+    const vector = vectorOf(tool)
+    if (vector.every((value) => value === 0)) return 0
+    return 1 / Math.sqrt(Math.max(1e-6, 1 - 2 * dot(vector, mean) + square))
+  })
+  return { dense, mean, stretch }
+}
+
+function dot(first: Float32Array, second: Float32Array): number {
+  let sum = 0
+  for (let i = 0; i < first.length; i++) sum += first[i]! * second[i]!
+  return sum
 }
 
 /** A long query may ask for several things: each of its clauses is looked for as well as the whole. */
@@ -67,16 +113,32 @@ function clausesOf(query: string): string[] {
   return clauses.length > 1 ? [query, ...clauses.slice(0, MOST_CLAUSES)] : [query]
 }
 
-function bestOfClauses(rows: Dense, queries: readonly Float32Array[]): Float32Array {
-  const [whole, ...clauses] = queries
-  if (!whole || clauses.length === 0) return rows.scores(whole ?? new Float32Array(0))
-  const best = rows.scores(whole).slice()
-  for (const clause of clauses) {
-    const scores = rows.scores(clause)
-    for (let row = 0; row < best.length; row++)
-      if ((scores[row] ?? 0) > (best[row] ?? 0)) best[row] = scores[row] ?? 0
-  }
+function bestOfClauses(rows: Rows, queries: readonly Float32Array[], requests: Float32Array): Float32Array {
+  const best = new Float32Array(rows.dense.count)
+  queries.forEach((query, index) => {
+    addScores(rows, query, requests, best, index === 0)
+  })
   return best
+}
+
+/** Writes the cosines of one query, or raises what is there to them. */
+function addScores(
+  { dense, mean, stretch }: Rows,
+  query: Float32Array,
+  requests: Float32Array,
+  best: Float32Array,
+  isFirst: boolean,
+): void {
+  if (query.every((value) => value === 0)) return
+  const rest = query.map((value, i) => value - MEAN_OF_QUERY * (mean[i]! + requests[i]!))
+  const length = Math.sqrt(dot(rest, rest)) || 1
+  const unit = rest.map((value) => value / length)
+  const common = dot(unit, mean)
+  const scores = dense.scores(unit)
+  for (let row = 0; row < best.length; row++) {
+    const score = (scores[row]! - common) * stretch[row]!
+    if (isFirst || score > best[row]!) best[row] = score
+  }
 }
 
 function toolVector(tool: PoolTool, meaning: Meaning): Float32Array {

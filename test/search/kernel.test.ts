@@ -28,6 +28,20 @@ describe('the dense scan', () => {
     )
   })
 
+  test('copied rows score as their originals, in the order asked for', () => {
+    const all = createDense(32)
+    for (let row = 0; row < 200; row++)
+      all.add(Float32Array.from({ length: 32 }, (_, i) => Math.sin(row + i * row)))
+    const query = Float32Array.from({ length: 32 }, (_, i) => Math.cos(i))
+    const scores = [...all.scores(query)]
+    const some = createDense(32)
+    for (const rows of [[3, 199, 3], Array.from({ length: 150 }, (_, row) => 199 - row), []]) {
+      some.copyFrom(all, rows)
+      expect(some.count).toBe(rows.length)
+      expect([...some.scores(query)]).toEqual(rows.map((row) => scores[row]))
+    }
+  })
+
   test('comes near the exact dot product, also after growing', () => {
     const rows = Array.from({ length: 300 }, (_, row) =>
       Float32Array.from({ length: 256 }, (_, i) => Math.sin(row * 31 + i * i) / 16),

@@ -1,0 +1,70 @@
+// Reads what a tool does to things (reads, creates, updates, deletes, sends, runs) out of its name and description.
+import type { PoolTool } from '../core/index.ts'
+import { splitName } from '../lib/index.ts'
+import { ownName } from './fields.ts'
+import { stem } from './stem.ts'
+
+/** What a tool does, or what a query asks for. */
+export type Action = 'read' | 'create' | 'update' | 'delete' | 'send' | 'run'
+
+const VERBS: Readonly<Record<Action, string>> = {
+  read: `list get fetch read search find query show view describe retrieve check lookup look see inspect count download
+    export monitor track watch analyze analyse compare summarize explain browse display print preview inspect discover
+    locate examine return returns review verify validate estimate calculate compute convert translate detect extract`,
+  create: `create add make insert generate write draft compose build register book schedule upload import save store
+    record log reserve clone copy duplicate fork append attach remind remember init provision`,
+  update: `update edit change modify set rename move replace patch adjust configure assign mark enable disable complete
+    close reopen resolve restore merge transition label tag fix reschedule switch toggle archive approve reject finish
+    pin mute lock unlock reset convert sync link upsert`,
+  delete: `delete remove drop purge destroy erase clear wipe trash uninstall revoke discard unlink detach cancel
+    terminate kill prune unassign`,
+  send: 'send post publish reply share forward notify message email invite tweet broadcast answer comment submit respond',
+  run: `run execute start stop restart launch trigger deploy invoke play pause resume scale click press navigate call
+    evaluate rollback skip retry rerun connect type scroll hover wait`,
+}
+
+const ACTIONS = Object.keys(VERBS) as Action[]
+
+/** Verb stem → action; a verb in two lists means the first. */
+const ACTION_OF_STEM = new Map<string, Action>()
+for (const action of ACTIONS)
+  for (const verb of VERBS[action].split(/\s+/))
+    if (!ACTION_OF_STEM.has(stem(verb))) ACTION_OF_STEM.set(stem(verb), action)
+
+/** What a verb asks for, in any of its forms; undefined for other words. */
+export function actionOfVerb(word: string): Action | undefined {
+  return ACTION_OF_STEM.get(stem(word))
+}
+
+const known = new WeakMap<PoolTool, { readonly action: Action | undefined }>()
+
+/** What a tool does, by the first verb of its name, else by the first word of its description. */
+export function actionOfTool(tool: PoolTool): Action | undefined {
+  let found = known.get(tool)
+  if (!found) {
+    found = { action: readAction(tool) }
+    known.set(tool, found)
+  }
+  return found.action
+}
+
+const LONGEST_NAME = 200
+const LONGEST_START = 80
+
+function readAction(tool: PoolTool): Action | undefined {
+  const { annotations, description } = tool.tool
+  const { readOnlyHint, destructiveHint } = (annotations ?? {}) as Record<string, unknown>
+  if (readOnlyHint === true) return 'read'
+  const words = splitName(ownName(tool).slice(0, LONGEST_NAME))
+  const named = words.map(actionOfVerb).find((action) => action !== undefined)
+  if (named !== undefined) return named
+  const start = typeof description === 'string' ? description.slice(0, LONGEST_START) : ''
+  const told = actionOfVerb(/[a-z]+/i.exec(start)?.[0].toLowerCase() ?? '')
+  return told ?? (destructiveHint === true ? 'delete' : undefined)
+}
+
+/** True for a tool that says of itself that it destroys. */
+export function isDestructive({ tool }: PoolTool): boolean {
+  const { destructiveHint, readOnlyHint } = (tool.annotations ?? {}) as Record<string, unknown>
+  return destructiveHint === true && readOnlyHint !== true
+}

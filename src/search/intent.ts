@@ -1,0 +1,93 @@
+// Reads what a query wants done: the action of each of its clauses, and what it says must not be done.
+import { type Action, actionOfVerb } from './actions.ts'
+
+export type Intent = {
+  /** The query without what must not be done. */
+  readonly text: string
+  /** The same for a search by words: without the days of appointments, which are also names of services. */
+  readonly words: string
+  readonly wanted: ReadonlySet<Action>
+  /** "do not send", "delete nothing". */
+  readonly forbidden: ReadonlySet<Action>
+}
+
+const LONGEST = 2_000
+const MOST_CLAUSES = 12
+
+const NEGATION =
+  /(?:^|[,;:.!?]|\s)\s*(?:but |and |please )*(?:(?:do not|don['’]?t|never|not to|without(?: any)?) (?:ever )?([a-z]+)|no (edit|change|deletion|removal|update|write|refund)s?\b|([a-z]+) (?:nothing|none|neither|no one|nobody)\b)[^,;.!?\n]*/giu
+
+const COURTESY =
+  /^(?:please|kindly|hi|hey|hello|ok|okay|now|then|also|just|first|finally|next|and|to|(?:can|could|would|will) you|i(?:['’]d)? (?:want|need|would like|like|have) (?:you )?to|i(?:['’]d)? (?:want|need) (?:a|an|the|some)|help me(?: to)?|let['’]?s|let us|i['’]?m (?:trying|looking) to)[\s,]+/iu
+
+const QUESTION =
+  /^(?:which|what(?:['’]?s)?|who(?:se|m)?|why|when|where|how|is|are|was|were|do|does|did|has|have|any|am)\b/iu
+const HOW_TO = /^how (?:do|can|could|would|should) (?:i|we|you) |^how to /iu
+
+/** Expressions whose first verb misleads. */
+const PHRASES: readonly (readonly [RegExp, Action])[] = [
+  [/^(?:get rid|throw (?:away|out)|take (?:down|out|away)|call off)\b/iu, 'delete'],
+  [/^let .{1,40} know\b/iu, 'send'],
+  [/^(?:give|tell|show|find|get|bring) me\b/iu, 'read'],
+  [/^(?:tell|ping|text|message|write(?: back)? to|write back|say)\b/iu, 'send'],
+  [
+    /^(?:turn|switch) .{0,40}\b(?:on|off)\b|^(?:turn|switch) (?:on|off)\b|^put .{1,60} (?:into|in) the .{1,30} column/iu,
+    'update',
+  ],
+  [/^(?:look|find out|see|check|tell)\b/iu, 'read'],
+  [/^(?:set up|put|make|start a|plan|open an?)\b/iu, 'create'],
+  [/^open (?:the|my|our|this|that)\b/iu, 'read'],
+  [/^push .{1,40} to (?:next|tomorrow|monday|tuesday|wednesday|thursday|friday)/iu, 'update'],
+]
+
+/** The intent of a query; nothing wanted and nothing forbidden where it only names things. */
+export function readIntent(query: string): Intent {
+  const forbidden = new Set<Action>()
+  const kept = query.length > LONGEST ? query : withoutNegations(query, forbidden)
+  const wanted = new Set<Action>()
+  for (const clause of kept.slice(0, LONGEST).split(CLAUSE_END).slice(0, MOST_CLAUSES)) {
+    const action = actionOfClause(clause)
+    if (action !== undefined && !forbidden.has(action)) wanted.add(action)
+  }
+  if (wanted.size === 0 && forbidden.size > 0) wanted.add('read')
+  const text = /[\p{L}\p{N}]/u.test(kept) ? kept : query
+  return { text, words: APPOINTMENT.test(text) ? text.replace(DAY, ' ') : text, wanted, forbidden }
+}
+
+const APPOINTMENT =
+  /\b(?:meeting|appointment|event|standup|call|lunch|dinner|interview|calendar|remind|reminder|schedule|reschedule)\b/iu
+const DAY =
+  /\b(?:on|by|until|to|from|for|next|this|every|last) (?:mon|tues|wednes|thurs|fri|satur|sun)days?\b/giu
+
+const CLAUSE_END = /[.;!?\n]+|,?\s+(?:and then|and also|and|then|after that)\s+|,\s+(?=then\b)/iu
+
+function withoutNegations(query: string, forbidden: Set<Action>): string {
+  return query.replace(NEGATION, (match, verb?: string, noun?: string, before?: string) => {
+    const action = actionOfVerb((verb ?? noun ?? before ?? '').toLowerCase())
+    if (noun !== undefined) forbidden.add('update').add('delete').add('create')
+    else if (action === undefined || action === 'read') return match
+    else forbidden.add(action)
+    return ' '
+  })
+}
+
+function actionOfClause(clause: string): Action | undefined {
+  let text = clause.trim()
+  for (let rounds = 0; rounds < 4; rounds++) {
+    const rest = text.replace(COURTESY, '')
+    if (rest === text) break
+    text = rest
+  }
+  if (HOW_TO.test(text)) text = text.replace(HOW_TO, '')
+  else if (QUESTION.test(text)) return 'read'
+  for (const [phrase, action] of PHRASES) if (phrase.test(text)) return action
+  return actionOfVerb(/^[a-z]+/iu.exec(text)?.[0].toLowerCase() ?? '')
+}
+
+/** How well a tool's action fits: 1 wanted, 0 nothing known, −1 unwanted. */
+export function actionFit({ wanted, forbidden }: Intent, action: Action | undefined): number {
+  if (action === undefined) return 0
+  if (forbidden.has(action)) return -1
+  if (wanted.size === 0) return 0
+  return wanted.has(action) ? 1 : -1
+}

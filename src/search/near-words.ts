@@ -1,0 +1,107 @@
+// Compares words one by one: how near the nearest word of a tool is to each word of a query. It finds "photo" in a tool
+// about images where the sentences as a whole are far apart.
+import type { PoolTool } from '../core/index.ts'
+import { searchFields } from './fields.ts'
+import { STOP_WORDS } from './filler.ts'
+import { createDense } from './kernel.ts'
+import type { Meaning } from './meaning.ts'
+import { splitWords } from './words.ts'
+
+/** A word of a query and how much it counts. */
+export type WeightedWord = { readonly word: string; readonly weight: number }
+
+/** In the order of FIELDS: how many words of each are read. */
+const MOST_WORDS = [16, 8, 16, 40, 30, 0, 0] as const
+const LONGEST_TEXT = 1_000
+const MOST_QUERY_WORDS = 16
+
+/** Words whose vectors are kept; with more, all are forgotten and read again. */
+const MOST_KNOWN = 40_000
+
+/** Returns a function of candidates and the query's words: a number from 0 to 1 for each candidate. */
+export function createNearWords(
+  meaning: Meaning,
+): (tools: readonly PoolTool[], words: readonly WeightedWord[]) => Float32Array {
+  let vocabulary = createVocabularyOfVectors(meaning)
+  const shown = createDense(meaning.dimensions)
+  return (tools, words) => {
+    const scores = new Float32Array(tools.length)
+    const asked = tellingWords(words)
+      .map(({ word, weight }) => ({ weight, vector: vocabulary.vectorOf(word) }))
+      .filter(({ vector }) => vector.some((value) => value !== 0))
+    if (asked.length === 0) return scores
+    if (vocabulary.size() > MOST_KNOWN) vocabulary = createVocabularyOfVectors(meaning)
+    const places = new Map<number, number>()
+    const wordsOfTools = tools.map((tool) =>
+      Uint32Array.from(vocabulary.rowsOf(tool), (row) => {
+        const place = places.get(row) ?? places.size
+        places.set(row, place)
+        return place
+      }),
+    )
+    shown.copyFrom(vocabulary.dense, [...places.keys()])
+    const total = asked.reduce((sum, { weight }) => sum + weight, 0)
+    for (const { vector, weight } of asked) {
+      const near = shown.scores(vector)
+      for (let index = 0; index < tools.length; index++)
+        scores[index]! += (weight * nearest(near, wordsOfTools[index]!)) / total
+    }
+    return scores
+  }
+}
+
+function nearest(near: Float32Array, places: Uint32Array): number {
+  let best = 0
+  for (let index = 0; index < places.length; index++) {
+    const score = near[places[index]!]!
+    if (score > best) best = score
+  }
+  return Math.min(1, best)
+}
+
+/** The heaviest words, in their order. */
+function tellingWords(words: readonly WeightedWord[]): readonly WeightedWord[] {
+  if (words.length <= MOST_QUERY_WORDS) return words
+  const least = [...words].sort((a, b) => b.weight - a.weight)[MOST_QUERY_WORDS - 1]!.weight
+  return words.filter(({ weight }) => weight >= least).slice(0, MOST_QUERY_WORDS)
+}
+
+/** Vectors of words, made when a tool with them is first a candidate. */
+function createVocabularyOfVectors(meaning: Meaning) {
+  const dense = createDense(meaning.dimensions)
+  const rowOfWord = new Map<string, number>()
+  const rowsOfTool = new WeakMap<PoolTool, Uint32Array>()
+  const rowOf = (word: string) => {
+    let row = rowOfWord.get(word)
+    if (row === undefined) {
+      row = dense.add(meaning.embed(word))
+      rowOfWord.set(word, row)
+    }
+    return row
+  }
+  return {
+    dense,
+    size: () => rowOfWord.size,
+    vectorOf: (word: string) => meaning.embed(word),
+    rowsOf(tool: PoolTool): Uint32Array {
+      let rows = rowsOfTool.get(tool)
+      if (!rows) {
+        rows = Uint32Array.from(new Set(wordsOf(tool)), rowOf)
+        rowsOfTool.set(tool, rows)
+      }
+      return rows
+    },
+  }
+}
+
+function wordsOf(tool: PoolTool): string[] {
+  return searchFields(tool).flatMap((texts, field) => {
+    const most = MOST_WORDS[field] ?? 0
+    const words: string[] = []
+    for (const text of texts) {
+      if (words.length >= most) break
+      for (const word of splitWords(text.slice(0, LONGEST_TEXT))) if (!STOP_WORDS.has(word)) words.push(word)
+    }
+    return words.slice(0, most)
+  })
+}

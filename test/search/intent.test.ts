@@ -1,0 +1,99 @@
+// What a query wants done, and tools ranked by it.
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { rankers, type Tool } from '../../src/index.ts'
+import { actionOfTool, catalogueEntries, readIntent } from '../../src/search/index.ts'
+import { runs } from '../support/runs.ts'
+
+describe('the action of a query', () => {
+  test.each([
+    ['which pull requests wait for my review', ['read'], []],
+    ['show me all channels', ['read'], []],
+    ['Could you please create an issue?', ['create'], []],
+    ['how do i delete a branch', ['delete'], []],
+    ['get rid of the draft', ['delete'], []],
+    ['create an issue and post it to slack', ['create', 'send'], []],
+    ['let anna know that it is done', ['send'], []],
+    ['show the drafts, do not send any', ['read'], ['send']],
+    ['read the note without changing it', ['read'], ['update']],
+    ['which events do i have? delete nothing', ['read'], ['delete']],
+    ['github issue', [], []],
+    ['', [], []],
+  ])('%s', (query, wanted, forbidden) => {
+    const intent = readIntent(query)
+    expect([...intent.wanted].sort()).toEqual(wanted)
+    expect([...intent.forbidden].sort()).toEqual(forbidden)
+  })
+
+  test('what must not be done is not searched for', () => {
+    expect(readIntent("show my drafts, don't send any").text.trim()).toBe('show my drafts')
+    expect(readIntent("don't delete").text).toBe("don't delete")
+  })
+
+  test('the day of an appointment is no word to search for', () => {
+    expect(readIntent('move my appointment to monday').words.trim()).toBe('move my appointment')
+    expect(readIntent('monday boards').words).toBe('monday boards')
+  })
+
+  test('S12 takes any text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (query) => {
+        const intent = readIntent(query)
+        expect(intent.text.length).toBeLessThanOrEqual(query.length)
+        for (const action of intent.forbidden) expect(intent.wanted).not.toContain(action)
+      }),
+      { numRuns: runs(50) },
+    )
+  })
+})
+
+const tool = (server: string, name: string, description: string, annotations?: object): Tool => ({
+  ...{ name, server, description },
+  ...(annotations ? { annotations } : {}),
+})
+
+describe('the action of a tool', () => {
+  test.each([
+    [tool('a', 'list_issues', ''), 'read'],
+    [tool('a', 'pods_delete', 'Deletes a pod.'), 'delete'],
+    [tool('a', 'inbox', 'Creates an inbox.'), 'create'],
+    [tool('a', 'delete_preview', 'Shows what would go.', { readOnlyHint: true }), 'read'],
+    [tool('a', 'weather', 'The weather.'), undefined],
+    [tool('a', 'shred', 'A shredder.', { destructiveHint: true }), 'delete'],
+  ])('%j', (given, expected) => {
+    expect(actionOfTool(catalogueEntries([given])[0]!)).toBe(expected)
+  })
+})
+
+describe('hybrid', () => {
+  const shop = catalogueEntries([
+    tool('mail', 'send_draft', 'Sends a draft email.'),
+    tool('mail', 'delete_draft', 'Deletes a draft email.'),
+    tool('mail', 'update_draft', 'Changes a draft email.'),
+    tool('mail', 'list_drafts', 'Lists the draft emails.'),
+    tool('calendar', 'create_event', 'Adds an event to the calendar.'),
+    tool('calendar', 'delete_event', 'Removes an event from the calendar.'),
+    tool('calendar', 'list_events', 'Lists the events of the calendar.'),
+    tool('monday', 'move_item', 'Moves an item to another board.'),
+    tool('slack', 'send_message', 'Posts a message to a channel or person.'),
+    tool('github', 'create_issue', 'Opens a new issue in a repository.'),
+  ])
+  const best = async (query: string, limit = 1) =>
+    (await rankers.hybrid(shop, query, limit)).hits.map(({ tool: { original } }) => original)
+
+  test.each([
+    ["show my draft emails, don't send any", 'list_drafts'],
+    ['which draft emails are there', 'list_drafts'],
+    ['look at the calendar events without deleting any', 'list_events'],
+    ['schedule a meeting tomorrow at 3pm', 'create_event'],
+    ['get rid of the draft email', 'delete_draft'],
+  ])('S7 %s', async (query, expected) => {
+    expect(await best(query)).toEqual([expected])
+  })
+
+  test('S7 several needs give tools for each', async () => {
+    const found = await best('create an issue and post it to slack', 5)
+    expect(found).toContain('create_issue')
+    expect(found).toContain('send_message')
+  })
+})
