@@ -20,7 +20,7 @@ const byFolder = {
     'test/{request-cases,answer,bound,compact,loaded,mode,normalize,recover,request,wires}.test.ts',
   ],
   lib: ['test/{lib,clean-text,names,policy}.test.ts'],
-  search: ['test/search/**/*.test.ts', 'test/query.test.ts', 'test/agent/using*.test.ts'],
+  search: ['test/search/{deprecated,evaluate,fields,kernel,meaning,words}.test.ts'],
   validate: ['test/validate.test.ts', 'test/check.test.ts', 'test/mcp/config-schema.test.ts'],
   node: ['test/node/*.test.ts', 'test/capabilities.test.ts', 'test/agent/tools-bash.test.ts'],
   terminal: ['test/terminal/{layout,markdown}.test.ts'],
