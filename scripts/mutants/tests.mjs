@@ -34,7 +34,7 @@ const byFolder = {
   'mcp/host': ['test/mcp/{gateway-units,host,host-calls,protocol-units}.test.ts'],
   'mcp/oauth': ['test/mcp/oauth.test.ts'],
   'mcp/pins': ['test/mcp/safety-pins.test.ts'],
-  'mcp/redact': ['test/mcp/redact.prop.test.ts'],
+  'mcp/redact': ['test/mcp/{protocol-units,redact-cases,redact.prop}.test.ts'],
   'mcp/session': ['test/mcp/{gateway-units,hostile-lists,hostile-output,protocol-units}.test.ts'],
   messages: [
     'test/messages/{conversation-cases,drain,held-bytes,long-numbers,newcomer,pass-unread,plan,read-request,rounds,scheduler}.test.ts',
@@ -63,7 +63,7 @@ const byFolder = {
   'agent/using': ['test/agent/using*.test.ts'],
   scan: ['test/mcp/{safety-scan,scan-cases}.test.ts'],
   doctor: ['test/mcp/{doctor,hostile-secrets,hostile-texts}.test.ts', 'test/cli/doctor.test.ts'],
-  import: ['test/cli/import.test.ts'],
+  import: ['test/cli/{import,import-apply}.test.ts'],
   cli: [
     'test/cli/*.test.ts',
     'test/terminal/{markdown,settle,status}.test.ts',
