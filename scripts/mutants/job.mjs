@@ -54,7 +54,7 @@ export function overdue() {
 
 /**
  * The mutants that ran in this process: `inTests` within a test, `outside` while a file was loaded or in `beforeAll`; and the
- * tests that failed without a mutant.
+ * tests that failed without a mutant; and `masked`, the files of tests in which a mutant must be tried alone.
  */
 export function writeHits(hits) {
   writeFileSync(join(folder, 'hits', String(process.pid)), JSON.stringify(hits))
@@ -63,7 +63,19 @@ export function writeHits(hits) {
 export function readHits() {
   const all = readdirSync(join(folder, 'hits')).flatMap((name) => tryParse(join(folder, 'hits', name)) ?? [])
   const union = (key) => new Set(all.flatMap((hits) => hits[key]))
-  return { inTests: union('inTests'), outside: union('outside'), failing: union('failing') }
+  return {
+    inTests: union('inTests'),
+    outside: union('outside'),
+    failing: union('failing'),
+    masked: mergeFiles(all.flatMap((hits) => hits.masked)),
+  }
+}
+
+/** Files by mutant, of all processes. */
+function mergeFiles(entries) {
+  const files = new Map()
+  for (const [id, names] of entries) files.set(id, [...new Set([...(files.get(id) ?? []), ...names])])
+  return files
 }
 
 /** Undefined while another process writes the file. */

@@ -51,6 +51,7 @@ console.log(`${chosen.length} of ${all.length} mutants, in ${sources.size} of ${
 let child
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, interrupt)
 await tryAll()
+await tryMaskedAlone()
 finish()
 
 async function tryAll() {
@@ -59,12 +60,28 @@ async function tryAll() {
   for (let run = 0; run < MAX_RUNS; run++) {
     const done = job.idsWithOutcome()
     job.writeJob({
-      sources: Object.fromEntries([...sources].map(([name, text]) => [join(root, name), text])),
+      sources: mutatedSources(),
       tests: values.tests ?? testsFor([...sources.keys()]),
       ids: mutants.map(({ id }) => id).filter((id) => !done.has(id)),
     })
     if ((await runTests()) === 0) return
   }
+}
+
+/** In a process of its own each: whatever remembers something remembers what the mutant did. */
+async function tryMaskedAlone() {
+  const { masked, failing } = job.readHits()
+  const done = job.idsWithOutcome()
+  for (const { id } of mutants) {
+    const tests = masked.get(id)
+    if (!tests || done.has(id)) continue
+    job.writeJob({ sources: mutatedSources(), tests, ids: [id], alone: { id, failing: [...failing] } })
+    await runTests()
+  }
+}
+
+function mutatedSources() {
+  return Object.fromEntries([...sources].map(([name, text]) => [join(root, name), text]))
 }
 
 /** Resolves to the number of processes that had to be ended because a mutant kept them busy. */

@@ -12,10 +12,15 @@ const HIT_FACTOR = 100
 /** A mutant that survived this much work of one file's tests is tried by the tests of other files only. */
 const MAX_MS_PER_FILE = 400
 
-const { ids } = readJob()
+const { ids, alone } = readJob()
 const tried = new Set(ids)
 /** What the mutated sources share with whoever activates a mutant; the name is Stryker's. */
-globalThis.__stryker__ ??= { mutantCoverage: { static: {}, perTest: {} }, inTests: new Set(), failing: [] }
+globalThis.__stryker__ ??= {
+  mutantCoverage: { static: {}, perTest: {} },
+  inTests: new Set(),
+  failing: [],
+  masked: {},
+}
 const mutants = globalThis.__stryker__
 let hasStrayError = false
 for (const event of ['unhandledRejection', 'uncaughtException']) {
@@ -27,13 +32,17 @@ for (const event of ['unhandledRejection', 'uncaughtException']) {
 const spent = new Map()
 
 export default class MutantRunner extends TestRunner {
-  /** The test that is running, and the step it is at: `original`, `mutant` or `again` (the original, behind a failure). */
+  /**
+   * The test that is running, and the step it is at: `original`, `mutant`, `again` (the original, behind a failure), or
+   * `alone` (one mutant from the start of the process, because something remembered what the original did).
+   */
   #current
 
   async onBeforeRunTask(test) {
     await super.onBeforeRunTask(test)
     test.retry = Number.MAX_SAFE_INTEGER
-    this.#current = { step: 'original', queue: [], hits: {}, limitMs: 60_000 }
+    const step = alone === undefined ? 'original' : 'alone'
+    this.#current = { step, queue: [], hits: {}, limitMs: 60_000 }
   }
 
   onBeforeTryTask(test) {
@@ -42,9 +51,10 @@ export default class MutantRunner extends TestRunner {
     const { step, queue, hits, limitMs } = this.#current
     mutants.currentTestId = test.id
     mutants.mutantCoverage.perTest[test.id] = {}
-    if (step === 'mutant') {
-      const id = queue[0]
-      Object.assign(mutants, { activeMutant: id, hitCount: 0, hitLimit: HIT_FACTOR * (hits[id] + 10) })
+    if (step === 'mutant' || step === 'alone') {
+      const id = alone?.id ?? queue[0]
+      const hitLimit = alone ? HIT_FACTOR * 10_000 : HIT_FACTOR * (hits[id] + 10)
+      Object.assign(mutants, { activeMutant: id, hitCount: 0, hitLimit })
       writeActive(id, 60_000 + 2 * limitMs)
     }
     Object.assign(this.#current, { cpu: process.cpuUsage(), start: performance.now() })
@@ -63,8 +73,9 @@ export default class MutantRunner extends TestRunner {
     Object.assign(mutants, { activeMutant: undefined, currentTestId: undefined })
     clearActive()
     if (current.step === 'original') this.#afterOriginal(test, isFailed, hits)
-    else if (current.step === 'mutant') afterMutant(current, isFailed, isEndless)
-    else afterAgain(current, isFailed)
+    else if (current.step === 'mutant') afterMutant(current, isFailed, isEndless, test)
+    else if (current.step === 'again') afterAgain(current, isFailed, test)
+    else if (isFailed && !alone.failing.includes(titleOf(test))) writeOutcome(alone.id, 'killed')
     // Vitest retries what failed with an error, as often as `retry` says.
     const isOver = current.queue.length === 0
     const outcome = isOver
@@ -77,13 +88,14 @@ export default class MutantRunner extends TestRunner {
     super.onAfterRunFiles()
     spent.clear()
     const outside = Object.keys(mutants.mutantCoverage.static)
-    writeHits({ inTests: [...mutants.inTests], outside, failing: mutants.failing })
+    const { failing, masked } = mutants
+    writeHits({ inTests: [...mutants.inTests], outside, failing, masked: Object.entries(masked) })
   }
 
   #afterOriginal(test, isFailed, hits) {
     const current = this.#current
     for (const id of Object.keys(hits)) mutants.inTests.add(id)
-    if (isFailed) mutants.failing.push(`${test.file.name}: ${test.name}`)
+    if (isFailed) mutants.failing.push(titleOf(test))
     const { user, system } = process.cpuUsage(current.cpu)
     const ms = performance.now() - current.start
     if (isFailed || test.result.state !== 'pass' || (user + system) / 1000 > SLOW_CPU_MS || ms > SLOW_MS)
@@ -102,17 +114,30 @@ function workOf({ cpu }) {
   return (user + system) / 1000
 }
 
-function afterMutant(current, isFailed, isEndless) {
+function titleOf(test) {
+  return `${test.file.name}: ${test.name}`
+}
+
+/** A mutant that did not run although the original did, or whose test cannot be repeated, is tried alone in the end. */
+function mask(id, { file }) {
+  mutants.masked[id] ??= []
+  if (!mutants.masked[id].includes(file.name)) mutants.masked[id].push(file.name)
+}
+
+function afterMutant(current, isFailed, isEndless, test) {
   const [id] = current.queue
   spent.set(id, (spent.get(id) ?? 0) + workOf(current))
+  if (!isFailed && mutants.hitCount === 0) mask(id, test)
   if (isFailed) Object.assign(current, { step: 'again', outcome: isEndless ? 'timedOut' : 'killed' })
   else current.queue.shift()
 }
 
 /** A test that now fails without a mutant cannot be repeated, or a mutant left something behind: it proves nothing more. */
-function afterAgain(current, isFailed) {
-  if (isFailed) current.queue = []
-  else writeOutcome(current.queue.shift(), current.outcome)
+function afterAgain(current, isFailed, test) {
+  if (isFailed) {
+    for (const id of current.queue) mask(id, test)
+    current.queue = []
+  } else writeOutcome(current.queue.shift(), current.outcome)
   current.step = 'mutant'
 }
 

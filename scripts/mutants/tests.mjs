@@ -20,7 +20,7 @@ const byFolder = {
     'test/{request-cases,answer,bound,compact,loaded,mode,normalize,recover,request,wires}.test.ts',
   ],
   lib: ['test/{lib,clean-text,names,policy}.test.ts'],
-  search: ['test/search/**/*.test.ts', 'test/query.test.ts', 'test/agent/using*.test.ts'],
+  search: ['test/search/{deprecated,evaluate,fields,kernel,meaning,words}.test.ts'],
   validate: ['test/validate.test.ts', 'test/check.test.ts', 'test/mcp/config-schema.test.ts'],
   node: ['test/node/*.test.ts', 'test/capabilities.test.ts', 'test/agent/tools-bash.test.ts'],
   terminal: ['test/terminal/{layout,markdown}.test.ts'],
@@ -34,7 +34,7 @@ const byFolder = {
   'mcp/host': ['test/mcp/{gateway-units,host,host-calls,protocol-units}.test.ts'],
   'mcp/oauth': ['test/mcp/oauth.test.ts'],
   'mcp/pins': ['test/mcp/safety-pins.test.ts'],
-  'mcp/redact': ['test/mcp/redact.prop.test.ts'],
+  'mcp/redact': ['test/mcp/{protocol-units,redact-cases,redact.prop}.test.ts'],
   'mcp/session': ['test/mcp/{gateway-units,hostile-lists,hostile-output,protocol-units}.test.ts'],
   messages: [
     'test/messages/{conversation-cases,drain,held-bytes,long-numbers,newcomer,pass-unread,plan,read-request,rounds,scheduler}.test.ts',
@@ -63,7 +63,7 @@ const byFolder = {
   'agent/using': ['test/agent/using*.test.ts'],
   scan: ['test/mcp/{safety-scan,scan-cases}.test.ts'],
   doctor: ['test/mcp/{doctor,hostile-secrets,hostile-texts}.test.ts', 'test/cli/doctor.test.ts'],
-  import: ['test/cli/import.test.ts'],
+  import: ['test/cli/{import,import-apply}.test.ts'],
   cli: [
     'test/cli/*.test.ts',
     'test/terminal/{markdown,settle,status}.test.ts',
