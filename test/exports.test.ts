@@ -13,6 +13,7 @@ test('toolshelf', () => {
       "capabilitiesFromFile",
       "capabilitiesFromUrl",
       "codingAgentPolicy",
+      "createLearnedSearch",
       "createShelf",
       "explainBreak",
       "keepCapabilitiesFresh",
