@@ -82,9 +82,18 @@ function readDirectory(bytes: Uint8Array): Map<string, Block> {
     const length = view.getUint32(at + 16, true)
     if (start + length > bytes.byteLength || words * 4 > length)
       throw new Error('The language table is truncated.')
-    blocks.set(code, { words, bytes: bytes.subarray(start, start + length) })
+    blocks.set(code, checked({ words, bytes: bytes.subarray(start, start + length) }))
   }
   return blocks
+}
+
+/** Checks that the columns fill the block, so that decoding it later cannot fail. */
+function checked(block: Block): Block {
+  const { words, bytes } = block
+  const rests = sum(bytes, words, 2 * words)
+  const targets = sum(bytes, 3 * words, 4 * words)
+  if (bytes.length !== 4 * words + 2 * targets + rests) throw new Error('The language table is damaged.')
+  return block
 }
 
 /** The words of a block, in its order. */
@@ -96,7 +105,6 @@ function decodeWords({ words: count, bytes }: Block): string[] {
   let at = 4 * count + 2 * targets
   for (let index = 0; index < count; index++) {
     const [shared, length] = [bytes[index]!, bytes[count + index]!]
-    if (at + length > bytes.length) throw new Error('The language table is damaged.')
     current.set(bytes.subarray(at, at + length), shared)
     at += length
     words.push(decoder.decode(current.subarray(0, shared + length)))

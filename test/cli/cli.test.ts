@@ -73,6 +73,11 @@ describe('toolshelf search', () => {
     }
   })
 
+  it('shows how a query in another language was translated', async () => {
+    const { out } = await cli('search', 'eine E-Mail schicken', '--catalog', tools, '--explain')
+    expect(out).toMatch(/^Translated from de: .*schicken → send/)
+  })
+
   it('S3 S4 takes the query forms, and explains', async () => {
     const { out } = await cli('search', '+github issue', '--catalog', tools, '--explain')
     expect(out).toMatch(/create_issue\n.*its words [\d.]+.*issue in name/s)

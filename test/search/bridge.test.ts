@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Entry, writeTable } from '../../scripts/bridge/table.ts'
-import { createBridge } from '../../src/search/index.ts'
+import { type Bridge, createBridge } from '../../src/search/index.ts'
 import { runs } from '../support/runs.ts'
 
 const entry = (word: string, targets: readonly string[], frequency = 3): Entry => ({
@@ -63,18 +63,19 @@ describe('the language table', () => {
     expect(() => createBridge(new TextEncoder().encode('something else'))).toThrow('not a language table')
   })
 
-  it('either reads a damaged table or throws an error, and always ends', () => {
+  it('refuses a damaged table at once, or reads it without failing later', () => {
     fc.assert(
       fc.property(fc.nat(small.length), fc.nat(small.length - 1), fc.nat(255), (length, at, value) => {
         const damaged = small.slice()
         damaged[at] = value
+        let bridge: Bridge
         try {
-          const bridge = createBridge(damaged.subarray(0, length))
-          for (const language of bridge.languages) bridge.lexicon(language)?.translate('rechnung')
+          bridge = createBridge(damaged.subarray(0, length))
         } catch (error) {
-          expect(error).toBeInstanceOf(Error)
           expect(String(error)).toMatch(/language table/)
+          return
         }
+        for (const language of bridge.languages) bridge.lexicon(language)?.translate('rechnung')
       }),
       { numRuns: runs(300) },
     )
