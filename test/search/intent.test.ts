@@ -47,7 +47,12 @@ describe('the action of a query', () => {
   })
 })
 
-const tool = (server: string, name: string, description: string, annotations?: object): Tool => ({
+const tool = (
+  server: string,
+  name: string,
+  description: string,
+  annotations?: Record<string, boolean>,
+): Tool => ({
   ...{ name, server, description },
   ...(annotations ? { annotations } : {}),
 })
