@@ -10,8 +10,7 @@ export function contrastRoom(size, dimensions) {
 }
 
 /**
- * Adds to the rows' gradient that of the batch's cross-entropy, in both directions. `pairs`: two lists of rows each, and
- * a key where others may have the same right side: those are not held against each other.
+ * Adds to the rows' gradient that of the batch's cross-entropy, in both directions. `pairs`: two lists of rows each;
  * `addText(tokens, gradient)` adds a gradient to the rows of a text.
  */
 export function contrast({ left, right, errors }, pairs, rows, dimensions, weight, addText) {
@@ -20,7 +19,7 @@ export function contrast({ left, right, errors }, pairs, rows, dimensions, weigh
     place(left, index, first, rows, dimensions)
     place(right, index, second, rows, dimensions)
   })
-  findErrors(left.vectors, right.vectors, pairs, dimensions, errors)
+  findErrors(left.vectors, right.vectors, size, dimensions, errors)
   left.gradient.fill(0)
   right.gradient.fill(0)
   for (let i = 0; i < size; i++) {
@@ -37,8 +36,7 @@ export function contrast({ left, right, errors }, pairs, rows, dimensions, weigh
   })
 }
 
-/** Puts the normalised sum of a text's rows at a place of the batch. */
-export function place({ vectors, norms }, index, tokens, rows, dimensions) {
+function place({ vectors, norms }, index, tokens, rows, dimensions) {
   const out = vectors.subarray(index * dimensions, (index + 1) * dimensions).fill(0)
   for (const token of tokens) for (let i = 0; i < dimensions; i++) out[i] += rows[token * dimensions + i]
   let squares = 0
@@ -48,16 +46,14 @@ export function place({ vectors, norms }, index, tokens, rows, dimensions) {
 }
 
 /** How much likelier than wished each left side takes each right side for its own, and the other way round. */
-function findErrors(left, right, pairs, dimensions, errors) {
-  const size = pairs.length
+function findErrors(left, right, size, dimensions, errors) {
   const ofLeft = new Float32Array(size)
   const ofRight = new Float32Array(size)
   for (let i = 0; i < size; i++) {
     for (let j = 0; j < size; j++) {
-      const isSame = i !== j && pairs[i][2] !== undefined && pairs[i][2] === pairs[j][2]
-      const likelihood = isSame
-        ? 0
-        : Math.exp((dot(left, i * dimensions, right, j * dimensions, dimensions) - 1) / TEMPERATURE)
+      const likelihood = Math.exp(
+        (dot(left, i * dimensions, right, j * dimensions, dimensions) - 1) / TEMPERATURE,
+      )
       errors[i * size + j] = likelihood
       ofLeft[i] += likelihood
       ofRight[j] += likelihood
@@ -69,8 +65,7 @@ function findErrors(left, right, pairs, dimensions, errors) {
   }
 }
 
-/** The dot product of two rows, by where they start. */
-export function dot(first, from, second, to, dimensions) {
+function dot(first, from, second, to, dimensions) {
   let a = 0
   let b = 0
   for (let i = 0; i < dimensions; i += 2) {
@@ -80,13 +75,12 @@ export function dot(first, from, second, to, dimensions) {
   return a + b
 }
 
-/** Adds a multiple of one row to another. */
-export function addScaled(gradient, to, vectors, from, factor, dimensions) {
+function addScaled(gradient, to, vectors, from, factor, dimensions) {
   for (let i = 0; i < dimensions; i++) gradient[to + i] += factor * vectors[from + i]
 }
 
 /** The gradient of the sum before it was normalised. */
-export function throughNorm({ vectors, norms, gradient }, index, weight, dimensions) {
+function throughNorm({ vectors, norms, gradient }, index, weight, dimensions) {
   const slope = gradient.subarray(index * dimensions, (index + 1) * dimensions)
   const unit = vectors.subarray(index * dimensions, (index + 1) * dimensions)
   let along = 0

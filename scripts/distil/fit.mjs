@@ -42,8 +42,7 @@ export function fitRows({ texts, targets, rows, dimensions, pairs, pairWeight, e
   }
 }
 
-/** What gradient descent remembers of the rows between its steps. */
-export function startState(rows, dimensions) {
+function startState(rows, dimensions) {
   const count = rows.length / dimensions
   return {
     rows,
@@ -72,8 +71,7 @@ function accumulate(state, tokens, target) {
   return cosine
 }
 
-/** Adds a gradient to the rows of a text. */
-export function addGradient({ touched, gradient, dimensions }, tokens, added) {
+function addGradient({ touched, gradient, dimensions }, tokens, added) {
   for (const token of tokens) {
     touched.add(token)
     const from = token * dimensions
@@ -93,8 +91,7 @@ export function sumRows(rows, tokens, dimensions, sum) {
   return squares
 }
 
-/** One step of Adam on all rows that got a gradient. */
-export function move(state, rate) {
+function move(state, rate) {
   const { rows, dimensions, gradient, momentum, size, moves } = state
   for (const token of state.touched) {
     const from = token * dimensions
@@ -122,4 +119,15 @@ export function meanCosine({ texts, targets, rows, dimensions }) {
     for (let i = 0; i < dimensions; i++) total += (sum[i] * targets[index * dimensions + i]) / norm
   })
   return total / texts.length
+}
+
+/** The mean of the texts' unit vectors. */
+export function meanVector(texts, rows, dimensions) {
+  const mean = new Float32Array(dimensions)
+  const sum = new Float32Array(dimensions)
+  for (const tokens of texts) {
+    const norm = Math.sqrt(sumRows(rows, tokens, dimensions, sum)) || 1
+    for (let i = 0; i < dimensions; i++) mean[i] += sum[i] / norm / texts.length
+  }
+  return mean
 }

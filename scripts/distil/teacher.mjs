@@ -1,4 +1,4 @@
-// The teachers: sentence encoders, run in batches. Every vector is kept on disk, so that a stopped run continues.
+// The teacher: all-MiniLM-L6-v2, run in batches; every vector is kept on disk, so that a stopped run goes on.
 import { appendFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bertTokenizer } from './bert.mjs'
@@ -6,21 +6,17 @@ import { loadRuntime } from './packages.mjs'
 
 export const TEACHER_DIMENSIONS = 384
 const BATCH = 32
+const MODEL = 'models/Xenova/all-MiniLM-L6-v2'
 const LONGEST = 64
 
-/** Each teacher's place within its package. All have the vocabulary of BERT base uncased and average their tokens. */
-const TEACHERS = {
-  minilm: { model: 'models/Xenova/all-MiniLM-L6-v2', weights: 'onnx/model_quantized.onnx' },
-  gte: { model: 'dist/Xenova/gte-small', weights: 'onnx/model.onnx' },
-}
-
-/** `name`: a key of TEACHERS; `folder`: its unpacked package. */
-export async function openTeacher(name, cache, folder) {
-  const { model, weights } = TEACHERS[name]
+export async function openTeacher(cache, folder) {
   const runtime = loadRuntime(cache)
-  const { vocab } = JSON.parse(readFileSync(join(folder, model, 'tokenizer.json'), 'utf8')).model
+  const { vocab } = JSON.parse(readFileSync(join(folder, MODEL, 'tokenizer.json'), 'utf8')).model
   const options = { intraOpNumThreads: 1, interOpNumThreads: 1 }
-  const session = await runtime.InferenceSession.create(join(folder, model, weights), options)
+  const session = await runtime.InferenceSession.create(
+    join(folder, MODEL, 'onnx', 'model_quantized.onnx'),
+    options,
+  )
   const vocabulary = new Map(Object.entries(vocab))
   return { runtime, session, vocabulary, tokenize: bertTokenizer(vocabulary, LONGEST) }
 }
@@ -37,7 +33,7 @@ export async function embedAll(teacher, texts, store) {
 
 async function embedMissing(teacher, jobs, store) {
   const started = performance.now()
-  const portion = BATCH * 16
+  const portion = BATCH * 64
   for (let from = 0; from < jobs.length; from += portion) {
     const part = jobs.slice(from, from + portion).sort((a, b) => a.tokens.length - b.tokens.length)
     const vectors = new Float32Array(part.length * TEACHER_DIMENSIONS)

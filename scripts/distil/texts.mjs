@@ -1,8 +1,7 @@
 // Reads the licensed texts: WordNet, openly licensed API descriptions, command-line help, names of services.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { questionFor } from './phrases.mjs'
-import { chance, clean, firstSentence, splitName } from './words.mjs'
+import { clean, firstSentence, splitName } from './words.mjs'
 
 /** Lemmas, glosses, "lemma: gloss" and usage examples of WordNet. */
 export function* wordnetTexts(folder) {
@@ -41,7 +40,6 @@ export function* pairTexts(places) {
     yield [lemmas.join(' '), gloss, 'wordnet']
     for (const example of examples) yield [example, `${lemmas[0]} ${gloss}`, 'wordnet']
   }
-  const random = chance(31)
   for (const { specification, title } of openInterfaces(places.interfaces)) {
     for (const operation of operations(specification)) {
       const name = splitName(operation.operationId ?? '')
@@ -50,8 +48,6 @@ export function* pairTexts(places) {
       yield [name, sentence, 'interfaces']
       yield [`${clean(title)} ${name}`, sentence, 'interfaces']
       if (summary !== sentence) yield [summary, sentence, 'interfaces']
-      const question = questionFor(name, random)
-      if (question) yield [question, `${name}. ${sentence}`, 'questions']
     }
   }
 }

@@ -34,7 +34,7 @@ export type HybridParts = {
 const MOST_TWINS = 3
 
 /** Candidates taken from each side. */
-const CANDIDATES = 40
+const CANDIDATES = 30
 
 /** A tool that has no word of the query must mean something like it: meaning is never quite zero. */
 const LEAST_MEANING = 0.3

@@ -9,8 +9,8 @@ export interface Dense {
   scores(query: Float32Array): Float32Array
   /** Replaces all rows by copies of another's, in the given order. */
   copyFrom(other: Dense, rows: ArrayLike<number>): void
-  /** A row as it is kept: signed bytes, and what one step of them is worth. */
-  rowAt(row: number): { readonly codes: Int8Array; readonly scale: number }
+  /** The rows as they are kept, four signed bytes a number, and what one step of each is worth. Valid until the next `add`. */
+  kept(): { readonly codes: Int32Array; readonly scales: Float32Array }
 }
 
 /** Where things lie in the memory, in bytes, for rows of `width` numbers. */
@@ -82,19 +82,22 @@ export function createDense(dimensions: number, { plain = false } = {}): Dense {
       new Float32Array(memory.buffer, layout.scales)[count] = quantize(vector, codes)
       return count++
     },
-    rowAt(row) {
-      const codes = new Int8Array(memory.buffer, layout.codes + row * width, dimensions)
-      return { codes, scale: new Float32Array(memory.buffer, layout.scales)[row] ?? 0 }
-    },
+    kept: () => ({
+      codes: new Int32Array(memory.buffer, layout.codes, (count * width) / 4),
+      scales: new Float32Array(memory.buffer, layout.scales, count),
+    }),
     copyFrom(other, rows) {
       count = 0
       while (layout.capacity < rows.length) grow()
-      const codes = new Int8Array(memory.buffer, layout.codes, rows.length * width)
-      const scales = new Float32Array(memory.buffer, layout.scales, rows.length)
-      for (; count < rows.length; count++) {
-        const row = other.rowAt(rows[count]!)
-        codes.set(row.codes, count * width)
-        scales[count] = row.scale
+      count = rows.length
+      const from = other.kept()
+      const codes = new Int32Array(memory.buffer, layout.codes, (count * width) / 4)
+      const scales = new Float32Array(memory.buffer, layout.scales, count)
+      const step = width / 4
+      for (let to = 0; to < count; to++) {
+        const row = rows[to]!
+        scales[to] = from.scales[row]!
+        for (let i = 0; i < step; i++) codes[to * step + i] = from.codes[row * step + i]!
       }
     },
     scores(query) {

@@ -31,29 +31,22 @@ export function createNearWords(
       .filter(({ vector }) => vector.some((value) => value !== 0))
     if (asked.length === 0) return scores
     if (vocabulary.size() > MOST_KNOWN) vocabulary = createVocabularyOfVectors(meaning)
-    const places = new Map<number, number>()
-    const wordsOfTools = tools.map((tool) =>
-      Uint32Array.from(vocabulary.rowsOf(tool), (row) => {
-        const place = places.get(row) ?? places.size
-        places.set(row, place)
-        return place
-      }),
-    )
-    shown.copyFrom(vocabulary.dense, [...places.keys()])
+    const { rows, places } = vocabulary.gather(tools)
+    shown.copyFrom(vocabulary.dense, rows)
     const total = asked.reduce((sum, { weight }) => sum + weight, 0)
     for (const { vector, weight } of asked) {
       const near = shown.scores(vector)
       for (let index = 0; index < tools.length; index++)
-        scores[index]! += (weight * nearest(near, wordsOfTools[index]!)) / total
+        scores[index]! += (weight * nearest(near, vocabulary.rowsOf(tools[index]!), places)) / total
     }
     return scores
   }
 }
 
-function nearest(near: Float32Array, places: Uint32Array): number {
+function nearest(near: Float32Array, rows: Uint32Array, places: Uint32Array): number {
   let best = 0
-  for (let index = 0; index < places.length; index++) {
-    const score = near[places[index]!]!
+  for (let index = 0; index < rows.length; index++) {
+    const score = near[places[rows[index]!]!]!
     if (score > best) best = score
   }
   return Math.min(1, best)
@@ -79,17 +72,41 @@ function createVocabularyOfVectors(meaning: Meaning) {
     }
     return row
   }
+  const rowsOf = (tool: PoolTool) => {
+    let rows = rowsOfTool.get(tool)
+    if (!rows) {
+      rows = Uint32Array.from(new Set(wordsOf(tool)), rowOf)
+      rowsOfTool.set(tool, rows)
+    }
+    return rows
+  }
+  /** For each row the place it was given last, and in which round. */
+  let places = new Uint32Array(0)
+  let rounds = new Uint32Array(0)
+  let round = 0
   return {
     dense,
+    rowsOf,
     size: () => rowOfWord.size,
     vectorOf: (word: string) => meaning.embed(word),
-    rowsOf(tool: PoolTool): Uint32Array {
-      let rows = rowsOfTool.get(tool)
-      if (!rows) {
-        rows = Uint32Array.from(new Set(wordsOf(tool)), rowOf)
-        rowsOfTool.set(tool, rows)
+    /** The distinct rows of all words of the tools, and the place of each among them. */
+    gather(tools: readonly PoolTool[]): { readonly rows: readonly number[]; readonly places: Uint32Array } {
+      const found = tools.map(rowsOf)
+      if (places.length < dense.count) {
+        places = new Uint32Array(dense.count * 2)
+        rounds = new Uint32Array(dense.count * 2)
       }
-      return rows
+      round++
+      const rows: number[] = []
+      for (const own of found) {
+        for (let index = 0; index < own.length; index++) {
+          const row = own[index]!
+          if (rounds[row] === round) continue
+          rounds[row] = round
+          places[row] = rows.push(row) - 1
+        }
+      }
+      return { rows, places }
     },
   }
 }

@@ -51,7 +51,7 @@ const tool = (
   server: string,
   name: string,
   description: string,
-  annotations?: { readonly [hint: string]: unknown },
+  annotations?: Record<string, boolean>,
 ): Tool => ({
   ...{ name, server, description },
   ...(annotations ? { annotations } : {}),
