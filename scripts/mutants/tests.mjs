@@ -59,7 +59,7 @@ const byFolder = {
   agent: ['test/agent/{agent*,cache-marks,diff,long,meter,transcript,unreachable}.test.ts'],
   'agent/permissions': ['test/agent/permissions*.test.ts'],
   'agent/skills': ['test/agent/skills*.test.ts'],
-  'agent/tools': ['test/agent/{diff,tools*}.test.ts'],
+  'agent/tools': ['test/agent/{diff,permissions-cases,tools*}.test.ts'],
   'agent/using': ['test/agent/using*.test.ts'],
   scan: ['test/mcp/{safety-scan,scan-cases}.test.ts'],
   doctor: ['test/mcp/{doctor,hostile-secrets,hostile-texts}.test.ts', 'test/cli/doctor.test.ts'],
