@@ -51,7 +51,8 @@ const byFolder = {
   ],
   'messages/upstream': [
     'test/messages/{chat,chat-events,chat-request,kept-connections,prompt-cache}.test.ts',
-    'test/messages/{responses,responses-events,script,script-file,streams-broken}.test.ts',
+    'test/messages/{forwarding,inbound-responses-round-trip,responses,responses-events,responses-reasoning}.test.ts',
+    'test/messages/{script,script-file,script-search,streams-broken}.test.ts',
   ],
   'messages/wire': [
     'test/messages/{lower-cases,lower-replies,properties,remarks,statements-visibility}.test.ts',
@@ -62,7 +63,7 @@ const byFolder = {
   'agent/tools': ['test/agent/{diff,permissions-cases,tools*}.test.ts'],
   'agent/using': ['test/agent/using*.test.ts'],
   scan: ['test/mcp/{safety-scan,scan-cases}.test.ts'],
-  doctor: ['test/mcp/{doctor,hostile-secrets,hostile-texts}.test.ts', 'test/cli/doctor.test.ts'],
+  doctor: ['test/mcp/{doctor,doctor-cases}.test.ts'],
   import: ['test/cli/{import,import-apply}.test.ts'],
   cli: [
     'test/cli/*.test.ts',
