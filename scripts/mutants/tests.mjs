@@ -55,7 +55,7 @@ const byFolder = {
     'test/messages/{script,script-file,script-search,streams-broken}.test.ts',
   ],
   'messages/wire': [
-    'test/messages/{lower-cases,lower-replies,properties,remarks,statements-visibility}.test.ts',
+    'test/messages/{conversation-cases,lower-cases,lower-replies,properties,remarks,statements-visibility}.test.ts',
   ],
   agent: ['test/agent/{agent*,cache-marks,diff,long,meter,transcript,unreachable}.test.ts'],
   'agent/permissions': ['test/agent/permissions*.test.ts'],
