@@ -6,7 +6,7 @@ const byFolder = {
   'core/figures': ['test/figures/*.test.ts'],
   'core/gate': ['test/{capabilities,gate,gate-faults,mode,recover,threshold}.test.ts'],
   'core/history': [
-    'test/request-cases.test.ts',
+    'test/{announce-cases,request-cases}.test.ts',
     'test/{announce,announce-budget,attack-history,attack-notes,bad-history,compact}.test.ts',
     'test/{loaded,normalize,pairs,siblings,wires}.test.ts',
   ],
