@@ -429,3 +429,41 @@ describe('S17 a definition in one line', () => {
     expect(lineOf(wide(120, inner))).toBe('- t0 [name only]')
   })
 })
+
+describe('S17 how much of each tool fits', () => {
+  /** Tools whose whole form takes 200 characters, whose line takes 48 and whose name takes 21. */
+  const fitted = (count: number, budget: number) => {
+    const tools = Array.from({ length: count }, (_, index) => {
+      const name = `tool_${index}`
+      const definition = { name, description: 'x'.repeat(24), input_schema: { type: 'object' } } as never
+      return { name, definition, json: 'j'.repeat(192) }
+    })
+    const { whole, shortened, text } = fitTools(tools, budget, 'Search')
+    const lines = text
+      .split('\n')
+      .map((line) => (/name only/.test(line) ? 'name' : /^- \[shortened\]/.test(line) ? 'line' : line))
+    return { whole: whole.map(({ name }) => name), left: shortened.length, lines }
+  }
+  const HEAD = 'Found, but shortened here to keep the answer small. Search for the whole definition of one:'
+  const ends = HEAD.length + 1 + '- and 3 more, not named; search with more specific words.'.length + 1
+
+  it.each<[string, number, number, string[], number, string[]]>([
+    ['all', 3, 600, ['tool_0', 'tool_1', 'tool_2'], 0, ['']],
+    ['one alone, whatever it takes', 1, 1, ['tool_0'], 0, ['']],
+    ['all names, and what the rest pays for', 3, ends + 66 + 34, [], 3, [HEAD, 'line', 'name', 'name']],
+    ['all lines', 3, ends + 144, [], 3, [HEAD, 'line', 'line', 'line']],
+    ['all lines but one', 3, ends + 143, [], 3, [HEAD, 'line', 'line', 'name']],
+    ['whole ones first, up to three quarters', 3, ends + 330, ['tool_0'], 2, [HEAD, 'line', 'line']],
+    [
+      'two names',
+      3,
+      ends + 50,
+      [],
+      3,
+      [HEAD, 'name', 'name', '- and 1 more, not named; search with more specific words.'],
+    ],
+    ['no name', 3, 10, [], 3, [HEAD, '- and 3 more, not named; search with more specific words.']],
+  ])('%s', (_, count, budget, whole, left, lines) => {
+    expect(fitted(count, budget)).toEqual({ whole, left, lines })
+  })
+})

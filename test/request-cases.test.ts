@@ -218,6 +218,61 @@ describe('fields of the host', () => {
     })
   })
 
+  it('Q3 built-ins come first, then tools of servers, each by name', async () => {
+    const always = [mcp('a', 'b', { alwaysLoad: true }), mcp('a', 'a', { alwaysLoad: true })]
+    const { tools: all } = await sent(
+      {},
+      { tools: [always[0]!, builtIn('Z'), ...tools, always[1]!, builtIn('B')] },
+    )
+    const names = all.filter(({ defer_loading }: Loose) => !defer_loading).map(({ name }: Loose) => name)
+    expect(names).toEqual(['ToolSearch', 'B', 'Read', 'Z', 'mcp__a__a', 'mcp__a__b'])
+  })
+
+  it('K3 a search remembers what it loaded, fixed only where nothing may change', async () => {
+    const keptOn = async (model: string) => {
+      const talk = new Talk(quietShelf({ tools }), model)
+      await talk.user().prepare()
+      await talk.search(`select:${SEND}`)
+      const found = talk.shelf
+        .state()
+        .kept.map(({ definition, place, isFixed }) => [definition.name, place, isFixed])
+      await talk.prepare()
+      return [found, talk.shelf.state().kept.map(({ definition, isFixed }) => [definition.name, isFixed])]
+    }
+    expect(await keptOn(MODEL)).toEqual([[[SEND, 'deferred', false]], [[SEND, false]]])
+    expect(await keptOn(BOUND_MODEL)).toEqual([
+      [
+        ['Read', 'built-in', true],
+        [SEND, 'deferred', false],
+      ],
+      [
+        ['Read', true],
+        [SEND, true],
+      ],
+    ])
+  })
+
+  it('Q5 no request holds more hidden tools than the API takes', async () => {
+    const notices: string[] = []
+    const many = Array.from({ length: 10_000 }, (_, index) => mcp('s', `t${index}`, { description: '' }))
+    const staged = {
+      tools: many,
+      strategy: 'staged',
+      wire: 'reference',
+      notify: (message: string) => notices.push(message),
+    } as const
+    const own = [{ ...builtIn('Own'), defer_loading: true }, builtIn('Other')]
+    const { request } = await quietShelf(staged).prepare({
+      model: MODEL,
+      messages: [{ role: 'user', content: 'hi' }],
+      tools: own,
+    } as Loose)
+    expect((request.tools as Loose[]).filter(({ defer_loading }) => defer_loading)).toHaveLength(10_000)
+    expect(notices).toEqual([
+      '2 tools are left out: no request may hold more hidden ones. Use the on-demand strategy.',
+    ])
+  })
+
   it('Q8 a forced tool is sent openly, whether it is loaded or not', async () => {
     const openly = async (name: string) => {
       const { tools: all } = await sent({ tool_choice: { type: 'tool', name } })

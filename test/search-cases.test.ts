@@ -104,6 +104,7 @@ describe('the words of a search', () => {
         builtIn('FETCH'),
         builtIn('fetch_', { shouldDefer: true }),
         builtIn('Fetch', { shouldDefer: true }),
+        builtIn('fETCH', { shouldDefer: true }),
       ],
     })
     expect((await ask(shelf, 'select:fetch')).names).toEqual(['Fetch'])
@@ -117,6 +118,14 @@ describe('the words of a search', () => {
       'Tool search: Only the first 2000 characters of the query were searched.',
     ])
     expect((await ask(quietShelf({ tools }), `slack ${' '.repeat(1_994)}`)).said).toBe('')
+  })
+
+  it('S17 what is shortened counts as left, beside what was not shown', async () => {
+    const long = (name: string) => mcp('files', name, { description: `open ${'x '.repeat(800)}` })
+    const shelf = quietShelf({ tools: ['a', 'b', 'c', 'd'].map(long), answerTokens: 900, maxResults: 3 })
+    const { tools: whole, shortened, left } = await shelf.search({ query: 'open' })
+    expect([whole.length + shortened.length, left]).toEqual([3, 1 + shortened.length])
+    expect(shortened.length).toBeGreaterThan(0)
   })
 
   it('S7 a ranker may count wrong, name foreign tools or fail', async () => {
@@ -180,6 +189,7 @@ describe('S8 a search while servers connect', () => {
     ['send', true],
     ['"send", (slack)', true],
     ['send-message', true],
+    ['send-', true],
     ['sendMessage', false],
     [SEND, true],
     [`select:${SEND}`, true],

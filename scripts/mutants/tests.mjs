@@ -6,7 +6,7 @@ const byFolder = {
   'core/figures': ['test/figures/*.test.ts'],
   'core/gate': ['test/{capabilities,gate,gate-faults,mode,recover,threshold}.test.ts'],
   'core/history': [
-    'test/request-cases.test.ts',
+    'test/{announce-cases,request-cases}.test.ts',
     'test/{announce,announce-budget,attack-history,attack-notes,bad-history,compact}.test.ts',
     'test/{loaded,normalize,pairs,siblings,wires}.test.ts',
   ],
@@ -51,18 +51,19 @@ const byFolder = {
   ],
   'messages/upstream': [
     'test/messages/{chat,chat-events,chat-request,kept-connections,prompt-cache}.test.ts',
-    'test/messages/{responses,responses-events,script,script-file,streams-broken}.test.ts',
+    'test/messages/{forwarding,inbound-responses-round-trip,responses,responses-events,responses-reasoning}.test.ts',
+    'test/messages/{script,script-file,script-search,streams-broken}.test.ts',
   ],
   'messages/wire': [
-    'test/messages/{lower-cases,lower-replies,properties,remarks,statements-visibility}.test.ts',
+    'test/messages/{conversation-cases,lower-cases,lower-replies,properties,remarks,statements-visibility}.test.ts',
   ],
   agent: ['test/agent/{agent*,cache-marks,diff,long,meter,transcript,unreachable}.test.ts'],
   'agent/permissions': ['test/agent/permissions*.test.ts'],
   'agent/skills': ['test/agent/skills*.test.ts'],
-  'agent/tools': ['test/agent/{diff,tools*}.test.ts'],
+  'agent/tools': ['test/agent/{diff,permissions-cases,tools*}.test.ts'],
   'agent/using': ['test/agent/using*.test.ts'],
   scan: ['test/mcp/{safety-scan,scan-cases}.test.ts'],
-  doctor: ['test/mcp/{doctor,hostile-secrets,hostile-texts}.test.ts', 'test/cli/doctor.test.ts'],
+  doctor: ['test/mcp/{doctor,doctor-cases}.test.ts'],
   import: ['test/cli/{import,import-apply}.test.ts'],
   cli: [
     'test/cli/*.test.ts',

@@ -56,6 +56,9 @@ describe('words that look like a key', () => {
     ['eyJhbGciOi', true],
     ['a1b2c3d4e5f6', true],
     ['a1b2c3d4e5f', false],
+    ['a1bcdefg2hij', true],
+    ['a1bcdefghijk', false],
+    ['a12345678901', false],
     ['my-a1b2c3d4', false],
     ['mine-a1b2c3d4', true],
     ['mine-a1b2c3d', false],
@@ -144,6 +147,9 @@ describe('settings', () => {
     ['ACME_KEY', 'eu-central-1', false],
     ['MODEL', 'gpt-4o-mini', false],
     ['MODEL', 'gpt--4o-mini', true],
+    ['MODEL', `${'a'.repeat(32)}-${'b'.repeat(31)}`, false],
+    ['MODEL', `${'a'.repeat(32)}-${'b'.repeat(32)}`, true],
+    ['ACME', '12.50 h', false],
     ['MODEL', 'a1b2c3d4e5f6', true],
     ['TOKEN_URL', 'https://x.example/token', false],
     ['ACME', '', false],
@@ -226,6 +232,7 @@ describe('addresses', () => {
     ['https://ann:abcd@x.example', ['abcd']],
     ['https://ann:abc@x.example', []],
     ['https://ann:ab:cd@x.example', ['ab:cd']],
+    ['https://ann:8080x@x.example/a@b', ['8080x', '8080x@x.example/a']],
     ['https://ann:a/b@c@x.example/y', ['a/b@c']],
     ['postgres://ann:p%40ss@db:5432/main?sslmode=require', ['p%40ss', 'p@ss']],
     ['jdbc:mysql://ann:abcd@db/x', ['abcd']],
@@ -346,6 +353,8 @@ describe('forms in which a secret is hidden', () => {
     const learning = createRedactor({ name: 'one', transport: stdio([]) } as unknown as ServerConfig)
     learning.add('1234567')
     expect(learning.hasSecret('1234567')).toBe(false)
+    learning.add('12345678')
+    expect(learning.hasSecret('12345678')).toBe(true)
     for (let index = 0; index < 21; index++) learning.add(`learned-${index}-later`)
     expect([0, 1, 20].map((index) => learning.hasSecret(`learned-${index}-later`))).toEqual([
       false,
