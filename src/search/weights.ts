@@ -19,16 +19,16 @@ export const WITHOUT_MODEL: FusionWeights = {
 
 /** The same with the real model. */
 export const WITH_MODEL: FusionWeights = {
-  wordsLead: 1.46,
-  meaning: 1.39,
+  wordsLead: 1.5,
+  meaning: 1.3,
   meaningLead: 0.67,
-  both: 1.71,
-  nameCoverage: 0.38,
-  unsureMeaning: 0,
-  serverCoverage: 1,
-  queryCoverage: 2.68,
-  nearWordsLead: 1.95,
-  action: 0.72,
-  model: 1.61,
-  modelLead: 2.67,
+  both: 1.68,
+  nameCoverage: 0.44,
+  unsureMeaning: 0.01,
+  serverCoverage: 0.99,
+  queryCoverage: 2.63,
+  nearWordsLead: 1.98,
+  action: 0.75,
+  model: 1.65,
+  modelLead: 2.62,
 }

@@ -80,7 +80,7 @@ describe('toolshelf search', () => {
 
   it('S3 S4 takes the query forms, and explains', async () => {
     const { out } = await cli('search', '+github issue', '--catalog', tools, '--explain')
-    expect(out).toMatch(/create_issue\n.*its words [\d.]+.*issue in name/s)
+    expect(out).toMatch(/create_issue\n.*its\s+words [\d.]+.*issue\s+in\s+name/s)
     expect(out.split('\n').every((line) => line.length < 80)).toBe(true)
     expect(out).not.toContain('send_message')
   })
