@@ -4,7 +4,9 @@ const byFolder = {
   core: ['test/{compact,fork,prefix,present,recover,reply,request,run,sendable,shelf,state}.test.ts'],
   'core/calls': ['test/{answer,check,classic,query,result,run,search-cases,search-input}.test.ts'],
   'core/figures': ['test/figures/*.test.ts'],
-  'core/gate': ['test/{capabilities,gate,gate-faults,mode,recover,threshold}.test.ts'],
+  'core/gate': [
+    'test/{answer,bound,capabilities,gate,gate-faults,mode,recover,request-cases,shelf,threshold}.test.ts',
+  ],
   'core/history': [
     'test/{announce-cases,request-cases}.test.ts',
     'test/{announce,announce-budget,attack-history,attack-notes,bad-history,compact}.test.ts',
