@@ -66,7 +66,7 @@ const byFolder = {
   'agent/using': ['test/agent/using*.test.ts'],
   scan: ['test/mcp/{safety-scan,scan-cases}.test.ts'],
   doctor: ['test/mcp/{doctor,doctor-cases}.test.ts'],
-  import: ['test/cli/{import,import-apply}.test.ts'],
+  import: ['test/cli/{import,import-apply,import-cases}.test.ts'],
   cli: [
     'test/cli/*.test.ts',
     'test/terminal/{markdown,settle,status}.test.ts',
