@@ -8,7 +8,7 @@ const byFolder = {
     'test/{answer,bound,capabilities,gate,gate-faults,mode,recover,request-cases,shelf,threshold}.test.ts',
   ],
   'core/history': [
-    'test/{announce-cases,request-cases}.test.ts',
+    'test/{announce-cases,history-cases,request-cases}.test.ts',
     'test/{announce,announce-budget,attack-history,attack-notes,bad-history,compact}.test.ts',
     'test/{loaded,normalize,pairs,siblings,wires}.test.ts',
   ],
@@ -49,7 +49,7 @@ const byFolder = {
   ],
   'messages/json': ['test/messages/{json-bytes,json-cases,long-numbers,read-request}.test.ts'],
   'messages/shelve': [
-    'test/messages/{bound-thinking,conversation-cases,conversations,remarks,restore,rounds}.test.ts',
+    'test/messages/{bound-thinking,client-tools,conversation-cases,conversations,properties-shelve,remarks,restore,rounds}.test.ts',
   ],
   'messages/upstream': [
     'test/messages/{chat,chat-events,chat-request,kept-connections,prompt-cache}.test.ts',
