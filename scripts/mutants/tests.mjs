@@ -4,9 +4,11 @@ const byFolder = {
   core: ['test/{compact,fork,prefix,present,recover,reply,request,run,sendable,shelf,state}.test.ts'],
   'core/calls': ['test/{answer,check,classic,query,result,run,search-cases,search-input}.test.ts'],
   'core/figures': ['test/figures/*.test.ts'],
-  'core/gate': ['test/{capabilities,gate,gate-faults,mode,recover,threshold}.test.ts'],
+  'core/gate': [
+    'test/{answer,bound,capabilities,gate,gate-faults,mode,recover,request-cases,shelf,threshold}.test.ts',
+  ],
   'core/history': [
-    'test/{announce-cases,request-cases}.test.ts',
+    'test/{announce-cases,history-cases,request-cases}.test.ts',
     'test/{announce,announce-budget,attack-history,attack-notes,bad-history,compact}.test.ts',
     'test/{loaded,normalize,pairs,siblings,wires}.test.ts',
   ],
@@ -47,7 +49,7 @@ const byFolder = {
   ],
   'messages/json': ['test/messages/{json-bytes,json-cases,long-numbers,read-request}.test.ts'],
   'messages/shelve': [
-    'test/messages/{bound-thinking,conversation-cases,conversations,remarks,restore,rounds}.test.ts',
+    'test/messages/{bound-thinking,client-tools,conversation-cases,conversations,properties-shelve,remarks,restore,rounds}.test.ts',
   ],
   'messages/upstream': [
     'test/messages/{chat,chat-events,chat-request,kept-connections,prompt-cache}.test.ts',
@@ -64,7 +66,7 @@ const byFolder = {
   'agent/using': ['test/agent/using*.test.ts'],
   scan: ['test/mcp/{safety-scan,scan-cases}.test.ts'],
   doctor: ['test/mcp/{doctor,doctor-cases}.test.ts'],
-  import: ['test/cli/{import,import-apply}.test.ts'],
+  import: ['test/cli/{import,import-apply,import-cases}.test.ts'],
   cli: [
     'test/cli/*.test.ts',
     'test/terminal/{markdown,settle,status}.test.ts',
