@@ -165,8 +165,8 @@ describe('Q9 fields of a definition', () => {
       input_schema: { type: 'object', properties: {} },
     })
     expect(warnings.map((warning) => warning.replace(/.*"t" /, ''))).toEqual([
-      'cannot be written as JSON; what cannot is left out.',
-      'cannot be written as JSON; what cannot is left out.',
+      'cannot be serialised as JSON; the parts that cannot are left out.',
+      'cannot be serialised as JSON; the parts that cannot are left out.',
       'is sent without its schema.',
     ])
     expect(built({ server: undefined, description: 'a\ud800\\\ud801' }).definition.description).toBe(
@@ -187,7 +187,7 @@ describe('hidden characters', () => {
     const { definition } = built({ input_schema: schema }, { warn: (message) => warnings.push(message) })
     expect(definition.input_schema).toEqual({ type: 'object', properties: { p: sent } })
     expect(warnings).toEqual([
-      expect.stringContaining('definitions of the server "s" hold hidden characters'),
+      expect.stringContaining('definitions of the server "s" contained hidden characters'),
     ])
   })
 

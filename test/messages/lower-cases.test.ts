@@ -204,7 +204,7 @@ describe('the messages of a request', () => {
       user(result('d', [reference('mail')])),
     ]
     expect(sent(again, 'bridge')[4]).toEqual(
-      user(result('d', [text('Tools loaded: mail. Their definitions stand above.')])),
+      user(result('d', [text('Tools loaded: mail. Their definitions are above.')])),
     )
     expect(sent(again)[4]).toEqual(user(result('d', [text(LOADED('mail'))])))
   })
