@@ -111,7 +111,7 @@ describe('H6 servers that fail to connect', () => {
   })
 
   it('nothing waits for servers that hang, patient beyond measure: a later one is whole meanwhile (H2)', async () => {
-    const hanging = Array.from({ length: 8 }, (_, index) =>
+    const hanging = Array.from({ length: 6 }, (_, index) =>
       local(`hanging_${index}`, 'hang start', { connectTimeout: 3_600_000 }),
     )
     const all = openHost([...hanging, neighbour()])
@@ -285,9 +285,8 @@ describe('H6 servers that fail in a call', () => {
 describe('H6 all of them at once', () => {
   const scripts = [
     ...['hang start', 'hang deaf', 'crash start', 'crash signal', 'garbled broken', 'garbled unasked'],
-    ...['flood garbage', 'flood lines', 'flood notifications', 'flood stderr'],
-    ...['lists many', 'lists new-cursor', 'lists changing', 'lists storm'],
-    ...['definitions shapes', 'definitions large', 'definitions abyss', 'discover dies'],
+    ...['flood lines', 'flood stderr', 'lists new-cursor', 'lists changing', 'lists storm'],
+    ...['definitions shapes', 'definitions large', 'discover dies'],
   ]
 
   it('the neighbour stays whole, and every server has a state and failures a reason', async () => {
