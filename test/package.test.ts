@@ -9,6 +9,7 @@ import { build } from 'esbuild'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { lightPackages } from './cli/light-demo.ts'
 
 type Packed = { filename: string; unpackedSize: number; files: { path: string }[] }
 
@@ -241,11 +242,9 @@ describe('the installed command line, in an empty folder', () => {
       const bin = join(project, 'bin')
       mkdirSync(bin)
       const npm = join(bin, 'npm')
-      // In place of the registry: the same versions, as this project has them.
-      writeFileSync(
-        npm,
-        `#!/bin/sh\necho "$@" >> "${project}/npm.log"\nln -s "${root}/node_modules" node_modules\n`,
-      )
+      // In place of the registry; test/cli/demo.test.ts has the demo with the real servers.
+      const packages = lightPackages(join(project, 'demo-packages'))
+      writeFileSync(npm, `#!/bin/sh\necho "$@" >> "${project}/npm.log"\nln -s "${packages}" node_modules\n`)
       chmodSync(npm, 0o755)
       const { total } = JSON.parse(toolshelf(['demo', '--json'], { PATH: `${bin}:${process.env.PATH}` }))
       expect(total.tools).toBeGreaterThan(100)

@@ -272,16 +272,19 @@ const rules = {
 }
 
 describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
-  it('at 120 columns draws the ledger beside the conversation', async () => {
-    const screen = open(newPlace(), ['demo'], { columns: 120, rows: 45, binary: light })
+  it('at 120 columns draws the ledger beside the conversation; Ctrl-C ends it and leaves nothing behind', async () => {
+    const temporary = newPlace().folder
+    const size = { columns: 120, rows: 45, binary: light }
+    const screen = open(newPlace({ TMPDIR: temporary }), ['demo'], size)
     const during = await screen.shows(/turn 3 .*searches/, 90_000)
     expect(during).toMatch(
       /> Write down in notes\.md.*│ Input tokens, searches included +│|│ Input tokens, searches included/,
     )
     expect(during).toMatch(/│ without █+ [\d,]+ +│/)
-    expect(await screen.ended()).toBe(0)
-    expect(screen.scrolled()).toMatch(/toolshelf chat/)
+    screen.type('\u0003')
+    expect(await screen.ended()).toBe(130)
     expect(screen.scrolled().match(/> Write down/g)).toHaveLength(1)
+    expect(readdirSync(temporary).filter((name) => name.includes('demo'))).toEqual([])
   })
 
   it('at 80 columns lets the conversation scroll away above the ledger', async () => {
@@ -289,6 +292,7 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
     await screen.shows(/turn 3 .*searches/, 90_000)
     expect(await screen.ended()).toBe(0)
     const all = screen.scrolled()
+    expect(all).toMatch(/toolshelf chat/)
     for (const prompt of ['> Write down', '> Remember that', '> Ask get-sum', '> What do the notes'])
       expect(all.split(prompt)).toHaveLength(2)
     expect(all.match(/Input tokens/g)).toHaveLength(1)
@@ -296,15 +300,6 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
     expect(screen.raw()).toContain('without \u001b[31m█')
     expect(screen.raw()).toMatch(/with +.\[32m█+/)
     expect(screen.raw()).not.toContain("(Toolshelf's")
-  })
-
-  it('Ctrl-C ends it at once and leaves nothing behind', async () => {
-    const temporary = newPlace().folder
-    const screen = open(newPlace({ TMPDIR: temporary }), ['demo'], { binary: light })
-    await screen.shows('> Write down', 90_000)
-    screen.type('\u0003')
-    expect(await screen.ended()).toBe(130)
-    expect(readdirSync(temporary).filter((name) => name.includes('demo'))).toEqual([])
   })
 
   it.each(['SIGTERM', 'nobody who reads'])('ended by %s it leaves no folder', async (reason) => {

@@ -9,9 +9,10 @@ import { join } from 'node:path'
 import type Anthropic from '@anthropic-ai/sdk'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { scripted, served } from '../agent/support.ts'
+import { scriptPath } from '../mcp/support/servers.ts'
 import { runHere } from '../support/cli-here.ts'
 import { heardFrom } from '../support/heard.ts'
-import { binary, newPlace, type Place, serverScript } from '../terminal/support.ts'
+import { binary, newPlace, type Place } from '../terminal/support.ts'
 
 const rules = [
   { when: '^hello', do: [{ say: 'Good morning.' }] },
@@ -30,8 +31,6 @@ const rules = [
     do: [{ call: 'Agent', input: { description: 'x', prompt: 'inner' } }, { say: 'Outside.' }],
   },
 ]
-
-const EVERYTHING = '@modelcontextprotocol/server-everything'
 
 type Started = {
   readonly child: ChildProcess
@@ -369,20 +368,20 @@ describe('the folder and the configuration of toolshelf run', () => {
 })
 
 describe('the tools of toolshelf run', () => {
-  const everything = { command: process.execPath, args: [serverScript(`${EVERYTHING}/dist/index.js`)] }
+  const calculator = { command: process.execPath, args: [scriptPath('healthy')] }
 
   it('what --allow names and no tool has is told once, with what was meant', async () => {
     const place = newPlace()
     const config = place.file('mcp.json', {
-      mcpServers: { everything, gone: { command: 'no-such-program' } },
+      mcpServers: { calculator, gone: { command: 'no-such-program' } },
     })
-    const patterns = 'Bsh, Read,mcp__evrything__*,mcp__everything__ecko,mcp__everything__*,mcp__gone__*,zzz'
+    const patterns = 'Bsh, Read,mcp__calculater__*,mcp__calculator__ecko,mcp__calculator__*,mcp__gone__*,zzz'
     const { code, told } = await ranIn(place, ['hello', '--config', config, '--allow', patterns])
     expect(code).toBe(0)
     expect(told.split('\n').filter((line) => line.includes('--allow'))).toEqual([
       'toolshelf run: --allow "Bsh" matches none of the tools; did you mean Bash?',
-      'toolshelf run: --allow "mcp__evrything__*" matches none of the tools; did you mean mcp__everything__*?',
-      'toolshelf run: --allow "mcp__everything__ecko" matches none of the tools; did you mean mcp__everything__echo?',
+      'toolshelf run: --allow "mcp__calculater__*" matches none of the tools; did you mean mcp__calculator__*?',
+      'toolshelf run: --allow "mcp__calculator__ecko" matches none of the tools; did you mean mcp__calculator__echo?',
       'toolshelf run: --allow "zzz" matches none of the tools.',
     ])
     expect(told).toContain('server "gone" failed: the command "no-such-program" was not found')
@@ -390,13 +389,13 @@ describe('the tools of toolshelf run', () => {
 
   it('tools are deferred before an API of any address', async () => {
     const place = newPlace()
-    const config = place.file('mcp.json', { mcpServers: { everything } })
-    const model = await served(scripted({ do: [{ call: 'mcp__everything__get-sum', search: 'sum' }] }))
+    const config = place.file('mcp.json', { mcpServers: { calculator } })
+    const model = await served(scripted({ do: [{ call: 'mcp__calculator__add', search: 'adds numbers' }] }))
     const url = (model.client as Anthropic).baseURL
     const asked = ['add', '--config', config, '--json']
     const there = { ...place, environment: { ...place.environment, ANTHROPIC_BASE_URL: url } }
     for (const { out } of [await ranIn(there, asked), await ranIn(place, [...asked, '--base-url', url])])
-      expect(JSON.parse(out).loaded).toContain('mcp__everything__get-sum')
+      expect(JSON.parse(out).loaded).toContain('mcp__calculator__add')
   })
 
   it('U3 skills of an index are found, and run only then', async () => {
@@ -429,13 +428,13 @@ describe('the tools of toolshelf run', () => {
 
   it('the example script searches for what it is told, and calls what it is asked to', async () => {
     const place = newPlace()
-    const config = place.file('mcp.json', { mcpServers: { everything } })
+    const config = place.file('mcp.json', { mcpServers: { calculator } })
     const example = ['--script', 'examples/script.json', '--config', config, '--allow', 'mcp__*']
     const tell = (text: string) => ranIn({ ...place, folder: process.cwd() }, [text, ...example])
-    expect((await tell('add two numbers for me')).out).toMatch(/search .* says:\n.*mcp__everything__get-sum/s)
-    expect((await tell('call echo with {"message": "good morning"}')).out).toMatch(/^Echo: good morning\n/)
-    expect((await tell('call get-sum with {"a": 3, "b": 4}')).out).toContain('7')
-    expect((await tell('call echo')).out).toContain('message: is required')
+    expect((await tell('add two numbers for me')).out).toMatch(/search .* says:\n.*mcp__calculator__add/s)
+    expect((await tell('call echo with {"text": "good morning"}')).out).toMatch(/^good morning\n/)
+    expect((await tell('call add with {"a": 3, "b": 4}')).out).toContain('7')
+    expect((await tell('call echo')).out).toContain('text: is required')
   })
 })
 

@@ -8,8 +8,10 @@ const clients = await prepareClients([mcporter])
 const home = makeHome()
 afterAll(home.remove)
 
-async function port(...words: readonly string[]) {
-  const shelf = gatewayCommand(clients.node, home.config)
+/** Each run starts the gateway and its servers anew: it has the one that is needed. */
+async function port(server: 'everything' | 'files', ...words: readonly string[]) {
+  const servers = home.write('one-server.json', { mcpServers: { [server]: home.servers[server] } })
+  const shelf = gatewayCommand(clients.node, servers)
   const config = home.write('mcporter.json', { mcpServers: { shelf } })
   const args = [clients.file(mcporter), '--config', config, ...words]
   const { out, told } = await run(clients.node, args, { cwd: home.folder, env: home.environment })
@@ -19,21 +21,27 @@ async function port(...words: readonly string[]) {
 
 describe.skipIf(clients.missing)('mcporter', { timeout: 120_000 }, () => {
   it('gets the bridge without being asked: it lists once a command', async () => {
-    const { status, tools } = JSON.parse(await port('list', 'shelf', '--json'))
+    const { status, tools } = JSON.parse(await port('everything', 'list', 'shelf', '--json'))
     expect(status).toBe('ok')
     expect(tools.map(({ name }: { name: string }) => name)).toEqual(['ToolSearch', 'CallTool'])
   })
 
   it('searches and then calls what it found', async () => {
-    const found = await port('call', 'shelf.ToolSearch', '--args', '{"query":"sum of two numbers"}')
+    const found = await port(
+      'everything',
+      'call',
+      'shelf.ToolSearch',
+      '--args',
+      '{"query":"sum of two numbers"}',
+    )
     expect(found).toContain('everything__get-sum')
     const sum = { name: 'everything__get-sum', arguments: { a: 3, b: 4 } }
-    const answer = await port('call', 'shelf.CallTool', '--args', JSON.stringify(sum))
+    const answer = await port('everything', 'call', 'shelf.CallTool', '--args', JSON.stringify(sum))
     expect(answer).toContain('The sum of 3 and 4 is 7')
   })
 
   it('calls a tool by its own name too', async () => {
     const list = JSON.stringify({ path: home.files })
-    expect(await port('call', 'shelf.files__list_directory', '--args', list)).toContain('note.txt')
+    expect(await port('files', 'call', 'shelf.files__list_directory', '--args', list)).toContain('note.txt')
   })
 })

@@ -10,6 +10,8 @@ const opencode = `opencode-${process.platform}-${process.arch}/bin/opencode`
 const clients = await prepareClients([opencode])
 
 const home = makeHome()
+const { everything } = home.servers
+const oneServer = home.write('one-server.json', { mcpServers: { everything } })
 let model: Model
 afterEach(() => model?.close())
 afterAll(home.remove)
@@ -25,7 +27,7 @@ async function talk(mode: string, decide: (turn: Turn, index: number) => Step): 
     if (step === done) over.abort()
     return step
   })
-  const { command, args } = gatewayCommand(clients.node, home.config, '--mode', mode)
+  const { command, args } = gatewayCommand(clients.node, oneServer, '--mode', mode)
   home.write(`${mode}/opencode.json`, {
     model: 'scripted/model',
     small_model: 'scripted/model',

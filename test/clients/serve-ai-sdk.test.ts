@@ -2,6 +2,7 @@
 // gateway runs the search for models that have none.
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sizeOf } from '../support/runs.ts'
 import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './conversation.ts'
 import { type Home, makeHome } from './gateway.ts'
 import { prepareClients } from './install.ts'
@@ -66,40 +67,47 @@ async function startAgent(home: Home, url: string, isStream: boolean) {
 const old = { api: 'old' }
 const bound = { boundThinking: true }
 
-describe.skipIf(clients.missing).each([
-  { wire: 'append', isStream: true, options: old },
+/** Two by default, all three with TEST_EFFORT above 1; test/messages has every wire, streamed and not, without an agent. */
+const ways = [
   { wire: 'bridge', isStream: false, options: old },
   { wire: 'native', isStream: true, options: bound },
-])('the AI SDK, emulated, wire $wire', { timeout: 240_000 }, ({ wire, isStream, options }) => {
-  let home: Home
-  let serving: Serving
-  let agent: Awaited<ReturnType<typeof startAgent>>
-  beforeAll(async () => {
-    home = makeHome()
-    const upstream = `script:${home.write('script.json', scriptWith(options))}`
-    serving = await startServing(clients.node, home, '--upstream', upstream, '--wire', wire)
-    agent = await startAgent(home, serving.url, isStream)
-  }, 60_000)
-  afterAll(async () => {
-    await agent?.close()
-    await serving?.stop()
-    home?.remove()
-  })
+  { wire: 'append', isStream: true, options: old },
+].slice(0, sizeOf({ quick: 2, full: 3 }))
 
-  it('holds a long conversation in which the model sees a tool only after it searched', async () => {
-    await converse(agent.ask, serving, home.files)
-    checkLog(serving.log, { mode: 'emulate', wire })
-    checkLoaded(serving.log)
-  })
+describe.skipIf(clients.missing).each(ways)(
+  'the AI SDK, emulated, wire $wire',
+  { timeout: 240_000 },
+  ({ wire, isStream, options }) => {
+    let home: Home
+    let serving: Serving
+    let agent: Awaited<ReturnType<typeof startAgent>>
+    beforeAll(async () => {
+      home = makeHome()
+      const upstream = `script:${home.write('script.json', scriptWith(options))}`
+      serving = await startServing(clients.node, home, '--upstream', upstream, '--wire', wire)
+      agent = await startAgent(home, serving.url, isStream)
+    }, 60_000)
+    afterAll(async () => {
+      await agent?.close()
+      await serving?.stop()
+      home?.remove()
+    })
 
-  it('sees each search and its result, and keeps both', () => {
-    const parts = agent.messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content))
-    const searches = parts.filter(({ toolName }) => toolName === 'tool_search_tool_bm25')
-    const count = (type: string) => searches.filter((part) => part.type === type).length
-    expect(count('tool-call')).toBeGreaterThan(7)
-    expect(count('tool-result')).toBe(count('tool-call'))
-  })
-})
+    it('holds a long conversation in which the model sees a tool only after it searched', async () => {
+      await converse(agent.ask, serving, home.files)
+      checkLog(serving.log, { mode: 'emulate', wire })
+      checkLoaded(serving.log)
+    })
+
+    it('sees each search and its result, and keeps both', () => {
+      const parts = agent.messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content))
+      const searches = parts.filter(({ toolName }) => toolName === 'tool_search_tool_bm25')
+      const count = (type: string) => searches.filter((part) => part.type === type).length
+      expect(count('tool-call')).toBeGreaterThan(7)
+      expect(count('tool-result')).toBe(count('tool-call'))
+    })
+  },
+)
 
 describe.skipIf(clients.missing)('the AI SDK, emulated, chat completions', { timeout: 240_000 }, () => {
   let home: Home

@@ -1,7 +1,7 @@
 // Calls through the gateway, of both eras: every kind of result, progress, cancellation, time-outs, clients that go.
 import { describe, expect, it } from 'vitest'
 import type { Loose } from '../support/talk.ts'
-import { eras, listed, openDesk, openGateway, textOf, tool } from './support/gateway.ts'
+import { eras, listed, openDesk, openGateway, shareDesk, textOf, tool } from './support/gateway.ts'
 import { until } from './support/processes.ts'
 import { local, neighbour } from './support/servers.ts'
 
@@ -9,7 +9,7 @@ const heardBy = async (run: (name: string) => Promise<Loose>) =>
   JSON.parse(textOf(await run('library__heard'))) as Loose[]
 
 describe.each(eras)('results, %s', (era) => {
-  const results = () => openDesk([local('results', 'results')], { client: { era } })
+  const results = shareDesk([local('results', 'results')], { client: { era } })
 
   it.each([
     ['text', { type: 'text', text: 'plain' }],
@@ -27,7 +27,7 @@ describe.each(eras)('results, %s', (era) => {
       },
     ],
   ])('%s', async (kind, block) => {
-    const { run } = await results()
+    const { run } = results()
     const { content, isError } = await run('results__give', { kind })
     expect(content).toEqual([block])
     expect(isError).toBeUndefined()
@@ -37,7 +37,7 @@ describe.each(eras)('results, %s', (era) => {
     ['large', /message of 11 MB is too large/],
     ['abyss', /nested too deeply/],
   ])('H6 %s: what would end the connection, or never be answered, is an error', async (kind, reason) => {
-    const { run } = await results()
+    const { run } = results()
     const { content, isError } = await run('results__give', { kind })
     expect(isError).toBe(true)
     expect(content).toEqual([{ type: 'text', text: expect.stringMatching(reason) }])
@@ -45,12 +45,12 @@ describe.each(eras)('results, %s', (era) => {
   })
 
   it('H6 an isError that is none is left out', async () => {
-    const { run } = await results()
+    const { run } = results()
     expect(await run('results__give', { kind: 'odd-error' })).toMatchObject({ content: [{ text: 'fine' }] })
   })
 
   it('structured content and _meta, beside the text or alone', async () => {
-    const { run } = await results()
+    const { run } = results()
     expect(await run('results__give', { kind: 'structured' })).toMatchObject({
       content: [{ type: 'text', text: '{"degrees":21}' }],
       structuredContent: { degrees: 21 },
@@ -63,7 +63,7 @@ describe.each(eras)('results, %s', (era) => {
   })
 
   it('what a newer protocol may hold is not lost', async () => {
-    const { raw } = await results()
+    const { raw } = results()
     const wrapped = { name: 'CallTool', arguments: { name: 'results__give', arguments: { kind: 'future' } } }
     const { content, extra } = await raw('tools/call', wrapped)
     expect(JSON.stringify(content)).toContain('hologram')
@@ -71,7 +71,7 @@ describe.each(eras)('results, %s', (era) => {
   })
 
   it('a failed tool stays a result with isError, a refused request an error', async () => {
-    const { run } = await results()
+    const { run } = results()
     expect(await run('results__give', { kind: 'error' })).toMatchObject({
       isError: true,
       content: [{ text: 'the disk is full' }],

@@ -11,6 +11,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runCli } from '../../src/cli/main.ts'
 import { runOnStdio } from '../../src/mcp/gateway/index.ts'
 import { binary } from '../support/binary.ts'
+import { runHere } from '../support/cli-here.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { connectWith, type Desk, listed, openGateway, textOf, tool } from './support/gateway.ts'
 import { descendantsOf, isAlive, until } from './support/processes.ts'
@@ -52,12 +53,9 @@ async function start(at: Home, words: readonly string[] = []) {
 }
 
 /** Another command in the same home. */
-async function runCommand({ env }: Home, words: readonly string[]): Promise<void> {
-  const child = spawn(process.execPath, [...binary, ...words], {
-    env: { PATH: process.env.PATH ?? '', ...env },
-    stdio: 'ignore',
-  })
-  expect(await once(child, 'exit')).toEqual([0, null])
+async function runCommand({ env, state }: Home, words: readonly string[]): Promise<void> {
+  const environment = { PATH: process.env.PATH ?? '', ...env }
+  expect(await runHere({ folder: state, environment }, words)).toMatchObject({ code: 0 })
 }
 
 async function refused(at: Home, ...words: readonly string[]) {

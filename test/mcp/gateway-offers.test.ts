@@ -1,7 +1,8 @@
 // What else passes through the gateway: resources, templates, prompts, completions, logging, instructions.
 import { describe, expect, it } from 'vitest'
+import { joinInstructions } from '../../src/mcp/greeting/index.ts'
 import type { Loose } from '../support/talk.ts'
-import { type Desk, eras, listed, openDesk, openGateway, textOf } from './support/gateway.ts'
+import { type Desk, eras, listed, openDesk, openGateway, shareDesk, textOf } from './support/gateway.ts'
 import { until } from './support/processes.ts'
 import { local, neighbour } from './support/servers.ts'
 
@@ -14,10 +15,10 @@ const toldOf = ({ told }: Pick<Desk, 'told'>, method: string) =>
   told.flatMap((one) => (one.method === `notifications/${method}` ? [one.params] : []))
 
 describe.each(eras)('resources and prompts, %s', (era) => {
-  const opened = () => openDesk([neighbour(), library(), library('archive')], { client: { era } })
+  const opened = shareDesk([neighbour(), library(), library('archive')], { client: { era } })
 
   it('resources of all servers, all pages, whole but for their URIs', async () => {
-    const { client } = await opened()
+    const { client } = opened()
     expect((await client.listResources()).resources).toMatchObject([
       { uri: 'library+book://one', name: 'one', title: 'The first book', mimeType: 'text/plain' },
       { uri: 'library+book://two', name: 'two', annotations: { priority: 0.5 } },
@@ -31,7 +32,7 @@ describe.each(eras)('resources and prompts, %s', (era) => {
   })
 
   it('a resource is read at its own server', async () => {
-    const { client } = await opened()
+    const { client } = opened()
     for (const uri of ['archive+book://one', 'library+book://of/a/template']) {
       const { contents } = await client.readResource({ uri })
       expect(contents).toMatchObject([{ uri, text: `read ${uri.replace(/^\w+\+/, '')}` }])
@@ -39,7 +40,7 @@ describe.each(eras)('resources and prompts, %s', (era) => {
   })
 
   it('what nobody has is an error that says so', async () => {
-    const { client } = await opened()
+    const { client } = opened()
     const refused = (message: string) =>
       expect.objectContaining({ code: -32602, message: expect.stringContaining(message) })
     const read = (uri: string) => client.readResource({ uri })
@@ -50,7 +51,7 @@ describe.each(eras)('resources and prompts, %s', (era) => {
   })
 
   it('prompts under the names of their servers, with the resources in them', async () => {
-    const { client } = await opened()
+    const { client } = opened()
     const { prompts } = await client.listPrompts()
     expect(prompts.map(({ name }) => name)).toEqual([
       'library__review',
@@ -73,7 +74,7 @@ describe.each(eras)('resources and prompts, %s', (era) => {
   })
 
   it('completions of prompts and templates', async () => {
-    const { client } = await opened()
+    const { client } = opened()
     const complete = async (ref: Loose) =>
       (await client.complete({ ref, argument: { name: 'book', value: 'o' } })).completion.values
     expect(await complete({ type: 'ref/prompt', name: 'archive__review' })).toEqual(['review o'])
@@ -220,14 +221,26 @@ describe('instructions', () => {
     expect(text).toContain('## shop\nPrices are in euro.')
   })
 
+  const long = '🧭'.repeat(4000)
+  const texts = { a: long, b: `.${long}`, c: '\ud83e' }
+
+  function expectWithin(text: string, budget: number): void {
+    expect(text.length).toBeLessThanOrEqual(budget)
+    expect(text.isWellFormed()).toBe(true)
+    expect(text.replace('## c\n\ufffd', '')).not.toContain('\ufffd')
+  }
+
+  it('stay within the budget of a gateway', async () => expectWithin((await told(texts, 1000)).text, 1000))
+
   it.each([4096, 1000, 300, 100, 10, 0])(
     'stay within %i characters, and no character is broken',
-    async (budget) => {
-      const long = '🧭'.repeat(4000)
-      const { text } = await told({ a: long, b: `.${long}`, c: '\ud83e' }, budget)
-      expect(text.length).toBeLessThanOrEqual(budget)
-      expect(text.isWellFormed()).toBe(true)
-      expect(text.replace('## c\n\ufffd', '')).not.toContain('\ufffd')
+    (budget) => {
+      const servers = Object.entries(texts).map(([name, instructions]) => ({
+        name,
+        description: undefined,
+        instructions,
+      }))
+      expectWithin(joinInstructions(servers, budget), budget)
     },
   )
 

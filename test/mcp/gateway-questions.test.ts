@@ -14,6 +14,7 @@ import {
   everyCapability,
   openDesk,
   openGateway,
+  shareDesk,
   textOf,
 } from './support/gateway.ts'
 import { until } from './support/processes.ts'
@@ -57,22 +58,25 @@ const heardBy = async ({ run }: Desk, server = 'library'): Promise<Loose[]> =>
   JSON.parse(textOf(await run(`${server}__heard`)))
 
 describe.each(eras)('in a call, %s', (era) => {
+  const ableDesk = shareDesk([library()], { client: { ...able, era } })
+  const unableDesk = shareDesk([library()], { client: { era } })
+
   it.each(questions)('$method reaches the client, and its answer the server', async (question) => {
-    const desk = await openDesk([library()], { client: { ...able, era } })
+    const desk = ableDesk()
+    const before = desk.asked.length
     expect((await ask(desk, question)).result).toMatchObject(defaultAnswer({ ...question, params: {} }))
-    expect(desk.asked).toMatchObject([named(question)])
+    expect(desk.asked.slice(before)).toMatchObject([named(question)])
   })
 
   it.each(questions)(
     '$method of a client that cannot do it is refused, and the call goes on',
     async (question) => {
-      const desk = await openDesk([library()], { client: { era } })
-      expect((await ask(desk, question)).error).toMatchObject({ code: expect.any(Number) })
+      expect((await ask(unableDesk(), question)).error).toMatchObject({ code: expect.any(Number) })
     },
   )
 
   it('H6 one too large to be sent is refused, and the client stays', async () => {
-    const desk = await openDesk([library()], { client: { ...able, era } })
+    const desk = ableDesk()
     const params = { ...elicitation.params, message: 'x'.repeat(11_000_000) }
     expect((await ask(desk, { ...elicitation, params })).error.message).toMatch(
       /characters; at most \d+ can be shown/,
@@ -102,13 +106,13 @@ describe.each(eras)('in a call, %s', (era) => {
   })
 
   it('ten calls at once ask ten times', async () => {
-    const desk = await openDesk([library()], { client: { ...able, era } })
+    const desk = ableDesk()
     const answers = await Promise.all(Array.from({ length: 10 }, () => ask(desk, elicitation)))
     expect(answers.map(({ result }) => result.content)).toEqual(Array(10).fill({ name: 'Ada' }))
   })
 
   it('progress goes on after a question', async () => {
-    const desk = await openDesk([library()], { client: { ...able, era } })
+    const desk = ableDesk()
     const seen: Loose[] = []
     await desk.run('library__ask_then_work', elicitation, { onprogress: (step: Loose) => seen.push(step) })
     expect(seen.filter(({ total }) => total === 2).map(({ progress }) => progress)).toEqual([1, 2])

@@ -11,6 +11,7 @@ import {
   listed,
   openDesk,
   openGateway,
+  shareDesk,
   textOf,
   tool,
   untilFound,
@@ -216,8 +217,10 @@ describe('list', () => {
 })
 
 describe('bridge', () => {
+  const shared = shareDesk([neighbour()], bridge)
+
   it('two tools, always the same; a search gives definitions, CallTool calls', async () => {
-    const { raw, search, call, changes } = await openDesk([neighbour()], bridge)
+    const { raw, search, call, changes } = shared()
     const before = JSON.stringify(await raw('tools/list'))
     const answer = await search('adds two numbers')
     const definition = answer.split('\n').find((line) => line.startsWith('{'))
@@ -235,7 +238,7 @@ describe('bridge', () => {
     ['as JSON text', '{"text":"hi"}', 'hi'],
     ['as an object', { text: 'hi' }, 'hi'],
   ])('arguments %s', async (_, input, text) => {
-    const { call } = await openDesk([neighbour()], bridge)
+    const { call } = shared()
     expect(textOf(await call('CallTool', { name: 'neighbour__echo', arguments: input }))).toBe(text)
   })
 
@@ -253,14 +256,14 @@ describe('bridge', () => {
     ['with null', { name: 'neighbour__echo', arguments: null }],
     ['empty', {}],
   ])('a call %s is told what to write', async (_, input) => {
-    const { call } = await openDesk([neighbour()], bridge)
+    const { call } = shared()
     const result = await call('CallTool', input)
     expect(result.isError).toBe(true)
     expect(textOf(result)).toBe('CallTool takes {"name": "<full name of the tool>", "arguments": {…}}.')
   })
 
   it('the search tool can be called through CallTool too', async () => {
-    const { call } = await openDesk([neighbour()], bridge)
+    const { call } = shared()
     const result = await call('CallTool', { name: 'ToolSearch', arguments: { query: 'adds two numbers' } })
     expect(textOf(result)).toContain('neighbour__add')
   })
@@ -331,13 +334,15 @@ describe('the search tool itself', () => {
 })
 
 describe.each(eras)('tools that were not loaded, %s', (era) => {
+  const shared = shareDesk([neighbour()], { client: { era } })
+
   it('a call that fits works', async () => {
-    const { run } = await openDesk([neighbour()], { client: { era } })
-    expect(textOf(await run('neighbour__add', { a: 1, b: 2 }))).toBe('3')
+    const { run } = shared()
+    expect(textOf(await run('neighbour__echo', { text: 'hi' }))).toBe('hi')
   })
 
   it('one that does not gets what is wrong, the definition, and what to do (V2)', async () => {
-    const { run } = await openDesk([neighbour()], { client: { era } })
+    const { run } = shared()
     const result = await run('neighbour__add', { a: '1' })
     expect(result.isError).toBe(true)
     expect(textOf(result)).toMatch(/"?a"?.*number/)
@@ -349,7 +354,7 @@ describe.each(eras)('tools that were not loaded, %s', (era) => {
   })
 
   it('an unknown tool gets the nearest names and the way to search (V4)', async () => {
-    const { run } = await openDesk([neighbour()], { client: { era } })
+    const { run } = shared()
     const result = await run('neighbour__adds', {})
     expect(result.isError).toBe(true)
     expect(textOf(result)).toMatch(/neighbour__adds.*Nearest: neighbour__add.*ToolSearch/)

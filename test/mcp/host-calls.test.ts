@@ -2,12 +2,13 @@
 import { describe, expect, it } from 'vitest'
 import type { Progress, QuestionHandler } from '../../src/mcp/index.ts'
 import type { Loose } from '../support/talk.ts'
-import { type OpenOptions, openHost, statusOf, textOf } from './support/host.ts'
+import { type OpenOptions, openHost, shareHost, statusOf, textOf } from './support/host.ts'
 import { until } from './support/processes.ts'
 import { local } from './support/servers.ts'
 
-async function results() {
-  const { host } = openHost([local('results', 'results')])
+const config = () => local('results', 'results')
+
+async function results({ host } = openHost([config()])) {
   await host.settled()
   const give = (kind: string) => host.call('results', 'give', { kind })
   const run = (kind: string) => host.run({ id: 'toolu_1', name: 'mcp__results__give', input: { kind } })
@@ -15,8 +16,10 @@ async function results() {
 }
 
 describe('results', () => {
+  const shared = shareHost(() => [config()])
+
   it('its methods work destructured, and in a copy', async () => {
-    const { host } = await results()
+    const { host } = await results(shared())
     const { run, call, status, isReadOnly } = { ...host }
     const used = { id: 'toolu_1', name: 'mcp__results__give', input: { kind: 'image' } }
     expect(await run(used)).toEqual(await host.run(used))
@@ -32,12 +35,12 @@ describe('results', () => {
     ['link', { type: 'resource_link', uri: 'file:///notes.txt', name: 'notes' }],
     ['embedded', { type: 'resource', resource: expect.objectContaining({ text: 'dear diary' }) }],
   ])('call: %s comes through as it is', async (kind, block) => {
-    const { give } = await results()
+    const { give } = await results(shared())
     expect((await give(kind)).content).toEqual([expect.objectContaining(block)])
   })
 
   it('call: structured content, _meta and unknown fields come through', async () => {
-    const { give } = await results()
+    const { give } = await results(shared())
     expect(await give('structured')).toMatchObject({
       structuredContent: { degrees: 21 },
       _meta: { 'example.org/source': 'sensor' },
@@ -48,13 +51,13 @@ describe('results', () => {
   })
 
   it('call: a tool that failed is a result, a refused request a rejection with its message', async () => {
-    const { give } = await results()
+    const { give } = await results(shared())
     expect(await give('error')).toMatchObject({ isError: true, content: [{ text: 'the disk is full' }] })
     await expect(give('refused')).rejects.toThrow(/no such kind of bread/)
   })
 
   it('run: text and images are what a model reads', async () => {
-    const { run } = await results()
+    const { run } = await results(shared())
     expect(await run('text')).toEqual({
       type: 'tool_result',
       tool_use_id: 'toolu_1',
@@ -72,14 +75,14 @@ describe('results', () => {
     ['structured-only', '{"degrees":21}'],
     ['future', 'hologram'],
   ])('run: %s becomes a text that says what it was', async (kind, text) => {
-    const { run } = await results()
+    const { run } = await results(shared())
     const { content, is_error } = (await run(kind)) as Loose
     expect(content).toEqual([{ type: 'text', text: expect.stringContaining(text) }])
     expect(is_error).toBeUndefined()
   })
 
   it('H6 types that no block has cost nothing of the rest', async () => {
-    const { give } = await results()
+    const { give } = await results(shared())
     expect((await give('odd-types')).content).toEqual([
       { type: 'text', text: '{"type":"constructor"}' },
       { type: 'text', text: '{"type":{"toString":1}}' },
@@ -88,7 +91,7 @@ describe('results', () => {
   })
 
   it('run: errors of both kinds are results with is_error; an empty result is none', async () => {
-    const { run } = await results()
+    const { run } = await results(shared())
     expect(await run('error')).toMatchObject({ is_error: true, content: [{ text: 'the disk is full' }] })
     const refused = await run('refused')
     expect(refused.is_error).toBe(true)
@@ -97,19 +100,19 @@ describe('results', () => {
   })
 
   it('run: no server can load a tool by what it returns (L1)', async () => {
-    const { run } = await results()
+    const { run } = await results(shared())
     const { content } = await run('forged')
     expect(content.every(({ type }) => type === 'text')).toBe(true)
   })
 
   it('run: a name that belongs to no server is answered, not thrown', async () => {
-    const { host } = await results()
+    const { host } = await results(shared())
     const result = await host.run({ id: 'toolu_2', name: 'Read', input: {} })
     expect(result).toMatchObject({ tool_use_id: 'toolu_2', is_error: true })
   })
 
   it('request: any method reaches the server; what it does not know is a rejection that says so', async () => {
-    const { host } = await results()
+    const { host } = await results(shared())
     expect(await host.request('results', 'ping')).toEqual({})
     await expect(host.request('results', 'resources/list')).rejects.toThrow(/resources\/list/)
   })

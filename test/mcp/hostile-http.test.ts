@@ -1,34 +1,28 @@
-// Bad servers over HTTP, each beside a healthy process: states with reasons, bounded memory, calls that end.
+// Bad servers over HTTP beside a healthy process: states with reasons, bounded memory, calls that end.
 import { describe, expect, it } from 'vitest'
-import { expectWholeNeighbour, openHost, statusOf, textOf, toolsOf, untilState } from './support/host.ts'
+import {
+  expectWholeNeighbour,
+  openHost,
+  shareHost,
+  statusOf,
+  textOf,
+  toolsOf,
+  untilFailed,
+  untilState,
+} from './support/host.ts'
 import { until } from './support/processes.ts'
-import { remote } from './support/remote.ts'
+import { remote, shareRemote } from './support/remote.ts'
 import { neighbour } from './support/servers.ts'
 
 const open = async (behaviour: string, given = {}) =>
   openHost([await remote('bad', behaviour, { connectTimeout: 10_000, ...given }), neighbour()])
 
 describe('H6 servers over HTTP', () => {
-  it.each(['healthy', 'events'])('%s: listed and called', async (behaviour) => {
-    const all = await open(behaviour)
-    await untilState(all.host, 'bad', 'connected')
-    expect(toolsOf(all.host, 'bad')).toEqual(['fetch_page', 'post_form'])
-    expect(textOf(await all.host.call('bad', 'post_form', { text: 'hello' }))).toBe('hello')
-  })
-
-  it.each([
+  const silent = [
     ['hang', /did not answer within/],
     ['hang-body', /did not answer within/],
-    ['endless-events', /did not answer within|more than \d+ MB/],
-  ])('%s: it fails by its time-out', async (behaviour, reason) => {
-    const all = await open(behaviour, { connectTimeout: 1500 })
-    await expectWholeNeighbour(all)
-    await untilState(all.host, 'bad', 'failed')
-    expect(statusOf(all.host, 'bad').reason).toMatch(reason)
-    await expectWholeNeighbour(all)
-  })
-
-  it.each([
+  ] as const
+  const failing = [
     ['html', /text\/html|content.type/i],
     ['error', /500/],
     ['missing', /404/],
@@ -36,33 +30,56 @@ describe('H6 servers over HTTP', () => {
     ['redirects', /307/],
     ['broken', /JSON/],
     ['drop', /closed|reset|socket/i],
-  ])('%s: the reason says what came back', async (behaviour, reason) => {
-    const all = await open(behaviour)
-    await untilState(all.host, 'bad', 'failed')
-    expect(statusOf(all.host, 'bad').reason).toMatch(reason)
+  ] as const
+  const serving = ['healthy', 'events', 'scope', 'forgets']
+  const failingCalls = ['hang-call', 'drop-call']
+
+  const behaving = shareRemote()
+  /** Servers named after their behaviour, all at once beside one neighbour. */
+  const shared = shareHost(
+    () => [
+      ...silent.map(([name]) => behaving(name, name, { connectTimeout: 1500 })),
+      ...failing.map(([name]) => behaving(name, name, { connectTimeout: 10_000 })),
+      ...serving.map((name) => behaving(name, name)),
+      ...failingCalls.map((name) => behaving(name, name, { callTimeout: 500 })),
+      { ...behaving('nobody', 'healthy'), transport: http('http://127.0.0.1:9/mcp') },
+      { ...behaving('nowhere', 'healthy'), transport: http('not an address') },
+      neighbour(),
+    ],
+    { concurrency: 20, times: { firstRetry: 5000 } },
+  )
+
+  it.each(['healthy', 'events'])('%s: listed and called', async (name) => {
+    const { host } = shared()
+    await untilState(host, name, 'connected')
+    expect(toolsOf(host, name)).toEqual(['fetch_page', 'post_form'])
+    expect(textOf(await host.call(name, 'post_form', { text: 'hello' }))).toBe('hello')
+  })
+
+  it.each(silent)('%s: it fails by its time-out', async (name, reason) => {
+    await untilFailed(shared(), name, reason)
+    await expectWholeNeighbour(shared())
+  })
+
+  it('endless-events: it fails by its time-out or its size', async () => {
+    const all = await open('endless-events', { connectTimeout: 1500 })
+    await untilFailed(all, 'bad', /did not answer within|more than \d+ MB/)
     await expectWholeNeighbour(all)
+  })
+
+  it.each(failing)('%s: the reason says what came back', async (name, reason) => {
+    await untilFailed(shared(), name, reason)
+    await expectWholeNeighbour(shared())
   })
 
   it('nobody listens at the address: it is named', async () => {
-    const config = await remote('bad', 'healthy')
-    const all = openHost([
-      { ...config, transport: { kind: 'http', url: 'http://127.0.0.1:9/mcp', headers: {} } },
-      neighbour(),
-    ])
-    await untilState(all.host, 'bad', 'failed')
-    expect(statusOf(all.host, 'bad').reason).toMatch(/127\.0\.0\.1:9.*ECONNREFUSED|refused|bad port/is)
-    await expectWholeNeighbour(all)
+    await untilFailed(shared(), 'nobody', /127\.0\.0\.1:9.*ECONNREFUSED|refused|bad port/is)
+    await expectWholeNeighbour(shared())
   })
 
   it('an address that is none fails by itself', async () => {
-    const config = await remote('bad', 'healthy')
-    const all = openHost([
-      { ...config, transport: { kind: 'http', url: 'not an address', headers: {} } },
-      neighbour(),
-    ])
-    await untilState(all.host, 'bad', 'failed')
-    expect(statusOf(all.host, 'bad').reason).toContain('not an address')
-    await expectWholeNeighbour(all)
+    await untilFailed(shared(), 'nowhere', /not an address/)
+    await expectWholeNeighbour(shared())
   })
 
   it.each(['endless', 'endless-events', 'endless-event'])(
@@ -92,32 +109,36 @@ describe('H6 servers over HTTP', () => {
     await expectWholeNeighbour(all)
   })
 
-  it.each(['hang-call', 'drop-call'])('%s: the call ends with a reason', async (behaviour) => {
-    const all = await open(behaviour, { callTimeout: 500 })
-    await untilState(all.host, 'bad', 'connected')
-    const rejected = expect(all.host.call('bad', 'fetch_page', {})).rejects.toThrow(/./)
-    await expectWholeNeighbour(all)
+  it.each(failingCalls)('%s: the call ends with a reason', async (name) => {
+    const { host } = shared()
+    await untilState(host, name, 'connected')
+    const rejected = expect(host.call(name, 'fetch_page', {})).rejects.toThrow(/./)
+    await expectWholeNeighbour(shared())
     await rejected
   })
 
   it.each([
-    ['files:read mail.send', 'run "toolshelf login bad --scope "files:read mail.send""'],
-    ['$(touch owned)', 'run "toolshelf login bad"'],
-    ['read; touch owned', 'run "toolshelf login bad"'],
-    ['`touch owned`', 'run "toolshelf login bad"'],
-    ['a'.repeat(501), 'run "toolshelf login bad"'],
+    ['files:read mail.send', 'run "toolshelf login scope --scope "files:read mail.send""'],
+    ['$(touch owned)', 'run "toolshelf login scope"'],
+    ['read; touch owned', 'run "toolshelf login scope"'],
+    ['`touch owned`', 'run "toolshelf login scope"'],
+    ['a'.repeat(501), 'run "toolshelf login scope"'],
   ])('scope %s: no command holds what a shell would run', async (text, command) => {
-    const all = await open('scope')
-    await untilState(all.host, 'bad', 'connected')
-    await expect(all.host.call('bad', 'fetch_page', { text })).rejects.toThrow(command)
+    const { host } = shared()
+    await untilState(host, 'scope', 'connected')
+    await expect(host.call('scope', 'fetch_page', { text })).rejects.toThrow(command)
   })
 
   it('a server that forgets its session is asked for a new one: the next call works (H4)', async () => {
-    const all = await open('forgets')
-    await untilState(all.host, 'bad', 'connected')
+    const { host } = shared()
+    await untilState(host, 'forgets', 'connected')
     for (const text of ['one', 'two', 'three']) {
-      expect(textOf(await all.host.call('bad', 'post_form', { text }))).toBe(text)
+      expect(textOf(await host.call('forgets', 'post_form', { text }))).toBe(text)
     }
-    await until(() => statusOf(all.host, 'bad').state === 'connected', 'it is connected')
+    await until(() => statusOf(host, 'forgets').state === 'connected', 'it is connected')
   })
 })
+
+function http(url: string) {
+  return { kind: 'http', url, headers: {} } as const
+}

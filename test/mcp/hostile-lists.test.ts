@@ -7,6 +7,7 @@ import {
   found,
   type Open,
   openHost,
+  shareHost,
   stateOf,
   statusOf,
   textOf,
@@ -24,15 +25,21 @@ async function connected(script: string, given = {}): Promise<Open> {
   return all
 }
 
-/** Under which names the model sees the tools of the bad server, by their own names. */
-const shownNames = ({ shelf }: Open) =>
+/** Under which names the model sees the tools of a server, by their own names. */
+const shownNames = ({ shelf }: Open, name = 'bad') =>
   new Map(
     [...shelf.partition().immediate, ...shelf.partition().deferred]
-      .filter(({ server }) => server === 'bad')
+      .filter(({ server }) => server === name)
       .map(({ original, name }) => [original, name]),
   )
 
 describe('H6 lists without measure', () => {
+  const small = shareHost(() => [
+    ...['same-cursor', 'long-cursor', 'odd-cursor', 'paged'].map((kind) => local(kind, `lists ${kind}`)),
+    local('new-cursor', 'lists new-cursor', { connectTimeout: 10_000 }),
+    neighbour(),
+  ])
+
   it('ten thousand tools in pages of 500 are all there, and found (H4)', async () => {
     const all = await connected('lists many', { maxTools: 10_000 })
     expect(toolsOf(all.host, 'bad')).toHaveLength(10_000)
@@ -50,16 +57,17 @@ describe('H6 lists without measure', () => {
   })
 
   it('a cursor that comes again ends the list; its tools are there once', async () => {
-    const all = await connected('lists same-cursor')
-    expect(toolsOf(all.host, 'bad')).toEqual(['again'])
+    const all = small()
+    await untilState(all.host, 'same-cursor', 'connected')
+    expect(toolsOf(all.host, 'same-cursor')).toEqual(['again'])
     await expectWholeNeighbour(all)
   })
 
   it('pages without end end: with a bounded list, or a reason', async () => {
-    const all = open('lists new-cursor', { connectTimeout: 10_000 })
+    const all = small()
     await expectWholeNeighbour(all)
-    await until(() => stateOf(all.host, 'bad') !== 'pending', 'it is not pending')
-    const { state, reason, problems, tools } = statusOf(all.host, 'bad')
+    await until(() => stateOf(all.host, 'new-cursor') !== 'pending', 'it is not pending')
+    const { state, reason, problems, tools } = statusOf(all.host, 'new-cursor')
     if (state === 'failed') expect(reason).toMatch(/page|list/)
     else expect(problems.map(({ message }) => message).join()).toMatch(/page|list/)
     expect(tools.length).toBeLessThanOrEqual(50_000)
@@ -67,9 +75,10 @@ describe('H6 lists without measure', () => {
   })
 
   it('cursors that are long and never end are not all kept', async () => {
-    const all = await connected('lists long-cursor')
-    expect(toolsOf(all.host, 'bad').length).toBeLessThan(10)
-    expect(statusOf(all.host, 'bad').problems).toMatchObject([
+    const all = small()
+    await untilState(all.host, 'long-cursor', 'connected')
+    expect(toolsOf(all.host, 'long-cursor').length).toBeLessThan(10)
+    expect(statusOf(all.host, 'long-cursor').problems).toMatchObject([
       { message: expect.stringMatching(/too long or endless|too large/) },
     ])
     await expectWholeNeighbour(all)
@@ -85,19 +94,26 @@ describe('H6 lists without measure', () => {
   })
 
   it('a cursor of the wrong type costs nothing that was listed', async () => {
-    const all = open('lists odd-cursor')
+    const all = small()
     await all.host.settled()
-    expect(toolsOf(all.host, 'bad')).toEqual(['single'])
+    expect(toolsOf(all.host, 'odd-cursor')).toEqual(['single'])
     await expectWholeNeighbour(all)
   })
 
   it('three pages in their order (H4)', async () => {
-    const { host } = await connected('lists paged')
-    expect(toolsOf(host, 'bad')).toEqual(['item_0', 'item_1', 'item_2', 'item_3', 'item_4'])
+    const { host } = small()
+    await untilState(host, 'paged', 'connected')
+    expect(toolsOf(host, 'paged')).toEqual(['item_0', 'item_1', 'item_2', 'item_3', 'item_4'])
   })
 })
 
 describe('H6 lists that never rest', () => {
+  const storm = shareHost(() => [local('bad', 'lists storm'), neighbour()])
+  const stormy = async () => {
+    await untilState(storm().host, 'bad', 'connected')
+    return storm()
+  }
+
   it('changing all the time: followed, but ever less often; what stays can be called', async () => {
     const all = await connected('lists changing')
     const first = toolsOf(all.host, 'bad').find((name) => name.startsWith('age_'))
@@ -108,7 +124,7 @@ describe('H6 lists that never rest', () => {
   })
 
   it('a storm of list_changed does not become a storm of lists', async () => {
-    const all = await connected('lists storm')
+    const all = await stormy()
     for (let time = 0; time < 5; time += 1) await expectWholeNeighbour(all)
     const before = all.events.filter((event) => event.type === 'tools' && event.server === 'bad').length
     expect(before).toBeLessThan(10)
@@ -116,7 +132,7 @@ describe('H6 lists that never rest', () => {
   })
 
   it('the same list again is no change for the shelf: the pool stays the same object', async () => {
-    const all = await connected('lists storm')
+    const all = await stormy()
     await expectWholeNeighbour(all)
     const { pool } = all.shelf.partition()
     await all.host.refresh('bad')
@@ -124,18 +140,29 @@ describe('H6 lists that never rest', () => {
   })
 })
 
+/** A server for each of these kinds of definitions, and the neighbour. */
+function shareDefinitions(...kinds: readonly string[]) {
+  const shared = shareHost(() => [...kinds.map((kind) => local(kind, `definitions ${kind}`)), neighbour()])
+  return async (kind: string): Promise<Open> => {
+    await untilState(shared().host, kind, 'connected')
+    return shared()
+  }
+}
+
 describe('H6 definitions that are wrong', () => {
+  const definitions = shareDefinitions('shapes', 'cyclic', 'deep', 'abyss', 'huge', 'large')
+
   it('shapes: what has a name is mended and callable, what has none is dropped, both are reported', async () => {
-    const all = await connected('definitions shapes')
+    const all = await definitions('shapes')
     const names = [
       ...['good', 'null_schema', 'no_schema', 'text_schema', 'list_schema', 'no_type', 'wrong_type'],
       ...['odd_properties', 'number_description', 'odd_fields'],
     ]
-    expect(toolsOf(all.host, 'bad')).toEqual(names)
+    expect(toolsOf(all.host, 'shapes')).toEqual(names)
     for (const name of names) {
-      expect(textOf(await all.host.call('bad', name, {}))).toBe(`called ${name}`)
+      expect(textOf(await all.host.call('shapes', name, {}))).toBe(`called ${name}`)
     }
-    const { problems } = statusOf(all.host, 'bad')
+    const { problems } = statusOf(all.host, 'shapes')
     expect(problems.filter(({ kind }) => kind === 'dropped')).toHaveLength(8)
     for (const name of ['null_schema', 'no_schema', 'no_type', 'wrong_type', 'number_description']) {
       expect(problems, name).toContainEqual(expect.objectContaining({ tool: name, kind: 'repaired' }))
@@ -144,12 +171,12 @@ describe('H6 definitions that are wrong', () => {
   })
 
   it('shapes: what the model is sent is an object schema, and a repaired one keeps its properties', async () => {
-    const all = await connected('definitions shapes')
+    const all = await definitions('shapes')
     const { deferred } = all.shelf.partition()
-    const ofBad = deferred.filter(({ server }) => server === 'bad')
-    expect(ofBad).toHaveLength(10)
-    for (const { definition } of ofBad) expect(definition.input_schema).toMatchObject({ type: 'object' })
-    expect(ofBad.find(({ original }) => original === 'no_type')?.definition.input_schema).toMatchObject({
+    const shaped = deferred.filter(({ server }) => server === 'shapes')
+    expect(shaped).toHaveLength(10)
+    for (const { definition } of shaped) expect(definition.input_schema).toMatchObject({ type: 'object' })
+    expect(shaped.find(({ original }) => original === 'no_type')?.definition.input_schema).toMatchObject({
       properties: { path: { type: 'string' } },
       required: ['path'],
     })
@@ -158,9 +185,9 @@ describe('H6 definitions that are wrong', () => {
   it.each(['self', 'ring', 'tree', 'into', 'dangling', 'remote'])(
     'cyclic: the tool %s is found, checked and called',
     async (name) => {
-      const all = await connected('definitions cyclic')
-      expect(await found(all.shelf, `select:mcp__bad__${name}`)).toEqual([`mcp__bad__${name}`])
-      const result = await all.host.run({ id: 'toolu_1', name: `mcp__bad__${name}`, input: {} })
+      const all = await definitions('cyclic')
+      expect(await found(all.shelf, `select:mcp__cyclic__${name}`)).toEqual([`mcp__cyclic__${name}`])
+      const result = await all.host.run({ id: 'toolu_1', name: `mcp__cyclic__${name}`, input: {} })
       expect(JSON.stringify(result.content)).toContain(`called ${name}`)
       await expectWholeNeighbour(all)
     },
@@ -170,18 +197,18 @@ describe('H6 definitions that are wrong', () => {
     ['deep', 'well'],
     ['abyss', 'abyss'],
   ])('%s: a schema nested deeper than any stack costs at most its own tool', async (kind, deep) => {
-    const all = await connected(`definitions ${kind}`)
-    expect(textOf(await all.host.call('bad', 'good', {}))).toBe('called good')
-    expect(await found(all.shelf, 'select:mcp__bad__good')).toEqual(['mcp__bad__good'])
-    const isDropped = statusOf(all.host, 'bad').problems.some(({ tool }) => tool === deep)
-    expect(toolsOf(all.host, 'bad').includes(deep) || isDropped).toBe(true)
+    const all = await definitions(kind)
+    expect(textOf(await all.host.call(kind, 'good', {}))).toBe('called good')
+    expect(await found(all.shelf, `select:mcp__${kind}__good`)).toEqual([`mcp__${kind}__good`])
+    const isDropped = statusOf(all.host, kind).problems.some(({ tool }) => tool === deep)
+    expect(toolsOf(all.host, kind).includes(deep) || isDropped).toBe(true)
     await expectWholeNeighbour(all)
   })
 
   it('a definition of 3 MB is dropped, and told by a name that can be read', async () => {
-    const all = await connected('definitions huge')
-    expect(toolsOf(all.host, 'bad')).toEqual(['good'])
-    const { problems } = statusOf(all.host, 'bad')
+    const all = await definitions('huge')
+    expect(toolsOf(all.host, 'huge')).toEqual(['good'])
+    const { problems } = statusOf(all.host, 'huge')
     expect(problems).toHaveLength(3)
     for (const { message } of problems) expect(message).toBe('its definition is too large')
     expect(JSON.stringify(problems).length).toBeLessThan(1000)
@@ -189,25 +216,27 @@ describe('H6 definitions that are wrong', () => {
   })
 
   it('a schema and a description of 1 MB: reported, searchable, cut for the model (H5)', async () => {
-    const all = await connected('definitions large')
-    const { problems } = statusOf(all.host, 'bad')
+    const all = await definitions('large')
+    const { problems } = statusOf(all.host, 'large')
     const large = problems.filter(({ kind }) => kind === 'large').map(({ tool }) => tool)
     expect(large).toEqual(['large_schema', 'large_description'])
     const shown = all.shelf.partition().deferred.find(({ original }) => original === 'large_description')
     expect(String(shown?.definition.description).length).toBeLessThan(2100)
-    expect(textOf(await all.host.call('bad', 'large_schema', {}))).toBe('called large_schema')
+    expect(textOf(await all.host.call('large', 'large_schema', {}))).toBe('called large_schema')
     await expectWholeNeighbour(all)
   })
 })
 
 describe('H3 names both ways', () => {
+  const definitions = shareDefinitions('names', 'twins', 'long-names', 'prototype')
+
   it('odd names: the model sees safe ones, the server is called by its own', async () => {
-    const all = await connected('definitions names')
-    const shown = shownNames(all)
+    const all = await definitions('names')
+    const shown = shownNames(all, 'names')
     expect(shown.size).toBe(9)
     expect(new Set(shown.values()).size).toBe(9)
     for (const [own, name] of shown) {
-      expect(name).toMatch(/^mcp__bad__[A-Za-z0-9_-]+$/)
+      expect(name).toMatch(/^mcp__names__[A-Za-z0-9_-]+$/)
       expect(name.length).toBeLessThanOrEqual(64)
       const result = await all.host.run({ id: 'toolu_1', name, input: {} })
       expect(result.content).toEqual([{ type: 'text', text: `called ${own.toWellFormed()}` }])
@@ -216,12 +245,12 @@ describe('H3 names both ways', () => {
   })
 
   it('twins: the first of two tools with one name is kept, and told; clashing names stay apart', async () => {
-    const all = await connected('definitions twins')
-    expect(toolsOf(all.host, 'bad')).toEqual(['good', 'twin', 'my tool', 'my_tool', 'my.tool'])
-    expect(statusOf(all.host, 'bad').tools[1]?.description).toBe('The first twin')
-    expect(statusOf(all.host, 'bad').problems).toContainEqual(expect.objectContaining({ tool: 'twin' }))
-    const shown = shownNames(all)
-    expect(shown.get('my_tool')).toBe('mcp__bad__my_tool')
+    const all = await definitions('twins')
+    expect(toolsOf(all.host, 'twins')).toEqual(['good', 'twin', 'my tool', 'my_tool', 'my.tool'])
+    expect(statusOf(all.host, 'twins').tools[1]?.description).toBe('The first twin')
+    expect(statusOf(all.host, 'twins').problems).toContainEqual(expect.objectContaining({ tool: 'twin' }))
+    const shown = shownNames(all, 'twins')
+    expect(shown.get('my_tool')).toBe('mcp__twins__my_tool')
     expect(new Set(shown.values()).size).toBe(5)
     for (const own of ['my tool', 'my.tool', 'my_tool']) {
       const result = await all.host.run({ id: 'toolu_1', name: shown.get(own)!, input: {} })
@@ -230,10 +259,12 @@ describe('H3 names both ways', () => {
   })
 
   it('names that are the same up to the 64th character stay apart, the same way at each start', async () => {
-    const first = shownNames(await connected('definitions long-names'))
+    const first = shownNames(await definitions('long-names'), 'long-names')
     expect(new Set(first.values()).size).toBe(4)
     expect([...first.values()].every((name) => name.length <= 64)).toBe(true)
-    expect(shownNames(await connected('definitions long-names'))).toEqual(first)
+    const again = openHost([local('long-names', 'definitions long-names')])
+    await untilState(again.host, 'long-names', 'connected')
+    expect(shownNames(again, 'long-names')).toEqual(first)
   })
 
   it('two servers with the same tools keep them apart', async () => {
@@ -251,9 +282,13 @@ describe('H3 names both ways', () => {
   })
 
   it('names of things that every object has are names like others', async () => {
-    const all = await connected('definitions prototype')
+    const all = await definitions('prototype')
     for (const own of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
-      const result = await all.host.run({ id: 'toolu_1', name: shownNames(all).get(own)!, input: {} })
+      const result = await all.host.run({
+        id: 'toolu_1',
+        name: shownNames(all, 'prototype').get(own)!,
+        input: {},
+      })
       expect(result.content).toEqual([{ type: 'text', text: `called ${own}` }])
     }
     expect({}).not.toHaveProperty('name')

@@ -3,33 +3,32 @@
 import { describe, expect, it } from 'vitest'
 import {
   expectWholeNeighbour,
-  type Open,
   openHost,
+  shareHost,
   stateOf,
   statusOf,
   textOf,
   toolsOf,
+  untilFailed,
   untilState,
 } from './support/host.ts'
-import { until } from './support/processes.ts'
-import { local, neighbour } from './support/servers.ts'
+import { type Given, local, neighbour } from './support/servers.ts'
 
 /** For servers that will never answer. */
 const IMPATIENCE = 1500
 
 const open = (script: string, given = {}) => openHost([local('bad', script, given), neighbour()])
 
-/** On a busy machine a time-out may come before the fault that is meant: a later attempt meets it. */
-async function untilFailed({ host }: Open, reason: RegExp): Promise<void> {
-  const told = () => statusOf(host, 'bad')
-  await until(
-    () => told().state === 'failed' && reason.test(told().reason ?? ''),
-    () => `it failed with ${reason}; it is ${told().state}: ${told().reason}`,
-  )
-}
+const serverOf = (script: string) => script.replaceAll(' ', '_')
+
+/** All of them get their turn at once: none waits behind those that hang. */
+const AT_ONCE = { concurrency: 50 }
+
+const badServers = (scripts: readonly string[], given: Given) =>
+  scripts.map((script) => local(serverOf(script), script, given))
 
 describe('H6 servers that fail to connect', () => {
-  it.each([
+  const silent = [
     ['hang start', /did not answer within/],
     ['hang initialize', /did not answer within/],
     ['hang list', /did not list its tools within/],
@@ -37,59 +36,15 @@ describe('H6 servers that fail to connect', () => {
     ['hang deaf', /did not answer within/],
     ['garbled broken', /did not answer within/],
     ['garbled wrong-ids', /did not answer within/],
-  ])('%s: it fails by its time-out, which the reason names', async (script, reason) => {
-    const all = open(script, { connectTimeout: IMPATIENCE })
-    await expectWholeNeighbour(all)
-    expect(stateOf(all.host, 'bad')).not.toBe('connected')
-    await untilFailed(all, reason)
-    expect(statusOf(all.host, 'bad').tools).toEqual([])
-    await expectWholeNeighbour(all)
-  })
-
-  it.each([
+  ] as const
+  const ending = [
     ['crash start', /exit code 3/],
     ['crash initialize', /exit code 3/],
     ['crash list', /exit code 3/],
     ['crash clean', /exit code 0/],
     ['crash signal', /SIGKILL/],
-  ])('%s: the reason says how the process ended', async (script, reason) => {
-    const all = open(script)
-    await expectWholeNeighbour(all)
-    await untilState(all.host, 'bad', 'failed')
-    expect(statusOf(all.host, 'bad').reason).toMatch(reason)
-    await expectWholeNeighbour(all)
-  })
-
-  it.each(['crash start', 'crash initialize', 'crash list'])(
-    '%s: its last words are shown',
-    async (script) => {
-      const { host } = open(script)
-      await untilState(host, 'bad', 'failed')
-      expect(statusOf(host, 'bad').stderr).toContain('Set ACME_KEY and start again.')
-      expect(statusOf(host, 'bad').reason).toContain('Set ACME_KEY and start again.')
-    },
-  )
-
-  it('a command that does not exist is named, with what to do', async () => {
-    const missing = { ...local('bad', 'healthy'), transport: stdio('no-such-command-anywhere') }
-    const all = openHost([missing, neighbour()])
-    await untilState(all.host, 'bad', 'failed')
-    expect(statusOf(all.host, 'bad').reason).toMatch(/"no-such-command-anywhere" was not found; install it/)
-    await expectWholeNeighbour(all)
-  })
-
-  it('a working directory that does not exist is named', async () => {
-    const { transport, ...rest } = local('bad', 'healthy')
-    const all = openHost([
-      { ...rest, transport: { ...transport, cwd: '/no/such/folder' } as never },
-      neighbour(),
-    ])
-    await untilState(all.host, 'bad', 'failed')
-    expect(statusOf(all.host, 'bad').reason).toContain('/no/such/folder')
-    await expectWholeNeighbour(all)
-  })
-
-  it.each([
+  ] as const
+  const misshapen = [
     ['garbled bare-errors', /error without a message/],
     ['garbled initialize', /./],
     ['garbled initialize-null', /./],
@@ -97,86 +52,131 @@ describe('H6 servers that fail to connect', () => {
     ['garbled list', /no list "tools"/],
     ['garbled list-null', /not an object: null/],
     ['garbled list-text', /not an object: "none today"/],
-  ])('%s: an answer of the wrong shape is a failure with a reason', async (script, reason) => {
-    const all = open(script, { connectTimeout: 5000 })
-    await untilFailed(all, reason)
-    await expectWholeNeighbour(all)
+  ] as const
+  const scriptsOf = (cases: readonly (readonly [string, RegExp])[]) => cases.map(([script]) => script)
+  const shared = shareHost(
+    () => [
+      ...badServers(scriptsOf(silent), { connectTimeout: IMPATIENCE }),
+      ...badServers(scriptsOf(ending), {}),
+      ...badServers(scriptsOf(misshapen), { connectTimeout: 5000 }),
+      { ...local('missing', 'healthy'), transport: stdio('no-such-command-anywhere') },
+      { ...local('nowhere', 'healthy'), transport: { ...stdio(process.execPath), cwd: '/no/such/folder' } },
+      neighbour(),
+    ],
+    { ...AT_ONCE, times: { firstRetry: 5000 } },
+  )
+
+  it.each(silent)('%s: it fails by its time-out, which the reason names', async (script, reason) => {
+    await expectWholeNeighbour(shared())
+    await untilFailed(shared(), serverOf(script), reason)
+    expect(statusOf(shared().host, serverOf(script)).tools).toEqual([])
+    await expectWholeNeighbour(shared())
   })
+
+  it.each(ending)('%s: the reason says how the process ended', async (script, reason) => {
+    await untilFailed(shared(), serverOf(script), reason)
+    await expectWholeNeighbour(shared())
+  })
+
+  it.each(['crash start', 'crash initialize', 'crash list'])(
+    '%s: its last words are shown',
+    async (script) => {
+      await untilFailed(shared(), serverOf(script), /Set ACME_KEY and start again\./)
+      expect(statusOf(shared().host, serverOf(script)).stderr).toContain('Set ACME_KEY and start again.')
+    },
+  )
+
+  it('a command that does not exist is named, with what to do', async () => {
+    await untilFailed(shared(), 'missing', /"no-such-command-anywhere" was not found; install it/)
+    await expectWholeNeighbour(shared())
+  })
+
+  it('a working directory that does not exist is named', async () => {
+    await untilFailed(shared(), 'nowhere', /\/no\/such\/folder/)
+    await expectWholeNeighbour(shared())
+  })
+
+  it.each(misshapen)(
+    '%s: an answer of the wrong shape is a failure with a reason',
+    async (script, reason) => {
+      await untilFailed(shared(), serverOf(script), reason)
+      await expectWholeNeighbour(shared())
+    },
+  )
 
   it('a search says which servers failed and why (S8)', async () => {
-    const all = open('crash start')
-    await expectWholeNeighbour(all)
-    await untilState(all.host, 'bad', 'failed')
-    const { remark } = await all.shelf.search({ query: 'zeppelin' })
-    expect(remark).toMatch(/bad.*exit code 3/s)
+    await untilFailed(shared(), 'crash_start', /exit code 3/)
+    const { remark } = await shared().shelf.search({ query: 'zeppelin' })
+    expect(remark).toMatch(/crash_start.*exit code 3/s)
   })
 
-  it('nothing waits for a server that hangs: the neighbour is whole while it is pending (H2)', async () => {
-    const all = open('hang start')
-    await expectWholeNeighbour(all)
-    expect(stateOf(all.host, 'bad')).toBe('pending')
-    expect(statusOf(all.host, 'neighbour').state).toBe('connected')
-  })
-
-  it('many hanging servers, patient beyond measure, do not keep a later one from connecting', async () => {
-    const hanging = Array.from({ length: 12 }, (_, index) =>
+  it('nothing waits for servers that hang, patient beyond measure: a later one is whole meanwhile (H2)', async () => {
+    const hanging = Array.from({ length: 6 }, (_, index) =>
       local(`hanging_${index}`, 'hang start', { connectTimeout: 3_600_000 }),
     )
     const all = openHost([...hanging, neighbour()])
     await expectWholeNeighbour(all)
     expect(hanging.map(({ name }) => stateOf(all.host, name))).toEqual(hanging.map(() => 'pending'))
+    expect(statusOf(all.host, 'neighbour').state).toBe('connected')
   })
 })
 
 describe('H6 servers that break the protocol and still can be used', () => {
-  it.each([
-    'garbled half',
-    'garbled bytes',
-    'garbled noise',
-    'garbled values',
-    'garbled twice',
-    'garbled unasked',
-    'garbled null-error',
-  ])('%s: connected, listed, called', async (script) => {
-    const all = open(script)
-    await untilState(all.host, 'bad', 'connected')
-    expect(toolsOf(all.host, 'bad')).toEqual(['echo_back'])
-    expect(textOf(await all.host.call('bad', 'echo_back', {}))).toBe('right in the end')
-    await expectWholeNeighbour(all)
-  })
-
-  it.each(['garbled batch', 'garbled text-ids'])(
-    '%s: used or failed with a reason, never pending',
-    async (script) => {
-      const all = open(script, { connectTimeout: IMPATIENCE })
-      await all.host.settled()
-      const { state, reason } = statusOf(all.host, 'bad')
-      expect(state === 'connected' || (state === 'failed' && reason)).toBeTruthy()
-      await expectWholeNeighbour(all)
-    },
+  const usable = ['half', 'bytes', 'noise', 'values', 'twice', 'unasked', 'null-error'].map(
+    (way) => `garbled ${way}`,
   )
-
-  it.each(['dies', 'garbage', 'error-text', 'wrong-shape', 'hangs'])(
-    'the newer first request (%s): asked the older way it connects',
-    async (reaction) => {
-      const all = open(`discover ${reaction}`, { connectTimeout: 6000 })
-      await untilState(all.host, 'bad', 'connected')
-      expect(textOf(await all.host.call('bad', 'old_hand', {}))).toBe('as ever')
-      expect(statusOf(all.host, 'bad').protocol).toBe('2025-11-25')
-      await expectWholeNeighbour(all)
-    },
-  )
-
-  it.each([
+  const doubtful = ['garbled batch', 'garbled text-ids']
+  const reactions = ['dies', 'garbage', 'error-text', 'wrong-shape', 'hangs']
+  const results = [
     ['garbled call', 'not a list'],
     ['garbled call-text', 'fine'],
     ['garbled call-null', 'null'],
-  ])('%s: a result of the wrong shape is an answer that can be read', async (script, text) => {
-    const all = open(script)
-    await untilState(all.host, 'bad', 'connected')
-    const { content } = await all.host.run({ id: 'toolu_1', name: 'mcp__bad__echo_back', input: {} })
+  ] as const
+  const shared = shareHost(
+    () => [
+      ...badServers([...usable, ...results.map(([script]) => script)], {}),
+      ...badServers(doubtful, { connectTimeout: IMPATIENCE }),
+      ...badServers(
+        reactions.map((reaction) => `discover ${reaction}`),
+        { connectTimeout: 6000 },
+      ),
+      neighbour(),
+    ],
+    AT_ONCE,
+  )
+
+  it.each(usable)('%s: connected, listed, called', async (script) => {
+    const { host } = shared()
+    const name = serverOf(script)
+    await untilState(host, name, 'connected')
+    expect(toolsOf(host, name)).toEqual(['echo_back'])
+    expect(textOf(await host.call(name, 'echo_back', {}))).toBe('right in the end')
+    await expectWholeNeighbour(shared())
+  })
+
+  it.each(doubtful)('%s: used or failed with a reason, never pending', async (script) => {
+    await shared().host.settled()
+    const { state, reason } = statusOf(shared().host, serverOf(script))
+    expect(state === 'connected' || (state === 'failed' && reason)).toBeTruthy()
+    await expectWholeNeighbour(shared())
+  })
+
+  it.each(reactions)('the newer first request (%s): asked the older way it connects', async (reaction) => {
+    const { host } = shared()
+    const name = `discover_${reaction}`
+    await untilState(host, name, 'connected')
+    expect(textOf(await host.call(name, 'old_hand', {}))).toBe('as ever')
+    expect(statusOf(host, name).protocol).toBe('2025-11-25')
+    await expectWholeNeighbour(shared())
+  })
+
+  it.each(results)('%s: a result of the wrong shape is an answer that can be read', async (script, text) => {
+    const { host } = shared()
+    await untilState(host, serverOf(script), 'connected')
+    const toolName = `mcp__${serverOf(script)}__echo_back`
+    const { content } = await host.run({ id: 'toolu_1', name: toolName, input: {} })
     expect(content).toEqual([{ type: 'text', text: expect.stringContaining(text) }])
-    await expectWholeNeighbour(all)
+    await expectWholeNeighbour(shared())
   })
 })
 
@@ -284,17 +284,14 @@ describe('H6 servers that fail in a call', () => {
 
 describe('H6 all of them at once', () => {
   const scripts = [
-    ...['hang start', 'hang list', 'hang page', 'hang deaf'],
-    ...['crash start', 'crash clean', 'crash signal', 'crash list'],
-    ...['garbled broken', 'garbled wrong-ids', 'garbled list', 'garbled bare-errors', 'garbled unasked'],
-    ...['flood garbage', 'flood lines', 'flood notifications', 'flood stderr'],
-    ...['lists many', 'lists new-cursor', 'lists changing', 'lists storm'],
-    ...['definitions shapes', 'definitions large', 'definitions abyss', 'discover dies'],
+    ...['hang start', 'hang deaf', 'crash start', 'crash signal', 'garbled broken', 'garbled unasked'],
+    ...['flood lines', 'flood stderr', 'lists new-cursor', 'lists changing', 'lists storm'],
+    ...['definitions shapes', 'definitions large', 'discover dies'],
   ]
 
   it('the neighbour stays whole, and every server has a state and failures a reason', async () => {
     const bad = scripts.map((script) =>
-      local(script.replaceAll(' ', '_'), script, { connectTimeout: 10_000, callTimeout: 15_000 }),
+      local(serverOf(script), script, { connectTimeout: 10_000, callTimeout: 15_000 }),
     )
     const all = openHost([...bad, neighbour()])
     await expectWholeNeighbour(all)

@@ -666,9 +666,11 @@ describe('nonsense from clients', () => {
 })
 
 describe('much', () => {
-  const many = Array.from({ length: 10_000 }, (_, index) => `service_${index % 100}_action_${index}`)
+  const tools = sizeOf({ quick: 3000, full: 10_000 })
+  const turns = sizeOf({ quick: 1500, full: 5000 })
+  const many = Array.from({ length: tools }, (_, index) => `service_${index % 100}_action_${index}`)
 
-  it.each(SEARCHING)('%s: 10,000 tools', async (mode) => {
+  it.each(SEARCHING)(`%s: ${tools} tools`, async (mode) => {
     const fake = await startFake((outgoing, _, number) =>
       stream(outgoing, number === 0 ? searchReply(mode, 'service 7 action 1507') : textReply('done')),
     )
@@ -683,8 +685,8 @@ describe('much', () => {
     expect(fake.came[1]?.body).toContain('"service_7_action_1507"')
   })
 
-  it.each(SEARCHING)('%s: 5,000 messages', async (mode) => {
-    const messages = Array.from({ length: 5_000 }, (_, index) => {
+  it.each(SEARCHING)(`%s: ${turns} messages`, async (mode) => {
+    const messages = Array.from({ length: turns }, (_, index) => {
       const id = `toolu_${index >> 1}`
       return index % 2 === 0
         ? {
@@ -695,14 +697,14 @@ describe('much', () => {
                 : [{ type: 'tool_result', tool_use_id: `toolu_${(index >> 1) - 1}`, content: 'ok' }],
           }
         : { role: 'assistant', content: [{ type: 'tool_use', id, name: 'here', input: {} }] }
-    }).slice(0, 4_999)
+    }).slice(0, turns - 1)
     const fake = await startFake((outgoing, _, number) =>
       stream(outgoing, number === 0 ? searchReply(mode) : textReply('done')),
     )
     const gateway = await startGateway(fake.url, { mode })
     const given = requestFor(mode)
-    const tools = [...(given.tools as Json[]), tool('here')]
-    const { status, text } = await ask(gateway, { ...given, tools, messages })
+    const more = { tools: [...(given.tools as Json[]), tool('here')], messages }
+    const { status, text } = await ask(gateway, { ...given, ...more })
     expect(text).toContain('done')
     expect(status).toBe(200)
   })

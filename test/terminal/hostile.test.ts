@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, describe, expect, it } from 'vitest'
 import { eventsOf } from '../../src/core/index.ts'
+import { sizeOf } from '../support/runs.ts'
 import { keys, newPlace, noTerminal, open, shareScreen } from './support.ts'
 
 type Block = { readonly type: string; readonly [field: string]: unknown }
@@ -40,11 +41,14 @@ async function model(...replies: readonly (readonly Block[])[]): Promise<string>
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
+/** More than a chat shows of a reply, which is 50,000. */
+const endlessly = (text: string) => text.repeat(sizeOf({ quick: 100_000, full: 600_000 }) / text.length)
+
 const endless = [
-  ['lines', `begin${'\n'.repeat(200_000)}`],
-  ['a table', `|a|\n|-|\n${'|x|\n'.repeat(150_000)}`],
-  ['a line', 'x'.repeat(1_000_000)],
-  ['marks', '(__a'.repeat(50_000)],
+  ['lines', `begin${endlessly('\n')}`],
+  ['a table', `|a|\n|-|\n${endlessly('|x|\n')}`],
+  ['a line', endlessly('x')],
+  ['marks', endlessly('(__a')],
 ] as const
 
 const WIDE = `rm -rf / # ${'漢'.repeat(5000)}`
@@ -129,13 +133,14 @@ describe.skipIf(noTerminal)('a hostile model', () => {
 })
 
 describe.skipIf(noTerminal)('a long line', () => {
-  /** The terminal passes on 4 KB at a time; a busy machine takes long for 75 of them. */
+  /** The terminal passes on 4 KB at a time; a busy machine takes long for all of them. */
   const PASTING = 100_000
+  const length = sizeOf({ quick: 100_000, full: 300_000 })
 
   it('is erased word by word', { timeout: 4 * PASTING }, async () => {
     const screen = open(newPlace({ ANTHROPIC_API_KEY: 'key' }), ['chat'])
     await screen.shows(/Servers +none/)
-    screen.type(keys.paste(`first ${'x'.repeat(300_000)} last`))
+    screen.type(keys.paste(`first ${'x'.repeat(length)} last`))
     await screen.shows('x last', PASTING)
     screen.type('\u0017')
     await screen.hides('last', PASTING)

@@ -1,7 +1,7 @@
 // A session that is gone on with: the last words are shown, loaded tools are loaded, damage costs what it must.
-import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { appendFileSync, copyFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { keys, newPlace, noTerminal, open, type Place } from './support.ts'
 
 const rules = [
@@ -15,16 +15,19 @@ const rules = [
   },
 ]
 
-async function started(place: Place, words: readonly string[]) {
+async function started(place: Place, words: readonly string[], isShared = false) {
   const script = place.file('script.json', { rules, otherwise: 'I heard: {{user}}' })
-  const screen = open(place, ['chat', '--script', script, '--allow', 'Move', ...words], { rows: 40 })
+  const screen = open(place, ['chat', '--script', script, '--allow', 'Move', ...words], {
+    rows: 40,
+    isShared,
+  })
   await screen.shows(/Servers +none/)
   return screen
 }
 
 async function first(place: Place): Promise<string> {
   place.file('a.txt', 'alpha')
-  const screen = await started(place, [])
+  const screen = await started(place, [], true)
   await screen.enter('hello')
   await screen.shows(/I heard: hello.*\d out/s)
   await screen.enter('move it')
@@ -41,9 +44,43 @@ function sessionOf({ folder }: Place): string {
 }
 
 describe.skipIf(noTerminal)('toolshelf chat --resume', () => {
+  const place = newPlace()
+  let session: string
+  let damaged: string
+  beforeAll(async () => {
+    session = await first(place)
+    damaged = join(newPlace().folder, 'session.jsonl')
+  })
+
+  it('goes on from a transcript that was cut in half', async () => {
+    copyFileSync(session, damaged)
+    truncateSync(damaged, Math.floor(readFileSync(damaged).length / 2))
+    const screen = await started(place, ['--resume', damaged])
+    await screen.shows(/1\s+unreadable\s+line\s+was\s+left\s+out/)
+    await screen.enter('still there?')
+    await screen.shows('I heard: still there?')
+    screen.type(keys.ctrlD)
+    await screen.ended()
+    const again = await started(place, ['--resume', damaged])
+    await again.enter('and now?')
+    await again.shows('I heard: and now?')
+  })
+
+  it('goes on from a session that ended in the middle of a call', async () => {
+    copyFileSync(session, damaged)
+    const call = { type: 'tool_use', id: 'toolu_open', name: 'Bash', input: { command: 'true' } }
+    const messages = [
+      { role: 'user', content: 'run it' },
+      { role: 'assistant', content: [call] },
+    ]
+    appendFileSync(damaged, `${JSON.stringify({ type: 'append', messages })}\n`)
+    const screen = await started(place, ['--resume', damaged])
+    await screen.shows(/> run it\n +✗ Bash/)
+    await screen.enter('go on')
+    await screen.shows('I heard: go on')
+  })
+
   it('goes on from the last session, with what it had loaded', async () => {
-    const place = newPlace()
-    await first(place)
     const screen = await started(place, ['--resume', 'last'])
     await screen.shows(/Resumed +\d+ messages; the last of them:\n\n> move it\n.*Moved\./s)
     await screen.enter('/tools')
@@ -59,36 +96,6 @@ describe.skipIf(noTerminal)('toolshelf chat --resume', () => {
     const text = await screen.shows('Moved back.')
     expect(text.split('> move again')[1]).not.toContain('ToolSearch')
     expect(readFileSync(join(place.folder, 'a.txt'), 'utf8')).toBe('alpha')
-  })
-
-  it('goes on from a transcript that was cut in half', async () => {
-    const place = newPlace()
-    const file = await first(place)
-    truncateSync(file, Math.floor(readFileSync(file).length / 2))
-    const screen = await started(place, ['--resume', file])
-    await screen.shows(/1\s+unreadable\s+line\s+was\s+left\s+out/)
-    await screen.enter('still there?')
-    await screen.shows('I heard: still there?')
-    screen.type(keys.ctrlD)
-    await screen.ended()
-    const again = await started(place, ['--resume', file])
-    await again.enter('and now?')
-    await again.shows('I heard: and now?')
-  })
-
-  it('goes on from a session that ended in the middle of a call', async () => {
-    const place = newPlace()
-    const file = await first(place)
-    const call = { type: 'tool_use', id: 'toolu_open', name: 'Bash', input: { command: 'true' } }
-    const messages = [
-      { role: 'user', content: 'run it' },
-      { role: 'assistant', content: [call] },
-    ]
-    appendFileSync(file, `${JSON.stringify({ type: 'append', messages })}\n`)
-    const screen = await started(place, ['--resume', file])
-    await screen.shows(/> run it\n +✗ Bash/)
-    await screen.enter('go on')
-    await screen.shows('I heard: go on')
   })
 
   it('says so where there is nothing to go on from, and changes no other file', async () => {

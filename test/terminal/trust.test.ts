@@ -2,9 +2,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { keys, newPlace, noTerminal, open, type Place, serverScript } from './support.ts'
+import { scriptPath } from '../mcp/support/servers.ts'
+import { keys, newPlace, noTerminal, open, type Place } from './support.ts'
 
-const EVERYTHING = serverScript('@modelcontextprotocol/server-everything/dist/index.js')
+const HEALTHY = scriptPath('healthy')
 
 function folder(): Place {
   const place = newPlace()
@@ -14,7 +15,7 @@ function folder(): Place {
   })
   place.file('.mcp.json', {
     mcpServers: {
-      'every\u001b[31mthing': { command: 'node', args: [EVERYTHING] },
+      'every\u001b[31mthing': { command: 'node', args: [HEALTHY] },
       marking: {
         command: 'node',
         args: ['-e', `require('fs').writeFileSync(${JSON.stringify(join(place.folder, 'ran'))}, '')`],

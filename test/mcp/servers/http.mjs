@@ -1,9 +1,10 @@
-// A server over HTTP at /mcp on loopback; prints its address. Right: healthy | events (answers as event streams).
+// A server over HTTP at /mcp on loopback; prints its address. Its argument, or the query of an address, says how it behaves.
+// Right: healthy | events (answers as event streams).
 // Wrong: hang | hang-body | hang-call | html | error | missing | unauthorized | redirects | broken | drop | drop-call |
 // forgets (its session, after each call) | endless (a body without end) | endless-events | endless-event (of many lines)
 // | behind-events (answers calls after 20,000 notifications) | scope (wants the right that it is called with).
 import { createServer } from 'node:http'
-import { behaviour, initialized, text, tool } from './wire.mjs'
+import { initialized, text, tool, behaviour as usual } from './wire.mjs'
 
 let session = 0
 
@@ -21,7 +22,7 @@ const replies = {
   error: (_, response) => response.writeHead(500).end('the database is down'),
   missing: (_, response) => response.writeHead(404).end('nothing here'),
   unauthorized: (_, response) => response.writeHead(401, { 'www-authenticate': 'Basic' }).end('who are you?'),
-  redirects: (_, response) => response.writeHead(307, { location: '/mcp' }).end(),
+  redirects: ({ url }, response) => response.writeHead(307, { location: url }).end(),
   broken: (_, response) => response.writeHead(200, json).end('{"jsonrpc":"2.0","id":'),
   drop: (_, response) => response.socket.destroy(),
   endless: (_, response) => pour(response.writeHead(200, json), 'x'.repeat(2 ** 16)),
@@ -41,7 +42,7 @@ function pour(response, chunk) {
   if (!response.destroyed) response.once('drain', () => setImmediate(pour, response, chunk))
 }
 
-function reply({ id, method, params = {} }, request, response) {
+function reply({ id, method, params = {} }, behaviour, request, response) {
   const isCall = method === 'tools/call'
   if (behaviour === 'hang-call' && isCall) return
   if (behaviour === 'drop-call' && isCall) return response.socket.destroy()
@@ -66,9 +67,10 @@ const server = createServer(async (request, response) => {
   const chunks = []
   for await (const chunk of request) chunks.push(chunk)
   const message = JSON.parse(Buffer.concat(chunks).toString())
+  const behaviour = new URL(request.url, 'http://localhost').search.slice(1) || usual
   if (replies[behaviour]) return replies[behaviour](request, response)
   if (message.id === undefined) return response.writeHead(202).end()
-  reply(message, request, response)
+  reply(message, behaviour, request, response)
 })
 
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/mcp`))

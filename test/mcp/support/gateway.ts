@@ -12,7 +12,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import { onTestFinished } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { createShelf, type Shelf, type ShelfOptions } from '../../../src/index.ts'
 import {
   createMcpGateway,
@@ -24,7 +24,7 @@ import {
 import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../../../src/mcp/index.ts'
 import type { Loose } from '../../support/talk.ts'
-import { temporaryFolder } from './folder.ts'
+import { makeFolder, temporaryFolder } from './folder.ts'
 import { until } from './processes.ts'
 import { type Given, local } from './servers.ts'
 
@@ -96,7 +96,8 @@ export function openGateway(
   const notices: string[] = []
   const notify = (message: string) => void notices.push(message)
   const shelf = createShelf({ ...shelfOptions, rank: 'classic', environment: {}, notify, ...on })
-  const cacheFolder = given.cacheFolder ?? temporaryFolder()
+  const folder = makeFolder()
+  const cacheFolder = given.cacheFolder ?? folder.path
   const gateway = createMcpGateway({
     shelf,
     mode,
@@ -106,7 +107,10 @@ export function openGateway(
     makeHost: (asker) =>
       createMcpHost({ times: { refresh: 20 }, ...given, shelf, servers, cacheFolder, asker, notify }),
   })
-  atEnd(() => gateway.close())
+  atEnd(async () => {
+    await gateway.close()
+    folder.remove()
+  })
   return { gateway, host: gateway.host, shelf, notices, connect: (options) => connect(gateway, options) }
 }
 
@@ -115,14 +119,31 @@ export async function openDesk(
   servers: readonly ServerConfig[],
   { client = {}, ...options }: OpenOptions & { readonly client?: ClientOptions } = {},
 ): Promise<Open & Desk & { readonly over: Promise<void> }> {
+  const { atEnd = onTestFinished } = options
   const open = openGateway(servers, options)
   const [input, output] = [new PassThrough(), new PassThrough()]
   const over = runOnStdio(open.gateway, { input, output })
-  onTestFinished(() => over)
-  const desk = await connectWith(streamTransport(output, input), client)
+  atEnd(() => over)
+  const desk = await connectWith(streamTransport(output, input), { atEnd, ...client })
   await desk.names()
   await open.host.settled()
   return { ...open, ...desk, over }
+}
+
+/** One gateway and its client for all tests of a group, for those that leave both as they were. */
+export function shareDesk(
+  servers: readonly ServerConfig[],
+  options: Parameters<typeof openDesk>[1] = {},
+): () => Awaited<ReturnType<typeof openDesk>> {
+  const works: (() => Promise<void>)[] = []
+  let desk: Awaited<ReturnType<typeof openDesk>>
+  beforeAll(async () => {
+    desk = await openDesk(servers, { ...options, atEnd: (work) => void works.push(work) })
+  })
+  afterAll(async () => {
+    for (const work of works.reverse()) await work()
+  })
+  return () => desk
 }
 
 /** One of several clients of a gateway, as HTTP has them, without HTTP. */

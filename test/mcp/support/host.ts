@@ -1,10 +1,10 @@
 // A host on a quiet shelf, closed after its test, and the checks that every neighbour of a bad server must pass.
-import { expect, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import type { Shelf } from '../../../src/index.ts'
 import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/index.ts'
 import type { CallOutput, HostEvent, McpHost, ServerConfig, ServerStatus } from '../../../src/mcp/index.ts'
 import { quietShelf } from '../../support/talk.ts'
-import { temporaryFolder } from './folder.ts'
+import { makeFolder } from './folder.ts'
 import { until } from './processes.ts'
 
 export type Open = {
@@ -19,25 +19,51 @@ export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers'>> & {
   readonly capabilities?: { readonly [name: string]: unknown }
 }
 
-/** A host that has begun to connect. */
-export function openHost(
+/** A host that has begun to connect; closed after its test. */
+export function openHost(servers: readonly ServerConfig[], options: OpenOptions = {}): Open {
+  const { close, ...all } = startHost(servers, options)
+  onTestFinished(close)
+  return all
+}
+
+/**
+ * One host for all tests of a group, closed after them: for servers that no test changes. Each is beside all the others, and
+ * beside one neighbour.
+ */
+export function shareHost(
+  serversOf: () => readonly ServerConfig[] | Promise<readonly ServerConfig[]>,
+  options: OpenOptions = {},
+): () => Open {
+  let started: ReturnType<typeof startHost>
+  beforeAll(async () => {
+    started = startHost(await serversOf(), options)
+  })
+  afterAll(() => started?.close())
+  return () => started
+}
+
+function startHost(
   servers: readonly ServerConfig[],
-  { capabilities = {}, ...options }: OpenOptions = {},
-): Open {
+  { capabilities = {}, ...options }: OpenOptions,
+): Open & { readonly close: () => Promise<void> } {
   const shelf = quietShelf({ pendingWait: 0 })
   const notices: string[] = []
   const events: HostEvent[] = []
+  const folder = makeFolder()
   const host = createMcpHost({
     shelf,
     servers,
-    cacheFolder: temporaryFolder(),
+    cacheFolder: folder.path,
     notify: (message: string) => notices.push(message),
     ...options,
   })
-  onTestFinished(() => host.close())
+  const close = async () => {
+    await host.close()
+    folder.remove()
+  }
   host.listen((event) => events.push(event))
   host.start(capabilities)
-  return { host, shelf, events, notices }
+  return { host, shelf, events, notices, close }
 }
 
 export function statusOf(host: McpHost, name: string): ServerStatus {
@@ -52,6 +78,15 @@ export const toolsOf = (host: McpHost, name: string) => statusOf(host, name).too
 export function untilState(host: McpHost, name: string, state: ServerStatus['state']): Promise<void> {
   const is = () => `${name} is ${state}; it is ${stateOf(host, name)}: ${statusOf(host, name).reason}`
   return until(() => stateOf(host, name) === state, is)
+}
+
+/** On a busy machine a time-out may come before the fault that is meant: a later attempt meets it. */
+export async function untilFailed({ host }: Open, name: string, reason: RegExp): Promise<void> {
+  const told = () => statusOf(host, name)
+  await until(
+    () => told().state === 'failed' && reason.test(told().reason ?? ''),
+    () => `it failed with ${reason}; it is ${told().state}: ${told().reason}`,
+  )
 }
 
 export const textOf = ({ content }: CallOutput) => content.map(({ text }) => text).join('')

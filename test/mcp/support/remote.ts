@@ -2,20 +2,42 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { onTestFinished } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import type { ServerConfig } from '../../../src/mcp/index.ts'
 import { defaults, type Given, scriptPath } from './servers.ts'
+
+type RemoteOptions = Given & { readonly script?: string }
 
 /** `await remote('bad', 'hang')`: http.mjs, or another script, with that behaviour; ended after the test. */
 export async function remote(
   name: string,
   behaviour: string,
-  { env: _, script = 'http', ...given }: Given & { readonly script?: string } = {},
+  { env: _, script = 'http', ...given }: RemoteOptions = {},
 ): Promise<ServerConfig> {
+  const { url, stop } = await startServer(script, behaviour)
+  onTestFinished(stop)
+  return configFor(name, url, given)
+}
+
+/** One process of http.mjs for all tests of a file: `shared('bad', 'hang')` is the address at which it behaves so. */
+export function shareRemote(): (name: string, behaviour: string, given?: Given) => ServerConfig {
+  let server: Awaited<ReturnType<typeof startServer>>
+  beforeAll(async () => {
+    server = await startServer('http', 'healthy')
+  })
+  afterAll(() => server?.stop())
+  return (name, behaviour, { env: _, ...given } = {}) => configFor(name, `${server.url}?${behaviour}`, given)
+}
+
+async function startServer(script: string, behaviour: string) {
   const child = spawn(process.execPath, [scriptPath(script), behaviour], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
-  onTestFinished(() => void child.stdin.end())
+  const stop = () => void child.stdin.end()
   const [url] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  return { url, stop }
+}
+
+function configFor(name: string, url: string, given: Given): ServerConfig {
   return { ...defaults(name), transport: { kind: 'http', url, headers: {} }, ...given }
 }
