@@ -91,13 +91,14 @@ function serverEntry(given: unknown): RelatedEntry[] {
   ]
 }
 
-const PACKAGE = /^(@[\w.-]+\/)?[\w.-]+$/
+const PACKAGE = /^(@[\w.-]+\/)?\w[\w.-]*$/
 
-/** Only for names that a shell takes as they are: whoever wrote the entry is a stranger. */
+/** Only for names that a shell takes as they are and no program as an option: whoever wrote the entry is a stranger. */
 function commandOf(
   { packages, remotes }: { readonly [key: string]: unknown },
   short: string,
 ): string | undefined {
+  if (!/^\w/.test(short)) return undefined
   for (const one of listOf(packages).map(fieldsOf)) {
     const identifier = textOf(one.identifier)
     if (textOf(one.registryType) === 'npm' && PACKAGE.test(identifier))

@@ -4,12 +4,16 @@ import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, 
 import { dirname, join } from 'node:path'
 import { fieldsOf, isFields, listOf, textOf } from '../lib/index.ts'
 import { createLearnedSearch, type LearnedSearch, type LearnedUse } from '../search/index.ts'
+import { CommandError } from './command.ts'
 import { dataFolder } from './session-files.ts'
 
 /** Far more than a full memory takes; a larger file is rewritten. */
 const MOST_BYTES = 500_000
 /** Of a file that something else has filled. */
 const MOST_READ = 20_000_000
+
+/** Of a word or name; none that we wrote is longer. */
+const LONGEST_TEXT = 1000
 
 export function learnedFile(): string {
   return join(dataFolder(), 'learned.jsonl')
@@ -30,8 +34,8 @@ export function openLearnedSearch(file: string, notify: (message: string) => voi
   let size = 0
   let uses: LearnedUse[] = []
   guarded(() => {
-    size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
-    if (size > MOST_READ) throw new Error(`${file} has ${size} bytes; delete it to start over`)
+    size = sizeOf(file)
+    if (size > MOST_READ) throw tooLarge(file, size)
     if (size > 0) uses = readUses(readFileSync(file, 'utf8'))
   })
   const learned = createLearnedSearch({
@@ -42,17 +46,26 @@ export function openLearnedSearch(file: string, notify: (message: string) => voi
   return learned
 }
 
-/** Returns how many searches were forgotten. */
-export function forgetLearnedSearches(file: string): number {
-  const count = learnedUses(file).length
+/** Returns how many searches were forgotten; undefined if the file was too large to count them. */
+export function forgetLearnedSearches(file: string): number | undefined {
+  const count = sizeOf(file) > MOST_READ ? undefined : learnedUses(file).length
   rmSync(file, { force: true })
   return count
 }
 
-/** What is in the file, oldest first. */
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+function tooLarge(file: string, size: number): CommandError {
+  return new CommandError(`${file} has ${size} bytes, more than ${MOST_READ}; delete it to start over`)
+}
+
+/** What is in the file, oldest first. Throws if it is too large to be ours. */
 export function learnedUses(file: string): readonly LearnedUse[] {
-  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
-  if (size === 0 || size > MOST_READ) return []
+  const size = sizeOf(file)
+  if (size === 0) return []
+  if (size > MOST_READ) throw tooLarge(file, size)
   return createLearnedSearch({ uses: readUses(readFileSync(file, 'utf8')) }).uses()
 }
 
@@ -86,6 +99,8 @@ function asUse(given: object): LearnedUse[] {
   const { words, server, tool, definition, weight } = fieldsOf(given)
   const stems = listOf(words).map(textOf).filter(Boolean).slice(0, 12)
   const isUsable = stems.length > 0 && textOf(tool) !== '' && textOf(definition) !== ''
+  const texts = [...stems, textOf(server), textOf(tool), textOf(definition)]
+  if (texts.some((text) => text.length > LONGEST_TEXT)) return []
   if (!isUsable || typeof weight !== 'number' || !(weight > 0 && weight <= 1)) return []
   return [
     { words: stems, server: textOf(server), tool: textOf(tool), definition: textOf(definition), weight },

@@ -20,6 +20,7 @@ export const learnedCommand: Command = {
     if (action === 'forget') {
       const count = forgetLearnedSearches(file)
       if (isSet('json')) terminal.print(JSON.stringify({ file, forgotten: count }))
+      else if (count === undefined) terminal.print(printable(`Deleted ${file}, which was too large to read.`))
       else terminal.print(count === 0 ? 'Nothing was learned yet.' : `Forgot ${count} searches.`)
       return 0
     }

@@ -66,7 +66,9 @@ export const searchCommand: Command = {
       printTable(found, explanation, tools.length, terminal)
       for (const { kind, name: item, description, advice } of related)
         terminal.print(
-          foldedLine(printable(`Also ${kind} ${item}: ${oneLine(description, 160)} (${advice})`)),
+          foldedLine(
+            printable(`Also ${kind} ${oneLine(item, 100)}: ${oneLine(description, 160)} (${advice})`),
+          ),
         )
     }
     return 0

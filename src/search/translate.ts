@@ -1,6 +1,7 @@
 // Translates a query into English, word by word, by the tables of the bridge. What comes out is no sentence: it is the
 // words to search for.
 import { type Bridge, type Lexicon, otherForm } from './bridge.ts'
+import { deniedDeletion } from './denial.ts'
 import { detectLanguage, mayBeForeign } from './detect.ts'
 import { STOP_WORDS } from './filler.ts'
 import { type ForeignWord, foreignWords } from './foreign-words.ts'
@@ -35,8 +36,13 @@ export function createTranslate(bridge: () => Bridge | undefined): Translate {
     const language = table && detectLanguage(query, words, table, isKnown)
     const lexicon = language === undefined ? undefined : table?.lexicon(language)
     if (!table || !lexicon) return undefined
-    const translated = words.flatMap((word) => translateWord(word, lexicon, table, isKnown))
-    const text = [...new Set(translated.flatMap(({ to }) => to))].join(' ')
+    const translateAll = (given: readonly ForeignWord[]) =>
+      given.flatMap((word) => translateWord(word, lexicon, table, isKnown))
+    const englishOf = (given: readonly ForeignWord[]) => translateAll(given).flatMap(({ to }) => to)
+    const translated = translateAll(words)
+    const text =
+      deniedDeletion(query, (clause) => englishOf(foreignWords(clause))) ??
+      [...new Set(translated.flatMap(({ to }) => to))].join(' ')
     if (text === '') return undefined
     return {
       language: lexicon.language,

@@ -1,7 +1,7 @@
 // `toolshelf learned`, and the file behind it: kept, shown, forgotten, and safe when damaged.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { learnedFile, openLearnedSearch } from '../../src/cli/learned-file.ts'
 import { runCli } from '../../src/cli/main.ts'
@@ -80,6 +80,24 @@ describe('toolshelf learned', () => {
       good.replace('"weight":1', '"weight":99'),
     ]
     writeFileSync(learnedFile(), `${bad.join('\n')}\n\u0000\n${good}`)
+    expect(open().uses()).toHaveLength(1)
+  })
+
+  it('a file that something else has filled is reported, and forget deletes it', async () => {
+    mkdirSync(dirname(learnedFile()), { recursive: true })
+    writeFileSync(learnedFile(), Buffer.alloc(20_000_001))
+    expect(await learned()).toMatchObject({
+      code: 1,
+      told: expect.stringContaining('has 20000001 bytes, more than 20000000'),
+    })
+    expect((await learned('forget')).out).toMatch(/^Deleted .*learned\.jsonl, which was too large to read\.$/)
+    expect(existsSync(learnedFile())).toBe(false)
+  })
+
+  it('a line with a text longer than any of ours is left out', () => {
+    open().learn({ query: 'tell the team', tool: post, isFound: true })
+    const good = readFileSync(learnedFile(), 'utf8')
+    writeFileSync(learnedFile(), `${good.replace('"tell"', `"${'x'.repeat(100_000)}"`)}${good}`)
     expect(open().uses()).toHaveLength(1)
   })
 

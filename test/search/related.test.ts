@@ -116,11 +116,17 @@ describe('tools that are not installed', () => {
         server('io.test/one', npm('@one/mcp')),
         server('io.test/two', { remotes: [{ type: 'streamable-http', url: 'https://two.test/mcp' }] }),
         server('io.test/three', npm('x; rm -rf ~')),
+        server('io.test/four', npm('--call')),
+        server('io.test/--config', npm('five')),
         null,
         { server: { name: 7 } },
       ],
     }
-    const { related } = await known('weather', [file('registry.json', JSON.stringify(exported))])
+    const { servers } = exported
+    const found = servers.map((one, n) =>
+      known('weather', [file(`registry-${n}.json`, JSON.stringify({ servers: [one] }))]),
+    )
+    const related = (await Promise.all(found)).flatMap((one) => one.related)
     expect(
       related.map(({ name, advice }) => [name, advice.replace('a server; the user can add it', '…')]),
     ).toEqual(
@@ -128,6 +134,8 @@ describe('tools that are not installed', () => {
         ['io.test/one', '…: toolshelf add one -- npx -y @one/mcp'],
         ['io.test/two', '…: toolshelf add two https://two.test/mcp'],
         ['io.test/three', '… with "toolshelf add"'],
+        ['io.test/four', '… with "toolshelf add"'],
+        ['io.test/--config', '… with "toolshelf add"'],
       ]),
     )
   })

@@ -43,6 +43,28 @@ const bridge = createBridge(
   ),
 )
 
+/** Words of "delete nothing, only list the branches" in languages that deny in different ways. */
+const denying = createBridge(
+  writeTable(
+    lexicon({ the: '', delete: '', list: '', branch: '' }),
+    new Map([
+      ['de', lexicon({ die: '', nichts: 'nothing', losche: 'delete', zeige: 'list', zweige: 'branch' })],
+      [
+        'fr',
+        lexicon({
+          les: '',
+          ne: '',
+          rien: 'nothing',
+          supprime: 'deleted',
+          affiche: 'list',
+          rameaux: 'branch',
+        }),
+      ],
+      ['zh', lexicon({ 不要: '', 删除: 'delete', 列出: 'list', 分支: 'branch' })],
+    ]),
+  ),
+)
+
 const translate = createTranslate(() => bridge)
 const nothingKnown = () => false
 const english = (query: string, known: readonly string[] = []) => {
@@ -156,5 +178,32 @@ describe('a translated query ranks', () => {
     const { hits, matched } = await rank(english, 'créer une facture', 4)
     expect(hits.map(({ tool }) => tool.name)).toEqual(['create_invoice'])
     expect(matched).toBe(1)
+  })
+})
+
+describe('what a query in another language forbids', () => {
+  const text = (query: string) => createTranslate(() => denying)(query, () => false)?.text
+  it.each([
+    'Lösche nichts, zeige die Zweige',
+    'Zeige die Zweige, lösche nichts!',
+    'ne supprime rien, affiche les rameaux',
+    '不要删除，列出分支',
+  ])('%s', (query) => {
+    expect(text(query)).toBe('list branch, do not delete')
+  })
+
+  it('needs a part that wants to look, and one that denies', () => {
+    expect(text('lösche die Zweige, zeige die Zweige')).toBe('delete branch list')
+    expect(text('lösche nichts')).toBe('delete nothing')
+  })
+
+  it('a tool that does it does not come first', async () => {
+    const tools = toolsOf(
+      { name: 'delete_branch', description: 'Deletes a branch from the list.' },
+      { name: 'list_branches', description: 'Lists branches.' },
+    )
+    const rank = createHybrid({ vectors: undefined, translate: createTranslate(() => denying) })
+    const { hits } = await rank(tools, '不要删除，列出分支', 2)
+    expect(hits[0]?.tool.name).toContain('list_branches')
   })
 })
