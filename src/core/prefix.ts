@@ -32,22 +32,24 @@ export function explainBreak(previous: Sent, next: Sent): BreakCause[] {
   return [
     ...differ('model', previous.request.model, next.request.model),
     ...differ('header', previous.headers ?? {}, next.headers ?? {}),
-    ...toolChanges(toolsOf(previous.request), toolsOf(next.request), referencedNames(previous.request)),
+    ...toolChanges(toolsOf(previous.request), toolsOf(next.request), () => referencedNames(previous.request)),
     ...differ('system', previous.request.system, next.request.system),
     ...editedMessage(previous.request.messages, next.request.messages),
   ]
 }
 
 function differ(kind: 'model' | 'system' | 'header', before: unknown, after: unknown): BreakCause[] {
-  return json(before) === json(after) ? [] : [{ kind, before, after }]
+  return before === after || json(before) === json(after) ? [] : [{ kind, before, after }]
 }
 
 /** A deferred tool is part of the prefix only if the sent history refers to it. */
 function toolChanges(
   before: readonly Block[],
   after: readonly Block[],
-  referenced: ReadonlySet<unknown>,
+  references: () => ReadonlySet<unknown>,
 ): BreakCause[] {
+  if (isSameList(before, after)) return []
+  const referenced = references()
   const isPart = (tool: Block) => tool.defer_loading !== true || referenced.has(tool.name)
   const old = new Map(before.filter(isPart).map((tool) => [String(tool.name), json(tool)]))
   const now = new Map(after.filter(isPart).map((tool) => [String(tool.name), json(tool)]))
@@ -62,6 +64,14 @@ function toolChanges(
   const order = (tools: readonly Block[]) =>
     json(tools.filter((tool) => tool.defer_loading !== true).map(({ name }) => name))
   return order(before) === order(after) ? [] : [{ kind: 'tools-reordered' }]
+}
+
+/** Cheap where the tools are the same objects. */
+function isSameList(before: readonly Block[], after: readonly Block[]): boolean {
+  return (
+    before.length === after.length &&
+    before.every((tool, index) => tool === after[index] || json(tool) === json(after[index]))
+  )
 }
 
 /** The first deferred tool adds a line to the prompt, and removing the last one removes the line (Q7). */
