@@ -10,6 +10,7 @@ import { createBodyMemory } from './held-bytes.ts'
 import { apiFor } from './inbound/index.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { AUTO, type Setting } from './plan.ts'
+import { reportAnswer } from './report-answer.ts'
 import { outcomeHeaders, type RequestContext, record } from './request-context.ts'
 import { sendFailure } from './respond.ts'
 
@@ -137,6 +138,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
       const { model, outcome, error } = context
       record(metrics, context, status, milliseconds)
+      reportAnswer(gateway, context, status, milliseconds)
       onDone({
         method: incoming.method ?? '',
         path: context.path,
