@@ -78,7 +78,7 @@ describe('a line', () => {
     const file = place()
     const { trace, told } = opened(file)
     trace(call)
-    trace({ ...warning(), message: 'two\nlines' })
+    trace(warning('two\nlines'))
     expect(read(file)).toMatchObject([{ type: 'call', name: 'send' }, { message: 'two\nlines' }])
     expect(linesIn(file).join()).not.toContain('private')
     expect(statSync(file).mode & 0o777).toBe(0o600)
