@@ -66,11 +66,22 @@ function toolChanges(
   return order(before) === order(after) ? [] : [{ kind: 'tools-reordered' }]
 }
 
-/** Cheap where the tools are the same objects. */
+/** Cheap where the tools have the same parts. */
 function isSameList(before: readonly Block[], after: readonly Block[]): boolean {
+  return before.length === after.length && before.every((tool, index) => isEqual(tool, after[index]))
+}
+
+function isEqual(before: unknown, after: unknown): boolean {
+  return before === after || hasSameParts(before, after) || json(before) === json(after)
+}
+
+/** Whether two objects have the same values in the same order: copies of one definition need no JSON. */
+function hasSameParts(before: unknown, after: unknown): boolean {
+  if (typeof before !== 'object' || typeof after !== 'object' || !before || !after) return false
+  const [old, now] = [Object.entries(before), Object.entries(after)]
   return (
-    before.length === after.length &&
-    before.every((tool, index) => tool === after[index] || json(tool) === json(after[index]))
+    old.length === now.length &&
+    old.every(([key, value], at) => now[at]?.[0] === key && now[at]?.[1] === value)
   )
 }
 
@@ -107,9 +118,7 @@ function referencedNames(request: Sent['request']): Set<unknown> {
 function editedMessage(before: unknown, after: unknown): BreakCause[] {
   const old = Array.isArray(before) ? before : []
   const now = Array.isArray(after) ? after : []
-  const index = old.findIndex(
-    (message, position) => message !== now[position] && json(message) !== json(now[position]),
-  )
+  const index = old.findIndex((message, position) => !isEqual(message, now[position]))
   return index < 0 ? [] : [{ kind: 'message-edited', index }]
 }
 
