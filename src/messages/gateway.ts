@@ -234,10 +234,8 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
   const request = hidesThoughts(upstream, given, replyOptions) ? thoughts.restore(given, owner) : given
   // 3. Put the client's tools on the shelf, once
   const isShelved = plan.mode === 'shelve' && liftable !== undefined
-  const { trace } = outcome
-  const shelved = isShelved
-    ? await lift(forWire(request, plan.wire), liftable, { conversations, trace })
-    : undefined
+  const lifting = { conversations, trace: outcome.trace }
+  const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable, lifting) : undefined
   await rest(replyOptions.slice)
   const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
   return { plan, outcome, request, contract, shelved }

@@ -136,18 +136,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       over()
       const milliseconds = performance.now() - started
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
-      const { model, outcome, error } = context
+      const { path, model, outcome, error } = context
       record(metrics, context, status, milliseconds)
       reportAnswer(gateway, context, status, milliseconds)
-      onDone({
-        method: incoming.method ?? '',
-        path: context.path,
-        status,
-        milliseconds,
-        model,
-        outcome,
-        error,
-      })
+      onDone({ method: incoming.method ?? '', path, status, milliseconds, model, outcome, error })
     })
     try {
       await answer(context)
