@@ -8,9 +8,21 @@ type Section = { readonly heading: string; readonly text: string; readonly types
 
 const events: readonly Section[] = [
   {
-    heading: 'Library: trace',
-    text: 'The option `trace` of `createShelf` receives these. They hold names, numbers, search queries and the error messages of a back-end, never a message of the conversation or a key.',
-    types: ['core/trace.ts#Trace', 'core/types.ts#Decision', 'core/types.ts#Reason', 'core/types.ts#Origin'],
+    heading: 'The stream of events',
+    text: 'One vocabulary for the library, both gateways and the agent. The option `trace` of `createShelf` receives the events of a shelf, `trace` of `createAgent` calls, results and permissions, and what `openTrace` of `createMcpGateway` and `createMessagesGateway` returns those of one conversation. They hold names, numbers, search queries and the error messages of a back-end. What a conversation says is in the fields `content` alone.',
+    types: [
+      'core/trace.ts#Trace',
+      'core/trace.ts#ToolShare',
+      'core/trace.ts#PrefixCause',
+      'core/types.ts#Decision',
+      'core/types.ts#Reason',
+      'core/types.ts#Origin',
+    ],
+  },
+  {
+    heading: 'The audit file',
+    text: '`--audit <file>` of `toolshelf mcp`, `serve`, `run` and `chat` appends each event as a line of JSON with the fields of `TraceRecord` beside its own. The file is readable by you only. At 10 MB or after a week it becomes `<file>.1`, and so on; five files are kept. Secrets of the configuration and of environment variables whose names suggest one are replaced by `[hidden]`. `content` is left out; with `--audit-content` (not of `serve`, which runs no tools) it is there, and cut to a text after 16,000 characters. A line over 64,000 characters keeps only the fields of `TraceRecord` and `type`, and has `isCut`.',
+    types: ['core/trace.ts#TraceRecord'],
   },
   {
     heading: 'MCP servers: events of the host',

@@ -244,7 +244,7 @@ describe('G5 the decision is a value', () => {
     const open = await talk.prepare()
     talk.model = OLD_MODEL
     const closed = await talk.prepare()
-    expect(events.filter(({ type }) => type === 'decision')).toEqual([
+    expect(events.filter(({ type }) => type === 'decision')).toMatchObject([
       { type: 'decision', model: MODEL, decision: open.decision },
       { type: 'decision', model: OLD_MODEL, decision: closed.decision },
     ])

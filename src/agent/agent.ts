@@ -164,8 +164,8 @@ class AgentLoop implements Agent {
     yield { type: 'reply', content, usage, stopReason }
     const calls = content.filter(({ type }) => type === 'tool_use').map(toCall)
     if (calls.length > 0) {
-      const { runner, permission } = this.#options
-      const running = { shelf: this.shelf, tools: this.#tools, runner, permission }
+      const { runner, permission, trace } = this.#options
+      const running = { shelf: this.shelf, tools: this.#tools, runner, permission, trace }
       const refused = CUT_SHORT.has(stopReason) ? NOT_RUN : isReadable ? undefined : NOT_READ
       const results: ToolResult[] = refused
         ? calls.map((call) => this.shelf.result(call, refused, { isError: true }))

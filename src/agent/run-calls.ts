@@ -1,13 +1,16 @@
 // Runs the calls of one reply in parallel: answers searches, explains invalid calls, runs the rest. Each gets a result.
 import { setMaxListeners } from 'node:events'
 import {
+  type CallSubject,
   foldHistory,
   type Message,
   type MessageLike,
+  resultEvent,
   SEARCH_TOOL,
   type Shelf,
   type ToolResult,
   type ToolUse,
+  type TraceListener,
 } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { errorMessage, fieldsOf, textOf } from '../lib/index.ts'
@@ -21,6 +24,7 @@ export type Running = {
   readonly tools: ReadonlyMap<string, AgentTool>
   readonly runner: Runner | undefined
   readonly permission: Permission | undefined
+  readonly trace: TraceListener | undefined
 }
 
 export async function* runCalls(
@@ -37,8 +41,10 @@ export async function* runCalls(
   const results = Promise.all(
     calls.map(async (call) => {
       events.push({ type: 'call', call })
-      const done: Done = { change: undefined, outside: [] }
+      const done: Done = { change: undefined, outside: [], subject: undefined, isSearch: false }
+      const started = performance.now()
       const result = await resultOf(call, messages, running, either, events.push, done)
+      reportResult(running, call, result, done, { milliseconds: performance.now() - started, signal: either })
       const { change, outside } = done
       events.push({
         ...{ type: 'result', call, result, loaded: loadedBy(call, result) },
@@ -60,7 +66,27 @@ export async function* runCalls(
 }
 
 /** Side effects of a call. */
-type Done = { change: FileChange | undefined; outside: readonly string[] }
+type Done = {
+  change: FileChange | undefined
+  outside: readonly string[]
+  /** The tool, once it runs. */
+  subject: CallSubject | undefined
+  isSearch: boolean
+}
+
+/** Searches have an event of their own. */
+function reportResult(
+  { trace }: Running,
+  call: ToolUse,
+  result: ToolResult,
+  { subject, isSearch }: Done,
+  { milliseconds, signal }: { readonly milliseconds: number; readonly signal: AbortSignal },
+): void {
+  if (!trace || isSearch) return
+  const ran = result.is_error ? 'failed' : 'done'
+  const outcome = signal.aborted ? 'stopped' : subject ? ran : 'refused'
+  trace(resultEvent(subject ?? { id: call.id, name: call.name }, outcome, result.content, milliseconds))
+}
 
 /** Always returns a result, also for failed and stopped calls, so that the history stays valid. */
 async function resultOf(
@@ -99,13 +125,16 @@ async function execute(
     tools,
     runner,
     permission,
+    trace,
     start,
     done,
   }: Running & { readonly start: () => void; readonly done: Done },
   signal: AbortSignal,
   tell: (event: AgentEvent) => void,
 ): Promise<ToolResult> {
-  const answered = (await shelf.answer(call)) ?? shelf.check(call, messages as readonly MessageLike[])
+  const found = await shelf.answer(call)
+  done.isSearch = found !== undefined
+  const answered = found ?? shelf.check(call, messages as readonly MessageLike[])
   if (answered) return answered
   const { name, input, server } = shelf.resolve(call)
   const tool = server === undefined ? tools.get(name) : undefined
@@ -119,9 +148,13 @@ async function execute(
     change: async () => tool?.change?.(fields).catch(() => undefined),
   })
   const refusal = refusalIn(verdict)
+  const subject = { id: call.id, name, server }
+  if (permission) trace?.({ type: 'permission', ...subject, isAllowed: refusal === undefined })
   if (refusal !== undefined) return shelf.result(call, refusal, { isError: true })
   signal.throwIfAborted()
   start()
+  done.subject = subject
+  trace?.({ type: 'call', ...subject, content: input })
   done.outside = outsideOf(accesses)
   if (server !== undefined && runner) {
     const result = await runner.run(call, { signal })

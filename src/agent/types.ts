@@ -1,5 +1,14 @@
 // Types of the agent. The loop reports everything as events; it reports failures as events too and never throws.
-import type { Content, Decision, Message, Shelf, Tool, ToolResult, ToolUse } from '../core/index.ts'
+import type {
+  Content,
+  Decision,
+  Message,
+  Shelf,
+  Tool,
+  ToolResult,
+  ToolUse,
+  TraceListener,
+} from '../core/index.ts'
 import type { Access } from './accesses.ts'
 import type { FileChange } from './diff.ts'
 
@@ -205,6 +214,8 @@ export type AgentOptions = {
   readonly system?: string
   /** Decides which calls may run. Without it, every call runs. */
   readonly permission?: Permission
+  /** Receives calls, results and permissions as events; pass the function that is the shelf's option `trace`, too. */
+  readonly trace?: TraceListener | undefined
   /** The history of an earlier session. */
   readonly messages?: readonly Message[]
   /** Called for every change of the history: messages to append, or a replacement. */

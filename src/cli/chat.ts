@@ -1,4 +1,5 @@
 // `toolshelf chat`: an agent with your MCP servers, in the terminal.
+import { auditIn } from './audit-options.ts'
 import { createChat, openTypedLines, STARTING } from './chat/index.ts'
 import { modelOptions, type OpenedClient, openClient } from './client.ts'
 import {
@@ -67,6 +68,7 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     skillIndex: urlIn(input, 'skills'),
     using: readUsing(input),
     contextWindow: windowIn(input),
+    audit: auditIn(input),
     isStrict: false,
     notify: chat.notify,
   }

@@ -1,23 +1,27 @@
 // Creates the host and the gateway of `toolshelf mcp`; loaded after the client has got its first response.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createShelf, type FindRelated } from '../core/index.ts'
+import { createShelf, type FindRelated, type TraceListener } from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
 import type { Config } from '../mcp/config/index.ts'
 import type { McpGateway } from '../mcp/gateway/index.ts'
 import { shelfOptions } from '../mcp/gateway/index.ts'
 import type { ListingMode } from '../mcp/greeting/index.ts'
-import { createMcpHost } from '../mcp/host/index.ts'
+import { createMcpHost, traceServers } from '../mcp/host/index.ts'
 import type { McpHost, QuestionHandler, ServerConfig } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
 import { startTimer } from '../node/index.ts'
 import type { RankerName } from '../rankers/index.ts'
 import type { LearnedSearch } from '../search/index.ts'
+import { openAudit } from './audit.ts'
+import type { AuditSettings } from './audit-options.ts'
 import { storedLogins } from './logins.ts'
 import { tellOfServers } from './notices.ts'
 import { version } from './version.ts'
 
 export type OpenedHost = {
   readonly host: McpHost
+  /** Replaces the configured servers. */
+  configure(servers: readonly ServerConfig[]): Promise<void>
   /** The gateway in front of the host; its modules are loaded now. */
   gateway(): Promise<McpGateway>
 }
@@ -30,19 +34,24 @@ export type HostOptions = {
   readonly isOnePerson: boolean
   /** Files of tools that are not installed, which searches name. */
   readonly knownTools: readonly string[]
+  /** Where events are written. */
+  readonly audit: AuditSettings | undefined
   /** Reports to the operator. */
   readonly tell: (message: string) => void
 }
 
 export function openHost(
   { servers, settings }: Config,
-  { mode, ranker, cache, isOnePerson, knownTools, tell }: HostOptions,
+  { mode, ranker, cache, isOnePerson, knownTools, audit: auditSettings, tell }: HostOptions,
 ): OpenedHost {
+  const audit = openAudit(auditSettings, { notify: tell })
+  audit?.setServers(servers)
   const { shelf, ready, warm } = openShelf({
     ranker,
     isLearning: settings.learn && isOnePerson,
     related: relatedIn(knownTools, servers, tell),
     notify: tell,
+    trace: audit?.stream.trace,
   })
   const folder = defaultPinsFolder()
   let asker: QuestionHandler | undefined
@@ -67,6 +76,7 @@ export function openHost(
     clientInfo: { name: 'toolshelf', version: version() },
   })
   tellOfServers(host, tell)
+  if (audit) traceServers(host, audit.stream.trace)
   void host
     .settled()
     .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
@@ -79,9 +89,15 @@ export function openHost(
       asker = handler
       return host
     }
-    return createMcpGateway({ shelf, mode, ready, version: version(), instructions, notify: tell, makeHost })
+    const openTrace = audit && ((traceparent?: string) => audit.stream.open(traceparent).trace)
+    const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
+    return createMcpGateway({ ...options, openTrace })
   }
-  return { host, gateway }
+  const configure = (next: readonly ServerConfig[]) => {
+    audit?.setServers(next)
+    return host.configure(next)
+  }
+  return { host, configure, gateway }
 }
 
 /** Milliseconds reserved for the client's first requests: with lazy servers, the host settles before them. */
@@ -95,6 +111,7 @@ type ShelfParts = {
   readonly isLearning: boolean
   readonly related: FindRelated | undefined
   readonly notify: (message: string) => void
+  readonly trace: TraceListener | undefined
 }
 
 function relatedIn(
@@ -110,12 +127,13 @@ function relatedIn(
 }
 
 /** Like the package's own shelf, but code that only searches and calls need is loaded later. */
-function openShelf({ ranker, isLearning, related, notify }: ShelfParts) {
+function openShelf({ ranker, isLearning, related, notify, trace }: ShelfParts) {
   const learned = isLearning ? openAtFirstUse(notify) : undefined
   let validator: Awaited<ReturnType<typeof validating>> | undefined
   const shelf = createShelf({
     ...shelfOptions,
     notify,
+    ...(trace ? { trace } : {}),
     timer: startTimer,
     rank: async (tools, query, limit) => {
       const chosen = (await searching()).rankers[ranker]

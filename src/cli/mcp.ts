@@ -18,6 +18,7 @@ import {
 import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/greeting/index.ts'
 import type { KnownServer, ServerConfig } from '../mcp/index.ts'
 import { printable } from '../terminal/index.ts'
+import { auditIn, auditOptions } from './audit-options.ts'
 import {
   type Command,
   CommandError,
@@ -78,6 +79,7 @@ export const mcpCommand: Command = {
       value: 'names',
       about: 'further host names that clients of --http may use, comma separated',
     },
+    ...auditOptions,
   },
   examples: [
     'toolshelf mcp',
@@ -105,12 +107,13 @@ export const mcpCommand: Command = {
       cache,
       isOnePerson: isOnStdio,
       knownTools: filesIn(input, 'known') ?? [],
+      audit: auditIn(input),
       tell,
     })
     if (isOnStdio && process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
     const answered = isOnStdio ? await greet(config, cache, open) : undefined
     const opened = await open()
-    const configure = (servers: readonly ServerConfig[]) => opened.host.configure(prepare(servers))
+    const configure = (servers: readonly ServerConfig[]) => opened.configure(prepare(servers))
     const stopWatching = watchConfig({ files, config: read, configure, tell })
     try {
       if (isOnStdio) await serveOnStdio(opened, answered)

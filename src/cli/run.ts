@@ -6,6 +6,7 @@ import type { PriceTable } from '../core/figures/index.ts'
 import { SEARCH_TOOL } from '../core/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { harmless, visible } from '../terminal/index.ts'
+import { auditIn, auditOptions } from './audit-options.ts'
 import { modelOptions, openClient } from './client.ts'
 import {
   type Command,
@@ -59,6 +60,7 @@ export const sessionOptions: { readonly [name: string]: Option } = {
     about: 'where the agent works; the current folder if left out',
   },
   window: { type: 'string', value: 'tokens', about: 'of the model; 200000 if left out' },
+  ...auditOptions,
 }
 
 export const runCommand: Command = {
@@ -88,6 +90,7 @@ export const runCommand: Command = {
     const fromFlags = rulesFromFlags(input)
     const contextWindow = windowIn(input)
     const using = readUsing(input)
+    const audit = auditIn(input)
     const prices = await pricesIn(input)
     const opened = await openClient(input, process.env)
     const stop = new AbortController()
@@ -115,6 +118,7 @@ export const runCommand: Command = {
         skillIndex: urlIn(input, 'skills'),
         using,
         contextWindow,
+        audit,
         isStrict: true,
         notify: tell,
       })

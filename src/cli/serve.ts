@@ -15,6 +15,8 @@ import {
   type UpstreamWire,
   wires,
 } from '../messages/index.ts'
+import { openAudit } from './audit.ts'
+import { auditIn, auditOption } from './audit-options.ts'
 import {
   type Command,
   type Input,
@@ -87,6 +89,7 @@ export const serveCommand: Command = {
       about: 'clients must send it; better set TOOLSHELF_KEY',
     },
     open: { type: 'boolean', about: 'listen beyond loopback without a key' },
+    ...auditOption,
     ...pricesOption,
     json: { type: 'boolean', about: 'a line of JSON per request' },
   },
@@ -112,11 +115,14 @@ export const serveCommand: Command = {
       )
     const metrics = createMetrics()
     const notify = (message: string) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`)
+    const secrets = keys.map(({ secret }) => secret)
+    const stream = openAudit(auditIn(input), { secrets, notify })?.stream
     const gateway = createMessagesGateway({
       upstream,
       contextWindow: windowIn(input),
       prices: await pricesIn(input),
       keep: listIn(input, 'keep'),
+      openTrace: stream && ((traceparent) => stream.open(traceparent).trace),
       notify,
     })
     const isJson = input.isSet('json')

@@ -19,12 +19,21 @@ import {
 } from '../agent/skills/index.ts'
 import { builtInTools } from '../agent/tools/index.ts'
 import { createUsing, type Using, type UsingOptions } from '../agent/using/index.ts'
-import { createShelf, type FindRelated, rankers, type Shelf, type State } from '../index.ts'
+import {
+  createShelf,
+  type FindRelated,
+  rankers,
+  type Shelf,
+  type State,
+  type TraceListener,
+} from '../index.ts'
 import { cleanText } from '../lib/index.ts'
 import { type Config, type Machine, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
-import { createMcpHost } from '../mcp/host/index.ts'
+import { createMcpHost, traceServers } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { visible } from '../terminal/index.ts'
+import { openAudit } from './audit.ts'
+import type { AuditSettings } from './audit-options.ts'
 import { CommandError } from './command.ts'
 import { openKnownTools } from './known-tools.ts'
 import { learnedFile, openLearnedSearch } from './learned-file.ts'
@@ -51,6 +60,8 @@ export type AgentSessionOptions = {
   readonly skillIndex: string | undefined
   readonly using: UsingOptions
   readonly contextWindow: number | undefined
+  /** Where events are written. */
+  readonly audit: AuditSettings | undefined
   /** Not interactive: `configFiles` without any server are an error. */
   readonly isStrict: boolean
   readonly notify: (message: string) => void
@@ -81,7 +92,11 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     ...options.project.configs,
   ]
   const config = await readServers(files, machine, options)
+  const audit = openAudit(options.audit, { notify })
+  audit?.setServers(config.servers)
+  const trace = audit?.stream.open().trace
   const shelf = openShelf(config, options, {
+    trace,
     state: saved?.state,
     related: (query, tools) => skills.related(query, tools),
   })
@@ -93,6 +108,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })
+  if (audit) traceServers(host, audit.stream.trace)
   const skillFiles = [...options.project.skills, ...(await readSkillFiles(userSkillFolders(), notify))]
   const skills = createSkills(skillsIn(skillFiles, notify), {
     ...(options.skillIndex === undefined ? {} : { indexUrl: options.skillIndex }),
@@ -101,7 +117,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     messages: saved?.messages ?? [],
   })
   const own: AgentTool[] = [...builtInTools({ directory }), ...skills.tools]
-  const shared = { client, shelf, runner: host, permission, system: systemPrompt(directory) }
+  const shared = { client, shelf, runner: host, permission, trace, system: systemPrompt(directory) }
   const tools: AgentTool[] = [...own, agentTool(() => ({ ...shared, model: agent.model, tools }))]
   let isBroken = false
   const transcript = openTranscript(saved?.file ?? newSessionFile(directory), (message) => {
@@ -156,7 +172,15 @@ async function readServers(
 function openShelf(
   { servers, settings }: Config,
   { using, knownTools: files, notify }: AgentSessionOptions,
-  { state, related }: { readonly state: State | undefined; readonly related: FindRelated },
+  {
+    trace,
+    state,
+    related,
+  }: {
+    readonly trace: TraceListener | undefined
+    readonly state: State | undefined
+    readonly related: FindRelated
+  },
 ): Shelf {
   const learned = settings.learn ? openLearnedSearch(learnedFile(), notify) : undefined
   const names = servers.map(({ name }) => name)
@@ -171,6 +195,7 @@ function openShelf(
     ],
     ...(learned ? { rank: learned.rank(rankers.hybrid), learn: learned.learn } : {}),
     ...(state ? { state } : {}),
+    ...(trace ? { trace } : {}),
   })
 }
 

@@ -9,6 +9,11 @@ export function attempt(call: () => unknown): void {
   }
 }
 
+/** Returns a listener whose errors are swallowed. */
+export function quietly<Event>(listener: (event: Event) => unknown): (event: Event) => void {
+  return (event) => attempt(() => listener(event))
+}
+
 /** Returns whether the answer is a promise, and swallows its rejection. */
 export function isLate(answer: unknown): boolean {
   if (typeof answer !== 'object' || answer === null || !('then' in answer)) return false

@@ -3,12 +3,15 @@
 export type { Content, Execute, Hit, LiveHost, Rank, Ranking } from './calls/index.ts'
 export {
   answerSearch,
+  type CallOutcome,
+  type CallSubject,
   checkCall,
   classicRank,
   type FindRelated,
   type RelatedItem,
   type ResolvedCall,
   type RunOptions,
+  resultEvent,
   type SearchOptions,
   type SearchOutcome,
   type SearchUse,
@@ -53,7 +56,14 @@ export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.
 export { type Conversation, type Host, newConversation, type State } from './state.ts'
 export { CHARACTERS_PER_TOKEN, estimateTokens, FEWEST_CHARACTERS_PER_TOKEN } from './tokens.ts'
 export { applyPolicy, codingAgentPolicy, mcpName, type ToolPolicy } from './tools/index.ts'
-export type { Trace } from './trace.ts'
+export {
+  type PrefixCause,
+  type ToolShare,
+  TRACE_VERSION,
+  type Trace,
+  type TraceListener,
+  type TraceRecord,
+} from './trace.ts'
 export type {
   AnnouncementStep,
   Block,

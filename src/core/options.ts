@@ -6,7 +6,7 @@ import type { FindRelated, Rank, SearchUse } from './calls/index.ts'
 import { classicRank } from './calls/index.ts'
 import { ShelfError } from './errors.ts'
 import { type Capabilities, defaultCapabilities, mergeCapabilities } from './gate/index.ts'
-import type { Trace } from './trace.ts'
+import type { TraceListener } from './trace.ts'
 import { type Definition, type Tool, type Validate, type WireName, wireNames } from './types.ts'
 
 /** Functions that core needs from its host, because it has no clock and no packages. */
@@ -20,8 +20,8 @@ export type Services = {
   readonly timer: ((milliseconds: number) => Timer) | undefined
   /** Receives warnings for the operator, each once. Default in the main entry: `console.warn`. */
   readonly notify: (message: string) => void
-  /** Receives an event for every decision, announcement and search. */
-  readonly trace: (event: Trace) => void
+  /** Receives the events of every conversation; without it none are built. Default: none. */
+  readonly trace: TraceListener | undefined
 }
 
 /** A running timer: `over` resolves when the time is up, `cancel` stops it. */
@@ -115,7 +115,7 @@ const defaults: Settings = {
   validate: () => [],
   timer: undefined,
   notify: () => {},
-  trace: () => {},
+  trace: undefined,
   environment: {},
   toolSearch: undefined,
   provider: 'anthropic',

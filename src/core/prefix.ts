@@ -32,22 +32,24 @@ export function explainBreak(previous: Sent, next: Sent): BreakCause[] {
   return [
     ...differ('model', previous.request.model, next.request.model),
     ...differ('header', previous.headers ?? {}, next.headers ?? {}),
-    ...toolChanges(toolsOf(previous.request), toolsOf(next.request), referencedNames(previous.request)),
+    ...toolChanges(toolsOf(previous.request), toolsOf(next.request), () => referencedNames(previous.request)),
     ...differ('system', previous.request.system, next.request.system),
     ...editedMessage(previous.request.messages, next.request.messages),
   ]
 }
 
 function differ(kind: 'model' | 'system' | 'header', before: unknown, after: unknown): BreakCause[] {
-  return json(before) === json(after) ? [] : [{ kind, before, after }]
+  return before === after || json(before) === json(after) ? [] : [{ kind, before, after }]
 }
 
 /** A deferred tool is part of the prefix only if the sent history refers to it. */
 function toolChanges(
   before: readonly Block[],
   after: readonly Block[],
-  referenced: ReadonlySet<unknown>,
+  references: () => ReadonlySet<unknown>,
 ): BreakCause[] {
+  if (isSameList(before, after)) return []
+  const referenced = references()
   const isPart = (tool: Block) => tool.defer_loading !== true || referenced.has(tool.name)
   const old = new Map(before.filter(isPart).map((tool) => [String(tool.name), json(tool)]))
   const now = new Map(after.filter(isPart).map((tool) => [String(tool.name), json(tool)]))
@@ -62,6 +64,25 @@ function toolChanges(
   const order = (tools: readonly Block[]) =>
     json(tools.filter((tool) => tool.defer_loading !== true).map(({ name }) => name))
   return order(before) === order(after) ? [] : [{ kind: 'tools-reordered' }]
+}
+
+/** Cheap where the tools have the same parts. */
+function isSameList(before: readonly Block[], after: readonly Block[]): boolean {
+  return before.length === after.length && before.every((tool, index) => isEqual(tool, after[index]))
+}
+
+function isEqual(before: unknown, after: unknown): boolean {
+  return before === after || hasSameParts(before, after) || json(before) === json(after)
+}
+
+/** Whether two objects have the same values in the same order: copies of one definition need no JSON. */
+function hasSameParts(before: unknown, after: unknown): boolean {
+  if (typeof before !== 'object' || typeof after !== 'object' || !before || !after) return false
+  const [old, now] = [Object.entries(before), Object.entries(after)]
+  return (
+    old.length === now.length &&
+    old.every(([key, value], at) => now[at]?.[0] === key && now[at]?.[1] === value)
+  )
 }
 
 /** The first deferred tool adds a line to the prompt, and removing the last one removes the line (Q7). */
@@ -97,9 +118,7 @@ function referencedNames(request: Sent['request']): Set<unknown> {
 function editedMessage(before: unknown, after: unknown): BreakCause[] {
   const old = Array.isArray(before) ? before : []
   const now = Array.isArray(after) ? after : []
-  const index = old.findIndex(
-    (message, position) => message !== now[position] && json(message) !== json(now[position]),
-  )
+  const index = old.findIndex((message, position) => !isEqual(message, now[position]))
   return index < 0 ? [] : [{ kind: 'message-edited', index }]
 }
 

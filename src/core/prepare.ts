@@ -2,6 +2,7 @@
 // Implements T6, G7.
 import { capabilityOf, decide, readMode } from './gate/index.ts'
 import { type Facts, type FoldedHistory, follow } from './history/index.ts'
+import { reportRequest } from './report-request.ts'
 import {
   announce,
   assemble,
@@ -84,7 +85,7 @@ export async function prepareRequest<Request extends RequestLike>(
   const assembled = assemble(request, context, parts)
 
   memory.requests++
-  settings.trace({ type: 'decision', model: request.model, decision })
+  if (settings.trace) reportRequest(context, settings.trace, decision, history.facts, assembled)
   conversation.state = {
     opened: context.state.opened || opened || (decision.open && decision.mode === 'tst-auto'),
     betas,
@@ -104,7 +105,8 @@ export async function prepareRequest<Request extends RequestLike>(
 }
 
 function contextFor(host: Host, conversation: Conversation, model: string): Context {
-  const { settings, pool, servers } = host
+  const { pool, servers } = host
+  const settings = conversation.trace ? { ...host.settings, trace: conversation.trace } : host.settings
   const capability = capabilityOf(model, settings.provider, settings.capabilities)
   const mode = readMode(settings.toolSearch, settings.environment)
   if (mode.warning) settings.notify(mode.warning)

@@ -28,6 +28,7 @@ import { sendableMessages } from './sendable.ts'
 import { type Conversation, type Host, newConversation, type State } from './state.ts'
 import { createStore, type Store } from './store.ts'
 import { partitionTools } from './tools/index.ts'
+import type { TraceListener } from './trace.ts'
 import type {
   History,
   Message,
@@ -51,6 +52,16 @@ export type ShelfOptions = Options & {
   readonly servers?: { readonly [name: string]: Partial<Server> }
   /** Continues an earlier conversation: what its `shelf.state()` returned. */
   readonly state?: State
+}
+
+/** Options of `shelf.fork`. */
+export type ForkOptions = {
+  /** False for another main conversation. Default: true. */
+  readonly subAgent?: boolean
+  /** Continues an earlier conversation: what its `shelf.state()` returned. */
+  readonly state?: State
+  /** Receives the events of the new conversation in place of the option `trace`. */
+  readonly trace?: TraceListener | undefined
 }
 
 /** Tools, and one conversation that uses them. `createShelf` makes one, `fork` another conversation on the same tools. */
@@ -152,7 +163,7 @@ export type Shelf = {
   /** Updates the given details of a server: `state`, `alwaysLoad`, `instructions`, `description`. */
   setServer(name: string, details: Partial<Server>): void
   /** Starts another conversation with the same tools (U1, L5): a sub-agent's, unless `subAgent` is false. */
-  fork(options?: { readonly subAgent?: boolean; readonly state?: State }): Shelf
+  fork(options?: ForkOptions): Shelf
   /** Reloads parts of the capability table; returns false and keeps the last good one if that fails (G3). */
   refreshCapabilities(load: () => unknown): Promise<boolean>
   /** All tools that the model may use, hidden ones left out, under the names by which it calls them. */
@@ -207,6 +218,7 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
     memory.history = follow(memory.history, messages as readonly Message[], memory.anchors, searchName)
     return memory.history
   }
+  const tracer = () => conversation.trace ?? store.host.settings.trace
   const shelf: Shelf = {
     async prepare(request) {
       checkRequest(request)
@@ -215,11 +227,11 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
     async run(call, options) {
       const execute: unknown = options?.execute
       if (typeof execute !== 'function') throw wrong('execute', execute, 'a function that runs a tool')
-      return runCall(shelf, call, options)
+      return runCall({ ...shelf, trace: tracer() }, call, options)
     },
     answer: (call) => answerSearch(store, conversation, call),
     async search(input, options) {
-      const outcome = await searchTools(store, input, options)
+      const outcome = await searchTools(store, input, { trace: conversation.trace, ...options })
       noteSearch(conversation, outcome)
       return outcome
     },
@@ -232,7 +244,11 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
     result: toolResult,
     async compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions<Item>) {
       const bound = conversation.state.bound ?? false
-      return compactHistory(read(messages).entries as unknown as Item[], searchName, { ...options, bound })
+      const entries = read(messages).entries as unknown as Item[]
+      const compacted = await compactHistory(entries, searchName, { ...options, bound })
+      const counts = { before: messages.length, after: compacted.length }
+      tracer()?.({ type: 'compacted', trigger: options.trigger ?? 'manual', ...counts })
+      return compacted
     },
     snip: (messages, drop) =>
       snipHistory(messages, searchName, drop, { bound: conversation.state.bound ?? false }),
@@ -257,8 +273,8 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
     pending: (server) => store.setServer(server, { state: 'pending' }),
     failed: (server, error) => store.setServer(server, { state: 'failed', error: String(error) }),
     setServer: store.setServer,
-    fork: ({ subAgent = true, state } = {}) =>
-      shelfOn(store, newConversation({ state, isSubAgent: subAgent })),
+    fork: ({ subAgent = true, state, trace } = {}) =>
+      shelfOn(store, newConversation({ state, isSubAgent: subAgent, trace: trace ?? conversation.trace })),
     refreshCapabilities: store.refreshCapabilities,
     tools: () => shelf.partition().pool.tools,
     partition: () => partitionTools(store.host.pool, store.host.servers, store.host.settings.hidden),

@@ -1,9 +1,13 @@
 // Types of the host, of a conversation, and of the context in which one request is prepared.
 // Implements L5, U1.
+
+import { quietly } from './attempt.ts'
 import type { Capability, Counts, ModeReading } from './gate/index.ts'
 import type { Anchors, FoldedHistory } from './history/index.ts'
 import type { Settings } from './options.ts'
+import type { Sent } from './prefix.ts'
 import type { NormalizedHistory } from './request/index.ts'
+import type { TraceListener } from './trace.ts'
 import type { AnnouncementStep, Definition, Pool, Servers, ToolPartition, WireName } from './types.ts'
 
 /** What all conversations of a host share: settings, tools and servers. `createHost` makes one. */
@@ -17,7 +21,13 @@ export type Host = {
 }
 
 /** One conversation, the main thread or a sub-agent. Each request leaves its new state here. */
-export type Conversation = { state: State; readonly memory: Memory; readonly isSubAgent: boolean }
+export type Conversation = {
+  state: State
+  readonly memory: Memory
+  readonly isSubAgent: boolean
+  /** Receives the events of this conversation in place of the option `trace`. */
+  readonly trace?: TraceListener | undefined
+}
 
 /** What a conversation must remember beside its messages. Plain JSON: save it with them. */
 export type State = {
@@ -57,6 +67,8 @@ export type Memory = {
     | undefined
   readonly anchors: Anchors
   requests: number
+  /** The last request, if someone listens to events: the next one is compared with it (K2). */
+  sent: Sent | undefined
   /** Servers that were still connecting at the last search (S8). */
   missed: readonly string[]
   /** The latest searches, to learn from the calls that follow. */
@@ -74,7 +86,7 @@ export type RecentSearch = {
 
 /** Starts a conversation of the function form, or continues one from its saved state. */
 export function newConversation(
-  options: { state?: State | undefined; isSubAgent?: boolean } = {},
+  options: { state?: State | undefined; isSubAgent?: boolean; trace?: TraceListener | undefined } = {},
 ): Conversation {
   const memory = {
     history: undefined,
@@ -82,10 +94,12 @@ export function newConversation(
     announcedFor: undefined,
     anchors: new WeakMap(),
     requests: 0,
+    sent: undefined,
     missed: [],
     searches: [],
   }
-  return { state: options.state ?? emptyState, memory, isSubAgent: options.isSubAgent ?? false }
+  const { state = emptyState, isSubAgent = false, trace } = options
+  return { state, memory, isSubAgent, trace: trace && quietly(trace) }
 }
 
 /** Everything that preparing one request uses. */

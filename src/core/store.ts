@@ -1,11 +1,10 @@
 // What a shelf and its forks share: the tools, the servers, the settings, and what was learned about back-ends.
 // Implements D1, D2, G3, G6.
-import { attempt, isLate } from './attempt.ts'
+import { attempt, isLate, quietly } from './attempt.ts'
 import { mergeCapabilities } from './gate/index.ts'
 import { type Settings, type Timer, wrong } from './options.ts'
 import type { Host } from './state.ts'
 import { buildPool, checkTool, oddMark, type PoolOptions, readAhead, serverOf } from './tools/index.ts'
-import type { Trace } from './trace.ts'
 import type { Pool, PoolTool, Server, Tool } from './types.ts'
 import { PLACEHOLDER } from './wire/index.ts'
 
@@ -171,11 +170,11 @@ function withoutFaults(settings: Settings): Settings {
     const [first] = told.add(message)
     if (told.size > MAX_MESSAGES && first !== undefined) told.delete(first)
   }
-  const trace = (event: Trace) => attempt(() => settings.trace(event))
+  const trace = settings.trace && quietly(settings.trace)
   const notify = (message: string) => {
     if (told.has(message)) return
     remember(message)
-    trace({ type: 'warning', message })
+    trace?.({ type: 'warning', message })
     attempt(() => settings.notify(message))
   }
   return {

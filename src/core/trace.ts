@@ -1,9 +1,11 @@
-// The events that the option `trace` receives. Besides names and numbers they contain queries of the model and error
-// messages of back-ends, servers and rankers; never a message of the conversation.
+// The events of Toolshelf, in one vocabulary for the library, both gateways and the agent. The option `trace` receives
+// those of a shelf. Besides names and numbers they contain queries of the model and error messages of back-ends, servers
+// and rankers. What a conversation says is in the fields `content` alone, which readers drop unless they were asked to
+// keep them.
 // Implements G5, A4.
 import type { Decision, Origin } from './types.ts'
 
-/** What the option `trace` receives: a decision, an announcement, a search, a refusal of the back-end, or a warning. */
+/** One event: a decision, a search, a call, a change of a server, … The option `trace` receives those of a shelf. */
 export type Trace =
   /** A request was prepared; `decision` says whether tool search is on, and why. */
   | {
@@ -12,6 +14,16 @@ export type Trace =
       readonly model: string
       /** Whether tool search is on, and why. */
       readonly decision: Decision
+      /** How much of the tools the model sees. */
+      readonly tools: ToolShare
+    }
+  /** Whether the request continues the cached prefix of the one before it; not for the first of a conversation. */
+  | {
+      readonly type: 'prefix'
+      /** True if the prompt cache holds. */
+      readonly isKept: boolean
+      /** What broke it. */
+      readonly causes: readonly PrefixCause[]
     }
   /** Names of deferred tools were announced to the model, or withdrawn. */
   | {
@@ -34,8 +46,132 @@ export type Trace =
       readonly query: string
       /** Names of the tools that it found, without those that `allowLoad` refused. */
       readonly found: readonly string[]
+      /** The scores of `found`, in the same order; null for a tool that no ranker scored. */
+      readonly scores: readonly (number | null)[]
       /** How many tools matched. */
       readonly matched: number
+      /** What found them: `select`, `name` or `prefix` for names, else the ranker's name; `custom` if it has none. */
+      readonly ranker: string
+    }
+  /** Tools were loaded: the model sees their definitions from now on. */
+  | {
+      readonly type: 'loaded'
+      /** Their names. */
+      readonly names: readonly string[]
+      /** `reload`: they had gone out of sight, for example by a compaction. */
+      readonly by: 'search' | 'reload'
+    }
+  /** A tool is about to run. */
+  | {
+      readonly type: 'call'
+      /** Identifies the call within its conversation. */
+      readonly id: string
+      /** The tool's name, as the model knows it. */
+      readonly name: string
+      /** The tool's MCP server, if it has one. */
+      readonly server?: string | undefined
+      /** The W3C `traceparent` that the client sent with the call. */
+      readonly traceparent?: string | undefined
+      /** The arguments. Only for readers that were asked to keep content. */
+      readonly content: unknown
+    }
+  /** A call has ended; also one that was refused and did not run. */
+  | {
+      readonly type: 'result'
+      /** The id of the call. */
+      readonly id: string
+      /** The tool's name. */
+      readonly name: string
+      /** The tool's MCP server, if it has one. */
+      readonly server?: string | undefined
+      /** `failed`: the tool or its server reported an error. `refused`: the call was not run. */
+      readonly outcome: 'done' | 'failed' | 'refused' | 'stopped'
+      /** Characters of the result as JSON. */
+      readonly size: number
+      /** How long the call took; undefined where there is no clock. */
+      readonly milliseconds?: number | undefined
+      /** The result. Only for readers that were asked to keep content. */
+      readonly content: unknown
+    }
+  /** Rules or a person decided whether a call may run. */
+  | {
+      readonly type: 'permission'
+      /** The id of the call. */
+      readonly id: string
+      /** The tool's name. */
+      readonly name: string
+      /** The tool's MCP server, if it has one. */
+      readonly server?: string | undefined
+      /** Whether it may run. */
+      readonly isAllowed: boolean
+    }
+  /** Old messages were replaced by a summary. */
+  | {
+      readonly type: 'compacted'
+      /** What caused it, e.g. `auto`. */
+      readonly trigger: string
+      /** Messages before. */
+      readonly before: number
+      /** Messages after. */
+      readonly after: number
+    }
+  /** The state of an MCP server changed. */
+  | {
+      readonly type: 'server'
+      /** The server's name. */
+      readonly server: string
+      /** `idle`, `pending`, `connected`, `failed` or `disabled`. */
+      readonly state: string
+      /** Why it failed. */
+      readonly reason?: string | undefined
+      /** How many tools it offers. */
+      readonly tools: number
+      /** From the start of the process, or of the connection, to the first list. */
+      readonly startMilliseconds?: number | undefined
+    }
+  /** Definitions of an MCP server differ from those first seen. */
+  | {
+      readonly type: 'pins'
+      /** The server's name. */
+      readonly server: string
+      /** What changed. */
+      readonly kind: 'tool' | 'prompt' | 'instructions'
+      /** Own names of what changed now; empty once everything is as accepted again. */
+      readonly names: readonly string[]
+      /** They cannot be used until they are accepted. */
+      readonly isHeld: boolean
+    }
+  /** The Messages gateway has answered a request. */
+  | {
+      readonly type: 'answered'
+      /** The HTTP status of the response. */
+      readonly status: number
+      /** Time from the request to the end of the response. */
+      readonly milliseconds: number
+      /** The model that the client named. */
+      readonly model: string | undefined
+      /** What was done with the request: `pass`, `emulate`, `shelve`, `off` or `refused`. */
+      readonly mode: string
+      /** How found tools reach the model. */
+      readonly wire?: string | undefined
+      /** Why this mode and this wire. */
+      readonly why: string
+      /** How many tools the client sent. */
+      readonly toolsGiven: number
+      /** How many of them the model saw. */
+      readonly toolsVisible: number
+      /** How many searches ran. */
+      readonly searches: number
+      /** Samplings that the upstream accepted. */
+      readonly rounds: number
+      /** Input tokens without tool search, as far as they are known. */
+      readonly tokensWithout?: number | undefined
+      /** Input tokens with tool search. */
+      readonly tokensWith?: number | undefined
+      /** The W3C `traceparent` that the client sent. */
+      readonly traceparent?: string | undefined
+      /** The error message sent to the client, if the request failed. */
+      readonly error?: string | undefined
     }
   /** The back-end refused tool search; from now on every tool is loaded for this model and base URL. */
   | {
@@ -51,3 +187,45 @@ export type Trace =
       /** What is wrong. */
       readonly message: string
     }
+
+/** Receives events. */
+export type TraceListener = (event: Trace) => void
+
+/** The part of the tools that a model sees, by estimates of their definitions alone. */
+export type ToolShare = {
+  /** Tools whose definitions the model sees. */
+  readonly visible: number
+  /** Tools on the shelf. */
+  readonly total: number
+  /** Tokens of the visible definitions. */
+  readonly tokensWith: number
+  /** Tokens of all definitions, which a request without tool search contains. */
+  readonly tokensWithout: number
+}
+
+/** One cause of a broken prefix, without what the conversation says. */
+export type PrefixCause = {
+  /** What changed: `model`, `system`, `header`, `tool-added`, `message-edited`, … as in `explainBreak`. */
+  readonly kind: string
+  /** The tool's name. */
+  readonly name?: string
+  /** The message's position. */
+  readonly index?: number
+}
+
+/** The version of `TraceRecord`; it grows when a field changes its meaning or goes. */
+export const TRACE_VERSION = 1
+
+/** An event as readers receive it, and as a line of the audit file: the fields of the event and these. */
+export type TraceRecord = Trace & {
+  /** The version of this format, 1. New types of events and new fields do not change it. */
+  readonly version: typeof TRACE_VERSION
+  /** When it happened, in ISO 8601. */
+  readonly time: string
+  /** The conversation: a W3C trace id. Undefined for events of a whole process, such as the state of a server. */
+  readonly conversation?: string
+  /** The id of the process that recorded it: several may write to one audit file. */
+  readonly processId: number
+  /** Counts the records of a process from 1; a gap means that records were lost. */
+  readonly sequence: number
+}

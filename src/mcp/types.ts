@@ -186,6 +186,18 @@ export type HostEvent =
       /** Its status now. */
       readonly status: ServerStatus
     }
+  /** Definitions of a server differ from those first seen, or are as accepted again. */
+  | {
+      readonly type: 'pins'
+      /** The server's name. */
+      readonly server: string
+      /** What changed. */
+      readonly kind: 'tool' | 'prompt' | 'instructions'
+      /** Own names of what changed now. */
+      readonly names: readonly string[]
+      /** They cannot be used until they are accepted. */
+      readonly isHeld: boolean
+    }
   /** A server's list of resources or prompts changed. */
   | {
       readonly type: 'resources' | 'prompts'

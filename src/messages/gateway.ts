@@ -3,7 +3,7 @@
 
 import type { Figures } from '../core/figures/index.ts'
 import { type PriceTable, readPrices } from '../core/figures/index.ts'
-import { CHARACTERS_PER_TOKEN, type Rank } from '../core/index.ts'
+import { CHARACTERS_PER_TOKEN, type Rank, type TraceListener } from '../core/index.ts'
 import { countTokens, readingOf, validateRequest, withoutUnknown } from '../core/oracle/index.ts'
 import { parseBetas } from '../lib/index.ts'
 import { rest, type Slice, startTimer } from '../node/index.ts'
@@ -46,6 +46,7 @@ import {
   withDroppedThinking,
   withoutCarriedIds,
 } from './shelve/index.ts'
+import { createTracedConversations, type OpenConversationTrace } from './traced-conversations.ts'
 import type {
   ApiName,
   HttpAnswer,
@@ -70,6 +71,8 @@ export type MessagesGatewayOptions = {
   readonly contextWindow?: number | undefined
   /** Replaces the built-in price table. */
   readonly prices?: PriceTable | undefined
+  /** Starts a conversation of events and returns their listener; without it none are built. */
+  readonly openTrace?: OpenConversationTrace | undefined
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
   /** Waits before a retry; defaults to a real timer. */
@@ -94,6 +97,8 @@ export type RequestOutcome = {
   searches: number
   /** Samplings that the upstream accepted. */
   rounds: number
+  /** Receives the events of the request's conversation; undefined if nobody listens. */
+  trace?: TraceListener | undefined
   /** Savings so far; undefined if nothing is deferred or the upstream has not accepted a sampling yet. */
   figures: () => Figures | undefined
 }
@@ -135,6 +140,8 @@ type Started = {
 /** Answers requests of the Messages API with tool search; `serve` puts it on HTTP. */
 export type MessagesGateway = {
   readonly upstream: Upstream
+  /** The option, for requests that the gateway does not read. */
+  readonly openTrace?: OpenConversationTrace | undefined
   readonly reply: (request: MessagesRequest, options: ReplyOptions) => Promise<GatewayReply>
   readonly count: (
     request: MessagesRequest,
@@ -154,6 +161,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
   const { upstream, prices } = parts
   return {
     upstream,
+    openTrace: options.openTrace,
     async reply(request, replyOptions) {
       const started = await start(parts, request, replyOptions)
       const { plan, outcome } = started
@@ -199,6 +207,7 @@ function createParts(options: MessagesGatewayOptions) {
     upstream,
     rankers,
     wait,
+    traceOf: createTracedConversations(options.openTrace),
     prices: options.prices && readPrices(options.prices),
     memory: createSearchMemory(),
     thoughts: createHiddenThoughts(),
@@ -218,13 +227,15 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
   const plan = planRequest(facts)
   await rest(replyOptions.slice)
   const outcome = newOutcome(plan, given)
+  outcome.trace = parts.traceOf(sent, owner, replyOptions.call.headers)
   if (!leavesThreadsToUpstream(upstream, plan, given, replyOptions.setting)) refuseThreads(given)
   // 2. Refuse what the API itself would refuse
   if (plan.mode === 'emulate') refuseInvalid(given, replyOptions.call)
   const request = hidesThoughts(upstream, given, replyOptions) ? thoughts.restore(given, owner) : given
   // 3. Put the client's tools on the shelf, once
   const isShelved = plan.mode === 'shelve' && liftable !== undefined
-  const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable, conversations) : undefined
+  const lifting = { conversations, trace: outcome.trace }
+  const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable, lifting) : undefined
   await rest(replyOptions.slice)
   const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
   return { plan, outcome, request, contract, shelved }
@@ -255,8 +266,9 @@ function searchingFor({ rankers, memory }: Parts, { contract, outcome, shelved }
   const onSearch = (names: readonly string[]) => {
     outcome.searches++
     outcome.loaded.push(...names)
+    if (names.length > 0) outcome.trace?.({ type: 'loaded', names, by: 'search' })
   }
-  if (!shelved) return startHosted(contract, rankers, onSearch)
+  if (!shelved) return startHosted(contract, rankers, onSearch, outcome.trace)
   const remember: Parameters<typeof startHidden>[3] = (messages, searches) =>
     memory.remember(owner, messages, searches)
   return startHidden(contract, shelved, onSearch, remember)
@@ -343,8 +355,9 @@ export function newOutcome(
   { mode, wire, why }: RequestPlan,
   { tools = [] }: Pick<MessagesRequest, 'tools'>,
 ): RequestOutcome {
-  const nothing = { toolsVisible: tools.length, searches: 0, rounds: 0, figures: () => undefined }
-  return { mode, wire, why, toolsGiven: tools.length, ...nothing, loaded: [] }
+  const nothing = { searches: 0, rounds: 0, figures: () => undefined }
+  const toolsVisible = tools.length
+  return { mode, wire, why, toolsGiven: tools.length, toolsVisible, ...nothing, loaded: [] }
 }
 
 /** Returns a token estimate, marked as one by a header. */

@@ -10,6 +10,7 @@ import { createBodyMemory } from './held-bytes.ts'
 import { apiFor } from './inbound/index.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { AUTO, type Setting } from './plan.ts'
+import { reportAnswer } from './report-answer.ts'
 import { outcomeHeaders, type RequestContext, record } from './request-context.ts'
 import { sendFailure } from './respond.ts'
 
@@ -135,17 +136,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       over()
       const milliseconds = performance.now() - started
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
-      const { model, outcome, error } = context
+      const { path, model, outcome, error } = context
       record(metrics, context, status, milliseconds)
-      onDone({
-        method: incoming.method ?? '',
-        path: context.path,
-        status,
-        milliseconds,
-        model,
-        outcome,
-        error,
-      })
+      reportAnswer(gateway, context, status, milliseconds)
+      onDone({ method: incoming.method ?? '', path, status, milliseconds, model, outcome, error })
     })
     try {
       await answer(context)

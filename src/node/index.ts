@@ -1,4 +1,5 @@
 // Exports of the Node helpers for other folders.
+export { type AuditFileOptions, openAuditFile } from './audit-file.ts'
 export { readBoundedFile } from './bounded-file.ts'
 export { type BufferPool, createBufferPool } from './buffer-pool.ts'
 export { capabilitiesFromFile, capabilitiesFromUrl, keepCapabilitiesFresh } from './capability-source.ts'
@@ -10,6 +11,7 @@ export { OptionError } from './option-error.ts'
 export { createScheduler, rest, type Slice } from './scheduler.ts'
 export { createSlices } from './slices.ts'
 export { startTimer } from './timer.ts'
+export { createTraceStream, type TracedConversation, type TraceStream, traceIdOf } from './trace-stream.ts'
 export { spawnGuarded, watchdog } from './watchdog.ts'
 export { seconds, TimeoutError, withTimeout } from './with-timeout.ts'
 export { createWrongKeys } from './wrong-keys.ts'

@@ -44,13 +44,22 @@ const model: Rank = (tools, query, limit) => modelRank().rank(tools, query, limi
  * const shelf = createShelf({ tools, rank: (tools, query, limit) => rankers.hybrid(tools, translated(query), limit) })
  */
 export const rankers = {
-  model: behindSuccessors(model),
-  hybrid: behindSuccessors(hybrid),
-  lexical: behindSuccessors(lexical),
+  model: named('model', model),
+  hybrid: named('hybrid', hybrid),
+  lexical: named('lexical', lexical),
   classic: classicRank,
-  bm25: behindSuccessors(bm25),
-  regex: behindSuccessors(regex),
+  bm25: named('bm25', bm25),
+  regex: named('regex', regex),
 } as const satisfies Record<string, Rank>
+
+/** Ranks deprecated tools behind others, and names the ranker in the ranking, for events. */
+function named(ranker: string, plain: Rank): Rank {
+  const rank = behindSuccessors(plain)
+  return (tools, query, limit) => {
+    const ranking = rank(tools, query, limit)
+    return ranking instanceof Promise ? ranking.then((late) => ({ ...late, ranker })) : { ...ranking, ranker }
+  }
+}
 
 /** The name of a ranker, as the option `rank` takes it. */
 export type RankerName = keyof typeof rankers

@@ -8,6 +8,7 @@ import { keepFound } from '../request/index.ts'
 import type { Conversation, Host, State } from '../state.ts'
 import { charactersFor } from '../tokens.ts'
 import { fitTools } from '../tools/index.ts'
+import type { Trace, TraceListener } from '../trace.ts'
 import type { PoolTool, Server, ToolPartition, ToolResult, ToolUse } from '../types.ts'
 import { makeWire, selectIt, type Wire } from '../wire/index.ts'
 import { cleanQuery, isTooLong, LONGEST_QUERY, type QueryResult } from './query.ts'
@@ -31,7 +32,8 @@ export async function answerSearch(
   if (!wire)
     return sayTo(call, 'Tool search is off: every tool is in your list already. Call the one you need.')
   const { memory } = conversation
-  const outcome = await searchTools(live, call.input, { missed: memory.missed })
+  const { trace = live.host.settings.trace } = conversation
+  const outcome = await searchTools(live, call.input, { missed: memory.missed, trace })
   const { tools, remark, missed, isRefused } = outcome
   if (isRefused) return refuse(call, remark)
   memory.missed = missed
@@ -39,6 +41,7 @@ export async function answerSearch(
   if (tools.length === 0) return sayTo(call, remark)
   const { state } = conversation
   conversation.state = { ...state, kept: keepFound(state.kept, tools) }
+  trace?.({ type: 'loaded', names: tools.map(({ name }) => name), by: 'search' })
   return wire.answer(call.id, tools, remark ? searchNote(remark) : undefined)
 }
 
@@ -73,20 +76,22 @@ export type SearchOptions = {
   readonly isTold?: (server: UnsearchedServer) => boolean
   /** The `missed` of the last search: the answer says which of these servers are searched now. */
   readonly missed?: readonly string[]
+  /** Receives the event of this search in place of the option `trace`. */
+  readonly trace?: TraceListener | undefined
 }
 
 /** The function form of `shelf.search`: returns what a search call with this input finds. Loads nothing. */
 export async function searchTools(
   live: LiveHost,
   input: unknown,
-  { isTold = () => false, missed = [] }: SearchOptions = {},
+  { isTold = () => false, missed = [], trace = live.host.settings.trace }: SearchOptions = {},
 ): Promise<SearchOutcome> {
   const { settings } = live.host
   const { typed, query, limit } = readInput(input, settings)
   if (query === '') return { ...NOTHING, remark: emptyQuery(settings), missed, isRefused: true }
   const found = await findWhenReady(query, limit, live)
   const allowed = await allow(found.tools, query, settings)
-  settings.trace({ type: 'searched', query, found: allowed.map(({ name }) => name), matched: found.matched })
+  trace?.(searchEvent(query, found, allowed))
   const unsearched = unsearchedIn(live.host)
   const remarks = [
     ...(found.tools.length === 0 ? [nothing(query, partitionOf(live.host))] : []),
@@ -112,6 +117,16 @@ export async function searchTools(
     unsearched,
     missed: pending.map(({ name }) => name),
     isRefused: false,
+  }
+}
+
+/** The event of a search. */
+function searchEvent(query: string, found: QueryResult, allowed: readonly PoolTool[]): Trace {
+  const { matched, scores, ranker } = found
+  return {
+    ...{ type: 'searched', query, matched, ranker },
+    found: allowed.map(({ name }) => name),
+    scores: allowed.map((tool) => scores?.get(tool) ?? null),
   }
 }
 

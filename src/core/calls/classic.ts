@@ -16,7 +16,7 @@ export const classicRank: Rank = (tools, query, limit) => {
     if (score > 0) hits.push({ tool, score })
   }
   hits.sort((a, b) => b.score - a.score)
-  return { hits: hits.slice(0, limit), matched: hits.length }
+  return { hits: hits.slice(0, limit), matched: hits.length, ranker: 'classic' }
 }
 
 /** A term with its pattern, compiled once per search. */

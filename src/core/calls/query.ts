@@ -17,6 +17,10 @@ export type QueryResult = {
   readonly unknown: readonly { readonly name: string; readonly near: readonly string[] }[]
   /** How many tools the ranker has not indexed yet. */
   readonly unread?: number
+  /** What found the tools: a form of query by names, or a ranker. */
+  readonly ranker: string
+  /** The ranker's scores. */
+  readonly scores?: ReadonlyMap<PoolTool, number>
 }
 
 export const LONGEST_QUERY = 2000
@@ -35,9 +39,10 @@ export async function find(
   const selected = selectedNames(text)
   if (selected) return select(selected, partition)
   const exact = byExactName(text, partition)
-  if (exact) return { tools: [exact], matched: 1, unknown: [] }
+  if (exact) return { tools: [exact], matched: 1, unknown: [], ranker: 'name' }
   const prefixed = byPrefix(text, partition)
-  if (prefixed.length > 0) return { tools: prefixed.slice(0, limit), matched: prefixed.length, unknown: [] }
+  if (prefixed.length > 0)
+    return { tools: prefixed.slice(0, limit), matched: prefixed.length, unknown: [], ranker: 'prefix' }
   return byKeywords(text, limit, partition, search)
 }
 
@@ -75,6 +80,7 @@ function select(names: readonly string[], partition: ToolPartition): QueryResult
   return {
     tools: [...tools],
     matched: tools.size,
+    ranker: 'select',
     unknown: [...unknown].map((name, index) => ({ name, near: near(name, index) })),
   }
 }
@@ -128,9 +134,11 @@ async function byKeywords(
   const named = words.map((word) => byPastedName(word, partition)).filter((entry) => entry !== undefined)
   const query = (rest.length > 0 && rest[0] !== '' ? rest : required).join(' ')
   const most = required.length > 0 ? Math.min(partition.deferred.length, MOST_RANKED) : limit + named.length
-  const ranking = query === '' ? { hits: [], matched: 0 } : await rankSafely(partition, query, most, search)
+  const ranking: Ranking =
+    query === '' ? { hits: [], matched: 0 } : await rankSafely(partition, query, most, search)
   const ranked = ranking.hits.map(({ tool }) => tool)
-  const others = { unknown: [], unread: ranking.unread ?? 0 }
+  const scores = new Map(ranking.hits.map(({ tool, score }) => [tool, score]))
+  const others = { unknown: [], unread: ranking.unread ?? 0, ranker: ranking.ranker ?? 'custom', scores }
   if (required.length === 0) {
     const tools = [...new Set([...named, ...ranked])]
     return { tools: tools.slice(0, limit), matched: Math.max(ranking.matched, tools.length), ...others }
@@ -148,10 +156,11 @@ async function rankSafely(
   { rank, notify }: Search,
 ): Promise<Ranking> {
   try {
-    const { hits, matched, unread = 0 } = await rank(deferred, query, limit)
+    const { hits, matched, unread = 0, ranker = 'custom' } = await rank(deferred, query, limit)
     const known = new Set(deferred)
     const own = hits.filter(({ tool }) => known.has(tool))
-    return { hits: own, matched: (Number(matched) || hits.length) - (hits.length - own.length), unread }
+    const matchedOwn = (Number(matched) || hits.length) - (hits.length - own.length)
+    return { hits: own, matched: matchedOwn, unread, ranker }
   } catch (error) {
     notify(`the ranker failed, so the classic one is used: ${String(error)}`)
     return classicRank(deferred, query, limit)

@@ -13,6 +13,8 @@ export type Ranking = {
   readonly matched: number
   /** How many tools could not be ranked because they are not indexed yet; 0 if left out. */
   readonly unread?: number
+  /** The ranker's name, for events. */
+  readonly ranker?: string
 }
 
 /**

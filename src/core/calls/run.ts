@@ -1,6 +1,8 @@
 // Answers one call of the model: runs a search, explains an invalid call, or runs the tool. Never rejects.
 import { errorMessage } from '../../lib/index.ts'
+import type { TraceListener } from '../trace.ts'
 import type { MessageLike, ToolResult, ToolUse } from '../types.ts'
+import { type CallOutcome, type CallSubject, resultEvent } from './call-events.ts'
 import type { ResolvedCall } from './check.ts'
 import { type Content, toolResult } from './result.ts'
 
@@ -24,6 +26,7 @@ export type CallSteps = {
   check(call: ToolUse, messages?: readonly MessageLike[]): ToolResult | undefined
   resolve(call: ToolUse): ResolvedCall
   used(call: ToolUse): void
+  readonly trace: TraceListener | undefined
 }
 
 /** Returns the result of any call. */
@@ -32,13 +35,25 @@ export async function runCall(
   call: ToolUse,
   { messages, execute }: RunOptions,
 ): Promise<ToolResult> {
-  try {
-    const answered = (await steps.answer(call)) ?? steps.check(call, messages)
-    if (answered) return answered
-    const result = toolResult(call, await execute(steps.resolve(call)))
-    if (!result.is_error) steps.used(call)
+  const { trace } = steps
+  let subject: CallSubject | undefined
+  const ended = (result: ToolResult, outcome: CallOutcome) => {
+    trace?.(resultEvent(subject ?? { id: call.id, name: call.name }, outcome, result.content))
     return result
+  }
+  try {
+    const answered = await steps.answer(call)
+    if (answered) return answered
+    const refused = steps.check(call, messages)
+    if (refused) return ended(refused, 'refused')
+    const resolved = steps.resolve(call)
+    subject = { id: call.id, name: resolved.name, server: resolved.server }
+    trace?.({ type: 'call', ...subject, content: resolved.input })
+    const result = toolResult(call, await execute(resolved))
+    if (!result.is_error) steps.used(call)
+    return ended(result, result.is_error ? 'failed' : 'done')
   } catch (error) {
-    return toolResult(call, `The tool failed: ${errorMessage(error)}`, { isError: true })
+    const text = `The tool failed: ${errorMessage(error)}`
+    return ended(toolResult(call, text, { isError: true }), 'failed')
   }
 }

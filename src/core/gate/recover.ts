@@ -20,7 +20,7 @@ export function learnRejection(
     : undefined
   if (message === undefined) return false
   if (store.reject(backEndKey(settings.baseURL, model))) {
-    settings.trace({ type: 'rejected', model, message })
+    settings.trace?.({ type: 'rejected', model, message })
     settings.notify(
       `${model} refused deferred tools, so all tools are loaded from now on. It said: ${message}`,
     )

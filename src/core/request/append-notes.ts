@@ -56,7 +56,7 @@ function appendDelta(
     const { addedNames, removedNames, announcedBefore, origin } = note
     const fault = origin === 'main' && announcedBefore === 0 && state.announced
     const counts = { added: addedNames.length, removed: removedNames.length, announcedBefore }
-    settings.trace({ type: 'announced', ...counts, origin, fault })
+    settings.trace?.({ type: 'announced', ...counts, origin, fault })
   }
   memory.announcedFor = { history, partition, deltas: facts.deltas }
   return note ? { step: note.step } : {}
@@ -79,6 +79,7 @@ export function reload(context: Context, wire: Wire, history: FoldedHistory, dem
   for (const message of wire.reload(tools, freeId(history))) {
     appendNote(history, message, memory.anchors, settings.searchTool)
   }
+  settings.trace?.({ type: 'loaded', names: tools.map(({ name }) => name), by: 'reload' })
 }
 
 /** Returns a call id that does not occur in the history. */

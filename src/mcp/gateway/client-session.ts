@@ -1,6 +1,12 @@
 // The session of one client: the tools on its list, and the handling of its calls.
 import { ProtocolError } from '@modelcontextprotocol/server'
-import { mcpName, type PoolTool, type Shelf, type UnsearchedServer } from '../../core/index.ts'
+import {
+  mcpName,
+  type PoolTool,
+  type Shelf,
+  type TraceListener,
+  type UnsearchedServer,
+} from '../../core/index.ts'
 import { cut, type Fields } from '../../lib/index.ts'
 import { CALL, gatewayCallTool, gatewaySearchTool, type ListingMode, SEARCH } from '../greeting/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
@@ -9,6 +15,7 @@ import { alwaysLoaded, listedTool, versionOf } from './listed-tool.ts'
 import type { LoadedTools } from './loaded-tools.ts'
 import type { PageTools } from './page-tools.ts'
 import { sendable } from './sendable.ts'
+import { reportRefused, runTraced, type TraceOfClient } from './traced-clients.ts'
 
 export type ClientSession = {
   readonly mode: () => ListingMode
@@ -33,6 +40,8 @@ export type ClientSessionOptions = {
   readonly callServer: McpHost['call']
   /** Called when a search or a call has changed the list; resolves when the client has been notified. */
   readonly onLoad: () => Promise<void>
+  /** Where the events of a call go. */
+  readonly traceOf: TraceOfClient
 }
 
 /** Names whose definitions the client has seen; above this number the oldest are forgotten. */
@@ -76,12 +85,13 @@ class Session implements ClientSession {
   }
 
   async call(name: string, input: unknown, options: CallOptions): Promise<CallOutput> {
+    const trace = this.#options.traceOf(options, this)
     try {
-      if (name === SEARCH) return await this.#search(input)
+      if (name === SEARCH) return await this.#search(input, trace)
       if (name !== CALL) return await this.#callDirectly(name, (input ?? {}) as Fields, options)
       const wrapped = readWrapped(input)
       if (!wrapped) return failure(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
-      if (wrapped.name === SEARCH) return await this.#search(wrapped.input)
+      if (wrapped.name === SEARCH) return await this.#search(wrapped.input, trace)
       return await this.#callByName(wrapped.name, wrapped.input, options)
     } catch (error) {
       options.signal?.throwIfAborted()
@@ -92,12 +102,12 @@ class Session implements ClientSession {
     }
   }
 
-  async #search(input: unknown): Promise<CallOutput> {
+  async #search(input: unknown, trace: TraceListener | undefined): Promise<CallOutput> {
     const { shelf, host, loaded, onLoad } = this.#options
     const isTold = (server: UnsearchedServer) =>
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
     await host.freshen({ timeout: LONGEST_FRESHENING })
-    const outcome = await shelf.search(input, { isTold, missed: this.#missed })
+    const outcome = await shelf.search(input, { isTold, missed: this.#missed, trace })
     const { tools, remark: searchRemark, unsearched, isRefused } = outcome
     this.#missed = outcome.missed
     if (isRefused) return failure(searchRemark)
@@ -106,6 +116,7 @@ class Session implements ClientSession {
     const remark = [searchRemark, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
     if (tools.length === 0) return say(remark)
     for (const { name } of tools) this.#see(name)
+    trace?.({ type: 'loaded', names: tools.map(({ name }) => name), by: 'search' })
     if (this.mode() === 'bridge') return say(described(tools, remark))
     const { hasAdded, dropped } = loaded.add(tools)
     if (hasAdded) await onLoad()
@@ -119,7 +130,7 @@ class Session implements ClientSession {
   }
 
   async #callByName(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
-    const { shelf, host, loaded, callServer, onLoad } = this.#options
+    const { shelf, host, loaded, onLoad } = this.#options
     // Its server may still be connecting: a search waits for it, within limits.
     if (!shelf.partition().pool.byName.has(name)) await shelf.search({ query: `select:${name}` })
     const { pool, deferredNames } = shelf.partition()
@@ -127,17 +138,19 @@ class Session implements ClientSession {
     const complaint = shelf.check({ id: name, name, input })
     const held = entry ? undefined : heldTools(host).find((one) => one.name === name)
     // The host refuses it and gives the reason.
-    if (held) return callServer(held.server, held.tool, input, options)
-    if (!entry?.server) return failure(`${textOf(complaint)} Search for it with ${SEARCH}.`)
+    if (held) return this.#callServer(held, input, options)
+    const refuse = (text: string) => reportRefused(this.#options.traceOf(options, this), name, failure(text))
+    if (!entry?.server) return refuse(`${textOf(complaint)} Search for it with ${SEARCH}.`)
     const isUnseen = deferredNames.has(name) && !this.#seen.has(name)
     this.#see(name)
     if (this.mode() === 'list' && loaded.use(entry)) void onLoad()
     if (complaint && isUnseen) {
       const remedy = 'You had not seen its definition. Here it is; call it again with arguments that fit.'
-      return failure(`${textOf(complaint)}\n${remedy}\n${entry.json}`)
+      return refuse(`${textOf(complaint)}\n${remedy}\n${entry.json}`)
     }
     const { input: own } = shelf.resolve({ id: name, name, input })
-    const output = await this.#callServer(entry.server, entry.original, own as Fields, options)
+    const target = { name, server: entry.server, tool: entry.original }
+    const output = await this.#callServer(target, own as Fields, options)
     if (output.isError !== true) shelf.used({ id: name, name, input })
     return output
   }
@@ -148,12 +161,18 @@ class Session implements ClientSession {
     const isKnown = shelf.partition().pool.byName.has(name)
     const page = isKnown ? undefined : pageTools.find(name, options.asker?.client)
     if (!page) return this.#callByName(name, input, options)
-    return this.#callServer(page.server, page.tool, input, options)
+    return this.#callServer({ name, ...page }, input, options)
   }
 
-  async #callServer(server: string, tool: string, input: Fields, options: CallOptions): Promise<CallOutput> {
-    const { callServer, addresses } = this.#options
-    return addressOutput(sendable(await callServer(server, tool, input, options)), server, addresses)
+  async #callServer(
+    { name, server, tool }: { readonly name: string; readonly server: string; readonly tool: string },
+    input: Fields,
+    options: CallOptions,
+  ): Promise<CallOutput> {
+    const { callServer, addresses, traceOf } = this.#options
+    const traced = { trace: traceOf(options, this), name, server, input, options }
+    const output = await runTraced(traced, () => callServer(server, tool, input, options))
+    return addressOutput(sendable(output), server, addresses)
   }
 
   /** The always-loaded tools, then those that searches found. */

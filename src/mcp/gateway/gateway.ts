@@ -22,6 +22,7 @@ import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
 import { createResourcesAndPrompts } from './resources-and-prompts.ts'
 import { createSubscriptions } from './subscriptions.ts'
+import { createTracedClients, type OpenTrace } from './traced-clients.ts'
 import { keepInformed, type LogEvent, notifyOfChanges } from './updates.ts'
 import { createUrlElicitations } from './url-elicitations.ts'
 
@@ -37,6 +38,8 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly ready?: () => Promise<unknown>
   /** The most loaded tools on a client's list in `list` mode. */
   readonly loadedTools?: LoadedToolsLimits
+  /** Starts a conversation of events for a client and returns their listener; without it none are built. */
+  readonly openTrace?: OpenTrace | undefined
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
 }
@@ -136,6 +139,7 @@ function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: C
     pageTools: createPageTools(host, addresses),
     exchanges: createExchanges(),
     identities: createIdentities(),
+    traceOf: createTracedClients(options.openTrace),
     /** A log message goes to the client in whose call it was written; outside of calls only to a sole client. */
     isLogFor: (client: Server, event: LogEvent) => client === (event.client ?? clients.only()),
   }

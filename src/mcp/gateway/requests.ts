@@ -7,6 +7,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../../lib/index.ts'
+import { traceIdOf } from '../../node/index.ts'
 import type { CallOptions, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
 import type { ClientSession } from './client-session.ts'
@@ -110,11 +111,16 @@ function answerToolRequests(
     const withPageTools = showsPages(capabilitiesOf(server, mcpReq.envelope))
     return { tools: clientSession.tools({ withPageTools }) as never[], ...fresh() }
   })
-  server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
+  server.setRequestHandler('tools/call', async ({ params }, { mcpReq, http }) => {
     begin(mcpReq)
     await ready?.()
     return inExchange(mcpReq, (asker, signal, onProgress) =>
-      clientSession.call(params.name, params.arguments, { asker, signal, onProgress, ...metaOf(mcpReq) }),
+      clientSession.call(params.name, params.arguments, {
+        asker,
+        signal,
+        onProgress,
+        ...metaOf(mcpReq, http),
+      }),
     )
   })
 }
@@ -131,9 +137,9 @@ function answerResourceRequests(
     begin(mcpReq)
     return { resourceTemplates: (await resourcesAndPrompts.templates()) as never[], ...fresh() }
   })
-  server.setRequestHandler('resources/read', ({ params }, { mcpReq }) =>
+  server.setRequestHandler('resources/read', ({ params }, { mcpReq, http }) =>
     inExchange(mcpReq, async (asker, signal, onProgress) => {
-      const options = { asker, signal, onProgress, ...metaOf(mcpReq) }
+      const options = { asker, signal, onProgress, ...metaOf(mcpReq, http) }
       const read = await resourcesAndPrompts.readResource(params.uri, options).catch(ownError)
       if (read.isPage && asker.client) pageTools.read(asker.client, read.server)
       return read.result
@@ -149,15 +155,15 @@ function answerPromptRequests(
     begin(mcpReq)
     return { prompts: (await resourcesAndPrompts.prompts()) as never[], ...fresh() }
   })
-  server.setRequestHandler('prompts/get', ({ params }, { mcpReq }) =>
+  server.setRequestHandler('prompts/get', ({ params }, { mcpReq, http }) =>
     inExchange(mcpReq, (asker, signal, onProgress) =>
       resourcesAndPrompts
-        .getPrompt(params as Fields, { asker, signal, onProgress, ...metaOf(mcpReq) })
+        .getPrompt(params as Fields, { asker, signal, onProgress, ...metaOf(mcpReq, http) })
         .catch(ownError),
     ),
   )
-  server.setRequestHandler('completion/complete', async ({ params }, { mcpReq }) => {
-    const options = { signal: mcpReq.signal, ...metaOf(mcpReq) }
+  server.setRequestHandler('completion/complete', async ({ params }, { mcpReq, http }) => {
+    const options = { signal: mcpReq.signal, ...metaOf(mcpReq, http) }
     return (await resourcesAndPrompts.complete(params as Fields, options)) as never
   })
 }
@@ -168,9 +174,17 @@ const MAX_RUNNING = 500
 const FRESH_FOR = 60_000
 const LONGEST_FRESHENING = 5000
 
-/** The client's `_meta` to forward; progress tokens are separate on each side. */
-function metaOf({ _meta }: Request): Pick<CallOptions, 'meta'> {
-  return _meta ? { meta: _meta } : {}
+/**
+ * The client's `_meta` to forward; progress tokens are separate on each side. The trace context of an HTTP request is
+ * added unless the message has its own.
+ */
+function metaOf({ _meta }: Request, http: ServerContext['http']): Pick<CallOptions, 'meta'> {
+  const headers = http?.req?.headers
+  const traceparent = headers?.get('traceparent')
+  if (_meta?.traceparent !== undefined || traceIdOf(traceparent) === undefined)
+    return _meta ? { meta: _meta } : {}
+  const tracestate = headers?.get('tracestate')
+  return { meta: { ..._meta, traceparent, ...(tracestate ? { tracestate } : {}) } }
 }
 
 function progressFor({ _meta, notify }: Request): (progress: Progress) => void {

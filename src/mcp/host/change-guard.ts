@@ -1,12 +1,13 @@
 // Compares definitions with those first seen, reports changes, and holds changed ones back if configured.
 import type { DefinitionChange, Verdict } from '../pins/index.ts'
-import type { ListedTool } from '../types.ts'
+import type { HostEvent, ListedTool } from '../types.ts'
 
 export type ChangeGuardOptions = {
   /** If undefined, nothing is remembered. */
   readonly pins: Judge | undefined
   readonly onChange: 'report' | 'hold'
   readonly notify: (message: string) => void
+  readonly emit: (event: HostEvent) => void
   /** Runs a task later, unless the host is closed first. */
   readonly later: (task: () => void) => void
   /** Called for a server with something held back, which may have been accepted meanwhile. */
@@ -126,7 +127,9 @@ class Guard implements ChangeGuard {
     const key = `${server}\n${kind}`
     const before = this.#reported.get(key)
     this.#reported.set(key, names.join('\n'))
-    if (names.length === 0 || before === names.join('\n')) return
+    if ((before ?? '') === names.join('\n')) return
+    this.#options.emit({ type: 'pins', server, kind, names, isHeld: this.#isHolding && names.length > 0 })
+    if (names.length === 0) return
     const what =
       kind === 'instructions'
         ? 'its instructions'

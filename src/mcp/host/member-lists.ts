@@ -55,6 +55,7 @@ export class MemberLists {
       pins,
       onChange,
       notify,
+      emit: options.emit,
       later,
       recheck: (server) => {
         const member = find(server)

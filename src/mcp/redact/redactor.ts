@@ -114,9 +114,12 @@ export function createRedactor(config: ServerConfig): Redactor {
   }
 }
 
-/** Returns a function that hides the secrets of many servers in a text, in one pass. */
-export function createTextRedactor(configs: readonly ServerConfig[]): (text: string) => string {
-  const secrets = new Set(configs.flatMap((config) => [...collectSecrets(config)]))
+/** Returns a function that hides the secrets of many servers, and others, in a text, in one pass. */
+export function createTextRedactor(
+  configs: readonly ServerConfig[],
+  others: readonly string[] = [],
+): (text: string) => string {
+  const secrets = new Set([...others, ...configs.flatMap((config) => [...collectSecrets(config)])])
   const match = createMatcher(patternsFor(secrets))
   return (text) => hide(text, match)
 }

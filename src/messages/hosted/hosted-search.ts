@@ -1,6 +1,7 @@
 // Runs hosted searches within a reply. The client sees each as a `server_tool_use` with its result and sends both back.
 // Implements wire 22, 28.
 
+import type { TraceListener } from '../../core/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
 import type { SearchCall, Searching } from '../search-strategy.ts'
@@ -11,13 +12,14 @@ export async function startHosted(
   request: MessagesRequest,
   rankers: HostedRankers,
   onSearch: (names: readonly string[]) => void,
+  trace?: TraceListener,
 ): Promise<Searching> {
   const names = hostedNames(request)
   const content: Fields[] = []
   let open: SearchCall[] = []
 
   async function run({ id, name, input }: SearchCall): Promise<Fields> {
-    const found = await searchHosted(request, name, input, rankers)
+    const found = await searchHosted(request, name, input, rankers, trace)
     const references = found.type === 'tool_search_tool_search_result' ? found.tool_references : []
     onSearch(references.map((reference) => reference.tool_name))
     return { type: 'tool_search_tool_result', tool_use_id: id, content: found }

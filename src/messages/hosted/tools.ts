@@ -2,7 +2,7 @@
 // search itself with the API's limits and its four error codes (wire 17–23).
 // Implements wire 17, 20, 21, 23.
 import { createHash } from 'node:crypto'
-import type { PoolTool, Rank } from '../../core/index.ts'
+import type { PoolTool, Rank, TraceListener } from '../../core/index.ts'
 import { changeIn, isDeferred, nameOf } from '../../core/oracle/index.ts'
 import { buildPool } from '../../core/tools/index.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
@@ -74,6 +74,7 @@ export async function searchHosted(
   name: string,
   input: Fields,
   rankers: HostedRankers,
+  trace?: TraceListener,
 ): Promise<SearchContent> {
   const variant: Variant = name.endsWith('regex') ? 'regex' : 'bm25'
   const text = input[KEY[variant]]
@@ -87,7 +88,12 @@ export async function searchHosted(
   if (!Number.isInteger(limit) || Number(limit) < 1 || Number(limit) > MOST_RESULTS)
     return invalid(`limit: an integer from 1 to ${MOST_RESULTS} is required`)
   try {
-    const { hits } = await rankers[variant](corpusOf(request), text, Number(limit))
+    const { hits, matched, ranker = variant } = await rankers[variant](corpusOf(request), text, Number(limit))
+    trace?.({
+      ...{ type: 'searched', query: text, matched, ranker },
+      found: hits.map(({ tool }) => tool.name),
+      scores: hits.map(({ score }) => score),
+    })
     const references = hits.map(({ tool }) => ({ type: 'tool_reference' as const, tool_name: tool.name }))
     return { type: 'tool_search_tool_search_result', tool_references: references }
   } catch (error) {

@@ -1,5 +1,5 @@
 // Finds the conversation that a request continues, so that the library processes only the new messages.
-import type { Shelf } from '../../core/index.ts'
+import type { Shelf, TraceListener } from '../../core/index.ts'
 import type { Fields } from '../types.ts'
 
 /** A prepared conversation. It is kept in memory as long as its last message object. */
@@ -24,7 +24,7 @@ export type ConversationInput = {
 
 export type Conversations = {
   /** Returns a fork that has processed a prefix of these messages, or a new one. */
-  readonly forkFor: (place: ConversationInput) => Shelf
+  readonly forkFor: (place: ConversationInput, trace?: TraceListener) => Shelf
   /** Records that the fork has prepared exactly these messages. */
   readonly keep: (fork: Shelf, place: ConversationInput) => void
 }
@@ -46,7 +46,7 @@ export function createConversations(): Conversations {
   }
 
   return {
-    forkFor: (place) => find(place)?.fork ?? place.tools.fork({ subAgent: false }),
+    forkFor: (place, trace) => find(place)?.fork ?? place.tools.fork({ subAgent: false, trace }),
     keep(fork, { tools, model, given, messages }) {
       const last = given.at(-1)
       const before = lastMessages.get(fork)

@@ -1,6 +1,6 @@
 // Adds tool search to the request of a client that sends all its tools on every turn: the library prepares it as an
 // agent would. Each request is prepared once; later samplings continue from there.
-import { SEARCH_TOOL, type SearchOutcome, type Shelf } from '../../core/index.ts'
+import { SEARCH_TOOL, type SearchOutcome, type Shelf, type TraceListener } from '../../core/index.ts'
 import { fieldsOf } from '../../lib/index.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import type { ClientShelf } from './client-shelf.ts'
@@ -37,14 +37,17 @@ export function restoringFor(
 export async function lift(
   request: MessagesRequest,
   { shelf: client, restoring }: Liftable,
-  conversations: Conversations,
+  {
+    conversations,
+    trace,
+  }: { readonly conversations: Conversations; readonly trace: TraceListener | undefined },
 ): Promise<Shelved> {
   const { own, deferred, shelf: tools } = client
   const messages = restore(request.messages, restoring)
   const place = { tools, model: request.model, given: request.messages, messages }
   const prepare = (fork: Shelf, extra: readonly Fields[]) =>
     fork.prepare({ ...request, tools: own, messages: [...messages, ...extra] })
-  const fork = conversations.forkFor(place)
+  const fork = conversations.forkFor(place, trace)
   const first = await prepare(fork, [])
   // A fork that added notes of its own is not reused: it would add them elsewhere next time, and a request must depend
   // on its messages alone.
@@ -58,6 +61,6 @@ export async function lift(
     // The extra turns belong to this request only, not to the kept conversation.
     prepare: async (extra) =>
       contractOf(extra.length === 0 ? first : await prepare(tools.fork({ subAgent: false }), extra)),
-    search: tools.search,
+    search: (input) => tools.search(input, { trace }),
   }
 }

@@ -27,6 +27,7 @@ import {
   openaiOrigin,
   toMessagesError,
   toModels,
+  traceContext,
 } from './openai.ts'
 import { readEvents, type ServerSentEvent } from './sse.ts'
 import { thoughtsOf } from './thoughts.ts'
@@ -54,7 +55,7 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
   const post = (body: Fields, { headers, signal }: UpstreamCall) =>
     open(addressOf(url, 'chat/completions'), {
       method: 'POST',
-      headers: { ...bearer(headers, key), 'content-type': 'application/json' },
+      headers: { ...traceContext(headers), ...bearer(headers, key), 'content-type': 'application/json' },
       body: jsonBytes(body),
       signal,
     })

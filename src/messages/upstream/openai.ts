@@ -1,5 +1,6 @@
 // Conversions shared by OpenAI's two APIs: errors, models, credentials and tool names.
 import { type Fields, fieldsOf, hash, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
+import { traceIdOf } from '../../node/index.ts'
 import { isDeepJson } from '../json/index.ts'
 import type { Headers, HttpAnswer, UpstreamOrigin } from '../types.ts'
 
@@ -87,6 +88,12 @@ export function bearer(headers: Headers, key: string | undefined): Headers {
   const own = headers.authorization ?? (headers['x-api-key'] && `Bearer ${headers['x-api-key']}`)
   if (key !== undefined) return { authorization: `Bearer ${key}` }
   return own && !/^bearer sk-ant-/i.test(own) ? { authorization: own } : {}
+}
+
+/** The W3C trace context of the client, which reaches the upstream too. */
+export function traceContext({ traceparent, tracestate }: Headers): Headers {
+  if (traceIdOf(traceparent) === undefined || traceparent === undefined) return {}
+  return { traceparent, ...(tracestate === undefined ? {} : { tracestate }) }
 }
 
 /** Appends a path to the base URL, with or without a trailing slash. */

@@ -10,7 +10,15 @@ import { fetchWhole, open, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { nativeTools } from './native-tools.ts'
 import { offer } from './offer.ts'
-import { addressOf, bearer, jsonOf, messagesErrorAnswer, openaiOrigin, toModels } from './openai.ts'
+import {
+  addressOf,
+  bearer,
+  jsonOf,
+  messagesErrorAnswer,
+  openaiOrigin,
+  toModels,
+  traceContext,
+} from './openai.ts'
 import { toMessageEvents } from './responses-events.ts'
 import { toResponses } from './responses-request.ts'
 import { readEvents } from './sse.ts'
@@ -74,7 +82,7 @@ async function sample(
   const post = (offered: Fields) =>
     open(addressOf(url, 'responses'), {
       method: 'POST',
-      headers: { ...bearer(headers, key), 'content-type': 'application/json' },
+      headers: { ...traceContext(headers), ...bearer(headers, key), 'content-type': 'application/json' },
       body: jsonBytes(offered),
       signal,
     })

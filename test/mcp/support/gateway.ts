@@ -38,7 +38,7 @@ export type Open = {
 }
 
 export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'asker'>> &
-  Pick<McpGatewayOptions, 'mode' | 'instructions' | 'loadedTools'> & {
+  Pick<McpGatewayOptions, 'mode' | 'instructions' | 'loadedTools' | 'openTrace'> & {
     readonly on?: ShelfOptions
     /** Hears what the gateway tells the person who runs it. */
     readonly told?: (message: string) => void
@@ -87,6 +87,7 @@ export function openGateway(
     mode = 'auto',
     instructions,
     loadedTools,
+    openTrace,
     on = {},
     told,
     atEnd = onTestFinished,
@@ -101,6 +102,7 @@ export function openGateway(
   const gateway = createMcpGateway({
     shelf,
     mode,
+    openTrace,
     ...(told ? { notify: told } : {}),
     ...(instructions === undefined ? {} : { instructions }),
     ...(loadedTools === undefined ? {} : { loadedTools }),

@@ -25,18 +25,22 @@ import { play } from '../script-talk.ts'
 export type Started = { readonly url: string; readonly client: Anthropic }
 
 type Options = Partial<Omit<ServeOptions, 'setting'>> &
-  Pick<MessagesGatewayOptions, 'prices' | 'wait'> & { readonly mode?: string; readonly bm25?: Rank }
+  Pick<MessagesGatewayOptions, 'prices' | 'wait' | 'openTrace'> & {
+    readonly mode?: string
+    readonly bm25?: Rank
+  }
 
 /** A gateway in front of an upstream, until the test is over. It retries without pauses unless `wait` says otherwise. */
 export function start(upstream: Upstream, options: Options = {}): Promise<Started> {
   const { lexical: own, regex } = rankers
-  const { bm25 = rankers.bm25, prices, wait = async () => {} } = options
+  const { bm25 = rankers.bm25, prices, openTrace, wait = async () => {} } = options
   return listen(
     createMessagesGateway({
       upstream,
       rankers: { own, bm25, regex },
       keep: [],
       notify: () => {},
+      openTrace,
       prices,
       wait,
     }),

@@ -1,0 +1,23 @@
+// Builds the event of a call that has ended.
+import { toJson } from '../../lib/index.ts'
+import type { Trace } from '../trace.ts'
+
+/** Which call an event is about. */
+export type CallSubject = {
+  readonly id: string
+  readonly name: string
+  readonly server?: string | undefined
+}
+
+/** How a call ended. */
+export type CallOutcome = Extract<Trace, { type: 'result' }>['outcome']
+
+/** The event of a call that has ended with this content. */
+export function resultEvent(
+  subject: CallSubject,
+  outcome: CallOutcome,
+  content: unknown,
+  milliseconds?: number,
+): Trace {
+  return { type: 'result', ...subject, outcome, size: toJson(content).length, milliseconds, content }
+}

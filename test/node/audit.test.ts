@@ -1,0 +1,196 @@
+// The audit file and the stream in front of it: what a line holds, and what happens when the file is full, old, gone,
+// foreign or broken.
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Trace, TraceRecord } from '../../src/core/index.ts'
+import { type AuditFileOptions, createTraceStream, openAuditFile, traceIdOf } from '../../src/node/index.ts'
+
+const ID = '0af7651916cd43dd8448eb211c80319c'
+const PARENT = `00-${ID}-00f067aa0ba902b7-01`
+
+function place(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'toolshelf-audit-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'logs', 'audit.jsonl')
+}
+
+function opened(file: string, options: Partial<AuditFileOptions> = {}) {
+  const told: string[] = []
+  const notify = (message: string) => void told.push(message)
+  const write = openAuditFile(file, { redact: (text) => text, notify, ...options })
+  return { told, trace: createTraceStream(write).trace }
+}
+
+const linesIn = (file: string) => readFileSync(file, 'utf8').split('\n').slice(0, -1)
+const read = (file: string) => linesIn(file).map((line) => JSON.parse(line))
+const warning = (message = 'careful'): Trace => ({ type: 'warning', message })
+const call: Trace = { type: 'call', id: '1', name: 'send', content: { text: 'a private word' } }
+
+describe('the stream', () => {
+  it('stamps version, time, conversation and sequence', () => {
+    const records: TraceRecord[] = []
+    const stream = createTraceStream(
+      (one) => void records.push(one),
+      () => new Date(0),
+    )
+    const [one, other] = [stream.open(), stream.open(PARENT)]
+    one.trace(warning())
+    other.trace(warning())
+    stream.trace(warning())
+    const time = '1970-01-01T00:00:00.000Z'
+    const stamped = { version: 1, time, processId: process.pid, ...warning() }
+    expect(records).toEqual([
+      { ...stamped, sequence: 1, conversation: one.id },
+      { ...stamped, sequence: 2, conversation: ID },
+      { ...stamped, sequence: 3 },
+    ])
+    expect(one.id).toMatch(/^[0-9a-f]{32}$/)
+  })
+
+  it.each([
+    [PARENT, ID],
+    [`01-${ID}-00f067aa0ba902b7-01-more`, ID],
+    [`${PARENT}-more`, undefined],
+    [`ff-${ID}-00f067aa0ba902b7-01`, undefined],
+    [`00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, undefined],
+    [`00-${ID}-${'0'.repeat(16)}-01`, undefined],
+    [PARENT.toUpperCase(), undefined],
+    ['', undefined],
+    [7, undefined],
+  ])('reads the trace id of %s', (given, id) => {
+    expect(traceIdOf(given)).toBe(id)
+  })
+})
+
+describe('a line', () => {
+  it('is private, one per event, and has no arguments or results', () => {
+    const file = place()
+    const { trace, told } = opened(file)
+    trace(call)
+    trace(warning('two\nlines'))
+    expect(read(file)).toMatchObject([{ type: 'call', name: 'send' }, { message: 'two\nlines' }])
+    expect(linesIn(file).join()).not.toContain('private')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(statSync(join(file, '..')).mode & 0o777).toBe(0o700)
+    expect(told).toEqual([])
+  })
+
+  it('makes a file private that was not', () => {
+    const file = place()
+    mkdirSync(join(file, '..'))
+    writeFileSync(file, '', { mode: 0o644 })
+    opened(file).trace(warning())
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+
+  it('has content if asked, secrets hidden in texts and keys', () => {
+    const file = place()
+    const redact = (text: string) => text.replaceAll('s3cret', '[hidden]')
+    const { trace } = opened(file, { hasContent: true, redact })
+    trace({ ...call, content: { s3cret: ['my s3cret'], n: 1 } })
+    trace(warning('the s3cret again'))
+    expect(read(file)).toMatchObject([
+      { content: { '[hidden]': ['my [hidden]'], n: 1 } },
+      { message: 'the [hidden] again' },
+    ])
+  })
+
+  it('stays short, whatever an event holds', () => {
+    const file = place()
+    const { trace, told } = opened(file, { hasContent: true })
+    const loop: { self?: unknown } = {}
+    loop.self = loop
+    trace({ ...call, content: Array.from({ length: 5000 }, () => 'long words') })
+    trace({ ...call, content: loop })
+    trace({ ...call, content: 1n })
+    trace({ type: 'loaded', names: Array.from({ length: 20_000 }, () => 'name'), by: 'search' })
+    trace(warning('x'.repeat(1_000_000)))
+    for (const line of linesIn(file)) expect(line.length).toBeLessThan(65_000)
+    expect(read(file)[3]).toMatchObject({ type: 'loaded', isCut: true, sequence: 4 })
+    expect(told).toEqual([])
+  })
+})
+
+describe('the file', () => {
+  it('begins anew at its size, and the oldest goes', () => {
+    const file = place()
+    const { trace } = opened(file, { maxBytes: 1, maxFiles: 3 })
+    for (let number = 1; number <= 5; number++) trace(warning(String(number)))
+    const kept = [file, `${file}.1`, `${file}.2`].map((one) => read(one).map(({ message }) => message))
+    expect(kept).toEqual([['5'], ['4'], ['3']])
+    expect(statSync(`${file}.3`, { throwIfNoEntry: false })).toBeUndefined()
+  })
+
+  it('begins anew at its age', () => {
+    const file = place()
+    let now = Date.now()
+    const { trace } = opened(file, { maxAgeMs: 3_600_000, now: () => now })
+    trace(warning('old'))
+    trace(warning('old too'))
+    now += 7_200_000
+    trace(warning('new'))
+    expect(read(`${file}.1`)).toHaveLength(2)
+    expect(read(file)).toMatchObject([{ message: 'new' }])
+  })
+
+  it('that a crash left with half a line goes on with a line of its own', () => {
+    const file = place()
+    opened(file).trace(warning('whole'))
+    writeFileSync(file, '{"version":1,"ti', { flag: 'a' })
+    opened(file).trace(warning('next'))
+    expect(linesIn(file)).toHaveLength(3)
+    expect(JSON.parse(linesIn(file)[2] ?? '')).toMatchObject({ message: 'next' })
+  })
+
+  it('is shared by two writers, even while one of them rotates it', () => {
+    const file = place()
+    const [one, other] = [opened(file, { maxBytes: 2000 }), opened(file, { maxBytes: 2000 })]
+    for (let number = 0; number < 20; number++) for (const { trace } of [one, other]) trace(warning('x'))
+    const files = [file, `${file}.1`, `${file}.2`, `${file}.3`, `${file}.4`]
+    const present = files.filter((path) => statSync(path, { throwIfNoEntry: false }))
+    expect(present.flatMap(read)).toHaveLength(40)
+    expect([...one.told, ...other.told]).toEqual([])
+  })
+
+  it('that cannot be written is reported once until it can be, and harms nothing', () => {
+    const file = place()
+    mkdirSync(file, { recursive: true })
+    const { trace, told } = opened(file)
+    trace(warning())
+    trace(warning())
+    expect(told).toEqual([
+      expect.stringMatching(/not being written to .*audit\.jsonl: it is not a regular file/),
+    ])
+    rmSync(file, { recursive: true })
+    trace(warning('back'))
+    expect(read(file)).toMatchObject([{ message: 'back', sequence: 3 }])
+    rmSync(file)
+    mkdirSync(file)
+    trace(warning())
+    expect(told).toHaveLength(2)
+  })
+
+  it('that is a link is not followed', () => {
+    const file = place()
+    mkdirSync(join(file, '..'))
+    const target = join(file, '..', 'other')
+    writeFileSync(target, 'mine')
+    chmodSync(target, 0o644)
+    symlinkSync(target, file)
+    const { trace, told } = opened(file)
+    trace(warning())
+    expect(readFileSync(target, 'utf8')).toBe('mine')
+    expect(told).toHaveLength(1)
+  })
+})
