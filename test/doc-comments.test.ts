@@ -16,7 +16,7 @@ function exportedNames(text: string): string[] {
 
 /** Where the names of an entry are declared. */
 const FOLDERS: Record<string, RegExp> = {
-  'index.ts': /^(core(?!\/oracle)|node|rankers|validate)\//,
+  'index.ts': /^(core(?!\/oracle)\/|node\/|rankers\/|validate\/|search\/learned\.ts)/,
   'entries/core.ts': /^core(?!\/oracle)\//,
   'entries/oracle.ts': /^core\/oracle\//,
   'entries/agent.ts': /^agent\//,
@@ -27,7 +27,7 @@ const FOLDERS: Record<string, RegExp> = {
 /** What a new user calls first. */
 const MAIN = [
   ...['createShelf', 'createHost', 'presentMessages', 'explainBreak', 'applyPolicy', 'keepCapabilitiesFresh'],
-  ...['rankers', 'warmUpSearch', 'validateInput', 'validateRequest', 'extendsPrefix'],
+  ...['rankers', 'createLearnedSearch', 'warmUpSearch', 'validateInput', 'validateRequest', 'extendsPrefix'],
   ...['createAgent', 'createPermissions', 'createSkills', 'createAgentMeter', 'openTranscript'],
   ...['createMcpHost', 'createMcpGateway', 'readConfig', 'openPins', 'runOnHttp', 'runOnStdio'],
   ...['createMessagesGateway', 'createMessagesUpstream', 'createChatUpstream', 'createResponsesUpstream'],

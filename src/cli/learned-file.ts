@@ -66,7 +66,11 @@ export function learnedUses(file: string): readonly LearnedUse[] {
   const size = sizeOf(file)
   if (size === 0) return []
   if (size > MOST_READ) throw tooLarge(file, size)
-  return createLearnedSearch({ uses: readUses(readFileSync(file, 'utf8')) }).uses()
+  try {
+    return createLearnedSearch({ uses: readUses(readFileSync(file, 'utf8')) }).uses()
+  } catch (error) {
+    throw new CommandError(`cannot read ${file}: ${(error as Error).message}`)
+  }
 }
 
 function append(file: string, use: LearnedUse): void {
