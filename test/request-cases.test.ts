@@ -269,7 +269,7 @@ describe('fields of the host', () => {
     } as Loose)
     expect((request.tools as Loose[]).filter(({ defer_loading }) => defer_loading)).toHaveLength(10_000)
     expect(notices).toEqual([
-      '2 tools are left out: no request may hold more hidden ones. Use the on-demand strategy.',
+      '2 tools are left out: a request may have at most 9999 deferred ones. Use the strategy "on-demand".',
     ])
   })
 
