@@ -9,7 +9,7 @@ export const auditOption: { readonly [name: string]: Option } = {
   audit: {
     type: 'string',
     value: 'file',
-    about: 'append what happens as lines of JSON, without secrets; rotated at 10 MB, 5 files',
+    about: 'append events as JSON lines, without secrets; rotated',
   },
 }
 

@@ -56,13 +56,12 @@ export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.
 export { type Conversation, type Host, newConversation, type State } from './state.ts'
 export { CHARACTERS_PER_TOKEN, estimateTokens, FEWEST_CHARACTERS_PER_TOKEN } from './tokens.ts'
 export { applyPolicy, codingAgentPolicy, mcpName, type ToolPolicy } from './tools/index.ts'
-export {
-  type PrefixCause,
-  type ToolShare,
-  TRACE_VERSION,
-  type Trace,
-  type TraceListener,
-  type TraceRecord,
+export type {
+  PrefixCause,
+  ToolShare,
+  Trace,
+  TraceListener,
+  TraceRecord,
 } from './trace.ts'
 export type {
   AnnouncementStep,

@@ -213,13 +213,10 @@ export type PrefixCause = {
   readonly index?: number
 }
 
-/** The version of `TraceRecord`; it grows when a field changes its meaning or goes. */
-export const TRACE_VERSION = 1
-
 /** An event as readers receive it, and as a line of the audit file: the fields of the event and these. */
 export type TraceRecord = Trace & {
   /** The version of this format, 1. New types of events and new fields do not change it. */
-  readonly version: typeof TRACE_VERSION
+  readonly version: 1
   /** When it happened, in ISO 8601. */
   readonly time: string
   /** The conversation: a W3C trace id. Undefined for events of a whole process, such as the state of a server. */

@@ -1,6 +1,6 @@
 // Stamps events with time, conversation and sequence, and passes them to their readers.
 import { randomBytes } from 'node:crypto'
-import { TRACE_VERSION, type Trace, type TraceListener, type TraceRecord } from '../core/index.ts'
+import type { Trace, TraceListener, TraceRecord } from '../core/index.ts'
 
 /** A conversation whose events carry its id. */
 export type TracedConversation = { readonly id: string; readonly trace: TraceListener }
@@ -21,7 +21,7 @@ export function createTraceStream(
   let sequence = 0
   const stamp = (event: Trace, conversation?: string) =>
     read({
-      version: TRACE_VERSION,
+      version: 1,
       time: now().toISOString(),
       processId: process.pid,
       sequence: ++sequence,
