@@ -10,6 +10,8 @@ export type Audit = {
   readonly stream: TraceStream
   /** Hides the secrets of these servers too, from now on. */
   readonly setServers: (servers: readonly ServerConfig[]) => void
+  /** Writes what has happened so far, and closes the file. */
+  readonly close: () => void
 }
 
 /** Opens the audit file of a command; undefined without one. */
@@ -24,7 +26,7 @@ export function openAudit(
   const known = [...secrets, ...secretsIn(process.env)]
   let servers: readonly ServerConfig[] = []
   let redact: ((text: string) => string) | undefined
-  const write = openAuditFile(settings.file, {
+  const file = openAuditFile(settings.file, {
     hasContent: settings.hasContent,
     notify,
     redact(text) {
@@ -33,7 +35,8 @@ export function openAudit(
     },
   })
   return {
-    stream: createTraceStream(write),
+    stream: createTraceStream(file.write),
+    close: file.close,
     setServers(next) {
       // Events of servers that have just left may still come.
       servers = [...servers.slice(-next.length - MOST_LEFT), ...next]

@@ -28,6 +28,7 @@ export function createTraceStream(
 ): TraceStream {
   let sequence = 0
   const isRepeated = createRepetitions()
+  const timeOf = createClockText()
   const stamp = (event: Trace, conversation?: string) => {
     const date = now()
     // Conversations share their tools.
@@ -35,7 +36,7 @@ export function createTraceStream(
     if (isShared && isRepeated(event.id, date.getTime())) return
     read({
       version: 1,
-      time: date.toISOString(),
+      time: timeOf(date),
       processId: process.pid,
       sequence: ++sequence,
       ...(conversation === undefined || isShared ? {} : { conversation }),
@@ -49,6 +50,18 @@ export function createTraceStream(
       return { id, trace: (event) => stamp(event, id) }
     },
     trace: (event) => stamp(event),
+  }
+}
+
+/** Returns a function that writes a date in ISO 8601; events of the same millisecond share the text. */
+function createClockText(): (date: Date) => string {
+  let last = Number.NaN
+  let text = ''
+  return (date) => {
+    const time = date.getTime()
+    if (time !== last) text = date.toISOString()
+    last = time
+    return text
   }
 }
 

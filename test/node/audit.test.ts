@@ -28,8 +28,15 @@ function place(): string {
 function opened(file: string, options: Partial<AuditFileOptions> = {}) {
   const told: string[] = []
   const notify = (message: string) => void told.push(message)
-  const write = openAuditFile(file, { redact: (text) => text, notify, ...options })
-  return { told, trace: createTraceStream(write).trace }
+  const audit = openAuditFile(file, { redact: (text) => text, notify, ...options })
+  onTestFinished(() => audit.close())
+  const stream = createTraceStream(audit.write)
+  /** Each as in a turn of the event loop of its own. */
+  const trace = (event: Trace) => {
+    stream.trace(event)
+    audit.flush()
+  }
+  return { told, trace, audit, stream }
 }
 
 const linesIn = (file: string) => readFileSync(file, 'utf8').split('\n').slice(0, -1)
@@ -168,7 +175,8 @@ describe('the file', () => {
   it('that cannot be written is reported once until it can be, and harms nothing', () => {
     const file = place()
     mkdirSync(file, { recursive: true })
-    const { trace, told } = opened(file)
+    let time = Date.now()
+    const { trace, told } = opened(file, { now: () => time })
     trace(warning())
     trace(warning())
     expect(told).toEqual([
@@ -179,6 +187,7 @@ describe('the file', () => {
     expect(read(file)).toMatchObject([{ message: 'back', sequence: 3 }])
     rmSync(file)
     mkdirSync(file)
+    time += 1000
     trace(warning())
     expect(told).toHaveLength(2)
   })

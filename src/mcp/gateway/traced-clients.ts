@@ -52,7 +52,8 @@ export function createListReport(): (trace: TraceListener, listed: ListedTools) 
     if (now === last) return
     last = now
     for (const event of events) trace(event)
-    const names = [...partition.immediate.map(({ name }) => name), ...loaded]
+    const immediate = partition.immediate.map(({ name }) => name)
+    const names = [...immediate, ...loaded.filter((name) => partition.deferredNames.has(name))]
     trace({ type: 'listed', mode, pool, loaded, tools: toolShare(partition.pool, names) })
   }
 }
