@@ -24,6 +24,8 @@ export type OpenedHost = {
   configure(servers: readonly ServerConfig[]): Promise<void>
   /** The gateway in front of the host; its modules are loaded now. */
   gateway(): Promise<McpGateway>
+  /** Writes and sends the events so far. */
+  closeEvents(): Promise<void>
 }
 
 export type HostOptions = {
@@ -97,7 +99,7 @@ export function openHost(
     audit?.setServers(next)
     return host.configure(next)
   }
-  return { host, configure, gateway }
+  return { host, configure, gateway, closeEvents: async () => audit?.close() }
 }
 
 /** Milliseconds reserved for the client's first requests: with lazy servers, the host settles before them. */

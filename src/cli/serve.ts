@@ -155,7 +155,7 @@ export const serveCommand: Command = {
         `toolshelf serve: finishing requests (${served.active()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`,
       )
     await Promise.race([served.drain(DRAIN_MS), signalled().then(served.close)])
-    audit?.close()
+    await audit?.close()
     return 0
   },
 }

@@ -60,6 +60,7 @@ export { applyPolicy, codingAgentPolicy, mcpName, serverOfName, type ToolPolicy 
 export type {
   ClientIdentity,
   ConversationKind,
+  ConversationListener,
   ConversationStart,
   OpenTrace,
   PrefixCause,

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type {
   ClientIdentity,
   ConversationKind,
+  ConversationListener,
   ConversationStart,
   Trace,
   TraceListener,
@@ -11,7 +12,7 @@ import type {
 import { cut } from '../lib/index.ts'
 
 /** A conversation whose events carry its id. */
-export type TracedConversation = { readonly id: string; readonly trace: TraceListener }
+export type TracedConversation = { readonly id: string; readonly trace: ConversationListener }
 
 /** Events of all conversations of a process, in the order in which they happened. */
 export type TraceStream = {
@@ -21,10 +22,18 @@ export type TraceStream = {
   readonly trace: TraceListener
 }
 
-/** Creates a stream that passes each record to `read`; `now` is replaceable in tests. */
+/** Options of `createTraceStream`. */
+export type TraceStreamOptions = {
+  /** Calls become spans, so that servers may get them as parents. Default: false. */
+  readonly hasSpans?: boolean
+  /** Replaceable in tests. */
+  readonly now?: () => Date
+}
+
+/** Creates a stream that passes each record to `read`. */
 export function createTraceStream(
   read: (record: TraceRecord) => void,
-  now: () => Date = () => new Date(),
+  { hasSpans = false, now = () => new Date() }: TraceStreamOptions = {},
 ): TraceStream {
   let sequence = 0
   const isRepeated = createRepetitions()
@@ -47,7 +56,8 @@ export function createTraceStream(
     open(kind, { client, traceparent } = {}) {
       const id = traceIdOf(traceparent) ?? randomBytes(16).toString('hex')
       stamp({ type: 'opened', kind, client: client && shortened(client), traceparent }, id)
-      return { id, trace: (event) => stamp(event, id) }
+      const trace = (event: Trace) => stamp(event, id)
+      return { id, trace: hasSpans ? Object.assign(trace, { traceId: id }) : trace }
     },
     trace: (event) => stamp(event),
   }
