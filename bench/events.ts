@@ -14,11 +14,11 @@ import { post } from './messages-requests.ts'
 import { median, report, table } from './report.ts'
 
 const TOOLS = 300
-const TURNS = 40
+const TURNS = 30
 const STREAMED = 20
-const CALLS = 100
+const CALLS = 80
 const WARM = 2
-const ROUNDS = 9
+const ROUNDS = 7
 
 /** Options of each gateway; the first is the base. */
 const WAYS: ReadonlyMap<string, (file: string) => readonly string[]> = new Map<

@@ -16,6 +16,11 @@ export function isTelemetryOn(environment: TelemetryOptions['environment']): boo
   return ENDPOINTS.some((name) => (environment[name] ?? '') !== '')
 }
 
+/** Ends the process once the command has ended: attempts to reach a collector would keep it for seconds. */
+function endSoon(): void {
+  setInterval(() => process.exitCode !== undefined && process.exit(), 50).unref()
+}
+
 /** Loads the exporter in the background; undefined if the environment does not ask for it. */
 export function loadTelemetry(options: TelemetryOptions): Telemetry | undefined {
   if (!isTelemetryOn(options.environment)) return undefined
@@ -36,7 +41,9 @@ export function loadTelemetry(options: TelemetryOptions): Telemetry | undefined 
     },
     async close() {
       await loaded
-      await opened?.close()
+      const isDone = (await opened?.close()) ?? true
+      if (!isDone) endSoon()
+      return isDone
     },
   }
 }

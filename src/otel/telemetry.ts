@@ -29,8 +29,8 @@ export type TelemetryOptions = {
 /** A reader of events that exports them. */
 export type Telemetry = {
   readonly read: (record: TraceRecord) => void
-  /** Sends what is left; gives up after two seconds. */
-  readonly close: () => Promise<void>
+  /** Sends what is left. Gives up after two seconds, and returns false: what it was doing then may go on for a while. */
+  readonly close: () => Promise<boolean>
 }
 
 const LONGEST_CLOSE_MS = 2000
@@ -74,6 +74,7 @@ export function openTelemetry({ version, environment, redact, notify }: Telemetr
     async close() {
       const isDone = await withinLimit(Promise.allSettled(closers.map((close) => close())))
       if (!isDone) watch.failed(new Error(`no answer within ${LONGEST_CLOSE_MS / 1000} s`))
+      return isDone
     },
   }
 }

@@ -202,3 +202,22 @@ describe('the file', () => {
     expect(told).toHaveLength(1)
   })
 })
+
+describe('the lines of one turn of the event loop', () => {
+  it('are one write, at its end', async () => {
+    const file = place()
+    const { stream } = opened(file)
+    stream.trace(warning('one'))
+    stream.trace(warning('two'))
+    expect(statSync(file, { throwIfNoEntry: false })).toBeUndefined()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(read(file)).toHaveLength(2)
+  })
+
+  it('do not pile up', () => {
+    const file = place()
+    const { stream } = opened(file)
+    for (let number = 0; number < 200; number++) stream.trace(warning('x'.repeat(1900)))
+    expect(statSync(file).size).toBeGreaterThan(100_000)
+  })
+})
