@@ -9,11 +9,15 @@ type Section = { readonly heading: string; readonly text: string; readonly types
 const events: readonly Section[] = [
   {
     heading: 'The stream of events',
-    text: 'One vocabulary for the library, both gateways and the agent. The option `trace` of `createShelf` receives the events of a shelf, `trace` of `createAgent` calls, results and permissions, and what `openTrace` of `createMcpGateway` and `createMessagesGateway` returns those of one conversation. They hold names, numbers, search queries and the error messages of a back-end. What a conversation says is in the fields `content` alone.',
+    text: 'One vocabulary for the library, both gateways and the agent. The option `trace` of `createShelf` receives the events of a shelf, `trace` of `createAgent` samplings, calls, results and permissions, and what `openTrace` of `createMcpGateway` and `createMessagesGateway` returns those of one conversation. They hold names, numbers, search queries and the error messages of a back-end. What a conversation says is in the fields `content` alone.',
     types: [
       'core/trace.ts#Trace',
+      'core/trace.ts#ConversationKind',
+      'core/trace.ts#ClientIdentity',
       'core/trace.ts#ToolShare',
       'core/trace.ts#PrefixCause',
+      'core/trace.ts#PrefixChange',
+      'core/figures/figures.ts#BilledTokens',
       'core/types.ts#Decision',
       'core/types.ts#Reason',
       'core/types.ts#Origin',
@@ -21,7 +25,7 @@ const events: readonly Section[] = [
   },
   {
     heading: 'The audit file',
-    text: '`--audit <file>` of `toolshelf mcp`, `serve`, `run` and `chat` appends each event as a line of JSON with the fields of `TraceRecord` beside its own. The file is readable by you only. At 10 MB or after a week it becomes `<file>.1`, and so on; five files are kept. Secrets of the configuration and of environment variables whose names suggest one are replaced by `[hidden]`. `content` is left out; with `--audit-content` (not of `serve`, which runs no tools) it is there, and cut to a text after 16,000 characters. A line over 64,000 characters keeps only the fields of `TraceRecord` and `type`, and has `isCut`.',
+    text: '`--audit <file>` of `toolshelf mcp`, `serve`, `run` and `chat` appends each event as a line of JSON with the fields of `TraceRecord` beside its own. The file is readable by you only. The lines of one turn of the event loop are one write, which is the most that a crash can lose. At 10 MB or after a week it becomes `<file>.1`, and so on; five files are kept. Secrets of the configuration and of environment variables whose names suggest one are replaced by `[hidden]`. `content` is left out; with `--audit-content` (not of `serve`, which runs no tools) it is there, and cut to a text after 16,000 characters. A line over 64,000 characters keeps only the fields of `TraceRecord` and `type`, and has `isCut`.',
     types: ['core/trace.ts#TraceRecord'],
   },
   {
@@ -34,7 +38,7 @@ const events: readonly Section[] = [
     text: '`toolshelf serve` writes one line per request to stdout; with `--json` that line is an object with the time, the fields of `RequestRecord`, and those of `outcome` and its `figures` beside them. `serve({ onDone })` of `toolshelf/messages` receives the record itself.',
     types: [
       'messages/server.ts#RequestRecord',
-      'messages/gateway.ts#RequestOutcome',
+      'messages/request-outcome.ts#RequestOutcome',
       'core/figures/figures.ts#Figures',
     ],
   },

@@ -14,6 +14,7 @@ const LAYERS: Record<string, readonly string[]> = {
   validate: ['lib', 'core'],
   node: ['lib', 'core'],
   terminal: ['lib'],
+  otel: ['lib', 'core'],
   embed: ['lib', 'node'],
   rankers: ['lib', 'core', 'search', 'embed', 'node', 'validate'],
   mcp: ['lib', 'core', 'node'],
@@ -39,6 +40,7 @@ const LAYERS: Record<string, readonly string[]> = {
     'scan',
     'doctor',
     'import',
+    'otel',
   ],
 }
 

@@ -121,6 +121,7 @@ export const mcpCommand: Command = {
       return 0
     } finally {
       stopWatching()
+      await opened.closeEvents()
     }
   },
 }

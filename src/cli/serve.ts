@@ -116,13 +116,13 @@ export const serveCommand: Command = {
     const metrics = createMetrics()
     const notify = (message: string) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`)
     const secrets = keys.map(({ secret }) => secret)
-    const stream = openAudit(auditIn(input), { secrets, notify })?.stream
+    const audit = openAudit(auditIn(input), { secrets, notify })
     const gateway = createMessagesGateway({
       upstream,
       contextWindow: windowIn(input),
       prices: await pricesIn(input),
       keep: listIn(input, 'keep'),
-      openTrace: stream && ((traceparent) => stream.open(traceparent).trace),
+      openTrace: audit && ((start) => audit.stream.open('serve', start).trace),
       notify,
     })
     const isJson = input.isSet('json')
@@ -155,6 +155,7 @@ export const serveCommand: Command = {
         `toolshelf serve: finishing requests (${served.active()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`,
       )
     await Promise.race([served.drain(DRAIN_MS), signalled().then(served.close)])
+    await audit?.close()
     return 0
   },
 }
