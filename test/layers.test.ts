@@ -21,6 +21,7 @@ const LAYERS: Record<string, readonly string[]> = {
   agent: ['lib', 'core', 'node', 'search', 'rankers'],
   scan: ['lib', 'mcp'],
   doctor: ['lib', 'core', 'mcp', 'scan', 'terminal'],
+  replay: ['lib', 'core', 'messages', 'terminal'],
   import: ['lib', 'mcp', 'node'],
   entries: ['core', 'mcp', 'messages', 'agent'],
   '': ['core', 'entries', 'node', 'rankers', 'search', 'validate'],
@@ -38,6 +39,7 @@ const LAYERS: Record<string, readonly string[]> = {
     'agent',
     'scan',
     'doctor',
+    'replay',
     'import',
   ],
 }

@@ -1,6 +1,6 @@
 // `toolshelf doctor`: starts the servers and reports their state, what they cost and what deferral saves.
 import { writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import {
   arrivalLine,
   htmlView,
@@ -8,17 +8,8 @@ import {
   progressLine,
   type Report,
   terminalView,
-  type UntrustedServer,
 } from '../doctor/index.ts'
-import {
-  type Config,
-  configPlaces,
-  existingFiles,
-  type Machine,
-  readConfig,
-  thisMachine,
-  userConfigFiles,
-} from '../mcp/config/index.ts'
+import { type Config, configPlaces, type Machine, thisMachine } from '../mcp/config/index.ts'
 import type { McpHostOptions } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
@@ -26,9 +17,11 @@ import { createPen, type Pen, printableLine } from '../terminal/index.ts'
 import { catalogueOf } from './catalogue.ts'
 import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
+import { findServers } from './found-servers.ts'
 import { createListingHost, listAll, toStart } from './listing-host.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import { isTrusted, type Project, readProject, trustOption, trustStore } from './trust/index.ts'
+import { toSafeJson } from './safe-json.ts'
+import { trustOption } from './trust/index.ts'
 
 export type DoctorSurroundings = {
   readonly machine: () => Machine
@@ -105,7 +98,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
           clients: clientsOf(config, machine),
         })
         const next = nextStep(config, report)
-        if (input.isSet('json')) terminal.print(toJson(report))
+        if (input.isSet('json')) terminal.print(toSafeJson(report))
         else terminal.print(terminalView(report, { ...look(surroundings, machine), next }))
         if (page !== undefined) {
           await writeTo(page, htmlView(report, { next, date: dated(surroundings.now()) }))
@@ -156,53 +149,6 @@ function readWords(input: Input) {
   const catalog = text('catalog')
   if (catalog === '') throw new UsageError('--catalog is empty; pass a file.')
   return { files, timeout, page, catalog }
-}
-
-type Servers = { readonly config: Config; readonly untrusted: readonly UntrustedServer[] }
-
-/** Servers of an untrusted folder are listed, not started. */
-async function findServers(
-  named: readonly string[] | undefined,
-  machine: Machine,
-  { isTrusting, notify }: { isTrusting: boolean; notify: (message: string) => void },
-): Promise<Servers> {
-  const project = await readProject(machine, { ...(named ? { configs: [] } : {}), isForAgent: false })
-  const mayUse = isTrusting || (await isTrusted(project, trustStore(machine, notify)))
-  const own = await existingFiles(userConfigFiles(machine))
-  const none = own.length + project.configs.length + project.problems.length === 0
-  const files = named ?? [...(none ? userConfigFiles(machine) : own), ...(mayUse ? project.configs : [])]
-  const read = await readConfig(files, machine.environment, machine)
-  const config = { ...read, problems: [...read.problems, ...project.problems] }
-  const untrusted = mayUse ? [] : untrustedIn(project, machine, notify)
-  if (config.servers.length + untrusted.length > 0) return { config, untrusted }
-  const problems = config.problems.map(
-    ({ file, server, message }) => `  ${file}: ${server === undefined ? '' : `${server}: `}${message}`,
-  )
-  const looked = problems.length > 0 ? problems : files.map((file) => `  ${file}: no servers in it.`)
-  throw new CommandError(['no server to start.', ...looked, await whatToDo(machine)].join('\n'))
-}
-
-const MOST_UNTRUSTED = 50
-
-function untrustedIn(
-  { items }: Project,
-  { folder }: Machine,
-  notify: (message: string) => void,
-): UntrustedServer[] {
-  const servers = items.filter(({ kind }) => kind === 'server')
-  if (servers.length > MOST_UNTRUSTED)
-    notify(`${servers.length} servers of ${folder} are not trusted; ${MOST_UNTRUSTED} of them are shown.`)
-  return servers
-    .slice(0, MOST_UNTRUSTED)
-    .map(({ title, file, lines }) => ({ name: title, source: join(folder, file), does: lines }))
-}
-
-async function whatToDo(machine: Machine): Promise<string> {
-  const places = configPlaces(machine)
-  const existing = new Set(await existingFiles(places.map(({ file }) => file)))
-  const clients = new Set(places.filter(({ file }) => existing.has(file)).map(({ client }) => client))
-  const found = clients.size > 0 ? ` (there are files of ${[...clients].join(', ')})` : ''
-  return `Run \`toolshelf import\` to take over the servers of your clients${found}, \`toolshelf add\` to add one, or pass a file with --config.`
 }
 
 /** Finds pinned tools that have changed. Pinning a server for the first time is left to the gateway. */
@@ -277,12 +223,6 @@ function look({ columns }: DoctorSurroundings, { environment }: Machine) {
     isColoured: !isPlain && !environment.NO_COLOR,
     width: Math.min(100, Math.max(60, given ?? 80)),
   }
-}
-
-/** Escapes characters that could control a terminal; JSON itself escapes only some of them. */
-function toJson(report: Report): string {
-  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return JSON.stringify(report).replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, escaped)
 }
 
 /** The clients whose files the servers come from. */

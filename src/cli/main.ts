@@ -67,6 +67,11 @@ const commands: readonly Entry[] = [
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
+    name: 'replay',
+    summary: 'what Toolshelf would have saved in a recorded session',
+    load: async () => (await import('./replay.ts')).replayCommand,
+  },
+  {
     name: 'import',
     summary: 'sets up your clients: their MCP servers behind one',
     load: async () => (await import('./import.ts')).importServers,
