@@ -58,7 +58,7 @@ function rowsOf({ turns }: ReplayReport): string[] {
   const header = ['turn', 'without', 'with', 'saved', 'what happened']
   const rest = groups.length - shown.length
   return [
-    'Definitions per turn in tokens; saved counts the whole prompt of all its requests.',
+    'Tokens of definitions per turn; saved: of all prompts that the turn needs.',
     table(header, shown, WIDTH),
     ...(rest > 0 ? [`… and ${counted(rest, 'more row')}; --json lists every turn.`] : []),
   ]
