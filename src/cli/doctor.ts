@@ -1,5 +1,4 @@
 // `toolshelf doctor`: starts the servers and reports their state, what they cost and what deferral saves.
-import { writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import {
   arrivalLine,
@@ -15,13 +14,15 @@ import type { McpHost } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
 import { createPen, type Pen, printableLine } from '../terminal/index.ts'
 import { catalogueOf } from './catalogue.ts'
-import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
+import { type Command, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
+import { checkCatalog, checkServers, ciOptions, readCi } from './doctor-ci.ts'
 import { findServers } from './found-servers.ts'
 import { createListingHost, listAll, toStart } from './listing-host.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { toSafeJson } from './safe-json.ts'
 import { trustOption } from './trust/index.ts'
+import { writeTo } from './write-to.ts'
 
 export type DoctorSurroundings = {
   readonly machine: () => Machine
@@ -44,7 +45,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
   return {
     name: 'doctor',
     summary: 'Starts your MCP servers and shows what their tools cost.',
-    words: '[--config <files>] [--json] [options]',
+    words: '[--config <files>] [--json] [--ci] [options]',
     options: {
       config: {
         type: 'string',
@@ -60,21 +61,26 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       catalog: {
         type: 'string',
         value: 'file',
-        about: 'also write all tools, for toolshelf search and eval',
+        about: 'also write all tools, for toolshelf search and eval; with --ci, read and check them instead',
       },
       model: { type: 'string', value: 'id', about: `whose prices money is shown at; ${MODEL} if left out` },
       ...pricesOption,
       timeout: { type: 'string', value: 'seconds', about: 'how long a server may take to start' },
+      ...ciOptions,
     },
     examples: [
       'toolshelf doctor',
       'toolshelf doctor --config ~/.cursor/mcp.json --html doctor.html',
       'toolshelf doctor --json --timeout 10',
       'toolshelf doctor --catalog tools.jsonl',
+      'toolshelf doctor --ci --budget 20000 --sarif toolshelf.sarif --junit toolshelf.xml',
+      'toolshelf doctor --ci --catalog tools.jsonl --fail-on warning',
     ],
     async run(input, terminal) {
       const { files, timeout, page, catalog } = readWords(input)
+      const ci = readCi(input)
       const machine = surroundings.machine()
+      if (ci && catalog !== undefined) return checkCatalog(catalog, ci, terminal, columnsIn(surroundings))
       const prices = await pricesIn(input)
       const notices: string[] = []
       const { config, untrusted } = await findServers(files, machine, {
@@ -88,6 +94,10 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       try {
         await settle(host, terminal, surroundings, machine)
         for (const notice of notices) terminal.tell(printableLine(notice))
+        if (ci) {
+          const found = { statuses: host.status(), config, changed: watched.changed }
+          return await checkServers(found, ci, terminal, columnsIn(surroundings))
+        }
         const report = makeReport(host.status(), {
           configProblems: config.problems,
           untrusted,
@@ -215,6 +225,10 @@ function tellArrivals(host: McpHost, terminal: Terminal): () => void {
   })
 }
 
+function columnsIn({ columns }: DoctorSurroundings): number {
+  return Math.max(60, columns() ?? 80)
+}
+
 function look({ columns }: DoctorSurroundings, { environment }: Machine) {
   const given = columns()
   const isPlain = given === undefined || environment.TERM === 'dumb'
@@ -242,13 +256,4 @@ function nextStep({ servers }: Config, { projection }: Report): string {
 
 function dated(date: Date): string {
   return date.toLocaleString('en-GB', { dateStyle: 'long', timeStyle: 'short' })
-}
-
-async function writeTo(file: string, text: string): Promise<void> {
-  try {
-    await writeFile(file, text)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new CommandError(`cannot write ${file} (${code}); pass a file in a writable folder.`)
-  }
 }

@@ -63,7 +63,7 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'doctor',
-    summary: 'what your MCP servers cost, and their state',
+    summary: 'what your MCP servers cost, and their state; --ci checks',
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
