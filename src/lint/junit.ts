@@ -1,4 +1,5 @@
 // Writes findings as JUnit XML: a suite per server, a test case per tool.
+import { printableLine } from '../terminal/index.ts'
 import { lintRules, ruleUrl } from './rules.ts'
 import type { LintFinding, LintReport } from './types.ts'
 
@@ -80,11 +81,13 @@ function bodyOf({ level, rule, message }: LintFinding): string {
   return `${level} ${rule}: ${message}\n${lintRules[rule].remedy}\n${ruleUrl(rule)}`
 }
 
-/** XML has no way to write most control characters, so they are left out. */
+/** XML has no way to write control characters, and others would steer whoever reads the file. */
 function escaped(text: string): string {
   return text
-    .toWellFormed()
-    .replace(/[^\P{Cc}\t\n]|[\uFFFE\uFFFF]/gu, '')
+    .split('\n')
+    .map(printableLine)
+    .join('\n')
+    .replace(/[\uFFFE\uFFFF]/g, '')
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')

@@ -1,4 +1,5 @@
 // Writes findings as SARIF 2.1.0, which code hosts show beside the lines of a change.
+import { printableLine } from '../terminal/index.ts'
 import { lintRules, ruleIds, ruleUrl } from './rules.ts'
 import type { LintFinding, LintReport } from './types.ts'
 
@@ -30,14 +31,27 @@ export function toSarif({ findings }: LintReport, { version, uriOf }: SarifOptio
           },
         },
         columnKind: 'utf16CodeUnits',
-        results: findings.map((finding) => resultOf(finding, uriOf)),
+        results: resultsOf(findings, uriOf),
       },
     ],
   }
 }
 
+function resultsOf(findings: readonly LintFinding[], uriOf: SarifOptions['uriOf']): object[] {
+  const counts = new Map<string, number>()
+  return findings.map((finding) => {
+    const { rule, server, tool } = finding
+    const print = [rule, server, tool ?? ''].join('|')
+    const before = counts.get(print) ?? 0
+    counts.set(print, before + 1)
+    // The same finding in the next run is the same result, whatever its line is then.
+    const fingerprint = before === 0 ? print : `${print}|${before}`
+    return { ...resultOf(finding, uriOf), partialFingerprints: { 'toolshelf/v1': fingerprint } }
+  })
+}
+
 function resultOf(finding: LintFinding, uriOf: SarifOptions['uriOf']): object {
-  const { rule, level, server, tool, message, source, line } = finding
+  const { rule, level, tool, message, source, line } = finding
   const name = nameOf(finding)
   const physicalLocation = source === null ? undefined : placeIn(uriOf(source), line)
   const logicalLocations =
@@ -52,8 +66,6 @@ function resultOf(finding: LintFinding, uriOf: SarifOptions['uriOf']): object {
     level,
     message: { text: name === '' ? message : `${name}: ${message}` },
     locations: Object.keys(location).length > 0 ? [location] : [],
-    // The same finding in the next run is the same result, whatever its line is then.
-    partialFingerprints: { 'toolshelf/v1': [rule, server, tool ?? ''].join('|') },
   }
 }
 
@@ -61,7 +73,7 @@ function placeIn(uri: string, line: number | null): object {
   return { artifactLocation: { uri }, region: { startLine: line ?? 1 } }
 }
 
-/** `server/tool`, or what there is of it. */
+/** `server/tool`, or what there is of it, safe to show. */
 export function nameOf({ server, tool }: Pick<LintFinding, 'server' | 'tool'>): string {
-  return [server, tool ?? ''].filter((part) => part !== '').join('/')
+  return printableLine([server, tool ?? ''].filter((part) => part !== '').join('/'))
 }

@@ -1,5 +1,5 @@
 // Renders findings for a terminal or a CI log: one per line, then the rules that they break.
-import { count, counted, printableLine, wrapLines } from '../terminal/index.ts'
+import { count, counted, wrapLines } from '../terminal/index.ts'
 import { lintRules, type RuleId, ruleUrl } from './rules.ts'
 import { nameOf } from './sarif.ts'
 import type { LintReport } from './types.ts'
@@ -22,7 +22,7 @@ export function lintView(
   const checked = `${counted(tools, 'tool')} of ${counted(servers.length, 'server')}`
   return [
     ...shown.map(({ level, rule, message, ...finding }) => {
-      const name = printableLine(nameOf(finding))
+      const name = nameOf(finding)
       return wrapLines(`${level.padEnd(7)} ${rule}  ${name === '' ? '' : `${name}: `}${message}`, width)
     }),
     ...(rest > 0 ? [`… and ${count(rest)} more; --json, --sarif and --junit list them.`] : []),
