@@ -12,8 +12,9 @@ import {
   toJunit,
   toSarif,
 } from '../lint/index.ts'
-import type { Config, LintSettings, ListedTool, ServerStatus } from '../mcp/index.ts'
+import type { Config, LintSettings, ListedTool, ServerConfig, ServerStatus } from '../mcp/index.ts'
 import { rankers, whenIndexed } from '../rankers/index.ts'
+import { printableLine } from '../terminal/index.ts'
 import { readTools } from './catalogue.ts'
 import { type ExitCode, here, type Input, type Option, type Terminal, UsageError } from './command.ts'
 import { toSafeJson } from './safe-json.ts'
@@ -73,15 +74,19 @@ export function readCi(input: Input): CiChoices | undefined {
 export type ListedServers = {
   readonly statuses: readonly ServerStatus[]
   readonly config: Config
+  /** Servers of a folder that is not trusted, which were not started. */
+  readonly untrusted: readonly { readonly name: string }[]
   readonly changed: ReadonlyMap<string, readonly string[]>
 }
 
 export async function checkServers(
-  { statuses, config, changed }: ListedServers,
+  { statuses, config, untrusted, changed }: ListedServers,
   choices: CiChoices,
   terminal: Terminal,
   width: number,
 ): Promise<ExitCode> {
+  for (const { name } of untrusted)
+    terminal.tell(printableLine(`Not checked: ${name}: this folder is not trusted (--trust-project).`))
   const texts = new Map<string, string>()
   for (const { source } of config.servers)
     if (!texts.has(source)) texts.set(source, await readFile(source, 'utf8').catch(() => ''))
@@ -99,8 +104,8 @@ export async function checkServers(
           source: own.source,
           line: lineOf(name, texts.get(own.source) ?? ''),
         },
-        ...{ settings: own.lint, changed: changed.get(name) ?? [] },
-        toolSettings: Object.fromEntries(Object.entries(own.tools).map(([tool, one]) => [tool, one.lint])),
+        ...settingsOf(own),
+        changed: changed.get(name) ?? [],
       }
     })
   const problems = config.problems.filter(({ unset }) => unset === undefined)
@@ -108,9 +113,12 @@ export async function checkServers(
   return finish(await lint(servers, { judges, settings, problems }), choices, terminal, width)
 }
 
-/** Reads a catalogue as `doctor --catalog` writes it; nothing is started. */
+/** A catalogue as `doctor --catalog` writes it, and the configuration whose settings apply to its servers. */
+export type CheckedCatalog = { readonly file: string; readonly config: Config }
+
+/** Checks the tools of a catalogue; nothing is started. */
 export async function checkCatalog(
-  file: string,
+  { file, config }: CheckedCatalog,
   choices: CiChoices,
   terminal: Terminal,
   width: number,
@@ -124,14 +132,24 @@ export async function checkCatalog(
       const line = lines.get(JSON.stringify([tool.server, tool.name]))
       return line === undefined ? [] : [[tool.name, line] as const]
     })
-    return { name, tools: own.map(asListed), source: file, lines: new Map(numbered) }
+    const configured = config.servers.find((server) => server.name === name)
+    const settings = configured ? settingsOf(configured) : {}
+    return { name, tools: own.map(asListed), source: file, lines: new Map(numbered), ...settings }
   })
-  return finish(
-    await lint(servers, { judges, settings: settingsFor(undefined, choices) }),
-    choices,
-    terminal,
-    width,
-  )
+  const problems = config.problems.filter(({ unset }) => unset === undefined)
+  const settings = settingsFor(config.lint, choices)
+  return finish(await lint(servers, { judges, settings, problems }), choices, terminal, width)
+}
+
+/** What the configuration says about checking a server and its tools. */
+function settingsOf({
+  lint: settings,
+  tools,
+}: ServerConfig): Pick<LintedServer, 'settings' | 'toolSettings'> {
+  return {
+    settings,
+    toolSettings: Object.fromEntries(Object.entries(tools).map(([tool, one]) => [tool, one.lint])),
+  }
 }
 
 const judges = { hybrid: whenIndexed(rankers.hybrid), lexical: rankers.lexical }

@@ -8,19 +8,19 @@ import {
   type Report,
   terminalView,
 } from '../doctor/index.ts'
-import { type Config, configPlaces, type Machine, thisMachine } from '../mcp/config/index.ts'
+import { type Config, configPlaces, type Machine, readConfig, thisMachine } from '../mcp/config/index.ts'
 import type { McpHostOptions } from '../mcp/host/index.ts'
-import type { McpHost } from '../mcp/index.ts'
+import type { McpHost, ServerStatus } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
 import { createPen, type Pen, printableLine } from '../terminal/index.ts'
 import { catalogueOf } from './catalogue.ts'
 import { type Command, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
 import { checkCatalog, checkServers, ciOptions, readCi } from './doctor-ci.ts'
-import { findServers } from './found-servers.ts'
 import { createListingHost, listAll, toStart } from './listing-host.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { toSafeJson } from './safe-json.ts'
+import { serversToStart } from './servers-to-start.ts'
 import { trustOption } from './trust/index.ts'
 import { writeTo } from './write-to.ts'
 
@@ -77,13 +77,16 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       'toolshelf doctor --ci --catalog tools.jsonl --fail-on warning',
     ],
     async run(input, terminal) {
-      const { files, timeout, page, catalog } = readWords(input)
+      const { files, timeout, catalog } = readWords(input)
       const ci = readCi(input)
       const machine = surroundings.machine()
-      if (ci && catalog !== undefined) return checkCatalog(catalog, ci, terminal, columnsIn(surroundings))
+      if (ci && catalog !== undefined) {
+        const settings = await readConfig(files ?? [], machine.environment, machine)
+        return checkCatalog({ file: catalog, config: settings }, ci, terminal, columnsIn(surroundings))
+      }
       const prices = await pricesIn(input)
       const notices: string[] = []
-      const { config, untrusted } = await findServers(files, machine, {
+      const { config, untrusted } = await serversToStart(files, machine, {
         isTrusting: input.isSet('trust-project'),
         notify: (message) => void notices.push(message),
       })
@@ -95,7 +98,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
         await settle(host, terminal, surroundings, machine)
         for (const notice of notices) terminal.tell(printableLine(notice))
         if (ci) {
-          const found = { statuses: host.status(), config, changed: watched.changed }
+          const found = { statuses: host.status(), config, untrusted, changed: watched.changed }
           return await checkServers(found, ci, terminal, columnsIn(surroundings))
         }
         const report = makeReport(host.status(), {
@@ -107,17 +110,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
           prices,
           clients: clientsOf(config, machine),
         })
-        const next = nextStep(config, report)
-        if (input.isSet('json')) terminal.print(toSafeJson(report))
-        else terminal.print(terminalView(report, { ...look(surroundings, machine), next }))
-        if (page !== undefined) {
-          await writeTo(page, htmlView(report, { next, date: dated(surroundings.now()) }))
-          terminal.tell(`The page is in ${page}.`)
-        }
-        if (catalog !== undefined) {
-          await writeTo(catalog, catalogueOf(host.status()))
-          terminal.tell(`The tools are in ${catalog}: toolshelf search "<query>" --catalog ${catalog}`)
-        }
+        await publish(report, { input, terminal, surroundings, config, statuses: host.status() })
         return report.total.failed > 0 ? 1 : 0
       } finally {
         await host.close()
@@ -145,6 +138,31 @@ export const doctorCommand: Command = createDoctor({
     return () => process.off('SIGINT', listener)
   },
 })
+
+type Publishing = {
+  readonly input: Input
+  readonly terminal: Terminal
+  readonly surroundings: DoctorSurroundings
+  readonly config: Config
+  readonly statuses: readonly ServerStatus[]
+}
+
+/** Prints the report, and writes the files that the user asked for. */
+async function publish(report: Report, publishing: Publishing): Promise<void> {
+  const { input, terminal, surroundings, config, statuses } = publishing
+  const { page, catalog } = readWords(input)
+  const next = nextStep(config, report)
+  if (input.isSet('json')) terminal.print(toSafeJson(report))
+  else terminal.print(terminalView(report, { ...look(surroundings, surroundings.machine()), next }))
+  if (page !== undefined) {
+    await writeTo(page, htmlView(report, { next, date: dated(surroundings.now()) }))
+    terminal.tell(`The page is in ${page}.`)
+  }
+  if (catalog !== undefined) {
+    await writeTo(catalog, catalogueOf(statuses))
+    terminal.tell(`The tools are in ${catalog}: toolshelf search "<query>" --catalog ${catalog}`)
+  }
+}
 
 function readWords(input: Input) {
   const { words, text } = input

@@ -63,12 +63,12 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'doctor',
-    summary: 'what your MCP servers cost, and their state; --ci checks',
+    summary: 'what your MCP servers cost; replay: in a past session',
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
     name: 'replay',
-    summary: 'what Toolshelf would have saved in a recorded session',
+    summary: '',
     load: async () => (await import('./replay.ts')).replayCommand,
   },
   {

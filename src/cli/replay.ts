@@ -17,10 +17,10 @@ import {
   UsageError,
 } from './command.ts'
 import { MODEL } from './default-model.ts'
-import { findServers } from './found-servers.ts'
 import { type KnownDefinitions, knownDefinitions } from './known-definitions.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { toSafeJson } from './safe-json.ts'
+import { serversToStart } from './servers-to-start.ts'
 import { findSession } from './session-files.ts'
 import { trustOption } from './trust/index.ts'
 
@@ -136,7 +136,7 @@ async function definitionsFor(input: Input, terminal: Terminal): Promise<KnownDe
   const machine = thisMachine()
   const notify = (message: string) => terminal.tell(printableLine(message))
   const isTrusting = input.isSet('trust-project')
-  const { config, untrusted } = await findServers(filesIn(input), machine, { isTrusting, notify })
+  const { config, untrusted } = await serversToStart(filesIn(input), machine, { isTrusting, notify })
   for (const { name } of untrusted)
     notify(`Not counted: ${name}: this folder is not trusted (--trust-project).`)
   if (config.servers.length === 0)

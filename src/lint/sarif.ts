@@ -52,7 +52,7 @@ function resultsOf(findings: readonly LintFinding[], uriOf: SarifOptions['uriOf'
 
 function resultOf(finding: LintFinding, uriOf: SarifOptions['uriOf']): object {
   const { rule, level, tool, message, source, line } = finding
-  const name = nameOf(finding)
+  const name = findingName(finding)
   const physicalLocation = source === null ? undefined : placeIn(uriOf(source), line)
   const logicalLocations =
     name === '' ? undefined : [{ fullyQualifiedName: name, kind: tool === null ? 'module' : 'function' }]
@@ -74,6 +74,6 @@ function placeIn(uri: string, line: number | null): object {
 }
 
 /** `server/tool`, or what there is of it, safe to show. */
-export function nameOf({ server, tool }: Pick<LintFinding, 'server' | 'tool'>): string {
+export function findingName({ server, tool }: Pick<LintFinding, 'server' | 'tool'>): string {
   return printableLine([server, tool ?? ''].filter((part) => part !== '').join('/'))
 }

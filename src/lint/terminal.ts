@@ -1,7 +1,7 @@
 // Renders findings for a terminal or a CI log: one per line, then the rules that they break.
 import { count, counted, wrapLines } from '../terminal/index.ts'
 import { lintRules, type RuleId, ruleUrl } from './rules.ts'
-import { nameOf } from './sarif.ts'
+import { findingName } from './sarif.ts'
 import type { LintReport } from './types.ts'
 
 const MOST_SHOWN = 100
@@ -22,7 +22,7 @@ export function lintView(
   const checked = `${counted(tools, 'tool')} of ${counted(servers.length, 'server')}`
   return [
     ...shown.map(({ level, rule, message, ...finding }) => {
-      const name = nameOf(finding)
+      const name = findingName(finding)
       return wrapLines(`${level.padEnd(7)} ${rule}  ${name === '' ? '' : `${name}: `}${message}`, width)
     }),
     ...(rest > 0 ? [`… and ${count(rest)} more; --json, --sarif and --junit list them.`] : []),

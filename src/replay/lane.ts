@@ -1,7 +1,13 @@
 // Replays one conversation through the library: what it sends instead of definitions, and which searches it needs.
-import { explainBreak, type MessageLike, type Prepared, SEARCH_TOOL, type Shelf } from '../core/index.ts'
+import {
+  explainBreak,
+  type MessageLike,
+  type Prepared,
+  SEARCH_TOOL,
+  type Shelf,
+  tokensFor,
+} from '../core/index.ts'
 import { readingOf } from '../core/oracle/index.ts'
-import { tokensFor } from '../core/tokens.ts'
 import { toJson } from '../lib/index.ts'
 import type { ReplayShelf } from './shelves.ts'
 

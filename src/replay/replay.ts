@@ -7,8 +7,7 @@ import {
   priceOf,
   prices as shippedPrices,
 } from '../core/figures/index.ts'
-import type { Rank, Tool, WireName } from '../core/index.ts'
-import { tokensFor } from '../core/tokens.ts'
+import { type Rank, type Tool, tokensFor, type WireName } from '../core/index.ts'
 import { addBilled, billedAs, type Caching, cachingOf, withoutFront } from './billing.ts'
 import { createLane, type Lane, type LaneStep } from './lane.ts'
 import { makeReplayReport, type ReplayFindings } from './report.ts'

@@ -1,7 +1,6 @@
 // Puts the tools of a replay on shelves: those of the servers, or the lists that an HTTP log brings along.
-import { createShelf, type Rank, type Shelf, type Tool, type WireName } from '../core/index.ts'
+import { createShelf, type Rank, type Shelf, type Tool, tokensFor, type WireName } from '../core/index.ts'
 import { readingOf } from '../core/oracle/index.ts'
-import { tokensFor } from '../core/tokens.ts'
 import type { Fields } from '../lib/index.ts'
 import { createClientShelves } from '../messages/shelve/index.ts'
 

@@ -39,7 +39,11 @@ describe('descriptions', () => {
     ['description-one-word', 'create_issue', 'Issues.'],
     ['description-one-word', 'get_user', 'Get the user'],
     ['description-no-verb', 'weather', 'The weather of a city in degrees'],
-    ['description-too-long', 'create_issue', `Creates an issue. ${Array.from({ length: 300 }, (_, at) => `${at} x${at * at}`).join(' ')}`],
+    [
+      'description-too-long',
+      'create_issue',
+      `Creates an issue. ${Array.from({ length: 300 }, (_, at) => `${at} x${at * at}`).join(' ')}`,
+    ],
   ])('%s: %s', async (rule, name, description) => {
     expect(await found([tool(name, description)])).toEqual([`${rule} ${name}`])
   })

@@ -12,14 +12,14 @@ import {
 import { CommandError } from './command.ts'
 import { isTrusted, type Project, readProject, trustStore } from './trust/index.ts'
 
-export type FoundServers = { readonly config: Config; readonly untrusted: readonly UntrustedServer[] }
+export type ServersToStart = { readonly config: Config; readonly untrusted: readonly UntrustedServer[] }
 
 /** Servers of an untrusted folder are listed, not started. */
-export async function findServers(
+export async function serversToStart(
   named: readonly string[] | undefined,
   machine: Machine,
   { isTrusting, notify }: { isTrusting: boolean; notify: (message: string) => void },
-): Promise<FoundServers> {
+): Promise<ServersToStart> {
   const project = await readProject(machine, { ...(named ? { configs: [] } : {}), isForAgent: false })
   const mayUse = isTrusting || (await isTrusted(project, trustStore(machine, notify)))
   const own = await existingFiles(userConfigFiles(machine))
