@@ -114,6 +114,50 @@ describe('sessions of Codex', () => {
     expect(report.total.pricedAs).toBeNull()
   })
 
+  test('may call through a gateway and search by themselves; what is said is measured', async () => {
+    const given = { arguments: JSON.stringify({ name: 'mcp__github__create_issue', arguments: {} }) }
+    const { report, recording } = await replayed(
+      transcript([
+        codex('response_item', {
+          type: 'message',
+          role: 'user',
+          content: [{ type: 'input_text', text: 'x'.repeat(290) }],
+        }),
+        codex('response_item', {
+          type: 'tool_search_call',
+          call_id: 's1',
+          arguments: { query: 'create issue' },
+        }),
+        codex('response_item', { type: 'tool_search_output', call_id: 's1', output: 'x'.repeat(29_000) }),
+        named('mcp__toolshelf__CallTool', given),
+        codex('response_item', {
+          type: 'function_call_output',
+          call_id: 'c1',
+          output: { content: 'x'.repeat(290) },
+        }),
+        codex('response_item', {
+          type: 'custom_tool_call',
+          name: 'apply_patch',
+          input: 'x'.repeat(290),
+          call_id: 'c2',
+        }),
+        codex('response_item', {
+          type: 'message',
+          role: 'user',
+          content: [{ type: 'input_text', text: 'x' }],
+        }),
+        codex('response_item', { type: 'message', role: 'assistant', content: [] }),
+      ]),
+    )
+    expect(recording.isDeferring).toBe(true)
+    expect(report.turns[0]).toMatchObject({ calls: ['mcp__github__create_issue'], conversationTokens: 100 })
+    expect(report.turns[0]?.search).toMatchObject({ recorded: 1, simulated: 0 })
+    const characters = 290 + given.arguments.length + JSON.stringify({ content: 'x'.repeat(290) }).length
+    expect(report.turns.map((turn) => turn.conversationTokens)).toEqual(
+      [290, characters, characters + 291].map((size) => Math.ceil(size / 2.9)),
+    )
+  })
+
   test('may be compacted, and may be of the first version, without envelopes', async () => {
     const { report } = await replayed(
       transcript([
@@ -178,6 +222,7 @@ describe('HTTP logs', () => {
       { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 40 } },
     ]
     const text = stream.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
+    expect((await readRecording([transcript([`\uFEFF \n${har([])}`])])).format).toBe('http')
     for (const first of [{ reply: replies[0] }, { reply: text }, { reply: text, isEncoded: true }]) {
       const entries = [
         { request: requests[0] ?? {}, ...first },

@@ -49,6 +49,41 @@ describe('a turn', () => {
     expect(before?.definitionsWith).toBeLessThan(before?.definitionsWithout ?? 0)
   })
 
+  test('is billed exactly: written to the cache at first, read from it afterwards', async () => {
+    const text = [{ type: 'text', text: 'x'.repeat(290) }]
+    const { report } = await replayed(
+      transcript([claude('user', 'x'.repeat(2900)), claude('assistant', text), claude('assistant', text)]),
+    )
+    const [first, second] = report.turns
+    const definitions = first?.definitionsWith ?? 0
+    // Dollars per million tokens of this model: 2.5 written, 0.1 read, 10 of output.
+    expect(first?.figures.dollarsWith).toBeCloseTo(((definitions + 1000) * 2.5 + 100 * 10) / 1e6, 9)
+    expect(second?.figures.dollarsWith).toBeCloseTo(
+      ((definitions + 1000) * 0.1 + 100 * 2.5 + 100 * 10) / 1e6,
+      9,
+    )
+    const all = report.tools.tokens
+    expect(first?.figures.dollarsWithout).toBeCloseTo(((all + 1000) * 2.5 + 100 * 10) / 1e6, 9)
+    expect(second?.figures.dollarsWithout).toBeCloseTo(((all + 1000) * 0.1 + 100 * 2.5 + 100 * 10) / 1e6, 9)
+    expect(first?.figures).toMatchObject({ tokensWithout: all + 1000, tokensWith: definitions + 1000 })
+  })
+
+  test('that searches sends its prompt twice, the second time from the cache', async () => {
+    const { report } = await replayed(
+      transcript([
+        claude('user', 'x'.repeat(2900)),
+        claude('assistant', [{ type: 'text', text: '' }]),
+        claude('assistant', [issue]),
+      ]),
+    )
+    const [before, after] = report.turns
+    const [small, large] = [before?.definitionsWith ?? 0, after?.definitionsWith ?? 0]
+    expect(after?.figures.tokensWith).toBe(small + large + 2 * (after?.conversationTokens ?? 0))
+    const call = after?.figures.searchOutputTokens ?? 0
+    expect(call).toBeGreaterThan(10)
+    expect(after?.search?.tokens).toBe(large - small + call)
+  })
+
   test('finds a tool under another name of its server, and names the tools that it cannot find', async () => {
     const calls = [call('mcp__my_hub__create_issue'), call('mcp__jira__search'), call('Bash')]
     const { report } = await replayed(transcript([claude('assistant', calls)]))
@@ -141,6 +176,7 @@ describe('a conversation', () => {
       compactions: 1,
       models: ['claude-sonnet-5-5', 'claude-opus-4-6'],
     })
+    expect(report.assumptions.join()).toContain('across a compaction')
     // What was loaded stays loaded.
     expect(report.turns[2]?.search).toBeNull()
   })
@@ -207,6 +243,16 @@ describe('the view', () => {
     const view = replayView(report)
     expect(Math.max(...view.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
     expect(view).toMatch(/^ *1-30 .*\n.*31 .*\+1 search github__create_issue\n.*32-61/m)
+    const sum = report.turns.slice(0, 30).reduce((total, { figures }) => total + figures.tokensSaved, 0)
+    expect(view).toContain(` ${sum.toLocaleString('en-US')}\n`)
     expect(view + JSON.stringify(report)).not.toContain(SECRET)
+    expect(report.assumptions.join()).not.toContain('compaction')
+  })
+
+  test('has at most 40 rows, and says how many are left out', async () => {
+    const busy = Array.from({ length: 45 }, () => claude('assistant', [call('mcp__github__create_issue')]))
+    const { report } = await replayed(transcript(busy))
+    expect(replayView(report)).toContain('… and 5 more rows')
+    expect(replayView(report)).not.toMatch(/^ *41 /m)
   })
 })
