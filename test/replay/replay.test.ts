@@ -89,6 +89,7 @@ describe('a turn', () => {
     const { report } = await replayed(transcript([claude('assistant', calls)]))
     expect(report.turns[0]).toMatchObject({ calls: ['mcp__github__create_issue'], otherCalls: 2 })
     expect(report.tools.unknown).toEqual(['mcp__jira__search'])
+    expect(replayView(report)).toContain('Not among these tools: mcp__jira__search.')
   })
 })
 
@@ -177,6 +178,8 @@ describe('a conversation', () => {
       models: ['claude-sonnet-5-5', 'claude-opus-4-6'],
     })
     expect(report.assumptions.join()).toContain('across a compaction')
+    expect(report.total.prefixBreaks).toBe(2)
+    expect(replayView(report)).toContain('4 turns, 1 compaction, ')
     // What was loaded stays loaded.
     expect(report.turns[2]?.search).toBeNull()
   })
@@ -247,6 +250,47 @@ describe('the view', () => {
     expect(view).toContain(` ${sum.toLocaleString('en-US')}\n`)
     expect(view + JSON.stringify(report)).not.toContain(SECRET)
     expect(report.assumptions.join()).not.toContain('compaction')
+  })
+
+  test('of a small conversation without anything special, whole', async () => {
+    const lines = [claude('user', 'x'.repeat(2900)), claude('assistant', 'ok'), claude('assistant', [issue])]
+    const { report } = await replayed(transcript(lines))
+    const numbers = replayView(report)
+      .replaceAll(/[−-]?\$?\d[\d,.]*\d|\b\d\b/g, '#')
+      .replaceAll(/ +/g, ' ')
+    expect(numbers.split('\n- ')[0]).toBe(
+      [
+        'Replay of a session of Claude Code: # turns, claude-sonnet-#-#.',
+        '# tools of # servers, # tokens of definitions; # deferred, # used (wire',
+        ' reference).',
+        '',
+        'Tokens of definitions per turn; saved: of all prompts that the turn needs.',
+        'turn without with saved what happened',
+        '──── ─────── ───── ───── ──────────────────────────────',
+        ' # # # #',
+        ' # # # # +# search github__create_issue',
+        '',
+        'total without with saved',
+        '──────────────────── ─────── ─────── ───────',
+        'prompt tokens # # #',
+        'of these definitions # # #',
+        'largest prompt # # #',
+        'requests # # -#',
+        'list price # # #',
+        'Searches: # recorded, # simulated. Prompt cache broken: # times.',
+        '',
+        'Toolshelf would have paid: # % fewer prompt tokens (# without, #',
+        ' with), for # extra round trip.',
+        '',
+      ].join('\n'),
+    )
+    expect(report.total.pricedAs).toEqual(['claude-sonnet-5-5'])
+    expect(report.assumptions).toEqual([
+      expect.stringContaining('characters divided by 2.9'),
+      expect.stringContaining('the system prompt and the client’s own tools are not in the transcript'),
+      expect.stringContaining('one search by its name'),
+      expect.stringContaining('assumed to be cached'),
+    ])
   })
 
   test('has at most 40 rows, and says how many are left out', async () => {
