@@ -196,7 +196,7 @@ const replies = [
 function har(entries: readonly { request: object; reply: unknown; isEncoded?: boolean }[]): string {
   const log = {
     version: '1.2',
-    pages: [{ id: 'p', title: SECRET }],
+    pages: [{ id: 'p', title: '}]}"\\{[{' }],
     entries: entries.map(({ request, reply, isEncoded = false }) => {
       const text = typeof reply === 'string' ? reply : JSON.stringify(reply)
       return {
@@ -243,6 +243,14 @@ describe('HTTP logs', () => {
       expect(report.turns[1]).toMatchObject({ search: null, prefixKept: true })
       expect(JSON.stringify(report)).not.toContain(SECRET)
     }
+  })
+
+  test('may change their tools on the way, which breaks the prefix on both sides', async () => {
+    const fewer = { ...requests[1], tools: definitions.slice(1) }
+    const lines = [requests[0], fewer].map((request, at) => ({ request, response: replies[at] }))
+    const { report } = await replayed(transcript(lines), [])
+    expect(report.turns.map(({ brokenBy }) => brokenBy)).toEqual([null, 'tools'])
+    expect(report.turns[1]?.definitionsWithout).toBeLessThan(report.turns[0]?.definitionsWithout ?? 0)
   })
 
   test('may be JSON lines: both bodies in one, or one after the other', async () => {

@@ -132,6 +132,9 @@ describe('recorded usage', () => {
     expect(cost(cold)?.dollarsWith).toBeGreaterThan(4 * (cost(warm)?.dollarsWith ?? 0))
     expect(cost(cold)?.dollarsWithout).toBeGreaterThan(4 * (cost(warm)?.dollarsWithout ?? 0))
     expect(cost(cold)?.tokensSaved).toBe(cost(warm)?.tokensSaved)
+    // What is sent instead of definitions is written again, too.
+    const { tokensWith = 0 } = cost(cold) ?? {}
+    expect(cost(cold)?.dollarsWith).toBeCloseTo(((tokensWith - 3) * 2.5 + 3 * 2 + 50 * 10) / 1e6, 9)
   })
 
   test('is counted once for a reply that is written in several lines, with results in between', async () => {
