@@ -1,6 +1,5 @@
 // `toolshelf doctor`: starts the servers and reports their state, what they cost and what deferral saves.
-import { writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import {
   arrivalLine,
   htmlView,
@@ -8,27 +7,22 @@ import {
   progressLine,
   type Report,
   terminalView,
-  type UntrustedServer,
 } from '../doctor/index.ts'
-import {
-  type Config,
-  configPlaces,
-  existingFiles,
-  type Machine,
-  readConfig,
-  thisMachine,
-  userConfigFiles,
-} from '../mcp/config/index.ts'
+import { type Config, configPlaces, type Machine, readConfig, thisMachine } from '../mcp/config/index.ts'
 import type { McpHostOptions } from '../mcp/host/index.ts'
-import type { McpHost } from '../mcp/index.ts'
+import type { McpHost, ServerStatus } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
 import { createPen, type Pen, printableLine } from '../terminal/index.ts'
 import { catalogueOf } from './catalogue.ts'
-import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
+import { type Command, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
+import { checkCatalog, checkServers, ciOptions, readCi } from './doctor-ci.ts'
 import { createListingHost, listAll, toStart } from './listing-host.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import { isTrusted, type Project, readProject, trustOption, trustStore } from './trust/index.ts'
+import { toSafeJson } from './safe-json.ts'
+import { serversToStart } from './servers-to-start.ts'
+import { trustOption } from './trust/index.ts'
+import { writeTo } from './write-to.ts'
 
 export type DoctorSurroundings = {
   readonly machine: () => Machine
@@ -51,7 +45,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
   return {
     name: 'doctor',
     summary: 'Starts your MCP servers and shows what their tools cost.',
-    words: '[--config <files>] [--json] [options]',
+    words: '[--config <files>] [--json] [--ci] [options]',
     options: {
       config: {
         type: 'string',
@@ -67,24 +61,32 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       catalog: {
         type: 'string',
         value: 'file',
-        about: 'also write all tools, for toolshelf search and eval',
+        about: 'also write all tools, for toolshelf search and eval; with --ci, read and check them instead',
       },
       model: { type: 'string', value: 'id', about: `whose prices money is shown at; ${MODEL} if left out` },
       ...pricesOption,
       timeout: { type: 'string', value: 'seconds', about: 'how long a server may take to start' },
+      ...ciOptions,
     },
     examples: [
       'toolshelf doctor',
       'toolshelf doctor --config ~/.cursor/mcp.json --html doctor.html',
       'toolshelf doctor --json --timeout 10',
       'toolshelf doctor --catalog tools.jsonl',
+      'toolshelf doctor --ci --budget 20000 --sarif toolshelf.sarif --junit toolshelf.xml',
+      'toolshelf doctor --ci --catalog tools.jsonl --fail-on warning',
     ],
     async run(input, terminal) {
-      const { files, timeout, page, catalog } = readWords(input)
+      const { files, timeout, catalog } = readWords(input)
+      const ci = readCi(input)
       const machine = surroundings.machine()
+      if (ci && catalog !== undefined) {
+        const settings = await readConfig(files ?? [], machine.environment, machine)
+        return checkCatalog({ file: catalog, config: settings }, ci, terminal, columnsIn(surroundings))
+      }
       const prices = await pricesIn(input)
       const notices: string[] = []
-      const { config, untrusted } = await findServers(files, machine, {
+      const { config, untrusted } = await serversToStart(files, machine, {
         isTrusting: input.isSet('trust-project'),
         notify: (message) => void notices.push(message),
       })
@@ -95,6 +97,10 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       try {
         await settle(host, terminal, surroundings, machine)
         for (const notice of notices) terminal.tell(printableLine(notice))
+        if (ci) {
+          const found = { statuses: host.status(), config, untrusted, changed: watched.changed }
+          return await checkServers(found, ci, terminal, columnsIn(surroundings))
+        }
         const report = makeReport(host.status(), {
           configProblems: config.problems,
           untrusted,
@@ -104,17 +110,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
           prices,
           clients: clientsOf(config, machine),
         })
-        const next = nextStep(config, report)
-        if (input.isSet('json')) terminal.print(toJson(report))
-        else terminal.print(terminalView(report, { ...look(surroundings, machine), next }))
-        if (page !== undefined) {
-          await writeTo(page, htmlView(report, { next, date: dated(surroundings.now()) }))
-          terminal.tell(`The page is in ${page}.`)
-        }
-        if (catalog !== undefined) {
-          await writeTo(catalog, catalogueOf(host.status()))
-          terminal.tell(`The tools are in ${catalog}: toolshelf search "<query>" --catalog ${catalog}`)
-        }
+        await publish(report, { input, terminal, surroundings, config, statuses: host.status() })
         return report.total.failed > 0 ? 1 : 0
       } finally {
         await host.close()
@@ -143,6 +139,31 @@ export const doctorCommand: Command = createDoctor({
   },
 })
 
+type Publishing = {
+  readonly input: Input
+  readonly terminal: Terminal
+  readonly surroundings: DoctorSurroundings
+  readonly config: Config
+  readonly statuses: readonly ServerStatus[]
+}
+
+/** Prints the report, and writes the files that the user asked for. */
+async function publish(report: Report, publishing: Publishing): Promise<void> {
+  const { input, terminal, surroundings, config, statuses } = publishing
+  const { page, catalog } = readWords(input)
+  const next = nextStep(config, report)
+  if (input.isSet('json')) terminal.print(toSafeJson(report))
+  else terminal.print(terminalView(report, { ...look(surroundings, surroundings.machine()), next }))
+  if (page !== undefined) {
+    await writeTo(page, htmlView(report, { next, date: dated(surroundings.now()) }))
+    terminal.tell(`The page is in ${page}.`)
+  }
+  if (catalog !== undefined) {
+    await writeTo(catalog, catalogueOf(statuses))
+    terminal.tell(`The tools are in ${catalog}: toolshelf search "<query>" --catalog ${catalog}`)
+  }
+}
+
 function readWords(input: Input) {
   const { words, text } = input
   if (words.length > 0) throw new UsageError(`unexpected argument "${words[0]}"; pass files with --config.`)
@@ -156,53 +177,6 @@ function readWords(input: Input) {
   const catalog = text('catalog')
   if (catalog === '') throw new UsageError('--catalog is empty; pass a file.')
   return { files, timeout, page, catalog }
-}
-
-type Servers = { readonly config: Config; readonly untrusted: readonly UntrustedServer[] }
-
-/** Servers of an untrusted folder are listed, not started. */
-async function findServers(
-  named: readonly string[] | undefined,
-  machine: Machine,
-  { isTrusting, notify }: { isTrusting: boolean; notify: (message: string) => void },
-): Promise<Servers> {
-  const project = await readProject(machine, { ...(named ? { configs: [] } : {}), isForAgent: false })
-  const mayUse = isTrusting || (await isTrusted(project, trustStore(machine, notify)))
-  const own = await existingFiles(userConfigFiles(machine))
-  const none = own.length + project.configs.length + project.problems.length === 0
-  const files = named ?? [...(none ? userConfigFiles(machine) : own), ...(mayUse ? project.configs : [])]
-  const read = await readConfig(files, machine.environment, machine)
-  const config = { ...read, problems: [...read.problems, ...project.problems] }
-  const untrusted = mayUse ? [] : untrustedIn(project, machine, notify)
-  if (config.servers.length + untrusted.length > 0) return { config, untrusted }
-  const problems = config.problems.map(
-    ({ file, server, message }) => `  ${file}: ${server === undefined ? '' : `${server}: `}${message}`,
-  )
-  const looked = problems.length > 0 ? problems : files.map((file) => `  ${file}: no servers in it.`)
-  throw new CommandError(['no server to start.', ...looked, await whatToDo(machine)].join('\n'))
-}
-
-const MOST_UNTRUSTED = 50
-
-function untrustedIn(
-  { items }: Project,
-  { folder }: Machine,
-  notify: (message: string) => void,
-): UntrustedServer[] {
-  const servers = items.filter(({ kind }) => kind === 'server')
-  if (servers.length > MOST_UNTRUSTED)
-    notify(`${servers.length} servers of ${folder} are not trusted; ${MOST_UNTRUSTED} of them are shown.`)
-  return servers
-    .slice(0, MOST_UNTRUSTED)
-    .map(({ title, file, lines }) => ({ name: title, source: join(folder, file), does: lines }))
-}
-
-async function whatToDo(machine: Machine): Promise<string> {
-  const places = configPlaces(machine)
-  const existing = new Set(await existingFiles(places.map(({ file }) => file)))
-  const clients = new Set(places.filter(({ file }) => existing.has(file)).map(({ client }) => client))
-  const found = clients.size > 0 ? ` (there are files of ${[...clients].join(', ')})` : ''
-  return `Run \`toolshelf import\` to take over the servers of your clients${found}, \`toolshelf add\` to add one, or pass a file with --config.`
 }
 
 /** Finds pinned tools that have changed. Pinning a server for the first time is left to the gateway. */
@@ -269,6 +243,10 @@ function tellArrivals(host: McpHost, terminal: Terminal): () => void {
   })
 }
 
+function columnsIn({ columns }: DoctorSurroundings): number {
+  return Math.max(60, columns() ?? 80)
+}
+
 function look({ columns }: DoctorSurroundings, { environment }: Machine) {
   const given = columns()
   const isPlain = given === undefined || environment.TERM === 'dumb'
@@ -277,12 +255,6 @@ function look({ columns }: DoctorSurroundings, { environment }: Machine) {
     isColoured: !isPlain && !environment.NO_COLOR,
     width: Math.min(100, Math.max(60, given ?? 80)),
   }
-}
-
-/** Escapes characters that could control a terminal; JSON itself escapes only some of them. */
-function toJson(report: Report): string {
-  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return JSON.stringify(report).replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, escaped)
 }
 
 /** The clients whose files the servers come from. */
@@ -302,13 +274,4 @@ function nextStep({ servers }: Config, { projection }: Report): string {
 
 function dated(date: Date): string {
   return date.toLocaleString('en-GB', { dateStyle: 'long', timeStyle: 'short' })
-}
-
-async function writeTo(file: string, text: string): Promise<void> {
-  try {
-    await writeFile(file, text)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new CommandError(`cannot write ${file} (${code}); pass a file in a writable folder.`)
-  }
 }

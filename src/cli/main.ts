@@ -63,8 +63,13 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'doctor',
-    summary: 'what your MCP servers cost, and their state',
+    summary: 'what your MCP servers cost; replay: in a past session',
     load: async () => (await import('./doctor.ts')).doctorCommand,
+  },
+  {
+    name: 'replay',
+    summary: '',
+    load: async () => (await import('./replay.ts')).replayCommand,
   },
   {
     name: 'import',
