@@ -313,10 +313,52 @@ describe('a reply outside', () => {
     expect(tool?.description).toContain('start: "x"')
     const content = [{ type: 'tool_use', id: 't', name: 'patch', input: { input: '*** Begin' } }]
     const custom = { id: 't', type: 'custom', custom: { name: 'patch', input: '*** Begin' } }
-    const deltas = written(reply(content), { tools }).flatMap(({ choices }) => choices as Fields[])
-    expect(deltas[1]?.delta).toEqual({ tool_calls: [{ index: 0, ...custom }] })
+    const writer = read({ tools }).reply()
+    for (const event of reply(content)) writer.add(event)
+    expect(JSON.parse(writer.document()).choices[0].message.tool_calls).toEqual([custom])
     const back = request({ tools, messages: [user, { role: 'assistant', tool_calls: [custom] }] })
     expect(back.messages[1]?.content).toEqual(content)
+  })
+
+  describe('the input of a freeform tool', () => {
+    const tools = [{ type: 'custom', custom: { name: 'patch' } }]
+
+    /** What a call in pieces becomes: the first delta of the call, and the texts after it. */
+    function streamed(pieces: readonly string[], input: Fields = {}) {
+      const block = { type: 'tool_use', id: 't', name: 'patch', input }
+      const events = [
+        { type: 'content_block_start', index: 0, content_block: block },
+        ...pieces.map((partial_json) => ({
+          ...{ type: 'content_block_delta', index: 0 },
+          delta: { type: 'input_json_delta', partial_json },
+        })),
+        { type: 'content_block_stop', index: 0 },
+      ]
+      const [first, ...rest] = written(events, { tools }).flatMap(({ choices }) =>
+        (choices as { delta: { tool_calls: Fields[] } }[]).flatMap(({ delta }) => delta.tool_calls),
+      )
+      return { first, texts: rest.map(({ custom }) => (custom as Fields).input) }
+    }
+
+    test('is streamed as it comes', () => {
+      const { first, texts } = streamed(['{"inp', 'ut":"*** Be', 'gin\\', 'n🦓', '"}'])
+      expect(first).toEqual({ index: 0, id: 't', type: 'custom', custom: { name: 'patch', input: '' } })
+      expect(texts).toEqual(['*** Be', 'gin', '\n🦓'])
+    })
+
+    test.each([
+      ['without the field', ['{"text":', '"a"}'], '{"text":"a"}'],
+      ['with a line break that is not JSON', ['{"input":"a\nb', '"}'], 'a\nb'],
+      ['that is not JSON', ['{"input":"a "b', '" c"}'], 'a "b" c"}'],
+      ['that breaks off', ['{"input":"ab', 'c\\u00'], 'abc'],
+      ['without any JSON', [], '{}'],
+    ])('%s is complete at the end', (_, pieces, text) => {
+      expect(streamed(pieces).texts.join('')).toBe(text)
+    })
+
+    test('that comes with the start of its block', () => {
+      expect(streamed([], { input: 'a' }).texts).toEqual(['a'])
+    })
   })
 
   test('an error in the middle', () => {
