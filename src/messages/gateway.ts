@@ -349,7 +349,7 @@ function forWire(request: MessagesRequest, wire: UpstreamWire | undefined): Mess
   return wire === 'native' && isBound(request) ? withDroppedThinking(request) : request
 }
 
-const bestRankers = { own: rankersByName.model, bm25: rankersByName.hybrid, regex: rankersByName.regex }
+const bestRankers = { own: rankersByName.hybrid, bm25: rankersByName.hybrid, regex: rankersByName.regex }
 
 export function newOutcome(
   { mode, wire, why }: RequestPlan,
