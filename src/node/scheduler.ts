@@ -70,7 +70,14 @@ export function createScheduler(options: SchedulerOptions = {}): Scheduler {
       waiting.push(resolve)
       begin()
     })
-  const slice: Slice = { isOver, next }
+  const slice: Slice = {
+    isOver() {
+      // Work that continues after I/O has not had a turn in this iteration.
+      begin()
+      return isOver()
+    },
+    next,
+  }
   const pause = (): Promise<void> | undefined => {
     if (isTaken || waiting.length > 0 || isOver()) return next()
     take()

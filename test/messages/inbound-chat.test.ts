@@ -369,6 +369,17 @@ describe('a reply outside', () => {
   })
 })
 
+test('more messages and calls than can be converted without holding up others are refused', () => {
+  const calls = (count: number) => ({
+    role: 'assistant',
+    tool_calls: Array.from({ length: count }, () => ({ id: 'c', ...fn('a') })),
+  })
+  expect(() => read({ messages: [user, calls(19_998)] })).not.toThrow()
+  const { message, param } = refusalOf({ model: 'm', messages: [user, calls(19_999)] })
+  expect(message).toMatch(/^messages: at most 20000 .* there are 20001/)
+  expect(param).toBe('messages')
+})
+
 describe('over HTTP', () => {
   const message = (content: Fields[], usage: Fields = {}) => ({
     status: 200,

@@ -115,3 +115,12 @@ it('those who ask at the same time have their turns one after the other', async 
   await pass()
   expect(done).toEqual(['a', 'b', 'c'])
 })
+
+it('work that continues in a later iteration, after I/O, has a slice there, too', async () => {
+  const { work, pass, spend } = createLoop()
+  const slice = await work('a', 1)
+  await pass()
+  expect(slice.isOver()).toBe(false)
+  spend(11)
+  expect(slice.isOver()).toBe(true)
+})

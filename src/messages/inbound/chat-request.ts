@@ -5,6 +5,7 @@ import type { ClientTerms, MessagesRequest } from '../types.ts'
 import { fromChatMessages } from './chat-messages.ts'
 import { createChatWriter } from './chat-reply.ts'
 import { fromFreeform } from './freeform.ts'
+import { refuseTooMany } from './openai-content.ts'
 import { toThinking } from './thinking.ts'
 import { insideName } from './tool-names.ts'
 import type { InboundRequest } from './types.ts'
@@ -15,6 +16,7 @@ export function readChatRequest(body: Fields): InboundRequest {
     throw wrong('a request needs "model", a string, and "messages", a list of objects')
   if (body.tools !== undefined && body.tools !== null && !areFields(body.tools))
     throw wrong('tools: send a list of objects')
+  refuseTooMany('messages', countOf(listOf(messages) as readonly Fields[]))
   const tools = fromChatTools(listOf(body.tools) as readonly Fields[])
   const request = toMessagesRequest(body, tools)
   const options = {
@@ -186,6 +188,11 @@ function unconvertibleIn(body: Fields, { hosted }: ChatTools): string | undefine
   if (isGiven(functions) || isGiven(call)) return 'functions, the retired form of tools'
   if (isGiven(body.web_search_options)) return 'web_search_options'
   return hosted.length > 0 ? `a tool of type ${hosted[0]?.slice(0, 60)}` : undefined
+}
+
+/** The messages and the calls in them. */
+function countOf(messages: readonly Fields[]): number {
+  return messages.reduce((sum, { tool_calls: calls }) => sum + 1 + listOf(calls).length, 0)
 }
 
 function isGiven(value: unknown): boolean {
