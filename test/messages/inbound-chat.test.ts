@@ -1,5 +1,6 @@
 // Chat Completions inbound: what a request becomes inside, what the reply becomes on the way out, and errors.
 import { get, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import type { Fields } from '../../src/lib/index.ts'
@@ -203,6 +204,7 @@ describe('a request inside', () => {
     ['required', { type: 'any' }],
     ['none', { type: 'none' }],
     ['auto', undefined],
+    ['any', { type: 'any' }],
     [fn('a'), { type: 'tool', name: 'a' }],
   ])('tool_choice %j', (choice, expected) => {
     expect(request({ tools: [fn('a'), fn('b')], tool_choice: choice }).tool_choice).toEqual(expected)
@@ -215,6 +217,21 @@ describe('a request inside', () => {
     })
     expect(tools?.map(({ name }) => name)).toEqual(['b'])
     expect(tool_choice).toEqual({ type: 'any', disable_parallel_tool_use: true })
+  })
+
+  test.each([
+    ['maybe', [fn('a')], /^tool_choice: "maybe" is not known; send "auto"/],
+    ['required', [], /^tool_choice: there are no tools/],
+    [fn('zebra'), [fn('a')], /^tool_choice: there is no tool "zebra"/],
+    [
+      { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [fn('zebra')] } },
+      [fn('a')],
+      /^tool_choice: none of the allowed tools/,
+    ],
+  ])('tool_choice %j is refused', (choice, tools, reason) => {
+    const { message, param } = refusalOf({ model: 'm', messages: [user], tools, tool_choice: choice })
+    expect(message).toMatch(reason)
+    expect(param).toBe('tool_choice')
   })
 
   test('names that the Messages API does not allow come back as the client wrote them', () => {
@@ -233,6 +250,10 @@ describe('a request inside', () => {
 
   test.each([
     [{ n: 2 }, /n: 2/],
+    [{ n: '2' }, /n: 2/],
+    [{ n: 0 }, /n: 0/],
+    [{ response_format: { type: 'xml' } }, /response_format: the type "xml"/],
+    [{ response_format: { type: 'json_schema' } }, /response_format: a json_schema without a schema/],
     [{ logprobs: true }, /logprobs/],
     [{ modalities: ['text', 'audio'] }, /audio/],
     [{ functions: [{}] }, /functions/],
@@ -500,6 +521,10 @@ describe('over HTTP', () => {
       get(`${gateway.url}/v1/responses`, { headers }, resolve).on('error', reject),
     )
     expect(statusCode).toBe(426)
+    const realtime = await new Promise<IncomingMessage>((resolve, reject) =>
+      get(`${gateway.url}/v1/realtime`, { headers }, resolve).on('error', reject),
+    )
+    expect(await text(realtime)).toContain('the Realtime API is not supported; use POST /v1/responses')
   })
 
   test('paths without /v1 work too, and unknown ones are refused in the client’s words', async () => {
@@ -509,6 +534,7 @@ describe('over HTTP', () => {
     expect(await got.json()).toMatchObject({ object: 'chat.completion' })
     const lost = await fetch(`${gateway.url}/v1/embeddings`, { method: 'POST', body: '{}' })
     expect(await lost.json()).toMatchObject({ error: { type: 'invalid_request_error', code: 'not_found' } })
+    await expect(sdk(gateway.url).files.list()).rejects.toMatchObject({ status: 404, code: 'not_found' })
   })
 })
 

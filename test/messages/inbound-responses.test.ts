@@ -494,6 +494,8 @@ describe('settings', () => {
     [{ input: [{ id: 'msg_1' }] }, /^input\[0\]: the item_reference "msg_1"$/],
     [{ input: [{ type: 'compaction', encrypted_content: 'x' }, user('Hi')] }, /^input\[0\]: compaction$/],
     [{ top_logprobs: 3 }, /^top_logprobs$/],
+    [{ text: { format: { type: 'xml' } } }, /^text\.format: the type "xml"$/],
+    [{ text: { format: { type: 'json_schema' } } }, /^text\.format: a json_schema without a schema$/],
   ])('%j can only be forwarded', (body, what) => {
     expect(read(body).unconvertible).toMatch(what)
   })

@@ -111,11 +111,16 @@ function isItemReference({ type, id, role }: Fields): boolean {
   return (type === undefined || type === null) && role === undefined && typeof id === 'string'
 }
 
+const FORMATS = new Set<unknown>(['text', 'json_object', 'json_schema'])
+
 /** What a converted reply cannot express. */
 function unconvertibleIn(
-  { top_logprobs: logprobs, include }: Fields,
+  { top_logprobs: logprobs, include, text }: Fields,
   items: readonly Fields[],
 ): string | undefined {
+  const { type = 'text', schema } = fieldsOf(fieldsOf(text).format)
+  if (!FORMATS.has(type)) return `text.format: the type "${textOf(type).slice(0, 40)}"`
+  if (type === 'json_schema' && !isFields(schema)) return 'text.format: a json_schema without a schema'
   if (Number(logprobs) > 0 || listOf(include).includes('message.output_text.logprobs')) return 'top_logprobs'
   const isApproval = items.some(({ type }) => type === 'mcp_approval_response')
   return isApproval ? 'mcp_approval_response, the answer to a tool that only OpenAI runs' : undefined
