@@ -20,7 +20,7 @@ import {
   startProxy,
   startUpstream,
 } from './messages-processes.ts'
-import { median, report, table } from './report.ts'
+import { median, report, spread, table } from './report.ts'
 
 type Api = NonNullable<Job['api']>
 type Body = { readonly [field: string]: unknown }
@@ -217,12 +217,6 @@ async function coldStall(api: Api): Promise<Cold> {
 
 function at(sorted: readonly number[], share: number): number {
   return sorted[Math.floor(sorted.length * share)] ?? 0
-}
-
-/** The median, with the least and the most. */
-function spread(values: readonly number[], digits: number): string {
-  const [least, most] = [Math.min(...values), Math.max(...values)]
-  return `${median(values).toFixed(digits)} (${least.toFixed(digits)}–${most.toFixed(digits)})`
 }
 
 function met(is: boolean): string {
