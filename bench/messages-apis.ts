@@ -1,55 +1,75 @@
-// `npm run bench messages-apis`: the three APIs that clients speak, each in front of an upstream of the same API. What
-// pass adds to a bare proxy, and whether 300 shelved streams stall the gateway. Shorter: BENCH_SECONDS=2 BENCH_ROUNDS=1.
+// `npm run bench messages-apis [first|cpu|stalls]`: the three APIs that clients speak, each in front of an upstream of the same
+// API. What pass adds to a bare proxy, and whether 300 shelved streams stall a gateway that has just started. All ways take
+// turns. BENCH_ROUNDS changes how often; BENCH_MAIN measures another build.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { takeTurns } from './mcp-turns.ts'
 import type { Job } from './messages-clients.ts'
 import { bodyOf, toolsOf } from './messages-load-bodies.ts'
 import { stallOf } from './messages-load-limits.ts'
 import {
   build,
+  type Clients,
+  cpuOf,
   endAll,
   endAllOnSignal,
+  type Running,
   startClients,
   startGateway,
   startProxy,
   startUpstream,
 } from './messages-processes.ts'
-import { BARE, DIRECT, measureStreams, PASS } from './messages-streams.ts'
-import { report, table } from './report.ts'
+import { median, report, spread, table } from './report.ts'
 
 type Api = NonNullable<Job['api']>
 type Body = { readonly [field: string]: unknown }
 
-const { env } = process
-const seconds = Number(env.BENCH_SECONDS ?? 4)
-const rounds = Number(env.BENCH_ROUNDS ?? 3)
-const isWhole = !env.BENCH_SECONDS && !env.BENCH_ROUNDS
+const rounds = Number(process.env.BENCH_ROUNDS ?? 5)
 const say = (message: string) => console.log(`bench messages-apis: ${message}`)
 
-/** Tools of the streams at model speed, and of those that are shelved. */
+/** Tools of the requests in mode pass, and of those that are shelved. */
 const [FEW, MANY] = [50, 300]
-const STREAMS = 300
+/** Short replies of a way in one turn. */
+const REQUESTS = 20
+/** Events a second of one stream. */
 const SPEED = 50
-const MOST_STALL = 100
+const SECONDS = 2
+const [PASSED, SHELVED] = [200, 300]
+const MOST_BESIDE_BARE_MS = 0.5
+const MOST_CPU = 1.3
+const MOST_STALL_MS = 100
+const [DIRECT, BARE, PASS] = ['direct', 'bare proxy', 'pass']
 
 const UPSTREAMS: { readonly [api in Api]: (url: string) => string } = {
   messages: (url) => url,
   chat: (url) => `openai:${url}/v1`,
   responses: (url) => `responses:${url}/v1`,
 }
+const APIS = Object.keys(UPSTREAMS) as Api[]
 
+const parts: { readonly [name: string]: () => Promise<string[]> } = {
+  first: measureFirstBytes,
+  cpu: measureCpu,
+  stalls: measureStalls,
+}
+
+const wanted = process.argv.slice(2)
 const folder = mkdtempSync(join(tmpdir(), 'toolshelf-bench-'))
 endAllOnSignal()
 try {
+  const unknown = wanted.find((name) => !Object.hasOwn(parts, name))
+  if (unknown)
+    throw new Error(`bench messages-apis: no part "${unknown}"; use ${Object.keys(parts).join(', ')}.`)
   build()
   const lines: string[] = []
-  for (const api of Object.keys(UPSTREAMS) as Api[]) {
-    say(api)
-    lines.push(`### ${api}`, '', ...(await measurePass(api)), '')
+  for (const [name, measure] of Object.entries(parts)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue
+    say(name)
+    lines.push(...(lines.length > 0 ? [''] : []), ...(await measure()))
     await endAll()
   }
-  lines.push(...(await measureShelved()))
+  const isWhole = wanted.length === 0 && !process.env.BENCH_MAIN
   if (isWhole) report('Messages gateway, APIs of clients', 'npm run bench messages-apis', lines)
   else console.log(`\n${lines.join('\n')}\n`)
 } catch (error) {
@@ -61,65 +81,146 @@ try {
 }
 process.exit()
 
-async function measurePass(api: Api): Promise<string[]> {
+type Way = { readonly name: string; readonly url: string; readonly pid?: number }
+
+/** The ways to one upstream, warm. */
+async function startWays(api: Api, body: string): Promise<{ ways: Way[]; clients: Clients }> {
   const upstream = await startUpstream()
   const clients = await startClients()
-  const proxy = await startProxy(upstream.url)
   const pass = await startGateway(folder, '--upstream', UPSTREAMS[api](upstream.url), '--mode', 'pass')
-  const body = bodyFor(api, FEW, 0)
-  const ways = [
-    { name: DIRECT, url: upstream.url, pid: undefined, body, api },
-    { name: BARE, url: proxy.url, pid: proxy.pid, body, api },
-    { name: PASS, url: pass.url, pid: pass.pid, body, api },
+  const ways: Way[] = [
+    { name: DIRECT, url: upstream.url },
+    { name: BARE, ...(await startProxy(upstream.url)) },
+    { name: PASS, ...pass },
   ]
-  for (const way of ways)
-    for (let turn = 0; turn < 3; turn++)
-      await clients.perform({ ...way, streams: 50, events: 1000, pause: 0, isProbing: false })
-  return measureStreams({ ways, clients, upstream, counts: [1, 200], rounds, seconds, say })
+  for (const { url } of ways) {
+    await clients.firstBytes({ url, body, api, requests: 300 })
+    await clients.perform({ url, body, api, streams: 50, events: 500, pause: 0, isProbing: false })
+  }
+  return { ways, clients }
 }
 
-async function measureShelved(): Promise<string[]> {
+/** One request at a time: how long its first byte takes in each way. */
+async function measureFirstBytes(): Promise<string[]> {
   const rows: string[][] = []
-  const stalls: number[] = []
-  for (const api of Object.keys(UPSTREAMS) as Api[]) {
-    say(`${STREAMS} shelved streams of ${api}`)
-    const upstream = await startUpstream()
-    const options = ['--upstream', UPSTREAMS[api](upstream.url), '--mode', 'shelve']
-    const gateway = await startGateway(folder, ...options)
-    const clients = await startClients()
-    const body = bodyFor(api, MANY, 10, `bench-${seconds * SPEED}-${1000 / SPEED}`)
-    const job = { url: gateway.url, api, body, pause: 1000 / SPEED, isProbing: false }
-    await clients.perform({ ...job, streams: 20, events: 20 })
-    await stallOf(gateway, folder)
-    const { received, firstByte, lag } = await clients.perform({
-      ...{ ...job, streams: STREAMS, events: seconds * SPEED },
-    })
-    const { time, cpu } = await stallOf(gateway, folder)
-    stalls.push(cpu)
-    rows.push([
-      ...[api, String(received)],
-      ...[firstByte.p50, firstByte.worst, lag.p50, lag.p95, time, cpu].map((value) => value.toFixed(1)),
-    ])
+  const goals: string[] = []
+  for (const api of APIS) {
+    const body = bodyFor(api, FEW, 0)
+    const { ways, clients } = await startWays(api, body)
+    const ask = ({ url }: Way) => clients.firstBytes({ url, body, api, requests: REQUESTS })
+    const taken = await takeTurns(new Map(ways.map((way) => [way.name, () => ask(way)])), rounds * 4)
+    const times = new Map([...taken].map(([name, runs]) => [name, runs.flat().sort((a, b) => a - b)]))
+    for (const [name, all] of times)
+      rows.push([api, name, ...[0.1, 0.5, 0.9].map((share) => at(all, share).toFixed(2))])
+    const beside = (share: number) => at(times.get(PASS)!, share) - at(times.get(BARE)!, share)
+    goals.push(
+      `- ${api}: pass adds ${beside(0.5).toFixed(2)} ms to the bare proxy at p50, ${beside(0.1).toFixed(2)} ms at p10 (goal: at most ${MOST_BESIDE_BARE_MS} ms): ${met(beside(0.5) <= MOST_BESIDE_BARE_MS)}.`,
+    )
     await endAll()
   }
-  const worst = Math.max(...stalls)
-  const head = [
-    'API',
-    'events',
-    'first byte p50 ms',
-    'worst',
-    'event p50',
-    'p95',
-    'longest stall',
-    'of it CPU',
-  ]
   return [
-    `Shelved: ${STREAMS} streams that start within a second, ${MANY} tools each, ${SPEED} events a second for ${seconds} s.`,
+    `First byte, one request at a time, ${FEW} tools: ${rounds * 4} turns of ${REQUESTS} requests in each way.`,
     '',
-    ...table(head, rows),
+    ...table(['API', 'way', 'p10 ms', 'p50', 'p90'], rows),
     '',
-    `- The longest stall takes ${worst.toFixed(0)} ms of CPU (goal: at most ${MOST_STALL} ms): ${worst <= MOST_STALL ? 'met' : 'missed'}.`,
+    ...goals,
   ]
+}
+
+/** Streams at model speed: what they cost the process in the middle. */
+async function measureCpu(): Promise<string[]> {
+  const rows: string[][] = []
+  const goals: string[] = []
+  for (const api of APIS) {
+    const body = bodyFor(api, FEW, 0)
+    const { ways, clients } = await startWays(api, body)
+    const job = { body, api, streams: PASSED, events: SECONDS * SPEED, pause: 1000 / SPEED, isProbing: false }
+    const cost = async ({ url, pid = 0 }: Way) => {
+      const before = cpuOf(pid)
+      await clients.perform({ ...job, url })
+      return (cpuOf(pid) - before) / PASSED
+    }
+    const between = ways.filter(({ pid }) => pid !== undefined)
+    const costs = await takeTurns(new Map(between.map((way) => [way.name, () => cost(way)])), rounds)
+    for (const [name, all] of costs) rows.push([api, name, spread(all, 2)])
+    const times = costs.get(PASS)!.map((value, round) => value / costs.get(BARE)![round]!)
+    goals.push(
+      `- ${api}: pass takes ${spread(times, 2)}× the bare proxy's CPU per stream (goal: at most ${MOST_CPU}×): ${met(median(times) <= MOST_CPU)}.`,
+    )
+    await endAll()
+  }
+  return [
+    `CPU at ${PASSED} streams, ${FEW} tools, ${SPEED} events a second for ${SECONDS} s: medians of ${rounds} rounds, with the least and the most.`,
+    '',
+    ...table(['API', 'way', 'CPU ms per stream'], rows),
+    '',
+    ...goals,
+  ]
+}
+
+type Cold = {
+  readonly firstByte: number
+  readonly lag: number
+  readonly stall: Awaited<ReturnType<typeof stallOf>>
+}
+
+/** The first requests of a new gateway. */
+async function measureStalls(): Promise<string[]> {
+  const ways = new Map(APIS.map((api) => [api as string, () => coldStall(api)]))
+  const all = await takeTurns(ways, rounds)
+  const rows = [...all].map(([api, runs]) => [
+    api,
+    spread(
+      runs.map(({ firstByte }) => firstByte),
+      0,
+    ),
+    spread(
+      runs.map(({ lag }) => lag),
+      0,
+    ),
+    spread(
+      runs.map(({ stall }) => stall.time),
+      0,
+    ),
+    spread(
+      runs.map(({ stall }) => stall.cpu),
+      0,
+    ),
+  ])
+  const worst = Math.max(...[...all.values()].flat().map(({ stall }) => stall.cpu))
+  return [
+    `Shelved, cold: ${SHELVED} streams that start within a second are the first of a new gateway, ${MANY} tools and 10 turns each, ${SPEED} events a second for ${SECONDS} s. Medians of ${rounds} rounds, with the least and the most.`,
+    '',
+    ...table(['API', 'first byte p50 ms', 'event p95', 'longest stall', 'of it CPU'], rows),
+    '',
+    `- The longest stall of all takes ${worst.toFixed(0)} ms of CPU (goal: at most ${MOST_STALL_MS} ms): ${met(worst <= MOST_STALL_MS)}.`,
+  ]
+}
+
+async function coldStall(api: Api): Promise<Cold> {
+  const upstream = await startUpstream()
+  const gateway: Running = await startGateway(
+    folder,
+    ...['--upstream', UPSTREAMS[api](upstream.url), '--mode', 'shelve'],
+  )
+  const clients = await startClients()
+  const body = bodyFor(api, MANY, 10, `bench-${SECONDS * SPEED}-${1000 / SPEED}`)
+  await stallOf(gateway, folder)
+  const { firstByte, lag } = await clients.perform({
+    ...{ url: gateway.url, api, body, streams: SHELVED, isProbing: false },
+    ...{ events: SECONDS * SPEED, pause: 1000 / SPEED },
+  })
+  const stall = await stallOf(gateway, folder)
+  await endAll()
+  return { firstByte: firstByte.p50, lag: lag.p95, stall }
+}
+
+function at(sorted: readonly number[], share: number): number {
+  return sorted[Math.floor(sorted.length * share)] ?? 0
+}
+
+function met(is: boolean): string {
+  return is ? 'met' : 'missed'
 }
 
 /** The same conversation in each API. */

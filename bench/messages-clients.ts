@@ -20,6 +20,9 @@ export type Job = {
   readonly isProbing: boolean
 }
 
+/** Short replies, one after the other on one connection. */
+export type ShortJob = Pick<Job, 'url' | 'body' | 'api'> & { readonly requests: number }
+
 export type Figures = {
   readonly received: number
   /** From the first request to the last end. */
@@ -27,6 +30,9 @@ export type Figures = {
   readonly lag: Spread
   readonly firstByte: Spread
 }
+
+/** The milliseconds to the first byte of each reply; the first of all opens the connection and does not count. */
+export type FirstBytes = readonly number[]
 
 export type Spread = {
   readonly p50: number
@@ -40,8 +46,9 @@ const START = 1000
 /** Milliseconds from one short reply to the next request. */
 const REST = 10
 
-process.on('message', ({ id, job }: { id: number; job: Job }) => {
-  perform(job).then(
+process.on('message', ({ id, job }: { id: number; job: Job | ShortJob }) => {
+  const done: Promise<unknown> = 'requests' in job ? askInTurn(job) : perform(job)
+  done.then(
     (figures) => process.send?.({ id, figures }),
     (error: unknown) => process.send?.({ id, error: `bench messages: ${job.url}: ${error}` }),
   )
@@ -70,6 +77,15 @@ async function perform(job: Job): Promise<Figures> {
   const seconds = (now() - started) / 1000
   agent.destroy()
   return { received: lags.length, seconds, lag: spread(lags), firstByte: spread(firsts) }
+}
+
+async function askInTurn({ requests, ...job }: ShortJob): Promise<FirstBytes> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const short = { ...job, streams: 1, events: 1, pause: 0, isProbing: false }
+  const times: number[] = []
+  for (let turn = 0; turn <= requests; turn++) times.push(await stream(short, agent, () => {}))
+  agent.destroy()
+  return times.slice(1)
 }
 
 /** Without streams: as long as one would have run. */

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { takeTurns } from './mcp-turns.ts'
 import { bodyOf, imageBodyOf, toolsOf } from './messages-load-bodies.ts'
 import {
   peakResidentOf,
@@ -14,11 +15,12 @@ import {
   startUpstream,
 } from './messages-processes.ts'
 import { get, post } from './messages-requests.ts'
-import { table } from './report.ts'
+import { spread, table } from './report.ts'
 
 const STREAMS = 300
 const TOOLS = 300
-const SECONDS = 6
+const SECONDS = 3
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
 const SPEED = 50
 const MOST_STALL = 100
 /** The first requests that the gateway gets, with its first searches, which load the ranker. */
@@ -27,48 +29,65 @@ const BODIES = 20
 const BODY_MEGABYTES = 28
 const MANY_TOOLS = 10_000
 
+/** What happened in one way in one round. */
+type StalledRun = {
+  readonly firstByte: number
+  readonly lag: number
+  /** The longest answer of /health; undefined for the proxy, which has none. */
+  readonly health: number | undefined
+  readonly stall: Stall | undefined
+}
+
 export async function measureStalls(folder: string): Promise<string[]> {
   const upstream = await startUpstream()
-  const body = bodyOf(toolsOf(TOOLS), 10)
-  const rows: (string | number)[][] = []
-  const longest = new Map<string, number>()
-  for (const way of ['bare proxy', 'pass', 'shelve', COLD]) {
-    const isProxy = way === 'bare proxy'
-    const isCold = way === COLD
-    const running = isProxy
-      ? await startProxy(upstream.url)
-      : await startGateway(folder, '--upstream', upstream.url, '--mode', isCold ? 'shelve' : way)
-    const clients = await startClients()
-    const paced = { url: running.url, body, events: SECONDS * SPEED, pause: 1000 / SPEED, isProbing: false }
-    // The upstream searches where the conversation has no result yet.
-    const job = isCold ? { ...paced, body: bodyOf(toolsOf(TOOLS), 0), isSearching: true } : paced
-    if (!isCold) await clients.perform({ ...job, streams: 20, events: 20 })
-    if (!isProxy) await stallOf(running, folder)
-    const health = isProxy ? undefined : probe(running)
-    const { lag, firstByte, received } = await clients.perform({ ...job, streams: STREAMS })
-    const waits = (await health?.stop()) ?? []
-    if (isCold) await expectSearches(running)
-    const stall = isProxy ? undefined : await stallOf(running, folder)
-    longest.set(way, stall?.cpu ?? 0)
-    rows.push([
+  const ways = ['bare proxy', 'pass', 'shelve', COLD]
+  const turns = new Map(ways.map((way) => [way, () => measureStall(way, folder, upstream)]))
+  const all = await takeTurns(turns, ROUNDS)
+  const rows = [...all].map(([way, runs]) => {
+    const cell = (figures: (number | undefined)[]) =>
+      figures[0] === undefined ? '' : spread(figures.map(Number), 0)
+    return [
       way,
-      received,
-      ...[firstByte.p50, firstByte.worst, lag.p50, lag.p95, lag.worst].map((value) => value.toFixed(1)),
-      isProxy ? '' : Math.max(...waits).toFixed(1),
-      stall?.time.toFixed(1) ?? '',
-      stall?.cpu.toFixed(1) ?? '',
-    ])
-    await clients.end()
-    await running.end()
-  }
-  const head = ['mode', 'events', 'first byte p50 ms', 'worst', 'event p50', 'p95', 'worst']
+      cell(runs.map(({ firstByte }) => firstByte)),
+      cell(runs.map(({ lag }) => lag)),
+      cell(runs.map(({ health }) => health)),
+      cell(runs.map(({ stall }) => stall?.time)),
+      cell(runs.map(({ stall }) => stall?.cpu)),
+    ]
+  })
+  const head = ['mode', 'first byte p50 ms', 'event p95', '/health worst', 'longest stall', 'of it CPU']
   return [
-    `${STREAMS} streams that start within a second, ${TOOLS} tools each, ${SPEED} events a second for ${SECONDS} s.`,
+    `${STREAMS} streams that start within a second, ${TOOLS} tools each, ${SPEED} events a second for ${SECONDS} s. Medians of ${ROUNDS} rounds, with the least and the most.`,
     '',
-    ...table([...head, '/health worst', 'longest stall', 'of it CPU'], rows),
+    ...table(head, rows),
     '',
-    ...['shelve', COLD].map((way) => stallLine(way, longest.get(way) ?? 0)),
+    ...['shelve', COLD].map((way) =>
+      stallLine(way, Math.max(...all.get(way)!.map(({ stall }) => stall?.cpu ?? 0))),
+    ),
   ]
+}
+
+async function measureStall(way: string, folder: string, upstream: Running): Promise<StalledRun> {
+  const isProxy = way === 'bare proxy'
+  const isCold = way === COLD
+  const running = isProxy
+    ? await startProxy(upstream.url)
+    : await startGateway(folder, '--upstream', upstream.url, '--mode', isCold ? 'shelve' : way)
+  const clients = await startClients()
+  const paced = { url: running.url, events: SECONDS * SPEED, pause: 1000 / SPEED, isProbing: false }
+  // The upstream searches where the conversation has no result yet.
+  const body = bodyOf(toolsOf(TOOLS), isCold ? 0 : 10)
+  const job = { ...paced, body, isSearching: isCold }
+  if (!isCold) await clients.perform({ ...job, streams: 20, events: 20 })
+  if (!isProxy) await stallOf(running, folder)
+  const health = isProxy ? undefined : probe(running)
+  const { lag, firstByte } = await clients.perform({ ...job, streams: STREAMS })
+  const waits = await health?.stop()
+  if (isCold) await expectSearches(running)
+  const stall = isProxy ? undefined : await stallOf(running, folder)
+  await clients.end()
+  await running.end()
+  return { firstByte: firstByte.p50, lag: lag.p95, health: waits && Math.max(...waits), stall }
 }
 
 /** A row about searches must not be measured without them. */

@@ -28,12 +28,15 @@ try {
   for (const [name, measure] of Object.entries(parts)) {
     if (wanted.length > 0 && !wanted.includes(name)) continue
     console.log(`bench messages-load: ${name}`)
-    lines.push(...(lines.length > 0 ? [''] : []), ...(await measure(folder)))
+    const measured = await measure(folder)
     await endAll()
+    if (name === 'stalls' && !process.env.BENCH_MAIN)
+      report('Messages gateway, stalls', 'npm run bench messages-load stalls', measured)
+    else lines.push(...(lines.length > 0 ? [''] : []), ...measured)
   }
   const isWhole = wanted.length === 0 && !process.env.BENCH_MAIN
   if (isWhole) report('Messages gateway, load', 'npm run bench messages-load', lines)
-  else console.log(`\n${lines.join('\n')}\n`)
+  else if (lines.length > 0) console.log(`\n${lines.join('\n')}\n`)
 } catch (error) {
   console.error((error as Error).message)
   process.exitCode = 1

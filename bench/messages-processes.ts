@@ -3,7 +3,7 @@ import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Figures, Job } from './messages-clients.ts'
+import type { Figures, FirstBytes, Job, ShortJob } from './messages-clients.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** `BENCH_MAIN` measures another build. */
@@ -12,7 +12,10 @@ const LOOP_DELAY = new URL('loop-delay.mjs', import.meta.url).href
 
 export type Running = { readonly pid: number; readonly url: string; readonly end: () => Promise<void> }
 
-export type Clients = Running & { readonly perform: (job: Job) => Promise<Figures> }
+export type Clients = Running & {
+  readonly perform: (job: Job) => Promise<Figures>
+  readonly firstBytes: (job: ShortJob) => Promise<FirstBytes>
+}
 
 /** Those that have not ended yet. */
 const running = new Set<Running>()
@@ -59,10 +62,10 @@ export function startProxy(target: string): Promise<Running> {
 export async function startClients(): Promise<Clients> {
   const { child, running: started } = await forkedChild('messages-clients.ts')
   let last = 0
-  const perform = (job: Job) => {
+  const send = <Answer>(job: Job | ShortJob) => {
     const id = ++last
-    return new Promise<Figures>((resolve, reject) => {
-      const listen = (answer: { id: number; figures?: Figures; error?: string }) => {
+    return new Promise<Answer>((resolve, reject) => {
+      const listen = (answer: { id: number; figures?: Answer; error?: string }) => {
         if (answer.id !== id) return
         child.off('message', listen)
         if (answer.figures) resolve(answer.figures)
@@ -72,7 +75,11 @@ export async function startClients(): Promise<Clients> {
       child.send({ id, job })
     })
   }
-  return { ...started, perform }
+  return {
+    ...started,
+    perform: (job) => send<Figures>(job),
+    firstBytes: (job) => send<FirstBytes>(job),
+  }
 }
 
 async function forked(file: string, ...args: string[]): Promise<Running> {

@@ -28,3 +28,9 @@ export function table(header: readonly string[], rows: readonly (readonly (strin
 export function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
+
+/** The median, with the least and the most. */
+export function spread(values: readonly number[], digits: number): string {
+  const [least, most] = [Math.min(...values), Math.max(...values)]
+  return `${median(values).toFixed(digits)} (${least.toFixed(digits)}–${most.toFixed(digits)})`
+}

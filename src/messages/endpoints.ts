@@ -189,7 +189,10 @@ const NOBODY: AuthenticatedClient = { headers: {}, key: undefined }
 
 /** Clients that prefer WebSockets fall back to HTTP on this status. */
 function refuseUpgrade({ path }: RequestContext): never {
-  const message = `WebSockets are not supported at ${path}; send the request with POST, and stream: true for events`
+  const instead = path.startsWith('/v1/realtime')
+    ? 'the Realtime API is not supported; use POST /v1/responses'
+    : `WebSockets are not supported at ${path}; send the request with POST`
+  const message = `${instead}, and stream: true for events`
   throw refuseRequest(426, 'invalid_request_error', message)
 }
 

@@ -145,6 +145,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
       replyOptions.onDecided?.(outcome)
       // 4. Set up this reply's searches, hosted or hidden
       const searching: Searching = await searchingFor(parts, started, replyOptions.owner)
+      await rest(replyOptions.slice)
       // 5. Sample until the model has found the tools it needs
       const measured = withoutCarriedIds(started.request)
       const meter = plan.mode === 'off' ? undefined : createMeter(measured, prices)
@@ -201,6 +202,7 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
   const { upstream, thoughts, replies, conversations } = parts
   const { owner, inbound = MESSAGES } = replyOptions
   const given = inbound.api === 'chat' ? replies.restore(sent, owner) : sent
+  await rest(replyOptions.slice)
   // 1. Choose pass, emulate, shelve or off
   const { facts, liftable } = await gatherFacts(parts, given, replyOptions)
   const plan = planRequest(facts)
@@ -213,7 +215,7 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
   const request = hidesThoughts(upstream, given, replyOptions) ? thoughts.restore(given, owner) : given
   // 3. Put the client's tools on the shelf, once
   const isShelved = plan.mode === 'shelve' && liftable !== undefined
-  const lifting = { conversations, trace: outcome.trace }
+  const lifting = { conversations, trace: outcome.trace, slice: replyOptions.slice }
   if (outcome.trace)
     outcome.pool =
       isShelved && liftable
@@ -253,19 +255,17 @@ function searchingFor({ rankers, memory }: Parts, { contract, outcome, shelved }
     if (names.length > 0) outcome.trace?.({ type: 'loaded', names, by: 'search' })
   }
   if (!shelved) return startHosted(contract, rankers, onSearch, outcome.trace)
-  const remember: Parameters<typeof startHidden>[3] = (messages, searches) =>
-    memory.remember(owner, messages, searches)
-  return startHidden(contract, shelved, onSearch, remember)
+  return startHidden(contract, shelved, onSearch, (...found) => memory.remember(owner, ...found))
 }
 
 function targetFor(
   { upstream, wait }: Parts,
   plan: RequestPlan,
   request: MessagesRequest,
-  { call, owner }: ReplyOptions,
+  { call, owner, slice }: ReplyOptions,
 ): Target {
   const { wire = 'append', mostTools } = plan
-  return { upstream, wire, mostTools, owner, call: callFor(upstream, plan, request, call), wait }
+  return { upstream, wire, mostTools, owner, call: callFor(upstream, plan, request, call), wait, slice }
 }
 
 /** Removes the tool-search betas for upstreams without tool search. */
@@ -333,7 +333,7 @@ function forWire(request: MessagesRequest, wire: UpstreamWire | undefined): Mess
   return wire === 'native' && isBound(request) ? withDroppedThinking(request) : request
 }
 
-const bestRankers = { own: rankersByName.model, bm25: rankersByName.hybrid, regex: rankersByName.regex }
+const bestRankers = { own: rankersByName.hybrid, bm25: rankersByName.hybrid, regex: rankersByName.regex }
 
 /** Returns a token estimate, marked as one by a header. */
 function estimated(request: MessagesRequest): HttpAnswer {

@@ -1,6 +1,6 @@
 // Reads a client's request: its body under the limits, its fields with what is known from before, its setting, and its
 // conversion from the API that the client speaks.
-import { createBufferPool, createScheduler } from '../node/index.ts'
+import { createBufferPool, createScheduler, rest } from '../node/index.ts'
 import { readBody } from './body.ts'
 import { RefusedRequest, refuseRequest } from './errors.ts'
 import type { MessagesGateway, ReplyOptions } from './gateway.ts'
@@ -46,6 +46,7 @@ export function createInboundReader(options: InboundReaderOptions, passing: Pass
       if (!isReferred) bodies.giveBack(body)
     }
     const inbound = convert(fields, context, owner)
+    await rest(slice)
     const call = { ...callFor(context, client), ...(inbound?.terms ? { terms: inbound.terms } : {}) }
     const facts = { ...inbound, api: context.api.name }
     const setting = settingFor(context, client, options)

@@ -1,6 +1,7 @@
 // Runs one sampling: translates the contract request for the upstream, sends it, and retries when the response allows.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fieldsOf, listOf } from '../lib/index.ts'
+import { rest, type Slice } from '../node/index.ts'
 import { createRecent, type Recent } from './recent.ts'
 import type { HttpAnswer, MessagesRequest, Sampled, Upstream, UpstreamCall, UpstreamWire } from './types.ts'
 import { callToolDefinition, lower, newerFields } from './wire/index.ts'
@@ -15,6 +16,8 @@ export type Target = {
   readonly mostTools?: number | undefined
   /** Waits before a retry; defaults to a real timer. */
   readonly wait?: Wait | undefined
+  /** Yields to other requests between steps that are slow for very long conversations. */
+  readonly slice?: Slice | undefined
 }
 
 export type Wait = (milliseconds: number, signal: AbortSignal) => Promise<void>
@@ -53,7 +56,7 @@ const MOST_MODELS = 1000
 /** Sends all tool fields; if the upstream refuses the newer ones, sends once more without them. */
 async function sendLowered<Given>(
   contract: MessagesRequest,
-  { upstream, wire, mostTools, owner }: Target,
+  { upstream, wire, mostTools, owner, slice }: Target,
   send: (request: MessagesRequest) => Promise<Given>,
   refusalIn: (given: Given) => HttpAnswer | undefined,
 ): Promise<{ readonly answer: Given; readonly request: MessagesRequest }> {
@@ -61,7 +64,9 @@ async function sendLowered<Given>(
   // Keyed by client, so that one client's invalid tools do not strip the fields of another's.
   const key = `${owner} ${contract.model}`
   const keepsFields = !plain.get(key)
+  await rest(slice)
   const request = lower(contract, wire, { mostTools, keepsFields })
+  await rest(slice)
   const answer = await send(request)
   const refusal = refusalIn(answer)
   if (wire === 'native' || !refusal || !refusesField(refusal, request)) return { answer, request }

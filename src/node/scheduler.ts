@@ -11,7 +11,7 @@ export type Slice = {
 export type Scheduler = {
   /** Waits for the caller's turn. */
   readonly turn: () => Promise<Slice>
-  /** Lets others have a turn if the slice is used up or others wait; otherwise returns undefined. */
+  /** Waits for the caller's turn if the slice is used up, or if others wait or have theirs; otherwise returns undefined. */
   readonly pause: () => Promise<void> | undefined
 }
 
@@ -35,6 +35,8 @@ export function createScheduler(options: SchedulerOptions = {}): Scheduler {
   /** When work began in this iteration of the event loop; undefined if it has not. */
   let started: number | undefined
   let isDeferred = false
+  /** Someone has a turn until all pending microtasks have run: those that ask at the same time follow one by one. */
+  let isTaken = false
 
   const isOver = (): boolean => started !== undefined && now() - started >= sliceMs
   const begin = (): void => {
@@ -43,13 +45,20 @@ export function createScheduler(options: SchedulerOptions = {}): Scheduler {
     isDeferred = true
     defer(pass)
   }
+  const take = (): void => {
+    begin()
+    isTaken = true
+    soon(() => {
+      isTaken = false
+      letNext()
+    })
+  }
   const letNext = (): void => {
-    if (isOver()) return
+    if (isTaken || isOver()) return
     const next = waiting.shift()
     if (!next) return
-    begin()
+    take()
     next()
-    soon(letNext)
   }
   const pass = (): void => {
     isDeferred = false
@@ -61,10 +70,17 @@ export function createScheduler(options: SchedulerOptions = {}): Scheduler {
       waiting.push(resolve)
       begin()
     })
-  const slice: Slice = { isOver, next }
+  const slice: Slice = {
+    isOver() {
+      // Work that continues after I/O has not had a turn in this iteration.
+      begin()
+      return isOver()
+    },
+    next,
+  }
   const pause = (): Promise<void> | undefined => {
-    if (waiting.length > 0 || isOver()) return next()
-    begin()
+    if (isTaken || waiting.length > 0 || isOver()) return next()
+    take()
     return undefined
   }
   return {

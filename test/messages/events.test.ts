@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { OpenTrace, TraceRecord } from '../../src/core/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
+import { createMessagesGateway, type MessagesRequest } from '../../src/messages/index.ts'
 import { createChatUpstream } from '../../src/messages/upstream/index.ts'
 import { createTraceStream } from '../../src/node/index.ts'
 import type { Loose } from '../support/talk.ts'
@@ -140,4 +141,17 @@ describe('the trace context', () => {
     expect(good.headers).not.toHaveProperty('baggage')
     expect(bad.headers).not.toHaveProperty('traceparent')
   })
+})
+
+it('searches rank without the sentence encoder unless a host chooses it', async () => {
+  const records: Loose[] = []
+  const gateway = createMessagesGateway({
+    upstream: upstreamOf('append', script),
+    openTrace: () => (record) => void records.push(record),
+  })
+  const call = { headers: {}, signal: new AbortController().signal }
+  const options = { setting: { mode: 'shelve', share: 10 }, call, owner: '' } as const
+  const { sampled } = await gateway.reply(ask(plain, user('find send message')) as MessagesRequest, options)
+  if (sampled && 'events' in sampled) for await (const _ of sampled.events);
+  expect(records.filter(({ type }) => type === 'searched')).toMatchObject([{ ranker: 'hybrid' }])
 })

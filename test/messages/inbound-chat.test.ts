@@ -1,5 +1,6 @@
 // Chat Completions inbound: what a request becomes inside, what the reply becomes on the way out, and errors.
 import { get, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import type { Fields } from '../../src/lib/index.ts'
@@ -203,6 +204,7 @@ describe('a request inside', () => {
     ['required', { type: 'any' }],
     ['none', { type: 'none' }],
     ['auto', undefined],
+    ['any', { type: 'any' }],
     [fn('a'), { type: 'tool', name: 'a' }],
   ])('tool_choice %j', (choice, expected) => {
     expect(request({ tools: [fn('a'), fn('b')], tool_choice: choice }).tool_choice).toEqual(expected)
@@ -215,6 +217,21 @@ describe('a request inside', () => {
     })
     expect(tools?.map(({ name }) => name)).toEqual(['b'])
     expect(tool_choice).toEqual({ type: 'any', disable_parallel_tool_use: true })
+  })
+
+  test.each([
+    ['maybe', [fn('a')], /^tool_choice: "maybe" is not known; send "auto"/],
+    ['required', [], /^tool_choice: there are no tools/],
+    [fn('zebra'), [fn('a')], /^tool_choice: there is no tool "zebra"/],
+    [
+      { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [fn('zebra')] } },
+      [fn('a')],
+      /^tool_choice: none of the allowed tools/,
+    ],
+  ])('tool_choice %j is refused', (choice, tools, reason) => {
+    const { message, param } = refusalOf({ model: 'm', messages: [user], tools, tool_choice: choice })
+    expect(message).toMatch(reason)
+    expect(param).toBe('tool_choice')
   })
 
   test('names that the Messages API does not allow come back as the client wrote them', () => {
@@ -233,6 +250,10 @@ describe('a request inside', () => {
 
   test.each([
     [{ n: 2 }, /n: 2/],
+    [{ n: '2' }, /n: 2/],
+    [{ n: 0 }, /n: 0/],
+    [{ response_format: { type: 'xml' } }, /response_format: the type "xml"/],
+    [{ response_format: { type: 'json_schema' } }, /response_format: a json_schema without a schema/],
     [{ logprobs: true }, /logprobs/],
     [{ modalities: ['text', 'audio'] }, /audio/],
     [{ functions: [{}] }, /functions/],
@@ -313,10 +334,52 @@ describe('a reply outside', () => {
     expect(tool?.description).toContain('start: "x"')
     const content = [{ type: 'tool_use', id: 't', name: 'patch', input: { input: '*** Begin' } }]
     const custom = { id: 't', type: 'custom', custom: { name: 'patch', input: '*** Begin' } }
-    const deltas = written(reply(content), { tools }).flatMap(({ choices }) => choices as Fields[])
-    expect(deltas[1]?.delta).toEqual({ tool_calls: [{ index: 0, ...custom }] })
+    const writer = read({ tools }).reply()
+    for (const event of reply(content)) writer.add(event)
+    expect(JSON.parse(writer.document()).choices[0].message.tool_calls).toEqual([custom])
     const back = request({ tools, messages: [user, { role: 'assistant', tool_calls: [custom] }] })
     expect(back.messages[1]?.content).toEqual(content)
+  })
+
+  describe('the input of a freeform tool', () => {
+    const tools = [{ type: 'custom', custom: { name: 'patch' } }]
+
+    /** What a call in pieces becomes: the first delta of the call, and the texts after it. */
+    function streamed(pieces: readonly string[], input: Fields = {}) {
+      const block = { type: 'tool_use', id: 't', name: 'patch', input }
+      const events = [
+        { type: 'content_block_start', index: 0, content_block: block },
+        ...pieces.map((partial_json) => ({
+          ...{ type: 'content_block_delta', index: 0 },
+          delta: { type: 'input_json_delta', partial_json },
+        })),
+        { type: 'content_block_stop', index: 0 },
+      ]
+      const [first, ...rest] = written(events, { tools }).flatMap(({ choices }) =>
+        (choices as { delta: { tool_calls: Fields[] } }[]).flatMap(({ delta }) => delta.tool_calls),
+      )
+      return { first, texts: rest.map(({ custom }) => (custom as Fields).input) }
+    }
+
+    test('is streamed as it comes', () => {
+      const { first, texts } = streamed(['{"inp', 'ut":"*** Be', 'gin\\', 'n🦓', '"}'])
+      expect(first).toEqual({ index: 0, id: 't', type: 'custom', custom: { name: 'patch', input: '' } })
+      expect(texts).toEqual(['*** Be', 'gin', '\n🦓'])
+    })
+
+    test.each([
+      ['without the field', ['{"text":', '"a"}'], '{"text":"a"}'],
+      ['with a line break that is not JSON', ['{"input":"a\nb', '"}'], 'a\nb'],
+      ['that is not JSON', ['{"input":"a "b', '" c"}'], 'a "b" c"}'],
+      ['that breaks off', ['{"input":"ab', 'c\\u00'], 'abc'],
+      ['without any JSON', [], '{}'],
+    ])('%s is complete at the end', (_, pieces, text) => {
+      expect(streamed(pieces).texts.join('')).toBe(text)
+    })
+
+    test('that comes with the start of its block', () => {
+      expect(streamed([], { input: 'a' }).texts).toEqual(['a'])
+    })
   })
 
   test('an error in the middle', () => {
@@ -325,6 +388,17 @@ describe('a reply outside', () => {
       { error: { message: 'busy', type: 'server_error', param: null, code: 'server_overloaded' } },
     ])
   })
+})
+
+test('more messages and calls than can be converted without holding up others are refused', () => {
+  const calls = (count: number) => ({
+    role: 'assistant',
+    tool_calls: Array.from({ length: count }, () => ({ id: 'c', ...fn('a') })),
+  })
+  expect(() => read({ messages: [user, calls(19_998)] })).not.toThrow()
+  const { message, param } = refusalOf({ model: 'm', messages: [user, calls(19_999)] })
+  expect(message).toMatch(/^messages: at most 20000 .* there are 20001/)
+  expect(param).toBe('messages')
 })
 
 describe('over HTTP', () => {
@@ -447,6 +521,10 @@ describe('over HTTP', () => {
       get(`${gateway.url}/v1/responses`, { headers }, resolve).on('error', reject),
     )
     expect(statusCode).toBe(426)
+    const realtime = await new Promise<IncomingMessage>((resolve, reject) =>
+      get(`${gateway.url}/v1/realtime`, { headers }, resolve).on('error', reject),
+    )
+    expect(await text(realtime)).toContain('the Realtime API is not supported; use POST /v1/responses')
   })
 
   test('paths without /v1 work too, and unknown ones are refused in the client’s words', async () => {
@@ -456,6 +534,7 @@ describe('over HTTP', () => {
     expect(await got.json()).toMatchObject({ object: 'chat.completion' })
     const lost = await fetch(`${gateway.url}/v1/embeddings`, { method: 'POST', body: '{}' })
     expect(await lost.json()).toMatchObject({ error: { type: 'invalid_request_error', code: 'not_found' } })
+    await expect(sdk(gateway.url).files.list()).rejects.toMatchObject({ status: 404, code: 'not_found' })
   })
 })
 

@@ -406,7 +406,13 @@ describe('the input of a freeform tool', () => {
 
   test.each([
     ['without the field', ['{"text":', '"a"}'], '{"text":"a"}'],
-    ['that is not JSON', ['{"input":"a\nb', '"}'], '{"input":"a\nb"}'],
+    ['with a line break that is not JSON', ['{"input":"a\nb', '"}'], 'a\nb'],
+    ['that is not JSON', ['{"input":"a "b', '" c"}'], 'a "b" c"}'],
+    [
+      'with an escape that JSON does not have',
+      ['{"input":"a\\d', ' is more than one"}'],
+      'a\\d is more than one"}',
+    ],
     ['that breaks off', ['{"input":"ab', 'c\\u00'], 'abc'],
   ])('%s is complete at the end', (_, pieces, input) => {
     expect(streamed(pieces).input).toBe(input)

@@ -494,6 +494,8 @@ describe('settings', () => {
     [{ input: [{ id: 'msg_1' }] }, /^input\[0\]: the item_reference "msg_1"$/],
     [{ input: [{ type: 'compaction', encrypted_content: 'x' }, user('Hi')] }, /^input\[0\]: compaction$/],
     [{ top_logprobs: 3 }, /^top_logprobs$/],
+    [{ text: { format: { type: 'xml' } } }, /^text\.format: the type "xml"$/],
+    [{ text: { format: { type: 'json_schema' } } }, /^text\.format: a json_schema without a schema$/],
   ])('%j can only be forwarded', (body, what) => {
     expect(read(body).unconvertible).toMatch(what)
   })
@@ -538,11 +540,28 @@ describe('cost', () => {
     for (const [index, message] of first.messages.entries()) expect(second.messages[index]).toBe(message)
   })
 
-  test('very many items that load tools are refused, because they would block other clients', () => {
-    const tools = (count: number) =>
-      Array.from({ length: count }, () => ({ type: 'additional_tools', role: 'developer', tools: [] }))
-    expect(() => read({ input: [user('x'), ...tools(1000)] })).not.toThrow()
-    expect(refusal({ input: [user('x'), ...tools(1001)] }).message).toMatch(/1001 items load tools/)
+  test('more items than can be converted without holding up others are refused', () => {
+    const items = (count: number) => Array.from({ length: count }, () => user('x'))
+    expect(() => read({ input: items(20_000) })).not.toThrow()
+    expect(refusal({ input: items(20_001) }).message).toMatch(/^input: at most 20000 .* there are 20001/)
+  })
+
+  test('outputs of searches find their own search in any order, and without ids the earliest', () => {
+    const search = (id: string) => ({
+      type: 'tool_search_call',
+      id,
+      execution: 'server',
+      arguments: { query: id },
+    })
+    const output = (id: string) => ({ type: 'tool_search_output', id, execution: 'server', tools: [] })
+    const items = [
+      user('x'),
+      ...['tsc_a', 'tsc_b', 'tsc_c'].map(search),
+      ...['tso_c', '', 'tso_b'].map(output),
+    ]
+    const { messages } = request({ tools: [{ type: 'tool_search' }], input: [...items, user('y')] })
+    const ids = (messages[1]!.content as Fields[]).flatMap(({ tool_use_id: id }) => id ?? [])
+    expect(ids).toEqual(['srvtoolu_c', 'srvtoolu_a', 'srvtoolu_b'])
   })
 
   test('an item is looked at equally often, however long the conversation is', () => {

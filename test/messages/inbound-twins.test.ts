@@ -132,7 +132,7 @@ const setups: fc.Arbitrary<Setup> = fc.record({
   mode: fc.constantFrom('shelve', 'shelve', 'off'),
 })
 
-describe('twins', { timeout: 120_000 }, () => {
+describe('twins', { timeout: 120_000 + runs(20) * 200 }, () => {
   it.each([
     ['chat', chatSpeaker],
     ['responses', responsesSpeaker],
@@ -199,7 +199,7 @@ const chatBody = fc.record(
   { requiredKeys: ['model', 'messages'] },
 )
 
-describe('fuzzed requests', { timeout: 600_000 }, () => {
+describe('fuzzed requests', { timeout: 600_000 + runs(300) * 100 }, () => {
   it('of chat clients get a reply or a well-shaped error', () =>
     fc.assert(
       fc.asyncProperty(chatBody, async (body) => {

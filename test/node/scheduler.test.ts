@@ -106,3 +106,21 @@ it('is at rest when nobody waits', async () => {
   await settle()
   expect(done).toEqual(['a', 'b'])
 })
+
+it('those who ask at the same time have their turns one after the other', async () => {
+  const { work, done, pass, settle } = createLoop()
+  for (const name of ['a', 'b', 'c']) void work(name, 6)
+  await settle()
+  expect(done).toEqual(['a', 'b'])
+  await pass()
+  expect(done).toEqual(['a', 'b', 'c'])
+})
+
+it('work that continues in a later iteration, after I/O, has a slice there, too', async () => {
+  const { work, pass, spend } = createLoop()
+  const slice = await work('a', 1)
+  await pass()
+  expect(slice.isOver()).toBe(false)
+  spend(11)
+  expect(slice.isOver()).toBe(true)
+})

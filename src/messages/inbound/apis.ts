@@ -8,11 +8,11 @@ import type { InboundApi } from './types.ts'
 /** Paths of OpenAI's APIs. Those that the gateway does not serve are refused in OpenAI's words. */
 const OPENAI = /^\/v1\/(?:chat|completions|embeddings|responses|realtime)(?:\/|$)/
 
-/** The API of a request, by its path; both vendors list models at the same path, but only Anthropic's clients send a version. */
+/** The API of a request, by its path; where both vendors have the same, only Anthropic's clients send a version. */
 export function apiFor(path: string, headers: IncomingHttpHeaders): InboundApi {
   if (path === responsesApi.path) return responsesApi
   if (OPENAI.test(path)) return chatApi
   const isAnthropic = headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined
-  const isOpenai = /^\/v1\/models(?:\/|$)/.test(path) && !isAnthropic && headers.authorization !== undefined
-  return isOpenai ? chatApi : messagesApi
+  const isShared = path.startsWith('/v1/') && !path.startsWith(messagesApi.path)
+  return isShared && !isAnthropic && headers.authorization !== undefined ? chatApi : messagesApi
 }

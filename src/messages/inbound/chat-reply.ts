@@ -2,7 +2,7 @@
 import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import type { HttpAnswer, StreamEvent } from '../types.ts'
-import { freeformInput } from './freeform.ts'
+import { createFreeformReader, type FreeformReader } from './freeform.ts'
 import { toOpenaiError } from './openai-errors.ts'
 import type { ReplyWriter } from './types.ts'
 import { urlCitationsOf } from './url-citations.ts'
@@ -21,7 +21,16 @@ export type ChatReplyOptions = {
 /** A text that is being streamed: where it starts in the content, and what it cites. */
 type OpenText = { readonly start: number; readonly citations: unknown[] }
 
-type ToolCall = { readonly id: string; readonly name: string; readonly index: number; json: string }
+/** A call with the JSON of its arguments, or with the plain text of a freeform one. */
+type ToolCall = { readonly id: string; readonly name: string; readonly index: number; input: string }
+
+/** A call that is being streamed: the JSON of its input so far, and what its block began with. */
+type OpenCall = {
+  readonly call: ToolCall
+  readonly freeform: FreeformReader | undefined
+  readonly given: unknown
+  json: string
+}
 
 /** A completion in progress. */
 type Completion = {
@@ -45,7 +54,7 @@ class ChatWriter implements ReplyWriter {
   readonly #options: ChatReplyOptions
   readonly #completion: Completion
   /** Calls that are being streamed, by the index of their block. */
-  readonly #open = new Map<unknown, ToolCall>()
+  readonly #open = new Map<unknown, OpenCall>()
   readonly #texts = new Map<unknown, OpenText>()
 
   constructor(options: ChatReplyOptions) {
@@ -110,11 +119,11 @@ class ChatWriter implements ReplyWriter {
     }
     if (block.type !== 'tool_use') return ''
     const { calls } = this.#completion
-    const call = { id: textOf(block.id), name: textOf(block.name), index: calls.length, json: '' }
+    const call = { id: textOf(block.id), name: textOf(block.name), index: calls.length, input: '' }
     calls.push(call)
-    this.#open.set(event.index, call)
-    // The input of a freeform call can only be written when its JSON is complete.
-    return this.#isFreeform(call) ? '' : this.#call(call, toToolCall(call, this.#options))
+    const freeform = this.#options.freeform.has(call.name) ? createFreeformReader() : undefined
+    this.#open.set(event.index, { call, freeform, given: block.input, json: '' })
+    return this.#call(call, toToolCall(call, this.#options))
   }
 
   #growBlock({ index, delta: given }: StreamEvent): string {
@@ -122,11 +131,11 @@ class ChatWriter implements ReplyWriter {
     if (delta.type === 'text_delta') return this.#say('content', textOf(delta.text))
     if (delta.type === 'citations_delta') this.#texts.get(index)?.citations.push(delta.citation)
     if (delta.type === 'thinking_delta') return this.#say('reasoning_content', textOf(delta.thinking))
-    const call = this.#open.get(index)
-    if (delta.type !== 'input_json_delta' || !call) return ''
+    const open = this.#open.get(index)
+    if (delta.type !== 'input_json_delta' || !open) return ''
     const json = textOf(delta.partial_json)
-    call.json += json
-    return json === '' || this.#isFreeform(call) ? '' : this.#call(call, { function: { arguments: json } })
+    open.json += json
+    return this.#input(open, open.freeform ? open.freeform.add(json) : json)
   }
 
   #endBlock({ index }: StreamEvent): string {
@@ -135,13 +144,12 @@ class ChatWriter implements ReplyWriter {
       this.#texts.delete(index)
       return this.#cite(text)
     }
-    const call = this.#open.get(index)
+    const open = this.#open.get(index)
     this.#open.delete(index)
-    if (!call) return ''
-    if (this.#isFreeform(call)) return this.#call(call, toToolCall(call, this.#options))
-    if (call.json !== '') return ''
-    call.json = '{}'
-    return this.#call(call, { function: { arguments: call.json } })
+    if (!open) return ''
+    const json = open.json === '' ? stringifyExact(open.given ?? {}) : open.json
+    if (open.freeform) return this.#input(open, open.freeform.end(json).rest)
+    return open.json === '' ? this.#input(open, json) : ''
   }
 
   #cite({ start, citations }: OpenText): string {
@@ -159,8 +167,10 @@ class ChatWriter implements ReplyWriter {
     return `${this.#chunk({}, finishReason(stopReason))}${last}data: [DONE]\n\n`
   }
 
-  #isFreeform({ name }: ToolCall): boolean {
-    return this.#options.freeform.has(name)
+  #input({ call, freeform }: OpenCall, text: string): string {
+    if (text === '') return ''
+    call.input += text
+    return this.#call(call, freeform ? { custom: { input: text } } : { function: { arguments: text } })
   }
 
   #say(field: 'content' | 'reasoning_content', text: string): string {
@@ -214,9 +224,9 @@ function toDocument(completion: Completion, options: ChatReplyOptions): Fields {
   }
 }
 
-function toToolCall({ id, name, json }: ToolCall, { freeform, nameOf }: ChatReplyOptions): Fields {
-  if (!freeform.has(name)) return { id, type: 'function', function: { name: nameOf(name), arguments: json } }
-  return { id, type: 'custom', custom: { name: nameOf(name), input: freeformInput(json) } }
+function toToolCall({ id, name, input }: ToolCall, { freeform, nameOf }: ChatReplyOptions): Fields {
+  if (!freeform.has(name)) return { id, type: 'function', function: { name: nameOf(name), arguments: input } }
+  return { id, type: 'custom', custom: { name: nameOf(name), input } }
 }
 
 const FINISH_REASONS: ReadonlyMap<string, string> = new Map([

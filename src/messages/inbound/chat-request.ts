@@ -5,6 +5,7 @@ import type { ClientTerms, MessagesRequest } from '../types.ts'
 import { fromChatMessages } from './chat-messages.ts'
 import { createChatWriter } from './chat-reply.ts'
 import { fromFreeform } from './freeform.ts'
+import { refuseTooMany } from './openai-content.ts'
 import { toThinking } from './thinking.ts'
 import { insideName } from './tool-names.ts'
 import type { InboundRequest } from './types.ts'
@@ -15,6 +16,7 @@ export function readChatRequest(body: Fields): InboundRequest {
     throw wrong('a request needs "model", a string, and "messages", a list of objects')
   if (body.tools !== undefined && body.tools !== null && !areFields(body.tools))
     throw wrong('tools: send a list of objects')
+  refuseTooMany('messages', countOf(listOf(messages) as readonly Fields[]))
   const tools = fromChatTools(listOf(body.tools) as readonly Fields[])
   const request = toMessagesRequest(body, tools)
   const options = {
@@ -139,27 +141,40 @@ const EMPTY_SCHEMA = { type: 'object', properties: {} }
 
 type Choice = { readonly tools: readonly Fields[]; readonly field: Fields }
 
-/** Converts `tool_choice`; a list of allowed tools hides the others. */
+/** Converts `tool_choice`; a list of allowed tools hides the others. Mistral's name for `required` is `any`. */
 function fromToolChoice(
   { tool_choice: choice, parallel_tool_calls: isParallel }: Fields,
   { list }: ChatTools,
 ): Choice {
-  const { type, function: called, custom, allowed_tools: given } = fieldsOf(choice)
-  const allowed = type === 'allowed_tools' ? fieldsOf(given) : undefined
-  const names = new Set(
-    listOf(allowed?.tools).map((tool) =>
-      insideName(textOf(definitionIn(fieldsOf(tool)).name) || textOf(fieldsOf(tool).name)),
-    ),
-  )
-  const tools = allowed ? list.filter(({ name }) => names.has(textOf(name))) : list
-  const forced = textOf(fieldsOf(called ?? custom).name)
-  const kind = allowed ? allowed.mode : forced === '' ? choice : 'tool'
   const single = isParallel === false ? { disable_parallel_tool_use: true } : {}
-  if (kind === 'tool')
-    return { tools, field: { tool_choice: { type: 'tool', name: insideName(forced), ...single } } }
-  if (kind === 'required') return { tools, field: { tool_choice: { type: 'any', ...single } } }
-  if (kind === 'none') return { tools, field: { tool_choice: { type: 'none' } } }
-  return { tools, field: isParallel === false ? { tool_choice: { type: 'auto', ...single } } : {} }
+  const auto: Fields = isParallel === false ? { tool_choice: { type: 'auto', ...single } } : {}
+  const required = { tool_choice: { type: 'any', ...single } }
+  if (!isGiven(choice) || choice === 'auto') return { tools: list, field: auto }
+  if (choice === 'none') return { tools: list, field: { tool_choice: { type: 'none' } } }
+  if (list.length === 0) throw wrongChoice('there are no tools')
+  if (choice === 'required' || choice === 'any') return { tools: list, field: required }
+  if (!isFields(choice)) throw wrongChoice(`"${String(choice).slice(0, 40)}" is not known`)
+  const { type, allowed_tools: given } = choice
+  if (type === 'allowed_tools') {
+    const allowed = fieldsOf(given)
+    const names = new Set(listOf(allowed.tools).map((tool) => nameIn(fieldsOf(tool))))
+    const tools = list.filter(({ name }) => names.has(textOf(name)))
+    if (tools.length === 0) throw wrongChoice('none of the allowed tools is in "tools"')
+    return { tools, field: allowed.mode === 'required' ? required : auto }
+  }
+  const name = nameIn(choice)
+  if (!list.some((tool) => tool.name === name))
+    throw wrongChoice(`there is no tool "${name.slice(0, 80)}" in "tools"`)
+  return { tools: list, field: { tool_choice: { type: 'tool', name, ...single } } }
+}
+
+function nameIn(tool: Fields): string {
+  return insideName(textOf(fieldsOf(tool.function ?? tool.custom).name) || textOf(tool.name))
+}
+
+function wrongChoice(what: string) {
+  const expected = 'send "auto", "none", "required", or an object that names one of the tools'
+  return wrong(`tool_choice: ${what}; ${expected}`)
 }
 
 /** Fields that are converted or belong to the conversation; every other field is a setting of the server. */
@@ -180,12 +195,27 @@ function termsOf(body: Fields): ClientTerms {
 /** What a converted reply cannot express; such a request is only forwarded. */
 function unconvertibleIn(body: Fields, { hosted }: ChatTools): string | undefined {
   const { n, logprobs, modalities, audio, functions, function_call: call } = body
-  if (typeof n === 'number' && n > 1) return `n: ${n} replies at once`
+  if (isGiven(n) && n !== 1) return `n: ${String(n).slice(0, 20)} replies`
   if (logprobs === true) return 'logprobs'
+  const format = unknownFormat(body.response_format)
+  if (format !== undefined) return `response_format: ${format}`
   if (isGiven(audio) || listOf(modalities).some((kind) => kind !== 'text')) return 'audio output'
   if (isGiven(functions) || isGiven(call)) return 'functions, the retired form of tools'
   if (isGiven(body.web_search_options)) return 'web_search_options'
   return hosted.length > 0 ? `a tool of type ${hosted[0]?.slice(0, 60)}` : undefined
+}
+
+/** A format of replies that no other API has, or that lacks its schema. */
+function unknownFormat(given: unknown): string | undefined {
+  const { type, json_schema: schema } = fieldsOf(given)
+  if (!isGiven(given) || type === 'text' || type === 'json_object') return undefined
+  if (type !== 'json_schema') return `the type "${textOf(type).slice(0, 40)}"`
+  return isFields(fieldsOf(schema).schema) ? undefined : 'a json_schema without a schema'
+}
+
+/** The messages and the calls in them. */
+function countOf(messages: readonly Fields[]): number {
+  return messages.reduce((sum, { tool_calls: calls }) => sum + 1 + listOf(calls).length, 0)
 }
 
 function isGiven(value: unknown): boolean {

@@ -23,36 +23,38 @@ export function fromFreeform({ description, format }: Fields): Fields {
   }
 }
 
-/** The plain text of a freeform call. */
-export function freeformInput(json: string): string {
-  const input = inputOf(json)
-  const text = input?.[FREEFORM_FIELD]
-  return typeof text === 'string' ? text : json
-}
-
 /** Reads the text of a freeform call while its JSON streams. */
 export type FreeformReader = {
   /** Returns what is new of the text. */
   readonly add: (json: string) => string
-  /** Returns the whole text, for the complete JSON. */
-  readonly end: (json: string) => string
+  /** Takes the complete JSON; returns the whole text and what `add` has not returned of it. */
+  readonly end: (json: string) => { readonly text: string; readonly rest: string }
 }
 
 const OPENING = /^\s*\{\s*"input"\s*:\s*"/
-/** A character, or a whole escape sequence, of a JSON string; a high surrogate only with what follows it. */
+/**
+ * Characters and whole escape sequences of a JSON string; a high surrogate only with what follows it. Control characters
+ * are not JSON, but some models write line breaks as they are.
+ */
 const CHARACTERS =
-  /(?:[^"\\\p{Cs}\p{Cc}]|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[\da-fA-F]{4}|u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}))*/uy
+  /(?:[^"\\\p{Cs}]|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[\da-fA-F]{4}|u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}))*/uy
 
-/** The start of an escape sequence, or of a pair of surrogates, at which the JSON may have broken off. */
-const CUT = /^(?:\\[^"]{0,11}|\p{Cs})?$/u
+/** The end of the JSON, or the start of an escape sequence or of a pair of surrogates, at which it may have broken off. */
+const END = /^(?:"\s*\}?\s*|\\[^"]{0,11}|\p{Cs})?$/u
+const LONGEST_ESCAPE = 12
 /** From so many characters on, the JSON does not start as a freeform call's. */
 const LONGEST_OPENING = 100
 
 export function createFreeformReader(): FreeformReader {
-  /** What is not read yet. */
+  /** What is not read yet, and how many characters are. */
   let rest = ''
+  let read = 0
   let text = ''
   let state: 'opening' | 'text' | 'over' = 'opening'
+  const take = (count: number) => {
+    read += count
+    rest = rest.slice(count)
+  }
   return {
     add(fragment) {
       if (state === 'over') return ''
@@ -64,19 +66,27 @@ export function createFreeformReader(): FreeformReader {
           return ''
         }
         state = 'text'
-        rest = rest.slice(opening.length)
+        take(opening.length)
       }
       CHARACTERS.lastIndex = 0
       const written = CHARACTERS.exec(rest)?.[0] ?? ''
-      rest = rest.slice(written.length)
-      if (rest.startsWith('"')) state = 'over'
-      const said: string = JSON.parse(`"${written}"`)
+      take(written.length)
+      if (rest.startsWith('"') || rest.length > LONGEST_ESCAPE) state = 'over'
+      const said: string = JSON.parse(`"${written.replace(/\p{Cc}/gu, escaped)}"`)
       text += said
       return said
     },
     end(json) {
-      const isCut = state === 'text' && CUT.test(rest) && inputOf(json) === undefined
-      return isCut ? text : freeformInput(json)
+      const given = inputOf(json)?.[FREEFORM_FIELD]
+      if (typeof given === 'string')
+        return { text: given, rest: given.startsWith(text) ? given.slice(text.length) : '' }
+      const unread = json.slice(read)
+      const left = END.test(unread) ? '' : unread
+      return { text: text + left, rest: left }
     },
   }
+}
+
+function escaped(control: string): string {
+  return JSON.stringify(control).slice(1, -1)
 }

@@ -1,7 +1,17 @@
 // Conversions of content that Chat Completions and Responses share.
 import { inputOf } from '../../core/index.ts'
 import { type Fields, toJson } from '../../lib/index.ts'
+import { refuseRequest } from '../errors.ts'
 import { parseExact } from '../json/index.ts'
+
+/** Most messages or items, calls included, of a request that is converted: more would hold up other requests. */
+const MOST_ITEMS = 20_000
+
+export function refuseTooMany(field: 'messages' | 'input', count: number): void {
+  if (count <= MOST_ITEMS) return
+  const message = `${field}: at most ${MOST_ITEMS} messages, calls and outputs can be converted, but there are ${count}; summarize the conversation`
+  throw refuseRequest(400, 'invalid_request_error', message)
+}
 
 /** The arguments of a call. Models write invalid ones at times; the model sees them again as text. */
 export function callInput(json: unknown): Fields {

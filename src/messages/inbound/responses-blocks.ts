@@ -30,7 +30,7 @@ export function isClientCall(item: Fields): boolean {
 
 /** The blocks of one turn of the model. */
 export function assistantBlocks(run: readonly Fields[], table: ToolTable): Fields[] {
-  const searches: string[] = []
+  const searches: OpenSearches = new Map()
   const blocks = run.flatMap((item): Fields[] => {
     switch (item.type) {
       case 'message':
@@ -81,10 +81,22 @@ function otherBlock(item: Fields, table: ToolTable): Fields {
   return callBlock(item, table.insideName(textOf(item.namespace), name), items.toInput(item))
 }
 
+/** How many searches of a turn await their output, by the id of their block; the earliest first. */
+type OpenSearches = Map<string, number>
+
+/** The search that an output answers: its own, or the earliest, because some clients drop the ids. */
+function answeredBy(own: string, searches: OpenSearches): string {
+  const id = searches.has(own) ? own : (searches.keys().next().value ?? own)
+  const left = (searches.get(id) ?? 0) - 1
+  if (left > 0) searches.set(id, left)
+  else searches.delete(id)
+  return id
+}
+
 /** A search that ran on the server. */
-function searchBlock(item: Fields, searches: string[]): Fields {
+function searchBlock(item: Fields, searches: OpenSearches): Fields {
   const id = searchIdOf(item)
-  searches.push(id)
+  searches.set(id, (searches.get(id) ?? 0) + 1)
   const input = callInput(item.arguments)
   // OpenAI's searches list paths of tools, ours have a query.
   const query = textOf(input.query) || listOf(input.paths).filter(Boolean).join(' ')
@@ -97,11 +109,9 @@ function searchIdOf(item: Fields): string {
   return `srvtoolu_${(id === '' ? hash(toJson(item.arguments ?? item.tools)) : id).replace(/\W/g, '_')}`
 }
 
-function foundBlocks(item: Fields, searches: string[], table: ToolTable): Fields[] {
-  const own = searchIdOf(item)
-  const at = Math.max(0, searches.indexOf(own))
-  const isLost = searches.length === 0 && textOf(item.id) === ''
-  const id = searches.splice(at, 1)[0] ?? own
+function foundBlocks(item: Fields, searches: OpenSearches, table: ToolTable): Fields[] {
+  const isLost = searches.size === 0 && textOf(item.id) === ''
+  const id = answeredBy(searchIdOf(item), searches)
   const references = namesIn(listOf(item.tools), table).map((name) => ({
     type: 'tool_reference',
     tool_name: name,

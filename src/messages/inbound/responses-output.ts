@@ -195,11 +195,8 @@ function functionWriter(called: Fields, { place }: OutputOptions): ItemWriter {
 function freeformWriter(called: Fields, { place }: OutputOptions): ItemWriter {
   const at = place('ctc_')
   const reader = createFreeformReader()
-  let said = ''
-  const say = (text: string): string => {
-    said += text
-    return text === '' ? '' : at.emit('response.custom_tool_call_input.delta', { delta: text })
-  }
+  const say = (text: string): string =>
+    text === '' ? '' : at.emit('response.custom_tool_call_input.delta', { delta: text })
   const item = (status: string, input: string) => ({
     id: at.id,
     type: 'custom_tool_call',
@@ -211,9 +208,9 @@ function freeformWriter(called: Fields, { place }: OutputOptions): ItemWriter {
     start: () => at.added(item('in_progress', '')),
     grow: (json) => say(reader.add(json)),
     end({ input: given }, written) {
-      const input = reader.end(written === '' ? stringifyExact(given ?? {}) : written)
+      const { text: input, rest } = reader.end(written === '' ? stringifyExact(given ?? {}) : written)
       return (
-        say(input.startsWith(said) ? input.slice(said.length) : '') +
+        say(rest) +
         at.emit('response.custom_tool_call_input.done', { input }) +
         at.done(item('completed', input))
       )

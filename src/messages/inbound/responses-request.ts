@@ -2,6 +2,7 @@
 import { type Fields, fieldsOf, isFields, listOf, textOf, without } from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
 import type { ClientTerms } from '../types.ts'
+import { refuseTooMany } from './openai-content.ts'
 import { fromItems, startOf, typeOf } from './responses-items.ts'
 import { asksForSummary } from './responses-reasoning.ts'
 import { createResponsesWriter } from './responses-reply.ts'
@@ -19,7 +20,7 @@ export function readResponsesRequest(sent: Fields, stored?: StoredItems): Inboun
   const state = serverStateIn(body)
   if (state !== undefined) return forwardedOnly(body, toolTable(given, []), state)
   const items = itemsIn(body)
-  refuseManySearches(items)
+  refuseTooMany('input', items.length)
   const added = addedTools(items)
   const table = toolTable(added.leading.length > 0 ? [...given, ...added.leading] : given, added.later)
   const choice = fromToolChoice(body, table)
@@ -34,19 +35,6 @@ export function readResponsesRequest(sent: Fields, stored?: StoredItems): Inboun
     refersToStored: body !== sent,
     reply: () => createResponsesWriter({ body, model, table, stored }),
   }
-}
-
-/** Most items that load tools: each is looked at with all those before it, so that very many would block the others. */
-const MOST_SEARCHES = 1000
-
-const LOADING = new Set<unknown>(['tool_search_output', 'additional_tools'])
-
-function refuseManySearches(items: readonly Fields[]): void {
-  const count = items.filter(({ type }) => LOADING.has(type)).length
-  if (count > MOST_SEARCHES)
-    throw wrong(
-      `input: ${count} items load tools; at most ${MOST_SEARCHES} are allowed. Start a new conversation.`,
-    )
 }
 
 /** A request that is not converted, because only OpenAI knows all of its conversation. */
@@ -123,11 +111,16 @@ function isItemReference({ type, id, role }: Fields): boolean {
   return (type === undefined || type === null) && role === undefined && typeof id === 'string'
 }
 
+const FORMATS = new Set<unknown>(['text', 'json_object', 'json_schema'])
+
 /** What a converted reply cannot express. */
 function unconvertibleIn(
-  { top_logprobs: logprobs, include }: Fields,
+  { top_logprobs: logprobs, include, text }: Fields,
   items: readonly Fields[],
 ): string | undefined {
+  const { type = 'text', schema } = fieldsOf(fieldsOf(text).format)
+  if (!FORMATS.has(type)) return `text.format: the type "${textOf(type).slice(0, 40)}"`
+  if (type === 'json_schema' && !isFields(schema)) return 'text.format: a json_schema without a schema'
   if (Number(logprobs) > 0 || listOf(include).includes('message.output_text.logprobs')) return 'top_logprobs'
   const isApproval = items.some(({ type }) => type === 'mcp_approval_response')
   return isApproval ? 'mcp_approval_response, the answer to a tool that only OpenAI runs' : undefined

@@ -2,6 +2,7 @@
 // agent would. Each request is prepared once; later samplings continue from there.
 import { SEARCH_TOOL, type SearchOutcome, type Shelf, type TraceListener } from '../../core/index.ts'
 import { fieldsOf } from '../../lib/index.ts'
+import { rest, type Slice } from '../../node/index.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import type { ClientShelf } from './client-shelf.ts'
 import type { Conversations } from './conversations.ts'
@@ -34,21 +35,26 @@ export function restoringFor(
   return { names, deferred, searchTool: SEARCH_TOOL, remembered, thinksByHand }
 }
 
+export type Lifting = {
+  readonly conversations: Conversations
+  readonly trace: TraceListener | undefined
+  readonly slice?: Slice | undefined
+}
+
 export async function lift(
   request: MessagesRequest,
   { shelf: client, restoring }: Liftable,
-  {
-    conversations,
-    trace,
-  }: { readonly conversations: Conversations; readonly trace: TraceListener | undefined },
+  { conversations, trace, slice }: Lifting,
 ): Promise<Shelved> {
   const { own, deferred, shelf: tools } = client
   const messages = restore(request.messages, restoring)
+  await rest(slice)
   const place = { tools, model: request.model, given: request.messages, messages }
   const prepare = (fork: Shelf, extra: readonly Fields[]) =>
     fork.prepare({ ...request, tools: own, messages: [...messages, ...extra] })
   const fork = conversations.forkFor(place, trace)
   const first = await prepare(fork, [])
+  await rest(slice)
   // A fork that added notes of its own is not reused: it would add them elsewhere next time, and a request must depend
   // on its messages alone.
   if (first.history.length === messages.length) conversations.keep(fork, place)

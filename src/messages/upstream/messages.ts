@@ -17,7 +17,7 @@ import type {
 } from '../types.ts'
 import { brokenOff, fetchWhole, open, readWhole, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
-import { createEventReader } from './sse.ts'
+import { readEventBatches } from './sse.ts'
 import { withoutKeptThoughts } from './thoughts.ts'
 
 /** Options of `createMessagesUpstream`. */
@@ -191,10 +191,9 @@ export function withoutSearchBetas(headers: Headers): Headers {
 const DIRECTIVES = 'mid-conversation-output-config-2026-07-01'
 
 async function* streamed(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamEvent> {
-  const read = createEventReader()
   try {
-    for await (const chunk of chunks) {
-      for (const { data } of read(chunk)) {
+    for await (const events of readEventBatches(chunks)) {
+      for (const { data } of events) {
         const event = parsed(data)
         if (typeof event.type === 'string') yield event as StreamEvent
       }

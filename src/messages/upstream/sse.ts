@@ -1,4 +1,5 @@
 // Reads and writes server-sent events.
+import { createScheduler } from '../../node/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import { UpstreamError } from './http.ts'
 
@@ -7,14 +8,28 @@ export type ServerSentEvent = { readonly event: string; readonly data: string }
 /** Maximum characters of one event, so that an endless one cannot fill the memory. */
 const LONGEST_EVENT = 64_000_000
 
+/** All streams share it: chunks that arrive together are handled in turns, with new requests in between. */
+const scheduler = createScheduler()
+
 /** Parses events from chunks split at any point. Ignores an incomplete event at the end of the stream. */
 export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerSentEvent> {
+  for await (const events of readEventBatches(chunks)) yield* events
+}
+
+/** The events of each chunk, as soon as they are complete and it is the stream's turn. */
+export async function* readEventBatches(
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<readonly ServerSentEvent[]> {
   const read = createEventReader()
-  for await (const chunk of chunks) yield* read(chunk)
+  for await (const chunk of chunks) {
+    const turn = scheduler.pause()
+    if (turn) await turn
+    yield read(chunk)
+  }
 }
 
 /** Returns a function that takes the next chunk and returns the events completed by it. */
-export function createEventReader(): (chunk: Uint8Array) => ServerSentEvent[] {
+function createEventReader(): (chunk: Uint8Array) => ServerSentEvent[] {
   const decoder = new TextDecoder()
   let rest = ''
   let event = ''
