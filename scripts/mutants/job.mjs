@@ -15,7 +15,7 @@ export function readJob() {
   return JSON.parse(readFileSync(jobFile(), 'utf8'))
 }
 
-/** `outcome` is `killed` or `timedOut`. */
+/** `outcome` is `killed`, `timedOut`, or `slow` for a test that failed after so long that the machine may be the reason. */
 export function writeOutcome(id, outcome) {
   writeFileSync(join(folder, 'outcomes', id), outcome)
 }
@@ -27,6 +27,14 @@ export function idsWithOutcome() {
 
 export function outcomeOf(id) {
   return readFileSync(join(folder, 'outcomes', id), 'utf8')
+}
+
+export function isDoubtful(id) {
+  return idsWithOutcome().has(id) && outcomeOf(id) === 'slow'
+}
+
+export function clearOutcome(id) {
+  rmSync(join(folder, 'outcomes', id))
 }
 
 /** Remembers which mutant this process tries now, so that run.mjs can end a process that does not come back. */

@@ -12,7 +12,7 @@ import { testsFor } from './tests.mjs'
 const here = fileURLToPath(new URL('.', import.meta.url))
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const usage =
-  'Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N] [--seed N] [--tests <glob>] [--again]'
+  'Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N of each] [--seed N] [--tests <glob>] [--again]'
 /** A run is repeated when a process had to be ended, but not for ever. */
 const MAX_RUNS = 6
 
@@ -26,7 +26,9 @@ const { values, positionals } = parseArgs({
   },
 })
 process.chdir(root)
-const files = positionals.flatMap(sourceFiles)
+/** Each name with its files; a file that two names hold counts for the first. */
+const places = positionals.map((name) => ({ name, files: sourceFiles(name) }))
+const files = [...new Set(places.flatMap((place) => place.files))]
 const count = values.sample === undefined ? Number.POSITIVE_INFINITY : Number(values.sample)
 if (files.length === 0 || !(count >= 1)) fail(usage)
 setPriority(10)
@@ -41,7 +43,8 @@ const { isSurvivor, report } = await import('./report.mjs')
 
 const all = await listMutants(files)
 const equivalents = JSON.parse(readFileSync(join(here, 'equivalent.json'), 'utf8'))
-const chosen = sample(all, count, values.seed)
+const chosen = places
+  .flatMap(({ name }) => sample(mutantsOf(name), count, values.seed).map((mutant) => ({ ...mutant, place: name })))
   .filter((mutant) => !equivalents.some((known) => isSame(known, mutant)))
   .filter(({ identity }) => !values.again || lastSurvivors().includes(identity))
 if (chosen.length === 0) fail('No mutants to try.')
@@ -76,6 +79,10 @@ async function tryMaskedAlone() {
     const tests = masked.get(id)
     if (!tests || done.has(id)) continue
     job.writeJob({ sources: mutatedSources(), tests, ids: [id], alone: { id, failing: [...failing] } })
+    await runTests()
+    // A machine that stalls makes a test slow, but not twice.
+    if (!job.isDoubtful(id)) continue
+    job.clearOutcome(id)
     await runTests()
   }
 }
@@ -127,6 +134,11 @@ function finish() {
   report(tried)
   writeFileSync(survivorsFile, JSON.stringify(tried.filter(isSurvivor).map(({ identity }) => identity)))
   rmSync(process.env.MUTANTS_FOLDER, { recursive: true, force: true })
+}
+
+function mutantsOf(name) {
+  const placeOf = (file) => places.find((place) => place.files.includes(file)).name
+  return all.filter(({ fileName }) => placeOf(fileName) === name)
 }
 
 function sourceFiles(name) {

@@ -12,7 +12,13 @@ import { modelOf, searching } from './support/played-model.ts'
 type Content = readonly Fields[]
 
 /** A gateway that stays for the whole conversation, and a protocol of all that goes through it. */
-function gatewayOf(wire: UpstreamWire, mode: string, samplings: readonly Content[], mostTools?: number) {
+function gatewayOf(
+  wire: UpstreamWire,
+  mode: string,
+  samplings: readonly Content[],
+  mostTools?: number,
+  more: { readonly keep?: readonly string[]; readonly contextWindow?: number } = {},
+) {
   const left = [...samplings]
   const protocol: string[] = []
   const model = modelOf(() => ({ content: left.shift() ?? [text('I am done.')] }), {
@@ -24,6 +30,7 @@ function gatewayOf(wire: UpstreamWire, mode: string, samplings: readonly Content
     upstream: model.upstream,
     rankers: { own, bm25, regex },
     notify: (message) => protocol.push(`! ${message}`),
+    ...more,
   })
   let before: string[] = []
   const write = (request: MessagesRequest) => {
@@ -159,6 +166,39 @@ async function emulated(wire: UpstreamWire, variant: 'bm25' | 'regex'): Promise<
   return gateway.protocol
 }
 
+/** Clients with tools of many kinds, whose model searches until it may no more. */
+async function searchingOnly(wire: UpstreamWire): Promise<string[]> {
+  const bash = { type: 'bash_20250124', name: 'bash', cache_control: { type: 'ephemeral', ttl: '1h' } }
+  const odd = { ...tool('mcp__fax__dial'), type: null, cache_control: { type: 'ephemeral' } }
+  const lists: { readonly [name: string]: readonly Fields[] } = {
+    'one that stays': [tool('Read'), tool('mcp__mail__send', { type: 'custom' }), odd],
+    'a tool of the API': [bash, tool('mcp__mail__send'), odd],
+    'all of servers': [tool('mcp__mail__send'), odd],
+    'none of servers': [tool('send_mail'), tool('apply-patch'), tool('find_tools'), tool('Kept')],
+    'chosen by the client': [{ ...tool('send_mail'), defer_loading: true }, tool('mcp__a__b'), tool('Kept')],
+    'two of one name': [tool('bash'), bash, tool('mcp__mail__send')],
+    'two of one name, both of the client': [tool('Read'), tool('Read'), tool('mcp__mail__send')],
+    'none at all': [],
+  }
+  const protocol: string[] = []
+  for (const [name, tools] of Object.entries(lists)) {
+    for (const mode of ['shelve', 'auto:1']) {
+      const searches = Array.from({ length: 12 }, (_, index) => [
+        searching(index < 10 ? 'mail' : 'zebra', `toolu_s${index}`),
+      ])
+      const options = { keep: ['Ke*'], contextWindow: 5_000 }
+      const gateway = gatewayOf(wire, mode, searches, undefined, options)
+      const refused: string[] = []
+      await gateway
+        .reply(ask(tools, [user(text('go'))]))
+        .catch((error: Error) => refused.push(`refused ${error.message}`))
+      protocol.push(`${name}, ${mode}`, ...gateway.protocol, ...refused)
+    }
+  }
+  // What was sent before is not shown again: each request repeats the one before it.
+  return protocol.filter((line, index) => !line.startsWith('  ') || protocol.indexOf(line) === index)
+}
+
 const written = (protocol: readonly string[]) => `${protocol.join('\n')}\n`
 
 describe('a conversation', () => {
@@ -168,6 +208,12 @@ describe('a conversation', () => {
       await expect(written(await shelved(wire))).toMatchFileSnapshot(`./conversations/shelve-${wire}.txt`)
     },
   )
+
+  it('wire 39 whose model does nothing but search, with tools of every kind', async () => {
+    await expect(written(await searchingOnly('native'))).toMatchFileSnapshot(
+      './conversations/searching-only.txt',
+    )
+  })
 
   it('wire 39 whose tools are shelved, where the upstream takes four', async () => {
     await expect(written(await shelved('append', 4))).toMatchFileSnapshot(
