@@ -1,7 +1,7 @@
 // Which test files are run for the mutants of which folder of src/: those that enter it in the same process. Tests that
 // start the built program, measure time or memory, or read the sources as text are left out.
 const byFolder = {
-  core: ['test/*.test.ts', 'test/figures/*.test.ts', 'test/oracle/*.test.ts'],
+  core: ['test/*.test.ts', 'test/{figures,oracle}/*.test.ts', 'test/search/learned.test.ts'],
   lib: ['test/{lib,clean-text,names,policy}.test.ts'],
   search: ['test/search/*.test.ts', 'test/search-cases.test.ts'],
   validate: ['test/validate.test.ts', 'test/check.test.ts', 'test/mcp/config-schema.test.ts'],

@@ -73,7 +73,11 @@ const changed = {
   tools: [tool('find'), deferred('mail'), deferred('post')],
   messages: [
     user(text('hi')),
-    system(change('tool_addition', 'mail'), change('tool_removal', 'find')),
+    {
+      ...system(change('tool_addition', 'mail'), change('tool_removal', 'find')),
+      clear_at: 'next_user_message',
+    },
+
     assistant(use('toolu_1', 'mail')),
     user(result('toolu_1')),
     system(
@@ -116,4 +120,10 @@ it.each([
     `known ${JSON.stringify(withoutUnknown({ ...given, odd: 1 }))}`,
   ]
   await expect(effects(request, write)).toMatchFileSnapshot(`./requests/read-${name}.txt`)
+})
+
+it.each([5, null, 'text', []])('W1 a request that is no object is refused: %j', (request) => {
+  expect(validateRequest(request)?.body.error.message).toBe(
+    'Input should be a valid dictionary or object to extract fields from',
+  )
 })
