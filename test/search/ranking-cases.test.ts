@@ -197,17 +197,16 @@ describe('queries of every kind', () => {
       '(?P<n>list)_',
       '\\w+\\s\\w+\\.',
     ]
-    const lines = patterns.map((pattern) => {
-      try {
-        const { hits, matched } = rankers.regex(tools, pattern, 3) as {
-          hits: { tool: { name: string }; score: number }[]
-          matched: number
-        }
-        return `${pattern}: ${matched} ${hits.map(({ tool, score }) => `${short(tool.name)} ${score}`).join(', ')}`
-      } catch (error) {
-        return `${pattern.slice(0, 20)}: ${(error as Error).message}`
-      }
-    })
+    const lines: string[] = []
+    for (const pattern of patterns) {
+      // An invalid pattern throws at once.
+      const { hits, matched, fault } = await (async () => rankers.regex(tools, pattern, 3))().then(
+        (ranking) => ({ ...ranking, fault: '' }),
+        (error: Error) => ({ hits: [], matched: 0, fault: error.message }),
+      )
+      const found = hits.map(({ tool, score }) => `${short(tool.name)} ${score}`)
+      lines.push(`${pattern.slice(0, 20)}: ${fault || `${matched} ${found.join(', ')}`}`)
+    }
     await expect(written(lines)).toMatchFileSnapshot(file('regex'))
   })
 })
