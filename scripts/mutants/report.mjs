@@ -4,7 +4,11 @@
 export function report(mutants) {
   for (const mutant of mutants) if (isSurvivor(mutant)) show(mutant)
   const places = [...new Set(mutants.map(({ place }) => place))]
-  for (const place of places) total(place, mutants.filter((mutant) => mutant.place === place))
+  for (const place of places)
+    total(
+      place,
+      mutants.filter((mutant) => mutant.place === place),
+    )
   if (places.length > 1) total('all', mutants)
 }
 

@@ -44,7 +44,9 @@ const { isSurvivor, report } = await import('./report.mjs')
 const all = await listMutants(files)
 const equivalents = JSON.parse(readFileSync(join(here, 'equivalent.json'), 'utf8'))
 const chosen = places
-  .flatMap(({ name }) => sample(mutantsOf(name), count, values.seed).map((mutant) => ({ ...mutant, place: name })))
+  .flatMap(({ name }) =>
+    sample(mutantsOf(name), count, values.seed).map((mutant) => ({ ...mutant, place: name })),
+  )
   .filter((mutant) => !equivalents.some((known) => isSame(known, mutant)))
   .filter(({ identity }) => !values.again || lastSurvivors().includes(identity))
 if (chosen.length === 0) fail('No mutants to try.')
