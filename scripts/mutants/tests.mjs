@@ -4,7 +4,7 @@ const byFolder = {
   core: ['test/*.test.ts', 'test/{figures,oracle}/*.test.ts', 'test/search/learned.test.ts'],
   lib: ['test/{lib,clean-text,names,policy}.test.ts'],
   search: ['test/search/*.test.ts', 'test/search-cases.test.ts'],
-  validate: ['test/validate.test.ts', 'test/check.test.ts', 'test/mcp/config-schema.test.ts'],
+  validate: ['test/{check,validate,validate-cases}.test.ts', 'test/mcp/config-schema.test.ts'],
   node: ['test/node/*.test.ts', 'test/capabilities.test.ts', 'test/agent/tools-bash.test.ts'],
   terminal: ['test/terminal/{layout,markdown}.test.ts'],
   embed: ['test/embed/*.test.ts', 'test/search/languages.test.ts'],
