@@ -106,3 +106,45 @@ it.each([
     validateInput(schema, input).map((problem) => JSON.stringify(problem))
   await expect(effects(both, write)).toMatchFileSnapshot(`./problems/${name}.txt`)
 })
+
+const wrong: readonly object[] = [
+  { id: 'A', when: 'soon', count: 0, tags: [], pair: [1, 'x', 2] },
+  { id: 'abcdefg', count: 10, tags: ['b', 'b', 'c', 'd'], pair: ['x', 'y'] },
+  { count: 4, tags: undefined, shape: { kind: 'square', side: 3 }, either: true, far: 5 },
+  { shape: { kind: 'round', size: 'big' }, either: 1.5, never: 1, 'a/b~c': 1, 'x-a': 2, unknown: 3 },
+  { shape: { kind: 'other' } },
+  { shape: { kind: 'round', size: 1, side: 2 } },
+  { shape: 5, tags: 'a', pair: {}, longer_name: 1 },
+  { pair: ['x', null], tags: ['a', 5], toString: 1 },
+  { either: null, tags: [null] },
+  { ['n'.repeat(1001)]: 1, either: null },
+]
+
+it('V1 every kind of mistake is explained, ten of them at most', async () => {
+  const lines = [...wrong, null, 5, 'text', []].flatMap((input) => {
+    const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
+    const given = isObject ? { id: 'abc', when: '2026-01-31', ...input } : input
+    const problems = validateInput(current.schema, given).map((problem) => `  ${JSON.stringify(problem)}`)
+    return [JSON.stringify(given).slice(0, 120), ...problems]
+  })
+  const many = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`p${index}`, { type: 'string' }]))
+  const numbers = Object.fromEntries(Object.keys(many).map((name, index) => [name, index]))
+  const rules = [
+    { type: 'object', properties: many },
+    { required: Object.keys(many) },
+    { oneOf: [{ required: ['p1'] }, { required: ['p2'] }] },
+    { anyOf: [{ required: ['a'] }, { properties: { p1: { enum: ['x'.repeat(400)] } } }] },
+    { anyOf: [{ type: 'string' }, { enum: [1, 2] }] },
+    { if: { required: ['p1'] }, else: { required: ['b'] } },
+    { properties: { propertyNames: { type: 'string' } }, propertyNames: { pattern: '^q' } },
+    { maxProperties: 3, minProperties: 20 },
+    false,
+    true,
+  ]
+  for (const schema of rules)
+    lines.push(
+      ...validateInput(schema, { ...numbers, propertyNames: 5 }).map((problem) => JSON.stringify(problem)),
+      '',
+    )
+  await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('./problems/mistakes.txt')
+})
