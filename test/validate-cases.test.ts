@@ -104,7 +104,7 @@ it.each([
 ])('V1 every change of a schema and its input is judged: %s', async (name, both) => {
   const write = ({ schema, input }: { schema: unknown; input: unknown }) =>
     validateInput(schema, input).map((problem) => JSON.stringify(problem))
-  await expect(effects(both, write)).toMatchFileSnapshot(`./problems/${name}.txt`)
+  await expect(await effects(both, write)).toMatchFileSnapshot(`./problems/${name}.txt`)
 })
 
 const wrong: readonly object[] = [

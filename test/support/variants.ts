@@ -20,18 +20,21 @@ export function variantsOf(value: unknown): Variant[] {
  * The output for `value`, and a line for each effect that variants of it have: which ones, where the output starts to
  * differ, and a digest of all that differs.
  */
-export function effects(value: unknown, write: (value: never) => readonly string[]): string {
-  const attempt = (input: unknown): readonly string[] => {
+export async function effects(
+  value: unknown,
+  write: (value: never) => readonly string[] | Promise<readonly string[]>,
+): Promise<string> {
+  const attempt = async (input: unknown): Promise<readonly string[]> => {
     try {
-      return write(structuredClone(input) as never)
+      return await write(structuredClone(input) as never)
     } catch (error) {
       return [`throws ${(error as Error).message}`]
     }
   }
-  const base = attempt(value)
+  const base = await attempt(value)
   const byOutput = new Map<string, string[]>()
   for (const variant of variantsOf(value)) {
-    const output = attempt(variant.value).join('\n')
+    const output = (await attempt(variant.value)).join('\n')
     byOutput.set(output, [...(byOutput.get(output) ?? []), variant.change])
   }
   const lines = [...byOutput].map(
