@@ -5,7 +5,10 @@ const byFolder = {
   lib: ['test/{lib,clean-text,names,policy}.test.ts'],
   search: ['test/search/*.test.ts', 'test/search-cases.test.ts'],
   validate: ['test/{check,validate,validate-cases}.test.ts', 'test/mcp/config-schema.test.ts'],
-  node: ['test/node/*.test.ts', 'test/capabilities.test.ts', 'test/agent/tools-bash.test.ts'],
+  node: [
+    'test/node/*.test.ts',
+    'test/{capabilities,messages/buffer-pool,agent/tools-bash,mcp/processes}.test.ts',
+  ],
   terminal: ['test/terminal/{layout,markdown}.test.ts'],
   embed: ['test/embed/*.test.ts', 'test/search/languages.test.ts'],
   rankers: ['test/search/*.test.ts'],
@@ -15,7 +18,9 @@ const byFolder = {
     'test/mcp/gateway-{calls,events,greeting,http,lists,offers,pages,passing,questions,resources,search,tools,units}.test.ts',
     'test/mcp/hostile-questions.test.ts',
   ],
-  'mcp/greeting': ['test/mcp/{gateway-greeting,gateway-offers,gateway-units,parts-cases,protocol-units}.test.ts'],
+  'mcp/greeting': [
+    'test/mcp/{gateway-greeting,gateway-offers,gateway-units,parts-cases,protocol-units}.test.ts',
+  ],
   'mcp/host': ['test/mcp/{host,host-calls,hold,hostile-lists,hostile-questions,limits,safety-pins}.test.ts'],
   'mcp/oauth': ['test/mcp/oauth.test.ts'],
   'mcp/pins': ['test/mcp/{parts-cases,protocol-units,safety-pins}.test.ts'],

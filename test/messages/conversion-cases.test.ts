@@ -39,7 +39,7 @@ const pdf = { type: 'document', title: 'a.pdf', source: { type: 'url', url: 'htt
 /** Ids and times differ from run to run. */
 const steady = (line: string) =>
   line
-    .replace(/\b([a-z]+_)[0-9a-f]{16,}\b/g, '$1…')
+    .replace(/\b([a-z]+_)[0-9a-f]{16,}/g, '$1…')
     .replace(/"(created|created_at|completed_at)":\d+/g, '"$1":0')
 const linesOf = ({ messages, input, tools, ...rest }: Fields): string[] => {
   const list = (name: string, items: unknown) =>
