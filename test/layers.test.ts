@@ -79,6 +79,7 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'messages/read-request.ts',
     'messages/shelve/carry.ts',
     'messages/shelve/restore.ts',
+    'messages/upstream/chat-events.ts',
     'messages/upstream/chat-request.ts',
     'messages/upstream/dialects.ts',
     'messages/upstream/native-tools.ts',
