@@ -45,7 +45,7 @@ export default class MutantRunner extends TestRunner {
     await super.onBeforeRunTask(test)
     test.retry = Number.MAX_SAFE_INTEGER
     const step = alone === undefined ? 'original' : 'alone'
-    this.#current = { step, queue: [], hits: {}, limitMs: 60_000 }
+    this.#current = { step, queue: [], hits: {}, limitMs: alone === undefined ? 60_000 : 20_000 }
   }
 
   onBeforeTryTask(test) {
@@ -64,6 +64,8 @@ export default class MutantRunner extends TestRunner {
   }
 
   runTask(test) {
+    // One test that notices a mutant is enough, and a mutant that makes one wait may make all of them wait.
+    if (alone && idsWithOutcome().has(alone.id)) return
     return withLimit(TestRunner.getTestFn(test)(), this.#current.limitMs)
   }
 
@@ -78,7 +80,7 @@ export default class MutantRunner extends TestRunner {
     if (current.step === 'original') this.#afterOriginal(test, isFailed, hits)
     else if (current.step === 'mutant') afterMutant(current, isFailed, isEndless, test)
     else if (current.step === 'again') afterAgain(current, isFailed, test)
-    else if (isFailed && !alone.failing.includes(titleOf(test)))
+    else if (isFailed && !alone.failing.includes(titleOf(test)) && !idsWithOutcome().has(alone.id))
       writeOutcome(alone.id, isStalled(current, 1_000) ? 'slow' : 'killed')
     // Vitest retries what failed with an error, as often as `retry` says.
     const isOver = current.queue.length === 0
