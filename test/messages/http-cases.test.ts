@@ -2,8 +2,9 @@
 // headers and body of each answer, and what the server behind was sent.
 import { request as send } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { createMetrics, readSetting } from '../../src/messages/index.ts'
+import { createMetrics, type Metrics, readSetting } from '../../src/messages/index.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 import { always, play } from './script-talk.ts'
 import { record, start } from './support/gateways.ts'
@@ -18,7 +19,7 @@ const SHOWN =
   /^(?:content-type|x-toolshelf-(?!tokens|dollars|extra).*|retry-after|allow|connection|x-kept|cache-control|x-ratelimit.*|anthropic-.*|x-should-retry)$/
 const steady = (line: string) =>
   line
-    .replace(/\b((?:req|msg|resp|chatcmpl|toolu|rs)[_-])[0-9A-Za-z]{12,}/g, '$1…')
+    .replace(/\b((?:req|msg|resp|chatcmpl|toolu|rs)[_-])(?:toolshelf_)?[0-9A-Za-z]{12,}/g, '$1…')
     .replace(/"(created|created_at|completed_at)":\d+/g, '"$1":0')
     .replace(/127\.0\.0\.1:\d+/g, '<gateway>')
     .replace(/(_seconds_total\{[^}]*\}) [\d.e-]+/g, '$1 0')
@@ -141,7 +142,15 @@ const options = () => ({
   metrics: createMetrics(),
 })
 
-async function conversation(url: string, behind: () => string[]): Promise<string> {
+/** A request is counted when its connection is done with it, which may be after its answer has arrived. */
+async function countedBy(metrics: Metrics, requests: number): Promise<string> {
+  const counts = () =>
+    [...metrics.text().matchAll(/^toolshelf_requests_total.* (\d+)$/gm)].map(([, count]) => Number(count))
+  while (counts().reduce((sum, count) => sum + count, 0) < requests) await setImmediate()
+  return metrics.text()
+}
+
+async function conversation(url: string, metrics: Metrics, behind: () => string[]): Promise<string> {
   const lines: string[] = []
   for (const one of requests) {
     const shown = one.body === undefined ? '' : ` ${String(one.body).slice(0, 90)}`
@@ -149,18 +158,19 @@ async function conversation(url: string, behind: () => string[]): Promise<string
       ([name, value]) => name !== 'x-toolshelf-key' || value !== 'secret-1',
     )
     lines.push(`${one.line}${headers.length > 0 ? ` ${json(Object.fromEntries(headers))}` : ''}${shown}`)
-    lines.push(
-      ...(await answerTo(url, one)).map((line) => `  ${line.slice(0, 400)}`),
-      ...behind().map((line) => `  → ${line}`),
-    )
+    const answer = (await answerTo(url, one)).filter((line) => !/^(?:# |toolshelf_)/.test(line))
+    lines.push(...answer.map((line) => `  ${line.slice(0, 400)}`), ...behind().map((line) => `  → ${line}`))
   }
-  lines.push(...(await answerTo(url, { line: 'GET /metrics', headers: key })))
-  return `${lines.join('\n')}\n`
+  lines.push(steady(await countedBy(metrics, requests.length)))
+  return lines.join('\n')
 }
 
 it('wire 31 33 to a script', async () => {
-  const { url } = await start(play(always({ say: 'Hi.' })), options())
-  await expect(await conversation(url, () => [])).toMatchFileSnapshot('./conversations/http-script.txt')
+  const given = options()
+  const { url } = await start(play(always({ say: 'Hi.' })), given)
+  await expect(await conversation(url, given.metrics, () => [])).toMatchFileSnapshot(
+    './conversations/http-script.txt',
+  )
 })
 
 it('wire 31 33 to a server that refuses everything', async () => {
@@ -170,7 +180,8 @@ it('wire 31 33 to a server that refuses everything', async () => {
     headers: { 'content-type': 'application/json', 'x-kept': 'own', 'retry-after': '0' },
     body,
   })
-  const { url } = await start(createMessagesUpstream({ url: server.url, key: 'upstream-key' }), options())
+  const given = options()
+  const { url } = await start(createMessagesUpstream({ url: server.url, key: 'upstream-key' }), given)
   const behind = () =>
     server.requests.splice(0).map(({ line, headers, body: sent }) => {
       const named = [
@@ -187,5 +198,7 @@ it('wire 31 33 to a server that refuses everything', async () => {
       const said = named.flatMap((name) => (headers[name] === undefined ? [] : [`${name}: ${headers[name]}`]))
       return `${line} ${said.join(', ')} ${sent.slice(0, 200)}`
     })
-  await expect(await conversation(url, behind)).toMatchFileSnapshot('./conversations/http-server.txt')
+  await expect(await conversation(url, given.metrics, behind)).toMatchFileSnapshot(
+    './conversations/http-server.txt',
+  )
 })
