@@ -56,6 +56,7 @@ console.log(`${chosen.length} of ${all.length} mutants, in ${sources.size} of ${
 let child
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, interrupt)
 await tryAll()
+await tryFailingIsolated()
 await tryMaskedAlone()
 finish()
 
@@ -71,6 +72,16 @@ async function tryAll() {
     })
     if ((await runTests()) === 0) return
   }
+}
+
+/** Files with tests that failed without a mutant: an earlier mutant may have left something behind in their process. */
+async function tryFailingIsolated() {
+  const tests = [...new Set([...job.readHits().failing].map((title) => title.split(': ')[0]))]
+  if (tests.length === 0) return
+  const done = job.idsWithOutcome()
+  const ids = mutants.map(({ id }) => id).filter((id) => !done.has(id))
+  job.writeJob({ sources: mutatedSources(), tests, ids, pass: 1, isIsolated: true })
+  await runTests()
 }
 
 /** In a process of its own each: whatever remembers something remembers what the mutant did. */
@@ -99,8 +110,7 @@ async function runTests() {
   const watch = setInterval(() => {
     for (const { pid, id } of job.overdue()) {
       job.writeOutcome(id, 'timedOut')
-      process.kill(pid, 'SIGKILL')
-      ended++
+      if (endProcess(pid)) ended++
     }
   }, 1_000)
   const words = ['run', '--config', join(here, 'vitest.config.mjs')]
@@ -114,6 +124,15 @@ async function runTests() {
   await new Promise((resolve) => child.once('exit', resolve))
   clearInterval(watch)
   return ended
+}
+
+/** False for a process that has ended by itself. */
+function endProcess(pid) {
+  try {
+    return process.kill(pid, 'SIGKILL')
+  } catch {
+    return false
+  }
 }
 
 /** What was tried until somebody interrupts the run counts. */
