@@ -5,7 +5,18 @@ import { type Fields, listOf } from '../../src/lib/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../../src/messages/index.ts'
 import { createMessagesGateway, readSetting } from '../../src/messages/index.ts'
 import { rankers } from '../../src/rankers/index.ts'
-import { assistant, deferred, reference, result, system, text, tool, use, user } from '../oracle/requests.ts'
+import {
+  assistant,
+  deferred,
+  found,
+  reference,
+  result,
+  system,
+  text,
+  tool,
+  use,
+  user,
+} from '../oracle/requests.ts'
 import { hosted } from './support/gateways.ts'
 import { modelOf, searching } from './support/played-model.ts'
 
@@ -166,6 +177,34 @@ async function emulated(wire: UpstreamWire, variant: 'bm25' | 'regex'): Promise<
   return gateway.protocol
 }
 
+/** A reply that begins with what the last one searched for, and searches under ids of any kind. */
+async function begunWithSearches(wire: UpstreamWire): Promise<string[]> {
+  const name = 'tool_search_tool_bm25'
+  const gateway = gatewayOf(wire, 'emulate', [
+    [
+      call('x_toolu_1', name, { query: 'fax' }),
+      call('srvtoolu_9', name, { query: 'new' }),
+      call('toolu_8', name, { query: 'mail', limit: 11 }),
+    ],
+    [text('Done.')],
+  ])
+  const hostedCall = (id: string, query: string) => ({ type: 'server_tool_use', id, name, input: { query } })
+  const tools = [hosted('bm25'), tool('find'), deferred('mail_send'), deferred('fax_dial')]
+  await gateway.reply(
+    ask(tools, [
+      user(text('go')),
+      assistant(
+        hostedCall('srvtoolu_1', 'mail'),
+        found('srvtoolu_1', 'mail_send'),
+        hostedCall('srvtoolu_2', 'fax'),
+        use('toolu_2', 'find'),
+      ),
+      user(result('toolu_2')),
+    ]),
+  )
+  return gateway.protocol
+}
+
 /** Clients with tools of many kinds, whose model searches until it may no more. */
 async function searchingOnly(wire: UpstreamWire): Promise<string[]> {
   const bash = { type: 'bash_20250124', name: 'bash', cache_control: { type: 'ephemeral', ttl: '1h' } }
@@ -206,6 +245,15 @@ describe('a conversation', () => {
     'wire 39 whose tools are shelved, on the wire %s',
     async (wire) => {
       await expect(written(await shelved(wire))).toMatchFileSnapshot(`./conversations/shelve-${wire}.txt`)
+    },
+  )
+
+  it.each(['append', 'bridge'] as const)(
+    'wire 28 that begins with what the last reply searched for, on the wire %s',
+    async (wire) => {
+      await expect(written(await begunWithSearches(wire))).toMatchFileSnapshot(
+        `./conversations/begun-${wire}.txt`,
+      )
     },
   )
 

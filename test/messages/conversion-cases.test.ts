@@ -11,7 +11,7 @@ import { namesOf } from '../../src/messages/upstream/openai.ts'
 import { toMessageEvents } from '../../src/messages/upstream/responses-events.ts'
 import { toResponses } from '../../src/messages/upstream/responses-request.ts'
 import { thoughtsOf } from '../../src/messages/upstream/thoughts.ts'
-import { lower } from '../../src/messages/wire/index.ts'
+import { fromCallTool, lower } from '../../src/messages/wire/index.ts'
 import {
   assistant,
   deferred,
@@ -101,6 +101,66 @@ const searched = {
   ],
 }
 
+/** Searches among other blocks, changes by the system, a compaction, and fields that older APIs do not know. */
+const mixed = {
+  model: 'model',
+  max_tokens: 100,
+  tool_choice: { type: 'tool', name: 'post' },
+  tools: [
+    { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' },
+    tool('read', { strict: true, input_examples: [{ a: 1 }], cache_control: { type: 'ephemeral' } }),
+    deferred('mail', { allowed_callers: ['direct'] }),
+    deferred('post', { cache_control: { type: 'ephemeral' } }),
+    {
+      type: 'mcp_toolset',
+      mcp_server_name: 'box',
+      default_config: { defer_loading: true, enabled: true },
+      configs: { a: { defer_loading: false } },
+    },
+  ],
+  messages: [
+    assistant(
+      {
+        type: 'compaction',
+        content: 'Before.',
+        tool_changes: [{ type: 'tool_addition', tool: { type: 'tool_reference', name: 'post' } }],
+      },
+      text('So.'),
+    ),
+    user(text('hi')),
+    assistant(
+      text('A'),
+      search('srvtoolu_1', 'tool_search_tool_bm25'),
+      search('x_srvtoolu_2', 'tool_search_tool_bm25'),
+      { type: 'server_tool_use', id: 'srvtoolu_3', name: 'web_search', input: {} },
+      { ...use('toolu_1', 'read'), caller: { type: 'direct' } },
+      found('srvtoolu_1', 'mail'),
+      text('B'),
+      {
+        type: 'tool_search_tool_result',
+        tool_use_id: 'x_srvtoolu_2',
+        content: { type: 'tool_search_tool_result_error', error_code: 'unavailable', error_message: 'no' },
+      },
+      use('toolu_2', 'mail'),
+      found('srvtoolu_1'),
+    ),
+    user(
+      result('toolu_1', [text('one'), reference('mail', { cache_control: { type: 'ephemeral' } })]),
+      result('toolu_2'),
+      text('C'),
+    ),
+    { ...system(text('Now.')), clear_at: 'next_user_message' },
+    system(
+      { type: 'tool_removal', tool: { type: 'tool_reference', name: 'mail' } },
+      { type: 'tool_addition', tool: { type: 'tool_definition', definition: tool('new') } },
+      text('Later.'),
+    ),
+    assistant(use('toolu_3', 'new'), use('toolu_4', 'post')),
+    user(result('toolu_3'), result('toolu_4', 'x')),
+    { role: 'user', content: 'and text' },
+  ],
+}
+
 const file = (name: string) => `./conversions/${name}.txt`
 
 describe('a request to an upstream', () => {
@@ -131,15 +191,56 @@ describe('a request to an upstream', () => {
     await expect(await effects(request, write)).toMatchFileSnapshot(file(`to-responses-${name}`))
   })
 
-  it.each(['append', 'bridge'] as const)(
-    'without searches is lowered, every part of it: %s',
-    async (wire) => {
-      const write = (request: MessagesRequest) =>
-        linesOf(lower(request, wire, { mostTools: 4 }) as unknown as Fields)
-      await expect(await effects(searched, write)).toMatchFileSnapshot(file(`lowered-${wire}`))
-    },
-  )
+  it.each([
+    ['append', searched, { mostTools: 4 }],
+    ['bridge', searched, {}],
+    ['append', mixed, { keepsFields: true }],
+    ['bridge', mixed, { mostTools: 9 }],
+  ] as const)('without searches is lowered, every part of it: %s', async (wire, given, lowering) => {
+    const write = (request: MessagesRequest) => linesOf(lower(request, wire, lowering) as unknown as Fields)
+    const name = given === mixed ? `lowered-${wire}-mixed` : `lowered-${wire}`
+    await expect(await effects(given, write)).toMatchFileSnapshot(file(name))
+  })
+
+  it('is lowered again as if it were new', () => {
+    for (const given of [searched, mixed]) {
+      const frozen = frozenCopy(given) as unknown as MessagesRequest
+      const fresh = () => structuredClone(given) as unknown as MessagesRequest
+      const ways = [
+        ['append', {}],
+        ['bridge', {}],
+        ['append', { keepsFields: true }],
+        ['append', { mostTools: 3 }],
+      ] as const
+      for (const [wire, lowering] of [...ways, ...ways.toReversed()]) {
+        const again = lower(frozen, wire, lowering)
+        expect(again).toEqual(lower(fresh(), wire, lowering))
+        const same = lower(frozen, wire, lowering)
+        for (const [index, one] of (again.tools ?? []).entries())
+          if (Object.isFrozen(one)) expect(same.tools?.[index]).toBe(one)
+      }
+    }
+  })
+
+  it('calls through CallTool what it names, with arguments of any spelling', () => {
+    const call = (name: string, input: unknown): Fields => ({ type: 'tool_use', id: 'a', name, input })
+    const through = (input: unknown) => fromCallTool(call('CallTool', input))
+    expect(through({ name: 'x', arguments: { a: 1 } })).toEqual(call('x', { a: 1 }))
+    expect(through({ name: 'x', arguments: '{"a":1}' })).toEqual(call('x', { a: 1 }))
+    for (const odd of ['{', '[1]', '5', 5, null, undefined])
+      expect(through({ name: 'x', arguments: odd })).toEqual(call('x', {}))
+    for (const nameless of [{ name: '', arguments: {} }, { arguments: {} }, {}, null])
+      expect(through(nameless)).toEqual(call('CallTool', nameless))
+  })
 })
+
+function frozenCopy<Value extends object>(value: Value): Value {
+  const inside = (inner: unknown) => (typeof inner === 'object' && inner !== null ? frozenCopy(inner) : inner)
+  const copy = Array.isArray(value)
+    ? value.map(inside)
+    : Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inside(inner)]))
+  return Object.freeze(copy) as Value
+}
 
 describe('a reply of an upstream', () => {
   const chunk = (delta: Fields, more: Fields = {}) => ({ model: 'm-1', choices: [{ delta, ...more }] })
