@@ -11,7 +11,7 @@ const byFolder = {
   ],
   terminal: ['test/terminal/{layout,markdown}.test.ts'],
   embed: ['test/embed/*.test.ts', 'test/search/languages.test.ts'],
-  rankers: ['test/search/*.test.ts'],
+  rankers: ['test/search/*.test.ts', 'test/embed/*.test.ts'],
   mcp: ['test/mcp/{gateway-units,limits,parts-cases,protocol-units}.test.ts'],
   'mcp/config': ['test/mcp/config*.test.ts'],
   'mcp/gateway': [

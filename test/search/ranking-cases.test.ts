@@ -172,6 +172,43 @@ describe('queries of every kind', () => {
     await expect(written(lines)).toMatchFileSnapshot(file(`hybrid-${half}`))
   })
 
+  it('find the best of many tools, and every word of a long text', async () => {
+    const verbs = 'create list delete update send search upload download archive share rename export'.split(
+      ' ',
+    )
+    const nouns = 'invoice message branch file customer event ticket report photo table playlist'.split(' ')
+    const many = toolsOf(
+      ...verbs.flatMap((verb) =>
+        nouns.map((noun) =>
+          spec('box', `${verb}_${noun}`, `${verb} a ${noun} in the box and keep the ${nouns[0]}`),
+        ),
+      ),
+    )
+    const wanted = [
+      'delete the photo',
+      'new ticket',
+      'give me all playlists',
+      'mp3 songs',
+      'picture',
+      'mv file',
+      'box',
+    ]
+    const lines: string[] = []
+    for (const query of wanted)
+      for (const ranker of ['hybrid', 'lexical', 'bm25'] as const)
+        for (const limit of [1, 5]) {
+          const { hits, matched } = await rankers[ranker](many, query, limit)
+          lines.push(
+            `${query}, ${ranker}: ${hits.map(({ tool }) => short(tool.name)).join(' ')} (${matched})`,
+          )
+        }
+    const words = Array.from({ length: 3000 }, (_, index) => `w${index}x`)
+    const long = toolsOf(spec('box', 'long', words.join(' ')), spec('box', 'other', 'nothing'))
+    const index = createLexicalIndex(long, LEXICAL)
+    const found = words.filter((word) => index.search(word, 1).hits[0]?.document === 0)
+    await expect(written([...lines, `${found.length} words`])).toMatchFileSnapshot(file('many'))
+  })
+
   it('match as regular expressions of Python do', async () => {
     const patterns = [
       'send',
