@@ -205,7 +205,9 @@ describe('queries of every kind', () => {
     const words = Array.from({ length: 3000 }, (_, index) => `w${index}x`)
     const long = toolsOf(spec('box', 'long', words.join(' ')), spec('box', 'other', 'nothing'))
     const index = createLexicalIndex(long, LEXICAL)
-    const found = words.filter((word) => index.search(word, 1).hits[0]?.document === 0)
+    const found = words.filter(
+      (word, place) => place % 60 === 0 && index.search(word, 1).hits[0]?.document === 0,
+    )
     await expect(written([...lines, `${found.length} words`])).toMatchFileSnapshot(file('many'))
   })
 
