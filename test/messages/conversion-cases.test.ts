@@ -173,9 +173,7 @@ describe('a request to an upstream', () => {
     const dialect = dialectOf(new URL(url), model)
     const write = (request: MessagesRequest) => linesOf(toChatRequest(request, dialect, thoughts))
     const whole =
-      name === 'plain' || name === 'gemini'
-        ? await effects(contract, write)
-        : `${write(contract as never).join('\n')}\n`
+      name === 'plain' ? await effects(contract, write) : `${write(contract as never).join('\n')}\n`
     await expect(whole).toMatchFileSnapshot(file(`to-chat-${name}`))
   })
 
@@ -193,7 +191,6 @@ describe('a request to an upstream', () => {
 
   it.each([
     ['append', searched, { mostTools: 4 }],
-    ['bridge', searched, {}],
     ['append', mixed, { keepsFields: true }],
     ['bridge', mixed, { mostTools: 9 }],
   ] as const)('without searches is lowered, every part of it: %s', async (wire, given, lowering) => {

@@ -98,7 +98,6 @@ const old = {
 it.each<[string, unknown, ValidateOptions]>([
   ['whole', whole, { whole: true }],
   ['changed', changed, { whole: true, betas: [CHANGES, 'inline-tools-2026-09-15'] }],
-  ['lenient', whole, { lenient: true }],
   ['old-proxy', old, { oldProxy: true }],
 ])(
   'W1 W2 every change of a request is accepted or refused as the API does: %s',
