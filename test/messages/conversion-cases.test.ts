@@ -463,24 +463,175 @@ describe('a request of a client', () => {
     ],
   }
 
+  /** A request as it is read, or why it is refused. */
+  function readBy(api: InboundApi, body: Fields): string[] {
+    try {
+      const { request, terms, unconvertible, remedy, hidesSearches } = api.read(body)
+      const { tools, ...own } = terms ?? { tools: new Map() }
+      const rest = JSON.stringify({ ...own, unconvertible, remedy, hidesSearches, own: [...tools] })
+      return [...linesOf(request as unknown as Fields), steady(rest)]
+    } catch (error) {
+      const { answer } = error as { answer?: { status: number; body: string } }
+      if (!answer) throw error
+      return [`refused with ${answer.status}: ${JSON.parse(answer.body).error.message}`]
+    }
+  }
+
   it.each<[InboundApi, unknown]>([
     [chatApi, chat],
     [responsesApi, responses],
   ])('is read, every part of it: $name', async (api, body) => {
-    const write = (changed: Fields) => {
-      const { request, terms, unconvertible, remedy, hidesSearches } = api.read(changed)
-      const { tools, ...own } = terms ?? { tools: new Map() }
-      const rest = JSON.stringify({ ...own, unconvertible, remedy, hidesSearches, own: [...tools] })
-      return [...linesOf(request as unknown as Fields), steady(rest)]
-    }
+    const write = (changed: Fields) => readBy(api, changed)
     await expect(await effects(body, write)).toMatchFileSnapshot(file(`read-${api.name}`))
+  })
+
+  it('is read in every other spelling, or refused with a reason', async () => {
+    const said = { model: 'claude-sonnet-5', messages: [{ role: 'user', content: 'hi' }] }
+    const parts = (...content: Fields[]) => ({ model: 'm', messages: [{ role: 'user', content }] })
+    const asked = (...input: Fields[]) => ({ model: 'm', input })
+    const long = 'x'.repeat(80)
+    const chats: Fields[] = [
+      ...[{ type: 'enabled' }, { type: 'disabled' }, { type: 'odd' }].map((thinking) => ({
+        ...said,
+        thinking,
+      })),
+      ...[{ enabled: true }, { enabled: false }, { max_tokens: 2000 }, { effort: 'high' }, {}].map(
+        (reasoning) => ({ ...said, reasoning }),
+      ),
+      ...['none', 'minimal', 'xhigh', 'odd'].map((reasoning_effort) => ({ ...said, reasoning_effort })),
+      {
+        ...said,
+        stop: 'END',
+        temperature: 1.7,
+        max_tokens: 5,
+        safety_identifier: 's',
+        response_format: { type: 'json_object' },
+      },
+      { ...said, functions: [{ name: 'a' }], function_call: 'auto' },
+      {
+        ...said,
+        tools: [
+          { type: 'web_search' },
+          { type: 'openrouter:tool_search' },
+          { type: 'custom', custom: { name: 'p', format: { type: 'text' } } },
+          { function: { name: 'a.b c' } },
+        ],
+      },
+      ...[
+        'auto',
+        'none',
+        'required',
+        {
+          type: 'allowed_tools',
+          allowed_tools: { mode: 'required', tools: [{ type: 'function', function: { name: 'a' } }] },
+        },
+        { type: 'odd' },
+      ].map((tool_choice) => ({
+        ...said,
+        tools: [{ type: 'function', function: { name: 'a' } }],
+        tool_choice,
+      })),
+      { ...said, n: 2 },
+      { ...said, logprobs: true },
+      { ...said, modalities: ['audio'] },
+      { ...said, audio: {} },
+      parts(
+        { type: 'image_url', image_url: 'https://a.example/x.png' },
+        { type: 'file', file: { file_data: 'QUJD', filename: 'a.pdf' } },
+      ),
+      parts({ type: 'input_audio', input_audio: {} }),
+      parts({ type: 'file', file: { file_id: long } }),
+      parts({ type: long }),
+      { model: 'm', messages: [] },
+      { model: 'm', messages: [{ role: 'odd', content: 'x' }] },
+      { model: '', messages: [] },
+      {},
+      {
+        model: 'm',
+        messages: [
+          { role: 'assistant', content: 'I' },
+          { role: 'tool', tool_call_id: 'lost', content: [{ type: 'text', text: 'x' }] },
+          { role: 'function', name: 'f', content: 'y' },
+        ],
+      },
+    ]
+    const others: Fields[] = [
+      { model: 'm', input: 'hi', previous_response_id: 'resp_1' },
+      { model: 'm', input: 'hi', conversation: 'c' },
+      { model: 'm', input: 'hi', background: true },
+      { model: 'm', input: 'hi', store: true, truncation: 'auto' },
+      ...[
+        'none',
+        'required',
+        { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'a' }] },
+        { type: 'custom', name: 'p' },
+        { type: 'web_search' },
+      ].map((tool_choice) => ({
+        model: 'm',
+        input: 'hi',
+        tools: [{ type: 'function', name: 'a' }, { type: 'custom', name: 'p' }, { type: 'web_search' }],
+        tool_choice,
+      })),
+      asked({
+        role: 'user',
+        content: [
+          { type: 'input_file', file_data: 'data:text/plain;base64,QUJD', filename: 'a.txt' },
+          { type: 'input_file', file_url: 'https://a.example/b.pdf' },
+          { type: 'input_file', file_data: 'QUJD' },
+          { type: 'refusal', refusal: 'No.' },
+        ],
+      }),
+      asked({ role: 'user', content: [{ type: 'input_file', file_id: long }] }),
+      asked({ role: 'user', content: [{ type: 'input_image', file_id: long }] }),
+      asked({ role: 'user', content: [{ type: long }] }),
+      asked({ role: 'user', content: 'x' }, { type: 'item_reference', id: 'rs_1' }),
+      asked({ type: 'odd', id: 'x' }),
+      asked(),
+      { model: 'm' },
+      { model: 5, input: 'x' },
+      {},
+      asked(
+        { role: 'user', content: 'x' },
+        { type: 'local_shell_call', call_id: 'l', action: { command: ['ls'] } },
+        { type: 'local_shell_call_output', call_id: 'l', output: 'y' },
+        { type: 'web_search_call', id: 'ws', action: {} },
+      ),
+      asked(
+        { role: 'user', content: 'x' },
+        { type: 'function_call', call_id: 'a', name: 'f', arguments: '{' },
+        { type: 'function_call_output', call_id: 'b', output: 'y' },
+        { type: 'mcp_call', id: 'm' },
+        { type: 'compaction', encrypted_content: 'e' },
+      ),
+      asked(
+        { type: 'additional_tools', tools: [{ type: 'function', name: 'late', parameters: {} }] },
+        { role: 'user', content: 'x' },
+        {
+          type: 'additional_tools',
+          role: 'developer',
+          tools: [{ type: 'function', name: 'later', parameters: {} }],
+        },
+      ),
+    ]
+    const lines = [
+      ...chats.map((body) => [chatApi, body] as const),
+      ...others.map((body) => [responsesApi, body] as const),
+    ].flatMap(([api, body]) => [
+      JSON.stringify(body).replaceAll(long, '<80>'),
+      ...readBy(api, body).map((line) => `  ${line}`),
+    ])
+    await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot(file('read-others'))
   })
 
   /** A reply of the model, block after block. */
   const reply: StreamEvent[] = [
     {
       type: 'message_start',
-      message: { id: 'msg_1', model: 'claude', usage: { input_tokens: 9, cache_read_input_tokens: 4 } },
+      message: {
+        id: 'msg_1',
+        model: 'claude',
+        usage: { input_tokens: 9, cache_read_input_tokens: 4, cache_creation_input_tokens: null },
+      },
     },
     {
       type: 'content_block_start',
