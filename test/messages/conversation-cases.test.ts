@@ -62,7 +62,7 @@ function gatewayOf(
       const { sampled, outcome } = await gateway.reply(request as MessagesRequest, {
         setting: readSetting(mode)!,
         call: {
-          headers: { 'anthropic-beta': 'mid-conversation-tool-changes-2026-07-01' },
+          headers: { 'anthropic-beta': 'mid-conversation-tool-changes-2026-07-01,inline-tools-2026-09-15' },
           signal: new AbortController().signal,
         },
         owner: 'me',
@@ -200,6 +200,7 @@ async function begunWithSearches(wire: UpstreamWire): Promise<string[]> {
         use('toolu_2', 'find'),
       ),
       user(result('toolu_2')),
+      system({ type: 'tool_addition', tool: { type: 'tool_definition', definition: tool('new_one') } }),
     ]),
   )
   return gateway.protocol
@@ -223,7 +224,7 @@ async function searchingOnly(wire: UpstreamWire): Promise<string[]> {
   for (const [name, tools] of Object.entries(lists)) {
     for (const mode of ['shelve', 'auto:1']) {
       const searches = Array.from({ length: 12 }, (_, index) => [
-        searching(index < 10 ? 'mail' : 'zebra', `toolu_s${index}`),
+        searching(['select:Read,Kept', 'zebra'][index - 1] ?? 'mail', `toolu_s${index}`),
       ])
       const options = { keep: ['Ke*'], contextWindow: 5_000 }
       const gateway = gatewayOf(wire, mode, searches, undefined, options)

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createMetrics, type Metrics, readSetting } from '../../src/messages/index.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
+import { createChatUpstream, createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 import { always, play } from './script-talk.ts'
 import { record, start } from './support/gateways.ts'
 
@@ -200,5 +200,21 @@ it('wire 31 33 to a server that refuses everything', async () => {
     })
   await expect(await conversation(url, given.metrics, behind)).toMatchFileSnapshot(
     './conversations/http-server.txt',
+  )
+})
+
+it('wire 31 33 to a server of Chat Completions', async () => {
+  const body = json({
+    object: 'list',
+    data: [{ id: 'claude-x', object: 'model', created: 1 }],
+    choices: [{ message: { content: 'Hi.' }, finish_reason: 'stop' }],
+  })
+  const server = await record({ status: 200, headers: { 'content-type': 'application/json' }, body })
+  const given = options()
+  const { url } = await start(createChatUpstream({ url: server.url, key: 'upstream-key' }), given)
+  const behind = () =>
+    server.requests.splice(0).map(({ line, headers }) => `${line} ${headers.authorization}`)
+  await expect(await conversation(url, given.metrics, behind)).toMatchFileSnapshot(
+    './conversations/http-chat.txt',
   )
 })
