@@ -45,9 +45,10 @@ const byFolder = {
   ],
 }
 
-/** Never run: they read the sources, need dist/, start many processes, or hold a clock to what they measure. */
+/** Never run: they read the sources, need dist/, start many processes, take too long, or hold a clock to what they measure. */
 export const exclude = [
   '**/node_modules/**',
+  'test/messages/figures-random.test.ts',
   'test/{budgets,doc-comments,docs,example,examples,exports,guides,layers,package,picture,statements}.test.ts',
 ]
 
