@@ -67,6 +67,8 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'mcp/config/json.ts',
     'mcp/config/keys.ts',
     'mcp/config/references.ts',
+    'mcp/gateway/addresses.ts',
+    'mcp/gateway/plain-schema.ts',
     'mcp/host/content.ts',
     'mcp/pins/fingerprint.ts',
     'mcp/redact/collect.ts',

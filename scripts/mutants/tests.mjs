@@ -16,7 +16,7 @@ const byFolder = {
   'mcp/config': ['test/mcp/config*.test.ts'],
   'mcp/gateway': [
     'test/mcp/gateway-{calls,events,greeting,http,lists,offers,pages,passing,questions,resources,search,tools,units}.test.ts',
-    'test/mcp/hostile-questions.test.ts',
+    'test/mcp/{hostile-questions,parts-cases}.test.ts',
   ],
   'mcp/greeting': [
     'test/mcp/{gateway-greeting,gateway-offers,gateway-units,parts-cases,protocol-units}.test.ts',

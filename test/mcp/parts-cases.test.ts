@@ -3,6 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
+import { addressOutput, createAddresses, nameAll } from '../../src/mcp/gateway/addresses.ts'
+import { isPlainSchema } from '../../src/mcp/gateway/plain-schema.ts'
 import {
   answerInitialize,
   greetingFor,
@@ -358,4 +360,83 @@ it('the rules of the protocol, each by a table', async () => {
     ...words,
   ]
   await expect(written(all)).toMatchFileSnapshot(file('protocol'))
+})
+
+describe("the gateway's tables", () => {
+  it('let an output schema pass that every client can compile, and no other', async () => {
+    const schema = {
+      type: 'object',
+      title: 'T',
+      'x-own': 1,
+      required: ['a'],
+      properties: {
+        a: { type: ['string', 'null'], minLength: 1, pattern: '^x', format: 'date', enum: ['x'] },
+        b: { type: 'array', items: { $ref: '#/$defs/c' }, uniqueItems: true, prefixItems: [true] },
+        d: { anyOf: [{ not: { const: 1 } }, { $ref: '#' }], additionalProperties: false },
+      },
+      $defs: { c: { type: 'integer', maximum: 5 } },
+    }
+    const others = [
+      { type: 'object', $id: 'x' },
+      { type: 'object', pattern: '(' },
+      { type: 'object', properties: [] },
+      { type: 'object', anyOf: [] },
+      { type: 'object', enum: [] },
+      { type: ['object'] },
+      { type: 'object', type2: 'x' },
+      { type: 'object', description: 'x'.repeat(65_600) },
+      { type: 'object', properties: { a: { $ref: '#/definitions/a' } }, definitions: { b: {} } },
+      { type: 'object', properties: { a: { $ref: '#/$defs/toString' } }, $defs: {} },
+      { type: 'object', items: 5 },
+      { type: 'object', properties: { a: { type: [] } } },
+    ].map((one) => `${isPlainSchema(one)} ${JSON.stringify(one).slice(0, 80)}`)
+    const story = await effects(schema, (changed: unknown) => [String(isPlainSchema(changed))])
+    await expect(`${story}${written(others)}`).toMatchFileSnapshot(file('plain-schema'))
+  })
+
+  it('lead every name and address back to its server', async () => {
+    const addresses = createAddresses(['GitHub', 'git hub', '123', 'git-hub', 'GitHub'])
+    addresses.add(['late', 'GITHUB'])
+    const servers = ['GitHub', 'git hub', '123', 'git-hub', 'late', 'GITHUB']
+    const uris = ['repo://x', 'ui://page', 'a+b', '']
+    const lines = servers.flatMap((server) =>
+      uris.map((uri) => {
+        const there = addresses.uri(server, uri)
+        return `${server} ${uri} → ${there} → ${JSON.stringify(addresses.uriBack(there))}`
+      }),
+    )
+    const lost = ['x', '+x', 'nobody+x', 'ui://+x', 'ui://nobody+x'].map(
+      (uri) => `${uri} ${addresses.uriBack(uri)}`,
+    )
+    const named = [
+      ...nameAll(
+        [
+          ['a', 'b'],
+          ['a', 'b'],
+          ['a__b', 'c'],
+          ['a', 'b__c'],
+          ['A', 'b'],
+          ['a', 'B'],
+        ].map(([server = '', own = '']) => ({ server, own })),
+      ),
+    ]
+    const output = {
+      content: [
+        { type: 'text', text: 'x', uri: 'a' },
+        { type: 'resource_link', uri: 'repo://y', name: 'y' },
+        { type: 'resource', resource: { uri: 'repo://z', text: 'z' } },
+        { type: 'resource', resource: null },
+        null,
+      ],
+      _meta: {
+        'ui/resourceUri': 'ui://p',
+        'openai/outputTemplate': 5,
+        ui: { resourceUri: 'ui://q', other: 1 },
+      },
+    }
+    const outputs = await effects(output, (changed: never) => [
+      JSON.stringify(addressOutput(changed, 'GitHub', addresses)),
+    ])
+    await expect(`${written([...lines, ...lost, ...named])}${outputs}`).toMatchFileSnapshot(file('addresses'))
+  })
 })
