@@ -57,7 +57,7 @@ function gatewayOf(
   }
   return {
     protocol,
-    async reply(request: Fields): Promise<Fields> {
+    async reply(request: Fields, inbound?: { readonly hidesSearches: boolean }): Promise<Fields> {
       const first = model.requests.length
       const { sampled, outcome } = await gateway.reply(request as MessagesRequest, {
         setting: readSetting(mode)!,
@@ -66,6 +66,7 @@ function gatewayOf(
           signal: new AbortController().signal,
         },
         owner: 'me',
+        ...(inbound ? { inbound: { api: 'chat' as const, ...inbound } } : {}),
       })
       if (!sampled || 'refused' in sampled) {
         protocol.push(`refused ${JSON.stringify(sampled)}`)
@@ -235,6 +236,11 @@ async function searchingOnly(wire: UpstreamWire): Promise<string[]> {
       protocol.push(`${name}, ${mode}`, ...gateway.protocol, ...refused)
     }
   }
+  // A client of an API without searches chooses what is deferred, and leaves the searching to the gateway.
+  const chosen = [deferred('send_mail'), deferred('Kept'), tool('mcp__a__b'), tool('other')]
+  const hiding = gatewayOf(wire, 'auto', [[searching('mail', 'toolu_s0')]], undefined, { keep: ['Ke*'] })
+  await hiding.reply(ask(chosen, [user(text('go'))]), { hidesSearches: true })
+  protocol.push('chosen by a client that cannot search', ...hiding.protocol)
   // What was sent before is not shown again: each request repeats the one before it.
   return protocol.filter((line, index) => !line.startsWith('  ') || protocol.indexOf(line) === index)
 }
