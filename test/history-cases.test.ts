@@ -1,5 +1,6 @@
 // Histories of every shape, and what is read from them: loaded tools, roles, and blocks that a host left behind.
 import { expect, it } from 'vitest'
+import { type Facts, foldHistory } from '../src/entries/core.ts'
 import {
   addition,
   assistant,
@@ -13,6 +14,7 @@ import {
   system,
   text,
   tools,
+  use,
   user,
 } from './support/blocks.ts'
 import { type Loose, MODEL, quietShelf } from './support/talk.ts'
@@ -111,4 +113,87 @@ it.each<[string, Loose[], Loose[]]>([
   ],
 ])('C5 is sent as the API takes it: %s', async (_, messages, sent) => {
   expect(await sentOf(messages)).toEqual(sent)
+})
+
+/** Everything that is read, by field. */
+function fieldsOf(facts: Facts): [string, string][] {
+  const means = Object.fromEntries([...facts.means].map(([name, kinds]) => [name, [...kinds]]))
+  const open = { calls: [...facts.open.calls], searches: [...facts.open.searches] }
+  const fields = Object.entries({ ...facts, means, open })
+  return fields.map(([key, value]) => [
+    key,
+    JSON.stringify(value instanceof Set ? [...value] : value) ?? 'none',
+  ])
+}
+
+const delta = (fields: object) => ({
+  type: 'deferred_tools_delta',
+  role: 'user',
+  content: 'names',
+  ...fields,
+})
+const boundary = (compactMetadata: unknown) => ({
+  ...{ type: 'system', subtype: 'compact_boundary', role: 'user', content: 'summary', compactMetadata },
+})
+const loadedText = (id: string, words: string, ...names: string[]) =>
+  result(id, text(`<loaded-tools${words}>\n${names.join('\n')}\n</loaded-tools>\nmore`))
+const byValue = (name: string) => ({ type: 'tool_addition', tool: { definition: { name } } })
+
+/** One message after the other; behind each stands what it changes in what is read. */
+const conversation: Loose[] = [
+  start,
+  delta({ addedNames: ['a', 'b', 5], removedNames: [], instructedBy: ['s'], step: 'names', tokens: 7 }),
+  delta({ addedNames: ['c'], removedNames: ['a', 'x'], instructedBy: 's', step: 'grouped', tokens: '7' }),
+  assistant(use('1', 'ToolSearch'), use('2'), use('3', 'Other')),
+  assistant({ ...use('4'), id: 4 }, hosted('srv_1'), { ...hosted('srv_2'), name: 'web_search' }),
+  user(found('1', 'a', 'a'), found('2', 'b'), loadedText('3', ' definitions', 'no')),
+  user(found('1', 'late')),
+  assistant(use('5', 'ToolSearch'), hostedResult('srv_1', 'd'), hostedResult('srv_9', 'e')),
+  user(loadedText('5', ' definitions', 'f', 'a'), null, 5, { type: 'text', text: 'x', content: [null] }),
+  assistant(use('6', 'ToolSearch'), use('7', 'ToolSearch'), use('8', 'ToolSearch')),
+  user(loadedText('6', '', 'g'), result('7', null, text('no note')), { ...result('8'), content: null }),
+  {
+    role: 'user',
+    content: [{ type: 'tool_result', tool_use_id: '6', content: [{ type: 'tool_reference' }] }],
+  },
+  assistant(use('9', 'ToolSearch')),
+  user({ ...result('9'), content: '<loaded-tools>\nh\n</loaded-tools>' }),
+  assistant(use('10', 'ToolSearch')),
+  system(
+    addition('i'),
+    byValue('j'),
+    byValue('a'),
+    { type: 'tool_addition', tool: null },
+    { type: 'tool_removal' },
+  ),
+  user({ ...result('10'), content: ' <loaded-tools>\nno\n</loaded-tools>' }),
+  system(removal('i'), removal('never'), { ...text('x'), tool: { name: 'no' } }),
+  {
+    type: 'tool_search_output',
+    tools: [{ name: 'k' }, null, { type: 'namespace', tools: [{ name: 'l' }, null] }],
+  },
+  { type: 'additional_tools', tools: [{ type: 'namespace', name: 'm', tools: 'n' }, { name: 5 }] },
+  { type: 'other', tools: [{ name: 'no' }] },
+  { type: 'additional_tools', tools: 'no' },
+  assistant(
+    { type: 'compaction', tool_changes: [addition('o'), null, removal('k')] },
+    { type: 'compaction' },
+  ),
+  { role: 'assistant', content: [{ type: 'tool_search_tool_result', tool_use_id: 'x', content: null }] },
+  boundary({ loadOrder: ['p', 5], preCompactDiscoveredTools: ['q', 'p'], keptDeltas: 2 }),
+  delta({ addedNames: 'a', removedNames: 'b' }),
+  boundary(null),
+  boundary({ keptDeltas: '3' }),
+  delta({ addedNames: ['q'], removedNames: ['q'] }),
+]
+
+it('L1 L2 L3 A3 C3 C4 reads the same from a conversation at every turn', async () => {
+  let before = new Map<string, string>()
+  const lines = conversation.map((message, index) => {
+    const fields = fieldsOf(foldHistory(conversation.slice(0, index + 1), 'ToolSearch'))
+    const changed = fields.filter(([key, value]) => before.get(key) !== value)
+    before = new Map(fields)
+    return [JSON.stringify(message), ...changed.map(([key, value]) => `  ${key}: ${value}`)].join('\n')
+  })
+  await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('./histories/facts.txt')
 })

@@ -15,7 +15,7 @@ export function readJob() {
   return JSON.parse(readFileSync(jobFile(), 'utf8'))
 }
 
-/** `outcome` is `killed` or `timedOut`. */
+/** `outcome` is `killed`, `timedOut`, or `slow` for a test that failed after so long that the machine may be the reason. */
 export function writeOutcome(id, outcome) {
   writeFileSync(join(folder, 'outcomes', id), outcome)
 }
@@ -27,6 +27,14 @@ export function idsWithOutcome() {
 
 export function outcomeOf(id) {
   return readFileSync(join(folder, 'outcomes', id), 'utf8')
+}
+
+export function isDoubtful(id) {
+  return idsWithOutcome().has(id) && outcomeOf(id) === 'slow'
+}
+
+export function clearOutcome(id) {
+  rmSync(join(folder, 'outcomes', id))
 }
 
 /** Remembers which mutant this process tries now, so that run.mjs can end a process that does not come back. */
@@ -57,16 +65,22 @@ export function overdue() {
  * tests that failed without a mutant; and `masked`, the files of tests in which a mutant must be tried alone.
  */
 export function writeHits(hits) {
-  writeFileSync(join(folder, 'hits', String(process.pid)), JSON.stringify(hits))
+  const { pass = 0, alone } = readJob()
+  if (!alone) writeFileSync(join(folder, 'hits', String(process.pid)), JSON.stringify({ ...hits, pass }))
 }
 
 export function readHits() {
   const all = readdirSync(join(folder, 'hits')).flatMap((name) => tryParse(join(folder, 'hits', name)) ?? [])
-  const union = (key) => new Set(all.flatMap((hits) => hits[key]))
+  const union = (key, some = all) => new Set(some.flatMap((hits) => hits[key]))
+  const last = Math.max(0, ...all.map(({ pass }) => pass))
   return {
     inTests: union('inTests'),
     outside: union('outside'),
-    failing: union('failing'),
+    // What failed in the first pass was run again in the second.
+    failing: union(
+      'failing',
+      all.filter(({ pass }) => pass === last),
+    ),
     masked: mergeFiles(all.flatMap((hits) => hits.masked)),
   }
 }

@@ -12,7 +12,7 @@ import { testsFor } from './tests.mjs'
 const here = fileURLToPath(new URL('.', import.meta.url))
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const usage =
-  'Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N] [--seed N] [--tests <glob>] [--again]'
+  'Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N of each] [--seed N] [--tests <glob>] [--again]'
 /** A run is repeated when a process had to be ended, but not for ever. */
 const MAX_RUNS = 6
 
@@ -26,7 +26,9 @@ const { values, positionals } = parseArgs({
   },
 })
 process.chdir(root)
-const files = positionals.flatMap(sourceFiles)
+/** Each name with its files; a file that two names hold counts for the first. */
+const places = positionals.map((name) => ({ name, files: sourceFiles(name) }))
+const files = [...new Set(places.flatMap((place) => place.files))]
 const count = values.sample === undefined ? Number.POSITIVE_INFINITY : Number(values.sample)
 if (files.length === 0 || !(count >= 1)) fail(usage)
 setPriority(10)
@@ -41,7 +43,10 @@ const { isSurvivor, report } = await import('./report.mjs')
 
 const all = await listMutants(files)
 const equivalents = JSON.parse(readFileSync(join(here, 'equivalent.json'), 'utf8'))
-const chosen = sample(all, count, values.seed)
+const chosen = places
+  .flatMap(({ name }) =>
+    sample(mutantsOf(name), count, values.seed).map((mutant) => ({ ...mutant, place: name })),
+  )
   .filter((mutant) => !equivalents.some((known) => isSame(known, mutant)))
   .filter(({ identity }) => !values.again || lastSurvivors().includes(identity))
 if (chosen.length === 0) fail('No mutants to try.')
@@ -51,6 +56,7 @@ console.log(`${chosen.length} of ${all.length} mutants, in ${sources.size} of ${
 let child
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, interrupt)
 await tryAll()
+await tryFailingIsolated()
 await tryMaskedAlone()
 finish()
 
@@ -68,6 +74,16 @@ async function tryAll() {
   }
 }
 
+/** Files with tests that failed without a mutant: an earlier mutant may have left something behind in their process. */
+async function tryFailingIsolated() {
+  const tests = [...new Set([...job.readHits().failing].map((title) => title.split(': ')[0]))]
+  if (tests.length === 0) return
+  const done = job.idsWithOutcome()
+  const ids = mutants.map(({ id }) => id).filter((id) => !done.has(id))
+  job.writeJob({ sources: mutatedSources(), tests, ids, pass: 1, isIsolated: true })
+  await runTests()
+}
+
 /** In a process of its own each: whatever remembers something remembers what the mutant did. */
 async function tryMaskedAlone() {
   const { masked, failing } = job.readHits()
@@ -76,6 +92,10 @@ async function tryMaskedAlone() {
     const tests = masked.get(id)
     if (!tests || done.has(id)) continue
     job.writeJob({ sources: mutatedSources(), tests, ids: [id], alone: { id, failing: [...failing] } })
+    await runTests()
+    // A machine that stalls makes a test slow, but not twice.
+    if (!job.isDoubtful(id)) continue
+    job.clearOutcome(id)
     await runTests()
   }
 }
@@ -90,8 +110,7 @@ async function runTests() {
   const watch = setInterval(() => {
     for (const { pid, id } of job.overdue()) {
       job.writeOutcome(id, 'timedOut')
-      process.kill(pid, 'SIGKILL')
-      ended++
+      if (endProcess(pid)) ended++
     }
   }, 1_000)
   const words = ['run', '--config', join(here, 'vitest.config.mjs')]
@@ -105,6 +124,15 @@ async function runTests() {
   await new Promise((resolve) => child.once('exit', resolve))
   clearInterval(watch)
   return ended
+}
+
+/** False for a process that has ended by itself. */
+function endProcess(pid) {
+  try {
+    return process.kill(pid, 'SIGKILL')
+  } catch {
+    return false
+  }
 }
 
 /** What was tried until somebody interrupts the run counts. */
@@ -127,6 +155,11 @@ function finish() {
   report(tried)
   writeFileSync(survivorsFile, JSON.stringify(tried.filter(isSurvivor).map(({ identity }) => identity)))
   rmSync(process.env.MUTANTS_FOLDER, { recursive: true, force: true })
+}
+
+function mutantsOf(name) {
+  const placeOf = (file) => places.find((place) => place.files.includes(file)).name
+  return all.filter(({ fileName }) => placeOf(fileName) === name)
 }
 
 function sourceFiles(name) {

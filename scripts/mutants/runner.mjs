@@ -9,6 +9,9 @@ const SLOW_CPU_MS = Number(process.env.MUTANTS_SLOW_MS ?? 1_000)
 const SLOW_MS = 10 * SLOW_CPU_MS
 /** A mutant may come by this often for each time that the original did: an endless loop comes by more often. */
 const HIT_FACTOR = 100
+/** A failure after this many times the original's time, and seconds more, may be the machine's: it must happen twice. */
+const STALL_FACTOR = 5
+const STALL_MS = 1_500
 /** A mutant that survived this much work of one file's tests is tried by the tests of other files only. */
 const MAX_MS_PER_FILE = 400
 
@@ -42,7 +45,7 @@ export default class MutantRunner extends TestRunner {
     await super.onBeforeRunTask(test)
     test.retry = Number.MAX_SAFE_INTEGER
     const step = alone === undefined ? 'original' : 'alone'
-    this.#current = { step, queue: [], hits: {}, limitMs: 60_000 }
+    this.#current = { step, queue: [], hits: {}, limitMs: alone === undefined ? 60_000 : 20_000 }
   }
 
   onBeforeTryTask(test) {
@@ -61,6 +64,8 @@ export default class MutantRunner extends TestRunner {
   }
 
   runTask(test) {
+    // One test that notices a mutant is enough, and a mutant that makes one wait may make all of them wait.
+    if (alone && idsWithOutcome().has(alone.id)) return
     return withLimit(TestRunner.getTestFn(test)(), this.#current.limitMs)
   }
 
@@ -75,7 +80,8 @@ export default class MutantRunner extends TestRunner {
     if (current.step === 'original') this.#afterOriginal(test, isFailed, hits)
     else if (current.step === 'mutant') afterMutant(current, isFailed, isEndless, test)
     else if (current.step === 'again') afterAgain(current, isFailed, test)
-    else if (isFailed && !alone.failing.includes(titleOf(test))) writeOutcome(alone.id, 'killed')
+    else if (isFailed && !alone.failing.includes(titleOf(test)) && !idsWithOutcome().has(alone.id))
+      writeOutcome(alone.id, isStalled(current, 1_000) ? 'slow' : 'killed')
     // Vitest retries what failed with an error, as often as `retry` says.
     const isOver = current.queue.length === 0
     const outcome = isOver
@@ -104,7 +110,7 @@ export default class MutantRunner extends TestRunner {
     const queue = Object.keys(hits).filter(
       (id) => tried.has(id) && !done.has(id) && (spent.get(id) ?? 0) < MAX_MS_PER_FILE,
     )
-    Object.assign(current, { step: 'mutant', queue, hits, limitMs: 5_000 + 20 * ms })
+    Object.assign(current, { step: 'mutant', queue, hits, originalMs: ms, limitMs: 5_000 + 20 * ms })
   }
 }
 
@@ -128,8 +134,14 @@ function afterMutant(current, isFailed, isEndless, test) {
   const [id] = current.queue
   spent.set(id, (spent.get(id) ?? 0) + workOf(current))
   if (!isFailed && mutants.hitCount === 0) mask(id, test)
-  if (isFailed) Object.assign(current, { step: 'again', outcome: isEndless ? 'timedOut' : 'killed' })
+  const isStall = isFailed && !isEndless && isStalled(current, current.originalMs)
+  if (isStall && current.doubted !== id) current.doubted = id
+  else if (isFailed) Object.assign(current, { step: 'again', outcome: isEndless ? 'timedOut' : 'killed' })
   else current.queue.shift()
+}
+
+function isStalled({ start }, originalMs) {
+  return performance.now() - start > STALL_FACTOR * originalMs + STALL_MS
 }
 
 /** A test that now fails without a mutant cannot be repeated, or a mutant left something behind: it proves nothing more. */

@@ -1,66 +1,36 @@
 // Which test files are run for the mutants of which folder of src/: those that enter it in the same process. Tests that
 // start the built program, measure time or memory, or read the sources as text are left out.
 const byFolder = {
-  core: ['test/{compact,fork,prefix,present,recover,reply,request,run,sendable,shelf,state}.test.ts'],
-  'core/calls': ['test/{answer,check,classic,query,result,run,search-cases,search-input}.test.ts'],
-  'core/figures': ['test/figures/*.test.ts'],
-  'core/gate': [
-    'test/{answer,bound,capabilities,gate,gate-faults,mode,recover,request-cases,shelf,threshold}.test.ts',
-  ],
-  'core/history': [
-    'test/{announce-cases,history-cases,request-cases}.test.ts',
-    'test/{announce,announce-budget,attack-history,attack-notes,bad-history,compact}.test.ts',
-    'test/{loaded,normalize,pairs,siblings,wires}.test.ts',
-  ],
-  'core/oracle': ['test/oracle/*.test.ts'],
-  'core/request': [
-    'test/{announce,attack-history,bad-history,bound,compact,fork,loaded,mode,normalize}.test.ts',
-    'test/{pairs,prefix,recover,request,request-cases,run,siblings,wires}.test.ts',
-  ],
-  'core/tools': ['test/{definitions,names,policy,property-names,search-budget}.test.ts'],
-  'core/wire': [
-    'test/{request-cases,answer,bound,compact,loaded,mode,normalize,recover,request,wires}.test.ts',
-  ],
+  core: ['test/*.test.ts', 'test/{figures,oracle}/*.test.ts', 'test/search/learned.test.ts'],
   lib: ['test/{lib,clean-text,names,policy}.test.ts'],
-  search: ['test/search/{deprecated,evaluate,fields,kernel,meaning,words}.test.ts'],
-  validate: ['test/validate.test.ts', 'test/check.test.ts', 'test/mcp/config-schema.test.ts'],
-  node: ['test/node/*.test.ts', 'test/capabilities.test.ts', 'test/agent/tools-bash.test.ts'],
   lint: ['test/lint/*.test.ts', 'test/cli/doctor-ci.test.ts'],
   replay: ['test/replay/*.test.ts'],
+  search: ['test/search/*.test.ts', 'test/search-cases.test.ts'],
+  validate: ['test/{check,validate,validate-cases}.test.ts', 'test/mcp/config-schema.test.ts'],
+  node: [
+    'test/node/*.test.ts',
+    'test/{capabilities,messages/buffer-pool,agent/tools-bash,mcp/processes}.test.ts',
+  ],
   terminal: ['test/terminal/{layout,markdown}.test.ts'],
   embed: ['test/embed/*.test.ts', 'test/search/languages.test.ts'],
-  rankers: ['test/search/*.test.ts'],
-  mcp: ['test/mcp/{gateway-units,limits,protocol-units}.test.ts'],
+  rankers: ['test/search/*.test.ts', 'test/embed/*.test.ts'],
+  mcp: ['test/mcp/{gateway-units,limits,parts-cases,protocol-units}.test.ts'],
   'mcp/config': ['test/mcp/config*.test.ts'],
   'mcp/gateway': [
-    'test/mcp/{gateway-http,gateway-lists,gateway-offers,gateway-search,gateway-tools,gateway-units}.test.ts',
+    'test/mcp/gateway-{calls,events,greeting,http,lists,offers,pages,passing,questions,resources,search,tools,units}.test.ts',
+    'test/mcp/{hostile-questions,parts-cases}.test.ts',
   ],
-  'mcp/host': ['test/mcp/{gateway-units,host,host-calls,protocol-units}.test.ts'],
+  'mcp/greeting': [
+    'test/mcp/{gateway-greeting,gateway-offers,gateway-units,parts-cases,protocol-units}.test.ts',
+  ],
+  'mcp/host': ['test/mcp/{host,host-calls,hold,hostile-lists,hostile-questions,limits,safety-pins}.test.ts'],
   'mcp/oauth': ['test/mcp/oauth.test.ts'],
-  'mcp/pins': ['test/mcp/safety-pins.test.ts'],
+  'mcp/pins': ['test/mcp/{parts-cases,protocol-units,safety-pins}.test.ts'],
   'mcp/redact': ['test/mcp/{protocol-units,redact-cases,redact.prop}.test.ts'],
-  'mcp/session': ['test/mcp/{gateway-units,hostile-lists,hostile-output,protocol-units}.test.ts'],
-  messages: [
-    'test/messages/{conversation-cases,drain,held-bytes,long-numbers,newcomer,pass-unread,plan,read-request,rounds,scheduler}.test.ts',
-    'test/messages/{statements-endpoint,statements-visibility,thinking,traces}.test.ts',
+  'mcp/session': [
+    'test/mcp/{gateway-units,host,hostile,hostile-http,hostile-lists,hostile-output,limits,protocol-units}.test.ts',
   ],
-  'messages/hosted': ['test/messages/{conversation-cases,rounds,statements-searches,traces}.test.ts'],
-  'messages/inbound': [
-    'test/messages/inbound-{chat,responses,responses-deferral,responses-fuzz,responses-reply,responses-round-trip}.test.ts',
-    'test/messages/prompt-cache.test.ts',
-  ],
-  'messages/json': ['test/messages/{json-bytes,json-cases,long-numbers,read-request}.test.ts'],
-  'messages/shelve': [
-    'test/messages/{bound-thinking,client-tools,conversation-cases,conversations,properties-shelve,remarks,restore,rounds}.test.ts',
-  ],
-  'messages/upstream': [
-    'test/messages/{chat,chat-events,chat-request,kept-connections,prompt-cache}.test.ts',
-    'test/messages/{forwarding,inbound-responses-round-trip,responses,responses-events,responses-reasoning}.test.ts',
-    'test/messages/{script,script-file,script-search,streams-broken}.test.ts',
-  ],
-  'messages/wire': [
-    'test/messages/{conversation-cases,lower-cases,lower-replies,properties,remarks,statements-visibility}.test.ts',
-  ],
+  messages: ['test/messages/*.test.ts'],
   agent: ['test/agent/{agent*,cache-marks,diff,long,meter,transcript,unreachable}.test.ts'],
   'agent/permissions': ['test/agent/permissions*.test.ts'],
   'agent/skills': ['test/agent/skills*.test.ts'],
@@ -70,15 +40,17 @@ const byFolder = {
   doctor: ['test/mcp/{doctor,doctor-cases}.test.ts'],
   import: ['test/cli/{import,import-apply,import-cases}.test.ts'],
   cli: [
-    'test/cli/*.test.ts',
+    'test/cli/{audit,cli,completion,demo,doctor,import,import-apply,import-cases,learned,permissions,pins}.test.ts',
+    'test/cli/{run,serve,servers,sessions,trust,wrap}.test.ts',
     'test/terminal/{markdown,settle,status}.test.ts',
     'test/mcp/{gateway-cli,hold,oauth}.test.ts',
   ],
 }
 
-/** Never run: they read the sources, need dist/, start many processes, or hold a clock to what they measure. */
+/** Never run: they read the sources, need dist/, start many processes, take too long, or hold a clock to what they measure. */
 export const exclude = [
   '**/node_modules/**',
+  'test/messages/figures-random.test.ts',
   'test/{budgets,doc-comments,docs,example,examples,exports,guides,layers,package,picture,statements}.test.ts',
 ]
 

@@ -6,7 +6,7 @@ import { readJob } from './job.mjs'
 import { exclude } from './tests.mjs'
 
 process.env.PROPERTY_RUNS ??= '5'
-const { sources, tests } = readJob()
+const { sources, tests, isIsolated = false } = readJob()
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 
 /** Quick files first: a mutant that one of them kills costs the slow ones nothing. */
@@ -26,7 +26,7 @@ export default defineConfig({
     include: tests,
     exclude,
     pool: 'forks',
-    isolate: false,
+    isolate: isIsolated,
     maxWorkers: 2,
     sequence: { sequencer: QuickFirst },
     testTimeout: 60_000,

@@ -12,13 +12,21 @@ export function explain(errors: readonly TLocalizedValidationError[]): Problem[]
     else findings.push(...describeUnion(error, takeBranches(error, findings)))
   }
   const problems = new Map<string, Problem>()
-  for (const { keyword, pointer, message } of findings) {
+  for (const { keyword, pointer, message } of findings.filter(isMeant)) {
     const expected = keyword === 'type' ? { expected: message.slice('must be '.length).split(' or ') } : {}
     const problem = { path: pointerNames(pointer).join('.'), message: clip(message), ...expected }
     problems.set(JSON.stringify(problem), problem)
   }
   if (problems.size === 0) return [{ path: '', message: 'does not match the schema' }]
   return [...problems.values()].slice(0, 10)
+}
+
+/** What fails anywhere in an object leaves all its properties unevaluated: then these are no mistakes of their own. */
+function isMeant({ keyword, pointer }: Finding, _: number, all: readonly Finding[]): boolean {
+  if (keyword !== 'unevaluatedProperties') return true
+  const object = pointer.slice(0, pointer.lastIndexOf('/'))
+  const isInside = (other: Finding) => `${other.pointer}/`.startsWith(`${object}/`)
+  return !all.some((other) => other.keyword !== keyword && isInside(other))
 }
 
 type Finding = {

@@ -1,10 +1,33 @@
 // The journal of moves and what it says about putting a file back, without the command around it.
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { contentHash, openJournal, undoingOf } from '../../src/import/index.ts'
+import {
+  clientEntries,
+  commitWrites,
+  compareWith,
+  contentHash,
+  type FileWrite,
+  isNews,
+  openJournal,
+  planApply,
+  planImport,
+  putBack,
+  takeSnapshot,
+  undoingOf,
+} from '../../src/import/index.ts'
 import { moveServers } from '../../src/mcp/config/index.ts'
+import { effects } from '../support/variants.ts'
 
 const entry = { name: 'toolshelf', fields: { command: 'toolshelf' } }
 const before = '{"mcpServers": {"a": {"command": "x"}}, "theme": "dark"}'
@@ -108,5 +131,189 @@ describe('the journal', () => {
     expect([order[0] === order[1], order[2] === order[3]]).toEqual([true, true])
     await expect(journal.alone(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
     expect(await journal.alone(async () => 5)).toBe(5)
+  })
+})
+
+/** What is left without an entry for the gateway. */
+function bareText(bare: (() => { readonly after: string }) | undefined): string {
+  try {
+    return JSON.stringify(bare?.().after) ?? 'not without an entry'
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'toolshelf-import-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+describe('the plan', () => {
+  const word = (variable: string) => `\${${variable}}`
+  const files = {
+    cursor: {
+      mcpServers: {
+        mail: {
+          command: './mail',
+          args: ['--key', word('env:MAIL_KEY')],
+          env: { TOKEN: word('env:TOKEN'), HOME: word('env:HOME') },
+        },
+        web: { url: 'https://a.example/mcp', headers: { Authorization: `Bearer ${word('env:TOKEN')}` } },
+        twin: { command: 'twin', timeout: 5 },
+      },
+      theme: 'dark',
+    },
+    code: {
+      inputs: [{ id: 'key', type: 'promptString', description: 'The key', password: true }],
+      servers: {
+        mail: { command: 'other', args: [word('input:key')], cwd: word('workspaceFolder') },
+        twin: { type: 'stdio', command: 'twin' },
+        toolshelf: { command: 'toolshelf', args: ['mcp'] },
+      },
+    },
+    claude: {
+      mcpServers: { web: { command: 'web' }, mail: { command: 'third' } },
+      projects: { '/home/me/p': { mcpServers: { own: { command: 'own' } } } },
+    },
+    ours: { mcpServers: { twin: { command: 'twin' }, web: { command: 'something else' } } },
+  }
+
+  /** Plans all files, and how they would change. */
+  async function planned({ cursor, code, claude, ours }: typeof files): Promise<string[]> {
+    const folder = newFolder()
+    const machine = {
+      home: folder,
+      folder,
+      platform: 'linux' as const,
+      environment: { HOME: '/home/me', MAIL_KEY: 'x' },
+    }
+    const save = (name: string, value: unknown) => {
+      const file = join(folder, name)
+      writeFileSync(file, typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? ''))
+      return file
+    }
+    const places = [
+      { client: 'Cursor', file: save('cursor.json', cursor) },
+      { client: 'VS Code', file: save('mcp.json', code) },
+      { client: 'Claude Code', file: save('.claude.json', claude) },
+      { client: 'Codex', file: save('config.toml', '[mcp_servers.fax]\ncommand = "fax"\n') },
+      { client: 'Nobody', file: save('empty.json', {}) },
+    ]
+    symlinkSync(places[0]!.file, join(folder, 'link.json'))
+    places.push({ client: 'Windsurf', file: join(folder, 'link.json') })
+    const plan = await planImport(places, machine)
+    const stateOf = await compareWith(save('ours.json', ours), ['twin', 'web'], machine)
+    const snapshots = new Map(
+      await Promise.all(places.map(async ({ file }) => [file, await takeSnapshot(file)] as const)),
+    )
+    const { changes, staying } = planApply(plan, stateOf, snapshots, ['node', 'toolshelf', 'mcp'])
+    const lines = [
+      ...plan.servers.map(({ server, ...rest }) => `${stateOf({ server, ...rest })} ${JSON.stringify(rest)}`),
+      ...plan.problems.map((problem) => `${isNews(problem) ? '!' : '?'} ${JSON.stringify(problem)}`),
+      ...staying.map((one) => `stays ${JSON.stringify(one)}`),
+      ...changes.flatMap(({ clients, after, servers, parts, bare }) => [
+        `changes ${clients} (${servers.map(({ name }) => name)}) ${parts.length} ${bareText(bare)}`,
+        ...after.split('\n').map((line) => `  ${line}`),
+      ]),
+    ]
+    return lines.map((line) => line.replaceAll(folder, '<folder>'))
+  }
+
+  it('of all files and of every change of one', async () => {
+    await expect(await effects(files, planned)).toMatchFileSnapshot('./imports/plan.txt')
+  })
+
+  it('shows the entry of every client', async () => {
+    const clients = [
+      'Claude Desktop',
+      'VS Code',
+      'VS Code Insiders',
+      'Cursor',
+      'Windsurf',
+      'Gemini CLI',
+      'Zed',
+      'opencode',
+      'Codex',
+      'Qwen Code',
+    ]
+    const shown = clientEntries(clients, ['toolshelf', 'mcp', '--config', 'a b'])
+    await expect(`${shown.map((one) => `${one.clients}\n${one.text}`).join('\n')}\n`).toMatchFileSnapshot(
+      './imports/entries.txt',
+    )
+  })
+})
+
+describe('writing', () => {
+  it('leaves alone what changed meanwhile or is protected, and records the rest first', async () => {
+    const folder = newFolder()
+    const journal = openJournal(join(folder, 'journal'))
+    const write = (name: string, content: string | undefined, more: Partial<FileWrite> = {}): FileWrite => {
+      const file = join(folder, name)
+      if (content !== undefined) writeFileSync(file, content)
+      const before = content === undefined ? undefined : Buffer.from(content)
+      return {
+        file,
+        clients: [name],
+        isOwn: false,
+        parts: [],
+        rights: { mode: 0o640, uid: process.getuid!(), gid: process.getgid!() },
+        before,
+        after: Buffer.from(`${name} new`),
+        ...more,
+      }
+    }
+    const textOf = (name: string) => readFileSync(join(folder, name), 'utf8')
+    const own = write(join('deep', 'own'), undefined, { isOwn: true })
+    const late = write('late', 'late', { before: Buffer.from('was') })
+    const closed = write('closed', 'closed', { rights: { mode: 0o444, uid: 0, gid: 0 } })
+    const missing = write('missing', undefined, { before: Buffer.from('x') })
+    const lost = write(join('no', 'folder'), undefined)
+    const written = await commitWrites(journal, own, [write('one', 'one'), late, closed, missing, lost])
+    expect(written.map(({ write: { clients }, problem }) => [clients[0], problem])).toEqual([
+      ['one', undefined],
+      ['late', 'it has changed meanwhile; run the command again'],
+      ['closed', 'it is read-only; make it writable first'],
+      ['missing', 'it has changed meanwhile; run the command again'],
+      [join('no', 'folder'), 'it cannot be written (ENOENT)'],
+    ])
+    expect([textOf('one'), textOf('late'), textOf('closed'), textOf(join('deep', 'own'))]).toEqual([
+      ...['one new', 'late', 'closed', `${join('deep', 'own')} new`],
+    ])
+    expect(statSync(join(folder, 'one')).mode & 0o777).toBe(0o640)
+    expect(statSync(own.file).mode & 0o777).toBe(0o600)
+    const [record] = await journal.records()
+    expect(record?.files.map(({ clients, isOwn }) => [clients[0], isOwn])).toEqual([
+      ...[
+        [join('deep', 'own'), true],
+        ['one', false],
+        [join('no', 'folder'), false],
+      ],
+    ])
+    // Nothing to write: nothing is recorded. Our own file changed: nothing is written.
+    await commitWrites(journal, undefined, [late])
+    await expect(commitWrites(journal, own, [write('two', 'two')])).rejects.toThrow(
+      'it has changed meanwhile',
+    )
+    expect([textOf('two'), (await journal.records()).length]).toEqual(['two', 1])
+  })
+
+  it('puts back a content, or none, where nothing changed meanwhile', async () => {
+    const folder = newFolder()
+    const journal = openJournal(join(folder, 'journal'))
+    const file = join(folder, 'sub', 'a.json')
+    const rights = { mode: 0o600, uid: process.getuid!(), gid: process.getgid!() }
+    await putBack(journal, file, undefined, Buffer.from('one'), rights)
+    expect(readFileSync(file, 'utf8')).toBe('one')
+    chmodSync(file, 0o644)
+    await putBack(journal, file, Buffer.from('one'), Buffer.from('two'), undefined)
+    expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual(['two', 0o644])
+    for (const current of [undefined, Buffer.from('one')])
+      await expect(putBack(journal, file, current, undefined, rights)).rejects.toThrow('changed meanwhile')
+    await putBack(journal, file, Buffer.from('two'), undefined, rights)
+    await expect(putBack(journal, file, Buffer.from('two'), undefined, rights)).rejects.toThrow(
+      'changed meanwhile',
+    )
+    expect(readdirSync(join(folder, 'sub'))).toEqual([])
   })
 })

@@ -93,6 +93,13 @@ describe('JSON', () => {
 })
 
 describe('TOML', () => {
+  it('loses its last server without an entry in its place, and gets it back', () => {
+    const text = 'model = "x"\n\n[mcp_servers.fax]\ncommand = "fax"\n'
+    const { text: moved, parts } = moveServers(text, [['mcp_servers', 'fax']], undefined)
+    expect(parseToml(moved)).toEqual({ model: 'x' })
+    expect(parseToml(restoreServers(moved, parts) ?? '')).toEqual(parseToml(text))
+  })
+
   it.each([
     [
       'keys of one table',

@@ -388,3 +388,104 @@ describe('forms in which a secret is hidden', () => {
     expect(redactor.config().transport).toMatchObject({ env: { KEY: '[hidden]' }, args: [] })
   })
 })
+
+it('H8 every value, as a variable, an argument, a header and in an address', async () => {
+  const values = [
+    ...[
+      'hunter2x',
+      'abc',
+      'abcd',
+      'true',
+      '8080',
+      '/usr/bin/x',
+      'sk-abc1234xyz',
+      '"sk-quoted12345"',
+      "'x'",
+      '',
+    ],
+    ...[
+      'Bearer tok12345',
+      'Bearer a b',
+      'Basic dXNlcjpwYXNzd29yZA==',
+      'ApiKey id:secret1',
+      'Token abc',
+      'token: abcd1',
+    ],
+    ...[
+      '{"key":"k1234567","list":["a","sk-list1234567"],"n":12345,"pin":98765}',
+      '{"env":{"A":"plainvalue"}}',
+      '[1',
+      '{broken',
+    ],
+    ...[
+      'https://user:pass1234@host/x',
+      'https://tok3n1234567@host',
+      'postgres://a:p/w@rd1@db:5432/x',
+      'https://h/?token=abc1234&x=1#key=fff12345',
+    ],
+    ...[
+      'https://h/sk-path1234567/x',
+      'jdbc:mysql://u:p%40ss1@h/db',
+      'http://host:80/@x',
+      'https://h/?a=%E0%A4%A',
+      'no://a b',
+    ],
+    ...[
+      'Server=db;User Id=sa;Password=pw12345',
+      'host=db user=sa password=pw123456',
+      'a=b',
+      'a=b;c',
+      ';a=1;b=2',
+    ],
+    ...[
+      '-----BEGIN KEY-----\nabcdefghijklmnopqrst\nshort\n-----END KEY-----',
+      'line1234567890abcdef\\nline2',
+    ],
+    ...[
+      'me:password1@host',
+      'me:password1',
+      'dXNlcjpwYXNzd29yZDEyMzQ=',
+      'one sk-word1234567, two',
+      'a|ghp_a1b2c3d4e5|b',
+    ],
+    ...[
+      'X-Key: abcdef12',
+      'x-other:abcdef12',
+      'Accept: text/html',
+      'NAME=value1234',
+      'API_KEY=v',
+      'A_TOKEN=Bearer abcd12345',
+    ],
+    ...[
+      '--token=abcd1234',
+      '--name=plain',
+      '-k',
+      '--sk-flag12345678',
+      'curl -u me:pw1234 "x y"',
+      "sh -c 'echo $KEY' sk-in1234567",
+    ],
+  ]
+  const lines = values.flatMap((value) => {
+    const ways = {
+      setting: secretsOf(stdio([], { NAME: value })),
+      secret: secretsOf(stdio([], { API_KEY: value })),
+      variable: secretsOf(stdio([]), { TOKEN: value }),
+      argument: secretsOf(stdio(['run', value])),
+      first: secretsOf(stdio(['--api-key', value])),
+      flag: secretsOf(stdio(['run', '--password', value])),
+      user: secretsOf(stdio(['run', '-u', value])),
+      public: secretsOf(remote('https://h', { Accept: value })),
+      header: secretsOf(remote('https://h', { 'X-Mine': value })),
+      query: secretsOf(
+        remote(`https://h/p?token=${encodeURIComponent(value)}&page=${encodeURIComponent(value)}`),
+      ),
+    }
+    const byFound = new Map<string, string[]>()
+    for (const [way, found] of Object.entries(ways)) {
+      const text = JSON.stringify(found)
+      byFound.set(text, [...(byFound.get(text) ?? []), way])
+    }
+    return [JSON.stringify(value), ...[...byFound].map(([found, names]) => `  ${names.join(', ')}: ${found}`)]
+  })
+  await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('./parts/secrets.txt')
+})

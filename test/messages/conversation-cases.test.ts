@@ -5,14 +5,31 @@ import { type Fields, listOf } from '../../src/lib/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../../src/messages/index.ts'
 import { createMessagesGateway, readSetting } from '../../src/messages/index.ts'
 import { rankers } from '../../src/rankers/index.ts'
-import { assistant, deferred, reference, result, system, text, tool, use, user } from '../oracle/requests.ts'
+import {
+  assistant,
+  deferred,
+  found,
+  reference,
+  result,
+  system,
+  text,
+  tool,
+  use,
+  user,
+} from '../oracle/requests.ts'
 import { hosted } from './support/gateways.ts'
 import { modelOf, searching } from './support/played-model.ts'
 
 type Content = readonly Fields[]
 
 /** A gateway that stays for the whole conversation, and a protocol of all that goes through it. */
-function gatewayOf(wire: UpstreamWire, mode: string, samplings: readonly Content[], mostTools?: number) {
+function gatewayOf(
+  wire: UpstreamWire,
+  mode: string,
+  samplings: readonly Content[],
+  mostTools?: number,
+  more: { readonly keep?: readonly string[]; readonly contextWindow?: number } = {},
+) {
   const left = [...samplings]
   const protocol: string[] = []
   const model = modelOf(() => ({ content: left.shift() ?? [text('I am done.')] }), {
@@ -24,6 +41,7 @@ function gatewayOf(wire: UpstreamWire, mode: string, samplings: readonly Content
     upstream: model.upstream,
     rankers: { own, bm25, regex },
     notify: (message) => protocol.push(`! ${message}`),
+    ...more,
   })
   let before: string[] = []
   const write = (request: MessagesRequest) => {
@@ -39,15 +57,16 @@ function gatewayOf(wire: UpstreamWire, mode: string, samplings: readonly Content
   }
   return {
     protocol,
-    async reply(request: Fields): Promise<Fields> {
+    async reply(request: Fields, inbound?: { readonly hidesSearches: boolean }): Promise<Fields> {
       const first = model.requests.length
       const { sampled, outcome } = await gateway.reply(request as MessagesRequest, {
         setting: readSetting(mode)!,
         call: {
-          headers: { 'anthropic-beta': 'mid-conversation-tool-changes-2026-07-01' },
+          headers: { 'anthropic-beta': 'mid-conversation-tool-changes-2026-07-01,inline-tools-2026-09-15' },
           signal: new AbortController().signal,
         },
         owner: 'me',
+        ...(inbound ? { inbound: { api: 'chat' as const, ...inbound } } : {}),
       })
       if (!sampled || 'refused' in sampled) {
         protocol.push(`refused ${JSON.stringify(sampled)}`)
@@ -159,6 +178,73 @@ async function emulated(wire: UpstreamWire, variant: 'bm25' | 'regex'): Promise<
   return gateway.protocol
 }
 
+/** A reply that begins with what the last one searched for, and searches under ids of any kind. */
+async function begunWithSearches(wire: UpstreamWire): Promise<string[]> {
+  const name = 'tool_search_tool_bm25'
+  const gateway = gatewayOf(wire, 'emulate', [
+    [
+      call('x_toolu_1', name, { query: 'fax' }),
+      call('srvtoolu_9', name, { query: 'new' }),
+      call('toolu_8', name, { query: 'mail', limit: 11 }),
+    ],
+    [text('Done.')],
+  ])
+  const hostedCall = (id: string, query: string) => ({ type: 'server_tool_use', id, name, input: { query } })
+  const tools = [hosted('bm25'), tool('find'), deferred('mail_send'), deferred('fax_dial')]
+  await gateway.reply(
+    ask(tools, [
+      user(text('go')),
+      assistant(
+        hostedCall('srvtoolu_1', 'mail'),
+        found('srvtoolu_1', 'mail_send'),
+        hostedCall('srvtoolu_2', 'fax'),
+        use('toolu_2', 'find'),
+      ),
+      user(result('toolu_2')),
+      system({ type: 'tool_addition', tool: { type: 'tool_definition', definition: tool('new_one') } }),
+    ]),
+  )
+  return gateway.protocol
+}
+
+/** Clients with tools of many kinds, whose model searches until it may no more. */
+async function searchingOnly(wire: UpstreamWire): Promise<string[]> {
+  const bash = { type: 'bash_20250124', name: 'bash', cache_control: { type: 'ephemeral', ttl: '1h' } }
+  const odd = { ...tool('mcp__fax__dial'), type: null, cache_control: { type: 'ephemeral' } }
+  const lists: { readonly [name: string]: readonly Fields[] } = {
+    'one that stays': [tool('Read'), tool('mcp__mail__send', { type: 'custom' }), odd],
+    'a tool of the API': [bash, tool('mcp__mail__send'), odd],
+    'all of servers': [tool('mcp__mail__send'), odd],
+    'none of servers': [tool('send_mail'), tool('apply-patch'), tool('find_tools'), tool('Kept')],
+    'chosen by the client': [{ ...tool('send_mail'), defer_loading: true }, tool('mcp__a__b'), tool('Kept')],
+    'two of one name': [tool('bash'), bash, tool('mcp__mail__send')],
+    'two of one name, both of the client': [tool('Read'), tool('Read'), tool('mcp__mail__send')],
+    'none at all': [],
+  }
+  const protocol: string[] = []
+  for (const [name, tools] of Object.entries(lists)) {
+    for (const mode of ['shelve', 'auto:1']) {
+      const searches = Array.from({ length: 12 }, (_, index) => [
+        searching(['select:Read,Kept', 'zebra'][index - 1] ?? 'mail', `toolu_s${index}`),
+      ])
+      const options = { keep: ['Ke*'], contextWindow: 5_000 }
+      const gateway = gatewayOf(wire, mode, searches, undefined, options)
+      const refused: string[] = []
+      await gateway
+        .reply(ask(tools, [user(text('go'))]))
+        .catch((error: Error) => refused.push(`refused ${error.message}`))
+      protocol.push(`${name}, ${mode}`, ...gateway.protocol, ...refused)
+    }
+  }
+  // A client of an API without searches chooses what is deferred, and leaves the searching to the gateway.
+  const chosen = [deferred('send_mail'), deferred('Kept'), tool('mcp__a__b'), tool('other')]
+  const hiding = gatewayOf(wire, 'auto', [[searching('mail', 'toolu_s0')]], undefined, { keep: ['Ke*'] })
+  await hiding.reply(ask(chosen, [user(text('go'))]), { hidesSearches: true })
+  protocol.push('chosen by a client that cannot search', ...hiding.protocol)
+  // What was sent before is not shown again: each request repeats the one before it.
+  return protocol.filter((line, index) => !line.startsWith('  ') || protocol.indexOf(line) === index)
+}
+
 const written = (protocol: readonly string[]) => `${protocol.join('\n')}\n`
 
 describe('a conversation', () => {
@@ -168,6 +254,21 @@ describe('a conversation', () => {
       await expect(written(await shelved(wire))).toMatchFileSnapshot(`./conversations/shelve-${wire}.txt`)
     },
   )
+
+  it.each(['append', 'bridge'] as const)(
+    'wire 28 that begins with what the last reply searched for, on the wire %s',
+    async (wire) => {
+      await expect(written(await begunWithSearches(wire))).toMatchFileSnapshot(
+        `./conversations/begun-${wire}.txt`,
+      )
+    },
+  )
+
+  it('wire 39 whose model does nothing but search, with tools of every kind', async () => {
+    await expect(written(await searchingOnly('native'))).toMatchFileSnapshot(
+      './conversations/searching-only.txt',
+    )
+  })
 
   it('wire 39 whose tools are shelved, where the upstream takes four', async () => {
     await expect(written(await shelved('append', 4))).toMatchFileSnapshot(

@@ -9,7 +9,7 @@ import { responsesApi } from '../../src/messages/inbound/index.ts'
 import type { HttpAnswer } from '../../src/messages/index.ts'
 import { runs, seedOr } from '../support/runs.ts'
 
-const tries = runs(300)
+const tries = runs(60)
 const seed = seedOr(20261117)
 
 const anything = fc.anything({

@@ -211,7 +211,7 @@ describe('fuzzed requests', { timeout: 600_000 + runs(300) * 100 }, () => {
             type: expect.stringMatching(/_error$/),
           })
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(60) },
     ))
 })
 

@@ -11,7 +11,7 @@ import { refusal } from '../oracle/requests.ts'
 import { runs, seedOr } from '../support/runs.ts'
 import { anyMove, anySetup, BETAS, DEFERRED, requestsOf } from './support/random-contract.ts'
 
-const numRuns = runs(12)
+const numRuns = runs(8)
 const seed = seedOr(20261116)
 const parameters = { seed, numRuns }
 const PLAIN_WIRES = ['append', 'bridge'] as const

@@ -10,7 +10,7 @@ import { toolsOf } from './tools.ts'
 const DIMENSIONS = 384
 
 /** An engine that embeds by the letters of a text; `gate` is awaited ahead of each batch. */
-function setUp(gate: { wait: Promise<void> } = { wait: Promise.resolve() }) {
+function setUp(gate: { wait: Promise<void> } = { wait: Promise.resolve() }, timeoutMs = 60_000) {
   const embedded: string[] = []
   let isLoaded = false
   const embedder = createEmbedder({
@@ -36,7 +36,7 @@ function setUp(gate: { wait: Promise<void> } = { wait: Promise.resolve() }) {
   const fused: Float32Array[] = []
   const { rank, ready, patient } = createModelRank({
     embedder,
-    timeoutMs: 60_000,
+    timeoutMs,
     createHybrid: (model) =>
       createHybrid({
         vectors: undefined,
@@ -134,6 +134,35 @@ describe('a search', () => {
     await rank(tools, 'tool a 0', 5)
     expect(embedded.slice(count)).toEqual(['tool a 0', 'tool a 0'])
     expect(fused).toHaveLength(2)
+  })
+
+  test('does not wait for the vector of its query longer than it may', async () => {
+    const gate = { wait: Promise.resolve() }
+    const { ready, rank, fused } = setUp(gate, 1)
+    const tools = many(20)
+    expect(await ready(tools)).toBe(true)
+    gate.wait = new Promise<void>(() => {})
+    expect((await rank(tools, 'tool a 0', 1)).hits[0]?.tool).toBe(tools[0])
+    expect(fused).toEqual([])
+  })
+
+  test('reads nothing of a tool, and asks nothing of a query, without a Latin word', async () => {
+    const { embedded, embedder, rank, ready, fused } = setUp()
+    const tools = toolsOf(
+      { name: '送信', description: '送信します。' },
+      { name: 'send', description: 'Sends. 送信', arguments: { toAddress: {} } },
+    )
+    await rank(tools, '送信', 2)
+    await embedder.ready()
+    expect(embedded).toEqual(['send. Sends.. to address'])
+    expect(await ready(tools)).toBe(true)
+    const count = embedded.length
+    await rank(tools, '送信', 2)
+    expect([embedded.length, fused]).toEqual([count, []])
+    const { hits } = await rank(tools, 'send 送信', 2)
+    expect(hits.map(({ tool }) => tool.name)).toContain('送信')
+    expect(embedded.at(-1)).toBe('send')
+    expect(fused.map((scores) => [...scores].map((score) => score > 0))).toEqual([[false, true]])
   })
 
   test('that is patient reads what it finds and nothing else, and uses it', async () => {

@@ -34,7 +34,6 @@ export {
   writeBoundary,
 } from './notes.ts'
 export {
-  hasSearch,
   isThinking,
   keepBlocks,
   noOpenCalls,

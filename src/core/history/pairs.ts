@@ -56,10 +56,6 @@ export function withoutSearches(message: Message, ids: ReadonlySet<unknown>): Me
   return keepBlocks(message, (block) => !isSearch(block) || !ids.has(block.id))
 }
 
-export function hasSearch(message: Message, ids: ReadonlySet<unknown>): boolean {
-  return ids.size > 0 && messageBlocks(message).some((block) => isSearch(block) && ids.has(block.id))
-}
-
 /** Filters the blocks of a message; returns undefined if nothing but thinking is left. */
 export function keepBlocks(message: Message, isKept: (block: Block) => boolean): Message | undefined {
   if (!Array.isArray(message?.content)) return message

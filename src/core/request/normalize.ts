@@ -5,7 +5,6 @@
 // Implements S9, L4, N3, N4, N5, N6, N7.
 
 import {
-  hasSearch,
   isAnnouncement,
   isOurText,
   isToolChange,
@@ -128,9 +127,7 @@ function expireSearches({ out, open, late }: NormalizedHistory): void {
   late.clear()
   for (const id of open.searches) late.add(id)
   if (expired.size === 0) return
-  for (const [index, message] of out.entries()) {
-    if (message && hasSearch(message, expired)) out[index] = withoutSearches(message, expired)
-  }
+  for (const [index, message] of out.entries()) if (message) out[index] = withoutSearches(message, expired)
 }
 
 function shapeTurn(normalized: NormalizedHistory, messages: readonly Message[], view: NormalizeView): void {

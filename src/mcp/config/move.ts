@@ -24,11 +24,15 @@ export function moveServers(
 ): Moved {
   const { value, move, parse } = read(text)
   const wanted = withoutServers(value, servers)
-  const group = objectAt(wanted, servers[0]?.slice(0, -1) ?? [])
+  const path = servers[0]?.slice(0, -1) ?? []
+  const group = objectAt(wanted, path)
   const named = entry && { ...entry, name: freeName(entry.name, group) }
   if (named) group?.set(named.name, named.fields)
   const changed = move(groupsOf(servers), named)
   const result = parse(changed.text)
+  // In TOML the last server takes its table with it.
+  if (group?.size === 0 && isFields(result.value) && path.length === 1 && !(path[0]! in result.value))
+    objectAt(wanted, [])?.delete(path[0]!)
   if (!isDeepStrictEqual(withoutMaps(wanted), result.value))
     throw new Error('its servers cannot be taken out without changing something else')
   return { text: changed.text, parts: changed.partsOf(result) }
