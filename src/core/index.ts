@@ -52,6 +52,23 @@ export {
   inputOf,
   type StreamEvent,
 } from './reply.ts'
+export {
+  DEFAULT_BUDGET,
+  keepText,
+  pageSizeFor,
+  previewOf,
+  READ_TOOL,
+  type ReadInput,
+  type ResultKind,
+  type ResultRecord,
+  type ResultSettings,
+  type ResultStore,
+  readKept,
+  readPart,
+  readResultTool,
+  replacementFor,
+  type ShelvedResult,
+} from './results/index.ts'
 export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
 export { type Conversation, type Host, newConversation, type State } from './state.ts'
 export { CHARACTERS_PER_TOKEN, estimateTokens, FEWEST_CHARACTERS_PER_TOKEN } from './tokens.ts'
