@@ -1,21 +1,23 @@
 // Creates the host and the gateway of `toolshelf mcp`; loaded after the client has got its first response.
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createShelf, type FindRelated, type TraceListener } from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
 import type { Config } from '../mcp/config/index.ts'
-import type { McpGateway } from '../mcp/gateway/index.ts'
+import type { GatewayResults, McpGateway } from '../mcp/gateway/index.ts'
 import { shelfOptions } from '../mcp/gateway/index.ts'
 import type { ListingMode } from '../mcp/greeting/index.ts'
 import { createMcpHost, traceServers } from '../mcp/host/index.ts'
 import type { McpHost, QuestionHandler, ServerConfig } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
-import { startTimer } from '../node/index.ts'
+import { createDiskResults, startTimer } from '../node/index.ts'
 import type { RankerName } from '../rankers/index.ts'
 import type { LearnedSearch } from '../search/index.ts'
 import { openAudit } from './audit.ts'
 import type { AuditSettings } from './audit-options.ts'
 import { storedLogins } from './logins.ts'
 import { tellOfServers } from './notices.ts'
+import { dataFolder } from './session-files.ts'
 import { version } from './version.ts'
 
 export type OpenedHost = {
@@ -91,13 +93,21 @@ export function openHost(
     }
     const openTrace = audit && ((traceparent?: string) => audit.stream.open(traceparent).trace)
     const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
-    return createMcpGateway({ ...options, openTrace })
+    const results = keptResults(settings.resultBudget, isOnePerson)
+    return createMcpGateway({ ...options, openTrace, results })
   }
   const configure = (next: readonly ServerConfig[]) => {
     audit?.setServers(next)
     return host.configure(next)
   }
   return { host, configure, gateway }
+}
+
+/** Results are stored on disk; on stdio, those of this folder's client are found again after a restart. */
+function keptResults(budget: number, isOnePerson: boolean): GatewayResults | undefined {
+  if (budget === 0) return undefined
+  const store = createDiskResults({ folder: join(dataFolder(), 'results') })
+  return { store, budget, ...(isOnePerson ? { owner: process.cwd() } : {}) }
 }
 
 /** Milliseconds reserved for the client's first requests: with lazy servers, the host settles before them. */

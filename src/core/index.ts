@@ -54,7 +54,6 @@ export {
 } from './reply.ts'
 export {
   DEFAULT_BUDGET,
-  keepText,
   pageSizeFor,
   previewOf,
   READ_TOOL,
@@ -63,11 +62,12 @@ export {
   type ResultRecord,
   type ResultSettings,
   type ResultStore,
-  readKept,
   readPart,
   readResultTool,
+  readShelved,
   replacementFor,
   type ShelvedResult,
+  shelveText,
 } from './results/index.ts'
 export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
 export { type Conversation, type Host, newConversation, type State } from './state.ts'

@@ -28,6 +28,8 @@ export type ServerConfig = {
   readonly callTimeout: number
   /** Trusts the server's annotations: an agent runs its tools with `readOnlyHint` without asking. */
   readonly trustAnnotations?: boolean
+  /** Characters up to which results of its tools are sent whole, in place of the general budget; 0 sends all whole. */
+  readonly resultBudget?: number
   /** The file it came from. */
   readonly source: string
   /** Environment variables that its `${}` references used, with their values, which are hidden wherever they appear. */
@@ -53,7 +55,12 @@ export type RemoteConfig = {
 }
 
 /** Settings of one tool. */
-export type ToolConfig = { readonly alwaysLoad?: boolean; readonly hint?: string }
+export type ToolConfig = {
+  readonly alwaysLoad?: boolean
+  readonly hint?: string
+  /** Characters up to which its results are sent whole; 0 sends all whole. */
+  readonly resultBudget?: number
+}
 
 /** A part of a configuration that was skipped or repaired, and what to do about it. */
 export type ConfigProblem = {

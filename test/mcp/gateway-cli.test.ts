@@ -71,7 +71,7 @@ describe('as a process', () => {
   it('serves its client, leaves no process when it goes, and starts no server too early the next time', async () => {
     const at = home({ calculator: healthy })
     const first = await start(at)
-    expect(await first.names()).toEqual(['ToolSearch'])
+    expect(await first.names()).toEqual(['ToolSearch', 'ReadResult'])
     expect(await first.search('adds two numbers')).toContain('calculator__add')
     expect(textOf(await first.call('calculator__add', { a: 1, b: 2 }))).toBe('3')
     const pid = first.transport.pid ?? 0

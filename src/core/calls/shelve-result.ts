@@ -1,7 +1,7 @@
 // Puts a long result of a conversation on the shelf, and answers the calls that read it.
 import { errorMessage } from '../../lib/index.ts'
 import { refuse, textBlock } from '../history/index.ts'
-import { keepText, READ_TOOL, readKept, type ShelvedResult } from '../results/index.ts'
+import { READ_TOOL, readShelved, type ShelvedResult, shelveText } from '../results/index.ts'
 import type { Conversation, Host } from '../state.ts'
 import type { Block, TextBlock, ToolResult, ToolUse } from '../types.ts'
 import { resolveCall } from './check.ts'
@@ -29,7 +29,7 @@ export async function shelveResult(
   if (budget <= 0 || text.length <= budget) return result
   try {
     const owner = ownerIn(conversation, results.newOwner)
-    const { note, preview, handle, kind } = await keepText(results, { owner, text, budget })
+    const { note, preview, handle, kind } = await shelveText(results, { owner, text, budget })
     record(conversation, { handle, tool: name, kind, size: text.length })
     const sizes = { kind, size: text.length, shown: note.length + preview.length }
     ;(conversation.trace ?? trace)?.({ type: 'shelved', id: call.id, name, server, ...sizes })
@@ -48,7 +48,7 @@ export async function answerRead(
   call: ToolUse,
 ): Promise<ToolResult | undefined> {
   if (!results || call.name !== READ_TOOL) return undefined
-  const part = await readKept(results, state.results?.owner, call.input)
+  const part = await readShelved(results, state.results?.owner, call.input)
   if ('problem' in part) return refuse(call, part.problem)
   const content = [part.heading, part.body].filter((text) => text !== '').map(textBlock)
   return { type: 'tool_result', tool_use_id: call.id, content }

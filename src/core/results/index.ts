@@ -1,7 +1,7 @@
 // Public API of core/results for other folders.
 
 export { idIn } from './handle.ts'
-export { keepText, readKept } from './keep.ts'
+export { readShelved, shelveText } from './keep.ts'
 export { previewOf } from './preview.ts'
 export { type ReadInput, readPart } from './read.ts'
 export { readResultTool } from './read-tool.ts'

@@ -1,6 +1,6 @@
 // Reads a part of JSON by a path such as `items[0].name`, `items[*].id` or `items[10:20]`.
 import { isFields } from '../../lib/index.ts'
-import { parseJson } from './kind.ts'
+import { jsonIn } from './kind.ts'
 
 type Step =
   | { readonly key: string }
@@ -40,7 +40,7 @@ function stepOf({
   if (start !== undefined || end !== undefined)
     return { start: Number(start || 0), end: end ? Number(end) : Number.POSITIVE_INFINITY }
   if (quoted !== undefined) {
-    const key: unknown = quoted.startsWith('"') ? parseJson(quoted) : quoted.slice(1, -1)
+    const key: unknown = quoted.startsWith('"') ? jsonIn(quoted) : quoted.slice(1, -1)
     return typeof key === 'string' ? { key } : undefined
   }
   return key === '' ? { start: 0, end: Number.POSITIVE_INFINITY } : { key }

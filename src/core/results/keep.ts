@@ -9,7 +9,7 @@ import type { ResultSettings } from './types.ts'
 export type Keeping = { readonly owner: string; readonly text: string; readonly budget: number }
 
 /** Stores the text and returns what stands in its place. Rejects if the store does; then the text must be sent whole. */
-export async function keepText(
+export async function shelveText(
   results: ResultSettings,
   { owner, text, budget }: Keeping,
 ): Promise<Replacement> {
@@ -19,7 +19,7 @@ export async function keepText(
 }
 
 /** Reads what a call of the reading tool asks for, or says why it cannot. */
-export async function readKept(
+export async function readShelved(
   { store, budget }: Pick<ResultSettings, 'store' | 'budget'>,
   owner: string | undefined,
   input: unknown,

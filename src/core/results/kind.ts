@@ -10,10 +10,10 @@ const SAMPLE_LINES = 40
 /** Characters that are looked at. */
 const SAMPLE = 20_000
 
-export function kindOf(text: string): KnownText {
-  const json = parseJson(text)
+export function resultKindOf(text: string): KnownText {
+  const json = jsonIn(text)
   if (json !== undefined && typeof json === 'object' && json !== null) return { kind: 'JSON', value: json }
-  if (isBase64(text)) return { kind: 'base64' }
+  if (looksLikeBase64(text)) return { kind: 'base64' }
   const start = text.slice(0, SAMPLE)
   if (/^\s*(?:<!doctype html|<html[\s>])/i.test(start) || tagCount(start) >= 10) return { kind: 'HTML' }
   const lines = start.split(/\r?\n/, SAMPLE_LINES + 1).slice(0, SAMPLE_LINES)
@@ -26,7 +26,7 @@ export function kindOf(text: string): KnownText {
 }
 
 /** Returns undefined for anything but JSON. */
-export function parseJson(text: string): unknown {
+export function jsonIn(text: string): unknown {
   if (!/^\s*[[{"\dtfn-]/.test(text.slice(0, 1000))) return undefined
   try {
     return JSON.parse(text)
@@ -36,7 +36,7 @@ export function parseJson(text: string): unknown {
 }
 
 /** A text of nothing but base64, long enough to be no word. */
-export function isBase64(text: string): boolean {
+export function looksLikeBase64(text: string): boolean {
   if (text.length < 400 || !/^(?:data:[\w.+/-]+;base64,)?[A-Za-z0-9+/_-]{100}/.test(text.slice(0, 300)))
     return false
   const body = text.slice(text.indexOf(',') + 1)
@@ -53,11 +53,11 @@ function tagCount(start: string): number {
 /** The values of JSON Lines: each line is a JSON object or list. */
 function recordsIn(text: string, sample: readonly string[]): unknown[] | undefined {
   const first = sample.filter((line) => line.trim() !== '')
-  if (first.length < 2 || !first.every((line) => isContainer(parseJson(line)))) return undefined
+  if (first.length < 2 || !first.every((line) => isContainer(jsonIn(line)))) return undefined
   const records = text
     .split('\n')
     .filter((line) => line.trim() !== '')
-    .map(parseJson)
+    .map(jsonIn)
   return records.every(isContainer) ? records : undefined
 }
 

@@ -1,7 +1,7 @@
 // Writes the preview of a long result: what it is, how much there is, and the parts that tell most, by its kind.
 import { cleanText, cut, readableText } from '../../lib/index.ts'
 import { describeBase64 } from './binary.ts'
-import { cellsOf, delimiterOf, kindOf, tableStart } from './kind.ts'
+import { cellsOf, delimiterOf, resultKindOf, tableStart } from './kind.ts'
 import { shapeOf, startOfJson } from './shape.ts'
 import type { ResultKind } from './types.ts'
 
@@ -23,12 +23,12 @@ const MOST_LINES = 200_000
  * previewOf('[{"id": 1}, {"id": 2}]', 1000) // { kind: 'JSON', text: '2 × { id: number }\n[…' }
  */
 export function previewOf(text: string, limit: number): Preview {
-  const known = kindOf(text)
+  const known = resultKindOf(text)
   const preview = cleanText(written(text, known, limit))
   return { kind: known.kind, text: preview.length <= limit ? preview : cut(preview, limit) }
 }
 
-function written(text: string, { kind, value }: ReturnType<typeof kindOf>, limit: number): string {
+function written(text: string, { kind, value }: ReturnType<typeof resultKindOf>, limit: number): string {
   switch (kind) {
     case 'JSON':
       return ofJson(value, limit)

@@ -1,7 +1,7 @@
 // Reads a shelved result: by page, by lines, by a search, or by a JSON path. Pages of the whole text, put together, are the very text.
 import { cut, toJson, walkJson } from '../../lib/index.ts'
 import { valueAtPath } from './json-path.ts'
-import { kindOf } from './kind.ts'
+import { resultKindOf } from './kind.ts'
 
 /** What the model asks for, as it wrote it. */
 export type ReadInput = {
@@ -66,7 +66,7 @@ function select(text: string, { path, lines, search }: ReadInput): Selected {
 }
 
 function atPath(text: string, path: string): Selected {
-  const { kind, value } = kindOf(text)
+  const { kind, value } = resultKindOf(text)
   if (kind !== 'JSON' && kind !== 'JSON Lines')
     return { problem: `the result is no JSON but ${kind}; read it by page, lines or search` }
   const found = valueAtPath(value, path)
@@ -104,7 +104,7 @@ const LONGEST_SEARCH = 500
 /** Lines that contain the words, with their numbers; in JSON the values, with their paths. */
 function matches(text: string, search: string): Selected {
   const wanted = search.slice(0, LONGEST_SEARCH).toLowerCase()
-  const { kind, value } = kindOf(text)
+  const { kind, value } = resultKindOf(text)
   const isJson = kind === 'JSON' || kind === 'JSON Lines'
   const found = isJson ? valuesWith(value, wanted) : linesWith(text, wanted)
   const about = JSON.stringify(cut(search, 100))

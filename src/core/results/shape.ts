@@ -1,7 +1,7 @@
 // Describes JSON: its shape in one line, and a copy cut down to a number of characters.
 import { cut, type Fields, isFields } from '../../lib/index.ts'
 import { describeBase64 } from './binary.ts'
-import { isBase64 } from './kind.ts'
+import { looksLikeBase64 } from './kind.ts'
 
 const MAX_KEYS = 40
 const DEEPEST_SHAPE = 4
@@ -69,7 +69,7 @@ export function startOfJson(value: unknown, limit: number): string {
 function shortened(value: unknown, detail: Detail, depth: number, room: { left: number }): unknown {
   if (room.left < 0) return '…'
   if (typeof value === 'string') {
-    const text = isBase64(value) ? describeBase64(value) : shortText(value, detail.text)
+    const text = looksLikeBase64(value) ? describeBase64(value) : shortText(value, detail.text)
     room.left -= text.length + 4
     return text
   }

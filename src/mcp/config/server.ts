@@ -68,6 +68,7 @@ export function readServer(
     callTimeout: values.callTimeout ?? serverDefaults.callTimeout,
     ...(values.maxTools === undefined ? {} : { maxTools: values.maxTools }),
     ...(values.trustAnnotations ? { trustAnnotations: true } : {}),
+    ...(values.resultBudget === undefined ? {} : { resultBudget: values.resultBudget }),
     source: file,
     ...(Object.keys(filled.variables).length > 0 ? { variables: filled.variables } : {}),
   }

@@ -20,10 +20,7 @@ export function resultSettings({
   budget = DEFAULT_BUDGET,
 }: ResultOptions = {}): ResultSettings {
   if (!(Number.isFinite(budget) && budget >= 0))
-    throw new OptionError(
-      'budget',
-      `option "budget" is ${budget}; use a number of characters, or 0 for none.`,
-    )
+    throw new OptionError('budget', `option "budget" is ${budget}`, 'use a number of characters, or 0.')
   return { store, budget, idOf: digestOf, newOwner: randomUUID }
 }
 
