@@ -1,5 +1,4 @@
 // Creates the host and the gateway of `toolshelf mcp`; loaded after the client has got its first response.
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createShelf, type FindRelated, type TraceListener } from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
@@ -17,7 +16,7 @@ import { openAudit } from './audit.ts'
 import type { AuditSettings } from './audit-options.ts'
 import { storedLogins } from './logins.ts'
 import { tellOfServers } from './notices.ts'
-import { dataFolder } from './session-files.ts'
+import { resultsFolder } from './session-files.ts'
 import { version } from './version.ts'
 
 export type OpenedHost = {
@@ -106,7 +105,7 @@ export function openHost(
 /** Results are stored on disk; on stdio, those of this folder's client are found again after a restart. */
 function keptResults(budget: number, isOnePerson: boolean): GatewayResults | undefined {
   if (budget === 0) return undefined
-  const store = createDiskResults({ folder: join(dataFolder(), 'results') })
+  const store = createDiskResults({ folder: resultsFolder() })
   return { store, budget, ...(isOnePerson ? { owner: process.cwd() } : {}) }
 }
 

@@ -53,7 +53,6 @@ export {
   prefixHash,
   prepareRequest,
   presentMessages,
-  previewOf,
   type Rank,
   type Ranking,
   type Reason,

@@ -98,6 +98,7 @@ describe('ReadResult', () => {
     const after: Loose = await talk.prepare()
     expect(before.request.tools.map(({ name }: Loose) => name)).toContain('ReadResult')
     expect(after.request.tools).toEqual(before.request.tools)
+    expect(await readAll(talk.shelf, talk.shelf.results()[0]?.handle ?? '')).toBe(long)
   })
 
   test('reads a path, a slice of a list, and every item of one', async () => {
