@@ -66,6 +66,11 @@ export const serveCommand: Command = {
       value: 'tokens',
       about: 'of your models, for auto; 200000 if they are not known',
     },
+    results: {
+      type: 'string',
+      value: 'characters',
+      about: 'of a tool result that stays whole where tools are shelved; the model reads longer ones',
+    },
     memory: {
       type: 'string',
       value: 'MB',
@@ -122,6 +127,7 @@ export const serveCommand: Command = {
       contextWindow: windowIn(input),
       prices: await pricesIn(input),
       keep: listIn(input, 'keep'),
+      resultBudget: resultBudgetIn(input),
       openTrace: stream && ((traceparent) => stream.open(traceparent).trace),
       notify,
     })
@@ -256,6 +262,13 @@ export function readModeOption(text: string, what: string): Setting {
 
 /** One client may use three quarters of it, which must be enough for the largest body. */
 const LEAST_MEMORY = 43
+
+function resultBudgetIn(input: Input): number | undefined {
+  const given = input.text('results')
+  if (given === undefined) return undefined
+  if (/^[1-9]\d{2,8}$/.test(given)) return Number(given)
+  throw new UsageError(`--results is "${given}"; use a number of characters, at least 100, such as 25000.`)
+}
 
 function memoryIn(input: Input): number | undefined {
   const given = input.text('memory')

@@ -54,6 +54,7 @@ export {
 } from './reply.ts'
 export {
   DEFAULT_BUDGET,
+  idIn,
   pageSizeFor,
   previewOf,
   READ_TOOL,
@@ -68,6 +69,7 @@ export {
   replacementFor,
   type ShelvedResult,
   shelveText,
+  unknownHandle,
 } from './results/index.ts'
 export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
 export { type Conversation, type Host, newConversation, type State } from './state.ts'

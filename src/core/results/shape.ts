@@ -53,17 +53,24 @@ const DETAILS: readonly Detail[] = [
 export function startOfJson(value: unknown, limit: number): string {
   for (const detail of DETAILS) {
     const room = { left: limit * 2 }
-    const json = JSON.stringify(shortened(value, detail, detail.depth, room), undefined, 1)
+    const json = layOut(shortened(value, detail, detail.depth, room))
     if (room.left >= 0 && json.length <= limit) return json
   }
-  return cut(
-    JSON.stringify(
-      shortened(value, DETAILS[DETAILS.length - 1] as Detail, 2, { left: limit * 2 }),
-      undefined,
-      1,
-    ),
-    limit,
-  )
+  const least = DETAILS[DETAILS.length - 1] as Detail
+  return cut(layOut(shortened(value, least, 2, { left: limit * 2 })), limit)
+}
+
+/** JSON with a line for each member of the outer two levels. */
+function layOut(value: unknown, levels = 2): string {
+  if (levels === 0 || typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const isList = Array.isArray(value)
+  const members = isList
+    ? value.map((item) => layOut(item, levels - 1))
+    : Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${layOut(item, levels - 1)}`)
+  const isShort = members.join().length < 200 && !members.some((member) => member.includes('\n'))
+  const body = members.join(isShort ? ', ' : ',\n')
+  if (isShort) return isList ? `[${body}]` : `{${body}}`
+  return isList ? `[\n${body}\n]` : `{\n${body}\n}`
 }
 
 function shortened(value: unknown, detail: Detail, depth: number, room: { left: number }): unknown {

@@ -1,10 +1,17 @@
 // Adds tool search to the request of a client that sends all its tools on every turn: the library prepares it as an
 // agent would. Each request is prepared once; later samplings continue from there.
-import { SEARCH_TOOL, type SearchOutcome, type Shelf, type TraceListener } from '../../core/index.ts'
+import {
+  READ_TOOL,
+  SEARCH_TOOL,
+  type SearchOutcome,
+  type Shelf,
+  type TraceListener,
+} from '../../core/index.ts'
 import { fieldsOf } from '../../lib/index.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import type { ClientShelf } from './client-shelf.ts'
 import type { Conversations } from './conversations.ts'
+import type { LongResults } from './long-results.ts'
 import type { SearchMemory } from './memory.ts'
 import { type Restoring, restore } from './restore.ts'
 
@@ -17,6 +24,8 @@ export type Shelved = {
   /** The contract request, with `extra` turns at the end that the client does not see. */
   readonly prepare: (extra: readonly Fields[]) => Promise<MessagesRequest>
   readonly search: (input: unknown) => Promise<SearchOutcome>
+  /** Reads a long result for the model; undefined if long results stay whole. */
+  readonly read: ((input: unknown) => string[]) | undefined
 }
 
 /** The shelf for a request and the means to restore its hidden searches. */
@@ -40,13 +49,24 @@ export async function lift(
   {
     conversations,
     trace,
-  }: { readonly conversations: Conversations; readonly trace: TraceListener | undefined },
+    longResults,
+  }: {
+    readonly conversations: Conversations
+    readonly trace: TraceListener | undefined
+    readonly longResults: LongResults | undefined
+  },
 ): Promise<Shelved> {
   const { own, deferred, shelf: tools } = client
-  const messages = restore(request.messages, restoring)
+  // A tool of the client with the same name is the client's own.
+  const hasOwn = request.tools?.some(({ name }) => name === READ_TOOL)
+  const results = hasOwn ? undefined : longResults
+  const restored = restore(request.messages, restoring)
+  const messages = results ? results.replaceIn(restored) : restored
+  results?.report(request.messages, trace)
+  const visible = results ? [...own, results.tool] : own
   const place = { tools, model: request.model, given: request.messages, messages }
   const prepare = (fork: Shelf, extra: readonly Fields[]) =>
-    fork.prepare({ ...request, tools: own, messages: [...messages, ...extra] })
+    fork.prepare({ ...request, tools: visible, messages: [...messages, ...extra] })
   const fork = conversations.forkFor(place, trace)
   const first = await prepare(fork, [])
   // A fork that added notes of its own is not reused: it would add them elsewhere next time, and a request must depend
@@ -62,5 +82,6 @@ export async function lift(
     prepare: async (extra) =>
       contractOf(extra.length === 0 ? first : await prepare(tools.fork({ subAgent: false }), extra)),
     search: (input) => tools.search(input, { trace }),
+    read: results && ((input) => results.read(request.messages, input)),
   }
 }
