@@ -13,7 +13,7 @@ describe('a preview knows its kind', () => {
     expect(text).toContain(
       '{ total: number, items: 1,250 × { id: number, title: string, labels: 2 × string } }',
     )
-    expect(text).toContain('"title": "Issue 1"')
+    expect(text).toContain('"title":"Issue 1"')
     expect(text).toMatch(/… 1,2\d\d more/)
   })
 
