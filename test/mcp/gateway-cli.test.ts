@@ -80,7 +80,7 @@ describe('as a process', () => {
     await until(() => !family.some(isAlive), 'all processes are gone')
 
     const { names, call, transport } = await start(at, ['--mode', 'bridge', '--lazy'])
-    expect(await names()).toEqual(['ToolSearch', 'CallTool'])
+    expect(await names()).toEqual(['ToolSearch', 'CallTool', 'ReadResult'])
     const isStarted = () => descendantsOf(transport.pid ?? 0).length > 0
     expect(isStarted()).toBe(false)
     expect(textOf(await call('CallTool', { name: 'calculator__add', arguments: { a: 1, b: 2 } }))).toBe('3')
