@@ -7,6 +7,7 @@ import {
   ShelfError,
 } from './core/index.ts'
 import { startTimer } from './node/index.ts'
+import { type ResultOptions, resultSettings } from './node/results/index.ts'
 import { type RankerName, rankers } from './rankers/index.ts'
 import { validateInput } from './validate/index.ts'
 
@@ -46,6 +47,9 @@ export {
   type RequestLike,
   type RequestTool,
   type ResolvedCall,
+  type ResultKind,
+  type ResultRecord,
+  type ResultStore,
   type RunOptions,
   type SearchOptions,
   type SearchOutcome,
@@ -55,6 +59,7 @@ export {
   type Servers,
   type Shelf,
   ShelfError,
+  type ShelvedResult,
   type State,
   type Tool,
   type ToolPartition,
@@ -71,6 +76,13 @@ export {
   type WireName,
 } from './entries/core.ts'
 export { capabilitiesFromFile, capabilitiesFromUrl, keepCapabilitiesFresh } from './node/index.ts'
+export {
+  createDiskResults,
+  createMemoryResults,
+  type DiskResultOptions,
+  type ResultLimits,
+  type ResultOptions,
+} from './node/results/index.ts'
 export { type RankerName, rankers, warmUpSearch } from './rankers/index.ts'
 export {
   createLearnedSearch,
@@ -82,7 +94,11 @@ export {
 export { validateInput } from './validate/index.ts'
 
 /** Options of `createShelf`, all optional. `rank` is a function or the name of a ranker; default: `'hybrid'`. */
-export type ShelfOptions = Omit<PureOptions, 'rank'> & { readonly rank?: Rank | RankerName }
+export type ShelfOptions = Omit<PureOptions, 'rank' | 'results'> & {
+  readonly rank?: Rank | RankerName
+  /** Keeps long results out of the context; `true` keeps them in memory, above 25,000 characters. Default: off. */
+  readonly results?: ResultOptions | boolean
+}
 
 /**
  * Creates a shelf: keeps tools out of the model's context until it searches for them.
@@ -97,7 +113,7 @@ export type ShelfOptions = Omit<PureOptions, 'rank'> & { readonly rank?: Rank | 
  */
 export function createShelf(options: ShelfOptions = {}): Shelf {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-  const { rank = 'hybrid' } = options
+  const { rank = 'hybrid', results = false } = options
   return createPureShelf({
     validate: validateInput,
     timer: startTimer,
@@ -105,6 +121,7 @@ export function createShelf(options: ShelfOptions = {}): Shelf {
     notify: (message) => console.warn(`toolshelf: ${message}`),
     ...given,
     rank: typeof rank === 'string' ? rankerNamed(rank) : rank,
+    results: results === false ? undefined : resultSettings(results === true ? {} : results),
   })
 }
 

@@ -50,7 +50,7 @@ const LAYERS: Record<string, readonly string[]> = {
 
 /** Folders inside a layer, each importing only those in front of it; files directly in the layer come last. */
 const ORDERS: Record<string, readonly string[]> = {
-  core: ['oracle', 'tools', 'history', 'figures', 'gate', 'wire', 'request', 'calls'],
+  core: ['oracle', 'tools', 'history', 'results', 'figures', 'gate', 'wire', 'request', 'calls'],
   mcp: ['protocol', 'redact', 'cache', 'pins', 'config', 'session', 'oauth', 'host', 'greeting', 'gateway'],
 }
 
@@ -59,7 +59,6 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
   'parsers, formats and renderers with tables or properties of their own': [
     'agent/diff.ts',
     'agent/permissions/shell.ts',
-    'agent/tools/html.ts',
     'agent/tools/walk.ts',
     'cli/chat/items.ts',
     'cli/chat/markdown.ts',

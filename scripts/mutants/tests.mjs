@@ -1,7 +1,7 @@
 // Which test files are run for the mutants of which folder of src/: those that enter it in the same process. Tests that
 // start the built program, measure time or memory, or read the sources as text are left out.
 const byFolder = {
-  core: ['test/*.test.ts', 'test/{figures,oracle}/*.test.ts', 'test/search/learned.test.ts'],
+  core: ['test/*.test.ts', 'test/{figures,oracle,results}/*.test.ts', 'test/search/learned.test.ts'],
   lib: ['test/{lib,clean-text,names,policy}.test.ts'],
   lint: ['test/lint/*.test.ts', 'test/cli/doctor-ci.test.ts'],
   replay: ['test/replay/*.test.ts'],

@@ -5,6 +5,7 @@ import {
   foldHistory,
   type Message,
   type MessageLike,
+  READ_TOOL,
   resultEvent,
   SEARCH_TOOL,
   type Shelf,
@@ -41,7 +42,13 @@ export async function* runCalls(
   const results = Promise.all(
     calls.map(async (call) => {
       events.push({ type: 'call', call })
-      const done: Done = { change: undefined, outside: [], subject: undefined, isSearch: false }
+      const done: Done = {
+        change: undefined,
+        outside: [],
+        subject: undefined,
+        whole: undefined,
+        isSearch: false,
+      }
       const started = performance.now()
       const result = await resultOf(call, messages, running, either, events.push, done)
       reportResult(running, call, result, done, { milliseconds: performance.now() - started, signal: either })
@@ -71,6 +78,8 @@ type Done = {
   outside: readonly string[]
   /** The tool, once it runs. */
   subject: CallSubject | undefined
+  /** The result before it was put on the shelf. */
+  whole: ToolResult | undefined
   isSearch: boolean
 }
 
@@ -79,13 +88,13 @@ function reportResult(
   { trace }: Running,
   call: ToolUse,
   result: ToolResult,
-  { subject, isSearch }: Done,
+  { subject, isSearch, whole = result }: Done,
   { milliseconds, signal }: { readonly milliseconds: number; readonly signal: AbortSignal },
 ): void {
   if (!trace || isSearch) return
   const ran = result.is_error ? 'failed' : 'done'
   const outcome = signal.aborted ? 'stopped' : subject ? ran : 'refused'
-  trace(resultEvent(subject ?? { id: call.id, name: call.name }, outcome, result.content, milliseconds))
+  trace(resultEvent(subject ?? { id: call.id, name: call.name }, outcome, whole.content, milliseconds))
 }
 
 /** Always returns a result, also for failed and stopped calls, so that the history stays valid. */
@@ -133,7 +142,8 @@ async function execute(
   tell: (event: AgentEvent) => void,
 ): Promise<ToolResult> {
   const found = await shelf.answer(call)
-  done.isSearch = found !== undefined
+  done.isSearch = found !== undefined && call.name !== READ_TOOL
+  if (found && !done.isSearch) done.subject = { id: call.id, name: call.name }
   const answered = found ?? shelf.check(call, messages as readonly MessageLike[])
   if (answered) return answered
   const { name, input, server } = shelf.resolve(call)
@@ -159,14 +169,16 @@ async function execute(
   if (server !== undefined && runner) {
     const result = await runner.run(call, { signal })
     if (!result.is_error) shelf.used(call)
-    return result
+    done.whole = result
+    return shelf.shelve(call, result)
   }
   if (!tool) return shelf.result(call, `"${name}" cannot be run here. Use another tool.`, { isError: true })
   const report = (change: FileChange) => {
     done.change = change
   }
   const isHidden = typeof verdict === 'object' ? { isHidden: verdict.isHidden } : {}
-  return shelf.result(call, await tool.run(fields, { call, signal, tell, report, ...isHidden }))
+  done.whole = shelf.result(call, await tool.run(fields, { call, signal, tell, report, ...isHidden }))
+  return shelf.shelve(call, done.whole)
 }
 
 /** Treats anything but an explicit approval as a refusal. */

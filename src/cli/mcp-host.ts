@@ -3,19 +3,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createShelf, type FindRelated, type OpenTrace, type TraceListener } from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
 import type { Config } from '../mcp/config/index.ts'
-import type { McpGateway } from '../mcp/gateway/index.ts'
+import type { GatewayResults, McpGateway } from '../mcp/gateway/index.ts'
 import { shelfOptions } from '../mcp/gateway/index.ts'
 import type { ListingMode } from '../mcp/greeting/index.ts'
 import { createMcpHost, traceServers } from '../mcp/host/index.ts'
 import type { McpHost, QuestionHandler, ServerConfig } from '../mcp/index.ts'
 import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
 import { startTimer } from '../node/index.ts'
+import { createDiskResults } from '../node/results/index.ts'
 import type { RankerName } from '../rankers/index.ts'
 import type { LearnedSearch } from '../search/index.ts'
 import { openAudit } from './audit.ts'
 import type { AuditSettings } from './audit-options.ts'
 import { storedLogins } from './logins.ts'
 import { tellOfServers } from './notices.ts'
+import { resultsFolder } from './session-files.ts'
 import { version } from './version.ts'
 
 export type OpenedHost = {
@@ -93,13 +95,21 @@ export function openHost(
     }
     const openTrace: OpenTrace | undefined = audit && ((start) => audit.stream.open('mcp', start).trace)
     const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
-    return createMcpGateway({ ...options, openTrace })
+    const results = keptResults(settings.resultBudget, isOnePerson)
+    return createMcpGateway({ ...options, openTrace, results })
   }
   const configure = (next: readonly ServerConfig[]) => {
     audit?.setServers(next)
     return host.configure(next)
   }
   return { host, configure, gateway, closeEvents: async () => audit?.close() }
+}
+
+/** Results are stored on disk; on stdio, those of this folder's client are found again after a restart. */
+function keptResults(budget: number, isOnePerson: boolean): GatewayResults | undefined {
+  if (budget === 0) return undefined
+  const store = createDiskResults({ folder: resultsFolder() })
+  return { store, budget, ...(isOnePerson ? { owner: process.cwd() } : {}) }
 }
 
 /** Milliseconds reserved for the client's first requests: with lazy servers, the host settles before them. */

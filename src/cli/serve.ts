@@ -66,6 +66,11 @@ export const serveCommand: Command = {
       value: 'tokens',
       about: 'of your models, for auto; 200000 if they are not known',
     },
+    results: {
+      type: 'string',
+      value: 'characters',
+      about: 'of a tool result before it is shelved, too; none is if left out',
+    },
     memory: {
       type: 'string',
       value: 'MB',
@@ -122,6 +127,7 @@ export const serveCommand: Command = {
       contextWindow: windowIn(input),
       prices: await pricesIn(input),
       keep: listIn(input, 'keep'),
+      resultBudget: resultBudgetIn(input),
       openTrace: audit && ((start) => audit.stream.open('serve', start).trace),
       notify,
     })
@@ -257,6 +263,13 @@ export function readModeOption(text: string, what: string): Setting {
 
 /** One client may use three quarters of it, which must be enough for the largest body. */
 const LEAST_MEMORY = 43
+
+function resultBudgetIn(input: Input): number | undefined {
+  const given = input.text('results')
+  if (given === undefined) return undefined
+  if (/^[1-9]\d{2,8}$/.test(given)) return Number(given)
+  throw new UsageError(`--results is "${given}"; use a number of characters, at least 100, such as 25000.`)
+}
 
 function memoryIn(input: Input): number | undefined {
   const given = input.text('memory')

@@ -26,6 +26,11 @@ export function dataFolder(
   return join(data && isAbsolute(data) ? data : join(home, '.local', 'share'), 'toolshelf')
 }
 
+/** Where long results of all sessions and of the gateway are kept, until they expire. */
+export function resultsFolder(): string {
+  return join(dataFolder(), 'results')
+}
+
 /** Named after the folder; with a hash if another folder could have the same name. */
 export function sessionsFolder(directory: string): string {
   const path = resolve(directory)

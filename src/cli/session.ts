@@ -20,6 +20,7 @@ import {
 import { builtInTools } from '../agent/tools/index.ts'
 import { createUsing, type Using, type UsingOptions } from '../agent/using/index.ts'
 import {
+  createDiskResults,
   createShelf,
   type FindRelated,
   rankers,
@@ -38,7 +39,7 @@ import { CommandError } from './command.ts'
 import { openKnownTools } from './known-tools.ts'
 import { learnedFile, openLearnedSearch } from './learned-file.ts'
 import { storedLogins } from './logins.ts'
-import { dataFolder, findSession, newSessionFile, whereabouts } from './session-files.ts'
+import { dataFolder, findSession, newSessionFile, resultsFolder, whereabouts } from './session-files.ts'
 import type { SessionPermissions } from './session-rules.ts'
 import type { Project } from './trust/index.ts'
 import { version } from './version.ts'
@@ -197,6 +198,9 @@ function openShelf(
       ...((await known?.(query, tools)) ?? []),
     ],
     ...(learned ? { rank: learned.rank(rankers.hybrid), learn: learned.learn } : {}),
+    ...(settings.resultBudget > 0
+      ? { results: { store: createDiskResults({ folder: resultsFolder() }), budget: settings.resultBudget } }
+      : {}),
     ...(state ? { state } : {}),
     ...(trace ? { trace } : {}),
   })

@@ -25,6 +25,8 @@ export type CompactOptions<Item extends MessageLike = MessageLike> = {
   readonly trigger?: string
   /** Whether thinking is bound to the messages before it; if so, kept messages lose theirs (N5). */
   readonly bound?: Bound
+  /** Added to the summary: what the model must know although nobody said it, such as results on the shelf. */
+  readonly reminder?: string
 }
 
 /**
@@ -36,7 +38,7 @@ export async function compactHistory<Item extends MessageLike>(
   searchName: string,
   options: CompactOptions<Item>,
 ): Promise<History<SendableItem<Item>>> {
-  const { summarize, keep = 0, trigger = 'manual', bound = false } = options ?? {}
+  const { summarize, keep = 0, trigger = 'manual', bound = false, reminder = '' } = options ?? {}
   if (!Number.isInteger(keep) || keep < 0) throw wrong('keep', keep, 'a whole number of messages')
   if (typeof summarize !== 'function' && typeof summarize !== 'string') {
     throw wrong('summarize', summarize, 'a function that returns the summary, or its text')
@@ -54,8 +56,9 @@ export async function compactHistory<Item extends MessageLike>(
   const content: unknown =
     typeof summarize === 'string' ? summarize : await summarize(gone as unknown as SendableItem<Item>[])
   if (typeof content !== 'string') throw wrong('summarize', content, 'a function that returns text')
+  const summary = content.trim() === '' ? 'The conversation so far was summarised.' : content
   const boundary = writeBoundary({
-    content: content.trim() === '' ? 'The conversation so far was summarised.' : content,
+    content: reminder === '' ? summary : `${summary}\n\n${reminder}`,
     compactMetadata: {
       trigger,
       keptDeltas: kept.filter(readDelta).length,

@@ -53,6 +53,25 @@ export {
   type StreamEvent,
 } from './reply.ts'
 export { type DescribedTools, describePool, toolShare } from './report-pool.ts'
+export {
+  DEFAULT_BUDGET,
+  idIn,
+  pageSizeFor,
+  previewOf,
+  READ_TOOL,
+  type ReadInput,
+  type ResultKind,
+  type ResultRecord,
+  type ResultSettings,
+  type ResultStore,
+  readPart,
+  readResultTool,
+  readShelved,
+  replacementFor,
+  type ShelvedResult,
+  shelveText,
+  unknownHandle,
+} from './results/index.ts'
 export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
 export { type Conversation, type Host, newConversation, type State } from './state.ts'
 export { CHARACTERS_PER_TOKEN, estimateTokens, FEWEST_CHARACTERS_PER_TOKEN, tokensFor } from './tokens.ts'

@@ -1,11 +1,12 @@
 // All options of a shelf with their defaults. They are merged and validated once, here.
 // Implements A6.
 
-import { closestNames, type Environment, MCP_PREFIX, quote } from '../lib/index.ts'
+import { closestNames, type Environment, fieldsOf, MCP_PREFIX, quote } from '../lib/index.ts'
 import type { FindRelated, Rank, SearchUse } from './calls/index.ts'
 import { classicRank } from './calls/index.ts'
 import { ShelfError } from './errors.ts'
 import { type Capabilities, defaultCapabilities, mergeCapabilities } from './gate/index.ts'
+import type { ResultSettings } from './results/index.ts'
 import type { TraceListener } from './trace.ts'
 import { type Definition, type Tool, type Validate, type WireName, wireNames } from './types.ts'
 
@@ -100,6 +101,8 @@ export type Settings = Services & {
   readonly related: FindRelated | undefined
   /** Receives each search that led to a call, to rank by it later; `createLearnedSearch` makes one. Default: none. */
   readonly learn: ((use: SearchUse) => void) | undefined
+  /** Keeps long results out of the context: the model gets a preview and reads on with ReadResult. Default: off. */
+  readonly results: ResultSettings | undefined
 }
 
 /** Settings of a shelf, all optional. */
@@ -149,6 +152,7 @@ const defaults: Settings = {
   allowLoad: undefined,
   related: undefined,
   learn: undefined,
+  results: undefined,
 }
 
 export function resolveOptions(options: Options): Settings {
@@ -223,12 +227,24 @@ function check(name: keyof Settings, value: unknown): void {
   const type = ofType[name]
   if (type && (typeof value !== type || value === null)) throw wrong(name, value, `a value of type ${type}`)
   if (functions.includes(name) && typeof value !== 'function') throw wrong(name, value, 'a function')
+  if (name === 'results' && !isResultSettings(value))
+    throw wrong(name, value, 'an object with store, budget, idOf and newOwner')
   if (name === 'toolSearch' && typeof value !== 'string' && typeof value !== 'boolean') {
     throw wrong(name, value, "true, false, 'auto' or 'auto:N'")
   }
   if ((name === 'searchTool' || name === 'callTool') && !/^[A-Za-z0-9_-]{1,64}$/.test(String(value))) {
     throw wrong(name, value, 'a tool name of letters, digits, "_" and "-"')
   }
+}
+
+function isResultSettings(value: unknown): boolean {
+  const { store, budget, idOf, newOwner } = fieldsOf(value)
+  const { put, get, drop } = fieldsOf(store)
+  return (
+    [idOf, newOwner, put, get, drop].every((method) => typeof method === 'function') &&
+    typeof budget === 'number' &&
+    budget >= 0
+  )
 }
 
 export function wrong(name: string, value: unknown, expected: string): ShelfError {

@@ -86,7 +86,9 @@ export async function prepareRequest<Request extends RequestLike>(
 
   memory.requests++
   if (settings.trace) reportRequest(context, settings.trace, decision, history.facts, assembled)
+  const { results } = conversation.state
   conversation.state = {
+    ...(results ? { results } : {}),
     opened: context.state.opened || opened || (decision.open && decision.mode === 'tst-auto'),
     betas,
     announced: context.state.announced || history.facts.deltas > 0,

@@ -4,6 +4,7 @@
 
 import { quote } from '../lib/index.ts'
 import {
+  answerRead,
   answerSearch,
   type Content,
   checkCall,
@@ -16,6 +17,7 @@ import {
   type SearchOptions,
   type SearchOutcome,
   searchTools,
+  shelveResult,
   toolResult,
 } from './calls/index.ts'
 import { type CompactOptions, compactHistory, snipHistory } from './compact.ts'
@@ -24,6 +26,7 @@ import { learnRejection } from './gate/index.ts'
 import { follow } from './history/index.ts'
 import { type Options, resolveOptions, wrong } from './options.ts'
 import { type Prepared, prepareRequest } from './prepare.ts'
+import { aboutShelved, READ_TOOL, readResultTool, type ShelvedResult } from './results/index.ts'
 import { sendableMessages } from './sendable.ts'
 import { type Conversation, type Host, newConversation, type State } from './state.ts'
 import { createStore, type Store } from './store.ts'
@@ -88,7 +91,10 @@ export type Shelf = {
    * messages.push({ role: 'user', content: results })
    */
   run(call: ToolUse, options: RunOptions): Promise<ToolResult>
-  /** Answers a search with its tool_result, which loads what was found; returns undefined for any other call. */
+  /**
+   * Answers a call of the shelf's own tools: a search, which loads what it finds, or a read of a long result. Returns
+   * undefined for any other call.
+   */
   answer(call: ToolUse): Promise<ToolResult | undefined>
   /** Searches without loading anything, for hosts that present tools to the model in their own way. */
   search(input: unknown, options?: SearchOptions): Promise<SearchOutcome>
@@ -106,6 +112,13 @@ export type Shelf = {
   used(call: ToolUse): void
   /** Turns a tool's output into its tool_result, without anything that would load a tool (L1). */
   result(call: ToolUse, output: Content, options?: { readonly isError?: boolean }): ToolResult
+  /**
+   * Puts a result that is longer than its budget on the shelf, and returns a preview with a handle in its place. Returns
+   * any other result as it is. Only with the option `results`; `run` does it on its own.
+   */
+  shelve(call: ToolUse, result: ToolResult): Promise<ToolResult>
+  /** Returns the long results of this conversation, the newest last; what the store has dropped is still listed. */
+  results(): readonly ShelvedResult[]
   /**
    * Replaces old messages by a summary; loaded tools stay loaded.
    *
@@ -206,9 +219,17 @@ function storeFor({ tools = [], servers = {}, state: _, ...options }: ShelfOptio
   if (!Array.isArray(tools)) throw wrong('tools', tools, 'a list of tools')
   if (typeof servers !== 'object' || servers === null)
     throw wrong('servers', servers, 'an object by server name')
-  const store = createStore(resolveOptions(options), tools)
+  const settings = resolveOptions(options)
+  const store = createStore(settings, settings.results ? withReadTool(tools) : tools)
   for (const [name, details] of Object.entries(servers)) store.setServer(name, details)
   return store
+}
+
+function withReadTool(tools: readonly Tool[]): readonly Tool[] {
+  const { name, description, schema } = readResultTool
+  if (tools.some((tool) => tool.name === READ_TOOL && tool.server === undefined))
+    throw wrong('tools', READ_TOOL, `another name for this tool, or leave the option "results" out`)
+  return [...tools, { name, description, input_schema: schema, alwaysLoad: true }]
 }
 
 function shelfOn(store: Store, conversation: Conversation): Shelf {
@@ -229,7 +250,8 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
       if (typeof execute !== 'function') throw wrong('execute', execute, 'a function that runs a tool')
       return runCall({ ...shelf, trace: tracer() }, call, options)
     },
-    answer: (call) => answerSearch(store, conversation, call),
+    answer: async (call) =>
+      (await answerRead(store.host, conversation, call)) ?? answerSearch(store, conversation, call),
     async search(input, options) {
       const outcome = await searchTools(store, input, { trace: conversation.trace, ...options })
       noteSearch(conversation, outcome)
@@ -242,10 +264,13 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
     },
     resolve: (call) => resolveCall(call, store.host.pool, store.host.settings),
     result: toolResult,
+    shelve: (call, result) => shelveResult(store.host, conversation, call, result),
+    results: () => conversation.state.results?.shelved ?? [],
     async compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions<Item>) {
       const bound = conversation.state.bound ?? false
       const entries = read(messages).entries as unknown as Item[]
-      const compacted = await compactHistory(entries, searchName, { ...options, bound })
+      const reminder = aboutShelved(shelf.results())
+      const compacted = await compactHistory(entries, searchName, { ...options, bound, reminder })
       const counts = { before: messages.length, after: compacted.length }
       tracer()?.({ type: 'compacted', trigger: options.trigger ?? 'manual', ...counts })
       return compacted

@@ -7,6 +7,7 @@ import type { Anchors, FoldedHistory } from './history/index.ts'
 import type { Settings } from './options.ts'
 import type { Sent } from './prefix.ts'
 import type { NormalizedHistory } from './request/index.ts'
+import type { ResultRecord } from './results/index.ts'
 import type { TraceListener } from './trace.ts'
 import type { AnnouncementStep, Definition, Pool, Servers, ToolPartition, WireName } from './types.ts'
 
@@ -45,6 +46,8 @@ export type State = {
   readonly bound?: boolean | 'earlier'
   /** Definitions of loaded tools, removed ones included, and of all tools that must not change any more (N5). */
   readonly kept: readonly Kept[]
+  /** The long results on the shelf; undefined while there is none. */
+  readonly results?: ResultRecord
 }
 
 /** A definition to keep; `isFixed` if it was sent to a model for which nothing sent may change. */

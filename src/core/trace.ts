@@ -181,6 +181,22 @@ export type Trace =
       /** The result. Only for readers that were asked to keep content. */
       readonly content: unknown
     }
+  /** A long result was put on the shelf: the model got a preview of it. */
+  | {
+      readonly type: 'shelved'
+      /** The id of the call. */
+      readonly id: string
+      /** The tool's name. */
+      readonly name: string
+      /** The tool's MCP server, if it has one. */
+      readonly server?: string | undefined
+      /** What kind of text it is, e.g. `JSON`. */
+      readonly kind: string
+      /** Characters of the result. */
+      readonly size: number
+      /** Characters that the model got in its place. */
+      readonly shown: number
+    }
   /** Rules or a person decided whether a call may run. */
   | {
       readonly type: 'permission'

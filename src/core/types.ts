@@ -65,6 +65,8 @@ export type Tool = {
   readonly critical?: boolean | (() => boolean)
   /** A built-in that is still starting is deferred until it is ready (D6). */
   readonly initializing?: boolean | (() => boolean)
+  /** Characters up to which its results are sent whole, in place of the general budget; 0 sends all of them whole. */
+  readonly resultBudget?: number
   /** MCP's hints about the tool. With `deprecated`, here or in `_meta`, it ranks behind its successors. */
   readonly annotations?: { readonly [hint: string]: unknown }
   readonly _meta?: { readonly [key: string]: unknown }
@@ -120,6 +122,8 @@ export type Server = {
   readonly alwaysLoad?: boolean | undefined
   /** Announced with the server's tools (A6). */
   readonly instructions?: string | undefined
+  /** Characters up to which results of its tools are sent whole, in place of the general budget. */
+  readonly resultBudget?: number | undefined
   /** One line, for announcements that have room only for servers, not for tools (A7). */
   readonly description?: string | undefined
 }

@@ -12,6 +12,7 @@ export {
   createOAuth,
   defaultPinsFolder,
   defaultTokenFolder,
+  type GatewayResults,
   type HostEvent,
   type HttpGateway,
   type HttpOptions,

@@ -134,7 +134,7 @@ function isNeeded(run: string, before: string, after: string, around: string): b
 
 /** Marks in which we, or the API, say something to the model. */
 const MARK =
-  /^[\s/\\]*(?:antml:|(?:system[-_]reminder|system|available[-_]deferred[-_]tools|available[-_]skills|loaded[-_]tools|functions?|function[-_](?:calls?|results?))(?=[\s/>:]|$))|^\|[a-z_]{2,30}\|>/i
+  /^[\s/\\]*(?:antml:|(?:system[-_]reminder|system|available[-_]deferred[-_]tools|available[-_]skills|loaded[-_]tools|shelved[-_]result|functions?|function[-_](?:calls?|results?))(?=[\s/>:]|$))|^\|[a-z_]{2,30}\|>/i
 const LONGEST_MARK = 60
 
 function withoutMarks(text: string, note: Note): string {

@@ -11,6 +11,7 @@ export {
 } from './config/index.ts'
 export {
   createMcpGateway,
+  type GatewayResults,
   type HttpGateway,
   type HttpOptions,
   type McpGateway,

@@ -30,6 +30,8 @@ export type ServerConfig = {
   readonly trustAnnotations?: boolean
   /** What `toolshelf doctor --ci` checks. */
   readonly lint?: LintSettings
+  /** Characters up to which results of its tools are sent whole, in place of the general budget; 0 sends all whole. */
+  readonly resultBudget?: number
   /** The file it came from. */
   readonly source: string
   /** Environment variables that its `${}` references used, with their values, which are hidden wherever they appear. */
@@ -60,6 +62,8 @@ export type ToolConfig = {
   readonly hint?: string
   /** Which rules `toolshelf doctor --ci` applies to it. */
   readonly lint?: Pick<LintSettings, 'rules'>
+  /** Characters up to which its results are sent whole; 0 sends all whole. */
+  readonly resultBudget?: number
 }
 
 /** How much a finding of `toolshelf doctor --ci` weighs; `off` does not report it. */

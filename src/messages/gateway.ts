@@ -3,12 +3,10 @@
 
 import { type PriceTable, readPrices } from '../core/figures/index.ts'
 import { CHARACTERS_PER_TOKEN, describePool, type OpenTrace, type Rank } from '../core/index.ts'
-import { countTokens, readingOf, validateRequest, withoutUnknown } from '../core/oracle/index.ts'
-import { parseBetas } from '../lib/index.ts'
+import { countTokens, readingOf } from '../core/oracle/index.ts'
 import { rest, type Slice, startTimer } from '../node/index.ts'
 import { rankers as rankersByName } from '../rankers/index.ts'
 import { usesDeferral } from './contract.ts'
-import { type RefusedRequest, refuseRequest } from './errors.ts'
 import { createHiddenThoughts } from './hidden-thoughts.ts'
 import type { HostedRankers } from './hosted/index.ts'
 import { startHosted } from './hosted/index.ts'
@@ -24,6 +22,7 @@ import {
   whyNotShelved,
   wireFor,
 } from './plan.ts'
+import { refuseInvalid, refuseThreads, refuseUnconvertible } from './refusals.ts'
 import { createReplyMemory } from './reply-memory.ts'
 import { reportTools } from './report-tools.ts'
 import { newOutcome, type RequestOutcome } from './request-outcome.ts'
@@ -33,6 +32,7 @@ import type { Searching } from './search-strategy.ts'
 import {
   createClientShelves,
   createConversations,
+  createLongResults,
   createSearchMemory,
   hasTraces,
   isBound,
@@ -69,6 +69,8 @@ export type MessagesGatewayOptions = {
   readonly keep?: readonly string[]
   /** Context window in tokens, for models that the capability table does not know. */
   readonly contextWindow?: number | undefined
+  /** Characters up to which tool results stay whole where tools are shelved; the model reads longer ones. Default: all. */
+  readonly resultBudget?: number | undefined
   /** Replaces the built-in price table. */
   readonly prices?: PriceTable | undefined
   /** Starts a conversation of events and returns their listener; without it none are built. */
@@ -193,6 +195,7 @@ function createParts(options: MessagesGatewayOptions) {
     thoughts: createHiddenThoughts(),
     replies: createReplyMemory(),
     conversations: createConversations(),
+    longResults: options.resultBudget ? createLongResults(options.resultBudget) : undefined,
     shelves: createClientShelves({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow }),
   }
 }
@@ -215,7 +218,12 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
   const request = hidesThoughts(upstream, given, replyOptions) ? thoughts.restore(given, owner) : given
   // 3. Put the client's tools on the shelf, once
   const isShelved = plan.mode === 'shelve' && liftable !== undefined
-  const lifting = { conversations, trace: outcome.trace, slice: replyOptions.slice }
+  const lifting = {
+    conversations,
+    trace: outcome.trace,
+    longResults: parts.longResults,
+    slice: replyOptions.slice,
+  }
   if (outcome.trace)
     outcome.pool =
       isShelved && liftable
@@ -348,28 +356,3 @@ function estimated(request: MessagesRequest): HttpAnswer {
 }
 
 const MESSAGES: InboundFacts = { api: 'messages' }
-
-const API_NAMES: { readonly [api in ApiName]: string } = {
-  messages: 'the Messages API',
-  chat: 'Chat Completions',
-  responses: 'Responses',
-}
-
-function refuseUnconvertible(what: string, { api, remedy = 'Leave it out' }: InboundFacts): RefusedRequest {
-  const message = `${what}: cannot be converted for this upstream. ${remedy}, or use an upstream that speaks ${API_NAMES[api]}.`
-  return refuseRequest(400, 'invalid_request_error', message)
-}
-
-function refuseThreads({ thread }: MessagesRequest): void {
-  if (thread === undefined || thread === null) return
-  const message = 'thread: this gateway does not store threads. Send the whole conversation.'
-  throw refuseRequest(400, 'invalid_request_error', message, 'thread_unsupported_request')
-}
-
-function refuseInvalid(request: MessagesRequest, { headers }: UpstreamCall): void {
-  const betas = parseBetas(headers['anthropic-beta'])
-  const error = validateRequest(withoutUnknown(request), { betas, lenient: true })
-  if (!error) return
-  const { message, details } = error.body.error
-  throw refuseRequest(error.status, 'invalid_request_error', message, details?.error_code)
-}

@@ -2,8 +2,8 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { readableText } from '../../src/agent/tools/html.ts'
 import { builtInTools } from '../../src/agent/tools/index.ts'
+import { readableText } from '../../src/lib/index.ts'
 import { textIn } from './support.ts'
 
 async function serving(answer: (path: string, response: ServerResponse) => void): Promise<string> {

@@ -72,6 +72,7 @@ describe('our own file', () => {
       instructions: 0,
       concurrency: 2,
       learn: true,
+      resultBudget: 25_000,
     })
     expect(servers).toEqual([
       expect.objectContaining({
@@ -96,6 +97,7 @@ describe('our own file', () => {
       instructions: 4096,
       concurrency: 4,
       learn: true,
+      resultBudget: 25_000,
     })
     expect(servers[0]).toMatchObject({ connectTimeout: 60_000, callTimeout: 120_000 })
     expect(servers[0]?.tools.constructor).toBeUndefined()

@@ -82,7 +82,7 @@ describe('readingOf', () => {
   })
 
   it('answers for JSON of any depth', () => {
-    const deep = JSON.parse('{"input":'.repeat(20_000) + '1' + '}'.repeat(20_000)) as Json
+    const deep = JSON.parse(`${'{"input":'.repeat(20_000)}1${'}'.repeat(20_000)}`) as Json
     expect(readingOf(request([], assistant(deep))).characters).toBeGreaterThan(20_000)
   })
 })

@@ -1,7 +1,7 @@
 // The tool `Fetch`: fetches a web page as text. It needs permission, and follows redirects only within the approved host.
 import type { Content } from '../../core/index.ts'
+import { readableText } from '../../lib/index.ts'
 import type { AgentTool } from '../types.ts'
-import { readableText } from './html.ts'
 import { imageBlock } from './image.ts'
 
 const MOST_BYTES = 3_750_000

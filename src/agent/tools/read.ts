@@ -27,6 +27,8 @@ export function readTool(files: Files): AgentTool {
       additionalProperties: false,
     },
     isReadOnly: true,
+    // It has pages of its own.
+    resultBudget: 0,
     accesses: async ({ path }) => [await files.access(path, 'read')],
     run: ({ path, offset = 1, limit = MOST_LINES }) =>
       files.inTurn(async (): Promise<Content> => {

@@ -1,6 +1,6 @@
 // Shows what fills the context window of a request: a row per part, and a bar. Deferred tools are listed separately.
 import type { Agent } from '../../agent/index.ts'
-import { estimateTokens, type Shelf } from '../../core/index.ts'
+import { CHARACTERS_PER_TOKEN, estimateTokens, type Shelf } from '../../core/index.ts'
 import { render } from '../../core/oracle/index.ts'
 
 export type ContextPart = { readonly label: string; readonly tokens: number; readonly mark: string }
@@ -9,6 +9,8 @@ export type ContextReport = {
   readonly parts: readonly ContextPart[]
   readonly window: number
   readonly deferred: { readonly tools: number; readonly tokens: number }
+  /** Long results on the shelf. */
+  readonly results: { readonly count: number; readonly tokens: number }
 }
 
 const LABELS = [
@@ -56,12 +58,15 @@ export function contextReport(
   }))
   const hidden = shelf.partition().deferred.filter(({ name }) => !loaded.includes(name))
   const tokens = estimateTokens(hidden.map(({ json }) => json).join(''))
-  return { parts, window, deferred: { tools: hidden.length, tokens } }
+  const kept = shelf.results()
+  const characters = kept.reduce((sum, { size }) => sum + size, 0)
+  const results = { count: kept.length, tokens: Math.ceil(characters / CHARACTERS_PER_TOKEN) }
+  return { parts, window, deferred: { tools: hidden.length, tokens }, results }
 }
 
 const WIDTH = 48
 
-export function contextLines({ parts, window, deferred }: ContextReport, about: string): string[] {
+export function contextLines({ parts, window, deferred, results }: ContextReport, about: string): string[] {
   const used = parts.reduce((sum, { tokens }) => sum + tokens, 0)
   const free = Math.max(0, window - used)
   const cells = parts.map(({ mark, tokens }) => mark.repeat(Math.ceil((WIDTH * tokens) / window))).join('')
@@ -73,5 +78,10 @@ export function contextLines({ parts, window, deferred }: ContextReport, about: 
     ...parts.map(({ label, mark, tokens }) => `${mark} ${label.padEnd(24)}${count(tokens)} ${share(tokens)}`),
     `░ ${'free'.padEnd(24)}${count(free)} ${share(free)}`,
     `  ${'deferred, not in it'.padEnd(24)}${count(deferred.tokens)}         ${deferred.tools} tools on the shelf`,
+    ...(results.count === 0
+      ? []
+      : [
+          `  ${'results, not in it'.padEnd(24)}${count(results.tokens)}         ${results.count} on the shelf`,
+        ]),
   ]
 }

@@ -26,6 +26,7 @@ export type CallSteps = {
   check(call: ToolUse, messages?: readonly MessageLike[]): ToolResult | undefined
   resolve(call: ToolUse): ResolvedCall
   used(call: ToolUse): void
+  shelve(call: ToolUse, result: ToolResult): Promise<ToolResult>
   readonly trace: TraceListener | undefined
 }
 
@@ -51,7 +52,8 @@ export async function runCall(
     trace?.({ type: 'call', ...subject, content: resolved.input })
     const result = toolResult(call, await execute(resolved))
     if (!result.is_error) steps.used(call)
-    return ended(result, result.is_error ? 'failed' : 'done')
+    ended(result, result.is_error ? 'failed' : 'done')
+    return await steps.shelve(call, result)
   } catch (error) {
     const text = `The tool failed: ${errorMessage(error)}`
     return ended(toolResult(call, text, { isError: true }), 'failed')

@@ -9,7 +9,7 @@ import { SHORTENED, shortenSchema } from './shorten.ts'
 
 /** Fields of a tool that are not sent. */
 const OURS = new Set([
-  ...['server', 'searchHint', 'alwaysLoad', 'shouldDefer', 'critical', 'initializing'],
+  ...['server', 'searchHint', 'alwaysLoad', 'shouldDefer', 'critical', 'initializing', 'resultBudget'],
   ...['defer_loading', 'cache_control'],
   // `describe` adds it if it is a string.
   'description',

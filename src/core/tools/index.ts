@@ -1,6 +1,7 @@
 // Public API of core/tools for other folders.
 
 export { cleanTexts } from './clean-definition.ts'
+export { compactDefinition } from './compact.ts'
 export { fitTools } from './fit.ts'
 export { clashName, mcpName, serverOfName } from './names.ts'
 export { applyPolicy, codingAgentPolicy, oddMark, partitionTools, type ToolPolicy } from './policy.ts'

@@ -38,9 +38,10 @@ export const serverKeys = {
   maxTools: wholeNumber(1),
   trustAnnotations: flag,
   lint: fieldsKind,
+  resultBudget: wholeNumber(0),
 }
 
-export const toolKeys = { alwaysLoad: flag, hint: text, lint: fieldsKind }
+export const toolKeys = { alwaysLoad: flag, hint: text, lint: fieldsKind, resultBudget: wholeNumber(0) }
 
 export const lintKeys = { rules: levelsByName, budget: fieldsKind }
 
@@ -52,6 +53,7 @@ export const gatewayKeys = {
   instructions: wholeNumber(0),
   concurrency: wholeNumber(1),
   learn: flag,
+  resultBudget: wholeNumber(0),
 }
 
 export const serverDefaults = { connectTimeout: 60_000, callTimeout: 120_000 }
@@ -67,6 +69,8 @@ export type GatewaySettings = {
   readonly concurrency: number
   /** Whether searches learn from the calls that follow them. */
   readonly learn: boolean
+  /** Characters up to which a result is passed on whole; a longer one is put on the shelf. 0 passes all on whole. */
+  readonly resultBudget: number
 }
 
 export const gatewayDefaults: GatewaySettings = {
@@ -75,6 +79,7 @@ export const gatewayDefaults: GatewaySettings = {
   instructions: 4096,
   concurrency: 4,
   learn: true,
+  resultBudget: 25_000,
 }
 
 /** The gateway settings of a file, without the defaults. */

@@ -70,6 +70,7 @@ export function readServer(
     ...(values.maxTools === undefined ? {} : { maxTools: values.maxTools }),
     ...(values.trustAnnotations ? { trustAnnotations: true } : {}),
     ...(lint ? { lint: lint.settings } : {}),
+    ...(values.resultBudget === undefined ? {} : { resultBudget: values.resultBudget }),
     source: file,
     ...(Object.keys(filled.variables).length > 0 ? { variables: filled.variables } : {}),
   }

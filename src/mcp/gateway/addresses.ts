@@ -81,7 +81,7 @@ export function addressOutput(output: CallOutput, server: string, { uri }: Addre
 }
 
 /** Fields of `_meta` that name the page for a tool's results. */
-const PAGE_KEYS = ['ui/resourceUri', 'openai/outputTemplate']
+export const PAGE_KEYS = ['ui/resourceUri', 'openai/outputTemplate']
 
 /** Rewrites the page URI of a tool or a result, so that it is read from its own server. */
 export function addressMeta<Holder extends { readonly _meta?: unknown }>(

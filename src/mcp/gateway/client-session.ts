@@ -3,18 +3,22 @@ import { ProtocolError } from '@modelcontextprotocol/server'
 import {
   mcpName,
   type PoolTool,
+  type SearchOutcome,
   type Shelf,
+  type Tool,
   type TraceListener,
   type UnsearchedServer,
 } from '../../core/index.ts'
-import { cut, type Fields } from '../../lib/index.ts'
+import { cut, type Fields, fieldsOf } from '../../lib/index.ts'
 import { CALL, gatewayCallTool, gatewaySearchTool, type ListingMode, SEARCH } from '../greeting/index.ts'
+import type { ShelvedTool } from '../host/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
-import { type Addresses, addressMeta, addressOutput } from './addresses.ts'
+import { type Addresses, addressMeta, addressOutput, PAGE_KEYS } from './addresses.ts'
 import { alwaysLoaded, listedTool, versionOf } from './listed-tool.ts'
 import type { LoadedTools } from './loaded-tools.ts'
 import type { PageTools } from './page-tools.ts'
 import { sendable } from './sendable.ts'
+import { gatewayReadTool, type ResultClient, type ShelvedResults } from './shelved-results.ts'
 import {
   type CallingClient,
   createListReport,
@@ -46,13 +50,15 @@ export type ClientSessionOptions = {
   readonly callServer: McpHost['call']
   /** Called when a search or a call has changed the list; resolves when the client has been notified. */
   readonly onLoad: () => Promise<void>
+  /** Keeps long results; undefined if all are passed on whole. */
+  readonly results: ShelvedResults | undefined
   /** Where the events of a call go. */
   readonly traceOf: TraceOfClient
   /** The client as it calls itself. */
   readonly identity: CallingClient['identity']
 }
 
-/** Names whose definitions the client has seen; above this number the oldest are forgotten. */
+/** Names whose whole definitions the client has seen; above this number the oldest are forgotten. */
 const MAX_SEEN = 5000
 
 export function createClientSession(options: ClientSessionOptions): ClientSession {
@@ -81,6 +87,7 @@ class Session implements ClientSession {
       ...(this.mode() === 'bridge'
         ? [gatewaySearchTool('bridge', servers()), gatewayCallTool]
         : [gatewaySearchTool('list', servers())]),
+      ...(this.#options.results ? [gatewayReadTool] : []),
       ...this.#shown().map((tool) => {
         const listed = addressMeta(listedTool(tool), tool.server ?? '', addresses.uri)
         return loaded.has(tool.name) ? alwaysLoaded(listed) : listed
@@ -96,17 +103,18 @@ class Session implements ClientSession {
   }
 
   async call(name: string, input: unknown, options: CallOptions): Promise<CallOutput> {
-    const { traceOf, shelf, loaded } = this.#options
+    const { traceOf, shelf, loaded, results } = this.#options
     const trace = traceOf(options, this)
     if (trace)
       this.#reportList(trace, { mode: this.mode(), partition: shelf.partition(), loaded: loaded.names() })
     try {
       if (name === SEARCH) return await this.#search(input, trace)
+      if (name === gatewayReadTool.name && results) return await results.read(this.#clientOf(options), input)
       if (name !== CALL) return await this.#callDirectly(name, (input ?? {}) as Fields, options)
       const wrapped = readWrapped(input)
       if (!wrapped) return failure(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
       if (wrapped.name === SEARCH) return await this.#search(wrapped.input, trace)
-      return await this.#callByName(wrapped.name, wrapped.input, options)
+      return await this.#callByName(wrapped.name, wrapped.input, options, false)
     } catch (error) {
       options.signal?.throwIfAborted()
       const { message, cause } = error as Error
@@ -121,17 +129,18 @@ class Session implements ClientSession {
     const isTold = (server: UnsearchedServer) =>
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
     await host.freshen({ timeout: LONGEST_FRESHENING })
-    const outcome = await shelf.search(input, { isTold, missed: this.#missed, trace })
-    const { tools, remark: searchRemark, unsearched, isRefused } = outcome
+    const isCompact = this.mode() === 'bridge'
+    const outcome = await shelf.search(input, { isTold, missed: this.#missed, trace, isCompact })
+    const { tools, definitions, remark: searchRemark, unsearched, isRefused } = outcome
     this.#missed = outcome.missed
     if (isRefused) return failure(searchRemark)
     this.#reportedStates.clear()
     for (const server of unsearched) this.#reportedStates.set(server.name, stateOf(server))
     const remark = [searchRemark, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
     if (tools.length === 0) return say(remark)
-    for (const { name } of tools) this.#see(name)
+    for (const [index, { name, json }] of tools.entries()) if (definitions[index] === json) this.#see(name)
     trace?.({ type: 'loaded', names: tools.map(({ name }) => name), by: 'search' })
-    if (this.mode() === 'bridge') return say(described(tools, remark))
+    if (isCompact) return say(described(outcome, remark))
     const { hasAdded, dropped } = loaded.add(tools)
     if (hasAdded) await onLoad()
     return say(listed(tools, [remark, aboutDropped(dropped)].filter(Boolean).join('\n')))
@@ -143,7 +152,13 @@ class Session implements ClientSession {
     if (this.#seen.size > MAX_SEEN && first !== undefined) this.#seen.delete(first)
   }
 
-  async #callByName(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
+  /** @param isListed - The client calls the tool as its own list defines it, output schema included. */
+  async #callByName(
+    name: string,
+    input: Fields,
+    options: CallOptions,
+    isListed: boolean,
+  ): Promise<CallOutput> {
     const { shelf, host, loaded, onLoad } = this.#options
     // Its server may still be connecting: a search waits for it, within limits.
     if (!shelf.partition().pool.byName.has(name)) await shelf.search({ query: `select:${name}` })
@@ -152,21 +167,42 @@ class Session implements ClientSession {
     const complaint = shelf.check({ id: name, name, input })
     const held = entry ? undefined : heldTools(host).find((one) => one.name === name)
     // The host refuses it and gives the reason.
-    if (held) return this.#callServer(held, input, options)
+    if (held) return sendable(await this.#callServer(held, input, options))
     const refuse = (text: string) => reportRefused(this.#options.traceOf(options, this), name, failure(text))
     if (!entry?.server) return refuse(`${textOf(complaint)} Search for it with ${SEARCH}.`)
     const isUnseen = deferredNames.has(name) && !this.#seen.has(name)
     this.#see(name)
     if (this.mode() === 'list' && loaded.use(entry)) void onLoad()
     if (complaint && isUnseen) {
-      const remedy = 'You had not seen its definition. Here it is; call it again with arguments that fit.'
+      const remedy = 'Here is its whole definition; call it again with arguments that fit.'
       return refuse(`${textOf(complaint)}\n${remedy}\n${entry.json}`)
     }
     const { input: own } = shelf.resolve({ id: name, name, input })
     const target = { name, server: entry.server, tool: entry.original }
     const output = await this.#callServer(target, own as Fields, options)
     if (output.isError !== true) shelf.used({ id: name, name, input })
-    return output
+    return sendable(await this.#fit(output, entry, options, isListed))
+  }
+
+  /** Puts a long result on the shelf, unless a page of an MCP App shows it. */
+  async #fit(
+    output: CallOutput,
+    { name, server = '', tool }: PoolTool,
+    options: CallOptions,
+    isListed: boolean,
+  ): Promise<CallOutput> {
+    const { results, shelf, traceOf } = this.#options
+    if (!results || hasPage(tool)) return output
+    return results.fit(output, {
+      ...this.#clientOf(options),
+      ...{ id: name, name, server, trace: traceOf(options, this) },
+      budget: tool.resultBudget ?? shelf.servers().get(server)?.resultBudget,
+      keepsStructure: isListed && (tool as ShelvedTool).listed.outputSchema !== undefined,
+    })
+  }
+
+  #clientOf({ asker }: CallOptions): ResultClient {
+    return { client: asker?.client ?? this, clientName: this.#options.identity()?.name ?? '' }
   }
 
   /** A call that may come from a page of an MCP App instead of the model. */
@@ -174,8 +210,8 @@ class Session implements ClientSession {
     const { shelf, pageTools } = this.#options
     const isKnown = shelf.partition().pool.byName.has(name)
     const page = isKnown ? undefined : pageTools.find(name, options.asker?.client)
-    if (!page) return this.#callByName(name, input, options)
-    return this.#callServer({ name, ...page }, input, options)
+    if (!page) return this.#callByName(name, input, options, true)
+    return sendable(await this.#callServer({ name, ...page }, input, options))
   }
 
   async #callServer(
@@ -186,7 +222,7 @@ class Session implements ClientSession {
     const { callServer, addresses, traceOf } = this.#options
     const traced = { trace: traceOf(options, this), name, server, input, options }
     const output = await runTraced(traced, (given) => callServer(server, tool, input, given))
-    return addressOutput(sendable(output), server, addresses)
+    return addressOutput(output, server, addresses)
   }
 
   /** The always-loaded tools, then those that searches found. */
@@ -200,6 +236,11 @@ class Session implements ClientSession {
 
 /** Milliseconds that a search waits for servers to refresh stale lists. */
 const LONGEST_FRESHENING = 1000
+
+/** Whether a page of an MCP App shows the tool's results; it needs them whole. */
+function hasPage({ _meta = {} }: Tool): boolean {
+  return PAGE_KEYS.some((key) => key in _meta) || fieldsOf(_meta.ui).resourceUri !== undefined
+}
 
 function stateOf({ state, error = '' }: UnsearchedServer): string {
   return `${state} ${error}`
@@ -251,9 +292,11 @@ function parse(text: string): unknown {
   }
 }
 
-function described(tools: readonly PoolTool[], remark: string): string {
-  const head = `Call these with ${CALL}, by their full name. Their definitions:`
-  return [head, ...tools.map(({ json }) => json), ...(remark ? [remark] : [])].join('\n')
+function described({ tools, definitions }: SearchOutcome, remark: string): string {
+  const isWhole = tools.every(({ json }, index) => json === definitions[index])
+  const about = isWhole ? '' : ` ("?" marks what may be left out; "select:<name>" gives one whole)`
+  const head = `Call these with ${CALL}, by their full name. Their definitions${about}:`
+  return [head, ...definitions, ...(remark ? [remark] : [])].join('\n')
 }
 
 function listed(tools: readonly PoolTool[], remark: string): string {

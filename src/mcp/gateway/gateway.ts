@@ -21,6 +21,7 @@ import { createPageTools } from './page-tools.ts'
 import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
 import { createResourcesAndPrompts } from './resources-and-prompts.ts'
+import { createShelvedResults, type GatewayResults } from './shelved-results.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { createTracedClients } from './traced-clients.ts'
 import { keepInformed, type LogEvent, notifyOfChanges } from './updates.ts'
@@ -40,6 +41,8 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly loadedTools?: LoadedToolsLimits
   /** Starts a conversation of events for a client and returns their listener; without it none are built. */
   readonly openTrace?: OpenTrace | undefined
+  /** Keeps long results out of the clients' context; without it all pass untouched. */
+  readonly results?: GatewayResults | undefined
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
 }
@@ -139,6 +142,7 @@ function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: C
     pageTools: createPageTools(host, addresses),
     exchanges: createExchanges(),
     identities: createIdentities(),
+    results: options.results && createShelvedResults(options.results, options.notify),
     traceOf: createTracedClients(options.openTrace),
     /** A log message goes to the client in whose call it was written; outside of calls only to a sole client. */
     isLogFor: (client: Server, event: LogEvent) => client === (event.client ?? clients.only()),
@@ -155,8 +159,11 @@ function serveClient(shared: SharedParts, { isStateless, isLasting = false, orig
     () => clientSession.version(),
     () => server.sendToolListChanged().catch(() => {}),
   )
+  // A client that cannot be recognised by its next request could not read what is kept for it.
+  const isRecognised = !isStateless || isLasting || origin !== undefined
   const clientSession = createClientSession({
     ...shared,
+    results: isRecognised ? shared.results : undefined,
     shelf: shelf.fork({ subAgent: false }),
     mode: () => modeFor(server.getClientVersion()?.name, forced, isStateless),
     identity: () => server.getClientVersion() ?? introduced,
@@ -184,6 +191,7 @@ function serveClient(shared: SharedParts, { isStateless, isLasting = false, orig
   server.onclose = () => {
     stop()
     urlElicitations.leave(server)
+    shared.results?.leave(server)
     clients.delete(server)
   }
   clients.add(server)

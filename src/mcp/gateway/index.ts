@@ -2,4 +2,5 @@
 export { createMcpGateway, type McpGateway, type McpGatewayOptions } from './gateway.ts'
 export { type HttpGateway, type HttpOptions, runOnHttp } from './http.ts'
 export { shelfOptions } from './shelf-options.ts'
+export type { GatewayResults } from './shelved-results.ts'
 export { runOnStdio, type StdioOptions } from './stdio.ts'

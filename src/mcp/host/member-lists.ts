@@ -118,6 +118,7 @@ export class MemberLists {
       alwaysLoad: config.alwaysLoad,
       instructions,
       description: config.description,
+      ...(config.resultBudget === undefined ? {} : { resultBudget: config.resultBudget }),
     })
   }
 

@@ -147,7 +147,11 @@ export function toShelvedTool(
   isRefused = false,
 ): ShelvedTool {
   const { name, description, inputSchema, annotations, _meta } = listed
-  const { alwaysLoad: configured, hint } = (Object.hasOwn(tools, name) ? tools[name] : undefined) ?? {}
+  const {
+    alwaysLoad: configured,
+    hint,
+    resultBudget,
+  } = (Object.hasOwn(tools, name) ? tools[name] : undefined) ?? {}
   const alwaysLoad = isRefused ? false : configured
   return {
     name,
@@ -159,5 +163,6 @@ export function toShelvedTool(
     ...(typeof _meta === 'object' && _meta !== null ? { _meta } : {}),
     ...(alwaysLoad !== undefined ? { alwaysLoad } : {}),
     ...(hint !== undefined ? { searchHint: hint } : {}),
+    ...(resultBudget !== undefined ? { resultBudget } : {}),
   }
 }

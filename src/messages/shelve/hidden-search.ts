@@ -1,7 +1,7 @@
 // Runs searches that the client never sees. The model sees them in a canonical form that can be restored later.
 
 import { searchNote } from '../../core/history/index.ts'
-import { SEARCH_TOOL } from '../../core/index.ts'
+import { READ_TOOL, SEARCH_TOOL } from '../../core/index.ts'
 import { blocksOf, nameOf } from '../../core/oracle/index.ts'
 import { oneLine, textOf, without } from '../../lib/index.ts'
 import type { SearchCall, Searching } from '../search-strategy.ts'
@@ -19,7 +19,7 @@ export function startHidden(
   const turns: Fields[] = []
   let part: Fields[] = []
   const loaded = new Set(shelved.loaded)
-  /** Searches of this sampling that found tools and wait for their block index, and those that found none. */
+  /** Searches of this sampling that found tools and wait for their block index; those that found none, and reads. */
   let found: Omit<RestoredSearch, 'at'>[] = []
   let vain: Vain[] = []
   let waiting: HiddenSearch[] = []
@@ -41,10 +41,15 @@ export function startHidden(
     async lastRequest() {
       const last = turns.at(-1)
       const content = [...blocksOf(last?.content), { type: 'text', text: searchNote(lastNote(queries)) }]
-      return withoutSearch(await shelved.prepare([...turns.slice(0, -1), { ...last, content }]), loaded)
+      const prepared = await shelved.prepare([...turns.slice(0, -1), { ...last, content }])
+      return withoutSearch(prepared, loaded, shelved.read !== undefined)
     },
-    isSearch: (name) => name === SEARCH_TOOL,
+    isSearch: (name) => name === SEARCH_TOOL || (name === READ_TOOL && shelved.read !== undefined),
     async shown(call) {
+      if (call.name === READ_TOOL && shelved.read) {
+        vain.push({ call, texts: shelved.read(call.input) })
+        return undefined
+      }
       const { tools, left, remark } = await shelved.search(call.input)
       queries.push(textOf(call.input.query))
       const names = tools.map(({ name }) => name).filter((name) => shelved.deferred.has(name))
@@ -52,8 +57,7 @@ export function startHidden(
       onSearch(news)
       for (const name of names) loaded.add(name)
       if (names.length > 0) found.push({ names, left, isRepeat: news.length === 0 })
-      else
-        vain.push({ call, remark: tools.length > 0 ? alreadyLoaded(tools.map(({ name }) => name)) : remark })
+      else vain.push({ call, texts: [tools.length > 0 ? alreadyLoaded(tools.map(nameOf)) : remark] })
       return undefined
     },
     callId(id, at) {
@@ -84,11 +88,11 @@ export function startHidden(
   }
 }
 
-type Vain = { readonly call: SearchCall; readonly remark: string }
+type Vain = { readonly call: SearchCall; readonly texts: readonly string[] }
 
-/** A search that found nothing, exactly as the model made it. */
-function unrestored({ call, remark }: Vain): { call: Fields; result: Fields } {
-  const content = [{ type: 'text', text: remark }]
+/** A search that found nothing, or a read, exactly as the model made it. */
+function unrestored({ call, texts }: Vain): { call: Fields; result: Fields } {
+  const content = texts.map((text) => ({ type: 'text', text }))
   return {
     call: { type: 'tool_use', ...call },
     result: { type: 'tool_result', tool_use_id: call.id, content },
@@ -102,12 +106,17 @@ function lastNote(queries: readonly string[]): string {
   const tried = queries.slice(-MOST_QUERIES).map((query) => `"${oneLine(query, 100)}"`)
   const rule =
     'No more searches are possible in this reply. Answer with what you have, or call a tool you see.'
-  return `you searched for ${tried.join(', ')}. ${rule}`
+  return tried.length === 0 ? rule : `you searched for ${tried.join(', ')}. ${rule}`
 }
 
-/** Removes the search tool. At least one tool must stay visible; if none does, tool calls are disabled instead. */
-function withoutSearch(request: MessagesRequest, loaded: ReadonlySet<string>): MessagesRequest {
-  const others = (request.tools ?? []).filter((tool) => nameOf(tool) !== SEARCH_TOOL)
+/** Removes the search tool and the reading tool. At least one tool must stay visible; if none does, tool calls are disabled instead. */
+function withoutSearch(
+  request: MessagesRequest,
+  loaded: ReadonlySet<string>,
+  canRead: boolean,
+): MessagesRequest {
+  const own = new Set([SEARCH_TOOL, ...(canRead ? [READ_TOOL] : [])])
+  const others = (request.tools ?? []).filter((tool) => !own.has(nameOf(tool)))
   const isVisible = (tool: Fields) => tool.defer_loading !== true
   if (others.some(isVisible)) return { ...request, tools: others }
   const tools = others.map((tool) => (loaded.has(nameOf(tool)) ? without(tool, 'defer_loading') : tool))

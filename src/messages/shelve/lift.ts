@@ -1,11 +1,18 @@
 // Adds tool search to the request of a client that sends all its tools on every turn: the library prepares it as an
 // agent would. Each request is prepared once; later samplings continue from there.
-import { SEARCH_TOOL, type SearchOutcome, type Shelf, type TraceListener } from '../../core/index.ts'
+import {
+  READ_TOOL,
+  SEARCH_TOOL,
+  type SearchOutcome,
+  type Shelf,
+  type TraceListener,
+} from '../../core/index.ts'
 import { fieldsOf } from '../../lib/index.ts'
 import { rest, type Slice } from '../../node/index.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import type { ClientShelf } from './client-shelf.ts'
 import type { Conversations } from './conversations.ts'
+import type { LongResults } from './long-results.ts'
 import type { SearchMemory } from './memory.ts'
 import { type Restoring, restore } from './restore.ts'
 
@@ -18,6 +25,8 @@ export type Shelved = {
   /** The contract request, with `extra` turns at the end that the client does not see. */
   readonly prepare: (extra: readonly Fields[]) => Promise<MessagesRequest>
   readonly search: (input: unknown) => Promise<SearchOutcome>
+  /** Reads a long result for the model; undefined if long results stay whole. */
+  readonly read: ((input: unknown) => string[]) | undefined
 }
 
 /** The shelf for a request and the means to restore its hidden searches. */
@@ -38,20 +47,28 @@ export function restoringFor(
 export type Lifting = {
   readonly conversations: Conversations
   readonly trace: TraceListener | undefined
+  /** Replaces long results by previews; undefined if they stay whole. */
+  readonly longResults: LongResults | undefined
   readonly slice?: Slice | undefined
 }
 
 export async function lift(
   request: MessagesRequest,
   { shelf: client, restoring }: Liftable,
-  { conversations, trace, slice }: Lifting,
+  { conversations, trace, longResults, slice }: Lifting,
 ): Promise<Shelved> {
   const { own, deferred, shelf: tools } = client
-  const messages = restore(request.messages, restoring)
+  // A tool of the client with the same name is the client's own.
+  const hasOwn = request.tools?.some(({ name }) => name === READ_TOOL)
+  const results = hasOwn ? undefined : longResults
+  const restored = restore(request.messages, restoring)
   await rest(slice)
+  const messages = results ? results.replaceIn(restored) : restored
+  results?.report(request.messages, trace)
+  const visible = results ? [...own, results.tool] : own
   const place = { tools, model: request.model, given: request.messages, messages }
   const prepare = (fork: Shelf, extra: readonly Fields[]) =>
-    fork.prepare({ ...request, tools: own, messages: [...messages, ...extra] })
+    fork.prepare({ ...request, tools: visible, messages: [...messages, ...extra] })
   const fork = conversations.forkFor(place, trace)
   const first = await prepare(fork, [])
   await rest(slice)
@@ -68,5 +85,6 @@ export async function lift(
     prepare: async (extra) =>
       contractOf(extra.length === 0 ? first : await prepare(tools.fork({ subAgent: false }), extra)),
     search: (input) => tools.search(input, { trace }),
+    read: results && ((input) => results.read(request.messages, input)),
   }
 }

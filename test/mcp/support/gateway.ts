@@ -38,7 +38,7 @@ export type Open = {
 }
 
 export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'asker'>> &
-  Pick<McpGatewayOptions, 'mode' | 'instructions' | 'loadedTools' | 'openTrace'> & {
+  Pick<McpGatewayOptions, 'mode' | 'instructions' | 'loadedTools' | 'openTrace' | 'results'> & {
     readonly on?: ShelfOptions
     /** Hears what the gateway tells the person who runs it. */
     readonly told?: (message: string) => void
@@ -88,6 +88,7 @@ export function openGateway(
     instructions,
     loadedTools,
     openTrace,
+    results,
     on = {},
     told,
     atEnd = onTestFinished,
@@ -103,6 +104,7 @@ export function openGateway(
     shelf,
     mode,
     openTrace,
+    results,
     ...(told ? { notify: told } : {}),
     ...(instructions === undefined ? {} : { instructions }),
     ...(loadedTools === undefined ? {} : { loadedTools }),

@@ -4,6 +4,7 @@ import { createCollector, eventsOf } from '../../../src/core/index.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../../src/lib/index.ts'
 import type {
   HttpAnswer,
+  MessagesGatewayOptions,
   MessagesRequest,
   Upstream,
   UpstreamWire,
@@ -57,9 +58,10 @@ export async function replyOf(
   request: Fields,
   mode = 'shelve',
   wait?: Wait,
+  more: Pick<MessagesGatewayOptions, 'resultBudget' | 'openTrace'> = {},
 ): Promise<Fields> {
   const { lexical: own, bm25, regex } = rankers
-  const options = { upstream, rankers: { own, bm25, regex }, ...(wait ? { wait } : {}) }
+  const options = { upstream, rankers: { own, bm25, regex }, ...(wait ? { wait } : {}), ...more }
   const call = { headers: {}, signal: new AbortController().signal }
   const setting = readSetting(mode)!
   const { sampled } = await createMessagesGateway(options).reply(request as MessagesRequest, {

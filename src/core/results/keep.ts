@@ -1,0 +1,37 @@
+// Puts texts on the shelf and reads them back through a store. What a library, a gateway and an agent share.
+import { errorMessage } from '../../lib/index.ts'
+import { idIn } from './handle.ts'
+import { type ReadInput, type ReadPart, readPart } from './read.ts'
+import { pageSizeFor, type Replacement, replacementFor, unknownHandle } from './shelve.ts'
+import type { ResultSettings } from './types.ts'
+
+/** A text to put on the shelf for an owner, in place of which at most `budget` characters are shown. */
+export type Keeping = { readonly owner: string; readonly text: string; readonly budget: number }
+
+/** Stores the text and returns what stands in its place. Rejects if the store does; then the text must be sent whole. */
+export async function shelveText(
+  results: ResultSettings,
+  { owner, text, budget }: Keeping,
+): Promise<Replacement> {
+  const id = results.idOf(text)
+  await results.store.put(owner, id, text)
+  return replacementFor(text, id, { budget, pageSize: pageSizeFor(results.budget) })
+}
+
+/** Reads what a call of the reading tool asks for, or says why it cannot. */
+export async function readShelved(
+  { store, budget }: Pick<ResultSettings, 'store' | 'budget'>,
+  owner: string | undefined,
+  input: unknown,
+): Promise<ReadPart | { readonly problem: string }> {
+  const wanted = (typeof input === 'object' && input !== null ? input : {}) as ReadInput
+  const id = idIn(wanted.handle)
+  if (id === undefined || owner === undefined) return { problem: unknownHandle(wanted.handle) }
+  try {
+    const text = await store.get(owner, id)
+    if (text === undefined) return { problem: unknownHandle(wanted.handle) }
+    return readPart(text, wanted, pageSizeFor(budget))
+  } catch (error) {
+    return { problem: `The shelf cannot be read now: ${errorMessage(error)}. Try again.` }
+  }
+}

@@ -1,0 +1,68 @@
+// Replaces a text that is too long for the context by a note, with its handle, and a preview. A pure function of the text: the
+// same text has the same handle and preview wherever and whenever it is replaced.
+import { handleOf } from './handle.ts'
+import { previewOf } from './preview.ts'
+import type { ResultKind, ShelvedResult } from './types.ts'
+
+/** The characters up to which a result is sent whole, by default: about 8,600 tokens of JSON. */
+export const DEFAULT_BUDGET = 25_000
+/** The name of the tool that reads shelved results. */
+export const READ_TOOL = 'ReadResult'
+
+/** The share of the budget that the preview takes. */
+const PREVIEW_SHARE = 0.2
+const SHORTEST_PREVIEW = 500
+
+/** Characters of a preview, or of one page, for a budget. */
+export function pageSizeFor(budget: number): number {
+  return Math.max(SHORTEST_PREVIEW, budget > 0 ? budget : DEFAULT_BUDGET)
+}
+
+/** What stands in place of a text. */
+export type Replacement = {
+  /** Our own words; the first block of the result, where no server can write. */
+  readonly note: string
+  readonly preview: string
+  readonly handle: string
+  readonly kind: ResultKind
+}
+
+/** `pageSize` is that of the reading tool. */
+export function replacementFor(
+  text: string,
+  id: string,
+  { budget, pageSize }: { readonly budget: number; readonly pageSize: number },
+): Replacement {
+  const { kind, text: preview } = previewOf(
+    text,
+    Math.max(SHORTEST_PREVIEW, Math.floor(budget * PREVIEW_SHARE)),
+  )
+  const handle = handleOf(id)
+  const pages = Math.ceil(text.length / pageSize)
+  const size = text.length.toLocaleString('en-US')
+  const path = kind === 'JSON' || kind === 'JSON Lines' ? ', "path": "items[0].name"' : ''
+  const note = `<shelved-result handle="${handle}">
+The result is ${kind} of ${size} characters, too long to show here; all of it is kept. A preview follows. Read what you need with ${READ_TOOL}: {"handle": "${handle}"} with one of "page": 1 (to ${pages}), "search": "words", "lines": "1-50"${path}. Do not call the tool again for it.
+</shelved-result>`
+  return { note, preview, handle, kind }
+}
+
+/** What a model is told about a handle that reads nothing: unknown, expired, or another conversation's. */
+export function unknownHandle(handle: unknown): string {
+  const name = typeof handle === 'string' ? JSON.stringify(handle.slice(0, 80).toWellFormed()) : 'That'
+  return `${name} is not on the shelf, or no longer. Call the tool that returned it again.`
+}
+
+const MAX_NAMED = 20
+
+/** Names the results that can still be read, for a summary that replaces their previews. */
+export function aboutShelved(shelved: readonly ShelvedResult[]): string {
+  if (shelved.length === 0) return ''
+  const lines = shelved
+    .slice(-MAX_NAMED)
+    .map(
+      ({ handle, tool, kind, size }) =>
+        `- ${handle}: ${kind} of ${size.toLocaleString('en-US')} characters from ${tool}`,
+    )
+  return ['Results that are still on the shelf; read them with ReadResult:', ...lines].join('\n')
+}

@@ -1,0 +1,131 @@
+// Keeps long results of calls out of a client's context: the client gets a preview, and reads on with ReadResult.
+import { readResultTool, readShelved, shelveText, type TraceListener } from '../../core/index.ts'
+import { errorMessage, fieldsOf, textOf, toJson } from '../../lib/index.ts'
+import { type ResultOptions, resultSettings } from '../../node/results/index.ts'
+import { ALWAYS_LOAD, type OwnTool } from '../greeting/index.ts'
+import type { CallOutput } from '../types.ts'
+
+/** The tool that reads long results, as clients list it. */
+export const gatewayReadTool: OwnTool = {
+  name: readResultTool.name,
+  title: 'Read a long result',
+  description: readResultTool.description,
+  inputSchema: readResultTool.schema,
+  annotations: { readOnlyHint: true, openWorldHint: false },
+  _meta: ALWAYS_LOAD,
+}
+
+/** How the gateway keeps long results. */
+export type GatewayResults = ResultOptions & {
+  /** Names the one client of a gateway on stdio, so that it finds its results again after a restart. */
+  readonly owner?: string
+}
+
+export type ShelvedResults = {
+  /** Returns the result as the client gets it. Errors, and what is within the budget, pass untouched. */
+  fit(output: CallOutput, call: ShelvableCall): Promise<CallOutput>
+  /** Answers a call of ReadResult. */
+  read(client: ResultClient, input: unknown): Promise<CallOutput>
+  /** A client has disconnected: drops its results, unless it can come back under the same name. */
+  leave(client: object): void
+}
+
+/** Whose results they are. */
+export type ResultClient = {
+  /** The same object for all calls of one client. */
+  readonly client: object
+  /** What the client calls itself. */
+  readonly clientName: string
+}
+
+/** The call that a result answers. */
+export type ShelvableCall = ResultClient & {
+  readonly id: string
+  readonly name: string
+  readonly server: string
+  /** Characters, if the tool or its server has a budget of its own. */
+  readonly budget: number | undefined
+  /** The client knows the tool's output schema, so `structuredContent` must stay as it is. */
+  readonly keepsStructure: boolean
+  readonly trace: TraceListener | undefined
+}
+
+export function createShelvedResults(
+  { owner: fixedOwner, ...options }: GatewayResults,
+  notify: (message: string) => void = () => {},
+): ShelvedResults {
+  const results = resultSettings(options)
+  const owners = new WeakMap<object, string>()
+
+  function ownerOf({ client, clientName }: ResultClient): string {
+    const fixed = fixedOwner === undefined ? undefined : JSON.stringify([fixedOwner, clientName])
+    const owner = owners.get(client) ?? fixed ?? results.newOwner()
+    owners.set(client, owner)
+    return owner
+  }
+
+  return {
+    async fit(output, call) {
+      const budget = call.budget ?? results.budget
+      const long = longPart(output, budget, call.keepsStructure)
+      if (!long) return output
+      try {
+        const { id, name, server, trace } = call
+        const kept = await shelveText(results, { owner: ownerOf(call), text: long.text, budget })
+        const { note, preview, kind } = kept
+        const sizes = { kind, size: long.text.length, shown: note.length + preview.length }
+        trace?.({ type: 'shelved', id, name, server, ...sizes })
+        return long.replacedBy([block(note), block(preview)])
+      } catch (error) {
+        notify(
+          `a result of ${call.name} cannot be put on the shelf; it is sent whole: ${errorMessage(error)}`,
+        )
+        return output
+      }
+    },
+    async read(client, input) {
+      const part = await readShelved(results, ownerOf(client), input)
+      if ('problem' in part) return { content: [block(part.problem)], isError: true }
+      return { content: [part.heading, part.body].filter((text) => text !== '').map(block) }
+    },
+    leave(client) {
+      const owner = owners.get(client)
+      if (owner !== undefined && fixedOwner === undefined) void results.store.drop(owner).catch(() => {})
+    },
+  }
+}
+
+type Block = CallOutput['content'][number]
+
+type LongPart = { readonly text: string; readonly replacedBy: (blocks: readonly Block[]) => CallOutput }
+
+/**
+ * The part of a result that exceeds the budget: its text, or else its structured content. Structured content is left out
+ * beside a long text, which says the same, but never where the client knows its schema.
+ */
+function longPart(output: CallOutput, budget: number, keepsStructure: boolean): LongPart | undefined {
+  const { content, structuredContent, ...rest } = output
+  if (output.isError === true || budget <= 0) return undefined
+  const texts = content.map(textIn).filter((text) => text !== undefined)
+  const text = texts.join('\n').toWellFormed()
+  const json = structuredContent === undefined ? '' : toJson(structuredContent)
+  const isStructureLong = json.length > budget && !keepsStructure
+  const structure = structuredContent === undefined || isStructureLong ? {} : { structuredContent }
+  const others = content.filter((one) => textIn(one) === undefined)
+  if (text.length > budget)
+    return { text, replacedBy: (blocks) => ({ ...rest, ...structure, content: [...blocks, ...others] }) }
+  if (!isStructureLong) return undefined
+  return { text: json, replacedBy: (blocks) => ({ ...rest, content: [...blocks, ...content] }) }
+}
+
+/** The text of a block, or of the resource embedded in it; undefined for images, links and the like. */
+function textIn({ type, text, resource }: Block): string | undefined {
+  if (type === 'text') return textOf(text)
+  if (type !== 'resource') return undefined
+  const { text: embedded, blob } = fieldsOf(resource)
+  return typeof embedded === 'string' ? embedded : typeof blob === 'string' ? blob : undefined
+}
+
+function block(text: string): Block {
+  return { type: 'text', text }
+}

@@ -1,0 +1,119 @@
+// Stores results as private files: one folder per owner, one file per result. They survive a restart, expire by age, and
+// stay within limits; several processes may share the folder.
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ResultStore } from '../../core/index.ts'
+import { readBoundedFile } from '../bounded-file.ts'
+import { type ResultLimits, readLimits, tooLarge } from './memory-results.ts'
+
+/** Options of `createDiskResults`. */
+export type DiskResultOptions = ResultLimits & {
+  /** Where the files are; it is created, readable for this user alone. */
+  readonly folder: string
+  /** Milliseconds after which a result that nobody read is deleted; default: seven days. */
+  readonly maxAge?: number
+  /** The clock, in milliseconds; replaceable in tests. */
+  readonly now?: () => number
+}
+
+const DISK_BYTES = 256_000_000
+const MAX_AGE = 7 * 24 * 60 * 60 * 1000
+/** The share of `bytes` that may be written before all owners are looked at again. */
+const SWEEP_SHARE = 1 / 16
+const ID = /^[a-z0-9]{8,64}$/
+
+type StoredFile = { readonly path: string; readonly bytes: number; readonly time: number }
+
+/**
+ * Creates a store on disk.
+ *
+ * @example
+ * const shelf = createShelf({ results: { store: createDiskResults({ folder: '/var/lib/agent/results' }) } })
+ */
+export function createDiskResults(options: DiskResultOptions): ResultStore {
+  const { folder, maxAge = MAX_AGE, now = Date.now } = options
+  const { bytes: most, bytesPerOwner } = readLimits(options, DISK_BYTES)
+  let unswept = Number.POSITIVE_INFINITY
+  const folderOf = (owner: string) =>
+    join(folder, createHash('sha256').update(owner).digest('hex').slice(0, 40))
+  const pathOf = (owner: string, id: string) => (ID.test(id) ? join(folderOf(owner), `${id}.txt`) : undefined)
+  const isExpired = ({ time }: Pick<StoredFile, 'time'>) => now() - time > maxAge
+
+  /** Deletes what has expired, and the least recently used files above the limit. */
+  async function shrink(files: readonly StoredFile[], limit: number): Promise<void> {
+    let sum = 0
+    for (const file of [...files].sort((a, b) => b.time - a.time)) {
+      sum += file.bytes
+      if (sum > limit || isExpired(file)) await rm(file.path, { force: true })
+    }
+  }
+
+  async function sweep(): Promise<void> {
+    unswept = 0
+    const owners = await namesIn(folder)
+    const files = await Promise.all(owners.map((owner) => filesIn(join(folder, owner))))
+    await shrink(files.flat(), most)
+    for (const [index, owner] of owners.entries())
+      if (files[index]?.every(isExpired)) await rm(join(folder, owner), { recursive: true, force: true })
+  }
+
+  return {
+    async put(owner, id, text) {
+      const path = pathOf(owner, id)
+      if (path === undefined) throw new Error('its id is not of letters and digits')
+      const bytes = Buffer.from(text)
+      if (bytes.length > bytesPerOwner) throw tooLarge(bytes.length, bytesPerOwner)
+      await mkdir(folderOf(owner), { recursive: true, mode: 0o700 })
+      await writeWhole(path, bytes, now())
+      unswept += bytes.length
+      await shrink(await filesIn(folderOf(owner)), bytesPerOwner)
+      if (unswept > most * SWEEP_SHARE) await sweep()
+    },
+    async get(owner, id) {
+      const path = pathOf(owner, id)
+      const found = path === undefined ? undefined : await aboutFile(path)
+      if (path === undefined || !found || isExpired(found)) return undefined
+      const bytes = await readBoundedFile(path, bytesPerOwner)
+      await utimes(path, now() / 1000, now() / 1000).catch(() => {})
+      return bytes.toString('utf8')
+    },
+    async drop(owner) {
+      await rm(folderOf(owner), { recursive: true, force: true })
+    },
+  }
+}
+
+/** Writes beside the file and renames, so that a file is whole or not there whenever the process ends. */
+async function writeWhole(path: string, bytes: Buffer, time: number): Promise<void> {
+  const draft = `${path}.${randomUUID()}.part`
+  try {
+    const file = await open(draft, 'wx', 0o600)
+    try {
+      await file.writeFile(bytes)
+      await file.sync()
+      await file.utimes(time / 1000, time / 1000)
+    } finally {
+      await file.close()
+    }
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+}
+
+async function filesIn(folder: string): Promise<StoredFile[]> {
+  const names = await namesIn(folder)
+  const found = await Promise.all(names.map((name) => aboutFile(join(folder, name))))
+  return found.filter((file) => file !== undefined)
+}
+
+async function aboutFile(path: string): Promise<StoredFile | undefined> {
+  const about = await stat(path).catch(() => undefined)
+  return about?.isFile() ? { path, bytes: about.size, time: about.mtimeMs } : undefined
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch(() => [])
+}

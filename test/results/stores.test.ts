@@ -1,0 +1,109 @@
+// The two stores of results: the same contract for both, and what only the one on disk does.
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { createDiskResults, createMemoryResults, type ResultLimits } from '../../src/index.ts'
+
+const folders: string[] = []
+const newFolder = () => {
+  const folder = mkdtempSync(join(tmpdir(), 'toolshelf-results-'))
+  folders.push(folder)
+  return folder
+}
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+const A = 'aaaaaaaa'
+const B = 'bbbbbbbb'
+const C = 'cccccccc'
+let time = 1_000_000_000_000
+const now = () => {
+  time += 1000
+  return time
+}
+
+const stores = {
+  memory: (limits: ResultLimits = {}) => createMemoryResults(limits),
+  disk: (limits: ResultLimits = {}) => createDiskResults({ folder: newFolder(), now, ...limits }),
+}
+
+describe.each(Object.entries(stores))('a store in %s', (_, create) => {
+  test('returns the very text, and only to its owner', async () => {
+    const store = create()
+    const text = 'a\r\nb\u0000 😀 漢\n'
+    await store.put('me', A, text)
+    expect(await store.get('me', A)).toBe(text)
+    expect(await store.get('you', A)).toBeUndefined()
+    expect(await store.get('me', B)).toBeUndefined()
+  })
+
+  test('drops the least recently used of an owner that stores too much', async () => {
+    const store = create({ bytes: 1000, bytesPerOwner: 250 })
+    await store.put('me', A, 'a'.repeat(100))
+    await store.put('me', B, 'b'.repeat(100))
+    await store.put('you', A, 'y'.repeat(100))
+    await store.get('me', A)
+    await store.put('me', C, 'c'.repeat(100))
+    const sizes = await Promise.all([A, B, C].map(async (id) => (await store.get('me', id))?.length))
+    expect(sizes).toEqual([100, undefined, 100])
+    expect(await store.get('you', A)).toHaveLength(100)
+  })
+
+  test('stays within its limit for all owners together', async () => {
+    const store = create({ bytes: 300, bytesPerOwner: 100 })
+    for (const owner of ['1', '2', '3', '4']) await store.put(owner, A, 'a'.repeat(100))
+    expect(await store.get('1', A)).toBeUndefined()
+    expect(await store.get('4', A)).toHaveLength(100)
+  })
+
+  test('refuses a text that one owner may not store, and drops an owner', async () => {
+    const store = create({ bytes: 100, bytesPerOwner: 50 })
+    await expect(store.put('me', A, 'é'.repeat(30))).rejects.toThrow('60 bytes')
+    await store.put('me', A, 'short')
+    await store.drop('me')
+    expect(await store.get('me', A)).toBeUndefined()
+  })
+
+  test('refuses limits that are none', () => {
+    expect(() => create({ bytes: 0 })).toThrow('bytes')
+    expect(() => create({ bytesPerOwner: Number.NaN })).toThrow('bytesPerOwner')
+  })
+})
+
+describe('a store on disk', () => {
+  test('survives a restart, and what a dying process left half-written is no result', async () => {
+    const folder = newFolder()
+    await createDiskResults({ folder, now }).put('me', A, 'kept')
+    const [owner = ''] = readdirSync(folder)
+    writeFileSync(join(folder, owner, `${B}.txt.1.part`), 'half')
+    const again = createDiskResults({ folder, now })
+    expect(await again.get('me', A)).toBe('kept')
+    expect(await again.get('me', B)).toBeUndefined()
+  })
+
+  test('is private', async () => {
+    const folder = newFolder()
+    await createDiskResults({ folder, now }).put('me', A, 'secret')
+    const [owner = ''] = readdirSync(folder)
+    expect(statSync(join(folder, owner)).mode & 0o077).toBe(0)
+    expect(statSync(join(folder, owner, `${A}.txt`)).mode & 0o077).toBe(0)
+  })
+
+  test('expires what nobody read, and deletes it', async () => {
+    const folder = newFolder()
+    await createDiskResults({ folder, now, maxAge: 60_000 }).put('me', A, 'old')
+    time += 120_000
+    const store = createDiskResults({ folder, now, maxAge: 60_000 })
+    expect(await store.get('me', A)).toBeUndefined()
+    await store.put('you', B, 'new')
+    expect(readdirSync(folder)).toHaveLength(1)
+  })
+
+  test('takes no id that could be a path', async () => {
+    const store = createDiskResults({ folder: newFolder(), now })
+    await expect(store.put('me', '../../x', 'text')).rejects.toThrow('letters and digits')
+    expect(await store.get('me', '../../../etc/passwd')).toBeUndefined()
+  })
+})
