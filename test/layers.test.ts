@@ -89,7 +89,6 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
   ],
   'limits and time-outs that a whole server reaches only after minutes or gigabytes': [
     'embed/waiting.ts',
-    'mcp/gateway/http-body.ts',
     'mcp/gateway/loaded-tools.ts',
     'mcp/gateway/relisting.ts',
     'mcp/gateway/resource-owner.ts',

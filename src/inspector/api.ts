@@ -1,5 +1,14 @@
 // The contract between the inspector's page and the process that serves it: every endpoint's path, input and output.
-// Types only, and imported by both sides, so that neither can change it alone.
+// Imported by both sides, so that neither can change it alone.
+//
+// The page: `src/inspector/page/main.tsx`, which imports its style sheets, is bundled into `page.js` and `page.css`. The
+// process writes the HTML around them: `<html lang="en">`, an empty `<div id="app">`, and nothing inline. The content
+// security policy allows files and requests of the same origin alone: no inline script, no `style` attribute in markup
+// (styles set by script are fine), images as files or `data:`.
+//
+// The key: every request to an endpoint carries `Authorization: Bearer <key>`. The URL that a user opens ends in
+// `#key=<key>`; the page keeps the key in `sessionStorage` and removes it from the address. Where the answer is 401 it
+// asks the user for the key.
 import type { TraceRecord } from '../core/index.ts'
 
 /** Endpoints, relative to the page. Bodies and answers are JSON, except `events`. */
@@ -30,8 +39,38 @@ export const endpoints = {
   export: 'api/export',
 } as const
 
-/** What an endpoint answers when it cannot do what was asked; the status is 400, 403, 404, 409 or 502. */
+/** The name of the URL fragment's parameter that holds the key. */
+export const KEY_PARAMETER = 'key'
+
+/**
+ * What an endpoint answers when it cannot do what was asked: 400 wrong input, 401 missing or wrong key, 403 foreign host
+ * or origin, 404 nothing of that name, 409 needs to be confirmed, 413 too large, 429 and 503 too much at once, 502 the
+ * server of the tool failed.
+ */
 export type Failure = { readonly error: string }
+
+/** The id of the `<script type="application/json">` that holds a `Snapshot`, in pages without a process. */
+export const SNAPSHOT_ELEMENT = 'toolshelf-snapshot'
+
+/** Everything that a page without a process shows; `about.source` is `snapshot`. */
+export type Snapshot = {
+  readonly about: About
+  readonly servers: readonly ServerView[]
+  readonly tools: readonly ToolView[]
+  readonly events: readonly EventLine[]
+  /** When it was taken, in ISO 8601. */
+  readonly time: string
+  /** Sentences of the doctor on what the tools cost and how that was computed. */
+  readonly notes: readonly string[]
+  /** What is wrong or worth knowing, worst first. */
+  readonly findings: readonly {
+    readonly level: 'error' | 'warning' | 'note'
+    readonly server: string | null
+    readonly title: string
+    readonly details: readonly string[]
+    readonly remedy: string | null
+  }[]
+}
 
 /** What serves the page, and what the page can do there. */
 export type About = {
@@ -141,7 +180,12 @@ export type SearchInput = {
   /** The tool that should come first: its rank and explanation are in the answer, however far behind it stands. */
   readonly expected?: string
   /** Tried for this search alone, on the expected tool. */
-  readonly change?: { readonly hint?: string; readonly description?: string; readonly alias?: string }
+  readonly change?: {
+    readonly hint?: string
+    readonly description?: string
+    /** As if the tool had this name. */
+    readonly alias?: string
+  }
 }
 
 export type SearchView = {

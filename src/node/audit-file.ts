@@ -80,7 +80,7 @@ export function openAuditFile(path: string, options: AuditFileOptions): (record:
 
   return (record) => {
     try {
-      append(lineOf(record, options))
+      append(auditLine(record, options))
       isBroken = false
     } catch (error) {
       if (!isBroken) notify(`events are not being written to ${file}: ${(error as Error).message}`)
@@ -109,7 +109,11 @@ function rotate(file: string, found: Stats, maxFiles: number): void {
   }
 }
 
-function lineOf(record: TraceRecord, { redact, hasContent = false }: AuditFileOptions): string {
+/** Writes a record as one line of JSON: without secrets, bounded, and without content unless asked for. */
+export function auditLine(
+  record: TraceRecord,
+  { redact, hasContent = false }: Pick<AuditFileOptions, 'redact' | 'hasContent'>,
+): string {
   const { content, ...rest } = record as TraceRecord & { readonly content?: unknown }
   const plain = written(rest, redact, LONGEST_TEXT)
   const kept = hasContent && content !== undefined ? written(content, redact, LONGEST_CONTENT) : undefined

@@ -1,6 +1,6 @@
 // Answers one HTTP request to the gateway: refuses it, or passes it to its session or to a server of its own.
 import { isJsonContentType, isLegacyRequest, type McpHttpHandler } from '@modelcontextprotocol/server'
-import type { Bodies } from './http-body.ts'
+import type { Bodies } from '../../node/index.ts'
 import { type Guard, refusal } from './http-guard.ts'
 import type { Session, Sessions } from './http-sessions.ts'
 

@@ -2,10 +2,17 @@
 // for the newer. Safe by default: loopback only, known hosts and origins only, and a key for everything else.
 import { createServer } from 'node:http'
 import { createMcpHandler } from '@modelcontextprotocol/server'
-import { answerNode, close, LOOPBACK, listen, networkOf, OptionError } from '../../node/index.ts'
+import {
+  answerNode,
+  close,
+  createBodies,
+  LOOPBACK,
+  listen,
+  networkOf,
+  OptionError,
+} from '../../node/index.ts'
 import { PAGES } from '../greeting/index.ts'
 import type { McpGateway } from './gateway.ts'
-import { createBodies } from './http-body.ts'
 import { createGuard } from './http-guard.ts'
 import { createRequestHandler, PATH } from './http-handler.ts'
 import { createSessions } from './http-sessions.ts'
