@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { bundle } from './bundle.mjs'
 import { writeLicences } from './licences.mjs'
+import { bundlePage } from './page.mjs'
 import { keepReachableTypes } from './types.mjs'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -20,9 +21,14 @@ const library = Object.values(exports).flatMap(({ default: file }) =>
 )
 
 await rm(dist, { recursive: true, force: true })
-const [metafile] = await Promise.all([bundle({ root, dist, entries: [...library, 'cli/main'] }), emitTypes()])
+const [program, page] = await Promise.all([
+  bundle({ root, dist, entries: [...library, 'cli/main'] }),
+  bundlePage({ root, dist }),
+  emitTypes(),
+])
 // npm sets this at install; a link that npx made before a build keeps the mode of the file.
 await chmod(join(dist, 'cli/main.js'), 0o755)
+const metafile = { outputs: { ...program.outputs, ...page.outputs } }
 await writeLicences({ root, metafile, file: join(dist, 'THIRD-PARTY-LICENSES.txt') })
 
 async function emitTypes() {
