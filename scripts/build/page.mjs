@@ -1,23 +1,27 @@
 // Bundles the inspector's page: one script and one style sheet, for browsers, with everything they need.
-import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
-/** Writes `inspector/page.js` and `inspector/page.css` below `dist`. Returns esbuild's metafile. */
-export async function bundlePage({ root, dist }) {
-  const { metafile } = await build({
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Returns the script, the style sheet, and esbuild's metafile. */
+export async function bundlePage() {
+  const { outputFiles, metafile } = await build({
     absWorkingDir: root,
     entryPoints: { page: 'src/inspector/page/main.tsx' },
-    outdir: join(dist, 'inspector'),
+    outdir: 'dist/inspector',
     bundle: true,
     minify: true,
     format: 'iife',
     platform: 'browser',
     target: ['chrome123', 'firefox121', 'safari17.5'],
-    tsconfig: join(root, 'tsconfig.page.json'),
+    tsconfig: 'tsconfig.page.json',
     charset: 'utf8',
     legalComments: 'none',
     logLevel: 'warning',
     metafile: true,
+    write: false,
   })
-  return metafile
+  const textOf = (ending) => outputFiles.find(({ path }) => path.endsWith(ending)).text
+  return { script: textOf('.js'), style: textOf('.css'), metafile }
 }
