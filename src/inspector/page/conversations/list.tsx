@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { ConversationSummary } from '../../model/index.ts'
 import { linkTo } from '../app/route.ts'
 import { useApp } from '../app/state.ts'
-import { formatMoment, plural, shortCount } from '../ui/format.ts'
+import { formatShortMoment, plural, shortCount } from '../ui/format.ts'
 import { Foreign } from '../ui/text.tsx'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { OpenFile } from './open-file.tsx'
@@ -64,7 +64,7 @@ function Row({ conversation, isCurrent }: { conversation: ConversationSummary; i
         <strong>
           <Foreign text={client || NAMES[kind] || kind || 'A conversation'} limit={60} />
         </strong>
-        <time dateTime={endTime}>{formatMoment(endTime)}</time>
+        <time dateTime={endTime}>{formatShortMoment(endTime)}</time>
       </span>
       <span class="topic">{topic === '' ? <em>no searches</em> : <Foreign text={topic} limit={90} />}</span>
       <span class="facts">

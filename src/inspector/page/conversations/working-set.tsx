@@ -7,6 +7,7 @@ import { Foreign } from '../ui/text.tsx'
 import { VirtualList } from '../ui/virtual-list.tsx'
 
 const ROW = 26
+const MOST_HEIGHT = 236
 
 export function WorkingSetSection({ set, turn }: { readonly set: WorkingSet; readonly turn: InspectedTurn }) {
   const [filter, setFilter] = useState('')
@@ -59,6 +60,7 @@ export function ToolSet({
         <VirtualList
           items={shown}
           rowHeight={ROW}
+          mostHeight={MOST_HEIGHT}
           label={`${title}: ${plural(shown.length, 'tool')}`}
           keyOf={({ name }, at) => `${at}${name}`}
         >

@@ -54,10 +54,11 @@ export function UnusedTools({
           their server.
         </p>
       )}
-      <div class="set tall">
+      <div class="set">
         <VirtualList
           items={shown}
           rowHeight={ROW}
+          mostHeight={10 * ROW}
           label={isUsed ? 'Tools called' : 'Tools never called'}
           keyOf={({ name }) => name}
         >

@@ -33,7 +33,7 @@ export function PlaygroundPage({ route }: { readonly route: Route }) {
     )
   const go = (next: { q?: string; expected?: string }) =>
     goTo(linkTo('search', [], { q: query, expected, ...next }), { isReplaced: true })
-  const picked = chosen ?? firstHit(view)
+  const picked = chosen ?? firstHit(view, expected)
   return (
     <div class="playground">
       <QueryForm query={query} expected={expected} onChange={go} />
@@ -62,9 +62,10 @@ export function PlaygroundPage({ route }: { readonly route: Route }) {
   )
 }
 
-function firstHit(view: SearchView | undefined) {
+/** What is explained until another hit is chosen: the expected tool, else the first hit. */
+function firstHit(view: SearchView | undefined, expected: string) {
   const ranking = view?.rankings.find(({ hits }) => hits.length > 0)
-  const name = ranking?.hits[0]?.name
+  const name = ranking?.expected && expected !== '' ? expected : ranking?.hits[0]?.name
   return ranking && name !== undefined ? { ranker: ranking.ranker, name } : undefined
 }
 

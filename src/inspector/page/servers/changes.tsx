@@ -54,9 +54,11 @@ export function ChangesSection({ server }: { readonly server: ServerView }) {
             <p class="change-head">
               <span>
                 {LABELS[change.kind]}{' '}
-                <code>
-                  <Foreign text={change.name} limit={100} />
-                </code>{' '}
+                {change.kind !== 'instructions' && (
+                  <code>
+                    <Foreign text={change.name} limit={100} />
+                  </code>
+                )}{' '}
                 {change.before === null ? 'is new' : change.after === null ? 'is gone' : 'changed'}
               </span>
               <Badge tone={change.isHeld ? 'warn' : 'plain'}>{change.isHeld ? 'held back' : 'in use'}</Badge>

@@ -178,8 +178,8 @@ function ToolsSection({ name, count }: { readonly name: string; readonly count: 
   if (own.length === 0) return null
   return (
     <Section title="Tools" aside={<span class="amount">{formatCount(count)}</span>}>
-      <div class="set tall">
-        <ToolList tools={own} />
+      <div class="set">
+        <ToolList tools={own} isPart />
       </div>
     </Section>
   )
