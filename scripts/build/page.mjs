@@ -1,25 +1,24 @@
-// Bundles the inspector's page, src/inspector/page, into one script and one style sheet for browsers.
+// Bundles the inspector's page: one script and one style sheet, for browsers, with everything they need.
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Returns the two files' texts, and esbuild's metafile. */
+/** Returns the texts of `page.js` and `page.css`, and esbuild's metafile. */
 export async function bundlePage() {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
     entryPoints: { page: 'src/inspector/page/main.tsx' },
     outdir: 'dist/inspector',
     bundle: true,
+    minify: true,
     format: 'iife',
     platform: 'browser',
-    target: ['es2022', 'chrome111', 'firefox113', 'safari16.4'],
-    jsx: 'automatic',
-    jsxImportSource: 'preact',
-    minify: true,
+    target: ['chrome123', 'firefox121', 'safari17.5'],
+    tsconfig: join(root, 'tsconfig.page.json'),
     charset: 'utf8',
     legalComments: 'none',
-    define: { 'process.env.NODE_ENV': '"production"' },
     logLevel: 'warning',
     metafile: true,
     write: false,

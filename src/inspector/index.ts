@@ -7,10 +7,10 @@ export {
   endpoints,
   type HintView,
   KEY_PARAMETER,
+  type PageSnapshot,
   type SearchView,
   type ServerView,
   SNAPSHOT_ELEMENT,
-  type Snapshot,
   type ToolView,
 } from './api.ts'
 export {

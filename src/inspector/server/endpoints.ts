@@ -3,13 +3,13 @@ import type { Fields } from '../../lib/index.ts'
 import { type About, type EventLine, endpoints } from '../api.ts'
 import type { EventBatch } from '../events/index.ts'
 import { runAction } from './actions.ts'
-import { callTool } from './call.ts'
+import { tryTool } from './call.ts'
 import { exportEvents } from './export.ts'
-import { InspectorFailure, namesIn } from './failure.ts'
 import { JSON_TYPE, respondJson, respondPieces } from './headers.ts'
 import { saveHint } from './hints.ts'
 import { changePins } from './pin-changes.ts'
-import { RANKERS, searchTools } from './playground.ts'
+import { RANKERS, searchPlayground } from './playground.ts'
+import { InspectorFailure, readNames } from './read-input.ts'
 import { serverViews } from './server-views.ts'
 import { toolPieces } from './tool-views.ts'
 import type { InspectedServers, InspectorOptions } from './types.ts'
@@ -71,18 +71,18 @@ export function createEndpointTable(
       get(async () => respondJson(options.servers ? await serverViews(options.servers) : [])),
     ],
     [endpoints.tools, get(async () => respondPieces(toolPieces(options.servers), JSON_TYPE))],
-    [endpoints.search, post((servers, input) => searchTools(servers, input))],
+    [endpoints.search, post((servers, input) => searchPlayground(servers, input))],
     [endpoints.hint, post((servers, input) => saveHint(servers, input))],
     [endpoints.serverAction, post((servers, input) => runAction(servers, input))],
     [endpoints.pins, post((servers, input) => changePins(servers, input))],
-    [endpoints.call, post((servers, input) => callTool(servers, input))],
+    [endpoints.call, post((servers, input) => tryTool(servers, input))],
     [
       endpoints.export,
       {
         method: 'POST',
         run: async ({ input, request }) => {
           const wanted = input.conversations
-          const conversations = wanted === undefined ? undefined : namesIn(wanted, 'conversations')
+          const conversations = wanted === undefined ? undefined : readNames(wanted, 'conversations')
           return respondPieces(exportEvents(options, conversations, request.signal), JSON_TYPE)
         },
       },

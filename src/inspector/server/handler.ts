@@ -4,11 +4,11 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { errorMessage, isFields } from '../../lib/index.ts'
-import { createAccess, createBodies, createKeyCheck } from '../../node/index.ts'
+import { createBodies, createHostAccess, createKeyCheck } from '../../node/index.ts'
 import { createEndpointTable, type Endpoint } from './endpoints.ts'
-import { InspectorFailure } from './failure.ts'
 import { respond, respondJson } from './headers.ts'
 import { pageHtml } from './page.ts'
+import { InspectorFailure } from './read-input.ts'
 import type { InspectorOptions } from './types.ts'
 
 /** The inspector of one process. */
@@ -31,7 +31,7 @@ const MAX_POSTS = 8
  */
 export function createInspector(options: InspectorOptions): Inspector {
   const { path, key, notify } = options
-  const access = createAccess(options.address, options.hosts ?? [])
+  const access = createHostAccess(options.address, options.hosts ?? [])
   const checkKey = createKeyCheck(key, notify)
   const bodies = createBodies({ maxBytes: MAX_BODY_BYTES, maxTotalBytes: MAX_HELD_BYTES })
   const closing = new AbortController()

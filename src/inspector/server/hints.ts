@@ -7,7 +7,7 @@ import type { ServerConfig } from '../../mcp/index.ts'
 import { createTextRedactor } from '../../mcp/redact/index.ts'
 import { lockFile } from '../../node/index.ts'
 import type { HintView } from '../api.ts'
-import { InspectorFailure, LONGEST_NAME, textIn } from './failure.ts'
+import { InspectorFailure, LONGEST_NAME, readText } from './read-input.ts'
 import type { InspectedServers } from './types.ts'
 import { unifiedDiff } from './unified-diff.ts'
 
@@ -17,8 +17,8 @@ const LONGEST_HOLD_MS = 10_000
 
 export async function saveHint(servers: InspectedServers, input: Fields): Promise<HintView> {
   const { shelf, configs, editable = [] } = servers
-  const name = textIn(input.tool, 'tool', LONGEST_NAME)
-  const hint = textIn(input.hint, 'hint', LONGEST_HINT)
+  const name = readText(input.tool, 'tool', LONGEST_NAME)
+  const hint = readText(input.hint, 'hint', LONGEST_HINT)
   if (/\p{Cc}/u.test(hint)) throw new InspectorFailure(400, 'a hint is one line of plain text')
   const entry = shelf.partition().pool.byName.get(name)
   const config = configs().find((one) => one.name === entry?.server)

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { SNAPSHOT_ELEMENT, type Snapshot } from '../api.ts'
+import { type PageSnapshot, SNAPSHOT_ELEMENT } from '../api.ts'
 import type { PageFiles } from './types.ts'
 
 const HEAD = `<meta charset="utf-8">
@@ -33,7 +33,7 @@ ${BODY}
  * Renders a page that needs no process and no network, and can be opened as a file: script, style and data are inside,
  * and its policy allows this very script and style alone.
  */
-export function renderSnapshot(snapshot: Snapshot, { script, style }: PageFiles): string {
+export function renderSnapshot(snapshot: PageSnapshot, { script, style }: PageFiles): string {
   if (/<\/script|<!--/i.test(script)) throw new Error('the page’s script would end its own element')
   if (/<\/style/i.test(style)) throw new Error('the page’s style sheet would end its own element')
   const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`

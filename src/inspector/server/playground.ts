@@ -13,8 +13,8 @@ import {
   warmUpEntries,
   whenIndexed,
 } from '../../rankers/index.ts'
-import type { Hit, Ranking, SearchView } from '../api.ts'
-import { InspectorFailure, LONGEST_NAME, namesIn, optionalTextIn, textIn } from './failure.ts'
+import type { RankedHit, RankingView, SearchView } from '../api.ts'
+import { InspectorFailure, LONGEST_NAME, readNames, readOptionalText, readText } from './read-input.ts'
 import { suggestChanges } from './suggest.ts'
 import { type Change, withChange } from './tried-change.ts'
 import type { InspectedServers } from './types.ts'
@@ -29,17 +29,17 @@ const LIMIT = 10
 const MOST_HITS = 50
 const LONGEST_DESCRIPTION = 300
 
-export async function searchTools({ shelf }: InspectedServers, input: Fields): Promise<SearchView> {
-  const query = textIn(input.query, 'query', LONGEST_QUERY).trim()
+export async function searchPlayground({ shelf }: InspectedServers, input: Fields): Promise<SearchView> {
+  const query = readText(input.query, 'query', LONGEST_QUERY).trim()
   if (query === '') throw new InspectorFailure(400, '"query" is empty')
   const limit = limitIn(input.limit)
   const { pool } = shelf.partition()
-  const name = optionalTextIn(input.expected, 'expected', LONGEST_NAME)
+  const name = readOptionalText(input.expected, 'expected', LONGEST_NAME)
   const original = name === undefined ? undefined : pool.byName.get(name)
   if (name !== undefined && !original) throw new InspectorFailure(404, `there is no tool "${cut(name, 100)}"`)
   const change = changeIn(input.change)
   const { tools, expected } = withChange(pool.tools, original, change)
-  const rankings: Ranking[] = []
+  const rankings: RankingView[] = []
   for (const ranker of rankersIn(input.rankers))
     rankings.push(await rankingOf(ranker, { tools, query, limit, expected }))
   const { translation } = await explainHits(tools, query, [], 'hybrid')
@@ -62,7 +62,7 @@ function limitIn(value: unknown): number {
 
 function rankersIn(value: unknown): readonly RankerName[] {
   if (value === undefined) return RANKERS
-  const names = namesIn(value, 'rankers', RANKERS.length)
+  const names = readNames(value, 'rankers', RANKERS.length)
   const stranger = names.find((name) => !RANKERS.some((one) => one === name))
   if (stranger !== undefined)
     throw new InspectorFailure(400, `there is no ranker "${cut(stranger, 50)}"; use ${RANKERS.join(', ')}`)
@@ -72,7 +72,7 @@ function rankersIn(value: unknown): readonly RankerName[] {
 function changeIn(value: unknown): Change {
   if (value === undefined || value === null) return {}
   if (!isFields(value)) throw new InspectorFailure(400, '"change" must be an object')
-  const read = (name: string) => optionalTextIn(value[name], name, LONGEST_CHANGE)
+  const read = (name: string) => readOptionalText(value[name], name, LONGEST_CHANGE)
   const [hint, description, alias] = [read('hint'), read('description'), read('alias')]
   return {
     ...(hint === undefined ? {} : { hint }),
@@ -90,7 +90,7 @@ type Question = {
 
 const nothing = { matched: 0, hits: [], expected: null }
 
-async function rankingOf(ranker: RankerName, question: Question): Promise<Ranking> {
+async function rankingOf(ranker: RankerName, question: Question): Promise<RankingView> {
   const startedAt = performance.now()
   const passed = () => Math.round(performance.now() - startedAt)
   try {
@@ -133,7 +133,11 @@ async function ranked(ranker: RankerName, { tools, query, limit, expected }: Que
   }
 }
 
-function hitOf(tool: PoolTool, score: number, explanation: SearchExplanation | undefined): Omit<Hit, 'rank'> {
+function hitOf(
+  tool: PoolTool,
+  score: number,
+  explanation: SearchExplanation | undefined,
+): Omit<RankedHit, 'rank'> {
   const why = explanation?.whys.get(tool)
   return {
     name: tool.name,

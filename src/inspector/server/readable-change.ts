@@ -3,7 +3,7 @@ import { cut, spellOutInvisible } from '../../lib/index.ts'
 import type { ListedTool } from '../../mcp/index.ts'
 import type { DefinitionChange } from '../../mcp/pins/index.ts'
 import type { PinChange } from '../api.ts'
-import { LONGEST_NAME } from './failure.ts'
+import { LONGEST_NAME } from './read-input.ts'
 
 const LONGEST_TEXT = 40_000
 

@@ -7,7 +7,7 @@ import type { ListedTool, ServerStatus } from '../../mcp/index.ts'
 import type { DefinitionChange } from '../../mcp/pins/index.ts'
 import { scanServer, scanText } from '../../scan/index.ts'
 import type { ServerAction, ServerView } from '../api.ts'
-import { InspectorFailure } from './failure.ts'
+import { InspectorFailure } from './read-input.ts'
 import { pinChange } from './readable-change.ts'
 import type { InspectedServers, ShownServer } from './types.ts'
 

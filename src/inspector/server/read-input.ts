@@ -1,4 +1,4 @@
-// A request that the inspector cannot do, with the status and the message of its answer.
+// Reads the input of endpoints: what is wrong becomes a failure with a status and a message.
 
 export class InspectorFailure extends Error {
   readonly status: number
@@ -10,7 +10,7 @@ export class InspectorFailure extends Error {
 }
 
 /** Throws unless the value is text of at most so many characters. */
-export function textIn(value: unknown, name: string, most: number): string {
+export function readText(value: unknown, name: string, most: number): string {
   if (typeof value !== 'string') throw new InspectorFailure(400, `"${name}" must be text`)
   if (value.length > most)
     throw new InspectorFailure(400, `"${name}" has ${value.length} characters; at most ${most} are allowed`)
@@ -18,15 +18,15 @@ export function textIn(value: unknown, name: string, most: number): string {
 }
 
 /** The same for a value that may be left out. */
-export function optionalTextIn(value: unknown, name: string, most: number): string | undefined {
-  return value === undefined || value === null ? undefined : textIn(value, name, most)
+export function readOptionalText(value: unknown, name: string, most: number): string | undefined {
+  return value === undefined || value === null ? undefined : readText(value, name, most)
 }
 
 /** Throws unless the value is a list of short texts. */
-export function namesIn(value: unknown, name: string, most = 10_000): readonly string[] {
+export function readNames(value: unknown, name: string, most = 10_000): readonly string[] {
   if (!Array.isArray(value) || value.length > most)
     throw new InspectorFailure(400, `"${name}" must be a list of at most ${most} names`)
-  return value.map((one) => textIn(one, name, LONGEST_NAME))
+  return value.map((one) => readText(one, name, LONGEST_NAME))
 }
 
 export const LONGEST_NAME = 1000

@@ -1,0 +1,137 @@
+// The search playground: a query against all rankers side by side, and why each hit ranks where it does.
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { endpoints, type SearchInput, type SearchView } from '../../api.ts'
+import { goTo, linkTo, type Route } from '../app/route.ts'
+import { messageOf, useApp, useAppHandle } from '../app/state.ts'
+import { plural } from '../ui/format.ts'
+import { Empty, ErrorNote } from '../ui/parts.tsx'
+import { Foreign } from '../ui/text.tsx'
+import { ExpectedTool } from './expected.tsx'
+import { QueryForm } from './query-form.tsx'
+import { RankingColumn } from './ranking.tsx'
+import { WhyPanel } from './why.tsx'
+
+export type Change = NonNullable<SearchInput['change']>
+
+export function PlaygroundPage({ route }: { readonly route: Route }) {
+  const { about } = useApp()
+  const query = route.query.get('q') ?? ''
+  const expected = route.query.get('expected') ?? ''
+  const [change, setChange] = useState<Change>({})
+  const { view, error, isSearching } = useSearch(query, expected, change)
+  const [chosen, setChosen] = useState<{ readonly ranker: string; readonly name: string } | undefined>()
+  useEffect(() => setChosen(undefined), [query])
+  useEffect(() => setChange({}), [query, expected])
+  if (about.value && !about.value.can.search)
+    return (
+      <Empty title="There is nothing to search here">
+        <p>
+          Start the inspector with your servers: run <code>toolshelf inspect</code> where your toolshelf.json
+          is.
+        </p>
+      </Empty>
+    )
+  const go = (next: { q?: string; expected?: string }) =>
+    goTo(linkTo('search', [], { q: query, expected, ...next }), { isReplaced: true })
+  const picked = chosen ?? firstHit(view)
+  return (
+    <div class="playground">
+      <QueryForm query={query} expected={expected} onChange={go} />
+      <ErrorNote text={error} />
+      {view && <Summary view={view} isSearching={isSearching} />}
+      {view && expected !== '' && (
+        <ExpectedTool view={view} name={expected} change={change} onChange={setChange} />
+      )}
+      {view && (
+        <div class="rankings">
+          {view.rankings.map((ranking) => (
+            <RankingColumn
+              key={ranking.ranker}
+              ranking={ranking}
+              expected={expected}
+              picked={picked}
+              onPick={(name) => setChosen({ ranker: ranking.ranker, name })}
+              onExpect={(name) => go({ expected: name })}
+            />
+          ))}
+        </div>
+      )}
+      {view && picked && <WhyPanel view={view} picked={picked} />}
+      {!view && error === '' && <Invitation isSearching={isSearching && query !== ''} />}
+    </div>
+  )
+}
+
+function firstHit(view: SearchView | undefined) {
+  const ranking = view?.rankings.find(({ hits }) => hits.length > 0)
+  const name = ranking?.hits[0]?.name
+  return ranking && name !== undefined ? { ranker: ranking.ranker, name } : undefined
+}
+
+function Summary({ view, isSearching }: { readonly view: SearchView; readonly isSearching: boolean }) {
+  const { searched, translation } = view
+  return (
+    <p class="hint" role="status">
+      {isSearching ? 'Searching…' : `${plural(searched, 'tool')} searched.`}
+      {translation && (
+        <>
+          {' '}
+          Read as {translation.language}:{' '}
+          {translation.words
+            .filter(({ to }) => to.length > 0)
+            .map(({ from, to }) => (
+              <span key={from} class="word">
+                <Foreign text={from} limit={60} /> → {to.join(', ')}
+              </span>
+            ))}
+        </>
+      )}
+    </p>
+  )
+}
+
+function Invitation({ isSearching }: { readonly isSearching: boolean }) {
+  if (isSearching) return <p class="hint">Searching…</p>
+  return (
+    <Empty title="What would a model search for?">
+      <p>
+        Type it as a model would: <a href={linkTo('search', [], { q: 'create an issue' })}>create an issue</a>
+        , <a href={linkTo('search', [], { q: 'send a message to a channel' })}>send a message to a channel</a>
+        . Name the tool that should come first to see why it does not, and what would lift it.
+      </p>
+    </Empty>
+  )
+}
+
+/** Milliseconds after the last key before the search runs. */
+const TYPING_PAUSE = 200
+
+/** Searches when the input changes; answers of earlier searches are dropped. */
+function useSearch(query: string, expected: string, change: Change) {
+  const { client } = useAppHandle()
+  const [result, setResult] = useState<{ view?: SearchView; error: string }>({ error: '' })
+  const [isSearching, setSearching] = useState(false)
+  const latest = useRef(0)
+  const key = JSON.stringify([query, expected, change])
+  useEffect(() => {
+    const own = ++latest.current
+    if (query.trim() === '') {
+      setResult({ error: '' })
+      setSearching(false)
+      return
+    }
+    setSearching(true)
+    const timer = setTimeout(async () => {
+      const input: SearchInput = { query, ...(expected === '' ? {} : { expected, change }) }
+      const next = await client.post<SearchView>(endpoints.search, input).then(
+        (view) => ({ view, error: '' }),
+        (error: unknown) => ({ error: messageOf(error) }),
+      )
+      if (own !== latest.current) return
+      setResult(next)
+      setSearching(false)
+    }, TYPING_PAUSE)
+    return () => clearTimeout(timer)
+  }, [key])
+  return { ...result, isSearching }
+}

@@ -1,0 +1,89 @@
+// The hits of one ranker.
+import type { RankedHit, RankingView } from '../../api.ts'
+import { StackedBar } from '../ui/bars.tsx'
+import { formatMilliseconds, plural } from '../ui/format.ts'
+import { Foreign } from '../ui/text.tsx'
+import { partsOf, shadeOfLabel } from './score-parts.ts'
+
+export function RankingColumn({
+  ranking,
+  expected,
+  picked,
+  onPick,
+  onExpect,
+}: {
+  readonly ranking: RankingView
+  readonly expected: string
+  readonly picked: { readonly ranker: string; readonly name: string } | undefined
+  readonly onPick: (name: string) => void
+  readonly onExpect: (name: string) => void
+}) {
+  const { ranker, hits, matched, milliseconds, error } = ranking
+  const scale = Math.max(...hits.map((hit) => sumOf(hit)), Number.EPSILON)
+  const behind = ranking.expected
+  const isListed = hits.some(({ name }) => name === expected)
+  return (
+    <section class="ranking" aria-label={`Ranked by ${ranker}`}>
+      <header>
+        <h3>{ranker}</h3>
+        <span class="hint">
+          {error === null && `${plural(matched, 'match', 'matches')}, ${formatMilliseconds(milliseconds)}`}
+        </span>
+      </header>
+      {error !== null && <p class="hint">{error}</p>}
+      {error === null && hits.length === 0 && <p class="hint">Nothing matches.</p>}
+      <ol>
+        {hits.map((hit) => (
+          <li key={hit.name} class={hit.name === expected ? 'expected' : undefined}>
+            <HitRow
+              hit={hit}
+              scale={scale}
+              isPicked={picked?.ranker === ranker && picked.name === hit.name}
+              onPick={() => onPick(hit.name)}
+              onExpect={() => onExpect(hit.name)}
+            />
+          </li>
+        ))}
+      </ol>
+      {behind && !isListed && (
+        <p class="expected behind">
+          <button type="button" class="link" onClick={() => onPick(behind.name)}>
+            <Foreign text={behind.name} limit={80} />
+          </button>{' '}
+          {behind.rank === null ? 'was not found' : `is number ${behind.rank}`}
+        </p>
+      )}
+    </section>
+  )
+}
+
+function sumOf(hit: Pick<RankedHit, 'parts' | 'score'>): number {
+  return partsOf(hit).reduce((sum, { amount }) => sum + Math.max(0, amount), 0)
+}
+
+function HitRow({
+  hit,
+  scale,
+  isPicked,
+  onPick,
+  onExpect,
+}: {
+  readonly hit: RankedHit
+  readonly scale: number
+  readonly isPicked: boolean
+  readonly onPick: () => void
+  readonly onExpect: () => void
+}) {
+  return (
+    <div class="hit">
+      <button type="button" class="link" aria-pressed={isPicked} onClick={onPick} onDblClick={onExpect}>
+        <span class="rank">{hit.rank}</span>
+        <span class="name">
+          <Foreign text={hit.name} limit={90} />
+        </span>
+        <span class="amount">{hit.score.toFixed(2)}</span>
+      </button>
+      <StackedBar parts={partsOf(hit)} scale={scale} shadeOf={shadeOfLabel} />
+    </div>
+  )
+}
